@@ -1,0 +1,3 @@
+module southbound
+
+go 1.26

@@ -1,0 +1,144 @@
+package deploy
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"southbound/shared/resource"
+)
+
+// State is the truth about environments: rows, leases, actions, parameters. It is shared by any number of processes.
+//
+// Every write is conditional and every operation takes and returns batches. Unless an operation says otherwise its errors
+// are of the kinds Unavailable (nothing or everything may have happened: read again), NotFound, Conflict, Fenced, Full, Damaged.
+type State interface {
+	// Env returns the environment; a new one has only its name and Rev 0.
+	Env(ctx context.Context, env string) (Env, error)
+	// PutEnv writes e when the stored Rev equals e.Rev, and returns it with the next Rev; Conflict otherwise. PlanSeq is
+	// never written by it.
+	PutEnv(ctx context.Context, e Env) (Env, error)
+	// Envs returns the names of all environments, sorted.
+	Envs(ctx context.Context) ([]string, error)
+
+	// PutVersion stores v when no version of that number exists; Conflict otherwise. Versions are never changed.
+	PutVersion(ctx context.Context, env string, v Version) error
+	// Versions returns the versions with these numbers, or all in ascending order when none is given. Unknown ones are left out.
+	Versions(ctx context.Context, env string, numbers ...int) ([]Version, error)
+	// DropVersions forgets versions; unknown ones are no error.
+	DropVersions(ctx context.Context, env string, numbers ...int) error
+
+	// Agents returns the agents of an environment by name.
+	Agents(ctx context.Context, env string) (map[string]Agent, error)
+	// PutAgents writes agents, each whole; pausing goes through Pause.
+	PutAgents(ctx context.Context, env string, agents ...resource.Agent) error
+	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes. After Pause(true) has
+	// returned no Commit gets its Next accepted for these agents. PlanSeq grows.
+	Pause(ctx context.Context, env string, paused bool, agents ...string) error
+	// Halt sets or clears the halt of the environment, with the same guarantee for all its agents. PlanSeq grows.
+	Halt(ctx context.Context, env string, halted bool) error
+
+	// Acquire takes the lease of key for holder until a time, when it is free, expired at now, held by holder already, or
+	// its holder is known to be dead. The fence grows with every Acquire. Busy when it is held.
+	Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (Lease, error)
+	// Release frees a lease when its fence is still l's; otherwise nothing happens and it is no error.
+	Release(ctx context.Context, env string, l Lease) error
+	// Leases returns the leases of an environment, held or not.
+	Leases(ctx context.Context, env string) ([]Lease, error)
+
+	// Rows returns the rows of these ids in any order; unknown ids are left out.
+	Rows(ctx context.Context, env string, ids []resource.ID) ([]Row, error)
+	// LaneRows returns rows of one lane: those with a ticket, or all.
+	LaneRows(ctx context.Context, env, lane string, all bool) ([]Row, error)
+	// ScanRows returns up to limit rows with an id greater than after, ascending.
+	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
+	// Schedule returns what is scheduled in the whole environment, read at one instant.
+	Schedule(ctx context.Context, env string) (Schedule, error)
+	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest NextAt after at (zero: none).
+	Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error)
+	// Counts returns the number of rows by status; it costs no scan of bodies. deploying is not among them.
+	Counts(ctx context.Context, env string) (map[Status]int, error)
+
+	// Commit applies c; see Commit.
+	Commit(ctx context.Context, env string, c Commit) (Committed, error)
+
+	// Outbox returns up to limit entries, oldest first.
+	Outbox(ctx context.Context, env string, limit int) ([]Outbox, error)
+
+	// Parameters returns parameters and facts that match q, sorted by Of, then Name.
+	Parameters(ctx context.Context, env string, q ParameterQuery) ([]Parameter, error)
+	// PutParameters writes parameters and facts, each whole. DeleteParameters removes them; absent ones are no error.
+	PutParameters(ctx context.Context, env string, ps ...Parameter) error
+	DeleteParameters(ctx context.Context, env string, keys ...ParameterKey) error
+
+	// Actions returns actions that match q, newest first.
+	Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error)
+	// DropActions forgets actions finished before a time and returns how many.
+	DropActions(ctx context.Context, env string, before time.Time) (int, error)
+	// DropRows forgets rows, each only while its Rev is as given; the others stay.
+	DropRows(ctx context.Context, env string, rows []RowKey) error
+}
+
+// Files holds bytes by their SHA-256.
+type Files interface {
+	// Missing returns those of hashes that are not stored.
+	Missing(ctx context.Context, hashes []string) ([]string, error)
+	// Put stores blobs durably; storing what is there is no error. Bytes that do not match their hash are Invalid and
+	// are not stored.
+	Put(ctx context.Context, blobs []Blob) error
+	// Get returns the bytes of hashes, in order; a missing one is NotFound, bytes that do not match are Damaged.
+	Get(ctx context.Context, hashes []string) ([][]byte, error)
+	// Open streams one; the caller closes it.
+	Open(ctx context.Context, hash string) (io.ReadCloser, error)
+	// List calls f for every hash with the time it was stored, until f returns an error.
+	List(ctx context.Context, f func(hash string, stored time.Time) error) error
+	// Delete removes files; absent ones are no error.
+	Delete(ctx context.Context, hashes []string) error
+}
+
+// Blob is bytes to store: Data, or what Open returns (Size bytes, read once or more).
+type Blob struct {
+	Hash string
+	Size int64
+	Data []byte
+	Open func() (io.ReadCloser, error)
+}
+
+// Doorbell tells whoever serves a lane that there may be work. Rings may be lost, doubled, late or out of order: State is
+// the truth, and Sweep rings again for what is left.
+type Doorbell interface {
+	Ring(ctx context.Context, env string, rings []Ring) error
+}
+
+// Ring is one message.
+type Ring struct {
+	Lane string
+	// Done names resources elsewhere that may have finished: a hint on what to look at.
+	Done []resource.ID
+}
+
+// Clock tells the time and waits; the engine uses no other.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits d or until ctx is done.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Caller runs one call of a handler with a time limit.
+type Caller interface {
+	// Call runs f and waits for it at most limit. When f takes longer it is left behind with its context cancelled, and Call
+	// returns fault.Timeout; when f panics Call returns fault.Internal with the stack.
+	Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error
+}
+
+// Secrets resolves references to secrets.
+type Secrets interface {
+	// Resolve returns the value and the version it has now. NotFound, Denied, Unavailable and Unsupported are its errors.
+	Resolve(ctx context.Context, s resource.Secret) (value, version string, err error)
+}
+
+// Connector opens the connection of an agent for the handlers of one run of a lane.
+type Connector interface {
+	// Connect returns the transport; Close on it, when it has one, is called when the run of the lane ends.
+	Connect(ctx context.Context, a resource.Agent) (any, error)
+}

@@ -1,0 +1,335 @@
+// Package deploy is the engine: it stores versions, decides what has to run and in which order, runs handlers, and records
+// what they did. It is plain Go over the ports in this package and knows neither files nor networks nor threads.
+package deploy
+
+import (
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Env is the state of an environment as a whole.
+type Env struct {
+	Name     string
+	Rev      int64  // grows with every PutEnv
+	PlanSeq  int64  // grows with every Commit that has Plan set, with Pause and Halt
+	Last     int    // highest version number stored
+	Released int    // the version that is deployed; 0: none
+	Graph    string // hash of the graph of what is released, see Graph
+	// Releasing is the version whose release was begun and not finished; 0: none.
+	Releasing   int
+	Halted      bool // written by Halt only
+	Settings    Settings
+	Fingerprint string // of the inputs of the last export, to recognise an export of the same
+	Wave        Wave
+	Tickets     int64 // the last ticket handed out
+	LastDeploy  time.Time
+	LastRepair  time.Time // end of the last repair of everything
+}
+
+// Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is scheduled.
+type Wave struct {
+	Epoch    int64 // 0: there was none
+	Priority Priority
+	At       time.Time
+	// KeepTerminal leaves out those that wait for a person or a new intent.
+	KeepTerminal bool
+}
+
+// Settings of an environment.
+type Settings struct {
+	DeployTimer  string        `json:"deploy_timer,omitempty" yaml:"deploy_timer"`   // seconds or cron (UTC); "0" off
+	RepairTimer  string        `json:"repair_timer,omitempty" yaml:"repair_timer"`   // seconds or cron (UTC); "0" off
+	RetryBase    time.Duration `json:"retry_base,omitempty" yaml:"retry_base"`       // first backoff
+	RetryMax     time.Duration `json:"retry_max,omitempty" yaml:"retry_max"`         // longest backoff
+	KeepVersions int           `json:"keep_versions,omitempty" yaml:"keep_versions"` // how many
+	KeepActions  time.Duration `json:"keep_actions,omitempty" yaml:"keep_actions"`   // how long
+}
+
+// Version is one immutable export: its resources stand in chunks, which are files.
+type Version struct {
+	Number    int
+	At        time.Time
+	Resources int
+	// Digest identifies the whole content: equal digests, equal desired state.
+	Digest string
+	Chunks []string // hashes, by bucket of resource ids
+	Graph  string   // hash of its graph
+	Agents []resource.Agent
+	Sets   []string
+	Base   int    // of a partial export: the version it was merged into
+	Pack   string // digest of the handler pack it was exported with
+	Files  []string
+}
+
+// Agent is an agent and whether it is paused.
+type Agent struct {
+	resource.Agent
+	Paused bool
+}
+
+// Lease is exclusive use of a key until a time. The fence tells old holders from new ones.
+type Lease struct {
+	Key     string
+	Holder  string // "" when free
+	Fence   int64
+	Until   time.Time
+	Running []resource.ID // what the holder said it runs now
+	// Wave is the last wave that was finished in this lane.
+	Wave int64
+}
+
+// The parts of a row's state.
+type (
+	// Compliance says how the thing stands to its intent.
+	Compliance string
+	// LastRun says how the last run ended.
+	LastRun string
+	// Blocked says whether the resource may run.
+	Blocked string
+	// Status is the one word for people, derived from the others.
+	Status string
+)
+
+// The values of the state vector.
+const (
+	HasUpdate    Compliance = "has_update"    // the intent was not deployed yet
+	Compliant    Compliance = "compliant"     // as wanted when last seen
+	NonCompliant Compliance = "non_compliant" // not as wanted when last seen
+	Undefined    Compliance = "undefined"     // what is wanted is not known yet
+
+	RunNew     LastRun = "new"
+	RunSuccess LastRun = "successful"
+	RunFailed  LastRun = "failed"
+	RunSkipped LastRun = "skipped"
+
+	NotBlocked  Blocked = "no"
+	BlockedYes  Blocked = "yes"       // undefined, or needs something that is
+	BlockedTemp Blocked = "temporary" // something it needs failed; runs when that recovers
+	NeedsPerson Blocked = "decision"  // a create may have happened and cannot be looked up
+)
+
+// The statuses.
+const (
+	StatusDeployed     Status = "deployed"
+	StatusFailed       Status = "failed"
+	StatusSkipped      Status = "skipped"
+	StatusBlocked      Status = "blocked"
+	StatusUndefined    Status = "undefined"
+	StatusAvailable    Status = "available"
+	StatusDeploying    Status = "deploying"
+	StatusOrphaned     Status = "orphaned"
+	StatusNonCompliant Status = "non_compliant"
+	StatusUnavailable  Status = "unavailable"
+)
+
+// Priority orders what is ready; smaller runs first.
+type Priority int
+
+// The priorities.
+const (
+	PriorityUserDeploy Priority = iota + 1
+	PriorityNewVersion
+	PriorityUserRepair
+	PriorityDryRun
+	PriorityDeployTimer
+	PriorityFacts
+	PriorityRepairTimer
+)
+
+// Row is what is known of one resource.
+type Row struct {
+	ID   resource.ID
+	Rev  int64 // grows with every write
+	Lane string
+	// Intent. Only a planner writes it.
+	Version  int    // the version that brought this intent
+	Hash     string // of the intent
+	Body     []byte // resource.Resource, encoded
+	Orphaned bool   // left the model; not managed any more
+	Removing bool   // left the model and is being purged; the row goes when it is
+	// Schedule.
+	Ticket    int64 // 0: not scheduled, unless a wave asks
+	Priority  Priority
+	NotBefore time.Time // in progress: not before then
+	Event     bool      // something it requires has changed: reload
+	// State vector.
+	Compliance Compliance
+	LastRun    LastRun
+	Blocked    Blocked
+	Missing    []string // what an undefined resource lacks, for people
+	// Outcome.
+	Deployed   string         // hash of the intent that was last deployed with success
+	LastAt     time.Time      // end of the last run
+	LastAction string         // id of the last action
+	Reason     string         // why it is not deployed, for people; no secrets
+	Causes     []resource.ID  // root causes of a skip
+	Class      provider.Class // of the last failure
+	Attempts   int            // failures in a row
+	NextAt     time.Time      // when a timer asks for it; zero: never
+	Checked    int64          // the last wave it was checked in
+	Waiting    []byte         // what the handler asked to be given back (in progress)
+	Creating   string         // token of a create that was begun and not recorded
+}
+
+// RowKey names a row at a revision.
+type RowKey struct {
+	ID  resource.ID
+	Rev int64
+}
+
+// Schedule is what is scheduled at one instant.
+type Schedule struct {
+	PlanSeq int64
+	Graph   string
+	Wave    Wave
+	Halted  bool
+	// Tickets of the scheduled rows.
+	Tickets []Ticket
+	// Lanes that have not finished the wave, with the ids already checked in it there. Empty when there is no wave to finish.
+	Unfinished map[string][]resource.ID
+}
+
+// Ticket is one scheduled row.
+type Ticket struct {
+	ID   resource.ID
+	Lane string
+	N    int64
+}
+
+// Guard is the lease under which a Commit is made.
+type Guard struct {
+	Key   string
+	Fence int64
+}
+
+// Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with two exceptions: rows whose
+// Rev has changed are left out and returned, and Next may be refused.
+type Commit struct {
+	// Guard must still hold, else Fenced and nothing is applied.
+	Guard Guard
+	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the row must not exist. Written
+	// rows get Rev+1.
+	Rows []Row
+	// Checked are rows seen to be as wanted with nothing else to record; they count as checked in wave Epoch. Those whose
+	// Rev has changed since are counted all the same.
+	Checked []resource.ID
+	Epoch   int64
+	// Actions of rows that conflict are stored too: they did happen.
+	Actions []Action
+	// AddOutbox and DropOutbox change the outbox.
+	AddOutbox  []Outbox
+	DropOutbox []string
+	// Parameters are facts that were learned.
+	Parameters []Parameter
+	// Plan says that the schedule changes: PlanSeq grows.
+	Plan bool
+	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing applied, otherwise.
+	Env *Env
+	// Until prolongs the lease; zero leaves it.
+	Until time.Time
+	// Next are the rows the holder starts now. They are accepted only while neither environment nor agent is paused and
+	// PlanSeq still is SeenPlan; with none, what runs is cleared.
+	Next     []resource.ID
+	SeenPlan int64
+	// WaveDone, when not 0, marks the guard's lane as finished with that wave.
+	WaveDone int64
+}
+
+// Committed is what came of a Commit.
+type Committed struct {
+	// Conflicts are the rows that were left out, as they are now; a row that is gone has Rev 0.
+	Conflicts []Row
+	// Started says that Next was accepted.
+	Started bool
+	Paused  bool // the agent or the environment
+	PlanSeq int64
+}
+
+// Outbox is work that follows from a commit and must not be lost.
+type Outbox struct {
+	ID   string
+	Kind OutboxKind
+	// Of is the resource it is about.
+	Of       resource.ID
+	At       time.Time
+	Priority Priority
+}
+
+// OutboxKind says what follows.
+type OutboxKind string
+
+// What can follow from a commit.
+const (
+	OutboxRecovered OutboxKind = "recovered" // wake those that were skipped because of it
+	OutboxEvent     OutboxKind = "event"     // tell direct dependants
+	OutboxFact      OutboxKind = "fact"      // a fact or parameter is known now: resolve what waits for it
+)
+
+// ActionKind says what an action was for.
+type ActionKind string
+
+// The kinds of actions.
+const (
+	ActionDeploy ActionKind = "deploy"
+	ActionRepair ActionKind = "repair"
+	ActionDryRun ActionKind = "dryrun"
+	ActionFacts  ActionKind = "facts"
+	ActionStore  ActionKind = "store"
+)
+
+// Action is one run of a handler for one resource.
+type Action struct {
+	ID       string               `json:"id"`
+	Resource resource.ID          `json:"resource"`
+	Version  int                  `json:"version"`
+	Action   ActionKind           `json:"action"`
+	Outcome  Status               `json:"outcome"`
+	Change   plan.Change          `json:"change"`
+	Started  time.Time            `json:"started"`
+	Finished time.Time            `json:"finished"`
+	Changes  map[string]plan.Diff `json:"changes,omitempty"`
+	Messages []provider.Line      `json:"messages,omitempty"`
+	Reason   string               `json:"reason,omitempty"`
+	Stale    bool                 `json:"stale,omitempty"` // the intent was replaced while it ran
+	Pack     string               `json:"pack"`
+}
+
+// ActionQuery selects actions; zero fields select all.
+type ActionQuery struct {
+	Resource resource.ID
+	IDs      []string
+	Version  int
+	Action   ActionKind
+	Outcome  Status
+	After    string // only actions with a greater id (ids grow with time)
+	Before   string // only actions with a smaller id
+	Since    time.Time
+	Level    provider.Level // with a line at least this severe
+	Text     string         // with a line that contains it
+	Limit    int            // 0: all
+}
+
+// Parameter is a named value: of the environment when Of is empty, else a fact of that resource.
+type Parameter struct {
+	Name    string      `json:"name"`
+	Of      resource.ID `json:"of,omitempty"`
+	Value   string      `json:"value"`
+	Source  string      `json:"source"` // user, fact
+	Updated time.Time   `json:"updated"`
+}
+
+// ParameterKey names a parameter or fact.
+type ParameterKey struct {
+	Name string
+	Of   resource.ID
+}
+
+// ParameterQuery selects parameters and facts.
+type ParameterQuery struct {
+	Facts bool           // facts, else parameters
+	Of    resource.ID    // "" any
+	Keys  []ParameterKey // when not empty, exactly these
+}

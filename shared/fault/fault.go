@@ -1,0 +1,127 @@
+// Package fault gives errors a kind, so that callers branch on what happened and never on text.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Kind says what sort of thing went wrong. Kinds are only ever added.
+type Kind string
+
+// The kinds. The comment of each says who is expected to act.
+const (
+	Unknown     Kind = ""            // not one of ours; treat as Internal
+	Usage       Kind = "usage"       // the command line was wrong; the caller corrects it
+	Invalid     Kind = "invalid"     // the input was wrong and nothing was stored; the author corrects it
+	NotFound    Kind = "not_found"   // the named thing does not exist
+	Conflict    Kind = "conflict"    // a conditional write lost; read again and decide anew
+	Fenced      Kind = "fenced"      // the lease was taken over; stop, another holder works
+	Busy        Kind = "busy"        // someone else holds it now; come back later
+	Unavailable Kind = "unavailable" // store, network or target cannot be reached now; retry
+	Timeout     Kind = "timeout"     // the time given ran out
+	Full        Kind = "full"        // no space left where it had to be stored
+	Denied      Kind = "denied"      // no permission
+	Damaged     Kind = "damaged"     // stored data is not what it should be; a person must look
+	Foreign     Kind = "foreign"     // the data belongs to another program or a newer version; left alone
+	Unsupported Kind = "unsupported" // asked for something this build or home does not do
+	Canceled    Kind = "canceled"    // the caller gave up
+	Internal    Kind = "internal"    // a bug
+)
+
+// Error is an error with a kind, the operation that failed and what to do about it.
+type Error struct {
+	Kind    Kind
+	Op      string // what was being done, a verb phrase: "open data directory"
+	Message string // what is wrong, may be empty when Err says it
+	Hint    string // what to do, may be empty
+	Err     error  // the cause, may be nil
+}
+
+// New returns an error of a kind; format and args make its message.
+func New(kind Kind, op, format string, args ...any) *Error {
+	return &Error{Kind: kind, Op: op, Message: fmt.Sprintf(format, args...)}
+}
+
+// Wrap returns err with a kind and an operation, or nil when err is nil.
+func Wrap(kind Kind, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Kind: kind, Op: op, Err: err}
+}
+
+// WithHint returns e with a hint for the person who reads it.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// Error returns "op: message: cause".
+func (e *Error) Error() string {
+	s := e.Op
+	for _, part := range []string{e.Message, errText(e.Err)} {
+		switch {
+		case part == "":
+		case s == "":
+			s = part
+		default:
+			s += ": " + part
+		}
+	}
+	if s == "" {
+		return string(e.Kind)
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// KindOf returns the kind of the outermost Error in err's chain that has one, Canceled or Timeout for
+// the context errors, and Unknown otherwise.
+func KindOf(err error) Kind {
+	for e := err; e != nil; {
+		var fe *Error
+		if !errors.As(e, &fe) {
+			break
+		}
+		if fe.Kind != Unknown {
+			return fe.Kind
+		}
+		e = fe.Err
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	}
+	return Unknown
+}
+
+// Is reports whether err is of the kind.
+func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
+
+// HintOf returns the first hint in err's chain, or "".
+func HintOf(err error) string {
+	for e := err; e != nil; {
+		var fe *Error
+		if !errors.As(e, &fe) {
+			return ""
+		}
+		if fe.Hint != "" {
+			return fe.Hint
+		}
+		e = fe.Err
+	}
+	return ""
+}

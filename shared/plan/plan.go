@@ -1,0 +1,19 @@
+// Package plan compares what is wanted with what is there; it is pure.
+package plan
+
+// Change is what is done to the thing a resource stands for.
+type Change string
+
+// The changes an action can make.
+const (
+	NoChange Change = "nochange"
+	Created  Change = "created"
+	Updated  Change = "updated"
+	Purged   Change = "purged"
+)
+
+// Diff is what differs in one attribute. Values of sensitive attributes are replaced before they get here.
+type Diff struct {
+	Current any `json:"current"`
+	Desired any `json:"desired"`
+}

@@ -1,0 +1,123 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// Level is the severity of a log line.
+type Level string
+
+// The levels, worst last.
+const (
+	LevelDebug   Level = "DEBUG"
+	LevelInfo    Level = "INFO"
+	LevelWarning Level = "WARNING"
+	LevelError   Level = "ERROR"
+)
+
+// Line is one log line of an action.
+type Line struct {
+	At     time.Time      `json:"at"`
+	Level  Level          `json:"level"`
+	Msg    string         `json:"msg"`
+	Kwargs map[string]any `json:"kwargs,omitempty"`
+}
+
+// Host is what a Context needs from whoever calls the handler; the engine implements it.
+type Host interface {
+	Log(line Line)
+	Now() time.Time
+	Changed(attribute string, d plan.Diff)
+	Fact(name, value string)
+	Files() Files
+	Transport() any
+	Secret(value string)
+}
+
+// Options describe one run of a handler.
+type Options struct {
+	ID     resource.ID
+	DryRun bool
+	State  []byte // what the last Again carried
+	Reload bool   // something required has changed
+}
+
+// Context is handed to a handler for one run on one resource. It is not kept after the call.
+type Context struct {
+	context.Context
+	host Host
+	opts Options
+}
+
+// NewContext returns a context for one run.
+func NewContext(ctx context.Context, host Host, opts Options) *Context {
+	return &Context{Context: ctx, host: host, opts: opts}
+}
+
+// With returns a copy that uses ctx for cancellation.
+func (c *Context) With(ctx context.Context) *Context {
+	d := *c
+	d.Context = ctx
+	return &d
+}
+
+// ID returns the identity of the resource.
+func (c *Context) ID() resource.ID { return c.opts.ID }
+
+// DryRun reports whether nothing may be changed.
+func (c *Context) DryRun() bool { return c.opts.DryRun }
+
+// State returns what the Again of the run before carried, or nil.
+func (c *Context) State() []byte { return c.opts.State }
+
+// Debug logs with key-value pairs.
+func (c *Context) Debug(msg string, kv ...any) { c.log(LevelDebug, msg, kv) }
+
+// Info logs with key-value pairs.
+func (c *Context) Info(msg string, kv ...any) { c.log(LevelInfo, msg, kv) }
+
+// Warning logs with key-value pairs.
+func (c *Context) Warning(msg string, kv ...any) { c.log(LevelWarning, msg, kv) }
+
+// Error logs with key-value pairs; it does not make the run fail, a returned error does.
+func (c *Context) Error(msg string, kv ...any) { c.log(LevelError, msg, kv) }
+
+func (c *Context) log(level Level, msg string, kv []any) {
+	line := Line{At: c.host.Now(), Level: level, Msg: msg}
+	if len(kv) > 0 {
+		line.Kwargs = make(map[string]any, (len(kv)+1)/2)
+		for i := 0; i < len(kv); i += 2 {
+			key, ok := kv[i].(string)
+			if !ok {
+				key = "!BADKEY"
+			}
+			if i+1 < len(kv) {
+				line.Kwargs[key] = kv[i+1]
+			} else {
+				line.Kwargs["!BADKEY"] = key
+			}
+		}
+	}
+	c.host.Log(line)
+}
+
+// Changed records that an attribute was changed, beside what the engine sees itself.
+func (c *Context) Changed(attribute string, from, to any) {
+	c.host.Changed(attribute, plan.Diff{Current: from, Desired: to})
+}
+
+// Fact records a fact of the resource.
+func (c *Context) Fact(name, value string) { c.host.Fact(name, value) }
+
+// Files gives access to uploaded bytes.
+func (c *Context) Files() Files { return c.host.Files() }
+
+// Transport returns the agent's connection; its type depends on the agent's transport.
+func (c *Context) Transport() any { return c.host.Transport() }
+
+// Secret tells the engine that value must appear in no output of this run, in addition to the secrets it resolved.
+func (c *Context) Secret(value string) { c.host.Secret(value) }

@@ -1,0 +1,160 @@
+// Package provider is the kit for people who write handlers: code that reads, creates, updates and deletes the things
+// of one resource type. It knows nothing of the engine that calls it.
+package provider
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Definition registers a type with the handler that serves it.
+type Definition struct {
+	Type    schema.Type
+	Handler Handler
+}
+
+// Handler manages the things of one resource type. Every call is idempotent and may be repeated after a crash at any
+// instant. A handler keeps no state between calls: it may be called for different agents at the same time.
+type Handler interface {
+	// Read reports the observed state and changes nothing. What is missing is Observation{Exists: false}, not an error.
+	// It reports the attributes the type declares as properties, init_only and read_only, in the same form as desired values.
+	Read(ctx *Context, req ReadRequest) (Observation, error)
+	// Create makes what Read reported missing.
+	Create(ctx *Context, req CreateRequest) (Result, error)
+	// Update changes what Read reported different; req says what differs.
+	Update(ctx *Context, req UpdateRequest) (Result, error)
+	// Delete removes what Read reported; deleting what is gone succeeds.
+	Delete(ctx *Context, req DeleteRequest) (Result, error)
+}
+
+// Resource is the desired state as a handler sees it: defaults filled in, parameters, facts and secrets resolved.
+type Resource struct {
+	ID         resource.ID
+	Type       string
+	Agent      string
+	Attributes map[string]any
+	Purged     bool
+}
+
+// ReadRequest asks for the observed state of one resource.
+type ReadRequest struct{ Resource Resource }
+
+// CreateRequest asks for a missing thing to be made.
+type CreateRequest struct {
+	Resource Resource
+	// Token is the same for every try at this create and different for any other: an idempotency key for targets that take one.
+	Token string
+}
+
+// UpdateRequest asks for differences to be removed.
+type UpdateRequest struct {
+	Resource Resource
+	Observed Observation
+	Changes  map[string]plan.Diff // unredacted: never log it whole
+}
+
+// DeleteRequest asks for a thing to be removed.
+type DeleteRequest struct {
+	Resource Resource
+	Observed Observation
+}
+
+// Observation is what was found.
+type Observation struct {
+	Exists     bool
+	Attributes map[string]any
+}
+
+// Result is what a change led to; the zero value is "done".
+type Result struct {
+	// Again, when not nil, says that the target is still busy: ask again later.
+	Again *Again
+}
+
+// Again asks to be called again. State is handed back through Context.State, at most 4 KiB.
+type Again struct {
+	After time.Duration
+	State []byte
+}
+
+// The optional interfaces. A handler implements those it can do better than the engine does without.
+
+// Differ compares instead of plan.Compare; it returns differences by attribute.
+type Differ interface {
+	Diff(ctx *Context, desired Resource, observed Observation) (map[string]plan.Diff, error)
+}
+
+// Canonicaliser brings desired attributes into the form that Read reports, before they are compared.
+type Canonicaliser interface {
+	Canonicalise(attributes map[string]any) (map[string]any, error)
+}
+
+// BatchReader reads many resources in one call. It returns a reading for each item, in order.
+type BatchReader interface {
+	ReadBatch(ctx context.Context, items []BatchRead) []Reading
+}
+
+// BatchRead is one item of a batch.
+type BatchRead struct {
+	Context *Context
+	ReadRequest
+}
+
+// Reading is what came of one item.
+type Reading struct {
+	Observation Observation
+	Err         error
+}
+
+// BatchApplier changes many resources, none of which requires another, in one call. It returns an outcome for each, in order.
+type BatchApplier interface {
+	ApplyBatch(ctx context.Context, items []BatchChange) []Applied
+}
+
+// BatchChange is one item of a batch.
+type BatchChange struct {
+	Context  *Context
+	Change   plan.Change // Created, Updated or Purged
+	Resource Resource
+	Observed Observation
+	Changes  map[string]plan.Diff // of an update
+	Token    string               // of a create
+}
+
+// Applied is what came of one item.
+type Applied struct {
+	Result Result
+	Err    error
+}
+
+// Reloader is called after a deploy of a resource that was told (by an event) that something it requires has changed.
+type Reloader interface {
+	Reload(ctx *Context, req ReadRequest) error
+}
+
+// FactReader reports facts of a resource when they are asked for; values are text.
+type FactReader interface {
+	Facts(ctx *Context, req ReadRequest) (map[string]string, error)
+}
+
+// Finder decides what became of a create that may have happened and was not recorded. found is false only when it is
+// certain that nothing was made with this token.
+type Finder interface {
+	FindCreated(ctx *Context, req CreateRequest) (found bool, err error)
+}
+
+// Timeouter gives the time limit of one call for one resource, for types in which an attribute says it; 0 means the type's.
+type Timeouter interface {
+	CallTimeout(r Resource) time.Duration
+}
+
+// Files gives read access to uploaded bytes.
+type Files interface {
+	// Open returns the bytes with that hash; the caller closes it. A missing one is fault.NotFound.
+	Open(ctx context.Context, hash string) (io.ReadCloser, error)
+}

@@ -1,0 +1,68 @@
+// Package resource holds what a resource is: its identity, its values and the hash of its intent.
+package resource
+
+// ID is the canonical text of an identity: type[agent,namevar=value], with several namevars
+// type[agent,a=1,b=2] in declared order. In the agent's name and in values the characters , = ] and \ are escaped with \.
+type ID string
+
+// Key is one naming attribute and its value as text.
+type Key struct{ Name, Value string }
+
+// Parts is a parsed identity.
+type Parts struct {
+	Type  string
+	Agent string
+	Keys  []Key
+}
+
+// Resource is the desired state of one thing, as one version holds it.
+type Resource struct {
+	ID         ID
+	Type       string
+	Agent      string
+	Attributes map[string]any // see Value
+	Requires   []ID           // sorted, without repeats
+	Set        string         // "" is the shared set
+	Flags
+}
+
+// Flags are what is said of a resource beside its attributes.
+type Flags struct {
+	Purged        bool // must not exist
+	PurgeOnDelete bool // leaving the model purges it
+	ReportOnly    bool // compare, never change
+	SendEvent     bool // tell direct dependants when it finishes
+	ReceiveEvents bool // be told; true unless said otherwise
+}
+
+// Agent is where resources are managed.
+type Agent struct {
+	Name      string
+	Transport string         // local, ssh, http, aws, ...
+	Lanes     int            // runs at the same time; 1 = serial
+	Options   map[string]any // connection details of the transport; values as in attributes
+}
+
+// The values of attributes are nil, bool, string, int64, *big.Int (only beyond int64), float64 (finite),
+// []any, map[string]any, and the references below, nested at will.
+
+// File refers to uploaded bytes.
+type File struct {
+	Hash string // SHA-256, 64 lower-case hex digits
+	Size int64  // bytes
+}
+
+// Secret refers to a value that is resolved where the handler runs and never stored or shown.
+type Secret struct {
+	Source  string // "env:NAME", "file:PATH", "ssm:/name", "secretsmanager:id"
+	Version string // "" until known; part of the intent
+}
+
+// Parameter refers to a parameter of the environment.
+type Parameter struct{ Name string }
+
+// Fact refers to a fact of a resource.
+type Fact struct {
+	Name string
+	Of   ID
+}

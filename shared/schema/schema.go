@@ -1,0 +1,53 @@
+// Package schema declares resource types: their attributes, the data types of these, and what a value must be.
+package schema
+
+import (
+	"time"
+
+	"southbound/shared/diag"
+)
+
+// Behaviour says how an attribute takes part.
+type Behaviour string
+
+// The behaviours. The empty one is a property: set by the author, read from the target, compared.
+const (
+	Property  Behaviour = ""
+	Namevar   Behaviour = "namevar"   // part of the identity
+	ReadOnly  Behaviour = "read_only" // reported by the target, never set
+	InitOnly  Behaviour = "init_only" // set at creation only
+	Parameter Behaviour = "parameter" // steers the handler, not read and not compared
+)
+
+// Attribute declares one attribute of a type.
+type Attribute struct {
+	Name        string
+	Type        string // data type expression: Optional[String], Integer[0,65535], Enum[a,b], ...
+	Description string
+	Default     any // nil: none
+	Behaviour   Behaviour
+	Sensitive   bool // its values are secret wherever they come from
+}
+
+// Type declares a resource type.
+type Type struct {
+	Name        string // fs::File
+	Description string
+	Attributes  []Attribute
+	Features    []string
+	// Timeout bounds one call of the handler for one resource; 0 means DefaultTimeout. A handler that bounds its own
+	// calls by an attribute (exec::Run) says so through provider.Timeouter.
+	Timeout time.Duration
+	// Assigned says that the target chooses the identity when it creates, so that a create that may have happened must be
+	// looked up before it is repeated.
+	Assigned bool
+	// Validate checks what one attribute alone cannot say; attributes are complete and of their types, and references
+	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
+	Validate func(attributes map[string]any) []diag.Problem
+	// Relations returns the ids (as text, may name what does not exist: ignored then) that a resource requires by its nature, such as
+	// the directory of a file. agent is the resource's own.
+	Relations func(agent string, attributes map[string]any) []string
+}
+
+// DefaultTimeout bounds one handler call for types that do not say.
+const DefaultTimeout = 60 * time.Second
