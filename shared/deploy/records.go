@@ -154,7 +154,6 @@ type Row struct {
 	Ticket    int64 // 0: not scheduled, unless a wave asks
 	Priority  Priority
 	NotBefore time.Time // in progress: not before then
-	Event     bool      // something it requires has changed: reload
 	// State vector.
 	Compliance Compliance
 	LastRun    LastRun
@@ -172,6 +171,13 @@ type Row struct {
 	Checked    int64          // the last wave it was checked in
 	Waiting    []byte         // what the handler asked to be given back (in progress)
 	Creating   string         // token of a create that was begun and not recorded
+	// ChangedAt is the end of the last run that changed something, of a resource that sends events. SucceededAt is the start
+	// of the last run that ended well. A dependant reloads when the first is later than its own second.
+	ChangedAt   time.Time
+	SucceededAt time.Time
+	WantFacts   bool // its facts are asked for
+	// Gone, in a Commit, removes the row instead of writing it.
+	Gone bool
 }
 
 // RowKey names a row at a revision.
