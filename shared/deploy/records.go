@@ -339,3 +339,11 @@ type ParameterQuery struct {
 	Of    resource.ID    // "" any
 	Keys  []ParameterKey // when not empty, exactly these
 }
+
+// The classes of failures, by their names in this package.
+const (
+	ClassTerminal    = provider.Terminal
+	ClassNeedsChange = provider.NeedsChange
+	// ClassUnavailable: there is no type, handler or connection to run it with.
+	ClassUnavailable = provider.Class("unavailable")
+)

@@ -1,0 +1,235 @@
+package deploy
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// Would says what a deploy would do to one resource.
+type Would struct {
+	ID      resource.ID
+	Action  string // create, update, delete, none, orphan, undefined
+	Changes map[string]plan.Diff
+	Reason  string // why it could not be told, or is not run
+	Failed  bool   // reading it failed
+}
+
+// DryRun is the report of a dry run.
+type DryRun struct {
+	Version int
+	Would   []Would // in the order in which they would run
+	Covered int     // how many were compared with reality
+}
+
+// DryRun compares a version with reality and changes nothing. number 0 is the released version. Lanes are held while they are
+// read, so nothing runs in them meanwhile. A record of each comparison is kept among the actions.
+func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if number == 0 {
+		number = state.Released
+	}
+	if number < 1 || number > state.Last {
+		return DryRun{}, fault.New(fault.NotFound, "dry run", "there is no version %d", number).WithHint("`southbound versions` lists them")
+	}
+	p := &planner{e: e, env: state}
+	v, err := p.version(ctx, number)
+	if err != nil {
+		return DryRun{}, err
+	}
+	byID, err := e.readChunks(ctx, v.Chunks)
+	if err != nil {
+		return DryRun{}, err
+	}
+	entries := make([]entry, 0, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		entries = append(entries, byID[id])
+	}
+	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true}
+	return d.run(ctx, entries)
+}
+
+// Preview compares a model that is not stored with reality and changes nothing.
+func (e *Engine) Preview(ctx context.Context, env string, m *Model) (DryRun, error) {
+	if problems := e.ValidateClosed(m); len(problems) > 0 {
+		return DryRun{}, problems.Err()
+	}
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	p := &planner{e: e, env: state}
+	set, err := p.resolveModel(ctx, m)
+	if err != nil {
+		return DryRun{}, err
+	}
+	d := &dryRunner{e: e, env: env, agents: set.agents, files: m.Files}
+	return d.run(ctx, set.entries)
+}
+
+type dryRunner struct {
+	e       *Engine
+	env     string
+	version int
+	agents  []resource.Agent
+	files   map[string]Blob
+	record  bool
+	out     DryRun
+}
+
+// run reads lane by lane, requirements first within the whole.
+func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
+	d.out.Version = d.version
+	lanes := lanesOf(d.agents)
+	rows := make(map[resource.ID]*Row, len(entries))
+	nodes := make([]graphNode, 0, len(entries))
+	byLane := map[string][]*Row{}
+	blocked := map[resource.ID]bool{}
+	for i := range entries {
+		res, err := resource.Decode(entries[i].Body)
+		if err != nil {
+			return d.out, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		lane := LaneOf(res.ID, res.Agent, lanes[res.Agent])
+		row := &Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash, Body: entries[i].Body, Missing: missingOf(res.Attributes)}
+		rows[res.ID] = row
+		nodes = append(nodes, graphNode{ID: res.ID, Lane: lane, Requires: res.Requires})
+	}
+	g := buildGraph(nodes)
+	for _, n := range g.Order() {
+		row := rows[g.IDs[n]]
+		blocked[row.ID] = len(row.Missing) > 0
+		for _, q := range g.Requires(n) {
+			blocked[row.ID] = blocked[row.ID] || blocked[g.IDs[q]]
+		}
+		if !blocked[row.ID] {
+			byLane[row.Lane] = append(byLane[row.Lane], row)
+		}
+	}
+	results := map[resource.ID]Would{}
+	for _, lane := range slices.Sorted(maps.Keys(byLane)) {
+		if err := d.lane(ctx, lane, byLane[lane], results); err != nil {
+			return d.out, err
+		}
+	}
+	for _, n := range g.Order() {
+		w, ok := results[g.IDs[n]]
+		if !ok {
+			w = Would{ID: g.IDs[n], Action: "undefined", Reason: "something it needs is not known"}
+			if missing := rows[w.ID].Missing; len(missing) > 0 {
+				w.Reason = undefinedReason(missing)
+			}
+		}
+		d.out.Would = append(d.out.Would, w)
+	}
+	return d.out, nil
+}
+
+// lane compares the rows of one lane while it holds its lease.
+func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results map[resource.ID]Would) error {
+	lease, err := d.e.acquire(ctx, d.env, lane, leaseMargin)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.e.State.Release(context.WithoutCancel(ctx), d.env, lease) }()
+	var s session
+	defer s.close()
+	agent := resource.Agent{Name: agentOfLane(lane), Transport: "local", Lanes: 1}
+	for _, a := range d.agents {
+		if a.Name == agent.Name {
+			agent = a
+		}
+	}
+	for part := range slices.Chunk(groupByType(rows), claimMost) {
+		actions, err := d.part(ctx, part, &s, agent, results)
+		if err != nil {
+			return err
+		}
+		c := Commit{Guard: Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(time.Minute)}
+		if d.record {
+			c.Actions = actions
+		}
+		if _, err := d.e.State.Commit(ctx, d.env, c); err != nil {
+			return fault.Wrap(fault.Unknown, "record dry run", err)
+		}
+	}
+	return nil
+}
+
+// groupByType keeps the order within a type.
+func groupByType(rows []*Row) []*Row {
+	out := slices.Clone(rows)
+	slices.SortStableFunc(out, func(a, b *Row) int {
+		switch x, y := a.ID.Type(), b.ID.Type(); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// part compares some rows and returns their records.
+func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent resource.Agent, results map[resource.ID]Would) ([]Action, error) {
+	byType := map[string][]*run{}
+	var all []*run
+	for _, row := range rows {
+		r := d.e.newRun(row, s)
+		r.dry, r.kind = true, ActionDryRun
+		r.host.local = d.files
+		if !r.over() {
+			d.e.connect(ctx, s, agent, r)
+		}
+		if !r.over() {
+			d.e.resolveSecrets(ctx, r)
+			r.bind(ctx)
+		}
+		byType[row.ID.Type()] = append(byType[row.ID.Type()], r)
+		all = append(all, r)
+		r.claim = &claim{row: row}
+	}
+	for _, typ := range slices.Sorted(maps.Keys(byType)) {
+		x := &executor{e: d.e, runs: byType[typ], dry: true}
+		if err := x.execute(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var actions []Action
+	for _, r := range all {
+		row := r.claim.row
+		w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.changes, Reason: r.reason, Failed: r.over()}
+		results[row.ID] = w
+		if !r.over() {
+			d.out.Covered++
+			r.outcome, r.change = StatusDeployed, plan.NoChange
+			if r.act != plan.NoChange {
+				r.outcome = StatusNonCompliant
+			}
+		}
+		r.finished, r.lines = d.e.Clock.Now(), r.host.lines
+		actions = append(actions, d.e.actionOf(row, r.result))
+	}
+	return actions, nil
+}
+
+func actionWord(c plan.Change) string {
+	switch c {
+	case plan.Created:
+		return "create"
+	case plan.Updated:
+		return "update"
+	case plan.Purged:
+		return "delete"
+	}
+	return "none"
+}

@@ -1,0 +1,289 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/dag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+var zeroTime time.Time
+
+// effectiveGraph makes the graph in force for a version. Things are removed in the reverse of the order in which they are made:
+// between two resources that must not exist the edge runs the other way, and a resource that left the model to be
+// purged waits for everything that required it.
+func (p *planner) effectiveGraph(ctx context.Context, r *releaser, all []entry) (*Graph, error) {
+	nodes := make([]graphNode, 0, len(all))
+	purged := map[resource.ID]bool{}
+	resources := make([]*resource.Resource, len(all))
+	errs := make([]error, len(all))
+	parallel(len(all), func(i int) { resources[i], errs[i] = resource.Decode(all[i].Body) })
+	for i, res := range resources {
+		if errs[i] != nil {
+			return nil, fault.Wrap(fault.Damaged, "read version", errs[i])
+		}
+		if res.Purged {
+			purged[res.ID] = true
+		}
+		nodes = append(nodes, graphNode{ID: res.ID, Lane: LaneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
+	}
+	nodes = reversePurged(nodes, purged)
+	removing, err := p.removing(ctx, r, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return buildGraph(append(nodes, removing...)), nil
+}
+
+// reversePurged turns edges between purged nodes round, unless that would make a cycle with the others.
+func reversePurged(nodes []graphNode, purged map[resource.ID]bool) []graphNode {
+	if len(purged) < 2 {
+		return nodes
+	}
+	out := slices.Clone(nodes)
+	index := make(map[resource.ID]int, len(nodes))
+	for i := range out {
+		index[out[i].ID] = i
+		if purged[out[i].ID] {
+			out[i].Requires = slices.DeleteFunc(slices.Clone(out[i].Requires), func(id resource.ID) bool { return purged[id] })
+		}
+	}
+	for i := range nodes {
+		if !purged[nodes[i].ID] {
+			continue
+		}
+		for _, id := range nodes[i].Requires {
+			if j, ok := index[id]; ok && purged[id] {
+				out[j].Requires = append(slices.Clip(out[j].Requires), nodes[i].ID)
+			}
+		}
+	}
+	g := dag.New(len(out), func(i int) []int32 {
+		var reqs []int32
+		for _, id := range out[i].Requires {
+			reqs = append(reqs, int32(index[id])) //nolint:gosec // far fewer than 2^31
+		}
+		return reqs
+	})
+	if len(g.Cycles()) > 0 {
+		return nodes
+	}
+	return out
+}
+
+// removing returns the nodes of what is being purged because it left the model: what leaves with this version, and what an
+// earlier one has left to do.
+func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) ([]graphNode, error) {
+	old, err := p.e.graph(ctx, p.env.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if len(old.IDs) == 0 {
+		return nil, nil
+	}
+	stays := make(map[resource.ID]bool, len(kept))
+	for i := range kept {
+		stays[kept[i].ID] = true
+	}
+	var out []graphNode
+	for n, id := range old.IDs {
+		if stays[id] {
+			continue
+		}
+		node := graphNode{ID: id, Lane: old.Lane(int32(n)), Removing: true} //nolint:gosec // an index
+		switch row := r.rows[id]; {
+		case old.Removing[n]:
+			for _, q := range old.Requires(int32(n)) { //nolint:gosec // an index
+				node.Requires = append(node.Requires, old.IDs[q])
+			}
+		case row != nil && !row.Orphaned && (row.Removing || purgeOnDelete(row)):
+			for _, d := range old.Dependants(int32(n)) { //nolint:gosec // an index
+				if !old.Removing[d] {
+					node.Requires = append(node.Requires, old.IDs[d])
+				}
+			}
+		default:
+			continue
+		}
+		out = append(out, node)
+	}
+	return p.stillRemoving(ctx, out, r)
+}
+
+// stillRemoving drops nodes whose purge is done.
+func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *releaser) ([]graphNode, error) {
+	var unknown []resource.ID
+	for _, n := range nodes {
+		if r.rows[n.ID] == nil {
+			unknown = append(unknown, n.ID)
+		}
+	}
+	rows, err := p.load(ctx, unknown)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(nodes, func(n graphNode) bool {
+		return r.rows[n.ID] == nil && (rows[n.ID] == nil || !rows[n.ID].Removing)
+	}), nil
+}
+
+func purgeOnDelete(row *Row) bool {
+	res, err := resource.Decode(row.Body)
+	return err == nil && res.PurgeOnDelete
+}
+
+// orderBy sorts the planned rows so that requirements come first: a prefix of them makes sense.
+func (p *planner) orderBy(g *Graph) {
+	rank := make([]int32, len(g.IDs))
+	for i, n := range g.Order() {
+		rank[n] = int32(i) //nolint:gosec // an index
+	}
+	at := func(id resource.ID) int32 {
+		if n := g.Node(id); n >= 0 {
+			return rank[n]
+		}
+		return -1
+	}
+	keys := make(map[resource.ID]int32, len(p.order))
+	for _, id := range p.order {
+		keys[id] = at(id)
+	}
+	slices.SortStableFunc(p.order, func(a, b resource.ID) int { return int(keys[a] - keys[b]) })
+}
+
+// reblock blocks what requires something undefined, directly or not, and unblocks what no longer does. It starts at the planned
+// rows and goes on to their dependants as long as anything changes.
+func (p *planner) reblock(ctx context.Context, g *Graph) error {
+	undefined := 0
+	for _, r := range p.rows {
+		if r.Compliance == Undefined {
+			undefined++
+		}
+	}
+	if undefined == 0 {
+		counts, err := p.e.State.Counts(ctx, p.env.Name)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "count resources", err)
+		}
+		if counts[StatusUndefined]+counts[StatusBlocked] == 0 {
+			return nil
+		}
+	}
+	b := blocker{p: p, g: g, rows: map[resource.ID]*Row{}}
+	for _, id := range slices.Clone(p.order) {
+		if n := g.Node(id); n >= 0 && !p.rows[id].Orphaned {
+			b.queue = append(b.queue, n)
+		}
+	}
+	return b.run(ctx)
+}
+
+// blocker is the state of one reblock.
+type blocker struct {
+	p     *planner
+	g     *Graph
+	rows  map[resource.ID]*Row
+	queue []int32
+}
+
+// row returns a planned or stored row, or nil.
+func (b *blocker) row(id resource.ID) *Row {
+	if r := b.p.rows[id]; r != nil {
+		return r
+	}
+	return b.rows[id]
+}
+
+func (b *blocker) run(ctx context.Context) error {
+	for len(b.queue) > 0 {
+		level := b.queue
+		b.queue = nil
+		if err := b.fetch(ctx, level); err != nil {
+			return err
+		}
+		for _, n := range level {
+			row := b.row(b.g.IDs[n])
+			if row == nil || row.Orphaned || row.Removing {
+				continue
+			}
+			cause := b.cause(n, row)
+			if (cause != "") == (row.Blocked == BlockedYes) && row.Compliance != Undefined {
+				if _, planned := b.p.rows[row.ID]; !planned {
+					continue
+				}
+			}
+			if b.apply(row, cause) {
+				b.queue = append(b.queue, b.g.Dependants(n)...)
+			}
+		}
+	}
+	return nil
+}
+
+// fetch loads the rows of a level and of what it requires.
+func (b *blocker) fetch(ctx context.Context, level []int32) error {
+	var ids []resource.ID
+	want := func(n int32) {
+		if id := b.g.IDs[n]; b.row(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	for _, n := range level {
+		want(n)
+		for _, q := range b.g.Requires(n) {
+			want(q)
+		}
+	}
+	slices.Sort(ids)
+	rows, err := b.p.load(ctx, slices.Compact(ids))
+	for id, r := range rows {
+		b.rows[id] = r
+	}
+	return err
+}
+
+// cause returns why node is blocked: "" when it is not.
+func (b *blocker) cause(n int32, row *Row) resource.ID {
+	if row.Compliance == Undefined {
+		return row.ID
+	}
+	for _, q := range b.g.Requires(n) {
+		r := b.row(b.g.IDs[q])
+		if r != nil && (r.Compliance == Undefined || r.Blocked == BlockedYes) {
+			if len(r.Causes) > 0 {
+				return r.Causes[0]
+			}
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// apply blocks or unblocks a row and reports whether dependants have to be looked at.
+func (b *blocker) apply(row *Row, cause resource.ID) bool {
+	was := row.Blocked == BlockedYes
+	b.p.set(row, func(row *Row) bool {
+		switch {
+		case cause != "":
+			if row.Blocked == BlockedYes && row.Ticket == 0 && slices.Equal(row.Causes, []resource.ID{cause}) {
+				return false
+			}
+			row.Blocked, row.Ticket, row.Causes = BlockedYes, 0, []resource.ID{cause}
+			if row.Compliance != Undefined {
+				row.Reason = "requires " + string(cause) + ", of which something is not known"
+			}
+		case row.Blocked == BlockedYes:
+			row.Blocked, row.Causes, row.Reason = NotBlocked, nil, ""
+			if row.Ticket == 0 && unfinished(row) {
+				b.p.schedule(row, PriorityNewVersion)
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	return was != (row.Blocked == BlockedYes)
+}

@@ -1,0 +1,121 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Config is what an engine is built from. All fields but Await are needed.
+type Config struct {
+	State     State
+	Files     Files
+	Doorbell  Doorbell
+	Clock     Clock
+	Caller    Caller
+	Secrets   Secrets
+	Connector Connector
+	Types     *schema.Registry
+	Handlers  map[string]provider.Handler // by type name
+	Pack      string                      // digest of the handlers, recorded with every action
+	Holder    string                      // identifies this process in leases; never used by another
+	NewID     func() string               // unique, and greater than those made before
+	// Jitter returns a number in [0,1) for backoff.
+	Jitter func() float64
+	// Await, when not nil, lets a worker that has nothing ready wait for a ring of its lane instead of ending; it returns
+	// the hints of the rings, and false when the time ran out.
+	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
+}
+
+// Engine runs environments over the ports. It keeps only caches of immutable data between calls, so any number of engines
+// in any number of processes may serve the same state.
+type Engine struct {
+	Config
+	mu     sync.Mutex
+	graphs map[string]*Graph // by hash; a few
+}
+
+// New returns an engine.
+func New(c Config) *Engine {
+	return &Engine{Config: c, graphs: map[string]*Graph{}}
+}
+
+// How long leases last beyond the work they are taken for. A holder that is known to be dead is replaced at once, so these
+// only bound the wait where that cannot be known.
+const (
+	leaseMargin = 15 * time.Second
+	planLease   = 60 * time.Second
+	planKey     = "plan"
+)
+
+// LaneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash of the id.
+func LaneOf(id resource.ID, agent string, lanes int) string {
+	if lanes <= 1 {
+		return agent + "/0"
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) //nolint:gosec // lanes is small and positive
+}
+
+// graph returns the graph with that hash, "" being the empty one.
+func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
+	if hash == "" {
+		return emptyGraph(), nil
+	}
+	e.mu.Lock()
+	g := e.graphs[hash]
+	e.mu.Unlock()
+	if g != nil {
+		return g, nil
+	}
+	blobs, err := e.Files.Get(ctx, []string{hash})
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read graph", err)
+	}
+	g, err = decodeGraph(blobs[0])
+	if err != nil {
+		return nil, err
+	}
+	e.keepGraph(hash, g)
+	return g, nil
+}
+
+// keepGraph caches a graph; graphs are immutable and few are in use, so the cache is simply emptied when it grows.
+func (e *Engine) keepGraph(hash string, g *Graph) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.graphs) >= 4 {
+		clear(e.graphs)
+	}
+	e.graphs[hash] = g
+}
+
+// ring rings and ignores what cannot be delivered: a sweep rings again for whatever is left.
+func (e *Engine) ring(ctx context.Context, env string, rings []Ring) {
+	if len(rings) > 0 {
+		_ = e.Doorbell.Ring(ctx, env, rings)
+	}
+}
+
+// retryUnavailable calls f again while it fails with Unavailable, a few times, with growing pauses.
+func (e *Engine) retryUnavailable(ctx context.Context, f func() error) error {
+	pause := 20 * time.Millisecond
+	for try := 0; ; try++ {
+		err := f()
+		if !fault.Is(err, fault.Unavailable) || try == 5 {
+			return err
+		}
+		if err := e.Clock.Sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause *= 2
+	}
+}

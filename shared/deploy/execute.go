@@ -1,0 +1,398 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// executor calls handlers for runs of one type: read, compare, act. It knows neither rows nor schedules, so that plans and dry runs use
+// it too.
+type executor struct {
+	e    *Engine
+	runs []*run
+	dry  bool // stop before acting
+	// mark records that a create begins; false means that it must not.
+	mark func(ctx context.Context, r *run) (bool, error)
+}
+
+// execute gives each run its outcome; a run that was not carried out, because the caller gave up, has none.
+func (x *executor) execute(ctx context.Context) error {
+	open := x.open()
+	for _, r := range open {
+		if r.token != "" && !x.dry {
+			x.find(ctx, r)
+		}
+	}
+	x.read(ctx, x.open())
+	for _, r := range x.open() {
+		x.decide(r)
+	}
+	if x.dry {
+		return nil
+	}
+	var todo []*run
+	for _, r := range x.open() {
+		if r.act == plan.Created && r.typ.Assigned && r.token == "" {
+			r.token = r.action
+			ok, err := x.mark(ctx, r)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				r.outcome, r.act = "", plan.NoChange
+				x.runs = drop(x.runs, r)
+				continue
+			}
+		}
+		todo = append(todo, r)
+	}
+	x.apply(ctx, todo)
+	for _, r := range x.open() {
+		x.after(ctx, r)
+	}
+	return nil
+}
+
+func drop(runs []*run, r *run) []*run {
+	var out []*run
+	for _, o := range runs {
+		if o != r {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// open returns the runs without an outcome.
+func (x *executor) open() []*run {
+	var out []*run
+	for _, r := range x.runs {
+		if !r.over() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// call runs f for one resource within its time limit, and ends the run when it hangs or panics.
+func (x *executor) call(ctx context.Context, r *run, f func(c *provider.Context)) bool {
+	h := r.host
+	err := x.e.Caller.Call(ctx, x.limit(r), func(ctx context.Context) { f(r.ctx.With(ctx)) })
+	if err == nil {
+		return true
+	}
+	// The call may still be running somewhere: it keeps the old host, and nothing it says counts any more.
+	r.host = h.detach()
+	r.ctx = nil
+	x.fail(r, err)
+	return false
+}
+
+// limit is how long one call may take.
+func (x *executor) limit(r *run) time.Duration {
+	if t, ok := r.handler.(provider.Timeouter); ok {
+		if d := t.CallTimeout(r.want); d > 0 {
+			return d
+		}
+	}
+	if r.typ.Timeout > 0 {
+		return r.typ.Timeout
+	}
+	return schema.DefaultTimeout
+}
+
+// fail ends a run by an error of its handler.
+func (x *executor) fail(r *run, err error) {
+	var fe *fault.Error
+	switch {
+	case errors.Is(err, provider.ErrSkip):
+		r.end(StatusSkipped, provider.ClassOf(err), err.Error())
+	case fault.Is(err, fault.Timeout):
+		r.end(StatusFailed, provider.Retryable, fmt.Sprintf("the handler did not answer within %s", x.limit(r)))
+	case errors.As(err, &fe) && fe.Kind == fault.Internal:
+		first, rest, _ := strings.Cut(err.Error(), "\n")
+		r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelError, Msg: "the handler panicked", Kwargs: map[string]any{"stack": rest}})
+		r.end(StatusFailed, provider.Retryable, "the handler panicked: "+first)
+	default:
+		r.end(StatusFailed, provider.ClassOf(err), err.Error())
+	}
+}
+
+// find settles a create that was begun and not recorded. When the handler cannot tell, a person has to.
+func (x *executor) find(ctx context.Context, r *run) {
+	finder, ok := r.handler.(provider.Finder)
+	if !ok {
+		r.person = true
+		r.end(StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and this type cannot look it up; "+
+			"see what exists, then say `southbound deploy --retry-failed "+string(r.res.ID)+"`")
+		return
+	}
+	var err error
+	if !x.call(ctx, r, func(c *provider.Context) {
+		_, err = finder.FindCreated(c, provider.CreateRequest{Resource: r.want, Token: r.token})
+	}) {
+		return
+	}
+	if err != nil {
+		x.fail(r, fmt.Errorf("look up what a create led to: %w", err))
+	}
+}
+
+// read observes each run's thing: in one call where the handler can.
+func (x *executor) read(ctx context.Context, runs []*run) {
+	batch, ok := handlerOf(runs).(provider.BatchReader)
+	if !ok || len(runs) < 2 {
+		for _, r := range runs {
+			x.readOne(ctx, r)
+		}
+		return
+	}
+	items := make([]provider.BatchRead, len(runs))
+	for i, r := range runs {
+		items[i] = provider.BatchRead{Context: r.ctx, ReadRequest: provider.ReadRequest{Resource: r.want}}
+	}
+	var readings []provider.Reading
+	err := x.e.Caller.Call(ctx, x.batchLimit(runs), func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) })
+	if err != nil || len(readings) != len(runs) {
+		x.apart(ctx, runs, x.readOne) // one of them hangs or panics: find out which
+		return
+	}
+	for i, r := range runs {
+		if r.seen = readings[i].Observation; readings[i].Err != nil {
+			x.fail(r, readings[i].Err)
+		}
+	}
+}
+
+// apart does one by one what failed as a batch, with hosts that the batch, which may still run, does not have.
+func (x *executor) apart(ctx context.Context, runs []*run, f func(context.Context, *run)) {
+	for _, r := range runs {
+		r.host = r.host.detach()
+		r.bind(ctx)
+		f(ctx, r)
+	}
+}
+
+// batchLimit allows a batch the time of one call and a little more for each item.
+func (x *executor) batchLimit(runs []*run) time.Duration {
+	return x.limit(runs[0]) + time.Duration(len(runs))*100*time.Millisecond
+}
+
+func handlerOf(runs []*run) provider.Handler {
+	if len(runs) == 0 {
+		return nil
+	}
+	return runs[0].handler
+}
+
+func (x *executor) readOne(ctx context.Context, r *run) {
+	var err error
+	if x.call(ctx, r, func(c *provider.Context) {
+		r.seen, err = r.handler.Read(c, provider.ReadRequest{Resource: r.want})
+	}) && err != nil {
+		x.fail(r, err)
+	}
+}
+
+// decide compares and says what is to be done.
+func (x *executor) decide(r *run) {
+	r.act = plan.NoChange
+	switch {
+	case r.want.Purged && r.seen.Exists:
+		r.act = plan.Purged
+		r.changes = r.host.redactDiff(purgeDiff(r))
+	case r.want.Purged:
+	case !r.seen.Exists:
+		r.act = plan.Created
+		r.changes = r.host.redactDiff(createDiff(r))
+	default:
+		if !x.compare(r) {
+			return
+		}
+		if len(r.diff) > 0 {
+			r.act = plan.Updated
+			r.changes = r.host.redactDiff(r.diff)
+			if fixed := plan.InitOnly(r.typ, r.diff); len(fixed) > 0 {
+				r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("%s can only be set when it is created; to change it, purge the resource and create it anew",
+					strings.Join(fixed, ", ")))
+				return
+			}
+		}
+	}
+	if r.res.ReportOnly && r.act != plan.NoChange && !x.dry {
+		r.act = plan.NoChange
+		r.end(StatusNonCompliant, "", "differs, and is only reported")
+	}
+}
+
+// compare fills in the differences.
+func (x *executor) compare(r *run) bool {
+	var err error
+	desired := r.want.Attributes
+	if c, ok := r.handler.(provider.Canonicaliser); ok {
+		if desired, err = c.Canonicalise(desired); err != nil {
+			x.fail(r, provider.Errorf(provider.NeedsChange, "%w", err))
+			return false
+		}
+	}
+	if d, ok := r.handler.(provider.Differ); ok {
+		want := r.want
+		want.Attributes = desired
+		if !x.call(r.ctx.Context, r, func(c *provider.Context) { r.diff, err = d.Diff(c, want, r.seen) }) {
+			return false
+		}
+		if err != nil {
+			x.fail(r, err)
+			return false
+		}
+		return true
+	}
+	r.diff = plan.Compare(r.typ, desired, r.seen.Attributes)
+	return true
+}
+
+func createDiff(r *run) map[string]plan.Diff {
+	out := make(map[string]plan.Diff, len(r.want.Attributes))
+	for i := range r.typ.Attributes {
+		a := &r.typ.Attributes[i]
+		if v := r.want.Attributes[a.Name]; v != nil && (a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly) {
+			out[a.Name] = plan.Diff{Desired: v}
+		}
+	}
+	return out
+}
+
+func purgeDiff(r *run) map[string]plan.Diff {
+	out := map[string]plan.Diff{}
+	for i := range r.typ.Attributes {
+		a := &r.typ.Attributes[i]
+		if v := r.seen.Attributes[a.Name]; v != nil && a.Behaviour == schema.Property {
+			out[a.Name] = plan.Diff{Current: v}
+		}
+	}
+	return out
+}
+
+// apply acts: in one call where the handler can and nothing needs a token of its own.
+func (x *executor) apply(ctx context.Context, runs []*run) {
+	var act []*run
+	for _, r := range runs {
+		if r.act != plan.NoChange {
+			act = append(act, r)
+		}
+	}
+	batch, ok := handlerOf(act).(provider.BatchApplier)
+	if !ok || len(act) < 2 {
+		for _, r := range act {
+			if ctx.Err() != nil {
+				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
+				continue
+			}
+			x.applyOne(ctx, r)
+		}
+		return
+	}
+	items := make([]provider.BatchChange, len(act))
+	for i, r := range act {
+		items[i] = provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
+	}
+	var applied []provider.Applied
+	err := x.e.Caller.Call(ctx, x.batchLimit(act), func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) })
+	if err != nil || len(applied) != len(act) {
+		x.apart(ctx, act, x.applyOne)
+		return
+	}
+	for i, r := range act {
+		x.applied(r, applied[i].Result, applied[i].Err)
+	}
+}
+
+func (r *run) createToken() string {
+	if r.token != "" {
+		return r.token
+	}
+	return r.action
+}
+
+func (x *executor) applyOne(ctx context.Context, r *run) {
+	var out provider.Result
+	var err error
+	if !x.call(ctx, r, func(c *provider.Context) {
+		switch r.act {
+		case plan.Created:
+			out, err = r.handler.Create(c, provider.CreateRequest{Resource: r.want, Token: r.createToken()})
+		case plan.Updated:
+			out, err = r.handler.Update(c, provider.UpdateRequest{Resource: r.want, Observed: r.seen, Changes: r.diff})
+		case plan.Purged:
+			out, err = r.handler.Delete(c, provider.DeleteRequest{Resource: r.want, Observed: r.seen})
+		}
+	}) {
+		return
+	}
+	x.applied(r, out, err)
+}
+
+// applied takes the answer of an act.
+func (x *executor) applied(r *run, out provider.Result, err error) {
+	if err != nil {
+		x.fail(r, err)
+		return
+	}
+	r.change = r.act
+	if out.Again != nil {
+		r.again = out.Again
+		r.end(StatusDeploying, "", "in progress")
+	}
+}
+
+// after does what follows a deploy that went well: reload, facts, and the outcome.
+func (x *executor) after(ctx context.Context, r *run) {
+	var err error
+	if l, ok := r.handler.(provider.Reloader); ok && r.reload && !r.want.Purged {
+		if !x.call(ctx, r, func(c *provider.Context) { err = l.Reload(c, provider.ReadRequest{Resource: r.want}) }) {
+			return
+		}
+		if err != nil {
+			x.fail(r, fmt.Errorf("reload: %w", err))
+			return
+		}
+		if r.change == plan.NoChange {
+			r.change = plan.Updated
+		}
+	}
+	if f, ok := r.handler.(provider.FactReader); ok && r.claim != nil && r.claim.row.WantFacts && !r.want.Purged {
+		var facts map[string]string
+		if !x.call(ctx, r, func(c *provider.Context) { facts, err = f.Facts(c, provider.ReadRequest{Resource: r.want}) }) {
+			return
+		}
+		if err != nil {
+			x.fail(r, fmt.Errorf("read facts: %w", err))
+			return
+		}
+		for name, value := range facts {
+			r.host.Fact(name, value)
+		}
+	}
+	if len(r.host.changed) > 0 {
+		if r.changes == nil {
+			r.changes = map[string]plan.Diff{}
+		}
+		for name, d := range r.host.redactDiff(r.host.changed) {
+			r.changes[name] = d
+		}
+		if r.change == plan.NoChange {
+			r.change = plan.Updated
+		}
+	}
+	if r.outcome = StatusDeployed; r.change == plan.NoChange {
+		r.changes = nil
+	}
+}

@@ -1,0 +1,376 @@
+package deploy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Export asks for a model to be stored as a version and, unless told otherwise, released.
+type Export struct {
+	Model *Model
+	// Partial replaces only the resource sets that the model has, and merges the shared set.
+	Partial bool
+	// DeleteSets are removed with all they hold; only with Partial.
+	DeleteSets []string
+	NoRelease  bool
+	// Check asks for everything to be checked against reality, not only what changed.
+	Check bool
+	// RetryFailed schedules what failed or was skipped, too.
+	RetryFailed bool
+	// Settings replace those of the environment when not nil.
+	Settings *Settings
+}
+
+// Exported says what an export led to.
+type Exported struct {
+	Version       int
+	Resources     int
+	Changed       int // new or with another intent
+	Unchanged     int
+	Removed       int
+	FilesUploaded int
+	New           bool // a version was stored; false: equal to the last one
+}
+
+// Export validates, stores and releases. The same export again, also after a crash, gives the same version. A model with problems
+// is refused with diag.Problems, all of them, and nothing is stored.
+func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, error) {
+	var out Exported
+	if problems := e.validateExport(x); len(problems) > 0 {
+		return out, problems.Err()
+	}
+	uploaded, err := e.upload(ctx, x.Model)
+	if err != nil {
+		return out, err
+	}
+	err = e.plan(ctx, env, func(p *planner) error {
+		out, err = p.export(ctx, x)
+		return err
+	})
+	out.FilesUploaded = uploaded
+	return out, err
+}
+
+func (e *Engine) validateExport(x Export) diag.Problems {
+	var problems diag.Problems
+	switch {
+	case x.Partial:
+		problems = e.Validate(x.Model)
+		sets := map[string]bool{}
+		for i := range x.Model.Resources {
+			sets[x.Model.Resources[i].Set] = true
+		}
+		for _, s := range x.DeleteSets {
+			if sets[s] {
+				problems.Add(diag.Problem{Message: fmt.Sprintf("set %q is exported and deleted at once", s), Hint: "leave out one of the two"})
+			}
+		}
+	case len(x.DeleteSets) > 0:
+		problems.Add(diag.Problem{Message: "sets can only be deleted by a partial export", Hint: "add --partial"})
+	default:
+		problems = e.ValidateClosed(x.Model)
+	}
+	return problems
+}
+
+// upload stores the files of a model that are missing and returns how many these were.
+func (e *Engine) upload(ctx context.Context, m *Model) (int, error) {
+	if len(m.Files) == 0 {
+		return 0, nil
+	}
+	hashes := make([]string, 0, len(m.Files))
+	for h := range m.Files {
+		hashes = append(hashes, h)
+	}
+	slices.Sort(hashes)
+	missing, err := e.Files.Missing(ctx, hashes)
+	if err != nil {
+		return 0, fault.Wrap(fault.Unknown, "look for files", err)
+	}
+	blobs := make([]Blob, len(missing))
+	for i, h := range missing {
+		blobs[i] = m.Files[h]
+	}
+	if err := e.putFiles(ctx, blobs); err != nil {
+		return 0, err
+	}
+	return len(blobs), nil
+}
+
+func (e *Engine) putFiles(ctx context.Context, blobs []Blob) error {
+	if len(blobs) == 0 {
+		return nil
+	}
+	err := e.retryUnavailable(ctx, func() error { return e.Files.Put(ctx, blobs) })
+	return fault.Wrap(fault.Unknown, "store files", err)
+}
+
+// export does the part that is serialised with other exports.
+func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
+	last, err := p.version(ctx, p.env.Last)
+	if err != nil {
+		return Exported{}, err
+	}
+	m := x.Model
+	if x.Partial {
+		if m, err = p.merge(ctx, x, last); err != nil {
+			return Exported{}, err
+		}
+	}
+	if x.Settings != nil {
+		p.env.Settings = *x.Settings
+	}
+	set, err := p.resolveModel(ctx, m)
+	if err != nil {
+		return Exported{}, err
+	}
+	blobs, digest := chunks(set.entries)
+	v := Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries), Digest: versionDigest(digest, set.agents),
+		Agents: set.agents, Sets: setsOf(m.Resources), Pack: p.e.Pack, Files: set.files}
+	if x.Partial {
+		v.Base = last.Number
+	}
+	for _, b := range blobs {
+		v.Chunks = append(v.Chunks, b.Hash)
+	}
+	fresh := last.Number == 0 || v.Digest != last.Digest
+	if fresh {
+		if err := p.storeVersion(ctx, v, blobs); err != nil {
+			return Exported{}, err
+		}
+	} else {
+		v = last
+	}
+	p.env.Last = v.Number
+	p.env.Fingerprint = ""
+	if !x.Partial && !set.volatile {
+		p.env.Fingerprint = x.Model.Fingerprint
+	}
+	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: fresh}
+	if x.NoRelease {
+		return out, p.commit(ctx, false)
+	}
+	diff, err := p.release(ctx, v, set.entries)
+	if err != nil {
+		return out, err
+	}
+	out.Changed, out.Removed = diff.changed, diff.removed
+	out.Unchanged = v.Resources - diff.changed
+	return out, p.request(ctx, x)
+}
+
+// request adds what an export asks for beside the release, and writes all of it.
+func (p *planner) request(ctx context.Context, x Export) error {
+	if x.Check {
+		p.startWave(PriorityUserRepair, false)
+	}
+	if x.RetryFailed {
+		if err := p.scheduleUnfinished(ctx, PriorityUserDeploy, true, nil); err != nil {
+			return err
+		}
+	}
+	return p.finishRelease(ctx)
+}
+
+// storeVersion stores the files of a version and then the version itself. A version of that number that a crashed export left
+// behind was never visible and is replaced.
+func (p *planner) storeVersion(ctx context.Context, v Version, blobs []Blob) error {
+	var hashes []string
+	byHash := map[string]Blob{}
+	for _, b := range blobs {
+		hashes = append(hashes, b.Hash)
+		byHash[b.Hash] = b
+	}
+	missing, err := p.e.Files.Missing(ctx, append(hashes, v.Files...))
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "look for files", err)
+	}
+	var put []Blob
+	for _, h := range missing {
+		b, ok := byHash[h]
+		if !ok {
+			return fault.New(fault.NotFound, "store version", "file %s is not stored any more", h).WithHint("export again")
+		}
+		put = append(put, b)
+	}
+	if err := p.e.putFiles(ctx, put); err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		err := p.e.State.PutVersion(ctx, p.env.Name, v)
+		if !fault.Is(err, fault.Conflict) || try == 3 {
+			return fault.Wrap(fault.Unknown, "store version", err)
+		}
+		if err := p.e.State.DropVersions(ctx, p.env.Name, v.Number); err != nil {
+			return fault.Wrap(fault.Unknown, "replace unfinished version", err)
+		}
+	}
+}
+
+func versionDigest(content string, agents []resource.Agent) string {
+	h := sha256.New()
+	h.Write([]byte(content))
+	b, _ := json.Marshal(agents) // maps are written in key order, and values came from documents
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func setsOf(resources []resource.Resource) []string {
+	seen := map[string]bool{}
+	var sets []string
+	for i := range resources {
+		if s := resources[i].Set; s != "" && !seen[s] {
+			seen[s] = true
+			sets = append(sets, s)
+		}
+	}
+	sort.Strings(sets)
+	return sets
+}
+
+// version returns a stored version; number 0 gives an empty one.
+func (p *planner) version(ctx context.Context, number int) (Version, error) {
+	if number == 0 {
+		return Version{}, nil
+	}
+	vs, err := p.e.State.Versions(ctx, p.env.Name, number)
+	if err != nil {
+		return Version{}, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	if len(vs) == 0 {
+		return Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number)
+	}
+	return vs[0], nil
+}
+
+// merge puts a partial model into the version it is based on: the sets it has, and those it deletes, are replaced; other
+// sets are carried over; the shared set is united.
+func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, error) {
+	entries, err := p.e.readChunks(ctx, base.Chunks)
+	if err != nil {
+		return nil, err
+	}
+	replaced := map[string]bool{}
+	for _, s := range setsOf(x.Model.Resources) {
+		replaced[s] = true
+	}
+	for _, s := range x.DeleteSets {
+		replaced[s] = true
+	}
+	mg := merger{x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
+	for i := range x.Model.Resources {
+		mg.index[x.Model.Resources[i].ID] = i
+	}
+	out := &Model{Resources: slices.Clone(x.Model.Resources), Files: x.Model.Files, Where: x.Model.at, Agents: mergeAgents(base.Agents, x.Model.Agents)}
+	if err := mg.carry(out); err != nil {
+		return nil, err
+	}
+	mg.problems = append(mg.problems, closed(out.Resources, func(i int, a string) diag.Pos {
+		if i < len(x.Model.Resources) {
+			return x.Model.at(i, a)
+		}
+		return diag.Pos{}
+	})...)
+	return out, mg.problems.Err()
+}
+
+type merger struct {
+	x        Export
+	entries  map[resource.ID]entry
+	replaced map[string]bool
+	index    map[resource.ID]int
+	problems diag.Problems
+}
+
+// carry appends what stays of the base to out and checks what the model may not change.
+func (mg *merger) carry(out *Model) error {
+	ids := make([]resource.ID, 0, len(mg.entries))
+	for id := range mg.entries {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		old, err := resource.Decode(mg.entries[id].Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read version", err)
+		}
+		i, again := mg.index[id]
+		switch {
+		case again:
+			mg.again(&out.Resources[i], i, old)
+		case old.Set != "" && mg.replaced[old.Set]:
+		default:
+			if old.Set == "" {
+				old.Requires = mg.prune(old.Requires)
+			}
+			out.Resources = append(out.Resources, *old)
+		}
+	}
+	return nil
+}
+
+// again handles a resource that is in the model and in the base.
+func (mg *merger) again(r *resource.Resource, i int, old *resource.Resource) {
+	switch {
+	case old.Set == "" && r.Set == "":
+		if !sameIntent(r, old) {
+			mg.problems.Add(diag.Problem{Pos: mg.x.Model.at(i, ""), Resource: string(r.ID),
+				Message: "a partial export may not change a resource of the shared set", Hint: "export the whole model, or put the resource into a set"})
+			return
+		}
+		r.Requires = append(r.Requires, mg.prune(old.Requires)...)
+		slices.Sort(r.Requires)
+		r.Requires = slices.Compact(r.Requires)
+	case old.Set != r.Set && !mg.replaced[old.Set]:
+		mg.problems.Add(diag.Problem{Pos: mg.x.Model.at(i, "set"), Resource: string(r.ID),
+			Message: fmt.Sprintf("the resource is in %s, which this export does not replace", setName(old.Set)),
+			Hint:    fmt.Sprintf("export set %q too, or delete it with --delete-set", old.Set)})
+	}
+}
+
+// prune drops requirements of shared resources on what this export removes.
+func (mg *merger) prune(requires []resource.ID) []resource.ID {
+	return slices.DeleteFunc(slices.Clone(requires), func(id resource.ID) bool {
+		old, known := mg.entries[id]
+		if _, again := mg.index[id]; again || !known {
+			return false
+		}
+		r, err := resource.Decode(old.Body)
+		return err == nil && r.Set != "" && mg.replaced[r.Set]
+	})
+}
+
+// sameIntent compares what an author wrote with what a version holds, in which references may have been resolved.
+func sameIntent(a, b *resource.Resource) bool {
+	if a.Purged != b.Purged || a.ReportOnly != b.ReportOnly || len(a.Attributes) != len(b.Attributes) {
+		return false
+	}
+	for name, v := range a.Attributes {
+		w, ok := b.Attributes[name]
+		if !ok || (len(resource.References(v)) == 0 && !resource.Equal(v, w)) {
+			return false
+		}
+	}
+	return true
+}
+
+func mergeAgents(base, over []resource.Agent) []resource.Agent {
+	out := slices.Clone(over)
+	for _, a := range base {
+		if !slices.ContainsFunc(over, func(b resource.Agent) bool { return a.Name == b.Name }) {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

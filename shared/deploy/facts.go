@@ -1,0 +1,131 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// askFacts asks for the facts that planned resources lack: the resources they are facts of are run for them.
+func (p *planner) askFacts(ctx context.Context) error {
+	want := map[resource.ID]bool{}
+	for _, row := range p.rows {
+		if row.Compliance != Undefined || row.Orphaned {
+			continue
+		}
+		res, err := resource.Decode(row.Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+		}
+		for _, ref := range resource.References(res.Attributes) {
+			if f, ok := ref.(resource.Fact); ok {
+				want[f.Of] = true
+			}
+		}
+	}
+	var ids []resource.ID
+	for id := range want {
+		if p.rows[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	stored, err := p.load(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for id := range want {
+		row := p.rows[id]
+		if row == nil {
+			row = stored[id]
+		}
+		if row == nil {
+			continue // reported by its status: the fact is of something that does not exist
+		}
+		p.set(row, func(row *Row) bool {
+			if !runnable(row) {
+				return false
+			}
+			row.WantFacts = true
+			if row.Ticket == 0 {
+				p.schedule(row, PriorityFacts)
+			}
+			return true
+		})
+	}
+	return nil
+}
+
+// resolveAgain looks at everything undefined in the environment and gives what has become known an intent.
+func (p *planner) resolveAgain(ctx context.Context) error {
+	graph, err := p.e.graph(ctx, p.env.Graph)
+	if err != nil {
+		return err
+	}
+	agents, err := p.e.State.Agents(ctx, p.env.Name)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	err = p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+		if row.Compliance != Undefined || row.Orphaned {
+			return nil
+		}
+		if planned := p.rows[row.ID]; planned != nil {
+			row = planned
+		}
+		return p.resolveRow(ctx, row, agents[row.ID.Agent()].Agent)
+	})
+	if err != nil {
+		return err
+	}
+	p.orderBy(graph)
+	return p.reblock(ctx, graph)
+}
+
+// resolveRow gives one undefined row the values that are known now.
+func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent) error {
+	res, err := resource.Decode(row.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+	}
+	known, err := p.e.lookup(ctx, p.env.Name, resource.References(res.Attributes))
+	if err != nil {
+		return err
+	}
+	attrs, problems := p.e.resolveAttributes(ctx, res, known)
+	if len(problems) > 0 {
+		p.set(row, func(row *Row) bool {
+			if row.Reason == problems[0].Message {
+				return false
+			}
+			row.Reason = problems[0].Message
+			return true
+		})
+		return nil
+	}
+	missing := missingOf(attrs)
+	if slices.Equal(missing, row.Missing) {
+		return nil
+	}
+	res.Attributes = attrs
+	en, err := encodeEntry(res, agent)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
+	}
+	p.set(row, func(row *Row) bool {
+		if row.Orphaned || row.Compliance != Undefined {
+			return false
+		}
+		row.Hash, row.Body, row.Missing = en.Hash, en.Body, missing
+		if len(missing) > 0 {
+			row.Reason = undefinedReason(missing)
+			return true
+		}
+		row.Compliance, row.Reason = HasUpdate, ""
+		p.schedule(row, PriorityNewVersion)
+		return true
+	})
+	return nil
+}

@@ -1,0 +1,107 @@
+package deploy
+
+import (
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Filter selects resources; its zero value selects all.
+type Filter struct {
+	Type, Agent, Set string
+	Status           Status
+	ID               string // an id, or a glob of one: * any text, ? one character
+	hasSet           bool
+}
+
+// ParseFilter reads terms type=, agent=, status=, set=, and at most one id or glob. All of them must match.
+func ParseFilter(terms []string) (Filter, error) {
+	var f Filter
+	for _, term := range terms {
+		key, value, ok := strings.Cut(term, "=")
+		if !ok || strings.ContainsAny(key, "[:*?") {
+			if f.ID != "" {
+				return f, fault.New(fault.Usage, "read filter", "two ids: %q and %q", f.ID, term).WithHint("use a glob such as 'fs::File[web1,*'")
+			}
+			f.ID = term
+			continue
+		}
+		switch key {
+		case "type":
+			f.Type = value
+		case "agent":
+			f.Agent = value
+		case "set":
+			f.Set, f.hasSet = value, true
+		case "status":
+			f.Status = Status(value)
+			if !knownStatus(f.Status) {
+				return f, fault.New(fault.Usage, "read filter", "unknown status %q", value).
+					WithHint("the statuses: deployed failed skipped blocked undefined available deploying orphaned non_compliant unavailable")
+			}
+		default:
+			return f, fault.New(fault.Usage, "read filter", "unknown key %q in %q", key, term).WithHint("use type=, agent=, status=, set=, an id or a glob of one")
+		}
+	}
+	return f, nil
+}
+
+func knownStatus(s Status) bool {
+	switch s {
+	case StatusDeployed, StatusFailed, StatusSkipped, StatusBlocked, StatusUndefined, StatusAvailable, StatusDeploying, StatusOrphaned,
+		StatusNonCompliant, StatusUnavailable:
+		return true
+	}
+	return false
+}
+
+// Empty reports whether f selects everything.
+func (f Filter) Empty() bool { return f == Filter{} }
+
+// Match reports whether a row is selected. Whether it is deploying now is not known to the row; callers who ask for
+// that status compare it themselves.
+func (f Filter) Match(r *Row) bool {
+	switch {
+	case f.Type != "" && r.ID.Type() != f.Type:
+	case f.Agent != "" && r.ID.Agent() != f.Agent:
+	case f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status:
+	case f.ID != "" && string(r.ID) != f.ID && !glob(f.ID, string(r.ID)):
+	case f.hasSet && setOf(r) != f.Set:
+	default:
+		return true
+	}
+	return false
+}
+
+func setOf(r *Row) string {
+	res, err := resource.Decode(r.Body)
+	if err != nil {
+		return ""
+	}
+	return res.Set
+}
+
+// glob matches * and ? in time proportional to the product of the lengths at worst.
+func glob(pattern, s string) bool {
+	p, i, star, mark := 0, 0, -1, 0
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == s[i] || pattern[p] == '?'):
+			p++
+			i++
+		case star >= 0:
+			mark++
+			p, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}

@@ -1,0 +1,76 @@
+package deploy
+
+import "southbound/shared/resource"
+
+// frontier tells which scheduled resources may start: those of which nothing they require, directly or through others that are not
+// scheduled, is scheduled and unfinished (invariant D1). It is pure memory, built from a graph and a schedule.
+//
+// A node is clear when it is not scheduled and all it requires is clear. A scheduled node may start when all it requires is
+// clear. Finishing a node clears it and, through it, unscheduled nodes behind it, each once: the whole life of a frontier costs
+// as much as the graph has edges, and no set of ancestors is ever stored.
+type frontier struct {
+	g       *Graph
+	needs   []bool  // scheduled and unfinished
+	waiting []int32 // requirements that are not clear
+	clear   []bool
+}
+
+// newFrontier computes which nodes are clear when exactly the nodes for which scheduled is true are scheduled.
+func newFrontier(g *Graph, scheduled []bool) *frontier {
+	f := &frontier{g: g, needs: scheduled, waiting: make([]int32, len(g.IDs)), clear: make([]bool, len(g.IDs))}
+	for _, n := range g.Order() {
+		for _, r := range g.Requires(n) {
+			if !f.clear[r] {
+				f.waiting[n]++
+			}
+		}
+		f.clear[n] = !f.needs[n] && f.waiting[n] == 0
+	}
+	return f
+}
+
+// ready reports whether node is scheduled and may start.
+func (f *frontier) ready(node int32) bool { return f.needs[node] && f.waiting[node] == 0 }
+
+// done marks node as finished, calls touched for every scheduled node that waited for it, directly or through what is not
+// scheduled, and says whether it is ready now.
+func (f *frontier) done(node int32, touched func(node int32, ready bool)) {
+	if !f.needs[node] {
+		return
+	}
+	f.needs[node] = false
+	if f.waiting[node] == 0 {
+		f.clearFrom(node, touched)
+	}
+}
+
+// clearFrom clears node, and everything unscheduled that only waited for it.
+func (f *frontier) clearFrom(node int32, touched func(node int32, ready bool)) {
+	stack := []int32{node}
+	f.clear[node] = true
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, d := range f.g.Dependants(n) {
+			f.waiting[d]--
+			switch {
+			case f.needs[d]:
+				touched(d, f.waiting[d] == 0)
+			case f.waiting[d] == 0 && !f.clear[d]:
+				f.clear[d] = true
+				stack = append(stack, d)
+			}
+		}
+	}
+}
+
+// nodes returns the indexes of ids in the graph, leaving out those that are not in it.
+func (g *Graph) nodes(ids []resource.ID) []int32 {
+	out := make([]int32, 0, len(ids))
+	for _, id := range ids {
+		if n := g.Node(id); n >= 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}

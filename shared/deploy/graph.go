@@ -1,0 +1,215 @@
+package deploy
+
+import (
+	"encoding/binary"
+	"slices"
+	"sort"
+	"sync"
+
+	"southbound/shared/dag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Graph says what waits for what in a released version: direct edges only. It is immutable, stored as a file, and small: it holds
+// no attributes. Where things are removed its edges run the other way round than the model's, see effectiveGraph.
+type Graph struct {
+	IDs      []resource.ID // ascending
+	Lanes    []string      // ascending
+	LaneOf   []int32       // by node: index into Lanes
+	Removing []bool        // by node: left the model and is being purged
+	dag      *dag.Graph
+	orderMu  sync.Mutex
+	order    []int32
+}
+
+func emptyGraph() *Graph { return &Graph{dag: dag.New(0, func(int) []int32 { return nil })} }
+
+// Node returns the index of id, or -1.
+func (g *Graph) Node(id resource.ID) int32 {
+	i := sort.Search(len(g.IDs), func(i int) bool { return g.IDs[i] >= id })
+	if i < len(g.IDs) && g.IDs[i] == id {
+		return int32(i) //nolint:gosec // graphs have far fewer than 2^31 nodes
+	}
+	return -1
+}
+
+// Requires returns the nodes that must be finished before node.
+func (g *Graph) Requires(node int32) []int32 { return g.dag.Requires(int(node)) }
+
+// Dependants returns the nodes that wait for node.
+func (g *Graph) Dependants(node int32) []int32 { return g.dag.Dependants(int(node)) }
+
+// Lane returns the lane of node.
+func (g *Graph) Lane(node int32) string { return g.Lanes[g.LaneOf[node]] }
+
+// Order returns all nodes, requirements first.
+func (g *Graph) Order() []int32 {
+	g.orderMu.Lock()
+	defer g.orderMu.Unlock()
+	if g.order == nil {
+		g.order = g.dag.Order()
+	}
+	return g.order
+}
+
+// graphNode is what a graph is built from.
+type graphNode struct {
+	ID       resource.ID
+	Lane     string
+	Removing bool
+	Requires []resource.ID // those that are not nodes are left out
+}
+
+// buildGraph makes a graph; nodes are in any order and without repeats.
+func buildGraph(nodes []graphNode) *Graph {
+	slices.SortFunc(nodes, func(a, b graphNode) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	g := &Graph{IDs: make([]resource.ID, len(nodes)), LaneOf: make([]int32, len(nodes)), Removing: make([]bool, len(nodes))}
+	index := make(map[resource.ID]int32, len(nodes))
+	laneSet := map[string]bool{}
+	for i, n := range nodes {
+		g.IDs[i], g.Removing[i] = n.ID, n.Removing
+		index[n.ID] = int32(i) //nolint:gosec // see Node
+		laneSet[n.Lane] = true
+	}
+	for lane := range laneSet {
+		g.Lanes = append(g.Lanes, lane)
+	}
+	slices.Sort(g.Lanes)
+	laneIndex := make(map[string]int32, len(g.Lanes))
+	for i, lane := range g.Lanes {
+		laneIndex[lane] = int32(i) //nolint:gosec // see Node
+	}
+	buf := make([]int32, 0, 16)
+	g.dag = dag.New(len(nodes), func(i int) []int32 {
+		g.LaneOf[i] = laneIndex[nodes[i].Lane]
+		buf = buf[:0]
+		for _, id := range nodes[i].Requires {
+			if j, ok := index[id]; ok && int(j) != i {
+				buf = append(buf, j)
+			}
+		}
+		return buf
+	})
+	for i := range nodes {
+		g.LaneOf[i] = laneIndex[nodes[i].Lane]
+	}
+	return g
+}
+
+const graphFormat = 1
+
+// encode returns the stored form: format, lanes, then a node each as id, lane, flag and edges as distances.
+func (g *Graph) encode() []byte {
+	b := binary.AppendUvarint(nil, graphFormat)
+	b = binary.AppendUvarint(b, uint64(len(g.Lanes)))
+	for _, lane := range g.Lanes {
+		b = appendText(b, lane)
+	}
+	b = binary.AppendUvarint(b, uint64(len(g.IDs)))
+	for i, id := range g.IDs {
+		b = appendText(b, string(id))
+		flag := uint64(g.LaneOf[i]) << 1 //nolint:gosec // not negative
+		if g.Removing[i] {
+			flag |= 1
+		}
+		b = binary.AppendUvarint(b, flag)
+		reqs := g.dag.Requires(i)
+		b = binary.AppendUvarint(b, uint64(len(reqs)))
+		for _, r := range reqs {
+			b = binary.AppendVarint(b, int64(r)-int64(i))
+		}
+	}
+	return compress(b)
+}
+
+func appendText(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// reader reads what encode wrote; the first thing that does not fit makes all later reads fail.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) uint(limit uint64) uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > limit {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) int() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) text() string {
+	n := r.uint(uint64(len(r.b)))
+	if r.bad || uint64(len(r.b)) < n {
+		r.bad = true
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+// decodeGraph reads a stored graph; what does not decode is Damaged.
+func decodeGraph(stored []byte) (*Graph, error) {
+	damaged := fault.New(fault.Damaged, "read graph", "the stored graph does not decode").
+		WithHint("the data directory was changed by something else; restore it, or export again")
+	b, err := decompress(stored)
+	if err != nil {
+		return nil, damaged
+	}
+	r := &reader{b: b}
+	if r.uint(graphFormat) != graphFormat {
+		return nil, damaged
+	}
+	lanes := make([]string, r.uint(uint64(len(r.b))))
+	for i := range lanes {
+		lanes[i] = r.text()
+	}
+	n := int(r.uint(uint64(len(r.b)))) //nolint:gosec // bounded by the length
+	g := &Graph{IDs: make([]resource.ID, n), Lanes: lanes, LaneOf: make([]int32, n), Removing: make([]bool, n)}
+	edges := make([][]int32, n)
+	for i := 0; i < n && !r.bad; i++ {
+		g.IDs[i] = resource.ID(r.text())
+		flag := r.uint(uint64(len(lanes))*2 + 1)
+		g.LaneOf[i], g.Removing[i] = int32(flag>>1), flag&1 == 1 //nolint:gosec // bounded
+		if int(g.LaneOf[i]) >= len(lanes) {
+			r.bad = true
+			break
+		}
+		edges[i] = make([]int32, r.uint(uint64(n)))
+		for j := range edges[i] {
+			to := r.int() + int64(i)
+			if to < 0 || to >= int64(n) {
+				r.bad = true
+				break
+			}
+			edges[i][j] = int32(to) //nolint:gosec // bounded
+		}
+	}
+	if r.bad || len(r.b) != 0 || !slices.IsSorted(g.IDs) {
+		return nil, damaged
+	}
+	g.dag = dag.New(n, func(i int) []int32 { return edges[i] })
+	return g, nil
+}

@@ -1,0 +1,261 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+const (
+	redacted  = "<redacted>"
+	mostLines = 1000     // log lines kept of one run
+	mostText  = 16 << 10 // bytes kept of one text in a log line
+	mostValue = 512      // bytes kept of one value in changes
+	mostFacts = 1000
+)
+
+// host is what a handler reaches through its Context during one run: it keeps what the run says, without secrets.
+type host struct {
+	e       *Engine
+	session *session
+	state   []byte
+	local   map[string]Blob // files that are not stored yet, for a preview
+
+	mu      sync.Mutex // a call that was left behind may still write
+	lines   []provider.Line
+	dropped int
+	changed map[string]plan.Diff
+	facts   map[string]string
+	secrets []string
+	hidden  map[string]bool // attributes whose values are not shown
+}
+
+// detach returns a copy that the old host's user cannot reach.
+func (h *host) detach() *host {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &host{e: h.e, session: h.session, state: h.state, local: h.local, lines: slices.Clone(h.lines), changed: maps.Clone(h.changed),
+		facts: maps.Clone(h.facts), secrets: slices.Clone(h.secrets), hidden: maps.Clone(h.hidden)}
+}
+
+// Log implements provider.Host.
+func (h *host) Log(line provider.Line) {
+	line.Msg = h.redact(line.Msg)
+	if len(line.Kwargs) > 0 {
+		kw := make(map[string]any, len(line.Kwargs))
+		for k, v := range line.Kwargs {
+			kw[h.redact(k)] = h.redactAny(v)
+		}
+		line.Kwargs = kw
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case len(h.lines) < mostLines:
+		h.lines = append(h.lines, line)
+	case h.dropped == 0:
+		h.dropped++
+		h.lines = append(h.lines, provider.Line{At: line.At, Level: provider.LevelWarning, Msg: fmt.Sprintf("more than %d log lines; the rest is left out", mostLines)})
+	}
+}
+
+// Now implements provider.Host.
+func (h *host) Now() time.Time { return h.e.Clock.Now() }
+
+// Changed implements provider.Host.
+func (h *host) Changed(attribute string, d plan.Diff) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.changed == nil {
+		h.changed = map[string]plan.Diff{}
+	}
+	h.changed[attribute] = d
+}
+
+// Fact implements provider.Host.
+func (h *host) Fact(name, value string) {
+	value = h.redact(value)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.facts == nil {
+		h.facts = map[string]string{}
+	}
+	if len(h.facts) < mostFacts {
+		h.facts[name] = value
+	}
+}
+
+// Files implements provider.Host.
+func (h *host) Files() provider.Files { return files{h.e.Files, h.local} }
+
+type files struct {
+	f     Files
+	local map[string]Blob
+}
+
+// Open implements provider.Files.
+func (f files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
+	if b, ok := f.local[hash]; ok {
+		if b.Open != nil {
+			return b.Open()
+		}
+		return io.NopCloser(bytes.NewReader(b.Data)), nil
+	}
+	return f.f.Open(ctx, hash)
+}
+
+// Transport implements provider.Host.
+func (h *host) Transport() any { return h.session.transport }
+
+// Secret implements provider.Host. Each line of a secret of several lines is one, too: programs print them apart.
+func (h *host) Secret(value string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	parts := []string{value, strings.TrimSpace(value)}
+	if strings.Contains(value, "\n") {
+		parts = append(parts, strings.Split(value, "\n")...)
+	}
+	for _, s := range append(parts, quoted(parts)...) {
+		if s = strings.TrimRight(s, "\r"); len(s) >= 3 && !slices.Contains(h.secrets, s) {
+			h.secrets = append(h.secrets, s)
+		}
+	}
+	slices.SortFunc(h.secrets, func(a, b string) int { return len(b) - len(a) })
+}
+
+// quoted returns the forms in which texts stand in JSON and in %q.
+func quoted(parts []string) []string {
+	var out []string
+	for _, s := range parts {
+		if q, err := json.Marshal(s); err == nil {
+			out = append(out, string(q[1:len(q)-1]))
+		}
+		q := fmt.Sprintf("%q", s)
+		out = append(out, q[1:len(q)-1])
+	}
+	return out
+}
+
+// secretsIn takes every text in v for a secret.
+func (h *host) secretsIn(v any) {
+	switch v := v.(type) {
+	case string:
+		h.Secret(v)
+	case []any:
+		for _, e := range v {
+			h.secretsIn(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			h.secretsIn(e)
+		}
+	}
+}
+
+// hide keeps the values of an attribute out of changes.
+func (h *host) hide(attribute string) {
+	if h.hidden == nil {
+		h.hidden = map[string]bool{}
+	}
+	h.hidden[attribute] = true
+}
+
+// redact replaces secrets in a text and bounds its length.
+func (h *host) redact(s string) string {
+	h.mu.Lock()
+	for _, secret := range h.secrets {
+		if strings.Contains(s, secret) {
+			s = strings.ReplaceAll(s, secret, redacted)
+		}
+	}
+	h.mu.Unlock()
+	return shorten(s, mostText)
+}
+
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
+}
+
+// redactAny makes any value one that JSON can hold, without secrets.
+func (h *host) redactAny(v any) any {
+	switch v := v.(type) {
+	case nil, bool, int, int32, int64, uint32, uint64, float64:
+		return v
+	case string:
+		return h.redact(v)
+	case error:
+		return h.redact(v.Error())
+	case fmt.Stringer:
+		return h.redact(v.String())
+	case []string:
+		out := make([]any, len(v))
+		for i, s := range v {
+			out[i] = h.redact(s)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = h.redactAny(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[h.redact(k)] = h.redactAny(e)
+		}
+		return out
+	}
+	return h.redact(fmt.Sprint(v))
+}
+
+// redactDiff returns differences as they may be stored and shown.
+func (h *host) redactDiff(diffs map[string]plan.Diff) map[string]plan.Diff {
+	out := make(map[string]plan.Diff, len(diffs))
+	for name, d := range diffs {
+		if h.hidden[name] {
+			out[name] = plan.Diff{Current: hideValue(d.Current), Desired: hideValue(d.Desired)}
+			continue
+		}
+		out[name] = plan.Diff{Current: h.shown(d.Current), Desired: h.shown(d.Desired)}
+	}
+	return out
+}
+
+func hideValue(v any) any {
+	if v == nil {
+		return nil
+	}
+	return redacted
+}
+
+// shown bounds a value for changes.
+func (h *host) shown(v any) any {
+	switch v := v.(type) {
+	case string:
+		return shorten(h.redact(v), mostValue)
+	case resource.File:
+		return map[string]any{"file": v.Hash, "size": v.Size}
+	case []any, map[string]any:
+		out := h.redactAny(v)
+		if b, err := json.Marshal(out); err == nil && len(b) > mostValue {
+			return shorten(string(b), mostValue)
+		}
+		return out
+	}
+	return h.redactAny(v)
+}

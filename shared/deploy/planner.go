@@ -1,0 +1,284 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// planner changes what is scheduled in one environment. It holds the lease "plan", so there is one at a time; workers go on
+// meanwhile, and rows they change first are read again. See docs/design/engine.md.
+type planner struct {
+	e     *Engine
+	env   Env
+	was   Env // as stored
+	lease Lease
+	rows  map[resource.ID]*Row // to be written
+	order []resource.ID        // of rows, requirements first
+	graph *Graph               // what will be in force
+	drop  []string             // outbox entries that this settles
+	// reapply makes the change anew on a row that somebody else has changed meanwhile.
+	reapply map[resource.ID]func(*Row) bool
+}
+
+// plan runs f as the one planner of env. A release that a crash cut short is finished first.
+func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error) error {
+	lease, err := e.acquire(ctx, env, planKey, planLease)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = e.State.Release(context.WithoutCancel(ctx), env, lease) }()
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	p := &planner{e: e, env: state, was: state, lease: lease}
+	p.reset()
+	if state.Releasing != 0 {
+		if err := p.resumeRelease(ctx); err != nil {
+			return fault.Wrap(fault.Unknown, "finish interrupted release", err)
+		}
+	}
+	return f(p)
+}
+
+// acquire waits for a lease.
+func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duration) (Lease, error) {
+	pause := time.Millisecond
+	for {
+		now := e.Clock.Now()
+		lease, err := e.State.Acquire(ctx, env, key, e.Holder, now, now.Add(span))
+		if err == nil {
+			return lease, nil
+		}
+		if !fault.Is(err, fault.Busy) && !fault.Is(err, fault.Unavailable) {
+			return Lease{}, fault.Wrap(fault.Unknown, "take lease "+key, err)
+		}
+		if err := e.Clock.Sleep(ctx, pause); err != nil {
+			return Lease{}, err
+		}
+		pause = min(2*pause, 100*time.Millisecond)
+	}
+}
+
+func (p *planner) reset() {
+	p.rows, p.order, p.drop = map[resource.ID]*Row{}, nil, nil
+	p.reapply = map[resource.ID]func(*Row) bool{}
+}
+
+// set changes a row by f and remembers f, in case the row has to be read again. f reports whether there is anything to write.
+func (p *planner) set(row *Row, f func(*Row) bool) {
+	if !f(row) {
+		return
+	}
+	if _, ok := p.rows[row.ID]; !ok {
+		p.rows[row.ID] = row
+		p.order = append(p.order, row.ID)
+	}
+	if before := p.reapply[row.ID]; before != nil {
+		p.reapply[row.ID] = func(r *Row) bool {
+			a := before(r)
+			return f(r) || a
+		}
+		return
+	}
+	p.reapply[row.ID] = f
+}
+
+// ticket returns the next ticket.
+func (p *planner) ticket() int64 {
+	p.env.Tickets++
+	return p.env.Tickets
+}
+
+// schedule gives a row a ticket.
+func (p *planner) schedule(r *Row, priority Priority) {
+	if r.Ticket == 0 || priority < r.Priority {
+		r.Priority = priority
+	}
+	r.Ticket = p.ticket()
+	r.NextAt = time.Time{}
+}
+
+// commit writes what was planned, the environment with it, and rings the lanes that got work. Rows that a worker has changed
+// meanwhile are read and planned again until all are written.
+func (p *planner) commit(ctx context.Context, plan bool) error {
+	if len(p.order) == 0 && len(p.drop) == 0 && p.env == p.was {
+		return nil
+	}
+	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env}
+	for _, id := range p.order {
+		c.Rows = append(c.Rows, *p.rows[id])
+	}
+	lanes := map[string]bool{}
+	for _, r := range c.Rows {
+		if r.Ticket != 0 {
+			lanes[r.Lane] = true
+		}
+	}
+	for {
+		now := p.e.Clock.Now()
+		c.Until = now.Add(planLease)
+		done, err := p.write(ctx, c)
+		if err != nil {
+			return err
+		}
+		if c.Env != nil {
+			if p.env, err = p.e.State.Env(ctx, p.env.Name); err != nil {
+				return fault.Wrap(fault.Unknown, "read environment", err)
+			}
+			p.was = p.env
+		}
+		c = Commit{Guard: c.Guard, Plan: plan}
+		for i := range done.Conflicts {
+			row := &done.Conflicts[i]
+			if again := p.reapply[row.ID]; again(row) {
+				c.Rows = append(c.Rows, *row)
+			}
+		}
+		if len(c.Rows) == 0 {
+			break
+		}
+	}
+	p.reset()
+	p.ringLanes(ctx, lanes)
+	return nil
+}
+
+// write commits, and tells a commit that took effect although its answer was lost from one that did not.
+func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
+	var done Committed
+	want := Env{}
+	if c.Env != nil {
+		want = *c.Env
+	}
+	lost := false
+	err := p.e.retryUnavailable(ctx, func() error {
+		var err error
+		if lost && c.Env != nil {
+			now, err := p.e.State.Env(ctx, want.Name)
+			if err != nil {
+				return err
+			}
+			if now.Rev == want.Rev+1 {
+				c.Env = nil // our own write: only this holder of the lease writes it
+			}
+		}
+		done, err = p.e.State.Commit(ctx, p.env.Name, c)
+		lost = true
+		return err
+	})
+	if err != nil {
+		return done, fault.Wrap(fault.Unknown, "write plan", err)
+	}
+	if lost {
+		done.Conflicts = slices.DeleteFunc(done.Conflicts, func(r Row) bool { return p.sameAsPlanned(c.Rows, r) })
+	}
+	return done, nil
+}
+
+// sameAsPlanned reports whether a conflicting row is what we wrote ourselves.
+func (p *planner) sameAsPlanned(rows []Row, now Row) bool {
+	for i := range rows {
+		if rows[i].ID == now.ID {
+			if rows[i].Gone {
+				return now.Rev == 0
+			}
+			return now.Rev == rows[i].Rev+1 && now.Ticket == rows[i].Ticket && now.Hash == rows[i].Hash && now.Blocked == rows[i].Blocked
+		}
+	}
+	return false
+}
+
+func (p *planner) ringLanes(ctx context.Context, lanes map[string]bool) {
+	rings := make([]Ring, 0, len(lanes))
+	for lane := range lanes {
+		rings = append(rings, Ring{Lane: lane})
+	}
+	slices.SortFunc(rings, func(a, b Ring) int {
+		if a.Lane < b.Lane {
+			return -1
+		}
+		return 1
+	})
+	p.e.ring(ctx, p.env.Name, rings)
+}
+
+// load returns rows by id.
+func (p *planner) load(ctx context.Context, ids []resource.ID) (map[resource.ID]*Row, error) {
+	return p.e.rows(ctx, p.env.Name, ids)
+}
+
+func (e *Engine) rows(ctx context.Context, env string, ids []resource.ID) (map[resource.ID]*Row, error) {
+	out := make(map[resource.ID]*Row, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	rows, err := e.State.Rows(ctx, env, ids)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read resources", err)
+	}
+	for i := range rows {
+		out[rows[i].ID] = &rows[i]
+	}
+	return out, nil
+}
+
+// eachRow calls f for every row of the environment, in order of id.
+func (e *Engine) eachRow(ctx context.Context, env string, f func(*Row) error) error {
+	const page = 5000
+	for after := resource.ID(""); ; {
+		rows, err := e.State.ScanRows(ctx, env, after, page)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "read resources", err)
+		}
+		for i := range rows {
+			if err := f(&rows[i]); err != nil {
+				return err
+			}
+		}
+		if len(rows) < page {
+			return nil
+		}
+		after = rows[len(rows)-1].ID
+	}
+}
+
+// startWave asks for everything to be checked.
+func (p *planner) startWave(priority Priority, keepTerminal bool) {
+	p.env.Wave = Wave{Epoch: p.env.Wave.Epoch + 1, Priority: priority, At: p.e.Clock.Now(), KeepTerminal: keepTerminal}
+}
+
+// scheduleUnfinished gives tickets to what is not deployed and may run. retry includes what waits for its backoff, for a person
+// or for a new intent.
+func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, retry bool, match func(*Row) bool) error {
+	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+		if planned := p.rows[r.ID]; planned != nil {
+			r = planned
+		}
+		p.set(r, func(r *Row) bool {
+			if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) {
+				return false
+			}
+			if !retry && (r.Class == ClassTerminal || r.Class == ClassNeedsChange || r.NextAt.After(p.e.Clock.Now())) {
+				return false
+			}
+			p.schedule(r, priority)
+			return true
+		})
+		return nil
+	})
+}
+
+// runnable reports whether a row may be scheduled at all.
+func runnable(r *Row) bool {
+	return !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes && r.Blocked != NeedsPerson
+}
+
+// unfinished reports whether a row is not as its intent wants, as far as is known.
+func unfinished(r *Row) bool {
+	return r.Hash != r.Deployed || r.LastRun != RunSuccess || r.Compliance != Compliant
+}

@@ -1,0 +1,309 @@
+package deploy
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// Progress is how far an environment is: counters, never listings.
+type Progress struct {
+	Env       Env
+	Counts    map[Status]int
+	Scheduled int             // tickets, and what a wave has still to check
+	Running   []resource.ID   // now
+	Lanes     []string        // with work
+	Paused    map[string]bool // agents
+	Held      map[string]bool // lanes that somebody serves now
+	Outbox    int             // what follows from commits and is not done yet; at most a few are counted
+}
+
+// Progress returns the counters of an environment.
+func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
+	var p Progress
+	var err error
+	if p.Env, err = e.State.Env(ctx, env); err != nil {
+		return p, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if p.Counts, err = e.State.Counts(ctx, env); err != nil {
+		return p, fault.Wrap(fault.Unknown, "count resources", err)
+	}
+	s, err := e.State.Schedule(ctx, env)
+	if err != nil {
+		return p, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	if err := e.countScheduled(ctx, s, &p); err != nil {
+		return p, err
+	}
+	agents, err := e.State.Agents(ctx, env)
+	if err != nil {
+		return p, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	p.Paused = map[string]bool{}
+	for name, a := range agents {
+		if a.Paused {
+			p.Paused[name] = true
+		}
+	}
+	entries, err := e.State.Outbox(ctx, env, 10)
+	p.Outbox = len(entries)
+	if err != nil {
+		return p, fault.Wrap(fault.Unknown, "read outbox", err)
+	}
+	return p, e.running(ctx, env, &p)
+}
+
+func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) error {
+	lanes := map[string]bool{}
+	for _, t := range s.Tickets {
+		lanes[t.Lane] = true
+	}
+	p.Scheduled = len(s.Tickets)
+	if len(s.Unfinished) > 0 {
+		g, err := e.graph(ctx, s.Graph)
+		if err != nil {
+			return err
+		}
+		perLane := make([]int, len(g.Lanes))
+		for n := range g.IDs {
+			if !g.Removing[n] {
+				perLane[g.LaneOf[n]]++
+			}
+		}
+		for i, lane := range g.Lanes {
+			if checked, ok := s.Unfinished[lane]; ok {
+				lanes[lane] = true
+				p.Scheduled += max(perLane[i]-len(checked), 0)
+			}
+		}
+		for lane := range s.Unfinished {
+			lanes[lane] = true
+		}
+	}
+	p.Lanes = slices.Sorted(maps.Keys(lanes))
+	return nil
+}
+
+// running fills in what runs now.
+func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
+	leases, err := e.State.Leases(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	p.Held = map[string]bool{}
+	now := e.Clock.Now()
+	for _, l := range leases {
+		if l.Holder != "" && l.Until.After(now) && l.Key != planKey {
+			p.Held[l.Key] = true
+			p.Running = append(p.Running, l.Running...)
+		}
+	}
+	return nil
+}
+
+// Done reports whether nothing is scheduled or under way.
+func (p *Progress) Done() bool {
+	return p.Scheduled == 0 && p.Outbox == 0 && len(p.Lanes) == 0 && p.Env.Releasing == 0
+}
+
+// Known reports whether inputs with this fingerprint are what is released, so that an export of them would change nothing.
+func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, bool, error) {
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return Exported{}, false, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if fingerprint == "" || state.Fingerprint != fingerprint || state.Released == 0 || state.Released != state.Last || state.Releasing != 0 {
+		return Exported{}, false, nil
+	}
+	vs, err := e.State.Versions(ctx, env, state.Released)
+	if err != nil || len(vs) == 0 {
+		return Exported{}, false, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	return Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources}, true, nil
+}
+
+// Plan compares a model with the last version, without looking at reality and without storing anything.
+func (e *Engine) Plan(ctx context.Context, env string, x Export) ([]Would, error) {
+	if problems := e.validateExport(x); len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	p := &planner{e: e, env: state}
+	last, err := p.version(ctx, state.Last)
+	if err != nil {
+		return nil, err
+	}
+	m := x.Model
+	if x.Partial {
+		if m, err = p.merge(ctx, x, last); err != nil {
+			return nil, err
+		}
+	}
+	set, err := p.resolveModel(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	before, err := e.readChunks(ctx, last.Chunks)
+	if err != nil {
+		return nil, err
+	}
+	return e.comparePlans(before, set.entries)
+}
+
+// comparePlans lists what differs between two versions, and what does not as "none".
+func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Would, error) {
+	var out []Would
+	for i := range after {
+		now := &after[i]
+		res, err := resource.Decode(now.Body)
+		if err != nil {
+			return nil, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		w := Would{ID: now.ID, Action: "none"}
+		old, had := before[now.ID]
+		switch missing := missingOf(res.Attributes); {
+		case len(missing) > 0:
+			w.Action, w.Reason = "undefined", undefinedReason(missing)
+		case had && old.Hash == now.Hash:
+		case !had && res.Purged, had && res.Purged:
+			w.Action = "delete"
+		default:
+			w.Action = "create"
+			var was *resource.Resource
+			if had {
+				w.Action = "update"
+				if was, err = resource.Decode(old.Body); err != nil {
+					return nil, fault.Wrap(fault.Damaged, "read version", err)
+				}
+				if was.Purged {
+					w.Action = "create"
+				}
+			}
+			w.Changes = e.intentDiff(was, res)
+		}
+		out = append(out, w)
+		delete(before, now.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		w := Would{ID: id, Action: "orphan"}
+		if res, err := resource.Decode(before[id].Body); err == nil && res.PurgeOnDelete {
+			w.Action = "delete"
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// intentDiff compares two intents of one resource; was may be nil. References stay references, so no secret is in it.
+func (e *Engine) intentDiff(was, now *resource.Resource) map[string]plan.Diff {
+	h := &host{e: e}
+	if t, ok := e.Types.Type(now.Type); ok {
+		for i := range t.Attributes {
+			if t.Attributes[i].Sensitive {
+				h.hide(t.Attributes[i].Name)
+			}
+		}
+	}
+	old := map[string]any{}
+	if was != nil {
+		old = was.Attributes
+	}
+	diffs := map[string]plan.Diff{}
+	for name, v := range now.Attributes {
+		if !resource.Equal(old[name], v) {
+			diffs[name] = plan.Diff{Current: plainRef(old[name]), Desired: plainRef(v)}
+		}
+	}
+	for name, v := range old {
+		if _, ok := now.Attributes[name]; !ok {
+			diffs[name] = plan.Diff{Current: plainRef(v)}
+		}
+	}
+	return h.redactDiff(diffs)
+}
+
+// plainRef writes references as in documents.
+func plainRef(v any) any {
+	out, err := resource.Walk(v, func(ref any) (any, error) {
+		switch r := ref.(type) {
+		case resource.File:
+			return map[string]any{"file": r.Hash, "size": r.Size}, nil
+		case resource.Secret:
+			return map[string]any{"secret": r.Source, "version": r.Version}, nil
+		case resource.Parameter:
+			return map[string]any{"parameter": r.Name}, nil
+		case resource.Fact:
+			return map[string]any{"fact": r.Name, "of": string(r.Of)}, nil
+		}
+		return ref, nil
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// Row returns one resource.
+func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (Row, error) {
+	rows, err := e.rows(ctx, env, []resource.ID{id})
+	if err != nil {
+		return Row{}, err
+	}
+	if rows[id] == nil {
+		return Row{}, fault.New(fault.NotFound, "read resource", "there is no resource %s", id).WithHint("`southbound resources` lists them")
+	}
+	return *rows[id], nil
+}
+
+// EachRow calls f for every resource that matches, in order of id, until f returns an error.
+func (e *Engine) EachRow(ctx context.Context, env string, filter Filter, f func(*Row) error) error {
+	return e.eachRow(ctx, env, func(r *Row) error {
+		if !filter.Match(r) {
+			return nil
+		}
+		return f(r)
+	})
+}
+
+// Neighbours returns what a resource requires and what requires it, in what is released.
+func (e *Engine) Neighbours(ctx context.Context, env string, id resource.ID) (requires, dependants []resource.ID, err error) {
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	g, err := e.graph(ctx, state.Graph)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := g.Node(id)
+	if n < 0 {
+		return nil, nil, nil
+	}
+	for _, q := range g.Requires(n) {
+		requires = append(requires, g.IDs[q])
+	}
+	for _, d := range g.Dependants(n) {
+		dependants = append(dependants, g.IDs[d])
+	}
+	return requires, dependants, nil
+}
+
+// VersionsOf returns the versions that users can see, ascending.
+func (e *Engine) VersionsOf(ctx context.Context, env string) ([]Version, Env, error) {
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return nil, state, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	vs, err := e.State.Versions(ctx, env)
+	if err != nil {
+		return nil, state, fault.Wrap(fault.Unknown, "read versions", err)
+	}
+	return slices.DeleteFunc(vs, func(v Version) bool { return v.Number > state.Last }), state, nil
+}

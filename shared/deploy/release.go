@@ -1,0 +1,330 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// released says what a release changed.
+type released struct{ changed, removed int }
+
+// release plans what brings version v into force. Only what differs from the version in force is read or written. The writes are
+// made by finishRelease; until then nothing has happened.
+func (p *planner) release(ctx context.Context, v Version, entries []entry) (released, error) {
+	if p.env.Released == v.Number && p.env.Releasing == 0 {
+		return released{}, nil
+	}
+	old, err := p.version(ctx, p.env.Released)
+	if err != nil {
+		return released{}, err
+	}
+	shared := sharedChunks(old.Chunks, v.Chunks)
+	before, err := p.e.readChunks(ctx, without(old.Chunks, shared))
+	if err != nil {
+		return released{}, err
+	}
+	var after []entry
+	for i := range entries {
+		if !shared[v.Chunks[bucketOf(entries[i].ID, len(v.Chunks))]] {
+			after = append(after, entries[i])
+		}
+	}
+	return p.bring(ctx, v, old.Agents, before, after, entries)
+}
+
+// resumeRelease finishes a release that was begun. What was written then is not known, so all rows are compared.
+func (p *planner) resumeRelease(ctx context.Context) error {
+	v, err := p.version(ctx, p.env.Releasing)
+	if err != nil {
+		return err
+	}
+	byID, err := p.e.readChunks(ctx, v.Chunks)
+	if err != nil {
+		return err
+	}
+	entries := make([]entry, 0, len(byID))
+	for _, en := range byID {
+		entries = append(entries, en)
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	before := map[resource.ID]entry{}
+	if err := p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+		if !r.Orphaned && !r.Removing {
+			before[r.ID] = entry{ID: r.ID, Hash: r.Hash, Body: r.Body}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if _, err := p.bring(ctx, v, nil, before, entries, entries); err != nil {
+		return err
+	}
+	return p.finishRelease(ctx)
+}
+
+// bring plans the way from what rows say (before) to what v says (after); all is the whole of v.
+func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Agent, before map[resource.ID]entry, after, all []entry) (released, error) {
+	var out released
+	if !sameAgents(oldAgents, v.Agents) {
+		if err := p.e.State.PutAgents(ctx, p.env.Name, v.Agents...); err != nil {
+			return out, fault.Wrap(fault.Unknown, "write agents", err)
+		}
+	}
+	r := &releaser{p: p, v: v, lanes: lanesOf(v.Agents), before: before, after: after}
+	if err := r.load(ctx, relaned(oldAgents, v.Agents), all); err != nil {
+		return out, err
+	}
+	graph, err := p.effectiveGraph(ctx, r, all)
+	if err != nil {
+		return out, err
+	}
+	p.graph = graph
+	for i := range after {
+		if err := r.bring(&after[i]); err != nil {
+			return out, err
+		}
+	}
+	r.remove(graph)
+	if err := p.askFacts(ctx); err != nil {
+		return out, err
+	}
+	p.orderBy(graph)
+	if err := p.reblock(ctx, graph); err != nil {
+		return out, err
+	}
+	return r.released, p.storeGraph(ctx, v)
+}
+
+// storeGraph stores the graph in force and notes that the release has begun.
+func (p *planner) storeGraph(ctx context.Context, v Version) error {
+	blob := blobOf(p.graph.encode())
+	if blob.Hash != p.env.Graph {
+		if err := p.e.putFiles(ctx, []Blob{blob}); err != nil {
+			return err
+		}
+		p.e.keepGraph(blob.Hash, p.graph)
+	}
+	p.env.Graph, p.env.Releasing, p.env.Released = blob.Hash, v.Number, v.Number
+	return nil
+}
+
+// finishRelease writes what was planned and notes that the release is complete.
+func (p *planner) finishRelease(ctx context.Context) error {
+	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
+	if err := p.commit(ctx, true); err != nil {
+		return err
+	}
+	if p.env.Releasing != 0 {
+		p.env.Releasing = 0
+		if err := p.commit(ctx, false); err != nil {
+			return err
+		}
+	}
+	if wave {
+		p.ringWave(ctx)
+	}
+	return nil
+}
+
+// ringWave rings every lane that has resources.
+func (p *planner) ringWave(ctx context.Context) {
+	g, err := p.e.graph(ctx, p.env.Graph)
+	if err != nil {
+		return // a sweep finds the lanes
+	}
+	lanes := map[string]bool{}
+	for _, lane := range g.Lanes {
+		lanes[lane] = true
+	}
+	p.ringLanes(ctx, lanes)
+}
+
+func sameAgents(a, b []resource.Agent) bool {
+	return slices.EqualFunc(a, b, func(x, y resource.Agent) bool {
+		return x.Name == y.Name && x.Transport == y.Transport && x.Lanes == y.Lanes && resource.Equal(optionsOf(x), optionsOf(y))
+	})
+}
+
+func optionsOf(a resource.Agent) any {
+	if a.Options == nil {
+		return map[string]any{}
+	}
+	return a.Options
+}
+
+func lanesOf(agents []resource.Agent) map[string]int {
+	out := make(map[string]int, len(agents))
+	for _, a := range agents {
+		out[a.Name] = max(a.Lanes, 1)
+	}
+	return out
+}
+
+// relaned returns the agents whose number of lanes changed, which moves their resources.
+func relaned(old, now []resource.Agent) map[string]bool {
+	out := map[string]bool{}
+	before := lanesOf(old)
+	for name, n := range lanesOf(now) {
+		if m, ok := before[name]; ok && m != n {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// releaser holds what bring works on.
+type releaser struct {
+	p        *planner
+	v        Version
+	lanes    map[string]int
+	before   map[resource.ID]entry
+	after    []entry
+	rows     map[resource.ID]*Row
+	index    map[resource.ID]bool // of after
+	released released
+}
+
+// load reads the rows that may change.
+func (r *releaser) load(ctx context.Context, relaned map[string]bool, all []entry) error {
+	r.index = make(map[resource.ID]bool, len(r.after))
+	if r.p.env.Released == 0 && r.p.env.Releasing == 0 {
+		r.rows = map[resource.ID]*Row{} // the first version of all: there are no rows
+		for i := range r.after {
+			r.index[r.after[i].ID] = true
+		}
+		return nil
+	}
+	var ids []resource.ID
+	for i := range r.after {
+		r.index[r.after[i].ID] = true
+		ids = append(ids, r.after[i].ID)
+	}
+	for id := range r.before {
+		if !r.index[id] {
+			ids = append(ids, id)
+		}
+	}
+	if len(relaned) > 0 {
+		for i := range all {
+			if en := &all[i]; !r.index[en.ID] && relaned[en.ID.Agent()] {
+				r.index[en.ID] = true
+				r.after = append(r.after, *en)
+				ids = append(ids, en.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	var err error
+	r.rows, err = r.p.load(ctx, ids)
+	return err
+}
+
+// bring plans one resource of the new version.
+func (r *releaser) bring(en *entry) error {
+	res, err := resource.Decode(en.Body)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "read resource", err)
+	}
+	missing := missingOf(res.Attributes)
+	lane := LaneOf(en.ID, res.Agent, r.lanes[res.Agent])
+	row := r.rows[en.ID]
+	if row == nil {
+		row = &Row{ID: en.ID}
+	}
+	old, had := r.before[en.ID]
+	if !had || old.Hash != en.Hash {
+		r.released.changed++
+	}
+	r.p.set(row, func(row *Row) bool {
+		if row.Hash == en.Hash && !row.Orphaned && !row.Removing {
+			return r.adjust(row, en, lane)
+		}
+		if len(missing) > 0 && row.Version > 0 && row.Compliance != Undefined && r.resolvedSince(row, res) {
+			return r.adjust(row, &entry{Hash: row.Hash, Body: row.Body}, lane)
+		}
+		if row.Rev == 0 || row.Orphaned || row.Removing {
+			*row = Row{ID: row.ID, Rev: row.Rev, Checked: row.Checked, Creating: row.Creating, LastRun: RunNew, Blocked: NotBlocked}
+		}
+		row.Version, row.Hash, row.Body, row.Lane = r.v.Number, en.Hash, en.Body, lane
+		row.Compliance, row.Missing = HasUpdate, missing
+		row.Class, row.Attempts, row.Reason, row.Causes = "", 0, "", nil
+		row.NextAt, row.NotBefore, row.Waiting = zeroTime, zeroTime, nil
+		if row.Blocked == BlockedTemp {
+			row.Blocked = NotBlocked
+		}
+		if len(missing) > 0 {
+			row.Compliance, row.Ticket = Undefined, 0
+			row.Reason = undefinedReason(missing)
+			return true
+		}
+		r.p.schedule(row, PriorityNewVersion)
+		return true
+	})
+	return nil
+}
+
+// resolvedSince reports whether row holds the same resource with values that became known after the version was stored.
+func (r *releaser) resolvedSince(row *Row, res *resource.Resource) bool {
+	now, err := resource.Decode(row.Body)
+	return err == nil && sameIntent(res, now)
+}
+
+// adjust follows changes that are no change of intent: requirements, set, flags, lanes.
+func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
+	if row.Lane == lane && string(row.Body) == string(en.Body) {
+		return false
+	}
+	row.Body, row.Lane = en.Body, lane
+	if row.Blocked == BlockedTemp {
+		// What it was skipped for may not be required any more; when it still is, it is skipped again.
+		row.Blocked = NotBlocked
+		r.p.schedule(row, PriorityNewVersion)
+	}
+	return true
+}
+
+func undefinedReason(missing []string) string {
+	return fmt.Sprintf("%s is not known", missing[0])
+}
+
+// remove plans what left the model: purged where the model said so, orphaned otherwise.
+func (r *releaser) remove(g *Graph) {
+	for id := range r.before {
+		row := r.rows[id]
+		if r.index[id] || row == nil || row.Orphaned || row.Removing {
+			continue
+		}
+		r.released.removed++
+		purge := g.Node(id) >= 0 && g.Removing[g.Node(id)]
+		r.p.set(row, func(row *Row) bool {
+			if !purge {
+				row.Orphaned, row.Ticket = true, 0
+				row.NextAt, row.Reason = zeroTime, "left the model"
+				return true
+			}
+			res, err := resource.Decode(row.Body)
+			if err != nil {
+				return false
+			}
+			res.Purged, res.ReportOnly = true, false
+			body, err := res.Encode()
+			if err != nil {
+				return false
+			}
+			row.Body, row.Hash, row.Removing, row.Version = body, "purge "+row.Hash, true, r.v.Number
+			row.Compliance, row.Blocked, row.LastRun, row.Missing = HasUpdate, NotBlocked, RunNew, nil
+			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0, "left the model, to be purged", nil, zeroTime
+			r.p.schedule(row, PriorityNewVersion)
+			return true
+		})
+	}
+}

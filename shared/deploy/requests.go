@@ -1,0 +1,255 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Request asks for work on what is released.
+type Request struct {
+	Filter Filter
+	// RetryFailed includes what waits for its backoff, for a new intent or for a person.
+	RetryFailed bool
+}
+
+// Deploy schedules what is unfinished and matches, and returns how many resources that are.
+func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, error) {
+	n := 0
+	err := e.plan(ctx, env, func(p *planner) error {
+		graph, err := e.graph(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		err = p.scheduleUnfinished(ctx, PriorityUserDeploy, req.RetryFailed, req.Filter.Match)
+		if err != nil {
+			return err
+		}
+		if req.RetryFailed && req.Filter.ID != "" {
+			if err := p.decided(ctx, req.Filter); err != nil {
+				return err
+			}
+		}
+		n = len(p.order)
+		p.orderBy(graph)
+		return p.commit(ctx, true)
+	})
+	return n, err
+}
+
+// decided takes a person's word that creates whose outcome is not known may be begun anew.
+func (p *planner) decided(ctx context.Context, f Filter) error {
+	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+		if r.Blocked == NeedsPerson && !r.Orphaned && f.Match(r) {
+			p.set(r, func(r *Row) bool {
+				r.Blocked, r.Creating = NotBlocked, ""
+				p.schedule(r, PriorityUserDeploy)
+				return true
+			})
+		}
+		return nil
+	})
+}
+
+// Repair schedules everything that matches to be checked against reality, and returns how many resources that are.
+func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, error) {
+	n := 0
+	err := e.plan(ctx, env, func(p *planner) error {
+		graph, err := e.graph(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		if req.Filter.Empty() {
+			p.startWave(PriorityUserRepair, false)
+			n = len(graph.IDs)
+			return p.finishRelease(ctx)
+		}
+		err = e.eachRow(ctx, env, func(r *Row) error {
+			if runnable(r) && req.Filter.Match(r) {
+				p.set(r, func(r *Row) bool {
+					if !runnable(r) {
+						return false
+					}
+					p.schedule(r, PriorityUserRepair)
+					return true
+				})
+			}
+			return nil
+		})
+		n = len(p.order)
+		p.orderBy(graph)
+		if err != nil {
+			return err
+		}
+		return p.commit(ctx, true)
+	})
+	return n, err
+}
+
+// Pause stops claims of agents, or lets them go on. What runs is finished; what is scheduled stays.
+func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+	if err := e.State.Pause(ctx, env, paused, agents...); err != nil {
+		return fault.Wrap(fault.Unknown, "pause", err)
+	}
+	if paused {
+		return nil
+	}
+	return e.ringWork(ctx, env)
+}
+
+// Halt stops all claims of an environment, or lets them go on. Agents that were paused stay paused.
+func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
+	if err := e.State.Halt(ctx, env, halted); err != nil {
+		return fault.Wrap(fault.Unknown, "halt", err)
+	}
+	if halted {
+		return nil
+	}
+	return e.ringWork(ctx, env)
+}
+
+// WorkLanes returns the lanes in which something is scheduled, sorted.
+func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
+	s, err := e.State.Schedule(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	var lanes []string
+	for _, t := range s.Tickets {
+		lanes = append(lanes, t.Lane)
+	}
+	for lane := range s.Unfinished {
+		lanes = append(lanes, lane)
+	}
+	slices.Sort(lanes)
+	return slices.Compact(lanes), nil
+}
+
+// ringWork rings every lane in which something is scheduled.
+func (e *Engine) ringWork(ctx context.Context, env string) error {
+	lanes, err := e.WorkLanes(ctx, env)
+	if err != nil {
+		return err
+	}
+	rings := make([]Ring, len(lanes))
+	for i, lane := range lanes {
+		rings[i] = Ring{Lane: lane}
+	}
+	e.ring(ctx, env, rings)
+	return nil
+}
+
+// SetParameters stores parameters; what was undefined for want of them gets its intent.
+func (e *Engine) SetParameters(ctx context.Context, env string, ps ...Parameter) error {
+	for i := range ps {
+		if ps[i].Name == "" {
+			return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
+		}
+		ps[i].Updated = e.Clock.Now()
+	}
+	return e.changeParameters(ctx, env, func() error { return e.State.PutParameters(ctx, env, ps...) })
+}
+
+// DeleteParameters removes parameters and facts. What was deployed with their values stays as it is until the next export.
+func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...ParameterKey) error {
+	return e.changeParameters(ctx, env, func() error { return e.State.DeleteParameters(ctx, env, keys...) })
+}
+
+func (e *Engine) changeParameters(ctx context.Context, env string, change func() error) error {
+	return e.plan(ctx, env, func(p *planner) error {
+		if err := change(); err != nil {
+			return fault.Wrap(fault.Unknown, "change parameters", err)
+		}
+		p.env.Fingerprint = ""
+		if err := p.resolveAgain(ctx); err != nil {
+			return err
+		}
+		return p.commit(ctx, true)
+	})
+}
+
+// settleOutbox does what follows from commits.
+func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox) error {
+	return e.plan(ctx, env, func(p *planner) error {
+		graph, err := e.graph(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		resolve := false
+		for i := range entries {
+			p.drop = append(p.drop, entries[i].ID)
+			if entries[i].Kind == OutboxFact {
+				resolve = true
+			}
+		}
+		if err := p.wakeDependants(ctx, graph, entries); err != nil {
+			return err
+		}
+		if resolve {
+			if err := p.resolveAgain(ctx); err != nil {
+				return err
+			}
+		}
+		p.orderBy(graph)
+		return p.commit(ctx, true)
+	})
+}
+
+// wakeDependants schedules direct dependants: those that were skipped, when what they require has recovered, and those that are to
+// be told, when it has finished.
+func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
+	type wake struct {
+		event    bool
+		priority Priority
+	}
+	wakes := map[resource.ID]wake{}
+	var ids []resource.ID
+	for _, entry := range entries {
+		n := g.Node(entry.Of)
+		if n < 0 || entry.Kind == OutboxFact {
+			continue
+		}
+		for _, d := range g.Dependants(n) {
+			id := g.IDs[d]
+			w, seen := wakes[id]
+			if !seen {
+				ids = append(ids, id)
+				w.priority = entry.Priority
+			}
+			w.event = w.event || entry.Kind == OutboxEvent
+			w.priority = min(w.priority, entry.Priority)
+			wakes[id] = w
+		}
+	}
+	rows, err := p.load(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		row := rows[id]
+		if row == nil {
+			continue
+		}
+		w := wakes[id]
+		p.set(row, func(row *Row) bool {
+			told := w.event && receives(row) && runnable(row)
+			if !told && row.Blocked != BlockedTemp || row.Orphaned {
+				return false
+			}
+			if row.Blocked == BlockedTemp {
+				row.Blocked = NotBlocked
+			}
+			p.schedule(row, max(w.priority, PriorityUserDeploy))
+			return true
+		})
+	}
+	return nil
+}
+
+// receives reports whether a resource wants to be told.
+func receives(row *Row) bool {
+	res, err := resource.Decode(row.Body)
+	return err == nil && res.ReceiveEvents
+}

@@ -1,0 +1,255 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// intents are a model with its references resolved as far as they can be.
+type intents struct {
+	entries []entry // sorted by id
+	agents  []resource.Agent
+	files   []string
+	// volatile says that the same documents may mean something else next time.
+	volatile bool
+}
+
+// values answers references from the parameters and facts that are known.
+type values struct {
+	known    map[ParameterKey]string
+	volatile bool
+}
+
+// lookup reads the parameters and facts that the references in vs name.
+func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, error) {
+	out := &values{known: map[ParameterKey]string{}}
+	var params, facts []ParameterKey
+	for _, ref := range refs {
+		switch r := ref.(type) {
+		case resource.Parameter:
+			params = append(params, ParameterKey{Name: r.Name})
+		case resource.Fact:
+			facts = append(facts, ParameterKey{Name: r.Name, Of: r.Of})
+		case resource.Secret:
+			out.volatile = true
+		}
+	}
+	out.volatile = out.volatile || len(params)+len(facts) > 0
+	for _, q := range []ParameterQuery{{Keys: params}, {Keys: facts, Facts: true}} {
+		if len(q.Keys) == 0 {
+			continue
+		}
+		ps, err := e.State.Parameters(ctx, env, q)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unknown, "read parameters", err)
+		}
+		for _, p := range ps {
+			out.known[ParameterKey{Name: p.Name, Of: p.Of}] = p.Value
+		}
+	}
+	return out, nil
+}
+
+// resolveModel makes entries of a model.
+func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
+	var out intents
+	refs := make([][]any, len(m.Resources))
+	var all []any
+	for i := range m.Resources {
+		for _, v := range m.Resources[i].Attributes {
+			refs[i] = append(refs[i], resource.References(v)...)
+		}
+		all = append(all, refs[i]...)
+	}
+	for _, a := range m.Agents {
+		all = append(all, resource.References(a.Options)...)
+	}
+	known, err := p.e.lookup(ctx, p.env.Name, all)
+	if err != nil {
+		return out, err
+	}
+	out.volatile = known.volatile
+	agents, problems := p.resolveAgents(ctx, m, known)
+	out.agents = agents.list
+	files := map[string]bool{}
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		if len(refs[i]) == 0 {
+			continue
+		}
+		for _, ref := range refs[i] {
+			if f, ok := ref.(resource.File); ok {
+				files[f.Hash] = true
+			}
+		}
+		attrs, ps := p.e.resolveAttributes(ctx, r, known)
+		for _, q := range ps {
+			q.Pos = m.at(i, q.Attribute)
+			problems.Add(q)
+		}
+		r.Attributes = attrs
+	}
+	if len(problems) > 0 {
+		return out, problems.Err()
+	}
+	for h := range files {
+		out.files = append(out.files, h)
+	}
+	slices.Sort(out.files)
+	out.entries, err = encodeAll(m.Resources, agents.byName)
+	return out, err
+}
+
+// encodeAll makes sorted entries.
+func encodeAll(resources []resource.Resource, agents map[string]resource.Agent) ([]entry, error) {
+	entries := make([]entry, len(resources))
+	errs := make([]error, len(resources))
+	parallel(len(resources), func(i int) {
+		entries[i], errs[i] = encodeEntry(&resources[i], agents[resources[i].Agent])
+	})
+	for i, err := range errs {
+		if err != nil {
+			return nil, diag.Problems{{Resource: string(resources[i].ID), Message: err.Error()}}
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return entries, nil
+}
+
+func encodeEntry(r *resource.Resource, a resource.Agent) (entry, error) {
+	hash, err := r.Hash(a)
+	if err != nil {
+		return entry{}, err
+	}
+	body, err := r.Encode()
+	return entry{ID: r.ID, Hash: hash, Body: body}, err
+}
+
+type agentSet struct {
+	list   []resource.Agent // sorted by name
+	byName map[string]resource.Agent
+}
+
+// resolveAgents completes the agents of a model with those that resources only refer to.
+func (p *planner) resolveAgents(ctx context.Context, m *Model, known *values) (agentSet, diag.Problems) {
+	var problems diag.Problems
+	out := agentSet{byName: map[string]resource.Agent{}}
+	for _, a := range m.Agents {
+		options, err := resource.Walk(a.Options, func(ref any) (any, error) {
+			return p.e.resolveRef(ctx, ref, known)
+		})
+		if err == nil {
+			if missing := missingOf(options); len(missing) > 0 {
+				err = fmt.Errorf("%s is not known", missing[0])
+			}
+		}
+		if err != nil {
+			problems.Add(diag.Problem{Message: fmt.Sprintf("agent %q: %v", a.Name, err), Hint: "set it first: southbound parameter set NAME VALUE"})
+			continue
+		}
+		a.Options, _ = options.(map[string]any)
+		a.Lanes = max(a.Lanes, 1)
+		out.byName[a.Name] = a
+	}
+	for i := range m.Resources {
+		name := m.Resources[i].Agent
+		if _, ok := out.byName[name]; !ok {
+			out.byName[name] = resource.Agent{Name: name, Transport: "local", Lanes: 1}
+		}
+	}
+	for _, a := range out.byName {
+		out.list = append(out.list, a)
+	}
+	slices.SortFunc(out.list, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	return out, problems
+}
+
+// resolveRef replaces a parameter or fact that is known by its value and gives a secret its version; all else stays.
+func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
+	switch r := ref.(type) {
+	case resource.Parameter:
+		if v, ok := known.known[ParameterKey{Name: r.Name}]; ok {
+			return v, nil
+		}
+	case resource.Fact:
+		if v, ok := known.known[ParameterKey{Name: r.Name, Of: r.Of}]; ok {
+			return v, nil
+		}
+	case resource.Secret:
+		if r.Version == "" {
+			// A secret that cannot be read here may well be readable where the handler runs.
+			if _, version, err := e.Secrets.Resolve(ctx, r); err == nil {
+				r.Version = version
+			}
+			return r, nil
+		}
+	}
+	return ref, nil
+}
+
+// resolveAttributes returns the attributes of r with references resolved, and what is wrong with the values they got.
+func (e *Engine) resolveAttributes(ctx context.Context, r *resource.Resource, known *values) (map[string]any, []diag.Problem) {
+	var problems []diag.Problem
+	t, _ := e.Types.Type(r.Type)
+	out := make(map[string]any, len(r.Attributes))
+	for name, v := range r.Attributes {
+		resolved, err := resource.Walk(v, func(ref any) (any, error) { return e.resolveRef(ctx, ref, known) })
+		if err != nil {
+			problems = append(problems, diag.Problem{Resource: string(r.ID), Attribute: name, Message: err.Error()})
+			continue
+		}
+		if text, ok := resolved.(string); ok && t != nil {
+			if _, was := v.(string); !was {
+				resolved = coerce(t, name, text)
+			}
+		}
+		out[name] = resolved
+	}
+	if t != nil && len(problems) == 0 {
+		_, problems = t.Check(out)
+		for i := range problems {
+			problems[i].Resource = string(r.ID)
+		}
+	}
+	return out, problems
+}
+
+// coerce reads the text of a parameter or fact as what the attribute wants; text that fits nothing stays as it is.
+func coerce(t *schema.Compiled, name, text string) any {
+	a, ok := t.Attribute(name)
+	if !ok || a.DataType.Check(text) == nil {
+		return text
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && a.DataType.Check(n) == nil {
+		return n
+	}
+	if f, err := strconv.ParseFloat(text, 64); err == nil && a.DataType.Check(f) == nil {
+		return f
+	}
+	if b, err := strconv.ParseBool(text); err == nil && a.DataType.Check(b) == nil && (text == "true" || text == "false") {
+		return b
+	}
+	return text
+}
+
+// missingOf names the parameters and facts in v that are not known, for people.
+func missingOf(v any) []string {
+	var out []string
+	for _, ref := range resource.References(v) {
+		switch r := ref.(type) {
+		case resource.Parameter:
+			out = append(out, fmt.Sprintf("parameter %q", r.Name))
+		case resource.Fact:
+			out = append(out, fmt.Sprintf("fact %q of %s", r.Name, r.Of))
+		}
+	}
+	return out
+}

@@ -1,0 +1,331 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// session is what a worker keeps between runs in its lane.
+type session struct {
+	transport any
+	connected bool
+	connErr   error
+	checked   map[resource.ID]bool
+	changed   bool // rows were changed by others: read again
+}
+
+func (s *session) close() {
+	if c, ok := s.transport.(io.Closer); ok && s.connected {
+		_ = c.Close()
+	}
+	s.transport, s.connected = nil, false
+}
+
+// run is one run of a handler in the making.
+type run struct {
+	*result
+	host    *host
+	ctx     *provider.Context
+	claim   *claim
+	typ     *schema.Compiled
+	handler provider.Handler
+	res     *resource.Resource // as stored, with references to secrets
+	want    provider.Resource  // as the handler sees it
+	seen    provider.Observation
+	diff    map[string]plan.Diff
+	act     plan.Change // what is to be done; NoChange: nothing
+	token   string
+	reload  bool
+	dry     bool
+}
+
+// over reports whether the run has its outcome.
+func (r *run) over() bool { return r.outcome != "" }
+
+// end gives the run its outcome.
+func (r *run) end(outcome Status, class provider.Class, reason string) {
+	r.outcome, r.class, r.reason = outcome, class, r.host.redact(reason)
+}
+
+// runGroup runs claims of one type side by side and gives each its result.
+func (w *worker) runGroup(ctx context.Context, group []*claim) error {
+	if err := w.fetchDeps(ctx, group); err != nil {
+		return err
+	}
+	runs := make([]*run, 0, len(group))
+	for _, c := range group {
+		if ctx.Err() != nil {
+			break
+		}
+		runs = append(runs, w.prepare(ctx, c))
+	}
+	x := &executor{e: w.e, runs: runs, mark: w.markCreating}
+	if err := x.execute(ctx); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.over() {
+			w.conclude(r)
+		}
+	}
+	return nil
+}
+
+// conclude completes a result.
+func (w *worker) conclude(r *run) {
+	r.finished = w.e.Clock.Now()
+	r.lines, r.facts = r.host.lines, r.host.facts
+	r.claim.result = r.result
+	if r.res != nil {
+		r.sendEvent = r.res.SendEvent
+	}
+	if r.outcome == StatusFailed || r.outcome == StatusUnavailable {
+		r.lines = append(r.lines, provider.Line{At: r.finished, Level: provider.LevelError, Msg: r.reason})
+	}
+}
+
+// prepare decides everything that needs no call of the handler.
+func (w *worker) prepare(ctx context.Context, c *claim) *run {
+	e := w.e
+	r := e.newRun(c.row, &w.session)
+	r.claim = c
+	r.kind = ActionDeploy
+	if c.row.Ticket == 0 || c.row.Priority == PriorityUserRepair || c.row.Priority == PriorityRepairTimer {
+		r.kind = ActionRepair
+	}
+	if r.over() {
+		return r
+	}
+	if causes := w.unready(c); len(causes) > 0 && !r.res.ReportOnly {
+		r.causes = causes
+		r.end(StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
+		return r
+	}
+	e.connect(ctx, &w.session, w.agent.Agent, r)
+	if r.over() {
+		return r
+	}
+	r.reload = w.changedSince(c)
+	e.resolveSecrets(ctx, r)
+	r.bind(ctx)
+	return r
+}
+
+// newRun starts a run of a row's intent.
+func (e *Engine) newRun(row *Row, s *session) *run {
+	r := &run{result: &result{action: e.NewID(), started: e.Clock.Now(), change: plan.NoChange}}
+	r.host = &host{e: e, session: s}
+	res, err := resource.Decode(row.Body)
+	if err != nil {
+		r.end(StatusUnavailable, ClassUnavailable, "the stored resource does not decode: "+err.Error())
+		return r
+	}
+	r.res = res
+	typ, ok := e.Types.Type(res.Type)
+	handler := e.Handlers[res.Type]
+	if !ok || handler == nil {
+		r.end(StatusUnavailable, ClassUnavailable, fmt.Sprintf("this program has no handler for %s", res.Type))
+		return r
+	}
+	r.typ, r.handler = typ, handler
+	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
+	r.token = row.Creating
+	r.host.state = row.Waiting
+	return r
+}
+
+// connect opens the agent's connection, once for the session.
+func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
+	if !s.connected {
+		if agent.Name == "" {
+			agent = resource.Agent{Name: r.res.Agent, Transport: "local", Lanes: 1}
+		}
+		s.transport, s.connErr = e.Connector.Connect(ctx, agent)
+		s.connected = true
+	}
+	if s.connErr != nil {
+		class := provider.Retryable
+		if fault.Is(s.connErr, fault.Unsupported) {
+			class = ClassUnavailable
+		}
+		r.end(StatusUnavailable, class, "agent "+agent.Name+": "+s.connErr.Error())
+		s.connected = false
+	}
+}
+
+// resolveSecrets replaces references to secrets in what the handler sees.
+func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
+	for name, v := range r.want.Attributes {
+		refs := resource.References(v)
+		if len(refs) == 0 {
+			continue
+		}
+		secret := false
+		resolved, err := resource.Walk(v, func(ref any) (any, error) {
+			s, ok := ref.(resource.Secret)
+			if !ok {
+				return ref, nil
+			}
+			secret = true
+			value, _, err := e.Secrets.Resolve(ctx, s)
+			if err == nil {
+				r.host.Secret(value)
+			}
+			return value, err
+		})
+		if err != nil {
+			class := provider.Retryable
+			if fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied) {
+				class = provider.Terminal
+			}
+			r.end(StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
+			return
+		}
+		if secret {
+			if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
+				r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the secret is not %s", name, a.DataType.Describe()))
+				return
+			}
+			r.host.hide(name)
+		}
+		r.want.Attributes[name] = resolved
+	}
+	for i := range r.typ.Attributes {
+		if a := &r.typ.Attributes[i]; a.Sensitive {
+			r.host.hide(a.Name)
+			r.host.secretsIn(r.want.Attributes[a.Name])
+		}
+	}
+}
+
+// bind makes the context that the handler gets.
+func (r *run) bind(ctx context.Context) {
+	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload})
+}
+
+// fetchDeps reads the rows of direct requirements that are not known yet.
+func (w *worker) fetchDeps(ctx context.Context, group []*claim) error {
+	var ids []resource.ID
+	for _, c := range group {
+		if c.node < 0 {
+			continue
+		}
+		for _, q := range w.graph.Requires(c.node) {
+			if w.rows[q] == nil {
+				if _, known := w.deps[q]; !known {
+					w.deps[q] = nil
+					ids = append(ids, w.graph.IDs[q])
+				}
+			}
+		}
+	}
+	rows, err := w.e.rows(ctx, w.env, ids)
+	for _, n := range w.graph.nodes(ids) {
+		w.deps[n] = rows[w.graph.IDs[n]]
+	}
+	return err
+}
+
+// dep returns the row of a requirement, nil when it is gone.
+func (w *worker) dep(n int32) *Row {
+	if r := w.rows[n]; r != nil {
+		return r
+	}
+	return w.deps[n]
+}
+
+// unready returns the root causes for which a resource is skipped: what it requires directly and is not deployed, or what that
+// was skipped for.
+func (w *worker) unready(c *claim) []resource.ID {
+	if c.node < 0 {
+		return nil
+	}
+	var causes []resource.ID
+	for _, q := range w.graph.Requires(c.node) {
+		r := w.dep(q)
+		if r == nil || r.Gone || (r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash) {
+			continue
+		}
+		if len(r.Causes) == 0 {
+			causes = appendNew(causes, r.ID)
+		}
+		for _, id := range r.Causes {
+			causes = appendNew(causes, id)
+		}
+	}
+	return causes
+}
+
+func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
+	for _, have := range ids {
+		if have == id {
+			return ids
+		}
+	}
+	return append(ids, id)
+}
+
+// changedSince reports whether something a resource requires has changed since its own last success, and said so.
+func (w *worker) changedSince(c *claim) bool {
+	if c.node < 0 || !c.row.SucceededAt.After(zeroTime) {
+		return false
+	}
+	if res, err := resource.Decode(c.row.Body); err != nil || !res.ReceiveEvents {
+		return false
+	}
+	for _, q := range w.graph.Requires(c.node) {
+		if r := w.dep(q); r != nil && r.ChangedAt.After(c.row.SucceededAt) {
+			return true
+		}
+	}
+	return false
+}
+
+// markCreating records that a create begins whose outcome could not be told after a crash. It returns false when the row was
+// changed meanwhile, so that the create must not begin.
+func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
+	row := *r.claim.row
+	row.Creating = r.token
+	done, err := w.commit(ctx, Commit{Rows: []Row{row}, Next: []resource.ID{row.ID}, SeenPlan: w.sched.PlanSeq,
+		Until: w.e.Clock.Now().Add(w.e.limitOf(&row) + leaseMargin)})
+	if err != nil {
+		return false, err
+	}
+	for i := range done.Conflicts {
+		if c := &done.Conflicts[i]; c.Creating != r.token {
+			w.session.changed = true
+			return false, nil
+		}
+	}
+	row.Rev++
+	r.claim.row = &row
+	if r.claim.node >= 0 {
+		w.rows[r.claim.node] = &row
+	}
+	return true, nil
+}
+
+// limitOf returns how long one call for a row may take.
+func (e *Engine) limitOf(row *Row) time.Duration {
+	t, ok := e.Types.Type(row.ID.Type())
+	if !ok || t.Timeout <= 0 {
+		if h, ok := e.Handlers[row.ID.Type()].(provider.Timeouter); ok {
+			if res, err := resource.Decode(row.Body); err == nil {
+				if d := h.CallTimeout(provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: res.Attributes, Purged: res.Purged}); d > 0 {
+					return d
+				}
+			}
+		}
+		return schema.DefaultTimeout
+	}
+	return t.Timeout
+}

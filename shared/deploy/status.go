@@ -1,0 +1,26 @@
+package deploy
+
+// Status returns the one word for a row's state, first match. Whether it is deploying now is known to leases, not to rows.
+func (r *Row) Status() Status {
+	switch {
+	case r.Orphaned:
+		return StatusOrphaned
+	case r.Compliance == Undefined:
+		return StatusUndefined
+	case r.Blocked == BlockedYes, r.Blocked == NeedsPerson:
+		return StatusBlocked
+	case r.Blocked == BlockedTemp:
+		return StatusSkipped
+	case r.LastRun == RunFailed && r.Class == ClassUnavailable:
+		return StatusUnavailable
+	case r.LastRun == RunFailed && r.Compliance != HasUpdate:
+		return StatusFailed
+	case r.LastRun == RunSkipped && r.Compliance != HasUpdate:
+		return StatusSkipped
+	case r.Hash != r.Deployed || r.Compliance == HasUpdate:
+		return StatusAvailable
+	case r.Compliance == NonCompliant:
+		return StatusNonCompliant
+	}
+	return StatusDeployed
+}

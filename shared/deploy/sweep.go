@@ -1,0 +1,206 @@
+package deploy
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/adhocore/gronx"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Swept says what a sweep found.
+type Swept struct {
+	Rung int       // lanes with work
+	Due  int       // resources whose retry was due
+	Next time.Time // when a timer is due next; zero: none
+}
+
+// sweepBatch bounds what one sweep takes on at once.
+const sweepBatch = 500
+
+// Sweep does what nobody else is left to do: it finishes interrupted releases and what followed from commits, schedules retries
+// and timers that are due, and rings lanes in which something is scheduled. It may run at any time, in any number of processes; an
+// idle environment costs it a few small reads.
+func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
+	var out Swept
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return out, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if state.Releasing != 0 {
+		if err := e.plan(ctx, env, func(*planner) error { return nil }); err != nil {
+			return out, err
+		}
+	}
+	entries, err := e.State.Outbox(ctx, env, sweepBatch)
+	if err != nil {
+		return out, fault.Wrap(fault.Unknown, "read outbox", err)
+	}
+	if len(entries) > 0 {
+		if err := e.settleOutbox(ctx, env, entries); err != nil {
+			return out, err
+		}
+	}
+	if !state.Halted {
+		if err := e.timers(ctx, state, &out); err != nil {
+			return out, err
+		}
+	}
+	lanes, err := e.WorkLanes(ctx, env)
+	if err != nil {
+		return out, err
+	}
+	rings := make([]Ring, len(lanes))
+	for i, lane := range lanes {
+		rings[i] = Ring{Lane: lane}
+	}
+	out.Rung = len(lanes)
+	e.ring(ctx, env, rings)
+	return out, nil
+}
+
+// timers schedules retries, the deploy timer and the repair timer.
+func (e *Engine) timers(ctx context.Context, state Env, out *Swept) error {
+	now := e.Clock.Now()
+	ids, next, err := e.State.Due(ctx, state.Name, now, sweepBatch)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read timers", err)
+	}
+	if len(ids) > 0 {
+		if err := e.retry(ctx, state.Name, ids); err != nil {
+			return err
+		}
+		out.Due = len(ids)
+	}
+	out.Next = next
+	if state.Released == 0 {
+		return nil
+	}
+	deployAt, err := nextTimer(state.Settings.DeployTimer, defaultDeployTimer, state.LastDeploy)
+	if err != nil {
+		return err
+	}
+	repairAt, err := nextTimer(state.Settings.RepairTimer, defaultRepairTimer, latest(state.Wave.At, state.LastRepair))
+	if err != nil {
+		return err
+	}
+	if due(deployAt, now) {
+		if err := e.deployTimer(ctx, state.Name, now); err != nil {
+			return err
+		}
+		deployAt, _ = nextTimer(state.Settings.DeployTimer, defaultDeployTimer, now)
+	}
+	if due(repairAt, now) {
+		if err := e.repairTimer(ctx, state.Name, now); err != nil {
+			return err
+		}
+		repairAt, _ = nextTimer(state.Settings.RepairTimer, defaultRepairTimer, now)
+	}
+	for _, at := range []time.Time{deployAt, repairAt} {
+		if !at.IsZero() && (out.Next.IsZero() || at.Before(out.Next)) {
+			out.Next = at
+		}
+	}
+	return nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
+
+// Defaults of the timers, as text of the settings.
+const (
+	defaultDeployTimer = "600"
+	defaultRepairTimer = "86400"
+)
+
+// CheckTimer reports whether a timer setting can be read: whole seconds, "0" for off, or five fields of cron in UTC.
+func CheckTimer(setting string) error {
+	_, err := nextTimer(setting, "0", time.Unix(0, 0).UTC())
+	return err
+}
+
+// nextTimer returns when a timer is due next after last; zero: never.
+func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
+	if setting == "" {
+		setting = otherwise
+	}
+	if seconds, err := strconv.ParseInt(setting, 10, 32); err == nil {
+		switch {
+		case seconds < 0:
+			return zeroTime, fault.New(fault.Invalid, "read timer", "%q is negative", setting)
+		case seconds == 0:
+			return zeroTime, nil
+		}
+		return last.Add(time.Duration(seconds) * time.Second), nil
+	}
+	at, err := gronx.NextTickAfter(setting, last.UTC(), false)
+	if err != nil {
+		return zeroTime, fault.New(fault.Invalid, "read timer", "%q is neither whole seconds nor cron: %v", setting, err).
+			WithHint(`write seconds such as 600, or five fields such as "30 2 * * *"`)
+	}
+	return at, nil
+}
+
+// retry schedules rows whose time has come.
+func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error {
+	return e.plan(ctx, env, func(p *planner) error {
+		graph, err := e.graph(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		rows, err := p.load(ctx, ids)
+		if err != nil {
+			return err
+		}
+		now := e.Clock.Now()
+		for _, id := range ids {
+			if rows[id] == nil {
+				continue
+			}
+			p.set(rows[id], func(r *Row) bool {
+				if r.NextAt.IsZero() || r.NextAt.After(now) {
+					return false
+				}
+				r.NextAt = zeroTime
+				if runnable(r) && r.Ticket == 0 {
+					p.schedule(r, PriorityDeployTimer)
+				}
+				return true
+			})
+		}
+		p.orderBy(graph)
+		return p.commit(ctx, true)
+	})
+}
+
+func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) error {
+	return e.plan(ctx, env, func(p *planner) error {
+		graph, err := e.graph(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		if err := p.scheduleUnfinished(ctx, PriorityDeployTimer, false, func(r *Row) bool { return r.Ticket == 0 }); err != nil {
+			return err
+		}
+		p.env.LastDeploy = now
+		p.orderBy(graph)
+		return p.commit(ctx, true)
+	})
+}
+
+func (e *Engine) repairTimer(ctx context.Context, env string, now time.Time) error {
+	return e.plan(ctx, env, func(p *planner) error {
+		p.startWave(PriorityRepairTimer, true)
+		p.env.LastRepair = now
+		return p.finishRelease(ctx)
+	})
+}

@@ -1,0 +1,187 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"southbound/shared/dag"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+)
+
+// Validate makes every check of a model that needs no state: types and attributes, identities, requirements, cycles. It returns
+// all problems at once, and completes the model on the way: defaults are filled in, requirements sorted, and those that
+// follow from a type's nature added.
+func (e *Engine) Validate(m *Model) diag.Problems {
+	v := &validator{e: e, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
+	v.attributes()
+	v.identities()
+	if len(v.problems) == 0 {
+		v.relations()
+	}
+	return v.problems
+}
+
+// ValidateClosed is Validate, and refuses requirements that are not in the model and cycles. It is the whole check of an
+// export that is not partial.
+func (e *Engine) ValidateClosed(m *Model) diag.Problems {
+	problems := e.Validate(m)
+	return append(problems, closed(m.Resources, m.at)...)
+}
+
+type validator struct {
+	e        *Engine
+	m        *Model
+	byID     map[resource.ID]int
+	problems diag.Problems
+}
+
+// at returns the place of a resource or of one of its attributes.
+func (m *Model) at(i int, attribute string) diag.Pos {
+	if m.Where == nil {
+		return diag.Pos{}
+	}
+	return m.Where(i, attribute)
+}
+
+func (v *validator) attributes() {
+	for i := range v.m.Resources {
+		r := &v.m.Resources[i]
+		t, ok := v.e.Types.Type(r.Type)
+		if !ok {
+			p := diag.Problem{Pos: v.m.at(i, "type"), Resource: string(r.ID), Message: fmt.Sprintf("unknown type %q", r.Type)}
+			if near := v.e.Types.Nearest(r.Type); near != "" {
+				p.Hint = fmt.Sprintf("did you mean %q? `southbound types` lists them", near)
+			}
+			v.problems.Add(p)
+			continue
+		}
+		attrs, problems := t.Check(r.Attributes)
+		for _, p := range problems {
+			p.Pos, p.Resource = v.m.at(i, p.Attribute), string(r.ID)
+			v.problems.Add(p)
+		}
+		r.Attributes = attrs
+	}
+}
+
+func (v *validator) identities() {
+	for i := range v.m.Resources {
+		r := &v.m.Resources[i]
+		if r.ID == "" {
+			continue // its own problem is reported where the id could not be made
+		}
+		first, dup := v.byID[r.ID]
+		if !dup {
+			v.byID[r.ID] = i
+			continue
+		}
+		p := diag.Problem{Pos: v.m.at(i, ""), Resource: string(r.ID), Related: []diag.Pos{v.m.at(first, "")}}
+		where := ""
+		if at := v.m.at(first, "").String(); at != "" {
+			where = ", first at " + at
+		}
+		if a, b := v.m.Resources[first].Set, r.Set; a != b {
+			p.Message = fmt.Sprintf("the resource is in two sets, %s and %s%s", setName(a), setName(b), where)
+			p.Hint = "a resource belongs to one set; keep one of the two"
+		} else {
+			p.Message = "the resource is described twice" + where
+			p.Hint = "remove one of the two; a resource is described once in an export"
+		}
+		v.problems.Add(p)
+	}
+}
+
+func setName(s string) string {
+	if s == "" {
+		return "the shared set"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// relations adds what types require by their nature, where it exists, and sorts requirements.
+func (v *validator) relations() {
+	for i := range v.m.Resources {
+		r := &v.m.Resources[i]
+		if t, _ := v.e.Types.Type(r.Type); t != nil && t.Relations != nil {
+			for _, text := range t.Relations(r.Agent, r.Attributes) {
+				id := resource.ID(text)
+				if _, ok := v.byID[id]; ok && id != r.ID {
+					r.Requires = append(r.Requires, id)
+				}
+			}
+		}
+		slices.Sort(r.Requires)
+		r.Requires = slices.Compact(r.Requires)
+	}
+}
+
+// closed checks that every requirement is among resources and that there is no cycle.
+
+func closed(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+	var problems diag.Problems
+	byID := make(map[resource.ID]int32, len(resources))
+	for i := range resources {
+		byID[resources[i].ID] = int32(i) //nolint:gosec // far fewer than 2^31
+	}
+	for i := range resources {
+		r := &resources[i]
+		for _, id := range r.Requires {
+			if _, ok := byID[id]; ok {
+				continue
+			}
+			p := diag.Problem{Pos: at(i, "requires"), Resource: string(r.ID), Message: fmt.Sprintf("requires %s, which does not exist", id)}
+			if near := nearestID(id, resources); near != "" {
+				p.Hint = fmt.Sprintf("did you mean %s?", near)
+			} else {
+				p.Hint = "describe it, or remove the requirement"
+			}
+			problems.Add(p)
+		}
+	}
+	g := dag.New(len(resources), func(i int) []int32 {
+		var out []int32
+		for _, id := range resources[i].Requires {
+			if j, ok := byID[id]; ok {
+				out = append(out, j)
+			}
+		}
+		return out
+	})
+	for _, cycle := range g.Cycles() {
+		names := make([]string, 0, len(cycle)+1)
+		p := diag.Problem{Pos: at(int(cycle[0]), "requires"), Resource: string(resources[cycle[0]].ID)}
+		for _, n := range cycle {
+			names = append(names, string(resources[n].ID))
+			p.Related = append(p.Related, at(int(n), "requires"))
+		}
+		names = append(names, names[0])
+		p.Message = "dependency cycle: " + strings.Join(names, " requires ")
+		p.Hint = "remove one of these requirements"
+		problems.Add(p)
+	}
+	return problems
+}
+
+// nearestID returns an id that differs from id only in letter case or in its agent, or "".
+func nearestID(id resource.ID, among []resource.Resource) resource.ID {
+	want, err := resource.ParseID(string(id))
+	if err != nil {
+		return ""
+	}
+	for i := range among {
+		have := among[i].ID
+		if strings.EqualFold(string(have), string(id)) {
+			return have
+		}
+		if among[i].Type == want.Type && among[i].Agent != want.Agent {
+			other := want
+			other.Agent = among[i].Agent
+			if other.ID() == have {
+				return have
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,342 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// result is what came of one run.
+type result struct {
+	action    string // id
+	kind      ActionKind
+	started   time.Time
+	finished  time.Time
+	outcome   Status // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
+	change    plan.Change
+	changes   map[string]plan.Diff
+	lines     []provider.Line
+	facts     map[string]string
+	reason    string
+	class     provider.Class
+	causes    []resource.ID // skipped because of these
+	again     *provider.Again
+	person    bool // a create may have happened and nobody but a person can tell
+	reloaded  bool
+	sendEvent bool
+}
+
+// work runs a batch as far as it gets before it is time to commit, and commits what was done.
+func (w *worker) work(ctx context.Context, batch []*claim) error {
+	began := w.e.Clock.Now()
+	var done []*claim
+	rest := batch
+	for len(rest) > 0 {
+		group := w.group(rest)
+		rest = rest[len(group):]
+		if err := w.runGroup(ctx, group); err != nil {
+			return err
+		}
+		for _, c := range group {
+			if c.result == nil {
+				continue // not run: the caller gave up
+			}
+			done = append(done, c)
+			w.finish(c)
+		}
+		if ctx.Err() != nil || w.e.Clock.Now().Sub(began) >= commitAfter {
+			break
+		}
+	}
+	w.adapt(w.e.Clock.Now().Sub(began), len(rest) == 0)
+	for _, c := range rest {
+		if c.node < 0 {
+			w.loose = append(w.loose, c.row)
+		} else if w.frontier.ready(c.node) {
+			w.push(c.node)
+		}
+	}
+	w.out.Ran += len(done)
+	return w.record(ctx, done)
+}
+
+// adapt makes batches as large as fit between two commits.
+func (w *worker) adapt(took time.Duration, all bool) {
+	switch {
+	case all && took < commitAfter:
+		w.claim = min(2*w.claim, claimMost)
+	case !all:
+		w.claim = max(w.claim/2, 1)
+	}
+}
+
+// group returns the first rows of rest that can run side by side: of one generation and one type, and only those whose
+// requirements ended before.
+func (w *worker) group(rest []*claim) []*claim {
+	n := 1
+	for n < len(rest) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == rest[0].row.ID.Type() {
+		n++
+	}
+	return rest[:n]
+}
+
+// finish takes the result of a claim into the worker's memory.
+func (w *worker) finish(c *claim) {
+	row := *c.row
+	w.e.settle(&row, c.result, w.state.Settings)
+	c.wrote = row
+	if c.node < 0 {
+		return
+	}
+	if c.result.outcome == StatusDeploying {
+		c.row.NotBefore, c.row.Waiting = row.NotBefore, row.Waiting
+		w.later = append(w.later, c.node)
+		return
+	}
+	w.rows[c.node] = &c.wrote
+	w.clear(c.node)
+}
+
+// settle changes a row by the result of a run on its intent.
+func (e *Engine) settle(r *Row, res *result, s Settings) {
+	r.LastAt, r.LastAction, r.NextAt = res.finished, res.action, zeroTime
+	if res.outcome == StatusDeploying {
+		r.NotBefore, r.Waiting = res.finished.Add(res.again.After), res.again.State
+		r.Reason = "in progress"
+		return
+	}
+	r.Ticket, r.NotBefore, r.Waiting, r.Causes = 0, zeroTime, nil, nil
+	r.Reason, r.Class = res.reason, res.class
+	if res.sendEvent && res.change != plan.NoChange {
+		r.ChangedAt = res.finished
+	}
+	switch res.outcome {
+	case StatusDeployed, StatusNonCompliant:
+		r.LastRun, r.Compliance, r.Blocked = RunSuccess, Compliant, NotBlocked
+		r.Deployed, r.Attempts, r.Creating, r.WantFacts = r.Hash, 0, "", false
+		r.SucceededAt = res.started
+		if res.outcome == StatusNonCompliant {
+			r.Compliance = NonCompliant
+		}
+		r.Gone = r.Removing && res.outcome == StatusDeployed
+	case StatusSkipped:
+		r.LastRun, r.Compliance = RunSkipped, NonCompliant
+		if len(res.causes) > 0 {
+			r.Blocked, r.Causes = BlockedTemp, res.causes
+			return
+		}
+		e.retryLater(r, res, s)
+	default:
+		r.LastRun, r.Compliance = RunFailed, NonCompliant
+		if res.person {
+			r.Blocked = NeedsPerson
+			return
+		}
+		if r.Blocked == BlockedTemp {
+			r.Blocked = NotBlocked
+		}
+		e.retryLater(r, res, s)
+	}
+}
+
+// Defaults of the settings for backoff.
+const (
+	defaultRetryBase = 2 * time.Second
+	defaultRetryMax  = 10 * time.Minute
+)
+
+// retryLater sets when a failure is tried again: exponential backoff with jitter of a quarter, or never by itself for those
+// that will not pass.
+func (e *Engine) retryLater(r *Row, res *result, s Settings) {
+	r.Attempts++
+	if res.class == ClassTerminal || res.class == ClassNeedsChange {
+		return
+	}
+	base, most := s.RetryBase, s.RetryMax
+	if base <= 0 {
+		base = defaultRetryBase
+	}
+	if most <= 0 {
+		most = defaultRetryMax
+	}
+	pause := base
+	for i := 1; i < r.Attempts && pause < most; i++ {
+		pause *= 2
+	}
+	pause = min(pause, most)
+	pause += time.Duration((e.Jitter() - 0.5) * 0.5 * float64(pause))
+	r.NextAt = res.finished.Add(pause)
+}
+
+// clean reports whether a row has nothing about it that a check without findings would change.
+func clean(r *Row) bool {
+	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
+		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Removing && !r.Orphaned && r.Reason == ""
+}
+
+// record commits results: rows, actions, facts, and what follows from them.
+func (w *worker) record(ctx context.Context, done []*claim) error {
+	if len(done) == 0 {
+		return nil
+	}
+	c := Commit{Epoch: w.sched.Wave.Epoch}
+	_, waving := w.sched.Unfinished[w.lane]
+	byID := make(map[resource.ID]*claim, len(done))
+	defer func() {
+		for i := range c.Rows { // as the store has them now
+			if cl := byID[c.Rows[i].ID]; cl.result.outcome == StatusDeploying {
+				cl.row.Rev++
+			} else {
+				cl.wrote.Rev++
+			}
+		}
+	}()
+	for _, cl := range done {
+		byID[cl.row.ID] = cl
+		c.Actions = append(c.Actions, w.e.actionOf(cl.row, cl.result))
+		finished := cl.result.outcome != StatusDeploying
+		if waving && finished && !cl.row.Removing {
+			c.Checked = append(c.Checked, cl.row.ID)
+			w.checked()[cl.row.ID] = true
+			cl.wrote.Checked = w.sched.Wave.Epoch
+		}
+		if waving && cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && clean(cl.row) {
+			continue
+		}
+		c.Rows = append(c.Rows, cl.wrote)
+		c.AddOutbox = append(c.AddOutbox, w.follows(cl)...)
+		for name, value := range cl.result.facts {
+			c.Parameters = append(c.Parameters, Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.finished})
+		}
+	}
+	// What follows has to reach the lanes of others before they hear that this one is done.
+	committed, err := w.commit(ctx, c)
+	if err != nil {
+		return err
+	}
+	conflicts := committed.Conflicts
+	for len(conflicts) > 0 {
+		if conflicts, err = w.again(ctx, conflicts, byID); err != nil {
+			return err
+		}
+	}
+	w.flushRings(ctx)
+	return w.propagate(ctx, c.AddOutbox)
+}
+
+// actionOf makes the record of a run.
+func (e *Engine) actionOf(r *Row, res *result) Action {
+	return Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
+		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: e.Pack}
+}
+
+// follows says what a finished run sets off.
+func (w *worker) follows(c *claim) []Outbox {
+	var out []Outbox
+	add := func(kind OutboxKind) {
+		out = append(out, Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority})
+	}
+	if len(c.result.facts) > 0 {
+		add(OutboxFact)
+	}
+	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
+		return out
+	}
+	failed := c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
+	if failed && c.result.outcome == StatusDeployed {
+		add(OutboxRecovered)
+	}
+	if c.result.sendEvent && !w.allScheduled(w.graph.Dependants(c.node)) {
+		add(OutboxEvent)
+	}
+	return out
+}
+
+// allScheduled reports whether nodes are to run anyway, after this one.
+func (w *worker) allScheduled(nodes []int32) bool {
+	for _, n := range nodes {
+		if !w.frontier.needs[n] {
+			return false
+		}
+	}
+	return true
+}
+
+// again settles results on rows that have been changed since they were read: on the same intent the result counts, and what was
+// scheduled meanwhile stays scheduled; a result for an intent that has been replaced changes nothing.
+func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.ID]*claim) ([]Row, error) {
+	var c Commit
+	w.session.changed = true
+	for i := range conflicts {
+		row := conflicts[i]
+		cl := byID[row.ID]
+		if cl == nil || row.Rev == 0 || row.LastAction == cl.result.action {
+			continue // gone, or our own write whose answer was lost
+		}
+		if row.Hash != cl.row.Hash || row.Orphaned {
+			act := w.e.actionOf(cl.row, cl.result)
+			act.Stale = true
+			c.Actions = append(c.Actions, act)
+			continue
+		}
+		asked := row
+		w.e.settle(&row, cl.result, w.state.Settings)
+		row.Checked = max(row.Checked, cl.wrote.Checked)
+		if asked.Ticket != cl.row.Ticket {
+			row.Ticket, row.Priority, row.WantFacts, row.Gone = asked.Ticket, asked.Priority, asked.WantFacts, false
+		}
+		if asked.Blocked == BlockedYes {
+			row.Blocked, row.Causes, row.Reason, row.Ticket = asked.Blocked, asked.Causes, asked.Reason, 0
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	if len(c.Rows)+len(c.Actions) == 0 {
+		return nil, nil
+	}
+	committed, err := w.commit(ctx, c)
+	return committed.Conflicts, err
+}
+
+// commit writes under the lane's lease. A write whose answer was lost is written again: rows then conflict with themselves and
+// are recognised by their action, all else is the same twice.
+func (w *worker) commit(ctx context.Context, c Commit) (Committed, error) {
+	c.Guard = Guard{Key: w.lease.Key, Fence: w.lease.Fence}
+	if c.Until.IsZero() {
+		c.Until = w.e.Clock.Now().Add(leaseMargin)
+	}
+	var done Committed
+	// A commit is finished even when the caller has given up: what ran is recorded.
+	err := w.e.retryUnavailable(context.WithoutCancel(ctx), func() error {
+		var err error
+		done, err = w.e.State.Commit(context.WithoutCancel(ctx), w.env, c)
+		return err
+	})
+	w.out.Paused = done.Paused
+	return done, fault.Wrap(fault.Unknown, "write results of lane "+w.lane, err)
+}
+
+// propagate does at once what follows from a commit; when that fails a sweep does it.
+func (w *worker) propagate(ctx context.Context, entries []Outbox) error {
+	if len(entries) == 0 {
+		if w.session.changed {
+			w.session.changed = false
+			return w.reload(ctx)
+		}
+		return nil
+	}
+	w.session.changed = false
+	if err := w.e.settleOutbox(ctx, w.env, entries); err != nil && ctx.Err() == nil && !transient(err) {
+		return err
+	}
+	return w.reload(ctx)
+}
+
+// transient reports whether err passes by itself.
+func transient(err error) bool {
+	return slices.Contains([]fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict, fault.Fenced, fault.Canceled}, fault.KindOf(err))
+}

@@ -1,0 +1,521 @@
+package deploy
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// How a worker shares commits: it commits after this much work, so that a crash forgets little, and claims as many rows at a time as it
+// lately got through in that time.
+const (
+	commitAfter = 20 * time.Millisecond
+	claimFirst  = 64
+	claimMost   = 512
+	// awaitFor is how long a worker with nothing ready keeps its lane when it can wait for a ring.
+	awaitFor = 250 * time.Millisecond
+)
+
+// LaneRun says how a run of a lane ended.
+type LaneRun struct {
+	Ran    int       // resources
+	Busy   bool      // another holder serves the lane
+	Paused bool      // the agent or the environment
+	More   bool      // the time ran out with work ready
+	Waits  bool      // rows are scheduled that wait for other lanes
+	Next   time.Time // when a row that is in progress wants to be asked again; zero: none
+}
+
+// RunLane does what is ready in a lane until nothing is, the time is up, or the lane is paused. It may be called by any number
+// of processes at any time: one of them serves, the others return Busy. Errors are faults of infrastructure; a failing
+// resource is data.
+func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
+	now := e.Clock.Now()
+	lease, err := e.State.Acquire(ctx, env, lane, e.Holder, now, now.Add(leaseMargin))
+	if fault.Is(err, fault.Busy) {
+		return LaneRun{Busy: true}, nil
+	}
+	if err != nil {
+		return LaneRun{}, fault.Wrap(fault.Unknown, "take lane "+lane, err)
+	}
+	w := &worker{e: e, env: env, lane: lane, lease: lease, until: until, claim: claimFirst}
+	defer w.close(ctx)
+	err = w.run(ctx)
+	if fault.Is(err, fault.Fenced) {
+		return w.out, nil // another holder took over; what was not recorded is done again by it
+	}
+	return w.out, err
+}
+
+// worker serves one lane while it holds its lease.
+type worker struct {
+	e     *Engine
+	env   string
+	lane  string
+	lease Lease
+	until time.Time
+	claim int
+	out   LaneRun
+
+	state    Env
+	agent    Agent
+	sched    Schedule
+	graph    *Graph
+	frontier *frontier
+	rows     map[int32]*Row // of this lane, by node
+	loose    []*Row         // scheduled rows that are not in the graph
+	ready    readyHeap
+	later    []int32 // ready, but not before a time
+	deps     map[int32]*Row
+	session  session
+	rings    map[string][]resource.ID
+	ringAll  bool
+	laneDone bool // the wave is marked as finished in this lane
+}
+
+func (w *worker) close(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	w.flushRings(ctx)
+	w.session.close()
+	_ = w.e.State.Release(ctx, w.env, w.lease)
+}
+
+// run loops: claim, run, commit.
+func (w *worker) run(ctx context.Context) error {
+	if err := w.reload(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil //nolint:nilerr // stopping is no failure: what is left stays scheduled
+		}
+		batch := w.pick()
+		if len(batch) == 0 {
+			again, err := w.idle(ctx)
+			if err != nil || !again {
+				return err
+			}
+			continue
+		}
+		if !w.e.Clock.Now().Before(w.until) {
+			w.out.More = true
+			return nil
+		}
+		if w.sched.Halted || w.agent.Paused {
+			w.out.Paused = true
+			return nil
+		}
+		started, err := w.begin(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if !started {
+			if w.out.Paused {
+				return nil
+			}
+			if err := w.reload(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.work(ctx, batch); err != nil {
+			return err
+		}
+	}
+}
+
+// reload reads everything anew.
+func (w *worker) reload(ctx context.Context) error {
+	var err error
+	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
+		return fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if w.sched, err = w.e.State.Schedule(ctx, w.env); err != nil {
+		return fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	if w.graph, err = w.e.graph(ctx, w.sched.Graph); err != nil {
+		return err
+	}
+	agents, err := w.e.State.Agents(ctx, w.env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	_, waving := w.sched.Unfinished[w.lane]
+	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
+	}
+	w.agent = agents[agentOfLane(w.lane)]
+	w.index(rows, waving)
+	if waving {
+		return w.skipInWave(ctx)
+	}
+	return nil
+}
+
+func agentOfLane(lane string) string {
+	for i := len(lane) - 1; i >= 0; i-- {
+		if lane[i] == '/' {
+			return lane[:i]
+		}
+	}
+	return lane
+}
+
+// index builds the frontier of the whole environment and the heap of what is ready here.
+func (w *worker) index(rows []Row, waving bool) {
+	g := w.graph
+	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
+	w.ready, w.later, w.loose = readyHeap{}, nil, nil
+	scheduled := make([]bool, len(g.IDs))
+	for _, t := range w.sched.Tickets {
+		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
+			scheduled[n] = true
+		}
+	}
+	w.waveOf(scheduled)
+	for i := range rows {
+		r := &rows[i]
+		n := g.Node(r.ID)
+		if n < 0 {
+			if r.Ticket != 0 {
+				w.loose = append(w.loose, r)
+			}
+			continue
+		}
+		w.rows[n] = r
+		scheduled[n] = r.Ticket != 0 || (waving && w.inWave(r))
+	}
+	w.frontier = newFrontier(g, scheduled)
+	for n := range w.rows {
+		if w.frontier.ready(n) {
+			w.push(n)
+		}
+	}
+}
+
+// waveOf marks what the wave has still to check in other lanes.
+func (w *worker) waveOf(scheduled []bool) {
+	if len(w.sched.Unfinished) == 0 {
+		return
+	}
+	checked := map[resource.ID]bool{}
+	pending := make([]bool, len(w.graph.Lanes))
+	for i, lane := range w.graph.Lanes {
+		ids, ok := w.sched.Unfinished[lane]
+		pending[i] = ok && lane != w.lane
+		for _, id := range ids {
+			checked[id] = true
+		}
+	}
+	for n, id := range w.graph.IDs {
+		if pending[w.graph.LaneOf[n]] && !w.graph.Removing[n] && !checked[id] {
+			scheduled[n] = true
+		}
+	}
+}
+
+// inWave reports whether the wave asks for a row of this lane.
+func (w *worker) inWave(r *Row) bool {
+	return r.Checked < w.sched.Wave.Epoch && !w.leftOut(r) && !w.checked()[r.ID]
+}
+
+// leftOut reports whether a wave passes a row by.
+func (w *worker) leftOut(r *Row) bool {
+	if !runnable(r) {
+		return true
+	}
+	terminal := r.Class == ClassTerminal || r.Class == ClassNeedsChange
+	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && terminal
+}
+
+// checked returns what was checked in the wave in this lane already.
+func (w *worker) checked() map[resource.ID]bool {
+	if w.session.checked == nil {
+		w.session.checked = map[resource.ID]bool{}
+		for _, id := range w.sched.Unfinished[w.lane] {
+			w.session.checked[id] = true
+		}
+	}
+	return w.session.checked
+}
+
+// skipInWave records the rows that the wave passes by, so that nothing waits for them.
+func (w *worker) skipInWave(ctx context.Context) error {
+	w.session.checked = nil
+	var skip []resource.ID
+	for _, r := range w.rows {
+		if r.Ticket == 0 && r.Checked < w.sched.Wave.Epoch && w.leftOut(r) && !w.checked()[r.ID] {
+			skip = append(skip, r.ID)
+		}
+	}
+	if len(skip) == 0 {
+		return nil
+	}
+	slices.Sort(skip)
+	for _, id := range skip {
+		w.checked()[id] = true
+	}
+	_, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
+	return err
+}
+
+func (w *worker) push(n int32) {
+	r := w.rows[n]
+	if r == nil {
+		return
+	}
+	p, t := r.Priority, r.Ticket
+	if r.Ticket == 0 {
+		p = w.sched.Wave.Priority
+	}
+	heap.Push(&w.ready, readyNode{node: n, priority: p, ticket: t})
+}
+
+// pick returns what to claim next: ready rows, best first, and behind them rows of this lane that only wait for rows picked
+// before them. The order is one in which they can run.
+func (w *worker) pick() []*claim {
+	now := w.e.Clock.Now()
+	w.wake(now)
+	var batch []*claim
+	waiting, picked := map[int32]int32{}, map[int32]bool{}
+	for len(batch) < w.claim && (len(w.ready) > 0 || len(w.loose) > 0) {
+		if len(w.loose) > 0 {
+			batch = append(batch, &claim{row: w.loose[0], node: -1})
+			w.loose = w.loose[1:]
+			continue
+		}
+		n := heap.Pop(&w.ready).(readyNode).node
+		r := w.rows[n]
+		if r == nil || picked[n] || !w.frontier.ready(n) {
+			continue
+		}
+		picked[n] = true
+		if r.NotBefore.After(now) {
+			w.later = append(w.later, n)
+			continue
+		}
+		batch = append(batch, &claim{row: r, node: n})
+	}
+	for i := 0; i < len(batch) && len(batch) < w.claim; i++ {
+		if batch[i].node >= 0 {
+			batch = w.follow(batch, i, waiting, now)
+		}
+	}
+	return batch
+}
+
+// follow appends the rows of this lane that wait for nothing but what is in the batch, once batch[i] is counted.
+func (w *worker) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time) []*claim {
+	for _, d := range w.graph.Dependants(batch[i].node) {
+		r := w.rows[d]
+		if r == nil || !w.frontier.needs[d] || r.NotBefore.After(now) {
+			continue
+		}
+		if _, seen := waiting[d]; !seen {
+			waiting[d] = w.frontier.waiting[d]
+		}
+		waiting[d]--
+		if waiting[d] == 0 && len(batch) < w.claim {
+			batch = append(batch, &claim{row: r, node: d, generation: batch[i].generation + 1})
+		}
+	}
+	return batch
+}
+
+// wake moves rows whose time has come back to the heap and notes when the next one is due.
+func (w *worker) wake(now time.Time) {
+	w.out.Next = zeroTime
+	later := w.later
+	w.later = nil
+	for _, n := range later {
+		r := w.rows[n]
+		switch {
+		case r == nil || !w.frontier.ready(n):
+		case r.NotBefore.After(now):
+			w.later = append(w.later, n)
+			if w.out.Next.IsZero() || r.NotBefore.Before(w.out.Next) {
+				w.out.Next = r.NotBefore
+			}
+		default:
+			w.push(n)
+		}
+	}
+}
+
+// claim is one row that was picked.
+type claim struct {
+	row        *Row
+	node       int32 // -1: not in the graph
+	generation int   // 0: ready; n: waits for something of generation n-1 in the same batch
+	result     *result
+	wrote      Row // the row as the result leaves it
+}
+
+// begin claims a batch: it prolongs the lease for as long as the batch may take, and is refused when the agent was paused or the
+// schedule changed.
+func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
+	ids := make([]resource.ID, len(batch))
+	longest := time.Duration(0)
+	for i, c := range batch {
+		ids[i] = c.row.ID
+		longest = max(longest, w.e.limitOf(c.row))
+	}
+	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
+	return done.Started, err
+}
+
+// idle decides what to do when nothing is ready: finish the wave, wait for a ring, or end.
+func (w *worker) idle(ctx context.Context) (bool, error) {
+	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone && !w.waveLeft() {
+		w.laneDone = true
+		done, err := w.commit(ctx, Commit{WaveDone: w.sched.Wave.Epoch})
+		if err != nil {
+			return false, err
+		}
+		w.ringAll = true
+		if done.PlanSeq != w.sched.PlanSeq {
+			w.laneDone = false
+			return true, w.reload(ctx)
+		}
+	}
+	w.flushRings(ctx)
+	w.out.Waits = w.waits()
+	if !w.out.Waits || w.e.Await == nil || !w.e.Clock.Now().Before(w.until) {
+		return false, nil
+	}
+	ids, rung := w.e.Await(ctx, w.env, w.lane, awaitFor)
+	if !rung {
+		return false, nil
+	}
+	return w.heard(ctx, ids)
+}
+
+// waveLeft reports whether the wave has rows of this lane left.
+func (w *worker) waveLeft() bool {
+	for n, r := range w.rows {
+		if w.frontier.needs[n] && r.Checked < w.sched.Wave.Epoch && !w.checked()[r.ID] {
+			return true
+		}
+	}
+	return false
+}
+
+// waits reports whether rows of this lane are scheduled.
+func (w *worker) waits() bool {
+	for n := range w.rows {
+		if w.frontier.needs[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// heard looks at resources elsewhere that may have finished. Whatever it cannot settle is read anew.
+func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
+	if len(ids) == 0 {
+		return true, w.reload(ctx)
+	}
+	sched, err := w.e.State.Schedule(ctx, w.env)
+	if err != nil {
+		return false, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	if sched.PlanSeq != w.sched.PlanSeq {
+		return true, w.reload(ctx)
+	}
+	open := map[resource.ID]bool{}
+	for _, t := range sched.Tickets {
+		open[t.ID] = true
+	}
+	for _, n := range w.graph.nodes(ids) {
+		lane, id := w.graph.Lane(n), w.graph.IDs[n]
+		checked, waving := sched.Unfinished[lane]
+		if lane != w.lane && !open[id] && (!waving || slices.Contains(checked, id)) {
+			w.clear(n)
+		}
+	}
+	return true, nil
+}
+
+// clear notes that a node is finished and pushes what became ready here; other lanes in which something waited for it get a ring.
+func (w *worker) clear(n int32) {
+	here := w.rows[n] != nil // otherwise whoever finished it rings
+	w.frontier.done(n, func(d int32, ready bool) {
+		switch lane := w.graph.Lane(d); {
+		case lane != w.lane && here:
+			w.ringDone(lane, w.graph.IDs[n])
+		case lane == w.lane && ready:
+			w.push(d)
+		}
+	})
+}
+
+func (w *worker) ringDone(lane string, id resource.ID) {
+	if w.rings == nil {
+		w.rings = map[string][]resource.ID{}
+	}
+	if ids := w.rings[lane]; len(ids) == 0 || ids[len(ids)-1] != id {
+		w.rings[lane] = append(ids, id)
+	}
+}
+
+func (w *worker) flushRings(ctx context.Context) {
+	rings := make([]Ring, 0, len(w.rings))
+	for lane, done := range w.rings {
+		if !w.ringAll {
+			rings = append(rings, Ring{Lane: lane, Done: done})
+		}
+	}
+	if w.ringAll {
+		for _, lane := range w.graph.Lanes {
+			if lane != w.lane {
+				rings = append(rings, Ring{Lane: lane})
+			}
+		}
+	}
+	slices.SortFunc(rings, func(a, b Ring) int {
+		if a.Lane < b.Lane {
+			return -1
+		}
+		return 1
+	})
+	w.rings, w.ringAll = nil, false
+	w.e.ring(ctx, w.env, rings)
+}
+
+// readyHeap orders nodes by priority, then by ticket.
+type readyHeap []readyNode
+
+type readyNode struct {
+	node     int32
+	priority Priority
+	ticket   int64
+}
+
+func (h readyHeap) Len() int      { return len(h) }
+func (h readyHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h readyHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.priority != b.priority {
+		return a.priority < b.priority
+	}
+	if a.ticket != b.ticket {
+		return a.ticket < b.ticket
+	}
+	return a.node < b.node
+}
+
+// Push implements heap.Interface.
+func (h *readyHeap) Push(x any) { *h = append(*h, x.(readyNode)) }
+
+// Pop implements heap.Interface.
+func (h *readyHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
