@@ -25,7 +25,7 @@ type Config struct {
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
 	Pack      string                      // digest of the handlers, recorded with every action
-	Holder    string                      // identifies this process in leases; never used by another
+	Holder    string                      // identifies this process; leases are held under it, "#" and a unique part
 	NewID     func() string               // unique, and greater than those made before
 	// Jitter returns a number in [0,1) for backoff.
 	Jitter func() float64
@@ -119,3 +119,7 @@ func (e *Engine) retryUnavailable(ctx context.Context, f func() error) error {
 		pause *= 2
 	}
 }
+
+// holder returns a name for one taking of a lease: this process's, "#" and a unique part, so that two takers in one process
+// exclude each other, too.
+func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }

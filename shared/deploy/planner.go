@@ -48,9 +48,10 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 // acquire waits for a lease.
 func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duration) (Lease, error) {
 	pause := time.Millisecond
+	holder := e.holder()
 	for {
 		now := e.Clock.Now()
-		lease, err := e.State.Acquire(ctx, env, key, e.Holder, now, now.Add(span))
+		lease, err := e.State.Acquire(ctx, env, key, holder, now, now.Add(span))
 		if err == nil {
 			return lease, nil
 		}

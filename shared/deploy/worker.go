@@ -35,7 +35,7 @@ type LaneRun struct {
 // resource is data.
 func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
 	now := e.Clock.Now()
-	lease, err := e.State.Acquire(ctx, env, lane, e.Holder, now, now.Add(leaseMargin))
+	lease, err := e.State.Acquire(ctx, env, lane, e.holder(), now, now.Add(leaseMargin))
 	if fault.Is(err, fault.Busy) {
 		return LaneRun{Busy: true}, nil
 	}

@@ -1,0 +1,157 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// The actions of one commit are one row: compressed together, with the ids of their resources beside them to be searched.
+
+var (
+	packer = sync.OnceValue(func() *zstd.Encoder {
+		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+		return e
+	})
+	unpacker = sync.OnceValue(func() *zstd.Decoder {
+		d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+		return d
+	})
+)
+
+func (t *tx) actions() error {
+	if len(t.in.Actions) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(t.in.Actions)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "encode actions", err)
+	}
+	first, last := t.in.Actions[0].ID, t.in.Actions[0].ID
+	var latest time.Time
+	var ids strings.Builder
+	for i := range t.in.Actions {
+		a := &t.in.Actions[i]
+		first, last = min(first, a.ID), max(last, a.ID)
+		if a.Finished.After(latest) {
+			latest = a.Finished
+		}
+		ids.WriteString("\x01" + string(a.Resource))
+	}
+	ids.WriteByte('\x01')
+	// The same commit again, after its answer was lost, replaces what it wrote.
+	if err := query(t.c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, t.env, last, first); err != nil {
+		return err
+	}
+	return query(t.c, "INSERT INTO actions (env, first, last, finished, ids, record) VALUES (?, ?, ?, ?, ?, ?)", nil,
+		t.env, first, last, nanos(latest), ids.String(), packer().EncodeAll(raw, nil))
+}
+
+func decodeActions(stored []byte) ([]deploy.Action, error) {
+	raw, err := unpacker().DecodeAll(stored, nil)
+	if err != nil {
+		return nil, fault.Wrap(fault.Damaged, "read actions", err)
+	}
+	var out []deploy.Action
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fault.Wrap(fault.Damaged, "read actions", err)
+	}
+	return out, nil
+}
+
+// Actions implements deploy.State.
+func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
+	sql, args := "SELECT record FROM actions WHERE env = ?", []any{env}
+	add := func(cond string, arg any) {
+		sql += " AND " + cond
+		args = append(args, arg)
+	}
+	if q.Resource != "" {
+		add("instr(ids, ?) > 0", "\x01"+string(q.Resource)+"\x01")
+	}
+	if q.After != "" {
+		add("last > ?", q.After)
+	}
+	if q.Before != "" {
+		add("first < ?", q.Before)
+	}
+	if !q.Since.IsZero() {
+		add("finished >= ?", nanos(q.Since))
+	}
+	if len(q.IDs) > 0 {
+		add("last >= ?", slices.Min(q.IDs))
+		add("first <= ?", slices.Max(q.IDs))
+	}
+	byID := map[string]deploy.Action{}
+	err := h.read(ctx, "read actions", func(c *sqlite.Conn) error {
+		return query(c, sql+" ORDER BY k", func(s *sqlite.Stmt) error {
+			actions, err := decodeActions(columnBytes(s, 0))
+			for i := range actions {
+				if have, ok := byID[actions[i].ID]; matches(&actions[i], q) && (!ok || !have.Stale) {
+					byID[actions[i].ID] = actions[i] // a later record of the same action knows more
+				}
+			}
+			return err
+		}, args...)
+	})
+	out := make([]deploy.Action, 0, len(byID))
+	for _, a := range byID {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b deploy.Action) int { return strings.Compare(b.ID, a.ID) })
+	if q.Limit > 0 && len(out) > q.Limit {
+		out = out[:q.Limit]
+	}
+	return out, err
+}
+
+func matches(a *deploy.Action, q deploy.ActionQuery) bool {
+	switch {
+	case q.Resource != "" && a.Resource != q.Resource, len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID), q.Version != 0 && a.Version != q.Version,
+		q.Action != "" && a.Action != q.Action, q.Outcome != "" && a.Outcome != q.Outcome, q.After != "" && a.ID <= q.After,
+		q.Before != "" && a.ID >= q.Before, !q.Since.IsZero() && a.Finished.Before(q.Since):
+		return false
+	}
+	return hasLine(a, q)
+}
+
+var severity = map[provider.Level]int{provider.LevelDebug: 1, provider.LevelInfo: 2, provider.LevelWarning: 3, provider.LevelError: 4}
+
+func hasLine(a *deploy.Action, q deploy.ActionQuery) bool {
+	if q.Level == "" && q.Text == "" {
+		return true
+	}
+	for _, l := range a.Messages {
+		if severity[l.Level] >= severity[q.Level] && strings.Contains(l.Msg, q.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+// DropActions implements deploy.State.
+func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
+	n := 0
+	err := h.write(ctx, "remove actions", func(c *sqlite.Conn) error {
+		n = 0
+		if err := query(c, "SELECT record FROM actions WHERE env = ? AND finished < ?", func(s *sqlite.Stmt) error {
+			actions, err := decodeActions(columnBytes(s, 0))
+			n += len(actions)
+			return err
+		}, env, nanos(before)); err != nil {
+			return err
+		}
+		return query(c, "DELETE FROM actions WHERE env = ? AND finished < ?", nil, env, nanos(before))
+	})
+	return n, err
+}

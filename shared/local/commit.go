@@ -1,0 +1,219 @@
+package local
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Commit implements deploy.State.
+func (h *Home) Commit(ctx context.Context, env string, in deploy.Commit) (deploy.Committed, error) {
+	var out deploy.Committed
+	err := h.write(ctx, "commit", func(c *sqlite.Conn) error {
+		out = deploy.Committed{}
+		t := &tx{c: c, env: env, in: &in, out: &out, counts: map[countKey]int{}}
+		return t.run()
+	})
+	return out, err
+}
+
+// tx is one Commit within a transaction.
+type tx struct {
+	c      *sqlite.Conn
+	env    string
+	in     *deploy.Commit
+	out    *deploy.Committed
+	counts map[countKey]int
+}
+
+type countKey struct {
+	lane   string
+	status deploy.Status
+}
+
+func (t *tx) run() error {
+	lease, err := readLease(t.c, t.env, t.in.Guard.Key)
+	if err != nil {
+		return err
+	}
+	if lease.Holder == "" || lease.Fence != t.in.Guard.Fence {
+		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", t.in.Guard.Key)
+	}
+	if t.in.Env != nil {
+		if err := putEnv(t.c, *t.in.Env); err != nil {
+			return err
+		}
+	}
+	for i := range t.in.Rows {
+		if err := t.row(&t.in.Rows[i]); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func() error{t.addCounts, t.checked, t.actions, t.outbox, t.plan, t.lease} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return putParameters(t.c, t.env, t.in.Parameters)
+}
+
+// row writes one row, or notes that it has changed.
+func (t *tx) row(r *deploy.Row) error {
+	if r.Rev == 0 {
+		if r.Gone {
+			return nil
+		}
+		return t.insert(r)
+	}
+	var k, rev int64
+	var was countKey
+	if err := query(t.c, "SELECT k, rev, lane, status FROM rows WHERE env = ? AND id = ?", func(s *sqlite.Stmt) error {
+		k, rev, was = s.ColumnInt64(0), s.ColumnInt64(1), countKey{s.ColumnText(2), deploy.Status(s.ColumnText(3))}
+		return nil
+	}, t.env, string(r.ID)); err != nil {
+		return err
+	}
+	if rev != r.Rev {
+		return t.conflict(r.ID)
+	}
+	t.counts[was]--
+	if r.Gone {
+		if err := query(t.c, "DELETE FROM rows WHERE k = ?", nil, k); err != nil {
+			return err
+		}
+		return query(t.c, "DELETE FROM bodies WHERE k = ?", nil, k)
+	}
+	status := r.Status()
+	t.counts[countKey{r.Lane, status}]++
+	if err := query(t.c, "UPDATE rows SET rev = rev + 1, lane = ?, ticket = ?, next_at = ?, checked = ?, status = ?, state = ? WHERE k = ?", nil,
+		r.Lane, r.Ticket, nanos(r.NextAt), r.Checked, string(status), appendState(nil, r), k); err != nil {
+		return err
+	}
+	if t.in.Plan || t.in.Env != nil { // only planners write intents
+		return query(t.c, "UPDATE bodies SET body = ? WHERE k = ?", nil, r.Body, k)
+	}
+	return nil
+}
+
+func (t *tx) insert(r *deploy.Row) error {
+	status := r.Status()
+	if err := query(t.c, `INSERT INTO rows (env, id, rev, lane, ticket, next_at, checked, status, state) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, nil, t.env, string(r.ID), r.Lane, r.Ticket, nanos(r.NextAt), r.Checked, string(status), appendState(nil, r)); err != nil {
+		return err
+	}
+	if t.c.Changes() == 0 {
+		return t.conflict(r.ID)
+	}
+	t.counts[countKey{r.Lane, status}]++
+	return query(t.c, "INSERT INTO bodies (k, body) VALUES (?, ?)", nil, t.c.LastInsertRowID(), r.Body)
+}
+
+func (t *tx) conflict(id resource.ID) error {
+	now := deploy.Row{ID: id}
+	if err := readRow(t.c, t.env, id, func(r deploy.Row) { now = r }); err != nil {
+		return err
+	}
+	t.out.Conflicts = append(t.out.Conflicts, now)
+	return nil
+}
+
+func (t *tx) addCounts() error {
+	for key, n := range t.counts {
+		if n == 0 {
+			continue
+		}
+		if err := query(t.c, "INSERT INTO counts (env, lane, status, n) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n", nil,
+			t.env, key.lane, string(key.status), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) checked() error {
+	if len(t.in.Checked) == 0 {
+		return nil
+	}
+	return query(t.c, "INSERT INTO checks (env, lane, epoch, ids) VALUES (?, ?, ?, ?)", nil, t.env, t.in.Guard.Key, t.in.Epoch, joinIDs(t.in.Checked))
+}
+
+func (t *tx) outbox() error {
+	for _, o := range t.in.AddOutbox {
+		if err := query(t.c, "INSERT OR REPLACE INTO outbox (env, id, record) VALUES (?, ?, ?)", nil, t.env, o.ID, toJSON(o)); err != nil {
+			return err
+		}
+	}
+	for _, id := range t.in.DropOutbox {
+		if err := query(t.c, "DELETE FROM outbox WHERE env = ? AND id = ?", nil, t.env, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) plan() error {
+	if t.in.Plan {
+		if err := bumpPlan(t.c, t.env); err != nil {
+			return err
+		}
+	}
+	e, err := readEnv(t.c, t.env)
+	if err != nil {
+		return err
+	}
+	paused := false
+	if err := query(t.c, "SELECT paused FROM agents WHERE env = ? AND name = ?", func(s *sqlite.Stmt) error {
+		paused = s.ColumnBool(0)
+		return nil
+	}, t.env, agentOf(t.in.Guard.Key)); err != nil {
+		return err
+	}
+	t.out.PlanSeq, t.out.Paused = e.PlanSeq, paused || e.Halted
+	t.out.Started = len(t.in.Next) > 0 && !t.out.Paused && e.PlanSeq == t.in.SeenPlan
+	return nil
+}
+
+func agentOf(lane string) string {
+	for i := len(lane) - 1; i >= 0; i-- {
+		if lane[i] == '/' {
+			return lane[:i]
+		}
+	}
+	return lane
+}
+
+// lease prolongs the lease and says what runs under it now.
+func (t *tx) lease() error {
+	running := ""
+	if t.out.Started {
+		running = joinIDs(t.in.Next)
+	}
+	if err := query(t.c, "UPDATE leases SET running = ?, until = max(until, ?), wave = max(wave, ?) WHERE env = ? AND key = ?", nil,
+		running, nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
+		return err
+	}
+	if t.in.WaveDone == 0 {
+		return nil
+	}
+	return query(t.c, "DELETE FROM checks WHERE env = ? AND lane = ? AND epoch <= ?", nil, t.env, t.in.Guard.Key, t.in.WaveDone)
+}
+
+// DropRows implements deploy.State.
+func (h *Home) DropRows(ctx context.Context, env string, rows []deploy.RowKey) error {
+	return h.write(ctx, "remove resources", func(c *sqlite.Conn) error {
+		t := &tx{c: c, env: env, in: &deploy.Commit{}, out: &deploy.Committed{}, counts: map[countKey]int{}}
+		for _, r := range rows {
+			if r.Rev == 0 {
+				continue
+			}
+			if err := t.row(&deploy.Row{ID: r.ID, Rev: r.Rev, Gone: true}); err != nil {
+				return err
+			}
+		}
+		return t.addCounts()
+	})
+}

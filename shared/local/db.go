@@ -1,0 +1,314 @@
+package local
+
+import (
+	"context"
+	_ "embed" // the schema
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"southbound/shared/fault"
+)
+
+//go:embed schema.sql
+var schemaSQL string
+
+const (
+	// applicationID marks our databases ("sbnd"), schemaVersion the layout of their tables.
+	applicationID = 0x73626e64
+	schemaVersion = 1
+	busyTimeout   = 30 * time.Second
+	mostGroup     = 64 // writes that share a commit
+)
+
+// db is an SQLite file: one connection that writes, and some that read.
+type db struct {
+	path    string
+	writes  chan *write
+	done    chan struct{}
+	readers chan *sqlite.Conn
+	once    sync.Once
+}
+
+// write is one write that waits to be committed with others.
+type write struct {
+	f    func(c *sqlite.Conn) error
+	err  error
+	done chan struct{}
+}
+
+// openDB opens or makes the database. A file that is not ours, or of a newer program, is left alone.
+func openDB(path string) (*db, error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		return nil, storeError("open "+path, err)
+	}
+	conn.SetBusyTimeout(busyTimeout)
+	if err := prepareDB(conn, path); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	d := &db{path: path, writes: make(chan *write, mostGroup), done: make(chan struct{}), readers: make(chan *sqlite.Conn, max(4, runtime.GOMAXPROCS(0)))}
+	for range cap(d.readers) {
+		d.readers <- nil // opened when it is used
+	}
+	go d.writer(conn)
+	return d, nil
+}
+
+// prepareDB checks whose database it is, and makes its tables when it is new.
+func prepareDB(conn *sqlite.Conn, path string) error {
+	app, err := pragma(conn, "application_id")
+	if err != nil {
+		return storeError("open "+path, err)
+	}
+	version, err := pragma(conn, "user_version")
+	if err != nil {
+		return storeError("open "+path, err)
+	}
+	if app == applicationID && version == schemaVersion {
+		return storeError("open "+path, configure(conn))
+	}
+	tables, err := number(conn, "SELECT count(*) FROM sqlite_master")
+	switch {
+	case err != nil:
+		return storeError("open "+path, err)
+	case app == applicationID:
+		return fault.New(fault.Foreign, "open "+path, "it has layout %d, this program knows %d", version, schemaVersion).
+			WithHint("use the version of southbound that made it, or a newer one")
+	case app != 0 || version != 0 || tables != 0:
+		return fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").WithHint("name another data directory with --data")
+	}
+	if err := configure(conn); err != nil {
+		return storeError("open "+path, err)
+	}
+	return storeError("make "+path, create(conn))
+}
+
+// configure makes commits durable (full sync) and cheap (write-ahead log).
+func configure(conn *sqlite.Conn) error {
+	return sqlitex.ExecScript(conn, `PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-32000;`)
+}
+
+// create makes the tables, unless another process just has.
+func create(conn *sqlite.Conn) (err error) {
+	end, err := sqlitex.ImmediateTransaction(conn)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	if v, err := pragma(conn, "user_version"); err != nil || v != 0 {
+		return err
+	}
+	for _, stmt := range strings.Split(schemaSQL, ";\n") {
+		if strings.TrimSpace(stmt) == "" {
+			continue
+		}
+		if err := sqlitex.ExecuteTransient(conn, stmt, nil); err != nil {
+			return err
+		}
+	}
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA application_id=1935830628", nil); err != nil {
+		return err
+	}
+	return sqlitex.ExecuteTransient(conn, "PRAGMA user_version=1", nil)
+}
+
+func pragma(conn *sqlite.Conn, name string) (int64, error) { return number(conn, "PRAGMA "+name) }
+
+func number(conn *sqlite.Conn, query string) (int64, error) {
+	var out int64
+	err := sqlitex.ExecuteTransient(conn, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		out = s.ColumnInt64(0)
+		return nil
+	}})
+	return out, err
+}
+
+// writer commits: all writes that wait share one transaction, each in a savepoint of its own, so that one that fails harms no other.
+func (d *db) writer(conn *sqlite.Conn) {
+	defer close(d.done)
+	for w := range d.writes {
+		group := []*write{w}
+		for more := true; more && len(group) < mostGroup; {
+			select {
+			case w, ok := <-d.writes:
+				if more = ok; ok {
+					group = append(group, w)
+				}
+			default:
+				more = false
+			}
+		}
+		if err := commitGroup(conn, group); err != nil {
+			for _, w := range group {
+				w.err = err
+			}
+		}
+		for _, w := range group {
+			close(w.done)
+		}
+	}
+	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)
+	_ = conn.Close()
+}
+
+func commitGroup(conn *sqlite.Conn, group []*write) (err error) {
+	end, err := sqlitex.ImmediateTransaction(conn)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	for _, w := range group {
+		w.err = inSavepoint(conn, len(group) > 1, w.f)
+		if full(w.err) {
+			return w.err
+		}
+	}
+	if len(group) == 1 {
+		return group[0].err
+	}
+	return nil
+}
+
+func inSavepoint(conn *sqlite.Conn, save bool, f func(c *sqlite.Conn) error) (err error) {
+	if save {
+		defer sqlitex.Save(conn)(&err)
+	}
+	return f(conn)
+}
+
+// full reports whether err makes the whole transaction useless.
+func full(err error) bool {
+	code := sqlite.ErrCode(err).ToPrimary()
+	return err != nil && (code == sqlite.ResultFull || code == sqlite.ResultIOErr || code == sqlite.ResultReadOnly)
+}
+
+// write runs f in a transaction, maybe together with others, and returns when it is durable.
+func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := &write{f: f, done: make(chan struct{})}
+	d.writes <- w
+	<-w.done
+	return storeError(op, w.err)
+}
+
+// read runs f in a read transaction: it sees one instant.
+func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	conn := <-d.readers
+	defer func() { d.readers <- conn }()
+	if conn == nil {
+		c, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite)
+		if err != nil {
+			return storeError(op, err)
+		}
+		c.SetBusyTimeout(busyTimeout)
+		if err := sqlitex.ExecScript(c, "PRAGMA query_only=1; PRAGMA cache_size=-16000;"); err != nil {
+			_ = c.Close()
+			return storeError(op, err)
+		}
+		conn = c
+	}
+	return storeError(op, func() (err error) {
+		defer sqlitex.Transaction(conn)(&err)
+		return f(conn)
+	}())
+}
+
+// close waits for writes under way and closes all connections.
+func (d *db) close() {
+	d.once.Do(func() {
+		for range cap(d.readers) {
+			if c := <-d.readers; c != nil {
+				_ = c.Close()
+			}
+		}
+		close(d.writes)
+		<-d.done
+	})
+}
+
+// storeError gives an error of SQLite or of the file system a kind.
+func storeError(op string, err error) error {
+	var have *fault.Error
+	if err == nil || errors.As(err, &have) {
+		return err
+	}
+	kind, hint := fault.Unavailable, ""
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultFull:
+		kind, hint = fault.Full, "make room on the disk and run the command again: nothing is lost"
+	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultAuth:
+		kind, hint = fault.Denied, "the data directory must be writable"
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultFormat:
+		kind, hint = fault.Damaged, "restore it from a copy, or move the data directory away and apply again"
+	case sqlite.ResultCantOpen:
+		kind, hint = fault.Denied, "the data directory must exist and be writable; was it removed?"
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		kind, hint = fault.Unavailable, "another process holds the database; try again"
+	case sqlite.ResultIOErr:
+		kind, hint = fault.Full, "the disk cannot be written; make room or mend it, and run the command again"
+	case sqlite.ResultError, sqlite.ResultConstraint, sqlite.ResultMisuse, sqlite.ResultMismatch:
+		kind = fault.Internal
+	}
+	return &fault.Error{Kind: kind, Op: op, Err: err, Hint: hint}
+}
+
+// checkDir makes the data directory, or says why it cannot be used.
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return dirError(dir, err)
+		}
+		return nil
+	case err != nil:
+		return dirError(dir, err)
+	case !info.IsDir():
+		return fault.New(fault.Foreign, "open data directory", "%s is not a directory", dir).WithHint("name another one with --data")
+	}
+	if _, err := os.Stat(filepath.Join(dir, dbName)); errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return dirError(dir, err)
+		}
+		for _, e := range entries {
+			if !ourFile(e.Name()) {
+				return fault.New(fault.Foreign, "open data directory", "%s holds %s, which is not ours, and no database", dir, e.Name()).
+					WithHint("name an empty or a new directory with --data")
+			}
+		}
+	}
+	return nil
+}
+
+func ourFile(name string) bool {
+	return name == "files" || name == "holders" || name == "inputs" || name == "key" || name == ".gitignore" || strings.HasPrefix(name, dbName)
+}
+
+func dirError(dir string, err error) error {
+	kind := fault.Unavailable
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		kind = fault.Denied
+	case noSpace(err):
+		kind = fault.Full
+	case readOnly(err):
+		kind = fault.Denied
+	}
+	return &fault.Error{Kind: kind, Op: "open data directory " + dir, Err: err, Hint: "it must be a directory that this user can write; --data names another"}
+}

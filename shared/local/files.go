@@ -1,0 +1,258 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Files is a folder of files by hash: files/ab/<hash>.
+type Files struct{ dir string }
+
+// Files returns the file store of this home.
+func (h *Home) Files() *Files { return &Files{dir: h.files} }
+
+var hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (f *Files) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
+
+// Missing implements deploy.Files.
+func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
+	var out []string
+	for _, h := range hashes {
+		if !hashPattern.MatchString(h) {
+			return nil, fault.New(fault.Invalid, "look for file", "%q is no SHA-256", h)
+		}
+		_, err := os.Lstat(f.path(h))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			out = append(out, h)
+		case err != nil:
+			return nil, fileError("look for file", err)
+		}
+	}
+	return out, nil
+}
+
+// Put implements deploy.Files: each file is written beside its place, synced and renamed; then each folder is synced once.
+func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
+	const workers = 8
+	errs := make([]error, len(blobs))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(workers, len(blobs)) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = f.put(blobs[i])
+			}
+		})
+	}
+	dirs := map[string]bool{}
+	for i := range blobs {
+		if ctx.Err() == nil {
+			next <- i
+			if hashPattern.MatchString(blobs[i].Hash) {
+				dirs[filepath.Dir(f.path(blobs[i].Hash))] = true
+			}
+		}
+	}
+	close(next)
+	wg.Wait()
+	if err := errors.Join(ctx.Err(), errors.Join(errs...)); err != nil {
+		for _, e := range errs {
+			if e != nil {
+				return e
+			}
+		}
+		return err
+	}
+	dirs[f.dir] = true
+	for d := range dirs {
+		if err := syncDir(d); err != nil {
+			return fileError("store file", err)
+		}
+	}
+	return nil
+}
+
+func (f *Files) put(b deploy.Blob) error {
+	if !hashPattern.MatchString(b.Hash) {
+		return fault.New(fault.Invalid, "store file", "%q is no SHA-256", b.Hash)
+	}
+	path := f.path(b.Hash)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fileError("store file", err)
+	}
+	src := io.NopCloser(bytes.NewReader(b.Data))
+	if b.Open != nil {
+		var err error
+		if src, err = b.Open(); err != nil {
+			return fileError("read file to store", err)
+		}
+	}
+	defer src.Close()
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return fileError("store file", err)
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }()
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(tmp, sum), src)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fileError("store file", err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != b.Hash {
+		return fault.New(fault.Invalid, "store file", "the bytes have the hash %s, not %s", got, b.Hash).
+			WithHint("the file changed while it was read; export again")
+	}
+	return fileError("store file", os.Rename(tmp.Name(), path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// Get implements deploy.Files.
+func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
+	out := make([][]byte, len(hashes))
+	for i, h := range hashes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !hashPattern.MatchString(h) {
+			return nil, fault.New(fault.Invalid, "read file", "%q is no SHA-256", h)
+		}
+		b, err := os.ReadFile(f.path(h))
+		if err != nil {
+			return nil, fileError("read file", err)
+		}
+		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != h {
+			return nil, damagedFile(h)
+		}
+		out[i] = b
+	}
+	return out, nil
+}
+
+func damagedFile(hash string) error {
+	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).
+		WithHint("restore the data directory from a copy, or remove that file and export again")
+}
+
+// Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
+func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
+	if !hashPattern.MatchString(hash) {
+		return nil, fault.New(fault.Invalid, "read file", "%q is no SHA-256", hash)
+	}
+	file, err := os.Open(f.path(hash))
+	if err != nil {
+		return nil, fileError("read file", err)
+	}
+	return &checked{File: file, hash: hash, sum: sha256.New()}, nil
+}
+
+// checked compares what was read with the name.
+type checked struct {
+	*os.File
+	hash string
+	sum  interface {
+		io.Writer
+		Sum(b []byte) []byte
+	}
+}
+
+// Read implements io.Reader.
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.File.Read(p)
+	_, _ = c.sum.Write(p[:n])
+	if errors.Is(err, io.EOF) && hex.EncodeToString(c.sum.Sum(nil)) != c.hash {
+		return n, damagedFile(c.hash)
+	}
+	return n, err //nolint:wrapcheck // io.EOF must stay itself
+}
+
+// WriteTo is not passed on to the file, which would go round the check.
+func (c *checked) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{c})
+}
+
+// List implements deploy.Files.
+func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Time) error) error {
+	dirs, err := os.ReadDir(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fileError("list files", err)
+	}
+	for _, d := range dirs {
+		entries, err := os.ReadDir(filepath.Join(f.dir, d.Name()))
+		if err != nil {
+			return fileError("list files", err)
+		}
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil || !hashPattern.MatchString(e.Name()) {
+				continue
+			}
+			if err := visit(e.Name(), info.ModTime()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Delete implements deploy.Files.
+func (f *Files) Delete(_ context.Context, hashes []string) error {
+	for _, h := range hashes {
+		if !hashPattern.MatchString(h) {
+			return fault.New(fault.Invalid, "remove file", "%q is no SHA-256", h)
+		}
+		if err := os.Remove(f.path(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fileError("remove file", err)
+		}
+	}
+	return nil
+}
+
+func fileError(op string, err error) error {
+	var have *fault.Error
+	switch {
+	case err == nil || errors.As(err, &have):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Wrap(fault.NotFound, op, err)
+	case errors.Is(err, fs.ErrPermission), readOnly(err):
+		return fault.Wrap(fault.Denied, op, err)
+	case noSpace(err):
+		return &fault.Error{Kind: fault.Full, Op: op, Err: err, Hint: "make room on the disk and run the command again: nothing is lost"}
+	}
+	return fault.Wrap(fault.Unavailable, op, err)
+}

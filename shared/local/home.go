@@ -1,0 +1,311 @@
+// Package local is the embedded home: the engine's ports on one machine. State is in an SQLite database, files are in a folder by
+// their hash, rings are in memory, and any number of processes may use one data directory at once.
+package local
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+const dbName = "southbound.db"
+
+// Home is an open data directory. Close it.
+type Home struct {
+	*db
+	*Bell
+	Dir    string
+	holder string
+	lock   *os.File
+	files  string
+	ids    ids
+}
+
+// Open opens the data directory dir and makes it when it is not there. Foreign, Damaged, Denied and Full are the kinds of
+// its errors, and then nothing was touched.
+func Open(dir string) (*Home, error) {
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	h := &Home{Dir: dir, Bell: NewBell(), files: filepath.Join(dir, "files")}
+	var err error
+	if h.db, err = openDB(filepath.Join(dir, dbName)); err != nil {
+		return nil, err
+	}
+	if err := h.hold(); err != nil {
+		h.db.close()
+		return nil, dirError(dir, err)
+	}
+	return h, nil
+}
+
+// Close waits for writes under way and gives up what this process holds.
+func (h *Home) Close() error {
+	h.db.close()
+	_ = os.Remove(h.lock.Name())
+	return h.lock.Close()
+}
+
+// Holder returns the name under which this process holds leases.
+func (h *Home) Holder() string { return h.holder }
+
+// hold makes the lock file by which others see that this process lives: the system drops the lock when the process ends, however.
+func (h *Home) hold() error {
+	dir := filepath.Join(h.Dir, "holders")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	h.sweepHolders(dir)
+	var raw [12]byte
+	if _, err := rand.Read(raw[:]); err != nil {
+		return err
+	}
+	h.holder = hex.EncodeToString(raw[:])
+	f, err := os.OpenFile(filepath.Join(dir, h.holder), os.O_CREATE|os.O_EXCL|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	h.lock = f
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+}
+
+// sweepHolders removes the lock files of processes that ended without removing them.
+func (h *Home) sweepHolders(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && time.Since(info.ModTime()) > time.Minute && h.dead(e.Name()) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// dead reports whether the process behind a holder is known to have ended.
+func (h *Home) dead(holder string) bool {
+	name, _, _ := strings.Cut(holder, "#")
+	if name == h.holder {
+		return false
+	}
+	f, err := os.Open(filepath.Join(h.Dir, "holders", filepath.Base(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
+}
+
+// ids makes identifiers that grow: milliseconds, a counter and randomness.
+type ids struct {
+	mu   sync.Mutex
+	last int64
+	n    uint32
+}
+
+// NewID returns a unique id, greater than all this process made before and, as far as clocks agree, others.
+func (h *Home) NewID() string {
+	h.ids.mu.Lock()
+	defer h.ids.mu.Unlock()
+	ms := time.Now().UnixMilli()
+	if ms <= h.ids.last {
+		h.ids.n++
+	} else {
+		h.ids.last, h.ids.n = ms, 0
+	}
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(h.ids.last)<<16) //nolint:gosec // the time is positive
+	binary.BigEndian.PutUint32(raw[6:], h.ids.n)
+	copy(raw[10:], h.holder[:6])
+	return hex.EncodeToString(raw[:])
+}
+
+// Now implements deploy.Clock.
+func (Clock) Now() time.Time { return time.Now().UTC() }
+
+// Clock is the time of the machine.
+type Clock struct{}
+
+// Sleep implements deploy.Clock.
+func (Clock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Caller calls handlers in goroutines of their own.
+type Caller struct{}
+
+// Call implements deploy.Caller.
+func (Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fault.New(fault.Internal, "", "%v\n%s", p, debug.Stack())
+			}
+		}()
+		f(ctx)
+		done <- nil
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	// A handler that minds its context gets a moment to say what went wrong.
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Second):
+		return fault.New(fault.Timeout, "call handler", "no answer within %s", limit)
+	}
+}
+
+// Secrets resolves secrets from the environment and from files.
+type Secrets struct {
+	keyFile string
+	once    sync.Once
+	key     []byte
+	err     error
+}
+
+// Secrets returns the resolver of this home. Versions are made with a key that stays in the data directory, so that they tell nothing
+// about the values to those who see only the state.
+func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir, "key")} }
+
+const mostSecret = 1 << 20 // bytes
+
+// Resolve implements deploy.Secrets.
+func (s *Secrets) Resolve(_ context.Context, ref resource.Secret) (value, version string, err error) {
+	scheme, name, _ := strings.Cut(ref.Source, ":")
+	switch scheme {
+	case "env":
+		v, ok := os.LookupEnv(name)
+		if !ok {
+			return "", "", fault.New(fault.NotFound, "resolve secret", "the environment variable %s is not set", name)
+		}
+		value = v
+	case "file":
+		if value, err = readSecret(name); err != nil {
+			return "", "", err
+		}
+	default:
+		return "", "", fault.New(fault.Unsupported, "resolve secret", "secrets of %q cannot be read on one machine", scheme).
+			WithHint("use env:NAME or file:PATH; ssm and secretsmanager are for the AWS home")
+	}
+	version, err = s.version(ref.Source, value)
+	return value, version, err
+}
+
+func readSecret(path string) (string, error) {
+	f, err := os.Open(path) //nolint:gosec // the author names the file
+	if err != nil {
+		kind := fault.Unavailable
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = fault.NotFound
+		} else if errors.Is(err, fs.ErrPermission) {
+			kind = fault.Denied
+		}
+		return "", fault.Wrap(kind, "resolve secret", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostSecret+1))
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, "resolve secret", err)
+	}
+	if len(b) > mostSecret {
+		return "", fault.New(fault.Invalid, "resolve secret", "%s is larger than %d bytes", path, mostSecret)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
+}
+
+func (s *Secrets) version(source, value string) (string, error) {
+	s.once.Do(func() { s.key, s.err = loadKey(s.keyFile) })
+	if s.err != nil {
+		return "", fault.Wrap(fault.Unavailable, "read key of data directory", s.err)
+	}
+	m := hmac.New(sha256.New, s.key)
+	fmt.Fprintf(m, "%s\n%s", source, value)
+	return hex.EncodeToString(m.Sum(nil)[:16]), nil
+}
+
+// loadKey reads the key, and makes it once: whoever links it first wins.
+func loadKey(path string) ([]byte, error) {
+	for {
+		key, err := os.ReadFile(path) //nolint:gosec // in the data directory
+		if err == nil && len(key) == 32 {
+			return key, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil {
+			return nil, fmt.Errorf("%s is damaged", path)
+		}
+		key = make([]byte, 32)
+		if _, err := rand.Read(key); err != nil {
+			return nil, err
+		}
+		tmp := path + "." + hex.EncodeToString(key[:6])
+		if err := os.WriteFile(tmp, key, 0o600); err != nil {
+			return nil, err
+		}
+		err = os.Link(tmp, path)
+		_ = os.Remove(tmp)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+}
+
+// Connector connects agents of this machine.
+type Connector struct{}
+
+// Local is the connection of an agent with the transport local: this machine.
+type Local struct{}
+
+// Connect implements deploy.Connector.
+func (Connector) Connect(_ context.Context, a resource.Agent) (any, error) {
+	if a.Transport == "local" || a.Transport == "" {
+		return Local{}, nil
+	}
+	return nil, fault.New(fault.Unsupported, "connect", "the transport %q is not in this program yet", a.Transport).
+		WithHint("only local is")
+}
+
+func noSpace(err error) bool  { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+func readOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+
+var (
+	_ deploy.State = (*Home)(nil)
+	_ deploy.Files = (*Files)(nil)
+)

@@ -1,0 +1,223 @@
+package local
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Runner serves the lanes of environments in this process.
+type Runner struct {
+	Engine *deploy.Engine
+	Bell   *Bell
+}
+
+// Drained says how waiting ended.
+type Drained struct {
+	Progress deploy.Progress
+	// Stuck: what is left waits for an agent that is paused, or for a halted environment.
+	Stuck bool
+}
+
+const (
+	// pollOthers is how often a process looks whether another one has finished what it waits for.
+	pollOthers = 25 * time.Millisecond
+	// sweepEvery is how often the embedded home looks for timers and lost rings.
+	sweepEvery = time.Second
+	mostLanes  = 256 // served at the same time
+	never      = 100 * 365 * 24 * time.Hour
+)
+
+// lanes is the state of serving one environment.
+type lanes struct {
+	r    *Runner
+	env  string
+	mu   sync.Mutex
+	busy map[string]bool
+	last map[string]deploy.LaneRun
+	err  error
+	wake chan struct{}
+}
+
+func (r *Runner) serve(env string) *lanes {
+	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{}, wake: make(chan struct{}, 1)}
+}
+
+// start serves the lanes that were rung and are not served yet, and returns how many are served now.
+func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
+	rung, next := l.r.Bell.Rung(l.env)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, lane := range rung {
+		if l.busy[lane] || len(l.busy) >= mostLanes || ctx.Err() != nil {
+			continue
+		}
+		l.busy[lane] = true
+		l.r.Bell.Answer(l.env, lane)
+		go l.run(ctx, lane)
+	}
+	return len(l.busy), next
+}
+
+func (l *lanes) run(ctx context.Context, lane string) {
+	out, err := l.r.Engine.RunLane(ctx, l.env, lane, l.r.Engine.Clock.Now().Add(never))
+	l.mu.Lock()
+	delete(l.busy, lane)
+	l.last[lane] = out
+	if err != nil && l.err == nil {
+		l.err = err
+	}
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// failed returns the first error of a lane.
+func (l *lanes) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Drain serves env until nothing is scheduled that can run, and calls report, when not nil, a few times a second. When ctx ends no
+// more is started, and Drain returns when what runs has finished.
+func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progress)) (Drained, error) {
+	l := r.serve(env)
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	defer l.settle()
+	work, err := r.Engine.WorkLanes(ctx, env)
+	if err != nil {
+		return Drained{}, err
+	}
+	if err := r.ring(ctx, env, work); err != nil {
+		return Drained{}, err
+	}
+	for {
+		serving, rung := l.start(ctx)
+		if err := l.failed(); err != nil {
+			return Drained{}, err
+		}
+		if ctx.Err() != nil {
+			return Drained{}, fault.Wrap(fault.Unknown, "wait", context.Cause(ctx))
+		}
+		if serving == 0 {
+			out, over, pause, err := r.quiet(ctx, l, report)
+			if over || err != nil {
+				return out, err
+			}
+			if err := r.Engine.Clock.Sleep(ctx, pause); err != nil {
+				continue
+			}
+			if err := r.ring(ctx, env, out.Progress.Lanes); err != nil {
+				return out, err
+			}
+			continue
+		}
+		select {
+		case <-rung:
+		case <-l.wake:
+		case <-ctx.Done():
+		case <-ticker.C:
+			if report != nil {
+				if p, err := r.Engine.Progress(ctx, env); err == nil {
+					report(p)
+				}
+			}
+		}
+	}
+}
+
+// settle waits for what runs.
+func (l *lanes) settle() {
+	for {
+		l.mu.Lock()
+		n := len(l.busy)
+		l.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		<-l.wake
+	}
+}
+
+// quiet decides what to do when no lane is served here: done, stuck, or how long to wait before looking again.
+func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progress)) (Drained, bool, time.Duration, error) {
+	p, err := r.Engine.Progress(ctx, l.env)
+	if err != nil {
+		return Drained{}, false, 0, err
+	}
+	if report != nil {
+		report(p)
+	}
+	out := Drained{Progress: p}
+	if p.Done() {
+		return out, true, 0, nil
+	}
+	if p.Outbox > 0 || p.Env.Releasing != 0 {
+		_, err := r.Engine.Sweep(ctx, l.env)
+		return out, false, time.Millisecond, err
+	}
+	pause, stuck := pollOthers, len(p.Lanes) > 0
+	now := r.Engine.Clock.Now()
+	for _, lane := range p.Lanes {
+		last, ran := l.last[lane]
+		switch {
+		case !ran || p.Held[lane] || last.Busy || last.More:
+			stuck = false
+		case !last.Next.IsZero():
+			stuck = false
+			pause = max(min(last.Next.Sub(now), sweepEvery), time.Millisecond)
+		case last.Paused || last.Waits:
+		default:
+			stuck = false
+		}
+	}
+	out.Stuck = stuck && (p.Env.Halted || len(p.Paused) > 0)
+	return out, out.Stuck, pause, nil
+}
+
+func (r *Runner) ring(ctx context.Context, env string, work []string) error {
+	rings := make([]deploy.Ring, len(work))
+	for i, lane := range work {
+		rings[i] = deploy.Ring{Lane: lane}
+	}
+	return r.Bell.Ring(ctx, env, rings)
+}
+
+// Serve keeps env alive until ctx ends: it sweeps, so that timers and retries happen, and serves lanes. Faults of infrastructure are
+// handed to failed and do not end it.
+func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
+	l := r.serve(env)
+	defer l.settle()
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	sweep := func() {
+		if _, err := r.Engine.Sweep(ctx, env); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	}
+	sweep()
+	for ctx.Err() == nil {
+		_, rung := l.start(ctx)
+		l.mu.Lock()
+		err := l.err
+		l.err = nil
+		l.mu.Unlock()
+		if err != nil {
+			failed(err)
+		}
+		select {
+		case <-rung:
+		case <-l.wake:
+		case <-ticker.C:
+			sweep()
+		case <-ctx.Done():
+		}
+	}
+}

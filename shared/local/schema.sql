@@ -1,0 +1,37 @@
+CREATE TABLE envs (
+  name TEXT PRIMARY KEY, rev INTEGER NOT NULL, plan_seq INTEGER NOT NULL, halted INTEGER NOT NULL, record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE versions (
+  env TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (env, number)
+) WITHOUT ROWID;
+CREATE TABLE agents (
+  env TEXT NOT NULL, name TEXT NOT NULL, record TEXT, paused INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (env, name)
+) WITHOUT ROWID;
+CREATE TABLE leases (
+  env TEXT NOT NULL, key TEXT NOT NULL, holder TEXT NOT NULL, fence INTEGER NOT NULL, until INTEGER NOT NULL,
+  running TEXT NOT NULL DEFAULT '', wave INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (env, key)
+) WITHOUT ROWID;
+CREATE TABLE rows (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, lane TEXT NOT NULL, ticket INTEGER NOT NULL,
+  next_at INTEGER NOT NULL, checked INTEGER NOT NULL, status TEXT NOT NULL, state BLOB NOT NULL
+);
+CREATE UNIQUE INDEX rows_id ON rows (env, id);
+CREATE INDEX rows_ticket ON rows (env, lane, ticket) WHERE ticket <> 0;
+CREATE INDEX rows_due ON rows (env, next_at) WHERE next_at > 0;
+CREATE TABLE bodies (k INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE counts (
+  env TEXT NOT NULL, lane TEXT NOT NULL, status TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (env, lane, status)
+) WITHOUT ROWID;
+CREATE TABLE checks (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, lane TEXT NOT NULL, epoch INTEGER NOT NULL, ids TEXT NOT NULL
+);
+CREATE INDEX checks_lane ON checks (env, lane, epoch);
+CREATE TABLE outbox (env TEXT NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (env, id)) WITHOUT ROWID;
+CREATE TABLE actions (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, finished INTEGER NOT NULL,
+  ids TEXT NOT NULL, record BLOB NOT NULL
+);
+CREATE INDEX actions_last ON actions (env, last);
+CREATE TABLE parameters (
+  env TEXT NOT NULL, of TEXT NOT NULL, name TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (env, of, name)
+) WITHOUT ROWID;
