@@ -121,3 +121,13 @@ func (c *Context) Transport() any { return c.host.Transport() }
 
 // Secret tells the engine that value must appear in no output of this run, in addition to the secrets it resolved.
 func (c *Context) Secret(value string) { c.host.Secret(value) }
+
+// HasSecret reports whether a value has a reference to a secret in it, for Validate of a type.
+func HasSecret(v any) bool {
+	for _, ref := range resource.References(v) {
+		if _, ok := ref.(resource.Secret); ok {
+			return true
+		}
+	}
+	return false
+}

@@ -158,3 +158,6 @@ type Files interface {
 	// Open returns the bytes with that hash; the caller closes it. A missing one is fault.NotFound.
 	Open(ctx context.Context, hash string) (io.ReadCloser, error)
 }
+
+// Difference is what differs in one attribute.
+type Difference = plan.Diff

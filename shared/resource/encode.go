@@ -3,24 +3,40 @@ package resource
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"southbound/shared/fault"
 )
 
-// CanonicalValue returns the canonical JSON of a value: members ordered and texts escaped as in RFC 8785, integers exact at any size, a
-// float with an integral value like that integer. References stand in the forms of documents; a literal map that looks like
-// one of these stands in {"value": ...}.
+// MaxDepth is how deep lists and maps may be nested in what is encoded and decoded.
+const MaxDepth = 200
+
+// style is how numbers are written.
+type style bool
+
+const (
+	// exact keeps a float a float: 5.0 is not 5.
+	exact style = false
+	// byValue writes numbers as RFC 8785 does: 5.0 is 5, so that both hash alike.
+	byValue style = true
+)
+
+// CanonicalValue returns the canonical JSON of a value: members ordered by the UTF-16 code units of their names and texts escaped
+// as in RFC 8785, without normalising Unicode; integers exact at any size; a float in its shortest form, always
+// with a fraction or an exponent, and -0 as 0. References stand in the forms of documents; a literal map that has a name
+// of theirs (file, secret, parameter, fact, value) stands in {"value": ...}. DecodeValue inverts it.
+//
+// NaN, infinities, text that is not UTF-8, more than MaxDepth levels, incomplete references and Go types that are no value are fault.Invalid.
 func CanonicalValue(v any) ([]byte, error) { return AppendValue(nil, v) }
 
-// AppendValue appends what CanonicalValue returns. NaN, infinities, text that is not UTF-8 and unknown Go types are fault.Invalid.
-func AppendValue(b []byte, v any) ([]byte, error) {
+// AppendValue appends what CanonicalValue returns.
+func AppendValue(b []byte, v any) ([]byte, error) { return appendValue(b, v, exact, 0) }
+
+func appendValue(b []byte, v any, s style, depth int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return append(b, "null"...), nil
@@ -31,92 +47,147 @@ func AppendValue(b []byte, v any) ([]byte, error) {
 	case int64:
 		return strconv.AppendInt(b, v, 10), nil
 	case *big.Int:
+		if v == nil {
+			return b, notValue("a nil number")
+		}
 		return v.Append(b, 10), nil
 	case float64:
-		return appendFloat(b, v)
+		return appendNumber(b, v, s)
 	case []any:
-		return appendList(b, v)
+		return appendList(b, v, s, depth)
 	case map[string]any:
-		if !looksLikeForm(v) {
-			return appendMap(b, v)
-		}
-		b, err := appendMap(append(b, `{"value":`...), v)
-		return append(b, '}'), err
+		return appendMap(b, v, s, depth, true)
+	}
+	return appendReference(b, v)
+}
+
+func notValue(what string) error {
+	return fault.New(fault.Invalid, "encode value", "%s is no value", what)
+}
+
+func appendReference(b []byte, v any) ([]byte, error) {
+	var err error
+	switch v := v.(type) {
 	case File:
-		b = append(b, `{"file":"`...)
-		b = append(b, v.Hash...)
-		b = append(b, `","size":`...)
-		return append(strconv.AppendInt(b, v.Size, 10), '}'), nil
+		if !validHash(v.Hash) || v.Size < 0 {
+			return b, notValue("a file without a SHA-256 and a size")
+		}
+		b = append(append(b, `{"file":"`...), v.Hash...)
+		b = strconv.AppendInt(append(b, `","size":`...), v.Size, 10)
 	case Secret:
-		b, err := appendString(append(b, `{"secret":`...), v.Source)
+		if v.Source == "" {
+			return b, notValue("a secret without a source")
+		}
+		b, err = appendString(append(b, `{"secret":`...), v.Source)
 		if err == nil && v.Version != "" {
 			b, err = appendString(append(b, `,"version":`...), v.Version)
 		}
-		return append(b, '}'), err
 	case Parameter:
-		b, err := appendString(append(b, `{"parameter":`...), v.Name)
-		return append(b, '}'), err
+		if v.Name == "" {
+			return b, notValue("a parameter without a name")
+		}
+		b, err = appendString(append(b, `{"parameter":`...), v.Name)
 	case Fact:
-		b, err := appendString(append(b, `{"fact":`...), v.Name)
+		if v.Name == "" || v.Of == "" {
+			return b, notValue("a fact without a name and a resource")
+		}
+		b, err = appendString(append(b, `{"fact":`...), v.Name)
 		if err == nil {
 			b, err = appendString(append(b, `,"of":`...), string(v.Of))
 		}
-		return append(b, '}'), err
+	default:
+		return b, fault.New(fault.Invalid, "encode value", "a %T is no value", v)
 	}
-	return b, fault.New(fault.Invalid, "encode value", "a %T is no value", v)
+	return append(b, '}'), err
 }
 
-// looksLikeForm reports whether a literal map has the keys of a reference.
-func looksLikeForm(m map[string]any) bool {
-	for _, key := range []string{"file", "secret", "parameter", "fact", "value"} {
-		if _, ok := m[key]; ok {
-			return true
+func validHash(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
 		}
+	}
+	return len(s) == 2*sha256.Size
+}
+
+// formKey reports whether a map with this key could be taken for a reference.
+func formKey(key string) bool {
+	switch key {
+	case "file", "secret", "parameter", "fact", "value":
+		return true
 	}
 	return false
 }
 
-func appendFloat(b []byte, f float64) ([]byte, error) {
+func appendNumber(b []byte, f float64, s style) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return b, fault.New(fault.Invalid, "encode value", "%v is not a number that can be stored", f)
 	}
-	if f == math.Trunc(f) && math.Abs(f) < 1e21 {
-		if f == 0 {
-			return append(b, '0'), nil
-		}
-		i, _ := new(big.Float).SetFloat64(f).Int(nil)
-		return i.Append(b, 10), nil
+	b = appendFloat(b, f)
+	if s == exact && f == math.Trunc(f) && math.Abs(f) < 1e21 {
+		b = append(b, '.', '0')
 	}
-	if math.Abs(f) < 1e-6 || math.Abs(f) >= 1e21 {
-		from := len(b)
-		b = strconv.AppendFloat(b, f, 'e', -1, 64)
-		// ECMAScript writes e-7, Go e-07.
-		if n := len(b); n-from >= 4 && b[n-2] == '0' && (b[n-3] == '-' || b[n-3] == '+') {
-			b = append(b[:n-2], b[n-1])
-		}
-		return b, nil
-	}
-	return strconv.AppendFloat(b, f, 'f', -1, 64), nil
+	return b, nil
 }
 
-func appendList(b []byte, list []any) ([]byte, error) {
+// appendFloat writes a finite number as ECMAScript does.
+func appendFloat(b []byte, f float64) []byte {
+	abs := math.Abs(f)
+	if f == 0 {
+		return append(b, '0') // -0 too
+	}
+	if abs >= 1e-6 && abs < 1e21 {
+		return strconv.AppendFloat(b, f, 'f', -1, 64)
+	}
+	b = strconv.AppendFloat(b, f, 'e', -1, 64)
+	// ECMAScript writes e-7 where Go writes e-07.
+	if n := len(b); b[n-2] == '0' && (b[n-3] == '-' || b[n-3] == '+') {
+		b = append(b[:n-2], b[n-1])
+	}
+	return b
+}
+
+func appendList(b []byte, list []any, s style, depth int) ([]byte, error) {
+	if depth >= MaxDepth {
+		return b, tooDeep()
+	}
 	var err error
 	b = append(b, '[')
 	for i, e := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = AppendValue(b, e); err != nil {
-			return b, err
+		if b, err = appendValue(b, e, s, depth+1); err != nil {
+			return b, fault.Wrap(fault.Invalid, "in item "+strconv.Itoa(i+1), err)
 		}
 	}
 	return append(b, ']'), nil
 }
 
-func appendMap(b []byte, m map[string]any) ([]byte, error) {
+func tooDeep() error {
+	return fault.New(fault.Invalid, "encode value", "lists and maps are nested more than %d deep", MaxDepth)
+}
+
+// appendMap writes a map; with wrap, one that could be taken for a reference is marked as literal.
+func appendMap(b []byte, m map[string]any, s style, depth int, wrap bool) ([]byte, error) {
+	var room [16]string
+	keys := room[:0]
+	literal := false
+	for k := range m {
+		literal = literal || wrap && formKey(k)
+		keys = append(keys, k)
+	}
+	sortKeys(keys)
+	if literal {
+		b = append(b, `{"value":`...)
+		depth++
+	}
+	if depth >= MaxDepth {
+		return b, tooDeep()
+	}
 	var err error
 	b = append(b, '{')
-	for i, k := range sortedKeys(m) {
+	for i, k := range keys {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -124,29 +195,46 @@ func appendMap(b []byte, m map[string]any) ([]byte, error) {
 			return b, err
 		}
 		b = append(b, ':')
-		if b, err = AppendValue(b, m[k]); err != nil {
-			return b, err
+		if b, err = appendValue(b, m[k], s, depth+1); err != nil {
+			return b, fault.Wrap(fault.Invalid, "in "+strconv.Quote(k), err)
 		}
 	}
-	return append(b, '}'), nil
+	b = append(b, '}')
+	if literal {
+		b = append(b, '}')
+	}
+	return b, nil
 }
 
-// sortedKeys orders keys by their UTF-16 code units, as RFC 8785 does.
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	ascii := true
-	for k := range m {
-		keys = append(keys, k)
-		for i := 0; i < len(k); i++ {
-			ascii = ascii && k[i] < utf8.RuneSelf
+func sortKeys(keys []string) {
+	if len(keys) > 16 {
+		slices.SortFunc(keys, compareUTF16)
+		return
+	}
+	for i := 1; i < len(keys); i++ {
+		for j := i; j > 0 && compareUTF16(keys[j], keys[j-1]) < 0; j-- {
+			keys[j], keys[j-1] = keys[j-1], keys[j]
 		}
 	}
-	if ascii {
-		slices.Sort(keys)
-	} else {
-		slices.SortFunc(keys, func(a, b string) int { return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b))) })
+}
+
+// compareUTF16 orders texts by their UTF-16 code units. That is the order of their bytes, but for U+E000 to U+FFFF (first bytes EE
+// and EF), which UTF-16 puts behind what it writes as surrogates (first bytes F0 and up).
+func compareUTF16(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if x, y := a[i], b[i]; x != y {
+			return unitOrder(x) - unitOrder(y)
+		}
 	}
-	return keys
+	return len(a) - len(b)
+}
+
+func unitOrder(c byte) int {
+	if c == 0xEE || c == 0xEF {
+		return int(c) + 0x10
+	}
+	return int(c)
 }
 
 const hexDigits = "0123456789abcdef"
@@ -156,105 +244,125 @@ func appendString(b []byte, s string) ([]byte, error) {
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= utf8.RuneSelf {
+		switch {
+		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && n == 1 {
-				return b, fault.New(fault.Invalid, "encode value", "the text is not UTF-8 at byte %d", i)
+				return b, fault.New(fault.Invalid, "encode value", "the text is not UTF-8 at byte %d", i+1)
 			}
 			i += n
 			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' {
+		case c >= 0x20 && c != '"' && c != '\\':
 			i++
 			continue
 		}
 		b = append(b, s[from:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
+		b = appendEscape(b, c)
 		i++
 		from = i
 	}
 	return append(append(b, s[from:]...), '"'), nil
 }
 
-// Encode returns the canonical JSON of the whole resource, which Decode reads.
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\t':
+		return append(b, '\\', 't')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\b':
+		return append(b, '\\', 'b')
+	case '\f':
+		return append(b, '\\', 'f')
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// Encode returns the canonical JSON of the whole resource, which Decode reads. Flags that are as usual are left out.
 func (r *Resource) Encode() ([]byte, error) {
-	b := make([]byte, 0, 256)
-	b, err := appendMap(append(b, `{"attributes":`...), r.Attributes)
-	if err != nil {
-		return nil, err
+	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact, 0, false)
+	if err == nil {
+		b, err = appendString(append(b, `,"id":`...), string(r.ID))
 	}
-	if b, err = appendString(append(b, `,"id":`...), string(r.ID)); err != nil {
-		return nil, err
+	if r.PurgeOnDelete {
+		b = append(b, `,"purge_on_delete":true`...)
 	}
-	for _, f := range r.flags() {
-		if *f.value != f.usual {
-			b = fmt.Appendf(b, `,%q:%t`, f.name, *f.value)
-		}
+	if r.Purged {
+		b = append(b, `,"purged":true`...)
 	}
-	for i, id := range r.Requires {
+	if !r.ReceiveEvents {
+		b = append(b, `,"receive_events":false`...)
+	}
+	if r.ReportOnly {
+		b = append(b, `,"report_only":true`...)
+	}
+	for i := 0; i < len(r.Requires) && err == nil; i++ {
 		if b = append(b, ','); i == 0 {
 			b = append(b, `"requires":[`...)
 		}
-		if b, err = appendString(b, string(id)); err != nil {
-			return nil, err
-		}
+		b, err = appendString(b, string(r.Requires[i]))
 	}
 	if len(r.Requires) > 0 {
 		b = append(b, ']')
 	}
-	if r.Set != "" {
-		if b, err = appendString(append(b, `,"set":`...), r.Set); err != nil {
-			return nil, err
-		}
+	if r.SendEvent {
+		b = append(b, `,"send_event":true`...)
+	}
+	if r.Set != "" && err == nil {
+		b, err = appendString(append(b, `,"set":`...), r.Set)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "encode "+string(r.ID), err)
 	}
 	return append(b, '}'), nil
 }
 
-type flag struct {
-	name  string
-	value *bool
-	usual bool
+// size guesses the length of the encoding, so that it is seldom moved while it grows.
+func (r *Resource) size() int {
+	n := 64 + len(r.ID) + len(r.Set)
+	for k, v := range r.Attributes {
+		n += len(k) + 10
+		switch v := v.(type) {
+		case string:
+			n += len(v)
+		case File:
+			n += 96
+		case []any:
+			n += 16 * len(v)
+		}
+	}
+	for _, id := range r.Requires {
+		n += len(id) + 4
+	}
+	return n + n/16
 }
 
-func (r *Resource) flags() []flag {
-	return []flag{{"purge_on_delete", &r.PurgeOnDelete, false}, {"purged", &r.Purged, false}, {"receive_events", &r.ReceiveEvents, true},
-		{"report_only", &r.ReportOnly, false}, {"send_event", &r.SendEvent, false}}
-}
-
-// Hash returns the identity of the intent: the SHA-256, in hex, of the id, the attributes, whether it is purged or report-only, and
-// how the agent is reached. What it requires, its set and its other flags are no part of it.
+// Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the attributes, whether it is purged or report-only, and
+// how its agent is reached. What it requires, its set and its other flags are no part of it, nor is the number of lanes.
+// Numbers count by value, so 5.0 and 5 hash alike.
 func (r *Resource) Hash(a Agent) (string, error) {
-	b := make([]byte, 0, 256)
-	options := a.Options
-	b, err := appendMap(append(b, `{"agent":{"options":`...), options)
+	room := make([]byte, 0, 1024)
+	b, err := appendMap(append(room, `{"agent":{"options":`...), a.Options, byValue, 0, false)
+	if err == nil {
+		b, err = appendString(append(b, `,"transport":`...), a.Transport)
+	}
+	if err == nil {
+		b, err = appendMap(append(b, `},"attributes":`...), r.Attributes, byValue, 0, false)
+	}
+	if err == nil {
+		b, err = appendString(append(b, `,"id":`...), string(r.ID))
+	}
 	if err != nil {
-		return "", err
+		return "", fault.Wrap(fault.Invalid, "hash "+string(r.ID), err)
 	}
-	if b, err = appendString(append(b, `,"transport":`...), a.Transport); err != nil {
-		return "", err
-	}
-	if b, err = appendMap(append(b, `},"attributes":`...), r.Attributes); err != nil {
-		return "", err
-	}
-	if b, err = appendString(append(b, `,"id":`...), string(r.ID)); err != nil {
-		return "", err
-	}
-	b = fmt.Appendf(b, `,"purged":%t,"report_only":%t}`, r.Purged, r.ReportOnly)
+	b = strconv.AppendBool(append(b, `,"purged":`...), r.Purged)
+	b = append(strconv.AppendBool(append(b, `,"report_only":`...), r.ReportOnly), '}')
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:]), nil
 }

@@ -1,7 +1,7 @@
 package resource
 
 import (
-	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -11,24 +11,16 @@ import (
 	"southbound/shared/fault"
 )
 
+// escaped are the characters that end a text within an id, and the one that takes this from them.
 const escaped = `,=]\`
-
-func appendEscaped(b []byte, s string) []byte {
-	if !strings.ContainsAny(s, escaped) {
-		return append(b, s...)
-	}
-	for i := 0; i < len(s); i++ {
-		if strings.IndexByte(escaped, s[i]) >= 0 {
-			b = append(b, '\\')
-		}
-		b = append(b, s[i])
-	}
-	return b
-}
 
 // NewID returns the identity made of its parts, without checking them; see Parts.Validate.
 func NewID(typ, agent string, keys ...Key) ID {
-	b := make([]byte, 0, len(typ)+len(agent)+64)
+	n := len(typ) + len(agent) + 2
+	for _, k := range keys {
+		n += len(k.Name) + len(k.Value) + 2
+	}
+	b := make([]byte, 0, n+4)
 	b = append(b, typ...)
 	b = append(b, '[')
 	b = appendEscaped(b, agent)
@@ -41,134 +33,228 @@ func NewID(typ, agent string, keys ...Key) ID {
 	return ID(append(b, ']'))
 }
 
+func appendEscaped(b []byte, s string) []byte {
+	if !strings.ContainsAny(s, escaped) {
+		return append(b, s...)
+	}
+	for i := range len(s) {
+		if strings.IndexByte(escaped, s[i]) >= 0 {
+			b = append(b, '\\')
+		}
+		b = append(b, s[i])
+	}
+	return b
+}
+
 // ID returns the identity made of the parts, without checking them.
 func (p Parts) ID() ID { return NewID(p.Type, p.Agent, p.Keys...) }
 
-// Validate reports what is wrong with the parts, as fault.Invalid.
+// Validate reports what is wrong with the parts, as fault.Invalid. What passes is read back by ParseID unchanged.
 func (p Parts) Validate() error {
-	switch {
-	case !ValidType(p.Type):
-		return badID("the type %q is not two or more names joined by ::", p.Type)
-	case !ValidAgent(p.Agent):
-		return badID("the agent %q is empty or has characters that do not print", p.Agent)
-	case len(p.Keys) == 0:
-		return badID("there is no naming attribute")
+	_, err := ParseID(string(p.ID()))
+	if err != nil {
+		return err
 	}
-	seen := map[string]bool{}
+	// A name that holds what would have to be escaped can read back as something else.
+	if !ValidType(p.Type) {
+		return fault.New(fault.Invalid, "check id", "%q cannot name a type", p.Type).WithHint("%s", idHint)
+	}
 	for _, k := range p.Keys {
-		switch {
-		case !validName(k.Name):
-			return badID("the attribute name %q is not a letter followed by letters, digits and _", k.Name)
-		case seen[k.Name]:
-			return badID("the attribute %q is there twice", k.Name)
-		case k.Value == "":
-			return badID("the value of %q is empty", k.Name)
-		case !utf8.ValidString(k.Value) || strings.ContainsRune(k.Value, 0):
-			return badID("the value of %q is not text", k.Name)
+		if !ValidName(k.Name) {
+			return fault.New(fault.Invalid, "check id", "%q cannot name an attribute", k.Name).WithHint("%s", idHint)
 		}
-		seen[k.Name] = true
 	}
 	return nil
 }
 
-func badID(format string, args ...any) error {
-	return fault.New(fault.Invalid, "read id", format, args...).WithHint("an id looks like fs::File[web1,path=/etc/motd]")
-}
+// ValidName reports whether s can name an attribute: a letter, then letters, digits and _, all of ASCII.
+func ValidName(s string) bool { return s != "" && badName(s) < 0 }
 
 // ValidType reports whether s can name a type: two or more names joined by ::.
-func ValidType(s string) bool {
-	parts := strings.Split(s, "::")
-	for _, p := range parts {
-		if !validName(p) {
-			return false
-		}
-	}
-	return len(parts) > 1
-}
+func ValidType(s string) bool { return badType(s) < 0 }
 
 // ValidAgent reports whether s can name an agent: not empty, printable, at most 255 bytes.
-func ValidAgent(s string) bool {
-	if s == "" || len(s) > 255 || !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
-}
+func ValidAgent(s string) bool { return s != "" && len(s) <= maxAgent && badAgent(s) < 0 }
 
-func validName(s string) bool {
-	for i := 0; i < len(s); i++ {
+const maxAgent = 255
+
+// badName returns where s stops to be a name, or -1; the empty text passes.
+func badName(s string) int {
+	for i := range len(s) {
 		c := s[i]
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
 		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
-			return false
+			return i
 		}
 	}
-	return s != ""
+	return -1
 }
 
-// ParseID reads an identity in its canonical text; anything else is fault.Invalid and says at which character.
+// badType returns where s stops to name a type, or -1.
+func badType(s string) int {
+	from, names := 0, 0
+	for {
+		end := strings.IndexByte(s[from:], ':')
+		if end < 0 {
+			end = len(s) - from
+		}
+		if at := badName(s[from : from+end]); at >= 0 || end == 0 {
+			return from + max(at, 0)
+		}
+		names++
+		from += end
+		switch {
+		case from == len(s) && names < 2:
+			return from
+		case from == len(s):
+			return -1
+		case !strings.HasPrefix(s[from:], "::"):
+			return from
+		}
+		from += 2
+	}
+}
+
+func badAgent(s string) int {
+	for i, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// badValue returns where s has what the value of a naming attribute cannot hold, or -1. Line breaks are fine.
+func badValue(s string) int {
+	for i, r := range s {
+		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// ParseID reads an identity. Only the canonical text is accepted, so ParseID(s) without error means that its ID is s again;
+// anything else is fault.Invalid and names the character, counted from 1, at which it goes wrong.
 func ParseID(s string) (Parts, error) {
+	var p Parts
+	if at, problem := scanID(s, &p); problem != "" {
+		n := utf8.RuneCountInString(s[:at]) + 1
+		return Parts{}, fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem, n).WithHint("%s", idHint)
+	}
+	return p, nil
+}
+
+const idHint = `an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`
+
+// scanID checks an id and fills p, which may be nil. It returns where s is wrong and how; "" means that it is right.
+func scanID(s string, p *Parts) (at int, problem string) {
 	open := strings.IndexByte(s, '[')
 	if open < 0 {
-		return Parts{}, badID("%q has no [", s)
+		return len(s), "expected [ and an agent behind the type"
 	}
-	p := Parts{Type: s[:open]}
-	rest := open + 1
-	text, end, err := unescape(s, rest)
-	if err != nil {
-		return Parts{}, err
+	if at := badType(s[:open]); at >= 0 {
+		return at, "expected a type, which is two or more names joined by ::,"
 	}
-	p.Agent, rest = text, end
-	for rest < len(s) && s[rest] == ',' {
-		eq := strings.IndexByte(s[rest:], '=')
-		if eq < 0 {
-			return Parts{}, badID("%q: there is no = after character %d", s, rest+1)
-		}
-		name := s[rest+1 : rest+eq]
-		if text, end, err = unescape(s, rest+eq+1); err != nil {
-			return Parts{}, err
-		}
-		p.Keys = append(p.Keys, Key{name, text})
-		rest = end
+	end, problem := scanText(s, open+1)
+	if problem != "" {
+		return end, problem
 	}
-	if rest != len(s)-1 || s[rest] != ']' {
-		return Parts{}, badID("%q: expected ] at the end, see character %d; , = ] and \\ in a value are written with \\ before them", s, rest+1)
+	agent := unescape(s[open+1 : end])
+	switch bad := badAgent(agent); {
+	case agent == "":
+		return open + 1, "expected the name of an agent"
+	case bad >= 0 || len(agent) > maxAgent:
+		return open + 1, "expected an agent of at most 255 bytes that all print"
 	}
-	return p, p.Validate()
+	if p != nil {
+		p.Type, p.Agent = s[:open], agent
+	}
+	return scanKeys(s, end, p)
 }
 
-// unescape reads text up to the next bare , = or ] and returns where that is.
-func unescape(s string, from int) (string, int, error) {
-	i := from
-	for i < len(s) && strings.IndexByte(escaped, s[i]) < 0 {
-		i++
+// scanKeys reads ",name=value" from i on, once or more, and the end.
+func scanKeys(s string, i int, p *Parts) (at int, problem string) {
+	first := i
+	for i < len(s) && s[i] == ',' {
+		eq := strings.IndexByte(s[i:], '=') + i
+		if eq < i {
+			return i + 1, "expected name=value"
+		}
+		name := s[i+1 : eq]
+		if bad := badName(name); bad >= 0 || name == "" {
+			return i + 1 + max(bad, 0), "expected the name of an attribute"
+		}
+		if named(s[first:i], name) {
+			return i + 1, "the attribute " + name + " is there twice,"
+		}
+		end, problem := scanText(s, eq+1)
+		if problem != "" {
+			return end, problem
+		}
+		raw := s[eq+1 : end]
+		if bad := badValue(raw); bad >= 0 || raw == "" {
+			return eq + 1 + max(bad, 0), "expected a value, which is text that is not empty,"
+		}
+		if p != nil {
+			p.Keys = append(p.Keys, Key{name, unescape(raw)})
+		}
+		i = end
 	}
-	if i < len(s) && s[i] != '\\' {
-		return s[from:i], i, nil
+	switch {
+	case i == first:
+		return i, "expected , and a naming attribute"
+	case i >= len(s) || s[i] != ']':
+		return i, "expected , or ]"
+	case i+1 != len(s):
+		return i + 1, "expected nothing more"
 	}
-	b := []byte(s[from:i])
+	return len(s), ""
+}
+
+// named reports whether the keys, as they stand in an id, have one of that name.
+func named(keys, name string) bool {
+	for i := 0; i < len(keys); {
+		if strings.HasPrefix(keys[i+1:], name) && keys[i+1+len(name)] == '=' {
+			return true
+		}
+		i, _ = scanText(keys, i+strings.IndexByte(keys[i:], '=')+1)
+	}
+	return false
+}
+
+// scanText returns where the text that starts at i ends: at the first bare , = or ], or at the end of s.
+func scanText(s string, i int) (end int, problem string) {
 	for ; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\':
-			i++
-			if i == len(s) || strings.IndexByte(escaped, s[i]) < 0 {
-				return "", 0, badID("%q: \\ at character %d stands before nothing that needs it", s, i)
+		switch s[i] {
+		case ',', '=', ']':
+			return i, ""
+		case '\\':
+			if i+1 == len(s) || strings.IndexByte(escaped, s[i+1]) < 0 {
+				return i, `a \ stands before nothing that needs it`
 			}
-			b = append(b, s[i])
-		case strings.IndexByte(escaped, c) >= 0:
-			return string(b), i, nil
-		default:
-			b = append(b, c)
+			i++
 		}
 	}
-	return "", 0, badID("%q has no ] at the end", s)
+	return i, ""
 }
 
-// Type returns the type's name, "" when the id is malformed.
+// unescape takes the \ out of a text that scanText has passed.
+func unescape(s string) string {
+	i := strings.IndexByte(s, '\\')
+	if i < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for ; i >= 0; i = strings.IndexByte(s, '\\') {
+		b = append(b, s[:i]...)
+		b = append(b, s[i+1])
+		s = s[i+2:]
+	}
+	return string(append(b, s...))
+}
+
+// Type returns the type's name without checking the rest, "" when there is none.
 func (id ID) Type() string {
 	if i := strings.IndexByte(string(id), '['); i > 0 {
 		return string(id[:i])
@@ -176,32 +262,33 @@ func (id ID) Type() string {
 	return ""
 }
 
-// Agent returns the agent's name, "" when the id is malformed.
+// Agent returns the agent's name without checking the rest, "" when there is none.
 func (id ID) Agent() string {
 	i := strings.IndexByte(string(id), '[')
 	if i < 0 {
 		return ""
 	}
-	agent, _, err := unescape(string(id), i+1)
-	if err != nil {
+	end, problem := scanText(string(id), i+1)
+	if problem != "" || end == len(id) {
 		return ""
 	}
-	return agent
+	return unescape(string(id[i+1 : end]))
 }
 
-// KeyText returns the text of a scalar value as a naming attribute has it; false when v is no scalar or is empty.
+// KeyText returns the text that a value has as a naming attribute; false when it is no scalar, or is one that cannot stand in an
+// id: the empty text, one that is not UTF-8 or holds a NUL, or a number that is not finite.
 func KeyText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
-		return v, v != ""
+		return v, v != "" && badValue(v) < 0
 	case int64:
 		return strconv.FormatInt(v, 10), true
 	case *big.Int:
-		return v.String(), true
+		return v.String(), v != nil
 	case bool:
 		return strconv.FormatBool(v), true
 	case float64:
-		return fmt.Sprint(v), true
+		return string(appendFloat(nil, v)), !math.IsNaN(v) && !math.IsInf(v, 0)
 	}
 	return "", false
 }

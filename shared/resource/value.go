@@ -1,21 +1,31 @@
 package resource
 
 import (
+	"encoding/json"
+	"maps"
 	"math/big"
+	"reflect"
 	"slices"
+	"strconv"
+
+	"southbound/shared/fault"
 )
 
-// Equal reports whether two values are the same; numbers are compared by value.
+// Equal reports whether two values are the same. Numbers are compared by value, exactly, whatever their Go types; references by what they
+// say. Go types that are no value equal nothing.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
 		return b == nil
 	case bool, string, File, Parameter, Fact, Secret:
 		return a == b
-	case int64, float64, *big.Int:
-		x, ok := number(a)
-		y, ok2 := number(b)
-		return ok && ok2 && x.Cmp(y) == 0
+	case int64:
+		if b, ok := b.(int64); ok {
+			return a == b
+		}
+		return sameNumber(a, b)
+	case float64, *big.Int:
+		return sameNumber(a, b)
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, Equal)
@@ -34,44 +44,49 @@ func Equal(a, b any) bool {
 	return false
 }
 
-func number(v any) (*big.Float, bool) {
+func sameNumber(a, b any) bool {
+	x, ok := number(a)
+	y, ok2 := number(b)
+	return ok && ok2 && x.Cmp(y) == 0
+}
+
+// number returns a number exactly; false for what is none, or not finite.
+func number(v any) (*big.Rat, bool) {
 	switch v := v.(type) {
 	case int64:
-		return new(big.Float).SetPrec(256).SetInt64(v), true
+		return new(big.Rat).SetInt64(v), true
 	case float64:
-		return new(big.Float).SetPrec(256).SetFloat64(v), true
+		r := new(big.Rat).SetFloat64(v)
+		return r, r != nil
 	case *big.Int:
-		return new(big.Float).SetPrec(uint(max(256, v.BitLen()))).SetInt(v), true
+		if v != nil {
+			return new(big.Rat).SetInt(v), true
+		}
 	}
 	return nil, false
 }
 
-// References returns every reference inside v; those of maps in order of their keys.
-func References(v any) []any {
+// References returns every reference inside v, in the order of lists and, in maps, of their keys.
+func References(v any) []any { return appendReferences(nil, v) }
+
+func appendReferences(out []any, v any) []any {
 	switch v := v.(type) {
 	case File, Secret, Parameter, Fact:
-		return []any{v}
+		return append(out, v)
 	case []any:
-		var out []any
 		for _, e := range v {
-			out = append(out, References(e)...)
+			out = appendReferences(out, e)
 		}
-		return out
 	case map[string]any:
-		var out []any
-		for _, k := range sortedKeys(v) {
-			switch v[k].(type) {
-			case string, bool, int64, nil:
-			default:
-				out = append(out, References(v[k])...)
-			}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = appendReferences(out, v[k])
 		}
-		return out
 	}
-	return nil
+	return out
 }
 
-// Walk returns v with every reference replaced by what f makes of it; v is not changed. The first error ends it.
+// Walk returns v with every reference replaced by what f makes of it; v itself is not changed, and lists and maps in the result are new.
+// The first error ends it.
 func Walk(v any, f func(any) (any, error)) (any, error) {
 	switch v := v.(type) {
 	case File, Secret, Parameter, Fact:
@@ -98,4 +113,75 @@ func Walk(v any, f func(any) (any, error)) (any, error) {
 		return out, nil
 	}
 	return v, nil
+}
+
+// FromGo returns what a Go value is as a value: integers of every size, float32, json.Number, named types, and slices and maps of
+// any of these. What is a value already is returned as it is. fault.Invalid for what cannot be one.
+func FromGo(v any) (any, error) { return fromGo(v, 0) }
+
+func fromGo(v any, depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, tooDeep()
+	}
+	switch v := v.(type) {
+	case nil, bool, string, int64, float64, File, Secret, Parameter, Fact:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case *big.Int:
+		if v == nil {
+			return nil, notValue("a nil number")
+		}
+		return v, nil
+	case json.Number:
+		return fromNumber(string(v))
+	}
+	return fromReflect(reflect.ValueOf(v), depth)
+}
+
+// fromNumber reads a number as JSON has it.
+func fromNumber(s string) (any, error) {
+	d := &decoder{s: s}
+	n := d.number()
+	d.end()
+	return n, d.err
+}
+
+func fromReflect(v reflect.Value, depth int) (any, error) {
+	switch {
+	case v.CanInt():
+		return v.Int(), nil
+	case v.CanUint():
+		if n := v.Uint(); n > 1<<63-1 {
+			return new(big.Int).SetUint64(n), nil
+		}
+		return int64(v.Uint()), nil //nolint:gosec // just checked
+	case v.CanFloat():
+		return v.Float(), nil
+	case v.Kind() == reflect.Bool:
+		return v.Bool(), nil
+	case v.Kind() == reflect.String:
+		return v.String(), nil
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
+		out := make([]any, v.Len())
+		for i := range out {
+			e, err := fromGo(v.Index(i).Interface(), depth+1)
+			if err != nil {
+				return nil, fault.Wrap(fault.Invalid, "in item "+strconv.Itoa(i+1), err)
+			}
+			out[i] = e
+		}
+		return out, nil
+	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		out := make(map[string]any, v.Len())
+		for it := v.MapRange(); it.Next(); {
+			e, err := fromGo(it.Value().Interface(), depth+1)
+			if err != nil {
+				return nil, fault.Wrap(fault.Invalid, "in "+strconv.Quote(it.Key().String()), err)
+			}
+			out[it.Key().String()] = e
+		}
+		return out, nil
+	}
+	return nil, fault.New(fault.Invalid, "", "a %s is no value", v.Type())
 }

@@ -1,0 +1,14 @@
+// Package handlers is the list of the types this program serves.
+package handlers
+
+import (
+	"southbound/handlers/exec"
+	"southbound/handlers/fs"
+	"southbound/handlers/std"
+	"southbound/shared/provider"
+)
+
+// All returns every type with its handler.
+func All() []provider.Definition {
+	return []provider.Definition{exec.Run(), fs.Directory(), fs.File(), fs.Symlink(), std.Null()}
+}
