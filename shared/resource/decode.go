@@ -1,6 +1,8 @@
 package resource
 
 import (
+	"slices"
+
 	"southbound/shared/fault"
 )
 
@@ -33,22 +35,14 @@ func Decode(b []byte) (*Resource, error) {
 
 // resource reads the members of a resource.
 func (d *decoder) resource(r *Resource) {
-	var seen map[string]bool
-	last := ""
+	var room [10]string
+	seen := room[:0]
 	for more := d.open('{', '}'); more; more = d.more('}') {
 		key := d.key()
-		// In the canonical order a repeat is next to the first; only other orders need the map.
-		if key <= last {
-			if seen == nil {
-				seen = map[string]bool{last: true}
-			}
-			if seen[key] {
-				d.fail("a member is there twice")
-			}
+		if slices.Contains(seen, key) {
+			d.fail("a member is there twice")
 		}
-		if last = key; seen != nil {
-			seen[key] = true
-		}
+		seen = append(seen, key)
 		d.member(r, key)
 	}
 }
@@ -122,11 +116,13 @@ func (d *decoder) object(depth int, literal bool) any {
 			form = true
 			if d.space(); key == "value" && d.i < len(d.s) && d.s[d.i] == '{' {
 				wrapped = true
-				m[key] = d.object(depth+1, true)
-				continue
 			}
 		}
-		m[key] = d.value(depth + 1)
+		if wrapped && key == "value" {
+			m[key] = d.object(depth+1, true)
+		} else {
+			m[key] = d.value(depth + 1)
+		}
 		if len(m) == had {
 			d.fail("a member is there twice")
 		}

@@ -21,7 +21,7 @@ type style bool
 const (
 	// exact keeps a float a float: 5.0 is not 5.
 	exact style = false
-	// byValue writes numbers as RFC 8785 does: 5.0 is 5, so that both hash alike.
+	// byValue writes a float without a fraction like the integer that it equals: what is Equal hashes alike.
 	byValue style = true
 )
 
@@ -123,8 +123,12 @@ func appendNumber(b []byte, f float64, s style) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return b, fault.New(fault.Invalid, "encode value", "%v is not a number that can be stored", f)
 	}
+	whole := f == math.Trunc(f)
+	if s == byValue && whole && f != 0 {
+		return strconv.AppendFloat(b, f, 'f', 0, 64), nil // all digits, as an integer of that value has them
+	}
 	b = appendFloat(b, f)
-	if s == exact && f == math.Trunc(f) && math.Abs(f) < 1e21 {
+	if s == exact && whole && math.Abs(f) < 1e21 {
 		b = append(b, '.', '0')
 	}
 	return b, nil
@@ -343,7 +347,7 @@ func (r *Resource) size() int {
 
 // Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the attributes, whether it is purged or report-only, and
 // how its agent is reached. What it requires, its set and its other flags are no part of it, nor is the number of lanes.
-// Numbers count by value, so 5.0 and 5 hash alike.
+// Numbers count by value, so 5.0 and 5 hash alike: what is Equal has one hash.
 func (r *Resource) Hash(a Agent) (string, error) {
 	room := make([]byte, 0, 1024)
 	b, err := appendMap(append(room, `{"agent":{"options":`...), a.Options, byValue, 0, false)
