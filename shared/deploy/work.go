@@ -47,6 +47,9 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 				continue // not run: the caller gave up
 			}
 			done = append(done, c)
+			if c.result.kind == ActionRepair && c.result.change != plan.NoChange && c.row.LastRun == RunSuccess {
+				w.out.Fixed++
+			}
 			w.finish(c)
 		}
 		if ctx.Err() != nil || w.e.Clock.Now().Sub(began) >= commitAfter {

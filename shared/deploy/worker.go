@@ -23,6 +23,7 @@ const (
 // LaneRun says how a run of a lane ended.
 type LaneRun struct {
 	Ran    int       // resources
+	Fixed  int       // of these, drifted and set right without a new intent
 	Busy   bool      // another holder serves the lane
 	Paused bool      // the agent or the environment
 	More   bool      // the time ran out with work ready

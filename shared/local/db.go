@@ -95,7 +95,16 @@ func prepareDB(conn *sqlite.Conn, path string) error {
 
 // configure makes commits durable (full sync) and cheap (write-ahead log).
 func configure(conn *sqlite.Conn) error {
-	return sqlitex.ExecScript(conn, `PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-32000;`)
+	return pragmas(conn, "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "cache_size=-32000")
+}
+
+func pragmas(conn *sqlite.Conn, settings ...string) error {
+	for _, p := range settings {
+		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+p, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // create makes the tables, unless another process just has.
@@ -216,7 +225,7 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 			return storeError(op, err)
 		}
 		c.SetBusyTimeout(busyTimeout)
-		if err := sqlitex.ExecScript(c, "PRAGMA query_only=1; PRAGMA cache_size=-16000;"); err != nil {
+		if err := pragmas(c, "query_only=1", "cache_size=-16000"); err != nil {
 			_ = c.Close()
 			return storeError(op, err)
 		}

@@ -20,6 +20,8 @@ type Drained struct {
 	Progress deploy.Progress
 	// Stuck: what is left waits for an agent that is paused, or for a halted environment.
 	Stuck bool
+	// Ran and Fixed count what this process ran, and what of it had drifted and was set right.
+	Ran, Fixed int
 }
 
 const (
@@ -39,6 +41,8 @@ type lanes struct {
 	busy map[string]bool
 	last map[string]deploy.LaneRun
 	err  error
+	ran  int
+	done int // set right
 	wake chan struct{}
 }
 
@@ -67,6 +71,8 @@ func (l *lanes) run(ctx context.Context, lane string) {
 	l.mu.Lock()
 	delete(l.busy, lane)
 	l.last[lane] = out
+	l.ran += out.Ran
+	l.done += out.Fixed
 	if err != nil && l.err == nil {
 		l.err = err
 	}
@@ -155,7 +161,7 @@ func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progres
 	if report != nil {
 		report(p)
 	}
-	out := Drained{Progress: p}
+	out := Drained{Progress: p, Ran: l.ran, Fixed: l.done}
 	if p.Done() {
 		return out, true, 0, nil
 	}

@@ -1,0 +1,303 @@
+// Package cli is the command line: it reads words, calls the engine, and writes for people or for programs.
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/handlers"
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/local"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+	"southbound/shared/source"
+)
+
+// Version is the version of this program.
+const Version = "0.1.0"
+
+// The exit codes, which scripts rely on.
+const (
+	exitDone        = 0
+	exitFault       = 1
+	exitInput       = 2
+	exitUnhealthy   = 3
+	exitTimeout     = 4
+	exitChanges     = 5
+	exitInterrupted = 130
+)
+
+// app is one run of the program.
+type app struct {
+	stdin   io.Reader
+	out     io.Writer
+	err     io.Writer
+	json    bool
+	quiet   bool
+	noColor bool
+	env     string
+	data    string
+	api     string
+	code    int
+	project source.Project
+	home    *local.Home
+	engine  *deploy.Engine
+	types   *schema.Registry
+}
+
+// Main runs the program with arguments and returns its exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop() // the second signal ends the program at once: nothing is lost by that
+	}()
+	a := &app{stdin: stdin, out: stdout, err: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if a.home != nil {
+		_ = a.home.Close()
+	}
+	if err != nil {
+		return a.fail(err)
+	}
+	return a.code
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "southbound",
+		Short: "Deploy desired state",
+		Long: "Southbound makes files, commands and other things on machines and behind APIs what documents say they should be,\n" +
+			"keeps them so, and remembers what it did.",
+		Example:       "  southbound apply examples/quickstart\n  southbound status\n  southbound logs",
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if a.api != "" || os.Getenv("SOUTHBOUND_API") != "" {
+				return fault.New(fault.Unsupported, "", "the HTTP API is not in this program yet").WithHint("leave out --api and SOUTHBOUND_API: the embedded home is used")
+			}
+			return nil
+		},
+	}
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
+	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
+	f.StringVar(&a.data, "data", "", "data directory (default \".southbound\"; SOUTHBOUND_DATA)")
+	f.StringVar(&a.api, "api", "", "address of the HTTP API (SOUTHBOUND_API)")
+	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
+	f.BoolVar(&a.noColor, "no-color", false, "no colours")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fault.New(fault.Usage, "", "%v", err).WithHint("see southbound --help")
+	})
+	root.AddCommand(a.exportCommands()...)
+	root.AddCommand(a.showCommands()...)
+	root.AddCommand(a.actCommands()...)
+	return root
+}
+
+// exactArgs is cobra.ExactArgs with an error of ours.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return fault.New(fault.Usage, cmd.CommandPath(), "expected %s", what).WithHint("see %s --help", cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// registry returns the known types.
+func (a *app) registry() (*schema.Registry, error) {
+	if a.types != nil {
+		return a.types, nil
+	}
+	var types []schema.Type
+	for _, d := range handlers.All() {
+		types = append(types, d.Type)
+	}
+	var err error
+	a.types, err = schema.NewRegistry(types...)
+	return a.types, err
+}
+
+// pick returns the first that is said: by a flag, a variable, the project file, or the default.
+func pick(flag, variable, project, usual string) string {
+	for _, s := range []string{flag, os.Getenv(variable), project} {
+		if s != "" {
+			return s
+		}
+	}
+	return usual
+}
+
+// open opens the home for a command that works on path ("" when it works on none).
+func (a *app) open(path string) error {
+	if a.engine != nil {
+		return nil
+	}
+	var err error
+	if a.project, err = source.FindProject(path); err != nil {
+		return err
+	}
+	projectData := a.project.Data
+	if projectData != "" && !filepath.IsAbs(projectData) {
+		projectData = filepath.Join(a.project.Dir, projectData)
+	}
+	if a.project.API != "" {
+		return fault.New(fault.Unsupported, "", "the project file names an API, which is not in this program yet")
+	}
+	a.env = pick(a.env, "SOUTHBOUND_ENVIRONMENT", a.project.Environment, "default")
+	if !validEnvironment(a.env) {
+		return fault.New(fault.Usage, "", "%q cannot name an environment", a.env).WithHint("use letters, digits, - and _, at most 100")
+	}
+	a.data = pick(a.data, "SOUTHBOUND_DATA", projectData, ".southbound")
+	types, err := a.registry()
+	if err != nil {
+		return err
+	}
+	if a.home, err = local.Open(a.data); err != nil {
+		return err
+	}
+	byType := map[string]provider.Handler{}
+	for _, d := range handlers.All() {
+		byType[d.Type.Name] = d.Handler
+	}
+	a.engine = deploy.New(deploy.Config{State: a.home, Files: a.home.Files(), Doorbell: a.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
+		Secrets: a.home.Secrets(), Connector: local.Connector{}, Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.home.Holder(),
+		NewID: a.home.NewID, Jitter: rand.Float64, Await: a.home.Await})
+	return nil
+}
+
+// packDigest identifies the handlers of this program.
+func packDigest(types *schema.Registry) string {
+	sum := sha256.Sum256([]byte(Version + " " + strings.Join(types.Names(), " ")))
+	return hex.EncodeToString(sum[:8])
+}
+
+func validEnvironment(s string) bool {
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 100
+}
+
+func (a *app) runner() *local.Runner { return &local.Runner{Engine: a.engine, Bell: a.home.Bell} }
+
+// say writes a message for people.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.err, format+"\n", args...)
+	}
+}
+
+// printf writes a result for people.
+func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+
+// line writes one JSON object.
+func (a *app) line(v any) {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+}
+
+// fail reports an error and returns the exit code for it.
+func (a *app) fail(err error) int {
+	var problems diag.Problems
+	isInput := errors.As(err, &problems)
+	kind := fault.KindOf(err)
+	if isInput {
+		kind = fault.Invalid
+	}
+	if kind == fault.Unknown && strings.HasPrefix(err.Error(), "unknown command") {
+		kind = fault.Usage
+	}
+	if a.json {
+		a.failJSON(err, kind, problems)
+	}
+	if !a.json || !a.quiet {
+		a.failText(err, problems)
+	}
+	switch kind {
+	case fault.Invalid:
+		return exitInput
+	case fault.Timeout:
+		return exitTimeout
+	case fault.Canceled:
+		return exitInterrupted
+	}
+	return exitFault
+}
+
+func (a *app) failJSON(err error, kind fault.Kind, problems diag.Problems) {
+	if kind == fault.Unknown {
+		kind = fault.Internal
+	}
+	message := err.Error()
+	if len(problems) > 0 {
+		message = fmt.Sprintf("%d problems; nothing was stored", len(problems))
+		if len(problems) == 1 {
+			message = problems[0].String()
+		}
+	}
+	if problems == nil {
+		problems = diag.Problems{}
+	}
+	type failure struct {
+		Kind     fault.Kind    `json:"kind"`
+		Message  string        `json:"message"`
+		Hint     string        `json:"hint,omitempty"`
+		Problems diag.Problems `json:"problems"`
+	}
+	a.line(map[string]any{"error": failure{kind, message, fault.HintOf(err), problems}})
+}
+
+func (a *app) failText(err error, problems diag.Problems) {
+	if len(problems) == 0 {
+		fmt.Fprintf(a.err, "southbound: %v\n", err)
+		if hint := fault.HintOf(err); hint != "" {
+			fmt.Fprintf(a.err, "  %s\n", hint)
+		}
+		return
+	}
+	for _, p := range problems {
+		fmt.Fprintln(a.err, p.String())
+		if p.Hint != "" {
+			fmt.Fprintf(a.err, "  %s\n", p.Hint)
+		}
+	}
+	more := ""
+	if len(problems) == diag.Limit {
+		more = " or more"
+	}
+	fmt.Fprintf(a.err, "southbound: %d%s problems; nothing was stored\n", len(problems), more)
+}
+
+// stamp writes a time for JSON; nil for none.
+func stamp(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,320 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/source"
+)
+
+// exportFlags are what apply and export are asked for.
+type exportFlags struct {
+	wait        bool
+	timeout     time.Duration
+	partial     bool
+	deleteSets  []string
+	noRelease   bool
+	changedOnly bool
+	retry       bool
+	check       bool
+}
+
+func (a *app) exportCommands() []*cobra.Command {
+	var f exportFlags
+	apply := &cobra.Command{
+		Use: "apply PATH", Short: "Make it so: deploy what changed and check everything else for drift",
+		Long: "apply stores the documents under PATH as a version, deploys what changed, checks everything else against reality and sets it\n" +
+			"right, and waits until that is done. PATH is a file, a directory, or - for JSON lines on standard input.",
+		Example: "  southbound apply site.yaml\n  southbound apply . --json\n  generate | southbound apply -",
+		Args:    exactArgs(1, "one path"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.wait, f.check = true, !f.changedOnly
+			return a.export(cmd.Context(), args[0], f)
+		},
+	}
+	apply.Flags().BoolVar(&f.changedOnly, "changed-only", false, "deploy only what changed; do not look for drift")
+	apply.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	export := &cobra.Command{
+		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
+		Long: "export stores the documents under PATH as a version and asks for what changed to be deployed, without looking at the rest. It\n" +
+			"returns at once; with --wait when that is done. In the embedded home, work that is not waited for is done by\n" +
+			"`southbound run` or by the next command that waits.",
+		Example: "  southbound export . --wait\n  southbound export teams/a --partial\n  southbound export . --partial --delete-set old",
+		Args:    exactArgs(1, "one path"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], f) },
+	}
+	fl := export.Flags()
+	fl.BoolVar(&f.wait, "wait", false, "wait until it is deployed")
+	fl.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	fl.BoolVar(&f.partial, "partial", false, "replace only the resource sets that are exported")
+	fl.StringSliceVar(&f.deleteSets, "delete-set", nil, "remove a resource set; with --partial")
+	fl.BoolVar(&f.noRelease, "no-release", false, "store the version, and do not deploy it")
+	fl.BoolVar(&f.retry, "retry-failed", false, "deploy what failed before, too")
+	return []*cobra.Command{apply, export, a.planCommand(), a.validateCommand()}
+}
+
+// report is what apply and export answer.
+type report struct {
+	Environment   string                `json:"environment"`
+	Version       int                   `json:"version"`
+	Resources     int                   `json:"resources"`
+	Changed       int                   `json:"changed"`
+	Unchanged     int                   `json:"unchanged"`
+	Removed       int                   `json:"removed"`
+	Repaired      int                   `json:"repaired"`
+	FilesUploaded int                   `json:"files_uploaded"`
+	Counts        map[deploy.Status]int `json:"counts"`
+	DurationMS    int64                 `json:"duration_ms"`
+}
+
+func (a *app) export(ctx context.Context, path string, f exportFlags) error {
+	began := time.Now()
+	if err := a.open(path); err != nil {
+		return err
+	}
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", f.timeout))
+		defer cancel()
+	}
+	out, err := a.store(ctx, path, f)
+	if err != nil {
+		return err
+	}
+	r := report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
+	if !f.wait || f.noRelease {
+		return a.stored(ctx, r, began)
+	}
+	drained, err := a.drain(ctx)
+	if err != nil {
+		return a.interrupted(err)
+	}
+	r.Repaired = drained.Fixed
+	r.Counts = allCounts(drained.Progress)
+	r.DurationMS = time.Since(began).Milliseconds()
+	return a.summary(ctx, r, drained)
+}
+
+// stored answers an export that is not waited for.
+func (a *app) stored(ctx context.Context, r report, began time.Time) error {
+	p, err := a.engine.Progress(ctx, a.env)
+	if err != nil {
+		return err
+	}
+	r.Counts, r.DurationMS = allCounts(p), time.Since(began).Milliseconds()
+	if a.json {
+		a.line(r)
+		return nil
+	}
+	a.printf("version %d of %s: %d resources, %d changed, %d removed; %d to deploy\n", r.Version, r.Environment, r.Resources, r.Changed, r.Removed, p.Scheduled)
+	return nil
+}
+
+// store exports the documents, without reading them when nothing about them has changed.
+func (a *app) store(ctx context.Context, path string, f exportFlags) (deploy.Exported, error) {
+	opts := source.Options{Path: path, Stdin: a.stdin, Types: a.types}
+	cache := a.inputsFile(path)
+	whole := !f.partial && !f.noRelease
+	if whole {
+		if out, ok, err := a.known(ctx, opts, cache, f); ok || err != nil {
+			return out, err
+		}
+	}
+	model, inputs, err := source.Load(ctx, opts)
+	if err != nil {
+		return deploy.Exported{}, err
+	}
+	model.Fingerprint = a.fingerprint(model.Fingerprint)
+	out, err := a.engine.Export(ctx, a.env, deploy.Export{Model: model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
+		Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings})
+	if err == nil && whole && path != "-" {
+		saveInputs(cache, inputs)
+	}
+	return out, err
+}
+
+// known handles an export of inputs that are exactly those of the last one.
+func (a *app) known(ctx context.Context, opts source.Options, cache string, f exportFlags) (deploy.Exported, bool, error) {
+	var inputs source.Inputs
+	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
+	if err != nil || json.Unmarshal(b, &inputs) != nil {
+		return deploy.Exported{}, false, nil
+	}
+	sum, ok := inputs.Fingerprint(opts)
+	if !ok {
+		return deploy.Exported{}, false, nil
+	}
+	out, ok, err := a.engine.Known(ctx, a.env, a.fingerprint(sum))
+	if !ok || err != nil {
+		return out, false, err
+	}
+	if f.check {
+		_, err = a.engine.Repair(ctx, a.env, deploy.Request{})
+	}
+	if err == nil && f.retry && !f.check {
+		_, err = a.engine.Deploy(ctx, a.env, deploy.Request{RetryFailed: true})
+	}
+	return out, true, err
+}
+
+// fingerprint adds to that of the documents what else an export depends on.
+func (a *app) fingerprint(documents string) string {
+	settings, _ := json.Marshal(a.project.Settings)
+	sum := sha256.Sum256([]byte(documents + a.engine.Pack + string(settings)))
+	return hex.EncodeToString(sum[:])
+}
+
+// inputsFile is where the names of what was read are kept; losing it costs time only.
+func (a *app) inputsFile(path string) string {
+	abs, _ := filepath.Abs(path)
+	sum := sha256.Sum256([]byte(a.env + "\n" + abs))
+	return filepath.Join(a.data, "inputs", hex.EncodeToString(sum[:12]))
+}
+
+func saveInputs(file string, in source.Inputs) {
+	b, err := json.Marshal(in)
+	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
+		return
+	}
+	tmp := file + ".new"
+	if os.WriteFile(tmp, b, 0o600) == nil {
+		_ = os.Rename(tmp, file)
+	}
+}
+
+// interrupted explains what an end of waiting means.
+func (a *app) interrupted(err error) error {
+	switch fault.KindOf(err) {
+	case fault.Canceled:
+		return fault.New(fault.Canceled, "", "interrupted; what was done is recorded, what is left stays scheduled").
+			WithHint("the same command, or `southbound deploy`, goes on")
+	case fault.Timeout:
+		var f *fault.Error
+		if errors.As(err, &f) {
+			return fault.New(fault.Timeout, "", "the time to wait ran out; what is left stays scheduled").WithHint("`southbound status` shows how far it is, `southbound deploy` goes on")
+		}
+	}
+	return err
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var exitCode, read bool
+	cmd := &cobra.Command{
+		Use: "plan PATH", Short: "Show what an export would change",
+		Long:    "plan compares the documents under PATH with the last version, or, with --read, with reality. It changes and stores nothing.",
+		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan . --exit-code --json",
+		Args:    exactArgs(1, "one path"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.open(args[0]); err != nil {
+				return err
+			}
+			model, _, err := source.Load(cmd.Context(), source.Options{Path: args[0], Stdin: a.stdin, Types: a.types})
+			if err != nil {
+				return err
+			}
+			var would []deploy.Would
+			if read {
+				var d deploy.DryRun
+				d, err = a.engine.Preview(cmd.Context(), a.env, model)
+				would = d.Would
+			} else {
+				would, err = a.engine.Plan(cmd.Context(), a.env, deploy.Export{Model: model})
+			}
+			if err != nil {
+				return err
+			}
+			return a.showPlan(would, exitCode)
+		},
+	}
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
+	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
+	return cmd
+}
+
+// planLine is one resource of a plan.
+type planLine struct {
+	ID      string               `json:"id"`
+	Action  string               `json:"action"`
+	Changes map[string]plan.Diff `json:"changes"`
+	Reason  string               `json:"reason,omitempty"`
+}
+
+func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
+	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0, "undefined": 0, "failed": 0}
+	for _, w := range would {
+		if w.Failed {
+			summary["failed"]++
+		} else {
+			summary[w.Action]++
+		}
+		if w.Changes == nil {
+			w.Changes = map[string]plan.Diff{}
+		}
+		switch {
+		case a.json:
+			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason})
+		case w.Failed:
+			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
+		case w.Action != "none":
+			a.printf("%-9s %s\n", w.Action, w.ID)
+			a.diff(w.Changes)
+		}
+	}
+	if a.json {
+		a.line(map[string]any{"summary": summary})
+	} else {
+		a.printf("%d to create, %d to update, %d to delete, %d to leave behind, %d undefined, %d as they are\n",
+			summary["create"], summary["update"], summary["delete"], summary["orphan"], summary["undefined"], summary["none"])
+	}
+	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
+	switch {
+	case summary["failed"] > 0:
+		a.code = exitUnhealthy
+	case exitCode && changes > 0:
+		a.code = exitChanges
+	}
+	return nil
+}
+
+func (a *app) validateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "validate PATH", Short: "Make all checks that need no state",
+		Example: "  southbound validate .",
+		Args:    exactArgs(1, "one path"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			types, err := a.registry()
+			if err != nil {
+				return err
+			}
+			if _, err := source.FindProject(args[0]); err != nil {
+				return err
+			}
+			model, _, err := source.Load(cmd.Context(), source.Options{Path: args[0], Stdin: a.stdin, Types: types})
+			if err != nil {
+				return err
+			}
+			e := deploy.New(deploy.Config{Types: types})
+			if problems := e.ValidateClosed(model); len(problems) > 0 {
+				return problems.Err()
+			}
+			if a.json {
+				a.line(map[string]any{"resources": len(model.Resources), "valid": true})
+			} else {
+				a.printf("%d resources, no problems\n", len(model.Resources))
+			}
+			return nil
+		},
+	}
+}
