@@ -58,8 +58,10 @@ func (a *app) status(ctx context.Context, _ []string) error {
 		a.printf("environment %s: nothing was exported yet; `southbound apply PATH` starts\n", a.env)
 		return nil
 	}
-	if err := a.wrong(ctx, 10); err != nil {
-		return err
+	if slices.ContainsFunc(unhealthy, func(s deploy.Status) bool { return counts[s] > 0 }) {
+		if err := a.wrong(ctx, 10); err != nil {
+			return err
+		}
 	}
 	a.printf("environment %s, version %d: %s\n", a.env, p.Env.Released, countsText(counts))
 	if p.Env.Last != p.Env.Released {

@@ -1,0 +1,30 @@
+# `make help` lists what there is.
+GO ?= go
+BIN := bin/southbound
+
+.PHONY: help build quickstart test verify sim bench clean
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+build: ## build bin/southbound
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/southbound
+
+quickstart: build ## build, and deploy examples/quickstart
+	$(BIN) apply examples/quickstart
+
+verify: ## formatting and vet
+	@test -z "$$(gofmt -l cmd handlers shared)" || { gofmt -l cmd handlers shared; exit 1; }
+	$(GO) vet ./...
+
+test: verify ## all tests, with the race detector
+	$(GO) test -race -timeout 15m ./...
+
+N ?= 100000
+sim: ## N= seeds of the simulator
+	$(GO) test ./shared/deploy/sim -run TestLong -seeds $(N) -timeout 24h -v
+
+bench: build ## time the program against the floor, in one run
+	$(GO) run ./shared/bench -bin $(BIN)
+
+clean: ## remove what was built
+	rm -rf bin
