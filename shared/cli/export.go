@@ -124,7 +124,7 @@ func (a *app) stored(ctx context.Context, r report, began time.Time) error {
 
 // store exports the documents, without reading them when nothing about them has changed.
 func (a *app) store(ctx context.Context, path string, f exportFlags) (deploy.Exported, error) {
-	opts := source.Options{Path: path, Stdin: a.stdin, Types: a.types}
+	opts := a.options(path)
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease
 	if whole {
@@ -220,7 +220,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err := a.open(args[0]); err != nil {
 				return err
 			}
-			model, _, err := source.Load(cmd.Context(), source.Options{Path: args[0], Stdin: a.stdin, Types: a.types})
+			model, _, err := source.Load(cmd.Context(), a.options(args[0]))
 			if err != nil {
 				return err
 			}
@@ -294,18 +294,17 @@ func (a *app) validateCommand() *cobra.Command {
 		Example: "  southbound validate .",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			types, err := a.registry()
-			if err != nil {
+			if _, err := a.registry(); err != nil {
 				return err
 			}
 			if _, err := source.FindProject(args[0]); err != nil {
 				return err
 			}
-			model, _, err := source.Load(cmd.Context(), source.Options{Path: args[0], Stdin: a.stdin, Types: types})
+			model, _, err := source.Load(cmd.Context(), a.options(args[0]))
 			if err != nil {
 				return err
 			}
-			e := deploy.New(deploy.Config{Types: types})
+			e := deploy.New(deploy.Config{Types: a.types})
 			if problems := e.ValidateClosed(model); len(problems) > 0 {
 				return problems.Err()
 			}
@@ -317,4 +316,10 @@ func (a *app) validateCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// options say what to read, for the types of this program.
+func (a *app) options(path string) source.Options {
+	check := deploy.New(deploy.Config{Types: a.types}).Validate
+	return source.Options{Path: path, Stdin: a.stdin, Types: a.types, Check: check}
 }

@@ -36,6 +36,8 @@ type Options struct {
 	Path  string    // a file, a directory, or "-": JSON lines from Stdin
 	Stdin io.Reader // for "-"
 	Types *schema.Registry
+	// Check, when not nil, finds what else is wrong with a model that has problems already, so that all are named at once.
+	Check func(*deploy.Model) diag.Problems
 }
 
 // Load reads all documents under opts.Path as one model. What is wrong with them is returned at once, as diag.Problems; a path
@@ -60,6 +62,10 @@ func Load(ctx context.Context, opts Options) (*deploy.Model, Inputs, error) {
 		l.document(d, text)
 	}
 	l.finish()
+	l.model.Where = l.where
+	if len(l.problems) > 0 && opts.Check != nil {
+		l.problems = append(l.problems, opts.Check(l.model)...)
+	}
 	if err := l.problems.Err(); err != nil {
 		return nil, Inputs{}, err
 	}
@@ -69,7 +75,6 @@ func Load(ctx context.Context, opts Options) (*deploy.Model, Inputs, error) {
 		sum.file(p, l.files[p].hash)
 	}
 	l.model.Fingerprint = sum.String()
-	l.model.Where = l.where
 	return l.model, in, nil
 }
 
