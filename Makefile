@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test verify sim bench clean
+.PHONY: help build quickstart test verify sim bench bench-peers clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -25,6 +25,10 @@ sim: ## N= seeds of the simulator
 
 bench: build ## time the program against the floor, in one run
 	$(GO) run ./shared/bench -bin $(BIN)
+
+bench-peers: build ## the same with Puppet, installed from Debian
+	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }
+	$(GO) run ./shared/bench -bin $(BIN) -puppet
 
 clean: ## remove what was built
 	rm -rf bin

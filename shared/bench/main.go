@@ -1,0 +1,287 @@
+// Command bench times the program as a whole against a floor: a program that does nothing but the system calls that the work
+// needs. Everything runs in one go on one machine, in new directories that are deleted at the end, since deleting between runs slows
+// file systems down. It prints medians, and ratios to the floor.
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+func main() {
+	bin := flag.String("bin", "bin/southbound", "the program")
+	n := flag.Int("n", 10000, "resources")
+	runs := flag.Int("runs", 5, "runs of each")
+	large := flag.Bool("large", false, "also 100,000 resources")
+	puppet := flag.Bool("puppet", false, "also Puppet, which must be installed")
+	flag.Parse()
+	if err := run(*bin, *n, *runs, *large, *puppet); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of everything.
+type bench struct {
+	bin  string
+	dir  string
+	next int
+}
+
+func run(bin string, n, runs int, large, puppet bool) error {
+	abs, err := filepath.Abs(bin)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "southbound-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{bin: abs, dir: dir}
+	fmt.Printf("%s, %d processors, %s; medians of %d\n\n", runtime.Version(), runtime.NumCPU(), bin, runs)
+	fmt.Printf("%-52s %9s %9s %7s\n", "work", "s", "floor s", "ratio")
+	if err := b.files(n, runs); err != nil {
+		return err
+	}
+	shapes := []struct {
+		name string
+		n    int
+		make func(n int) string
+	}{{"std::Null, independent", n, independent}, {"std::Null, chain", n / 10, chain}, {"std::Null, 10 layers", n, layers}}
+	if large {
+		shapes = append(shapes, shapes[0])
+		shapes[3].n = 10 * n
+	}
+	for _, s := range shapes {
+		if err := b.shape(fmt.Sprintf("%s, %d", s.name, s.n), s.make(s.n), runs); err != nil {
+			return err
+		}
+	}
+	if puppet {
+		return b.puppet(n, min(runs, 3))
+	}
+	return nil
+}
+
+// fresh returns a new directory.
+func (b *bench) fresh() string {
+	b.next++
+	d := filepath.Join(b.dir, fmt.Sprint(b.next))
+	_ = os.MkdirAll(d, 0o700)
+	return d
+}
+
+func (b *bench) files(n, runs int) error {
+	var create, floorCreate, check, floorCheck, export, status []time.Duration
+	for range runs {
+		dir := b.fresh()
+		model := filepath.Join(dir, "site.yaml")
+		if err := os.WriteFile(model, []byte(fileModel(filepath.Join(dir, "tree"), n)), 0o600); err != nil {
+			return err
+		}
+		floor := filepath.Join(dir, "floor")
+		for _, step := range []struct {
+			out *[]time.Duration
+			f   func() error
+		}{
+			{&floorCreate, func() error { return floorWrite(floor, n, 1) }},
+			{&create, func() error { return b.southbound("apply", model, "--data", dir+"/data") }},
+			{&floorCheck, func() error { return floorRead(floor, n) }},
+			{&check, func() error { return b.southbound("apply", model, "--data", dir+"/data") }},
+			{&export, func() error { return b.southbound("export", "--wait", model, "--data", dir+"/data") }},
+			{&status, func() error { return b.southbound("status", "--data", dir+"/data") }},
+		} {
+			began := time.Now()
+			if err := step.f(); err != nil {
+				return err
+			}
+			*step.out = append(*step.out, time.Since(began))
+		}
+	}
+	line(fmt.Sprintf("%d files, create (floor: write, sync, rename, one at a time)", n), create, floorCreate)
+	line("the same, apply again (floor: read and compare)", check, floorCheck)
+	line("the same, export --wait again", export, nil)
+	line("status", status, nil)
+	return nil
+}
+
+func (b *bench) shape(name, model string, runs int) error {
+	var took []time.Duration
+	for range runs {
+		dir := b.fresh()
+		file := filepath.Join(dir, "site.yaml")
+		if err := os.WriteFile(file, []byte(model), 0o600); err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := b.southbound("apply", file, "--data", dir+"/data"); err != nil {
+			return err
+		}
+		took = append(took, time.Since(began))
+	}
+	line(name, took, nil)
+	return nil
+}
+
+func (b *bench) southbound(args ...string) error {
+	out, err := exec.Command(b.bin, append(args, "--quiet")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("southbound %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// puppet applies the same files with Puppet.
+func (b *bench) puppet(n, runs int) error {
+	path, err := exec.LookPath("puppet")
+	if err != nil {
+		return errors.New("puppet is not installed; make bench-peers installs it")
+	}
+	var create, again []time.Duration
+	for range runs {
+		dir := b.fresh()
+		var m strings.Builder
+		fmt.Fprintf(&m, "file { '%s/tree': ensure => directory }\n", dir)
+		for i := range n {
+			fmt.Fprintf(&m, "file { '%s/tree/f%06d': ensure => file, mode => '0644', content => %q }\n", dir, i, text(i))
+		}
+		manifest := filepath.Join(dir, "site.pp")
+		if err := os.WriteFile(manifest, []byte(m.String()), 0o600); err != nil {
+			return err
+		}
+		for _, out := range []*[]time.Duration{&create, &again} {
+			began := time.Now()
+			if msg, err := exec.Command(path, "apply", manifest).CombinedOutput(); err != nil {
+				return fmt.Errorf("puppet: %w: %.500s", err, msg)
+			}
+			*out = append(*out, time.Since(began))
+		}
+	}
+	line(fmt.Sprintf("Puppet: %d files, create", n), create, nil)
+	line("Puppet: the same again", again, nil)
+	return nil
+}
+
+func line(name string, took, floor []time.Duration) {
+	if floor == nil {
+		fmt.Printf("%-52s %9.3f\n", name, median(took))
+		return
+	}
+	fmt.Printf("%-52s %9.3f %9.3f %7.2f\n", name, median(took), median(floor), median(took)/median(floor))
+}
+
+func median(d []time.Duration) float64 {
+	d = slices.Clone(d)
+	slices.Sort(d)
+	return d[len(d)/2].Seconds()
+}
+
+func text(i int) string { return strings.Repeat("x", 100) + fmt.Sprintf(" file %06d", i) }
+
+func fileModel(root string, n int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "southbound: 1\ndefaults: {agent: web1}\nresources:\n  - type: fs::Directory\n    attributes: {path: %s}\n", root)
+	for i := range n {
+		fmt.Fprintf(&b, "  - type: fs::File\n    attributes:\n      path: %s/f%06d\n      content: %q\n      mode: \"0644\"\n    requires: [\"fs::Directory[web1,path=%s]\"]\n",
+			root, i, text(i), root)
+	}
+	return b.String()
+}
+
+func nulls(n int, requires func(i int) []int) string {
+	var b strings.Builder
+	b.WriteString("southbound: 1\ndefaults: {agent: web1}\nresources:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - type: std::Null\n    attributes:\n      name: n%06d\n", i)
+		var ids []string
+		for _, j := range requires(i) {
+			ids = append(ids, fmt.Sprintf("%q", fmt.Sprintf("std::Null[web1,name=n%06d]", j)))
+		}
+		if len(ids) > 0 {
+			fmt.Fprintf(&b, "    requires: [%s]\n", strings.Join(ids, ", "))
+		}
+	}
+	return b.String()
+}
+
+func independent(n int) string { return nulls(n, func(int) []int { return nil }) }
+
+func chain(n int) string {
+	return nulls(n, func(i int) []int {
+		if i == 0 {
+			return nil
+		}
+		return []int{i - 1}
+	})
+}
+
+func layers(n int) string {
+	m := n / 10
+	return nulls(n, func(i int) []int {
+		if i < m {
+			return nil
+		}
+		above := (i/m - 1) * m
+		return []int{above + i%m, above + (i+1)%m}
+	})
+}
+
+// floorWrite does what has to be done: a temporary name, the bytes, a sync, the name.
+func floorWrite(dir string, n, workers int) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n && errs[w] == nil; i += workers {
+				errs[w] = floorFile(dir, i)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func floorFile(dir string, i int) error {
+	name := filepath.Join(dir, fmt.Sprintf("f%06d", i))
+	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // as the work says
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString(text(i)); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+func floorRead(dir string, n int) error {
+	for i := range n {
+		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("f%06d", i)))
+		if err != nil {
+			return err
+		}
+		if sha256.Sum256(b) != sha256.Sum256([]byte(text(i))) {
+			return errors.New("a file differs")
+		}
+	}
+	return nil
+}
