@@ -82,18 +82,17 @@ func (x *executor) open() []*run {
 	return out
 }
 
-// call runs f for one resource within its time limit, and ends the run when it hangs or panics.
-func (x *executor) call(ctx context.Context, r *run, f func(c *provider.Context)) bool {
-	h := r.host
-	err := x.e.Caller.Call(ctx, x.limit(r), func(ctx context.Context) { f(r.ctx.With(ctx)) })
+// call runs f for one resource within its time limit and returns its answer; when the handler hangs or panics, the run ends and ok is false.
+// A call that was left behind may still be running: it writes to a value of its own, and to the old host, which nobody reads any more.
+func call[T any](ctx context.Context, x *executor, r *run, f func(c *provider.Context) T) (answer T, ok bool) {
+	with, out := r.ctx, new(T)
+	err := x.e.Caller.Call(ctx, x.limit(r), func(ctx context.Context) { *out = f(with.With(ctx)) })
 	if err == nil {
-		return true
+		return *out, true
 	}
-	// The call may still be running somewhere: it keeps the old host, and nothing it says counts any more.
-	r.host = h.detach()
-	r.ctx = nil
+	r.host = r.host.detach()
 	x.fail(r, err)
-	return false
+	return answer, false
 }
 
 // limit is how long one call may take.
@@ -135,13 +134,12 @@ func (x *executor) find(ctx context.Context, r *run) {
 			"see what exists, then say `southbound deploy --retry-failed "+string(r.res.ID)+"`")
 		return
 	}
-	var err error
-	if !x.call(ctx, r, func(c *provider.Context) {
-		_, err = finder.FindCreated(c, provider.CreateRequest{Resource: r.want, Token: r.token})
-	}) {
-		return
-	}
-	if err != nil {
+	req := provider.CreateRequest{Resource: r.want, Token: r.token}
+	err, ok := call(ctx, x, r, func(c *provider.Context) error {
+		_, err := finder.FindCreated(c, req)
+		return err
+	})
+	if ok && err != nil {
 		x.fail(r, fmt.Errorf("look up what a create led to: %w", err))
 	}
 }
@@ -194,11 +192,13 @@ func handlerOf(runs []*run) provider.Handler {
 }
 
 func (x *executor) readOne(ctx context.Context, r *run) {
-	var err error
-	if x.call(ctx, r, func(c *provider.Context) {
-		r.seen, err = r.handler.Read(c, provider.ReadRequest{Resource: r.want})
-	}) && err != nil {
-		x.fail(r, err)
+	handler, req := r.handler, provider.ReadRequest{Resource: r.want}
+	reading, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Reading) {
+		out.Observation, out.Err = handler.Read(c, req)
+		return out
+	})
+	if r.seen = reading.Observation; ok && reading.Err != nil {
+		x.fail(r, reading.Err)
 	}
 }
 
@@ -244,16 +244,21 @@ func (x *executor) compare(r *run) bool {
 		}
 	}
 	if d, ok := r.handler.(provider.Differ); ok {
-		want := r.want
+		want, seen := r.want, r.seen
 		want.Attributes = desired
-		if !x.call(r.ctx.Context, r, func(c *provider.Context) { r.diff, err = d.Diff(c, want, r.seen) }) {
-			return false
+		type answer struct {
+			diff map[string]plan.Diff
+			err  error
 		}
-		if err != nil {
-			x.fail(r, err)
-			return false
+		got, ok := call(r.ctx.Context, x, r, func(c *provider.Context) (out answer) {
+			out.diff, out.err = d.Diff(c, want, seen)
+			return out
+		})
+		if ok && got.err != nil {
+			x.fail(r, got.err)
 		}
-		return true
+		r.diff = got.diff
+		return ok && got.err == nil
 	}
 	r.diff = plan.Compare(r.typ, desired, r.seen.Attributes)
 	return true
@@ -323,21 +328,21 @@ func (r *run) createToken() string {
 }
 
 func (x *executor) applyOne(ctx context.Context, r *run) {
-	var out provider.Result
-	var err error
-	if !x.call(ctx, r, func(c *provider.Context) {
-		switch r.act {
+	handler, act, want, seen, diff, token := r.handler, r.act, r.want, r.seen, r.diff, r.createToken()
+	got, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Applied) {
+		switch act {
 		case plan.Created:
-			out, err = r.handler.Create(c, provider.CreateRequest{Resource: r.want, Token: r.createToken()})
+			out.Result, out.Err = handler.Create(c, provider.CreateRequest{Resource: want, Token: token})
 		case plan.Updated:
-			out, err = r.handler.Update(c, provider.UpdateRequest{Resource: r.want, Observed: r.seen, Changes: r.diff})
+			out.Result, out.Err = handler.Update(c, provider.UpdateRequest{Resource: want, Observed: seen, Changes: diff})
 		case plan.Purged:
-			out, err = r.handler.Delete(c, provider.DeleteRequest{Resource: r.want, Observed: r.seen})
+			out.Result, out.Err = handler.Delete(c, provider.DeleteRequest{Resource: want, Observed: seen})
 		}
-	}) {
-		return
+		return out
+	})
+	if ok {
+		x.applied(r, got.Result, got.Err)
 	}
-	x.applied(r, out, err)
 }
 
 // applied takes the answer of an act.
@@ -355,30 +360,32 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 
 // after does what follows a deploy that went well: reload, facts, and the outcome.
 func (x *executor) after(ctx context.Context, r *run) {
-	var err error
-	if l, ok := r.handler.(provider.Reloader); ok && r.reload && !r.want.Purged {
-		if !x.call(ctx, r, func(c *provider.Context) { err = l.Reload(c, provider.ReadRequest{Resource: r.want}) }) {
-			return
-		}
-		if err != nil {
+	req := provider.ReadRequest{Resource: r.want}
+	if l, is := r.handler.(provider.Reloader); is && r.reload && !r.want.Purged {
+		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
+		if ok && err != nil {
 			x.fail(r, fmt.Errorf("reload: %w", err))
+		}
+		if r.over() {
 			return
 		}
 		if r.change == plan.NoChange {
 			r.change = plan.Updated
 		}
 	}
-	if f, ok := r.handler.(provider.FactReader); ok && r.claim != nil && r.claim.row.WantFacts && !r.want.Purged {
-		var facts map[string]string
-		if !x.call(ctx, r, func(c *provider.Context) { facts, err = f.Facts(c, provider.ReadRequest{Resource: r.want}) }) {
-			return
-		}
-		if err != nil {
+	if f, is := r.handler.(provider.FactReader); is && r.claim != nil && r.claim.row.WantFacts && !r.want.Purged {
+		err, ok := call(ctx, x, r, func(c *provider.Context) error {
+			facts, err := f.Facts(c, req)
+			for name, value := range facts {
+				c.Fact(name, value)
+			}
+			return err
+		})
+		if ok && err != nil {
 			x.fail(r, fmt.Errorf("read facts: %w", err))
-			return
 		}
-		for name, value := range facts {
-			r.host.Fact(name, value)
+		if r.over() {
+			return
 		}
 	}
 	if len(r.host.changed) > 0 {

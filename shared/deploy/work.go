@@ -39,6 +39,11 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	for len(rest) > 0 {
 		group := w.group(rest)
 		rest = rest[len(group):]
+		// What was to end before may be in progress, or not have run at all: then these wait, too.
+		group = slices.DeleteFunc(slices.Clone(group), func(c *claim) bool { return c.node >= 0 && !w.frontier.ready(c.node) })
+		if len(group) == 0 {
+			continue
+		}
 		if err := w.runGroup(ctx, group); err != nil {
 			return err
 		}

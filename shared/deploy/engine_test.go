@@ -1,0 +1,544 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/local"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// world is what the test's handler manages: things by name, and what was called.
+type world struct {
+	mu     sync.Mutex
+	things map[string]string // name -> value
+	calls  []string          // "create a", in order
+	fail   map[string]error  // by name
+	hook   func(call, name string)
+	again  map[string]int // how often a create answers "in progress"
+	found  bool           // what FindCreated answers
+	reload []string
+}
+
+func (w *world) note(call, name string) error {
+	w.mu.Lock()
+	w.calls = append(w.calls, call+" "+name)
+	err, hook := w.fail[name], w.hook
+	w.mu.Unlock()
+	if hook != nil {
+		hook(call, name)
+	}
+	return err
+}
+
+func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
+
+type handler struct{ w *world }
+
+func (h handler) Read(_ *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	name := nameOf(req.Resource)
+	if err := h.w.note("read", name); err != nil {
+		return provider.Observation{}, err
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	v, ok := h.w.things[name]
+	return provider.Observation{Exists: ok, Attributes: map[string]any{"value": v}}, nil
+}
+
+func (h handler) set(call string, r provider.Resource) (provider.Result, error) {
+	name := nameOf(r)
+	if err := h.w.note(call, name); err != nil {
+		return provider.Result{}, err
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if h.w.again[name] > 0 {
+		h.w.again[name]--
+		return provider.Result{Again: &provider.Again{After: 30 * time.Second, State: []byte("s")}}, nil
+	}
+	h.w.things[name], _ = r.Attributes["value"].(string)
+	return provider.Result{}, nil
+}
+
+func (h handler) Create(_ *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return h.set("create", req.Resource)
+}
+
+func (h handler) Update(_ *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.set("update", req.Resource)
+}
+
+func (h handler) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	name := nameOf(req.Resource)
+	err := h.w.note("delete", name)
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if err == nil {
+		delete(h.w.things, name)
+	}
+	return provider.Result{}, err
+}
+
+func (h handler) Reload(_ *provider.Context, req provider.ReadRequest) error {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	h.w.reload = append(h.w.reload, nameOf(req.Resource))
+	return nil
+}
+
+// clock is set by the test.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Microsecond)
+	return c.now
+}
+
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.advance(d)
+	return ctx.Err()
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// rig is an engine on an embedded home with that world.
+type rig struct {
+	t     *testing.T
+	e     *deploy.Engine
+	home  *local.Home
+	w     *world
+	clock *clock
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	home, err := local.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = home.Close() })
+	r := &rig{t: t, home: home, clock: &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+		w: &world{things: map[string]string{}, fail: map[string]error{}, again: map[string]int{}}}
+	attrs := []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "value", Type: "String", Default: "v"}}
+	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: attrs, Timeout: 50 * time.Millisecond},
+		schema.Type{Name: "t::Assigned", Attributes: attrs, Assigned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := handler{r.w}
+	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
+		Connector: local.Connector{}, Types: types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: "test", Holder: home.Holder(),
+		NewID: home.NewID, Jitter: func() float64 { return 0.5 }})
+	return r
+}
+
+func id(name string) resource.ID { return resource.ID("t::T[a,name=" + name + "]") }
+
+// res describes a resource: "b<a" requires a.
+func res(text string) resource.Resource {
+	name, reqs, _ := strings.Cut(text, "<")
+	agent := "a"
+	r := resource.Resource{ID: id(name), Type: "t::T", Agent: agent, Attributes: map[string]any{"name": name}, Flags: resource.Flags{ReceiveEvents: true}}
+	if reqs != "" {
+		for _, q := range strings.Split(reqs, ",") {
+			r.Requires = append(r.Requires, id(q))
+		}
+	}
+	return r
+}
+
+func model(rs ...resource.Resource) *deploy.Model { return &deploy.Model{Resources: rs} }
+
+func (r *rig) export(x deploy.Export) deploy.Exported {
+	r.t.Helper()
+	out, err := r.e.Export(context.Background(), "e", x)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+// drain serves all lanes until nothing moves.
+func (r *rig) drain() {
+	r.t.Helper()
+	for range 50 {
+		lanes, err := r.e.WorkLanes(context.Background(), "e")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		ran := 0
+		for _, lane := range lanes {
+			out, err := r.e.RunLane(context.Background(), "e", lane, r.clock.Now().Add(time.Hour))
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			ran += out.Ran
+		}
+		if ran == 0 {
+			return
+		}
+	}
+}
+
+func (r *rig) row(name string) deploy.Row {
+	r.t.Helper()
+	row, err := r.e.Row(context.Background(), "e", id(name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return row
+}
+
+func (r *rig) want(name string, status deploy.Status) {
+	r.t.Helper()
+	if row := r.row(name); row.Status() != status {
+		r.t.Errorf("%s is %s (%s), want %s", name, row.Status(), row.Reason, status)
+	}
+}
+
+// took returns the calls since the last took, of the kinds named.
+func (r *rig) took(kinds ...string) []string {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	var out []string
+	for _, c := range r.w.calls {
+		if kind, _, _ := strings.Cut(c, " "); slices.Contains(kinds, kind) {
+			out = append(out, c)
+		}
+	}
+	r.w.calls = nil
+	return out
+}
+
+func (r *rig) same(what string, got []string, want ...string) {
+	r.t.Helper()
+	if !slices.Equal(got, want) {
+		r.t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// The tests below are named for the rows of the table in which we do better than the peer.
+
+func TestCyclesAndDuplicatesAreRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.e.Export(context.Background(), "e", deploy.Export{Model: model(res("a<c"), res("b<a"), res("c<b"), res("d"), res("d"))})
+	if err == nil || !strings.Contains(err.Error(), "requires t::T[a,name=c] requires t::T[a,name=b] requires t::T[a,name=a]") ||
+		!strings.Contains(err.Error(), "described twice") {
+		t.Errorf("%v", err)
+	}
+	if vs, _, _ := r.e.VersionsOf(context.Background(), "e"); len(vs) != 0 {
+		t.Error("a version was stored")
+	}
+}
+
+func TestOrderHoldsThroughUnscheduled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := res("c<b")
+	r.export(deploy.Export{Model: model(res("z"), res("b<z"), c)})
+	r.drain()
+	r.took()
+	z := res("z")
+	z.Attributes["value"], c.Attributes["value"] = "2", "2"
+	r.export(deploy.Export{Model: model(z, res("b<z"), c)})
+	r.drain()
+	r.same("order", r.took("update", "create"), "update z", "update c")
+}
+
+func TestNewVersionLeavesFailedToTheirBackoff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.fail["a"] = errors.New("no")
+	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.drain()
+	r.want("a", deploy.StatusFailed)
+	r.took()
+	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+	r.drain()
+	r.same("reads", r.took("read"), "read c")
+	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c")), RetryFailed: true})
+	r.drain()
+	r.same("asked for", r.took("read"), "read a")
+}
+
+func TestRemovedIsPurgedInReverseOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	rs := []resource.Resource{res("a"), res("b<a"), res("c<b"), res("o")}
+	for i := range rs[:3] {
+		rs[i].PurgeOnDelete = true
+	}
+	r.export(deploy.Export{Model: model(rs...)})
+	r.drain()
+	out := r.export(deploy.Export{Model: model(res("n"))})
+	if out.Removed != 4 {
+		t.Errorf("%d removed, want 4", out.Removed)
+	}
+	r.drain()
+	r.same("purges", r.took("delete"), "delete c", "delete b", "delete a")
+	r.want("o", deploy.StatusOrphaned)
+	if _, err := r.e.Row(context.Background(), "e", id("a")); err == nil {
+		t.Error("the row of a purged resource is still there")
+	}
+}
+
+func TestBackoffGrowsAndTerminalWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.fail["a"], r.w.fail["b"] = errors.New("busy"), provider.Errorf(provider.Terminal, "never")
+	r.export(deploy.Export{Model: model(res("a"), res("b")), Settings: &deploy.Settings{DeployTimer: "0", RepairTimer: "0"}})
+	r.drain()
+	var pauses []time.Duration
+	for range 4 {
+		row := r.row("a")
+		pauses = append(pauses, row.NextAt.Sub(row.LastAt))
+		r.clock.advance(row.NextAt.Sub(r.clock.Now()) + time.Millisecond)
+		if _, err := r.e.Sweep(context.Background(), "e"); err != nil {
+			t.Fatal(err)
+		}
+		r.drain()
+	}
+	if !slices.Equal(pauses, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}) {
+		t.Errorf("pauses %v", pauses)
+	}
+	if row := r.row("b"); row.Attempts != 1 || !row.NextAt.IsZero() {
+		t.Errorf("a terminal failure was tried %d times, next at %v", row.Attempts, row.NextAt)
+	}
+}
+
+func TestPauseMeansNoClaimStarts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.e.Pause(context.Background(), "e", true, "a"); err != nil {
+		t.Fatal(err)
+	}
+	r.export(deploy.Export{Model: model(res("a"))})
+	r.drain()
+	r.same("calls while paused", r.took("read", "create"))
+	if err := r.e.Pause(context.Background(), "e", false, "a"); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	r.want("a", deploy.StatusDeployed)
+}
+
+func TestHungAndPanickingHandlersHarmNoOther(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	r.w.hook = func(call, name string) {
+		switch {
+		case name == "hang" && call == "create":
+			<-release
+		case name == "panic" && call == "create":
+			panic("boom")
+		}
+	}
+	r.export(deploy.Export{Model: model(res("hang"), res("panic"), res("z"))})
+	r.drain()
+	r.want("z", deploy.StatusDeployed)
+	r.want("hang", deploy.StatusFailed)
+	r.want("panic", deploy.StatusFailed)
+	if row := r.row("panic"); !strings.Contains(row.Reason, "boom") {
+		t.Errorf("reason %q", row.Reason)
+	}
+}
+
+func TestInProgressIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.again["a"] = 1
+	r.export(deploy.Export{Model: model(res("a"), res("b<a"))})
+	r.drain()
+	r.want("a", deploy.StatusAvailable)
+	r.same("b before a is done", r.took("create"), "create a")
+	r.clock.advance(31 * time.Second)
+	r.drain()
+	r.want("a", deploy.StatusDeployed)
+	r.want("b", deploy.StatusDeployed)
+}
+
+func TestResultForReplacedIntentChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	once := sync.Once{}
+	r.w.hook = func(call, _ string) {
+		if call == "create" {
+			once.Do(func() {
+				b := res("a")
+				b.Attributes["value"] = "new"
+				r.export(deploy.Export{Model: model(b)})
+			})
+		}
+	}
+	r.export(deploy.Export{Model: model(res("a"))})
+	lanes, _ := r.e.WorkLanes(context.Background(), "e")
+	if _, err := r.e.RunLane(context.Background(), "e", lanes[0], r.clock.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	r.want("a", deploy.StatusDeployed)
+	if r.w.things["a"] != "new" {
+		t.Errorf("the world has %q", r.w.things["a"])
+	}
+	actions, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{Resource: id("a")})
+	if err != nil || len(actions) != 2 || actions[0].Stale || !actions[1].Stale || actions[1].Version != 1 {
+		t.Errorf("%v: actions %+v", err, actions)
+	}
+}
+
+func TestRecoveryWakesWhatWasSkipped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.fail["a"] = errors.New("no")
+	r.export(deploy.Export{Model: model(res("a"), res("b<a"), res("c<b"))})
+	r.drain()
+	r.want("c", deploy.StatusSkipped)
+	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a")}) {
+		t.Errorf("causes %v", row.Causes)
+	}
+	delete(r.w.fail, "a")
+	r.clock.advance(time.Minute)
+	if _, err := r.e.Sweep(context.Background(), "e"); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	for _, name := range []string{"a", "b", "c"} {
+		r.want(name, deploy.StatusDeployed)
+	}
+}
+
+func TestEventReloadsAfterAChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := res("a")
+	a.SendEvent = true
+	r.export(deploy.Export{Model: model(a, res("b<a"))})
+	r.drain()
+	if len(r.w.reload) != 0 {
+		t.Errorf("reloaded %v at creation", r.w.reload)
+	}
+	a2 := res("a")
+	a2.SendEvent, a2.Attributes["value"] = true, "2"
+	r.export(deploy.Export{Model: model(a2, res("b<a"))})
+	r.drain()
+	r.same("reloads", r.w.reload, "b")
+}
+
+func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	u := res("u")
+	u.Attributes["value"] = resource.Parameter{Name: "p"}
+	r.export(deploy.Export{Model: model(res("a"), res("b<a"), u, res("x<u")), NoRelease: true})
+	d, err := r.e.DryRun(context.Background(), "e", 1)
+	if err != nil || d.Covered != 2 || len(d.Would) != 4 {
+		t.Fatalf("%v: %+v", err, d)
+	}
+	var got []string
+	for _, w := range d.Would {
+		got = append(got, fmt.Sprintf("%s %s", w.Action, w.ID))
+	}
+	slices.Sort(got)
+	r.same("would", got, "create "+string(id("a")), "create "+string(id("b")), "undefined "+string(id("u")), "undefined "+string(id("x")))
+	r.same("changes", r.took("create", "update", "delete"))
+}
+
+func TestRetriedExportGivesTheSameVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first := r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	again := r.export(deploy.Export{Model: model(res("b"), res("a"))})
+	if first.Version != 1 || again.Version != 1 || again.New || again.Changed != 0 {
+		t.Errorf("first %+v, again %+v", first, again)
+	}
+	before, _ := r.home.Env(context.Background(), "e")
+	r.export(deploy.Export{Model: model(res("b"), res("a"))})
+	if after, _ := r.home.Env(context.Background(), "e"); after != before {
+		t.Errorf("an equal export wrote: %+v, then %+v", before, after)
+	}
+}
+
+func TestUnrecordedCreateIsLookedUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a", Attributes: map[string]any{"name": "x"}}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.export(deploy.Export{Model: model(x)})
+	// The process dies while it creates: its lease is lost, so nothing of the run is recorded but that it began.
+	r.w.hook = func(call, _ string) {
+		if call == "create" {
+			cancel()
+			lease, err := r.home.Acquire(context.Background(), "e", "a/0", "other", r.clock.Now().Add(24*time.Hour), r.clock.Now().Add(25*time.Hour))
+			if err != nil {
+				t.Error(err)
+			}
+			_ = r.home.Release(context.Background(), "e", lease)
+		}
+	}
+	if _, err := r.e.RunLane(ctx, "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	r.w.hook = nil
+	r.took()
+	r.drain()
+	r.same("the create is not repeated", r.took("create"))
+	row, err := r.e.Row(context.Background(), "e", x.ID)
+	if err != nil || row.Blocked != deploy.NeedsPerson {
+		t.Fatalf("%v: %+v", err, row)
+	}
+	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	if row, _ = r.e.Row(context.Background(), "e", x.ID); row.Status() != deploy.StatusDeployed {
+		t.Errorf("after a person has decided: %s, %s", row.Status(), row.Reason)
+	}
+}
+
+func TestCronAndSecondsTimers(t *testing.T) {
+	t.Parallel()
+	for _, setting := range []string{"600", "0", "30 2 * * *"} {
+		if err := deploy.CheckTimer(setting); err != nil {
+			t.Errorf("%q: %v", setting, err)
+		}
+	}
+	for _, setting := range []string{"-1", "soon", "99 99 * * *"} {
+		if deploy.CheckTimer(setting) == nil {
+			t.Errorf("%q was accepted", setting)
+		}
+	}
+	r := newRig(t)
+	r.export(deploy.Export{Model: model(res("a")), Settings: &deploy.Settings{RepairTimer: "60", DeployTimer: "0"}})
+	r.drain()
+	delete(r.w.things, "a")
+	r.clock.advance(2 * time.Minute)
+	if _, err := r.e.Sweep(context.Background(), "e"); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	if _, ok := r.w.things["a"]; !ok {
+		t.Error("the repair timer did not repair")
+	}
+}
