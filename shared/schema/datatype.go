@@ -2,473 +2,282 @@ package schema
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"southbound/shared/fault"
-	"southbound/shared/resource"
 )
 
-// DataType is a parsed data type expression, such as Optional[Integer[0,65535]].
+// DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.
+//
+// The language is that of Puppet's data types, as far as documents have values for it: Any, Undef, NotUndef, Optional, Variant; String,
+// Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar, ScalarData, Data; Array, Tuple, Hash, Struct, Collection; Sensitive; Timestamp
+// (text as in RFC 3339) and Timespan (text such as 1-02:30:00, or a number of seconds); Runtime, which accepts nothing. Enum, Pattern,
+// Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
 type DataType struct {
-	name    string
-	of      []*DataType
-	min     *big.Int // of an integer, or of a length; nil: open
-	max     *big.Int
-	words   []string // of an Enum
-	pattern *regexp.Regexp
-	source  string // of a Pattern
+	kind     kind
+	alias    string      // the name under which the expression was found, "" for none
+	of       []*DataType // parameters that are types
+	size     interval    // of an Integer's value, and of how many characters or items there may be
+	low      float64     // of a Float's value
+	high     float64
+	words    []string // of an Enum, sorted; as single words of Boolean and Runtime
+	fold     bool     // Enum: upper and lower case are the same, words are lower case
+	literal  bool     // an Enum that was written as one quoted word
+	patterns []pattern
+	members  []member
+	undef    bool // accepts undef
+	secret   bool // is or holds Sensitive
 }
 
-// ParseDataType reads an expression. Errors are fault.Invalid and name the character.
-func ParseDataType(expr string) (*DataType, error) {
-	p := &typeParser{s: expr}
-	d := p.parse(0)
-	p.space()
-	if p.err == nil && p.i != len(expr) {
-		p.fail("nothing more")
+// kind is the outermost name of an expression.
+type kind string
+
+const (
+	kindAny        kind = "Any"
+	kindUndef      kind = "Undef"
+	kindNotUndef   kind = "NotUndef"
+	kindOptional   kind = "Optional"
+	kindVariant    kind = "Variant"
+	kindString     kind = "String"
+	kindEnum       kind = "Enum"
+	kindPattern    kind = "Pattern"
+	kindInteger    kind = "Integer"
+	kindFloat      kind = "Float"
+	kindNumeric    kind = "Numeric"
+	kindBoolean    kind = "Boolean"
+	kindScalar     kind = "Scalar"
+	kindScalarData kind = "ScalarData"
+	kindData       kind = "Data"
+	kindCollection kind = "Collection"
+	kindArray      kind = "Array"
+	kindTuple      kind = "Tuple"
+	kindHash       kind = "Hash"
+	kindStruct     kind = "Struct"
+	kindSensitive  kind = "Sensitive"
+	kindTimestamp  kind = "Timestamp"
+	kindTimespan   kind = "Timespan"
+	kindRuntime    kind = "Runtime"
+)
+
+func kinds() []kind {
+	return []kind{
+		kindAny, kindUndef, kindNotUndef, kindOptional, kindVariant, kindString, kindEnum, kindPattern, kindInteger, kindFloat, kindNumeric,
+		kindBoolean, kindScalar, kindScalarData, kindData, kindCollection, kindArray, kindTuple, kindHash, kindStruct, kindSensitive,
+		kindTimestamp, kindTimespan, kindRuntime,
 	}
+}
+
+// pattern is one regular expression of a Pattern.
+type pattern struct {
+	source string // between slashes, as written
+	re     *regexp.Regexp
+}
+
+// member is one key of a Struct.
+type member struct {
+	name     string
+	typ      *DataType
+	optional bool // may be absent, though its type does not accept undef
+	required bool // must be there, though its type accepts undef
+}
+
+// mayBeAbsent reports whether a Struct may lack the member.
+func (m *member) mayBeAbsent() bool { return m.optional || m.typ.undef && !m.required }
+
+// interval is a range of integers; nil leaves an end open.
+type interval struct {
+	min, max *big.Int
+	lo, hi   int64 // the same within int64; lo above hi when nothing there is in it
+}
+
+func newInterval(lo, hi *big.Int) interval {
+	r := interval{min: lo, max: hi, lo: math.MinInt64, hi: math.MaxInt64}
+	if lo != nil && (lo.IsInt64() || lo.Sign() > 0) {
+		r.lo = math.MaxInt64
+		if lo.IsInt64() {
+			r.lo = lo.Int64()
+		} else {
+			r.hi = math.MinInt64
+		}
+	}
+	if hi != nil && (hi.IsInt64() || hi.Sign() < 0) {
+		if hi.IsInt64() {
+			r.hi = min(r.hi, hi.Int64())
+		} else {
+			r.lo, r.hi = math.MaxInt64, math.MinInt64
+		}
+	}
+	return r
+}
+
+func (r *interval) has(n int64) bool { return r.lo <= n && n <= r.hi }
+
+func (r *interval) hasBig(n *big.Int) bool {
+	return (r.min == nil || n.Cmp(r.min) >= 0) && (r.max == nil || n.Cmp(r.max) <= 0)
+}
+
+// open reports whether every size is in r.
+func (r *interval) open() bool { return r.max == nil && (r.min == nil || r.min.Sign() == 0) }
+
+// ParseDataType reads an expression; there are no aliases. Errors are fault.Invalid and say what was expected at which column.
+func ParseDataType(expr string) (*DataType, error) { return parseDataType(expr, nil) }
+
+func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
+	p := &parser{s: expr}
+	if len(expr) > maxExpression {
+		return nil, fault.New(fault.Invalid, "read data type", "the expression is longer than %d bytes", maxExpression)
+	}
+	n := p.typ(0)
+	if p.space(); p.err == nil && p.i != len(expr) {
+		p.expected("nothing more")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	b := &builder{p: p, aliases: aliases}
+	d := b.typ(&n)
 	if p.err != nil {
 		return nil, p.err
 	}
 	return d, nil
 }
 
-type typeParser struct {
-	s   string
-	i   int
-	err error
+// Optional reports whether an attribute of this type may be left out: whether its outermost type is Optional.
+func (d *DataType) Optional() bool { return d.kind == kindOptional }
+
+// Sensitive reports whether the type is Sensitive, or holds one.
+func (d *DataType) Sensitive() bool { return d.secret }
+
+// String returns the expression in its normal form: words quoted, those of an Enum sorted and without repeats, one space behind commas.
+// Reading it gives the same type. An alias stands under its own name.
+func (d *DataType) String() string {
+	if d.alias != "" {
+		return d.alias
+	}
+	return d.expansion()
 }
 
-func (p *typeParser) fail(expected string) {
-	if p.err == nil {
-		p.err = fault.New(fault.Invalid, "read data type", "%q: expected %s at character %d", p.s, expected, p.i+1)
+// expansion is String with the outermost alias replaced by what it stands for.
+func (d *DataType) expansion() string {
+	if d.literal {
+		return quote(d.words[0])
 	}
-	p.i = len(p.s)
+	if params := d.params(); len(params) > 0 {
+		return string(d.kind) + "[" + strings.Join(params, ", ") + "]"
+	}
+	return string(d.kind)
 }
 
-func (p *typeParser) space() {
-	for p.i < len(p.s) && strings.IndexByte(" \t\n", p.s[p.i]) >= 0 {
-		p.i++
-	}
-}
-
-// accept skips c when it is next.
-func (p *typeParser) accept(c byte) bool {
-	p.space()
-	if p.i < len(p.s) && p.s[p.i] == c {
-		p.i++
-		return true
-	}
-	return false
-}
-
-func (p *typeParser) word() string {
-	p.space()
-	from := p.i
-	for p.i < len(p.s) && (p.s[p.i] == '_' || p.s[p.i] == '-' && p.i > from || p.s[p.i]|0x20 >= 'a' && p.s[p.i]|0x20 <= 'z' || p.s[p.i] >= '0' && p.s[p.i] <= '9') {
-		p.i++
-	}
-	return p.s[from:p.i]
-}
-
-const maxTypeDepth = 30
-
-func (p *typeParser) parse(depth int) *DataType {
-	d := &DataType{name: p.word()}
-	if depth > maxTypeDepth {
-		p.fail("less nesting")
-		return d
-	}
-	open := p.accept('[')
-	switch d.name {
-	case "Any", "Undef", "Boolean":
-		if open {
-			p.fail("no parameters")
+func (d *DataType) params() []string {
+	var out []string
+	for _, o := range d.of {
+		if bare := o.kind == kindAny && o.alias == ""; !bare || d.kind != kindNotUndef && d.kind != kindSensitive {
+			out = append(out, o.String())
 		}
-	case "String", "Integer", "Float", "Numeric":
-		if open {
-			p.bounds(d)
+	}
+	switch d.kind {
+	case kindEnum, kindRuntime:
+		for _, w := range d.words {
+			out = append(out, quote(w))
 		}
-	case "Enum":
-		p.list(open, func() { d.words = append(d.words, p.literal()) })
-	case "Pattern":
-		p.list(open, func() { p.regex(d) })
-	case "Optional", "Sensitive":
-		p.list(open, func() { d.of = append(d.of, p.parse(depth+1)) })
-		if len(d.of) != 1 {
-			p.fail("one type")
+		if d.fold {
+			out = append(out, "true")
 		}
-	case "Variant":
-		p.list(open, func() { d.of = append(d.of, p.parse(depth+1)) })
-	case "Array", "Hash":
-		if open {
-			p.elements(d, depth)
+	case kindBoolean, kindTimestamp, kindTimespan:
+		out = append(out, d.words...)
+	case kindPattern:
+		for _, p := range d.patterns {
+			out = append(out, "/"+p.source+"/")
+		}
+	case kindFloat:
+		out = append(out, d.floatBounds()...)
+	case kindStruct:
+		out = append(out, d.memberList())
+	case kindInteger:
+		out = append(out, bounds(d.size.min, d.size.max, "default")...)
+	case kindTuple:
+		// As many items as there are types is what no size means.
+		if n := int64(len(d.of)); n > 0 && !(d.size.lo == n && d.size.hi == n) {
+			out = append(out, bounds(d.size.min, d.size.max, "0")...)
 		}
 	default:
-		p.i -= len(d.name)
-		p.fail("Any, Undef, Boolean, String, Integer, Float, Numeric, Enum, Pattern, Optional, Sensitive, Variant, Array or Hash")
+		if !d.size.open() {
+			out = append(out, bounds(d.size.min, d.size.max, "0")...)
+		}
 	}
-	return d
+	return out
 }
 
-// list reads "a, b]" after an opening bracket.
-func (p *typeParser) list(open bool, item func()) {
-	if !open {
-		p.fail("[")
-		return
+// bounds writes the ends of a range; open is how an open start is written before an end.
+func bounds(lo, hi *big.Int, open string) []string {
+	if lo != nil {
+		open = lo.String()
 	}
-	for p.err == nil {
-		item()
-		if p.accept(']') {
-			return
-		}
-		if !p.accept(',') {
-			p.fail(", or ]")
-		}
-		if p.accept(']') {
-			return
-		}
-	}
-}
-
-// bounds reads "min, max]", each of which may be the word default.
-func (p *typeParser) bounds(d *DataType) {
-	var out []*big.Int
-	p.list(true, func() {
-		w := p.word()
-		if w == "" && p.accept('-') {
-			w = "-" + p.word()
-		}
-		n, ok := new(big.Int).SetString(w, 0)
-		switch {
-		case w == "default":
-			out = append(out, nil)
-		case !ok || len(out) == 2:
-			p.fail("a number or default")
-		default:
-			out = append(out, n)
-		}
-	})
-	if len(out) > 0 {
-		d.min = out[0]
-	}
-	if len(out) > 1 {
-		d.max = out[1]
-	}
-	if d.min != nil && d.max != nil && d.min.Cmp(d.max) > 0 {
-		p.fail("a minimum that is not above the maximum")
-	}
-}
-
-// elements reads the types in an Array or Hash, and its size.
-func (p *typeParser) elements(d *DataType, depth int) {
-	want := 1
-	if d.name == "Hash" {
-		want = 2
-	}
-	for p.err == nil {
-		p.space()
-		if p.i < len(p.s) && (p.s[p.i] >= '0' && p.s[p.i] <= '9') {
-			p.bounds(d)
-			return
-		}
-		if d.of = append(d.of, p.parse(depth+1)); len(d.of) > want {
-			p.fail("a size")
-		}
-		if p.accept(']') {
-			break
-		}
-		if !p.accept(',') {
-			p.fail(", or ]")
-		}
-	}
-	if len(d.of) != want {
-		p.fail("two types")
-	}
-}
-
-// literal reads a bare or quoted word.
-func (p *typeParser) literal() string {
-	p.space()
-	if p.i < len(p.s) && (p.s[p.i] == '\'' || p.s[p.i] == '"') {
-		quote := p.s[p.i]
-		end := strings.IndexByte(p.s[p.i+1:], quote)
-		if end < 0 {
-			p.fail("the closing quote")
-			return ""
-		}
-		w := p.s[p.i+1 : p.i+1+end]
-		p.i += end + 2
-		return w
-	}
-	w := p.word()
-	if w == "" {
-		p.fail("a word")
-	}
-	return w
-}
-
-func (p *typeParser) regex(d *DataType) {
-	p.space()
-	if p.i >= len(p.s) || p.s[p.i] != '/' || d.pattern != nil {
-		p.fail("one /regular expression/")
-		return
-	}
-	end := p.i + 1
-	for end < len(p.s) && p.s[end] != '/' {
-		if p.s[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	if end >= len(p.s) {
-		p.fail("the closing /")
-		return
-	}
-	d.source = strings.ReplaceAll(p.s[p.i+1:end], `\/`, "/")
-	re, err := regexp.Compile("(?m)" + strings.ReplaceAll(d.source, `\Z`, `\n?\z`))
-	if err != nil {
-		p.fail("a regular expression that can be run (" + err.Error() + ")")
-		return
-	}
-	d.pattern = re
-	p.i = end + 1
-}
-
-// String returns the expression in its normal form.
-func (d *DataType) String() string {
-	var parts []string
-	for _, o := range d.of {
-		parts = append(parts, o.String())
-	}
-	for _, w := range d.words {
-		parts = append(parts, "'"+w+"'")
-	}
-	if d.pattern != nil {
-		parts = append(parts, "/"+strings.ReplaceAll(d.source, "/", `\/`)+"/")
-	}
-	if d.min != nil || d.max != nil {
-		lo := "default"
-		if d.min != nil {
-			lo = d.min.String()
-		}
-		parts = append(parts, lo)
-		if d.max != nil {
-			parts = append(parts, d.max.String())
-		}
-	}
-	if len(parts) == 0 {
-		return d.name
-	}
-	return d.name + "[" + strings.Join(parts, ", ") + "]"
-}
-
-// Optional reports whether an attribute of this type may be left out.
-func (d *DataType) Optional() bool { return d.name == "Optional" || d.name == "Undef" }
-
-// Describe says for people what a value must be.
-func (d *DataType) Describe() string {
-	switch d.name {
-	case "Optional", "Sensitive":
-		return d.of[0].Describe()
-	case "Variant":
-		var parts []string
-		for _, o := range d.of {
-			parts = append(parts, o.Describe())
-		}
-		return strings.Join(parts, " or ")
-	case "Enum":
-		return "one of " + strings.Join(d.words, ", ")
-	case "Pattern":
-		return "text that matches /" + d.source + "/"
-	case "Integer", "Float", "Numeric":
-		return d.describeNumber()
-	case "String":
-		if d.min != nil || d.max != nil {
-			return "text of the right length (" + d.String() + ")"
-		}
-		return "text"
-	case "Boolean":
-		return "true or false"
-	case "Array":
-		return "a list"
-	case "Hash":
-		return "a map"
-	}
-	return "any value"
-}
-
-func (d *DataType) describeNumber() string {
-	word := map[string]string{"Integer": "a whole number", "Float": "a number with a fraction", "Numeric": "a number"}[d.name]
 	switch {
-	case d.min != nil && d.max != nil:
-		return fmt.Sprintf("%s between %s and %s", word, d.min, d.max)
-	case d.min != nil:
-		return fmt.Sprintf("%s of at least %s", word, d.min)
+	case hi != nil:
+		return []string{open, hi.String()}
+	case lo != nil:
+		return []string{open}
 	}
-	return word
+	return nil
 }
 
-// Check reports why a value is not of this type, without showing the value. Secrets, parameters and facts fit every type: what they
-// stand for is checked when it is known. A file fits where text does.
-func (d *DataType) Check(v any) error {
-	switch v.(type) {
-	case resource.Secret, resource.Parameter, resource.Fact:
-		return nil
-	case resource.File:
-		v = "file"
+func (d *DataType) floatBounds() []string {
+	write := func(f float64) string {
+		if math.IsInf(f, 0) {
+			return "default"
+		}
+		s := strconv.FormatFloat(f, 'g', -1, 64)
+		if !strings.ContainsAny(s, ".e") {
+			s += ".0"
+		}
+		return s
 	}
-	if d.accepts(v) {
-		return nil
+	switch {
+	case !math.IsInf(d.high, 0):
+		return []string{write(d.low), write(d.high)}
+	case !math.IsInf(d.low, 0):
+		return []string{write(d.low)}
 	}
-	return fault.New(fault.Invalid, "", "expected %s, got %s", d.Describe(), kindOf(v))
+	return nil
 }
 
-func (d *DataType) accepts(v any) bool {
-	switch d.name {
-	case "Any":
-		return true
-	case "Undef":
-		return v == nil
-	case "Optional":
-		return v == nil || d.of[0].Check(v) == nil
-	case "Sensitive":
-		return d.of[0].Check(v) == nil
-	case "Variant":
-		for _, o := range d.of {
-			if o.Check(v) == nil {
-				return true
-			}
+func (d *DataType) memberList() string {
+	list := make([]string, len(d.members))
+	for i, m := range d.members {
+		key := quote(m.name)
+		switch {
+		case m.optional:
+			key = "Optional[" + key + "]"
+		case m.required:
+			key = "NotUndef[" + key + "]"
 		}
-		return false
+		list[i] = key + " => " + m.typ.String()
 	}
-	switch v := v.(type) {
-	case bool:
-		return d.name == "Boolean"
-	case string:
-		return d.acceptsText(v)
-	case int64:
-		return (d.name == "Integer" || d.name == "Numeric") && d.within(big.NewInt(v))
-	case *big.Int:
-		return (d.name == "Integer" || d.name == "Numeric") && d.within(v)
-	case float64:
-		return d.name == "Float" || d.name == "Numeric"
-	case []any:
-		return d.name == "Array" && d.within(big.NewInt(int64(len(v)))) && all(v, d.of)
-	case map[string]any:
-		return d.name == "Hash" && d.within(big.NewInt(int64(len(v)))) && d.members(v)
-	}
-	return false
+	return "{" + strings.Join(list, ", ") + "}"
 }
 
-func (d *DataType) acceptsText(s string) bool {
-	switch d.name {
-	case "String":
-		return d.min == nil && d.max == nil || d.within(big.NewInt(int64(utf8.RuneCountInString(s))))
-	case "Enum":
-		for _, w := range d.words {
-			if w == s {
-				return true
-			}
-		}
-	case "Pattern":
-		return d.pattern.MatchString(s)
+func sprintf(format string, args []any) string {
+	if len(args) == 0 {
+		return format
 	}
-	return false
+	return fmt.Sprintf(format, args...)
 }
 
-func (d *DataType) within(n *big.Int) bool {
-	return (d.min == nil || n.Cmp(d.min) >= 0) && (d.max == nil || n.Cmp(d.max) <= 0)
+// shorten cuts a text for messages.
+func shorten(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
 }
 
-func all(list []any, of []*DataType) bool {
-	for _, e := range list {
-		if len(of) > 0 && of[0].Check(e) != nil {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *DataType) members(m map[string]any) bool {
-	for k, e := range m {
-		if len(d.of) == 2 && (d.of[0].Check(k) != nil || d.of[1].Check(e) != nil) {
-			return false
-		}
-	}
-	return true
-}
-
-func kindOf(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "nothing"
-	case bool:
-		return "the boolean " + strconv.FormatBool(v)
-	case string:
-		return "text"
-	case int64, *big.Int:
-		return "a whole number"
-	case float64:
-		return "a number with a fraction"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	}
-	return "something else"
-}
-
-// JSONSchema returns what editors need to check a literal value.
-func (d *DataType) JSONSchema() map[string]any {
-	switch d.name {
-	case "String":
-		return map[string]any{"type": "string"}
-	case "Boolean":
-		return map[string]any{"type": "boolean"}
-	case "Integer":
-		out := map[string]any{"type": "integer"}
-		if d.min != nil {
-			out["minimum"] = d.min
-		}
-		if d.max != nil {
-			out["maximum"] = d.max
-		}
-		return out
-	case "Float", "Numeric":
-		return map[string]any{"type": "number"}
-	case "Enum":
-		return map[string]any{"enum": d.words}
-	case "Pattern":
-		return map[string]any{"type": "string"}
-	case "Undef":
-		return map[string]any{"type": "null"}
-	case "Sensitive":
-		return d.of[0].JSONSchema()
-	case "Optional":
-		return map[string]any{"anyOf": []any{d.of[0].JSONSchema(), map[string]any{"type": "null"}}}
-	case "Variant":
-		var any0 []any
-		for _, o := range d.of {
-			any0 = append(any0, o.JSONSchema())
-		}
-		return map[string]any{"anyOf": any0}
-	case "Array":
-		out := map[string]any{"type": "array"}
-		if len(d.of) > 0 {
-			out["items"] = d.of[0].JSONSchema()
-		}
-		return out
-	case "Hash":
-		out := map[string]any{"type": "object"}
-		if len(d.of) == 2 {
-			out["additionalProperties"] = d.of[1].JSONSchema()
-		}
-		return out
-	}
-	return map[string]any{}
+func sortedWords(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
 }

@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,87 +9,33 @@ import (
 	"southbound/shared/resource"
 )
 
-// Registry is an immutable set of types.
+// Registry is an immutable set of compiled types.
 type Registry struct {
 	types map[string]*Compiled
 	names []string
 }
 
-// Compiled is a type whose expressions have been parsed.
-type Compiled struct {
-	Type
-	attrs    []CompiledAttribute
-	index    map[string]int
-	namevars []string
-}
-
-// CompiledAttribute is an attribute with its parsed data type.
-type CompiledAttribute struct {
-	Attribute
-	DataType *DataType
-}
-
-// NewRegistry compiles types. What is wrong with their definitions is returned at once, as diag.Problems.
+// NewRegistry compiles types. What is wrong with their definitions is returned all at once as diag.Problems, in which Resource is the
+// name of the type and Attribute that of the attribute.
 func NewRegistry(types ...Type) (*Registry, error) {
+	c := &compiler{aliases: newAliasTable()}
+	c.collectAliases(types)
 	r := &Registry{types: make(map[string]*Compiled, len(types))}
-	var problems diag.Problems
 	for i := range types {
-		c, ps := compile(types[i])
-		if _, twice := r.types[c.Name]; twice {
-			ps = append(ps, diag.Problem{Resource: c.Name, Message: "the type is registered twice"})
+		name := types[i].Name
+		compiled := c.compile(&types[i])
+		if _, twice := r.types[name]; twice {
+			c.bad("", "", "the type is registered twice")
+			continue
 		}
-		problems = append(problems, ps...)
-		r.types[c.Name] = c
-		r.names = append(r.names, c.Name)
+		r.types[name] = compiled
+		r.names = append(r.names, name)
+	}
+	if len(c.problems) > 0 {
+		return nil, c.problems
 	}
 	slices.Sort(r.names)
-	if len(problems) > 0 {
-		return nil, problems
-	}
 	return r, nil
-}
-
-// reservedNames stand beside attributes in documents.
-var reservedNames = []string{"type", "agent", "requires", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed", "id"}
-
-func compile(t Type) (*Compiled, diag.Problems) {
-	c := &Compiled{Type: t, index: map[string]int{}}
-	var problems diag.Problems
-	bad := func(attr, format string, args ...any) {
-		problems.Add(diag.Problem{Resource: t.Name, Attribute: attr, Message: fmt.Sprintf(format, args...)})
-	}
-	if !resource.ValidType(t.Name) {
-		bad("", "%q is no type name: two or more names joined by ::", t.Name)
-	}
-	for i, a := range t.Attributes {
-		if _, twice := c.index[a.Name]; twice {
-			bad(a.Name, "the attribute is declared twice")
-		}
-		if slices.Contains(reservedNames, a.Name) || a.Name == "" {
-			bad(a.Name, "the name is reserved")
-		}
-		d, err := ParseDataType(a.Type)
-		if err != nil {
-			bad(a.Name, "%v", err)
-			d = &DataType{name: "Any"}
-		}
-		switch a.Behaviour {
-		case Property, ReadOnly, InitOnly, Parameter:
-		case Namevar:
-			c.namevars = append(c.namevars, a.Name)
-		default:
-			bad(a.Name, "unknown behaviour %q", a.Behaviour)
-		}
-		if a.Default != nil && d.Check(a.Default) != nil {
-			bad(a.Name, "the default is not of the attribute's type: %v", d.Check(a.Default))
-		}
-		c.index[a.Name] = i
-		c.attrs = append(c.attrs, CompiledAttribute{Attribute: a, DataType: d})
-	}
-	if len(c.namevars) == 0 {
-		bad("", "no attribute names the resource: one needs the behaviour namevar")
-	}
-	return c, problems
 }
 
 // Type returns a type by its name.
@@ -104,109 +50,158 @@ func (r *Registry) Names() []string { return slices.Clone(r.names) }
 // Nearest returns the known name that is spelled most like name, "" when none is near.
 func (r *Registry) Nearest(name string) string { return Nearest(name, r.names) }
 
-// Attribute returns an attribute by its name.
-func (c *Compiled) Attribute(name string) (*CompiledAttribute, bool) {
-	i, ok := c.index[name]
-	if !ok {
-		return nil, false
-	}
-	return &c.attrs[i], true
+// compiler compiles definitions and gathers what is wrong with them.
+type compiler struct {
+	aliases  *aliasTable
+	typ      string // the type at hand
+	problems diag.Problems
 }
 
-// Namevars returns the naming attributes in declared order.
-func (c *Compiled) Namevars() []string { return c.namevars }
+func (c *compiler) bad(attribute, hint, format string, args ...any) {
+	c.problems.Add(diag.Problem{Resource: c.typ, Attribute: attribute, Message: sprintf(format, args), Hint: hint})
+}
 
-// Check returns attributes with defaults filled in, and what is wrong with them. Problems carry the attribute; the place
-// is for the caller to add.
-func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
-	var problems []diag.Problem
-	bad := func(attr, hint, format string, args ...any) {
-		problems = append(problems, diag.Problem{Attribute: attr, Message: fmt.Sprintf(format, args...), Hint: hint})
-	}
-	out := make(map[string]any, len(attributes)+2)
-	for name, v := range attributes {
-		a, ok := c.Attribute(name)
-		switch {
-		case !ok:
-			bad(name, c.unknownHint(name), "%s has no attribute %q", c.Name, name)
-		case a.Behaviour == ReadOnly:
-			bad(name, "leave it out", "the attribute is only reported and cannot be set")
-		default:
-			if err := a.DataType.Check(v); err != nil {
-				bad(name, quoteHint(a, v), "%v", err)
+// collectAliases checks the aliases of all types before any is used.
+func (c *compiler) collectAliases(types []Type) {
+	owner := map[string]string{}
+	for i := range types {
+		c.typ = types[i].Name
+		for _, name := range slices.Sorted(maps.Keys(types[i].Aliases)) {
+			expr := types[i].Aliases[name]
+			known, twice := c.aliases.expr[name]
+			switch {
+			case !validAlias(name):
+				c.bad("", "names like Stdlib::Port: capital letters first, joined by ::", "the alias %q cannot be a name, or is one of the language", name)
+			case twice && known != expr:
+				c.bad("", "", "the alias %s is %s here and %s in %s", name, expr, known, owner[name])
+			default:
+				c.aliases.expr[name] = expr
+				owner[name] = c.typ
 			}
 		}
-		out[name] = v
 	}
-	for i := range c.attrs {
-		a := &c.attrs[i]
-		if _, set := out[a.Name]; set || a.Behaviour == ReadOnly {
-			continue
+	for _, name := range c.aliases.names() {
+		if _, err := c.aliases.lookup(name); err != nil {
+			c.typ = owner[name]
+			c.bad("", hintOf(err), "the alias %s: %v", name, err)
 		}
+	}
+}
+
+// reservedNames stand beside attributes in documents, in output and in filters.
+func reservedNames() []string {
+	return []string{
+		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events",
+		"managed", "id", "defaults", "resources", "southbound", "status",
+	}
+}
+
+func features() []string {
+	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"}
+}
+
+func (c *compiler) compile(t *Type) *Compiled {
+	c.typ = t.Name
+	out := &Compiled{Type: *t, index: make(map[string]int, len(t.Attributes))}
+	out.Attributes = slices.Clone(t.Attributes)
+	if !resource.ValidType(t.Name) {
+		c.bad("", "a name is like fs::File", "%q is no type name: two or more names joined by ::", t.Name)
+	}
+	if t.Timeout < 0 {
+		c.bad("", "", "the timeout is negative")
+	}
+	for i, f := range t.Features {
 		switch {
-		case a.Default != nil:
-			out[a.Name] = a.Default
-		case !a.DataType.Optional():
-			bad(a.Name, "add it", "the attribute is missing: expected %s", a.DataType.Describe())
+		case !slices.Contains(features(), f):
+			c.bad("", orList(nearestHint(f, features()), "features are ", features()), "unknown feature %q", f)
+		case slices.Contains(t.Features[:i], f):
+			c.bad("", "", "the feature %q is there twice", f)
 		}
 	}
-	if len(problems) == 0 && c.Validate != nil {
-		problems = c.Validate(out)
+	for i := range out.Attributes {
+		c.attribute(out, i)
 	}
-	slices.SortFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
-	return out, problems
+	if len(out.namevars) == 0 {
+		c.bad("", "give one attribute the behaviour namevar", "no attribute names the resource")
+	}
+	return out
 }
 
-func (c *Compiled) unknownHint(name string) string {
-	var names []string
-	for i := range c.attrs {
-		names = append(names, c.attrs[i].Name)
+// orList returns hint, or the names when there is none.
+func orList(hint, prefix string, names []string) string {
+	if hint != "" {
+		return hint
 	}
-	if near := Nearest(name, names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "it has " + strings.Join(names, ", ")
+	return prefix + strings.Join(names, ", ")
 }
 
-// quoteHint helps those whose text was read as a number or a boolean.
-func quoteHint(a *CompiledAttribute, v any) string {
-	if a.DataType.Check("text") != nil && a.DataType.Check("0644") != nil {
-		return ""
+// attribute compiles attribute i of t.
+func (c *compiler) attribute(t *Compiled, i int) {
+	a := &t.Attributes[i]
+	switch _, twice := t.index[a.Name]; {
+	case !resource.ValidName(a.Name):
+		c.bad(a.Name, "a letter, then letters, digits and _", "%q is no name for an attribute", a.Name)
+	case slices.Contains(reservedNames(), a.Name):
+		c.bad(a.Name, "it stands beside the attributes in documents; choose another", "the name %q is reserved", a.Name)
+	case twice:
+		c.bad(a.Name, "", "the attribute is declared twice")
 	}
-	switch v.(type) {
-	case int64, float64, bool:
-		return `write it in quotes, such as "0644", so that it is text`
+	t.index[a.Name] = i
+	d, err := parseDataType(a.Type, c.aliases)
+	if err != nil {
+		c.bad(a.Name, hintOf(err), "%v", err)
+		d = &DataType{kind: kindAny, undef: true}
 	}
-	return ""
+	a.Sensitive = a.Sensitive || d.secret
+	c.behaviour(t, a, d)
+	if a.Default != nil && err == nil {
+		c.defaultValue(a, d)
+	}
+	t.compiled = append(t.compiled, CompiledAttribute{Attribute: *a, DataType: d})
 }
 
-// Nearest returns the one of names that is spelled most like name, "" when none is near.
-func Nearest(name string, names []string) string {
-	best, at := "", max(2, len(name)/3)+1
-	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d < at {
-			best, at = n, d
+func (c *compiler) behaviour(t *Compiled, a *Attribute, d *DataType) {
+	switch a.Behaviour {
+	case Property, InitOnly, Parameter:
+	case ReadOnly:
+		if a.Default != nil {
+			c.bad(a.Name, "leave it out", "a read_only attribute is never set, so it has no default")
 		}
+	case Namevar:
+		t.namevars = append(t.namevars, a.Name)
+		switch {
+		case a.Sensitive:
+			c.bad(a.Name, "name the resource by something else", "a naming attribute is shown everywhere, so it is not sensitive")
+		case !d.hasScalar():
+			c.bad(a.Name, "use String, Enum, Pattern, Integer or the like", "a naming attribute is a scalar, and %s has none", d)
+		}
+	default:
+		known := []string{string(Namevar), string(ReadOnly), string(InitOnly), string(Parameter)}
+		c.bad(a.Name, orList(nearestHint(string(a.Behaviour), known), "leave it empty for a property, or use one of ", known), "unknown behaviour %q", a.Behaviour)
 	}
-	return best
 }
 
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// defaultValue checks a default and makes a value of it.
+func (c *compiler) defaultValue(a *Attribute, d *DataType) {
+	v, err := resource.FromGo(a.Default)
+	if err != nil {
+		c.bad(a.Name, "", "the default is no value: %v", err)
+		return
 	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
-		}
+	a.Default = v
+	if !d.accepts(v, authored) {
+		text, hint := d.explain(v, authored).render(!a.Sensitive)
+		c.bad(a.Name, hint, "the default is not of the attribute's type: %s", text)
 	}
-	return row[len(b)]
+}
+
+// hasScalar reports whether some text, number or boolean is of the type.
+func (d *DataType) hasScalar() bool {
+	switch d.kind {
+	case kindOptional, kindNotUndef, kindVariant:
+		return slices.ContainsFunc(d.of, (*DataType).hasScalar)
+	case kindUndef, kindRuntime, kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindSensitive:
+		return false
+	}
+	return true
 }

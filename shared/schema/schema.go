@@ -34,7 +34,11 @@ type Type struct {
 	Name        string // fs::File
 	Description string
 	Attributes  []Attribute
-	Features    []string
+	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts, reload, discover.
+	Features []string
+	// Aliases are names for data type expressions, such as Stdlib::Port for Integer[0, 65535]. All types of a registry may use
+	// them; two that name one alias must mean the same by it.
+	Aliases map[string]string
 	// Timeout bounds one call of the handler for one resource; 0 means DefaultTimeout. A handler that bounds its own
 	// calls by an attribute (exec::Run) says so through provider.Timeouter.
 	Timeout time.Duration

@@ -1,0 +1,58 @@
+package schema
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// aliasTable holds the aliases of a registry and resolves each once, when it is first used.
+type aliasTable struct {
+	expr    map[string]string
+	types   map[string]*DataType
+	running []string // being resolved, outermost first
+}
+
+func newAliasTable() *aliasTable {
+	return &aliasTable{expr: map[string]string{}, types: map[string]*DataType{}}
+}
+
+func (t *aliasTable) names() []string {
+	if t == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(t.expr))
+}
+
+// lookup returns the type that an alias stands for; nil and no error when there is no such alias.
+func (t *aliasTable) lookup(name string) (*DataType, error) {
+	if t == nil {
+		return nil, nil
+	}
+	expr, ok := t.expr[name]
+	if !ok {
+		return nil, nil
+	}
+	if at := slices.Index(t.running, name); at >= 0 {
+		return nil, errors.New("it stands for itself: " + strings.Join(append(slices.Clone(t.running[at:]), name), " is "))
+	}
+	if d, done := t.types[name]; done {
+		return d, nil // an error was reported where it was found
+	}
+	t.running = append(t.running, name)
+	d, err := parseDataType(expr, t)
+	t.running = t.running[:len(t.running)-1]
+	if err != nil {
+		d = &DataType{kind: kindAny, undef: true}
+	}
+	t.types[name] = d
+	return d, err
+}
+
+// validAlias reports whether name can be an alias: names joined by ::, each with a capital letter first, and not a type of the language.
+func validAlias(name string) bool {
+	p := &parser{s: name}
+	n := p.typ(0)
+	return p.err == nil && n.text == name && !slices.Contains(kinds(), kind(name)) && !strings.Contains(otherTypes, " "+name+" ")
+}

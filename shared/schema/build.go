@@ -1,0 +1,424 @@
+package schema
+
+import (
+	"math"
+	"math/big"
+	"strings"
+)
+
+// builder gives nodes their meaning. Errors go to the parser, which knows the text.
+type builder struct {
+	p       *parser
+	aliases *aliasTable
+}
+
+func (b *builder) fail(n *node, hint, format string, args ...any) *DataType {
+	b.p.failAt(n.at, hint, format, args...)
+	return &DataType{kind: kindAny, undef: true}
+}
+
+// typ builds the type that n names.
+func (b *builder) typ(n *node) *DataType {
+	if n.kind != nodeType {
+		hint := ""
+		if n.kind == nodeWord || n.kind == nodeString {
+			hint = nearestHint(n.text, typeNames(b.aliases))
+		}
+		return b.fail(n, hint, "expected a type")
+	}
+	d := &DataType{kind: kind(n.text), low: math.Inf(-1), high: math.Inf(1)}
+	switch d.kind {
+	case kindAny, kindData:
+		b.none(n)
+		d.undef = true
+	case kindUndef:
+		b.none(n)
+		d.undef = true
+	case kindNumeric:
+		if n.open {
+			return b.fail(n, "Variant[Integer[…], Float[…]] has ranges", "Numeric has no parameters,")
+		}
+	case kindScalar, kindScalarData:
+		b.none(n)
+	case kindString, kindCollection:
+		b.sized(d, n.params, d.kind == kindString)
+	case kindInteger:
+		b.integer(d, n)
+	case kindFloat:
+		b.float(d, n)
+	case kindBoolean:
+		b.boolean(d, n)
+	case kindEnum:
+		b.enum(d, n)
+	case kindPattern:
+		b.pattern(d, n)
+	case kindOptional, kindNotUndef, kindSensitive:
+		b.wrapper(d, n)
+	case kindVariant:
+		return b.variant(d, n)
+	case kindArray, kindHash, kindTuple:
+		b.items(d, n)
+	case kindStruct:
+		b.structure(d, n)
+	case kindTimestamp, kindTimespan:
+		b.times(d, n)
+	case kindRuntime:
+		for i := range n.params {
+			d.words = append(d.words, n.params[i].text)
+		}
+	default:
+		return b.alias(n)
+	}
+	for _, o := range d.of {
+		d.secret = d.secret || o.secret
+	}
+	return d
+}
+
+// otherTypes exist in the language and have no values in documents.
+const otherTypes = " Binary Callable CatalogEntry Class Default Deferred Error Init Iterable Iterator Object Regexp Resource RichData SemVer SemVerRange Type TypeAlias TypeReference TypeSet URI Unit "
+
+// alias looks up a name that is not of the language.
+func (b *builder) alias(n *node) *DataType {
+	d, err := b.aliases.lookup(n.text)
+	switch {
+	case err != nil:
+		return b.fail(n, "", "the alias %s: %s;", n.text, err)
+	case d == nil && strings.Contains(otherTypes, " "+n.text+" "):
+		return b.fail(n, "", "%s describes what no document can hold", n.text)
+	case d == nil:
+		return b.fail(n, nearestHint(n.text, typeNames(b.aliases)), "%q is neither a type nor an alias", n.text)
+	case n.open:
+		return b.fail(n, "", "the alias %s has no parameters,", n.text)
+	}
+	named := *d
+	named.alias = n.text
+	return &named
+}
+
+func typeNames(aliases *aliasTable) []string {
+	names := aliases.names()
+	for _, k := range kinds() {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+func (b *builder) none(n *node) {
+	if n.open {
+		b.fail(n, "", "%s has no parameters,", n.text)
+	}
+}
+
+// integerOf returns the number that n is, nil for default.
+func (b *builder) integerOf(n *node, what string) *big.Int {
+	switch n.kind {
+	case nodeInt:
+		return n.num
+	case nodeDefault:
+		return nil
+	}
+	b.fail(n, "", "expected %s", what)
+	return nil
+}
+
+// most refuses more parameters than most.
+func (b *builder) most(params []node, most int) bool {
+	if len(params) > most {
+		b.fail(&params[most], "", "expected no more parameters")
+		return false
+	}
+	return true
+}
+
+// rangeOf reads min and max.
+func (b *builder) rangeOf(params []node, what string) (lo, hi *big.Int) {
+	if !b.most(params, 2) {
+		return nil, nil
+	}
+	if len(params) > 0 {
+		lo = b.integerOf(&params[0], what)
+	}
+	if len(params) > 1 {
+		hi = b.integerOf(&params[1], what)
+	}
+	if lo != nil && hi != nil && lo.Cmp(hi) > 0 {
+		b.fail(&params[0], "the smaller one stands first", "the range is empty: %s is above %s", lo, hi)
+	}
+	return lo, hi
+}
+
+func (b *builder) integer(d *DataType, n *node) {
+	d.size = newInterval(b.rangeOf(n.params, "an integer or default"))
+}
+
+// sized reads how many characters or items there may be; with clamp a negative start is 0.
+func (b *builder) sized(d *DataType, params []node, clamp bool) {
+	lo, hi := b.rangeOf(params, "a number of characters or items, or default")
+	for i, end := range []*big.Int{lo, hi} {
+		if end != nil && end.Sign() < 0 && (i == 1 || !clamp) {
+			b.fail(&params[i], "", "a size is not negative, expected 0 or more")
+		}
+	}
+	if lo == nil || lo.Sign() < 0 {
+		lo = new(big.Int)
+	}
+	d.size = newInterval(lo, hi)
+}
+
+func (b *builder) float(d *DataType, n *node) {
+	if !b.most(n.params, 2) {
+		return
+	}
+	for i, end := range []*float64{&d.low, &d.high} {
+		if i >= len(n.params) {
+			break
+		}
+		switch p := &n.params[i]; p.kind {
+		case nodeFloat:
+			*end = p.float
+		case nodeInt:
+			*end, _ = new(big.Float).SetInt(p.num).Float64()
+			if math.IsInf(*end, 0) {
+				b.fail(p, "", "the number is too large for a float")
+			}
+		case nodeDefault:
+		default:
+			b.fail(p, "", "expected a number or default")
+		}
+	}
+	if d.low > d.high {
+		b.fail(&n.params[0], "the smaller one stands first", "the range is empty: %v is above %v", d.low, d.high)
+	}
+	d.low, d.high = d.low+0, d.high+0
+}
+
+func (b *builder) boolean(d *DataType, n *node) {
+	if !b.most(n.params, 1) || len(n.params) == 0 {
+		return
+	}
+	if n.params[0].kind != nodeBool {
+		b.fail(&n.params[0], "", "expected true or false")
+	}
+	d.words = []string{n.params[0].text}
+}
+
+// needs refuses a name without parameters, whose meaning is not agreed.
+func (b *builder) needs(n *node, what string) bool {
+	if len(n.params) == 0 {
+		b.fail(n, "", "%s needs %s", n.text, what)
+	}
+	return len(n.params) > 0
+}
+
+func (b *builder) enum(d *DataType, n *node) {
+	if !b.needs(n, "the words it stands for") {
+		return
+	}
+	params := n.params
+	if last := &params[len(params)-1]; last.kind == nodeBool && len(params) > 1 {
+		d.fold, params = last.text == "true", params[:len(params)-1]
+	}
+	for i := range params {
+		p := &params[i]
+		switch {
+		case p.kind == nodeString || p.kind == nodeWord:
+			if d.fold {
+				p.text = strings.ToLower(p.text)
+			}
+			d.words = append(d.words, p.text)
+		case p.kind == nodeType || p.kind == nodeBool:
+			b.fail(p, "write it in quotes: '"+p.text+"'", "expected a word in lower case or a string in quotes")
+		default:
+			b.fail(p, "", "expected a word or a string in quotes")
+		}
+	}
+	d.words = sortedWords(d.words)
+}
+
+func (b *builder) pattern(d *DataType, n *node) {
+	if !b.needs(n, "a /regular expression/") {
+		return
+	}
+	for i := range n.params {
+		p := &n.params[i]
+		source := p.text
+		switch p.kind {
+		case nodeRegexp:
+		case nodeString:
+			source = escapeSlashes(source)
+		default:
+			b.fail(p, "", "expected a /regular expression/")
+			return
+		}
+		re, err := compileRuby(source)
+		if err != nil {
+			b.fail(p, "", "the regular expression cannot be used: %s;", err)
+			return
+		}
+		d.patterns = append(d.patterns, pattern{source, re})
+	}
+}
+
+// escapeSlashes writes / as \/, as between slashes.
+func escapeSlashes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			b.WriteByte(s[i])
+			i++
+		case s[i] == '/':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// wrapper builds a type around one other.
+func (b *builder) wrapper(d *DataType, n *node) {
+	if len(n.params) == 0 && d.kind == kindOptional {
+		b.needs(n, "a type")
+		return
+	}
+	if !b.most(n.params, 1) {
+		return
+	}
+	inner := &DataType{kind: kindAny, undef: true}
+	if len(n.params) == 1 {
+		if p := &n.params[0]; p.kind == nodeString && d.kind != kindSensitive {
+			inner = &DataType{kind: kindEnum, words: []string{p.text}, literal: true}
+		} else {
+			inner = b.typ(p)
+		}
+		d.of = []*DataType{inner}
+	} else {
+		d.of = []*DataType{inner}
+	}
+	switch d.kind {
+	case kindOptional:
+		d.undef = true
+	case kindSensitive:
+		d.secret = true
+	}
+}
+
+func (b *builder) variant(d *DataType, n *node) *DataType {
+	if !b.needs(n, "the types it stands for") {
+		return d
+	}
+	seen := map[string]bool{}
+	for i := range n.params {
+		o := b.typ(&n.params[i])
+		if s := o.String(); !seen[s] {
+			seen[s] = true
+			d.of = append(d.of, o)
+			d.undef = d.undef || o.undef
+			d.secret = d.secret || o.secret
+		}
+	}
+	if len(d.of) == 1 {
+		return d.of[0]
+	}
+	return d
+}
+
+// items builds Array, Hash and Tuple: types, then a size.
+func (b *builder) items(d *DataType, n *node) {
+	types := 0
+	for types < len(n.params) && n.params[types].kind != nodeInt && n.params[types].kind != nodeDefault {
+		d.of = append(d.of, b.typ(&n.params[types]))
+		types++
+	}
+	rest := n.params[types:]
+	b.sized(d, rest, false)
+	switch {
+	case d.kind == kindArray && types > 1:
+		b.fail(&n.params[1], "Tuple[…] has several types", "expected a size")
+	case d.kind == kindHash && types == 1:
+		b.fail(n, "write Hash[String, …]", "Hash needs the types of its keys and of its values")
+	case d.kind == kindHash && types > 2:
+		b.fail(&n.params[2], "", "expected a size")
+	case d.kind == kindTuple && types == 0 && len(rest) > 0:
+		b.fail(&rest[0], "", "expected a type")
+	case d.kind == kindTuple && types > 0 && len(rest) == 0:
+		size := big.NewInt(int64(types))
+		d.size = newInterval(size, size)
+	}
+	if d.kind == kindArray && types == 1 && d.of[0].kind == kindAny && d.of[0].alias == "" {
+		d.of = nil
+	}
+}
+
+func (b *builder) structure(d *DataType, n *node) {
+	if !b.needs(n, "its keys: {key => Type, …}") {
+		return
+	}
+	if n.params[0].kind != nodeMap || len(n.params) > 1 {
+		b.fail(&n.params[0], "", "expected one {key => Type, …}")
+		return
+	}
+	pairs := n.params[0].params
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(pairs) && b.p.err == nil; i += 2 {
+		m := b.memberKey(&pairs[i])
+		m.typ = b.typ(&pairs[i+1])
+		// What the type says already is not said again.
+		m.optional = m.optional && !m.typ.undef
+		m.required = m.required && m.typ.undef
+		if seen[m.name] {
+			b.fail(&pairs[i], "", "the key %q is there twice", m.name)
+		}
+		seen[m.name] = true
+		d.members = append(d.members, m)
+		d.secret = d.secret || m.typ.secret
+	}
+}
+
+// memberKey reads k, 'k', Optional[k] or NotUndef[k]. Optional[k] => T, where T does not accept undef, refuses an explicit undef.
+func (b *builder) memberKey(n *node) member {
+	m := member{}
+	key := n
+	if n.kind == nodeType && len(n.params) == 1 && (n.text == string(kindOptional) || n.text == string(kindNotUndef)) {
+		m.optional, m.required = n.text == string(kindOptional), n.text == string(kindNotUndef)
+		key = &n.params[0]
+	}
+	if (key.kind != nodeWord && key.kind != nodeString) || key.text == "" {
+		b.fail(key, "", "expected a key: a word, or a string in quotes")
+	}
+	m.name = key.text
+	return m
+}
+
+// times reads the range of a Timestamp or Timespan.
+func (b *builder) times(d *DataType, n *node) {
+	if !b.most(n.params, 2) {
+		return
+	}
+	ends := [2]*float64{&d.low, &d.high}
+	for i := range n.params {
+		p := &n.params[i]
+		ok := true
+		word := p.text
+		switch p.kind {
+		case nodeDefault:
+		case nodeInt:
+			*ends[i], _ = new(big.Float).SetInt(p.num).Float64()
+		case nodeFloat:
+			*ends[i] = p.float
+		case nodeString:
+			word = quote(p.text)
+			*ends[i], ok = secondsOf(d.kind, p.text)
+		default:
+			ok = false
+		}
+		if !ok {
+			b.fail(p, "", "expected default, a number of seconds, or %s in quotes", d.Describe())
+		}
+		d.words = append(d.words, word)
+	}
+	if d.low > d.high {
+		b.fail(&n.params[0], "the earlier one stands first", "the range is empty")
+	}
+}

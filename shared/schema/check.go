@@ -1,0 +1,263 @@
+package schema
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// origin says where a value comes from.
+type origin bool
+
+const (
+	// observed values come from a target, or are resolved: what Sensitive[T] stands for is there in clear.
+	observed origin = false
+	// authored values stand in a document: for Sensitive[T] only a secret fits.
+	authored origin = true
+)
+
+// Check reports why a value is not of this type; nil when it is. The error is fault.Invalid and says what was expected and
+// what was found; it shows no value when the type is or holds Sensitive. Of Sensitive[T] the plain T is accepted, as a handler has it;
+// a document is checked by Compiled.Check, which wants a secret there. Secrets, parameters and facts fit every type: what they stand
+// for is checked when it is known. A file fits where text does.
+func (d *DataType) Check(v any) error {
+	if d.accepts(v, observed) {
+		return nil
+	}
+	text, hint := d.explain(v, observed).render(!d.secret)
+	return fault.New(fault.Invalid, "", "%s", text).WithHint("%s", hint)
+}
+
+func (d *DataType) accepts(v any, from origin) bool {
+	switch d.kind {
+	case kindOptional:
+		return v == nil || d.of[0].accepts(v, from)
+	case kindNotUndef:
+		return v != nil && d.of[0].accepts(v, from)
+	case kindVariant:
+		for _, o := range d.of {
+			if o.accepts(v, from) {
+				return true
+			}
+		}
+		return false
+	}
+	switch v := v.(type) {
+	case resource.Secret, resource.Parameter, resource.Fact:
+		return true
+	case resource.File:
+		return d.acceptsFile()
+	default:
+		if d.kind == kindSensitive {
+			return from == observed && d.of[0].accepts(v, from)
+		}
+		return d.acceptsLiteral(v, from)
+	}
+}
+
+// acceptsFile reports whether the bytes of a file may stand here: where some text may, its content unknown. They are stored for all
+// to read, so they are no secret.
+func (d *DataType) acceptsFile() bool {
+	switch d.kind {
+	case kindString, kindPattern, kindAny, kindScalar, kindScalarData, kindData:
+		return true
+	}
+	return false
+}
+
+func (d *DataType) acceptsLiteral(v any, from origin) bool {
+	switch v := v.(type) {
+	case nil:
+		return d.undef
+	case bool:
+		switch d.kind {
+		case kindBoolean:
+			return len(d.words) == 0 || (d.words[0] == "true") == v
+		case kindAny, kindScalar, kindScalarData, kindData:
+			return true
+		}
+	case string:
+		return d.acceptsText(v)
+	case int64:
+		switch d.kind {
+		case kindInteger:
+			return d.size.has(v)
+		case kindTimespan:
+			return d.low <= float64(v) && float64(v) <= d.high
+		}
+		return d.acceptsNumber()
+	case *big.Int:
+		if d.kind == kindInteger {
+			return v != nil && d.size.hasBig(v)
+		}
+		return v != nil && d.acceptsNumber()
+	case float64:
+		switch d.kind {
+		case kindFloat, kindTimespan:
+			return d.low <= v && v <= d.high
+		}
+		return d.acceptsNumber()
+	case []any:
+		return d.acceptsList(v, from)
+	case map[string]any:
+		return d.acceptsMap(v, from)
+	}
+	return false
+}
+
+// acceptsNumber reports whether any number fits.
+func (d *DataType) acceptsNumber() bool {
+	switch d.kind {
+	case kindNumeric, kindAny, kindScalar, kindScalarData, kindData:
+		return true
+	}
+	return false
+}
+
+func (d *DataType) acceptsText(s string) bool {
+	switch d.kind {
+	case kindString:
+		return d.size.open() || d.size.has(int64(utf8.RuneCountInString(s)))
+	case kindEnum:
+		if d.fold {
+			s = strings.ToLower(s)
+		}
+		_, found := slices.BinarySearch(d.words, s)
+		return found
+	case kindPattern:
+		return slices.ContainsFunc(d.patterns, func(p pattern) bool { return p.re.MatchString(s) })
+	case kindAny, kindScalar, kindScalarData, kindData:
+		return true
+	case kindTimestamp, kindTimespan:
+		n, ok := secondsOf(d.kind, s)
+		return ok && d.low <= n && n <= d.high
+	}
+	return false
+}
+
+func (d *DataType) acceptsList(list []any, from origin) bool {
+	switch d.kind {
+	case kindAny, kindData:
+		return true
+	case kindArray, kindTuple, kindCollection:
+	default:
+		return false
+	}
+	if !d.size.has(int64(len(list))) {
+		return false
+	}
+	for i, e := range list {
+		if t := d.item(i); t != nil && !t.accepts(e, from) {
+			return false
+		}
+	}
+	return true
+}
+
+// item returns the type of an item of a list, nil when it may be anything. The last type of a Tuple repeats.
+func (d *DataType) item(i int) *DataType {
+	switch {
+	case d.kind == kindCollection || len(d.of) == 0:
+		return nil
+	case d.kind == kindTuple:
+		return d.of[min(i, len(d.of)-1)]
+	}
+	return d.of[0]
+}
+
+func (d *DataType) acceptsMap(m map[string]any, from origin) bool {
+	switch d.kind {
+	case kindAny, kindData:
+		return true
+	case kindCollection:
+		return d.size.has(int64(len(m)))
+	case kindStruct:
+		return d.acceptsStruct(m, from)
+	case kindHash:
+	default:
+		return false
+	}
+	if !d.size.has(int64(len(m))) {
+		return false
+	}
+	if len(d.of) == 0 {
+		return true
+	}
+	for k, e := range m {
+		if !d.of[0].accepts(k, observed) || !d.of[1].accepts(e, from) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *DataType) acceptsStruct(m map[string]any, from origin) bool {
+	known := 0
+	for i := range d.members {
+		v, ok := m[d.members[i].name]
+		switch {
+		case ok && !d.members[i].typ.accepts(v, from), !ok && !d.members[i].mayBeAbsent():
+			return false
+		case ok:
+			known++
+		}
+	}
+	return known == len(m)
+}
+
+// secondsOf reads the text of a time (since 1970) or of a duration.
+func secondsOf(k kind, s string) (float64, bool) {
+	if k == kindTimespan {
+		return spanSeconds(s)
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return 0, false
+	}
+	return float64(t.Unix()) + float64(t.Nanosecond())/1e9, true
+}
+
+// spanSeconds reads [-][days-][[hours:]minutes:]seconds[.fraction]; days are followed by all of hours, minutes and seconds.
+func spanSeconds(s string) (float64, bool) {
+	sign := 1.0
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		sign, s = -1, rest
+	}
+	total := 0.0
+	if days, rest, ok := strings.Cut(s, "-"); ok {
+		n, ok := decimal(days, false)
+		if !ok || strings.Count(rest, ":") != 2 {
+			return 0, false
+		}
+		total, s = n*24, rest
+	}
+	parts := strings.Split(s, ":")
+	for i, part := range parts {
+		n, ok := decimal(part, i == len(parts)-1)
+		if !ok || len(parts) > 3 {
+			return 0, false
+		}
+		if i > 0 {
+			total *= 60
+		}
+		total += n
+	}
+	return sign * total, true
+}
+
+// decimal reads digits, with a fraction where one may be.
+func decimal(s string, fraction bool) (float64, bool) {
+	whole, rest, point := strings.Cut(s, ".")
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	if !digits(whole) || point && (!fraction || !digits(rest)) {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil
+}

@@ -1,0 +1,193 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Compiled is a type whose expressions have been parsed and whose defaults are values. An attribute is sensitive in it when it was
+// declared so, or when its data type is or holds Sensitive.
+type Compiled struct {
+	Type
+	compiled []CompiledAttribute
+	index    map[string]int
+	namevars []string
+}
+
+// CompiledAttribute is an attribute with its parsed data type.
+type CompiledAttribute struct {
+	Attribute
+	DataType *DataType
+}
+
+// Attribute returns an attribute by its name. It is not to be changed.
+func (c *Compiled) Attribute(name string) (*CompiledAttribute, bool) {
+	i, ok := c.index[name]
+	if !ok {
+		return nil, false
+	}
+	return &c.compiled[i], true
+}
+
+// Namevars returns the naming attributes in declared order. The slice is not to be changed.
+func (c *Compiled) Namevars() []string { return c.namevars }
+
+// Nearest returns the attribute that is spelled most like name, "" when none is near.
+func (c *Compiled) Nearest(name string) string { return Nearest(name, c.names()) }
+
+func (c *Compiled) names() []string {
+	names := make([]string, len(c.compiled))
+	for i := range c.compiled {
+		names[i] = c.compiled[i].Name
+	}
+	return names
+}
+
+// Check checks what a document says of a resource of this type. It returns the attributes with defaults filled in and those left out that
+// are null where a value may be missing; attributes itself is not changed, values are shared. Problems stand in the order in which the
+// type declares the attributes, those of unknown attributes last and sorted; they carry the attribute, and the place is for
+// the caller to add. They show no value of a sensitive attribute. The type's own Validate is called when all else is well.
+func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
+	var problems []diag.Problem
+	out := make(map[string]any, len(c.compiled))
+	known := 0
+	for i := range c.compiled {
+		a := &c.compiled[i]
+		v, given := attributes[a.Name]
+		if given {
+			known++
+		}
+		switch w, p := a.check(v, given); {
+		case p != nil:
+			problems = append(problems, *p)
+		case w != nil, given && a.keepsNull():
+			out[a.Name] = w
+		}
+	}
+	if known < len(attributes) {
+		problems = append(problems, c.unknown(attributes)...)
+	}
+	if len(problems) == 0 && c.Validate != nil {
+		problems = c.Validate(out)
+	}
+	if len(problems) > 0 {
+		for name, v := range attributes { // what is wrong stays in sight
+			if _, ok := out[name]; !ok {
+				out[name] = v
+			}
+		}
+	}
+	return out, problems
+}
+
+// keepsNull reports whether an explicit null is a value of the attribute and not the lack of one.
+func (a *CompiledAttribute) keepsNull() bool {
+	return a.Default == nil && !a.DataType.Optional() && a.DataType.undef
+}
+
+// check returns the value that an attribute gets, nil for none, or what is wrong.
+func (a *CompiledAttribute) check(v any, given bool) (any, *diag.Problem) {
+	if v == nil && a.Default != nil {
+		return a.Default, nil
+	}
+	switch {
+	case a.Behaviour == ReadOnly:
+		if given {
+			return nil, a.problem("leave it out", "the attribute is only reported, it cannot be set")
+		}
+		return nil, nil
+	case a.Behaviour == Namevar:
+		return v, a.checkName(v, given)
+	case v == nil && a.DataType.Optional(), given && v == nil && a.DataType.undef:
+		return nil, nil
+	case !given:
+		return nil, a.missing()
+	case !a.DataType.accepts(v, authored):
+		return nil, a.mismatch(v)
+	}
+	return v, nil
+}
+
+func (a *CompiledAttribute) problem(hint, format string, args ...any) *diag.Problem {
+	return &diag.Problem{Attribute: a.Name, Message: sprintf(format, args), Hint: hint}
+}
+
+func (a *CompiledAttribute) missing() *diag.Problem {
+	return a.problem("add "+a.Name, "the attribute is missing: expected %s", a.DataType.Describe())
+}
+
+func (a *CompiledAttribute) mismatch(v any) *diag.Problem {
+	text, hint := a.DataType.explain(v, authored).render(!a.Sensitive)
+	return a.problem(hint, "%s", text)
+}
+
+// checkName checks a naming attribute: it is always there, and its value can stand in an id.
+func (a *CompiledAttribute) checkName(v any, given bool) *diag.Problem {
+	if !given || v == nil {
+		return a.problem("add "+a.Name, "the attribute is missing and names the resource: expected %s", a.DataType.Describe())
+	}
+	switch v.(type) {
+	case resource.Secret, resource.Parameter, resource.Fact, resource.File:
+		return a.problem("write the value itself", "the attribute names the resource: expected %s, got a reference", a.DataType.Describe())
+	}
+	if !a.DataType.accepts(v, authored) {
+		return a.mismatch(v)
+	}
+	if _, ok := resource.KeyText(v); !ok {
+		return a.problem("", "the attribute names the resource: expected text that is not empty, or a number, got %s", describeValue(v, true))
+	}
+	return nil
+}
+
+// unknown reports the attributes that the type does not have.
+func (c *Compiled) unknown(attributes map[string]any) []diag.Problem {
+	var names []string
+	for name := range attributes {
+		if _, ok := c.index[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	out := make([]diag.Problem, len(names))
+	for i, name := range names {
+		out[i] = diag.Problem{
+			Attribute: name, Message: fmt.Sprintf("%s has no attribute %q", c.Name, shorten(name, 40)),
+			Hint: orList(nearestHint(name, c.names()), "it has ", c.names()),
+		}
+	}
+	return out
+}
+
+// JSONSchema returns a JSON Schema (draft 2020-12) for the attributes of a resource of this type as a document has them, references
+// included.
+func (c *Compiled) JSONSchema() map[string]any {
+	properties, required := map[string]any{}, []any{}
+	for i := range c.compiled {
+		a := &c.compiled[i]
+		if a.Behaviour == ReadOnly {
+			continue
+		}
+		s := a.DataType.inDocument()
+		if a.Behaviour == Namevar {
+			s = a.DataType.JSONSchema()
+		}
+		if a.Description != "" {
+			s["description"] = a.Description
+		}
+		if a.Default != nil && !a.Sensitive {
+			s["default"] = a.Default
+		}
+		properties[a.Name] = s
+		if a.Default == nil && (a.Behaviour == Namevar || !a.DataType.Optional()) {
+			required = append(required, a.Name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+func hintOf(err error) string { return strings.TrimSpace(fault.HintOf(err)) }

@@ -1,0 +1,209 @@
+package schema
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// mostWords bounds how many words of an Enum stand in a message.
+const mostWords = 12
+
+// Describe says for people what a value must be, as in "an Integer between 0 and 65535".
+func (d *DataType) Describe() string {
+	switch d.kind {
+	case kindAny:
+		return "any value"
+	case kindUndef:
+		return "nothing (null)"
+	case kindOptional, kindNotUndef:
+		if len(d.of) == 1 && d.of[0].kind != kindAny {
+			return d.of[0].Describe()
+		}
+		return "a value"
+	case kindVariant:
+		return d.describeVariant()
+	case kindString:
+		return "a String" + d.describeSize("character", "of")
+	case kindEnum:
+		return d.describeEnum()
+	case kindPattern:
+		sources := make([]string, len(d.patterns))
+		for i, p := range d.patterns {
+			sources[i] = "/" + shorten(p.source, 120) + "/"
+		}
+		return "a String that matches " + strings.Join(sources, " or ")
+	case kindInteger, kindFloat:
+		return d.describeRange()
+	case kindNumeric:
+		return "a number"
+	case kindBoolean:
+		if len(d.words) == 1 {
+			return "the Boolean " + d.words[0]
+		}
+		return "a Boolean"
+	case kindTimestamp:
+		return "a time such as 2026-01-31T12:00:00Z" + d.describeTimes()
+	case kindTimespan:
+		return "a duration such as 1-02:30:00, or a number of seconds" + d.describeTimes()
+	case kindSensitive:
+		return "a secret, which is " + d.of[0].Describe()
+	case kindScalar, kindScalarData:
+		return "a String, a number or a Boolean"
+	case kindData:
+		return "data"
+	case kindRuntime:
+		return "what no document can hold (Runtime)"
+	}
+	return d.describeItems()
+}
+
+// describeVariant names Undef last and leaves out what another member says already.
+func (d *DataType) describeVariant() string {
+	var parts []string
+	nothing := false
+	for _, o := range d.of {
+		switch text := o.Describe(); {
+		case o.kind == kindUndef:
+			nothing = true
+		default:
+			parts = append(parts, text)
+		}
+	}
+	if nothing {
+		parts = append(parts, "nothing (null)")
+	}
+	return strings.Join(parts, " or ")
+}
+
+func (d *DataType) describeEnum() string {
+	words := make([]string, 0, mostWords+1)
+	for i, w := range d.words {
+		if i == mostWords && len(d.words) > mostWords+1 {
+			words = append(words, fmt.Sprintf("%d more", len(d.words)-i))
+			break
+		}
+		words = append(words, fmt.Sprintf("%q", w))
+	}
+	switch last := len(words) - 1; {
+	case last == 0:
+		return words[0]
+	default:
+		return "one of " + strings.Join(words[:last], ", ") + " and " + words[last]
+	}
+}
+
+func (d *DataType) describeRange() string {
+	var lo, hi string
+	if d.kind == kindInteger {
+		if d.size.min != nil {
+			lo = d.size.min.String()
+		}
+		if d.size.max != nil {
+			hi = d.size.max.String()
+		}
+	} else {
+		if !math.IsInf(d.low, 0) {
+			lo = fmt.Sprint(d.low)
+		}
+		if !math.IsInf(d.high, 0) {
+			hi = fmt.Sprint(d.high)
+		}
+	}
+	article := "a "
+	if d.kind == kindInteger {
+		article = "an "
+	}
+	switch {
+	case lo != "" && lo == hi:
+		return "the " + string(d.kind) + " " + lo
+	case lo != "" && hi != "":
+		return article + string(d.kind) + " between " + lo + " and " + hi
+	case lo != "":
+		return article + string(d.kind) + " of at least " + lo
+	case hi != "":
+		return article + string(d.kind) + " of at most " + hi
+	}
+	return article + string(d.kind)
+}
+
+// describeSize says how many units there may be, "" when any number.
+func (d *DataType) describeSize(unit, link string) string {
+	lo, hi := d.size.min, d.size.max
+	count := func(n fmt.Stringer) string {
+		if n.String() == "1" {
+			return "1 " + unit
+		}
+		return n.String() + " " + unit + "s"
+	}
+	switch {
+	case d.size.open():
+		return ""
+	case hi == nil:
+		return " " + link + " at least " + count(lo)
+	case lo == nil || lo.Sign() == 0:
+		return " " + link + " at most " + count(hi)
+	case lo.Cmp(hi) == 0:
+		return " " + link + " exactly " + count(lo)
+	}
+	return " " + link + " " + lo.String() + " to " + count(hi)
+}
+
+func (d *DataType) describeTimes() string {
+	switch len(d.words) {
+	case 1:
+		return ", from " + d.words[0]
+	case 2:
+		return ", from " + d.words[0] + " to " + d.words[1]
+	}
+	return ""
+}
+
+func (d *DataType) describeItems() string {
+	size := d.describeSize("item", "with")
+	switch d.kind {
+	case kindCollection:
+		return "a list or a map" + size
+	case kindArray:
+		if len(d.of) == 1 {
+			return "an Array of " + d.of[0].String() + size
+		}
+		return "an Array" + size
+	case kindTuple:
+		types := make([]string, len(d.of))
+		for i, o := range d.of {
+			types[i] = o.String()
+		}
+		if len(types) > 0 {
+			return "an Array of " + strings.Join(types, ", ") + size
+		}
+		return "an Array" + size
+	case kindHash:
+		if len(d.of) == 2 {
+			return "a Hash of " + d.of[0].String() + " to " + d.of[1].String() + size
+		}
+		return "a Hash" + size
+	}
+	return "a Hash with " + d.describeMembers()
+}
+
+// describeMembers names the keys of a Struct.
+func (d *DataType) describeMembers() string {
+	var must, may []string
+	for i := range d.members {
+		if m := &d.members[i]; m.mayBeAbsent() {
+			may = append(may, m.name)
+		} else {
+			must = append(must, m.name)
+		}
+	}
+	switch {
+	case len(must) == 0 && len(may) == 0:
+		return "nothing in it"
+	case len(may) == 0:
+		return strings.Join(must, ", ")
+	case len(must) == 0:
+		return "any of " + strings.Join(may, ", ")
+	}
+	return strings.Join(must, ", ") + " and any of " + strings.Join(may, ", ")
+}

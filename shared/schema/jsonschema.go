@@ -1,0 +1,199 @@
+package schema
+
+import (
+	"math"
+	"strings"
+)
+
+// JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type as they stand in a document, for editors. It accepts
+// what Check does and in places more; only texts of several lines may be refused by a pattern that Check accepts. Inside lists and maps it
+// accepts the references that may stand there; see Compiled.JSONSchema for what accepts them at the top too.
+func (d *DataType) JSONSchema() map[string]any {
+	switch d.kind {
+	case kindUndef:
+		return map[string]any{"type": "null"}
+	case kindString:
+		return d.sizes(map[string]any{"type": "string"}, "minLength", "maxLength")
+	case kindEnum:
+		return d.enumSchema()
+	case kindPattern:
+		return d.patternSchema()
+	case kindInteger:
+		return d.integerSchema()
+	case kindFloat:
+		return d.floatSchema()
+	case kindNumeric:
+		return map[string]any{"type": "number"}
+	case kindBoolean:
+		if len(d.words) == 1 {
+			return map[string]any{"const": d.words[0] == "true"}
+		}
+		return map[string]any{"type": "boolean"}
+	case kindScalar, kindScalarData:
+		return map[string]any{"type": []any{"string", "number", "boolean"}}
+	case kindTimestamp:
+		return map[string]any{"type": "string", "format": "date-time"}
+	case kindTimespan:
+		return map[string]any{"type": []any{"string", "number"}}
+	case kindSensitive:
+		return secretSchema()
+	case kindRuntime:
+		return map[string]any{"not": map[string]any{}}
+	case kindArray, kindTuple, kindHash, kindStruct, kindCollection:
+		return d.itemsSchema()
+	case kindOptional:
+		return anyOf(d.of[0].JSONSchema(), map[string]any{"type": "null"})
+	case kindNotUndef:
+		return map[string]any{"allOf": []any{d.of[0].JSONSchema(), map[string]any{"not": map[string]any{"type": "null"}}}}
+	case kindVariant:
+		out := make([]map[string]any, len(d.of))
+		for i, o := range d.of {
+			out[i] = o.JSONSchema()
+		}
+		return anyOf(out...)
+	}
+	return map[string]any{}
+}
+
+func anyOf(schemas ...map[string]any) map[string]any {
+	list := make([]any, len(schemas))
+	for i, s := range schemas {
+		list[i] = s
+	}
+	return map[string]any{"anyOf": list}
+}
+
+// referenceSchema accepts the forms of documents that stand for something else.
+func referenceSchema(keys ...string) map[string]any {
+	forms := make([]any, len(keys))
+	for i, k := range keys {
+		forms[i] = map[string]any{"required": []any{k}}
+	}
+	return map[string]any{"type": "object", "minProperties": 1, "maxProperties": 2, "anyOf": forms}
+}
+
+func secretSchema() map[string]any { return referenceSchema("secret", "parameter", "fact") }
+
+// inDocument returns the schema of a value or of a reference that may stand for it.
+func (d *DataType) inDocument() map[string]any {
+	literal := d.JSONSchema()
+	switch {
+	case len(literal) == 0, d.kind == kindSensitive:
+		return literal
+	case d.takesFile():
+		return anyOf(literal, referenceSchema("file", "secret", "parameter", "fact", "value"))
+	}
+	return anyOf(literal, referenceSchema("secret", "parameter", "fact", "value"))
+}
+
+// takesFile reports whether a file fits this type or one it is made of.
+func (d *DataType) takesFile() bool {
+	switch d.kind {
+	case kindOptional, kindNotUndef, kindVariant:
+		for _, o := range d.of {
+			if o.takesFile() {
+				return true
+			}
+		}
+		return false
+	}
+	return d.acceptsFile()
+}
+
+// sizes adds how many there may be.
+func (d *DataType) sizes(s map[string]any, least, most string) map[string]any {
+	if lo := d.size.min; lo != nil && lo.Sign() > 0 {
+		s[least] = lo
+	}
+	if hi := d.size.max; hi != nil {
+		s[most] = hi
+	}
+	return s
+}
+
+func (d *DataType) enumSchema() map[string]any {
+	if d.fold {
+		return map[string]any{"type": "string"} // JSON Schema cannot say that case does not matter
+	}
+	words := make([]any, len(d.words))
+	for i, w := range d.words {
+		words[i] = w
+	}
+	return map[string]any{"enum": words}
+}
+
+// patternSchema gives the expression only when it means the same in ECMAScript.
+func (d *DataType) patternSchema() map[string]any {
+	out := map[string]any{"type": "string"}
+	if len(d.patterns) != 1 {
+		return out
+	}
+	source := d.patterns[0].source
+	for _, other := range []string{`\A`, `\Z`, `\z`, `\h`, `\H`, `\R`, `\e`, `\a`, `\p`, `\P`, "[:", "(?#", "(?'", "(?m", "(?i", "(?-", "{,", `\u{`, `\x{`} {
+		if strings.Contains(source, other) {
+			return out
+		}
+	}
+	out["pattern"] = strings.ReplaceAll(source, `\/`, "/")
+	return out
+}
+
+func (d *DataType) integerSchema() map[string]any {
+	out := map[string]any{"type": "integer"}
+	if d.size.min != nil {
+		out["minimum"] = d.size.min
+	}
+	if d.size.max != nil {
+		out["maximum"] = d.size.max
+	}
+	return out
+}
+
+func (d *DataType) floatSchema() map[string]any {
+	out := map[string]any{"type": "number"}
+	if !math.IsInf(d.low, 0) {
+		out["minimum"] = d.low
+	}
+	if !math.IsInf(d.high, 0) {
+		out["maximum"] = d.high
+	}
+	return out
+}
+
+func (d *DataType) itemsSchema() map[string]any {
+	switch d.kind {
+	case kindCollection:
+		return map[string]any{"type": []any{"array", "object"}}
+	case kindArray:
+		out := d.sizes(map[string]any{"type": "array"}, "minItems", "maxItems")
+		if len(d.of) == 1 {
+			out["items"] = d.of[0].inDocument()
+		}
+		return out
+	case kindTuple:
+		out := d.sizes(map[string]any{"type": "array"}, "minItems", "maxItems")
+		if n := len(d.of); n > 0 {
+			items := make([]any, n)
+			for i, o := range d.of {
+				items[i] = o.inDocument()
+			}
+			out["prefixItems"], out["items"] = items, d.of[n-1].inDocument()
+		}
+		return out
+	case kindHash:
+		out := d.sizes(map[string]any{"type": "object"}, "minProperties", "maxProperties")
+		if len(d.of) == 2 {
+			out["additionalProperties"] = d.of[1].inDocument()
+		}
+		return out
+	}
+	properties, required := map[string]any{}, []any{}
+	for i := range d.members {
+		m := &d.members[i]
+		properties[m.name] = m.typ.inDocument()
+		if !m.mayBeAbsent() {
+			required = append(required, m.name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}

@@ -1,0 +1,68 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Nearest returns the one of names that is spelled most like name, whatever its case, "" when none is near: when more than two letters and
+// more than a third of them would have to change. The first of several that are equally near wins.
+func Nearest(name string, names []string) string {
+	letters := []rune(strings.ToLower(name))
+	if len(letters) > 200 {
+		return ""
+	}
+	least := max(2, len(letters)/3) + 1
+	if len(letters) < 4 {
+		least = 2
+	}
+	best := ""
+	for _, n := range names {
+		d := distance(letters, []rune(strings.ToLower(n)), least)
+		if d < least && d < len(letters) {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// nearestHint is for messages.
+func nearestHint(name string, names []string) string {
+	if near := Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}
+
+// distance is how many letters are to be inserted, deleted, replaced or swapped with their neighbour to make b of a; enough or more when
+// it is that many.
+func distance(a, b []rune, enough int) int {
+	if abs(len(a)-len(b)) > enough {
+		return enough + 1
+	}
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		above[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		if slices.Min(row) > enough {
+			return enough + 1
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}
+
+func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,109 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRubyMeaning(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		source string
+		good   []string
+		bad    []string
+	}{
+		"HexDigit":      {`\h is a hex digit`, `^\h\H[\h]$`, []string{"fgF"}, []string{"ggf", "fff"}},
+		"Dot":           {"the dot does not match a line break", `a.b`, []string{"axb"}, []string{"a\nb"}},
+		"DotAll":        {"(?m) makes it", `(?m:a.b)`, []string{"a\nb"}, []string{"ab"}},
+		"DotAllOff":     {"and (?-m) takes it back", `(?mi)a(?-m:.)b`, []string{"AxB"}, []string{"a\nb"}},
+		"Space":         {`\s has the vertical tab`, `^a\sb$`, []string{"a\vb", "a b"}, []string{"axb"}},
+		"SpaceInClass":  {`in brackets too`, `^a[\s,]b[\S]$`, []string{"a\vbx", "a,by"}, []string{"a,b\v", "axbx"}},
+		"NotSpace":      {`\S has not`, `^\S$`, []string{"a"}, []string{"\v"}},
+		"NoStart":       {"{,n} is {0,n}", `\Aa{,2}\z`, []string{"", "aa"}, []string{"aaa", "a{,2}"}},
+		"Brace":         {"a brace that counts nothing is itself", `^{a}{$`, []string{"{a}{"}, []string{"a"}},
+		"Slash":         {`\/ is /`, `^a\/b[\/]$`, []string{"a/b/"}, []string{`a\/b/`}},
+		"Unicode":       {`\uXXXX and \u{X}`, `^\u00e9\u{1F600}$`, []string{"é\U0001F600"}, []string{"e"}},
+		"Comment":       {"(?#…) is nothing", `^a(?#note)b$`, []string{"ab"}, []string{"a(?#note)b"}},
+		"Names":         {"named groups in both spellings", `^(?<x>a)(?'y'b)$`, []string{"ab"}, []string{"ba"}},
+		"Letter":        {"a letter without meaning is itself", `^\y\-\_\:\@$`, []string{"y-_:@"}, []string{"x"}},
+		"Quoted":        {`\Q is no quotation in Ruby`, `^\Qa.\E$`, []string{"QaxE"}, []string{"a."}},
+		"NotASCII":      {"any character may be escaped", `^\é$`, []string{"é"}, []string{"e"}},
+		"Posix":         {"[:alpha:] knows Unicode", `^[[:alpha:]_]+$`, []string{"äß_"}, []string{"a1"}},
+		"LineBreaks":    {`\R is any line break`, `a\Rb`, []string{"a\r\nb", "a\nb"}, []string{"ab"}},
+		"Escape":        {`\e`, `^\e[\e]$`, []string{"\x1b\x1b"}, []string{"ee"}},
+		"Backspace":     {`\b in brackets is a backspace`, `^[\b]$`, []string{"\b"}, []string{"b"}},
+		"EndBeforeEnd":  {`\Z in an alternative`, `(?:a\Z|b)`, []string{"a\n", "bc"}, []string{"a\n\n"}},
+		"Numbers":       {"ASCII digits only", `^\d\w$`, []string{"1a"}, []string{"٣a"}},
+		"Hex":           {"as a number", `^\x41[\x42]$`, []string{"AB"}, []string{"x41"}},
+		"ColonInClass":  {"a colon alone in brackets", `^[:][a:]$`, []string{"::"}, []string{"a"}},
+		"NegatedDigits": {"a class that can be negated", `^[[:^digit:]]$`, []string{"a"}, []string{"1"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			re, err := compileRuby(tc.source)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			for _, s := range tc.good {
+				if !re.MatchString(s) {
+					t.Errorf("%s: /%s/ (%s) does not match %q", tc.reason, tc.source, re, s)
+				}
+			}
+			for _, s := range tc.bad {
+				if re.MatchString(s) {
+					t.Errorf("%s: /%s/ (%s) matches %q", tc.reason, tc.source, re, s)
+				}
+			}
+		})
+	}
+}
+
+func TestRubyRefused(t *testing.T) {
+	tests := map[string]struct{ source, want string }{
+		"Ahead": {`a(?=b)`, "a look ahead"}, "NotAhead": {`a(?!b)`, "a look ahead"}, "Behind": {`(?<=a)b`, "a look behind"}, "NotBehind": {`(?<!a)b`, "a look behind"},
+		"Atomic": {`(?>a)`, "an atomic group"}, "Absent": {`(?~a)`, "an absence operator"}, "Condition": {`(a)(?(1)b|c)`, "a condition"}, "Python": {`(?P<n>a)`, "Ruby does not know"},
+		"Back": {`(a)\1`, "a back reference"}, "NamedBack": {`(?<n>a)\k<n>`, "a back reference"}, "Call": {`(?<n>a)\g<n>`, "a call of a group"},
+		"Possessive": {`a++`, "nested repetition"}, "Lazy": {`a{2}?`, "in Ruby; write that"}, "Extended": {`(?x)a b`, `the option "x"`},
+		"Intersection": {`[a-z&&[^b]]`, "&& in brackets"}, "Nested": {`[a[b]]`, "brackets in brackets"}, "Empty": {`[]a]`, "empty brackets"}, "Open": {`[a`, "a [ has no ]"}, "OpenEscape": {`[a\`, "a [ has no ]"},
+		"NotHexInClass": {`[\H]`, `\H in brackets`}, "Control": {`\cA`, "a control character"}, "Keep": {`a\Kb`, `\K, which cannot be run`}, "EndThenMore": {`a\Zb`, `\Z stands before`},
+		"End": {`a\`, `a \ at the end`}, "UnicodeShort": {`\u12`, "hex digits"}, "Posix": {`[[:nope:]]`, "[:nope:] cannot be run"}, "Count": {`a{2000}`, "invalid repeat count"}, "Property": {`\p{Nope}`, "invalid character class range"},
+		"CommentOpen": {`(?#a`, "no end"}, "NameOpen": {`(?'a`, "no end"}, "GroupOpen": {`(?i`, "no end"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if re, err := compileRuby(tc.source); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("/%s/: %v, %v, want %q", tc.source, re, err, tc.want)
+			}
+		})
+	}
+}
+
+// Reading anything ends well, and what is read is printed so that it reads back as the same.
+func FuzzParseDataType(f *testing.F) {
+	for _, pair := range samples(f) {
+		f.Add(pair[0])
+	}
+	for _, s := range []string{"Enum['a', \"b\\n\", true]", "Float[-1.5e-3, default]", "Struct[{Optional['a b'] => Any}]", "Tuple[String, 1, 5]", "Timespan[0, '1-00:00:00']", "Runtime['ruby', /a/]", "Pattern['a/b']", `Pattern[/\h{,3}[\s]\Z/]`} {
+		f.Add(s)
+	}
+	values := []any{nil, "a", int64(1), 1.5, true, []any{"a"}, map[string]any{"a": "b"}}
+	f.Fuzz(func(t *testing.T, expr string) {
+		d, err := ParseDataType(expr)
+		if err != nil {
+			return
+		}
+		normal := d.String()
+		again, err := ParseDataType(normal)
+		if err != nil || again.String() != normal {
+			t.Fatalf("%q prints %q, which reads as %v, %v", expr, normal, again, err)
+		}
+		for _, v := range values {
+			if (d.Check(v) == nil) != (again.Check(v) == nil) {
+				t.Fatalf("%q and %q differ on %v", expr, normal, v)
+			}
+		}
+		if d.JSONSchema() == nil || d.Describe() == "" {
+			t.Fatalf("%q has no description", expr)
+		}
+	})
+}
