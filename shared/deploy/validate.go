@@ -8,6 +8,7 @@ import (
 	"southbound/shared/dag"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // Validate makes every check of a model that needs no state: types and attributes, identities, requirements, cycles. It returns
@@ -58,12 +59,27 @@ func (v *validator) attributes() {
 			continue
 		}
 		attrs, problems := t.Check(r.Attributes)
+		problems = append(problems, openSecrets(t, r.Attributes)...)
 		for _, p := range problems {
 			p.Pos, p.Resource = v.m.at(i, p.Attribute), string(r.ID)
 			v.problems.Add(p)
 		}
 		r.Attributes = attrs
 	}
+}
+
+// openSecrets refuses literal values of sensitive attributes: what stands in a document is stored in versions.
+func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
+	var problems []diag.Problem
+	for i := range t.Attributes {
+		a := &t.Attributes[i]
+		value := attributes[a.Name]
+		if _, isSecret := value.(resource.Secret); a.Sensitive && value != nil && !isSecret {
+			problems = append(problems, diag.Problem{Attribute: a.Name, Message: "the attribute is sensitive and its value stands in the document",
+				Hint: "write {secret: \"env:NAME\"} or {secret: \"file:PATH\"}"})
+		}
+	}
+	return problems
 }
 
 func (v *validator) identities() {

@@ -132,6 +132,7 @@ func (w *worker) run(ctx context.Context) error {
 // reload reads everything anew.
 func (w *worker) reload(ctx context.Context) error {
 	var err error
+	w.session.checked, w.laneDone = nil, false
 	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
@@ -247,7 +248,6 @@ func (w *worker) checked() map[resource.ID]bool {
 
 // skipInWave records the rows that the wave passes by, so that nothing waits for them.
 func (w *worker) skipInWave(ctx context.Context) error {
-	w.session.checked = nil
 	var skip []resource.ID
 	for _, r := range w.rows {
 		if r.Ticket == 0 && r.Checked < w.sched.Wave.Epoch && w.leftOut(r) && !w.checked()[r.ID] {
@@ -421,6 +421,9 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 	if len(ids) == 0 {
 		return true, w.reload(ctx)
 	}
+	if len(w.sched.Unfinished) == 0 {
+		return true, w.heardTickets(ctx, ids)
+	}
 	sched, err := w.e.State.Schedule(ctx, w.env)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
@@ -440,6 +443,22 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// heardTickets looks at the tickets of resources elsewhere. That the schedule may have changed is noticed at the next claim.
+func (w *worker) heardTickets(ctx context.Context, ids []resource.ID) error {
+	rows, err := w.e.rows(ctx, w.env, ids)
+	if err != nil {
+		return err
+	}
+	for _, n := range w.graph.nodes(ids) {
+		r := rows[w.graph.IDs[n]]
+		if w.rows[n] == nil && (r == nil || r.Ticket == 0) {
+			w.deps[n] = r
+			w.clear(n)
+		}
+	}
+	return nil
 }
 
 // clear notes that a node is finished and pushes what became ready here; other lanes in which something waited for it get a ring.
