@@ -13,7 +13,7 @@ quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
 
 verify: ## formatting and vet
-	@test -z "$$(gofmt -l cmd handlers shared)" || { gofmt -l cmd handlers shared; exit 1; }
+	@test -z "$$(gofmt -l cmd examples handlers shared)" || { gofmt -l cmd examples handlers shared; exit 1; }
 	$(GO) vet ./...
 
 test: verify ## all tests, with the race detector
