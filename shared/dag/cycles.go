@@ -4,7 +4,7 @@ import "slices"
 
 // searchBudget bounds how many edges are looked at to find the shortest cycle of one part. It is enough for the exact answer in any
 // graph that people have; beyond it the shortest found so far is as good.
-const searchBudget = 50_000_000
+const searchBudget = 10_000_000
 
 // Cycles returns a shortest cycle of each strongly connected part that has any: one for each problem to be solved. Each cycle starts at its
 // smallest node; each node in it requires the next, the last the first. They are in the order of their first nodes. The
