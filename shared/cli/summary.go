@@ -179,21 +179,53 @@ func (a *app) wrong(ctx context.Context, most int) error {
 	if err != nil {
 		return err
 	}
-	for i := range roots {
-		r := &roots[i]
+	for i, g := range grouped(roots) {
 		if i == most {
-			a.printf("… and %d more; see `southbound resources status=failed`\n", len(roots)-most)
+			a.printf("… and more; see `southbound resources status=failed`\n")
 			break
 		}
-		a.printf("%s  %s\n", a.paint(r.Status()), r.ID)
+		r := g[0]
+		a.printf("%s  %s", a.paint(r.Status()), r.ID)
+		if len(g) > 1 {
+			a.printf(" and %d more for the same reason", len(g)-1)
+		}
+		a.printf("\n")
 		for _, l := range strings.Split(strings.TrimSpace(r.Reason), "\n") {
 			a.printf("    %s\n", l)
 		}
-		if skipped := because[r.ID]; len(skipped) > 0 {
+		var skipped []resource.ID
+		for _, r := range g {
+			skipped = append(skipped, because[r.ID]...)
+		}
+		slices.Sort(skipped)
+		if skipped = slices.Compact(skipped); len(skipped) > 0 {
 			a.printf("    because of it %d not done: %s\n", len(skipped), firstIDs(skipped, 3))
 		}
 	}
 	return nil
+}
+
+// grouped puts rows together that are not well for the same reason, but for their own names in it; the largest groups first.
+func grouped(rows []deploy.Row) [][]*deploy.Row {
+	index := map[string]int{}
+	var out [][]*deploy.Row
+	for i := range rows {
+		reason := string(rows[i].Status()) + rows[i].Reason
+		if parts, err := resource.ParseID(string(rows[i].ID)); err == nil {
+			for _, k := range parts.Keys {
+				reason = strings.ReplaceAll(reason, k.Value, "…")
+			}
+		}
+		at, ok := index[reason]
+		if !ok {
+			at = len(out)
+			index[reason] = at
+			out = append(out, nil)
+		}
+		out[at] = append(out[at], &rows[i])
+	}
+	slices.SortStableFunc(out, func(a, b []*deploy.Row) int { return len(b) - len(a) })
+	return out
 }
 
 func firstIDs(ids []resource.ID, most int) string {

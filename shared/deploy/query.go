@@ -58,9 +58,10 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 }
 
 func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) error {
-	lanes := map[string]bool{}
+	lanes, waiting := map[string]bool{}, map[string]int{}
 	for _, t := range s.Tickets {
 		lanes[t.Lane] = true
+		waiting[t.Lane]++
 	}
 	p.Scheduled = len(s.Tickets)
 	if len(s.Unfinished) > 0 {
@@ -77,7 +78,7 @@ func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) er
 		for i, lane := range g.Lanes {
 			if checked, ok := s.Unfinished[lane]; ok {
 				lanes[lane] = true
-				p.Scheduled += max(perLane[i]-len(checked), 0)
+				p.Scheduled += max(perLane[i]-len(checked)-waiting[lane], 0)
 			}
 		}
 		for lane := range s.Unfinished {

@@ -36,6 +36,7 @@ type db struct {
 	done    chan struct{}
 	readers chan *sqlite.Conn
 	once    sync.Once
+	file    os.FileInfo // as it was when it was opened
 }
 
 // write is one write that waits to be committed with others.
@@ -59,6 +60,10 @@ func openDB(path string) (*db, error) {
 	d := &db{path: path, writes: make(chan *write, mostGroup), done: make(chan struct{}), readers: make(chan *sqlite.Conn, max(4, runtime.GOMAXPROCS(0)))}
 	for range cap(d.readers) {
 		d.readers <- nil // opened when it is used
+	}
+	if d.file, err = os.Stat(path); err != nil {
+		_ = conn.Close()
+		return nil, storeError("open "+path, err)
 	}
 	go d.writer(conn)
 	return d, nil
@@ -157,7 +162,11 @@ func (d *db) writer(conn *sqlite.Conn) {
 				more = false
 			}
 		}
-		if err := commitGroup(conn, group); err != nil {
+		err := commitGroup(conn, group)
+		if err == nil {
+			err = d.there()
+		}
+		if err != nil {
 			for _, w := range group {
 				w.err = err
 			}
@@ -168,6 +177,17 @@ func (d *db) writer(conn *sqlite.Conn) {
 	}
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)
 	_ = conn.Close()
+}
+
+// there reports whether the file that was written is still the one under its name: what is written to a file that was removed is lost
+// without an error.
+func (d *db) there() error {
+	now, err := os.Stat(d.path)
+	if err == nil && os.SameFile(now, d.file) {
+		return nil
+	}
+	return fault.New(fault.Damaged, "write "+d.path, "the data directory was removed or replaced while it was in use").
+		WithHint("run the command again: it looks at everything and goes on")
 }
 
 func commitGroup(conn *sqlite.Conn, group []*write) (err error) {
