@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -59,6 +60,7 @@ type app struct {
 	home    *local.Home
 	engine  *deploy.Engine
 	types   *schema.Registry
+	ran     atomic.Int64
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -184,7 +186,8 @@ func (a *app) open(path string) error {
 	}
 	a.engine = deploy.New(deploy.Config{State: a.home, Files: a.home.Files(), Doorbell: a.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
 		Secrets: a.home.Secrets(), Connector: local.Connector{}, Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.home.Holder(),
-		NewID: a.home.NewID, Jitter: rand.Float64, Await: a.home.Await})
+		NewID: a.home.NewID, Jitter: rand.Float64, Await: a.home.Await,
+		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	return nil
 }
 
@@ -203,7 +206,9 @@ func validEnvironment(s string) bool {
 	return s != "" && len(s) <= 100
 }
 
-func (a *app) runner() *local.Runner { return &local.Runner{Engine: a.engine, Bell: a.home.Bell} }
+func (a *app) runner() *local.Runner {
+	return &local.Runner{Engine: a.engine, Bell: a.home.Bell, Ran: &a.ran}
+}
 
 // say writes a message for people.
 func (a *app) say(format string, args ...any) {

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config is what an engine is built from. All fields but Await are needed.
+// Config is what an engine is built from. All fields but Await and Ran are needed.
 type Config struct {
 	State     State
 	Files     Files
@@ -32,6 +32,8 @@ type Config struct {
 	// Await, when not nil, lets a worker that has nothing ready wait for a ring of its lane instead of ending; it returns
 	// the hints of the rings, and false when the time ran out.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
+	// Ran, when not nil, is told how many resources a commit has recorded.
+	Ran func(n int)
 }
 
 // Engine runs environments over the ports. It keeps only caches of immutable data between calls, so any number of engines

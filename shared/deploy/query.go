@@ -57,6 +57,16 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	return p, e.running(ctx, env, &p)
 }
 
+// Pulse is Progress without what is scheduled: it costs the same however large the environment is.
+func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
+	var p Progress
+	var err error
+	if p.Counts, err = e.State.Counts(ctx, env); err != nil {
+		return p, fault.Wrap(fault.Unknown, "count resources", err)
+	}
+	return p, e.running(ctx, env, &p)
+}
+
 func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) error {
 	lanes, waiting := map[string]bool{}, map[string]int{}
 	for _, t := range s.Tickets {

@@ -70,7 +70,11 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 		}
 	}
 	w.out.Ran += len(done)
-	return w.record(ctx, done)
+	err := w.record(ctx, done)
+	if w.e.Ran != nil {
+		w.e.Ran(len(done))
+	}
+	return err
 }
 
 // adapt makes batches as large as fit between two commits.

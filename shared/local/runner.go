@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"southbound/shared/deploy"
@@ -13,6 +14,8 @@ import (
 type Runner struct {
 	Engine *deploy.Engine
 	Bell   *Bell
+	// Ran counts what this process has run; deploy.Config.Ran adds to it.
+	Ran *atomic.Int64
 }
 
 // Drained says how waiting ended.
@@ -97,11 +100,12 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	defer l.settle()
-	work, err := r.Engine.WorkLanes(ctx, env)
+	first, err := r.Engine.Progress(ctx, env)
 	if err != nil {
 		return Drained{}, err
 	}
-	if err := r.ring(ctx, env, work); err != nil {
+	total := int64(first.Scheduled) + r.Ran.Load()
+	if err := r.ring(ctx, env, first.Lanes); err != nil {
 		return Drained{}, err
 	}
 	for {
@@ -131,7 +135,8 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 		case <-ctx.Done():
 		case <-ticker.C:
 			if report != nil {
-				if p, err := r.Engine.Progress(ctx, env); err == nil {
+				if p, err := r.Engine.Pulse(ctx, env); err == nil {
+					p.Scheduled = int(max(total-r.Ran.Load(), 0))
 					report(p)
 				}
 			}
