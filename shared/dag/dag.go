@@ -1,15 +1,17 @@
-// Package dag is a compact, immutable graph of what requires what, with order and cycles. Nodes are numbers from 0.
+// Package dag is a compact, immutable graph of what requires what, with order and cycles. Nodes are numbers from 0. Nothing in it
+// recurses, so that a chain of any length fits.
 package dag
 
 import "slices"
 
-// Graph holds direct edges only, in two flat arrays each way.
+// Graph holds direct edges only, in two flat arrays each way. It is safe for concurrent use.
 type Graph struct {
-	reqStart, reqs []int32
-	depStart, deps []int32
+	reqStart, reqs []int32 // node i requires reqs[reqStart[i]:reqStart[i+1]]
+	depStart, deps []int32 // node i is required by deps[depStart[i]:depStart[i+1]]
 }
 
-// New returns a graph of n nodes; requires returns the nodes that node i requires and is called once a node. Repeated edges count once.
+// New returns a graph of n nodes. requires returns the nodes that node i requires, each in 0..n-1, and is called once a node in ascending
+// order; what it returns is copied. Repeated edges count once; a node may require itself, which is a cycle.
 func New(n int, requires func(i int) []int32) *Graph {
 	g := &Graph{reqStart: make([]int32, n+1), depStart: make([]int32, n+1)}
 	for i := range n {
@@ -18,7 +20,7 @@ func New(n int, requires func(i int) []int32) *Graph {
 		part := g.reqs[from:]
 		slices.Sort(part)
 		g.reqs = g.reqs[:from+len(slices.Compact(part))]
-		g.reqStart[i+1] = int32(len(g.reqs))
+		g.reqStart[i+1] = int32(len(g.reqs)) //nolint:gosec // edges are far fewer than 2^31
 	}
 	for _, r := range g.reqs {
 		g.depStart[r+1]++
@@ -30,7 +32,7 @@ func New(n int, requires func(i int) []int32) *Graph {
 	next := slices.Clone(g.depStart)
 	for i := range n {
 		for _, r := range g.Requires(i) {
-			g.deps[next[r]] = int32(i)
+			g.deps[next[r]] = int32(i) //nolint:gosec // nodes are far fewer than 2^31
 			next[r]++
 		}
 	}
@@ -40,147 +42,87 @@ func New(n int, requires func(i int) []int32) *Graph {
 // Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.reqStart) - 1 }
 
-// Requires returns the nodes that i requires, ascending. The slice belongs to the graph.
+// Requires returns the nodes that i requires, ascending. The slice belongs to the graph and is not to be changed.
 func (g *Graph) Requires(i int) []int32 { return g.reqs[g.reqStart[i]:g.reqStart[i+1]] }
 
-// Dependants returns the nodes that require i, ascending. The slice belongs to the graph.
+// Dependants returns the nodes that require i, ascending. The slice belongs to the graph and is not to be changed.
 func (g *Graph) Dependants(i int) []int32 { return g.deps[g.depStart[i]:g.depStart[i+1]] }
 
-// Order returns the nodes so that each comes after all it requires; among those free to go, first come first. Nodes on a cycle, and
-// behind one, are left out.
+// Order returns the nodes so that each comes after all it requires, and always the smallest of those free to go: nodes that are in such
+// an order already stay in it. Nodes on a cycle, and those that need one of these, are left out.
 func (g *Graph) Order() []int32 {
 	n := g.Len()
 	waiting := make([]int32, n)
 	order := make([]int32, 0, n)
 	for i := range n {
 		waiting[i] = g.reqStart[i+1] - g.reqStart[i]
-		if waiting[i] == 0 {
-			order = append(order, int32(i))
-		}
 	}
-	for at := 0; at < len(order); at++ {
-		for _, d := range g.Dependants(int(order[at])) {
+	// Nodes without requirements come by themselves in ascending order; only those that were freed need the heap.
+	var freed minHeap
+	next := 0
+	for {
+		for next < n && len(g.Requires(next)) > 0 {
+			next++
+		}
+		var node int32
+		switch {
+		case len(freed) > 0 && (next == n || int(freed[0]) < next):
+			node = freed.pop()
+		case next < n:
+			node = int32(next) //nolint:gosec // an index
+			next++
+		default:
+			return order
+		}
+		order = append(order, node)
+		for _, d := range g.Dependants(int(node)) {
 			if waiting[d]--; waiting[d] == 0 {
-				order = append(order, d)
+				freed.push(d)
 			}
 		}
 	}
-	return order
 }
 
-// Cycles returns one shortest cycle of each strongly connected part that has any, each starting at its smallest node, in order of that
-// node. The result is empty when the graph is acyclic. Each node of a cycle requires the next, the last the first.
-func (g *Graph) Cycles() [][]int32 {
-	if len(g.Order()) == g.Len() {
-		return nil
-	}
-	var out [][]int32
-	comp := g.components()
-	members := map[int32][]int32{}
-	for i, c := range comp {
-		members[c] = append(members[c], int32(i))
-	}
-	for _, part := range members {
-		if c := g.shortest(part, comp); c != nil {
-			out = append(out, c)
+// minHeap is a heap of nodes, the smallest first.
+type minHeap []int32
+
+func (h *minHeap) push(x int32) {
+	a := append(*h, x)
+	i := len(a) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if a[up] <= x {
+			break
 		}
+		a[i] = a[up]
+		i = up
 	}
-	slices.SortFunc(out, func(a, b []int32) int { return int(a[0] - b[0]) })
-	return out
+	a[i] = x
+	*h = a
 }
 
-// components numbers strongly connected parts: Tarjan's algorithm without recursion, so that a chain of any length fits.
-func (g *Graph) components() []int32 {
-	n := g.Len()
-	comp, low, num := make([]int32, n), make([]int32, n), make([]int32, n)
-	next := make([]int32, n)
-	var stack, call []int32
-	counter, parts := int32(0), int32(0)
-	on := make([]bool, n)
-	for root := range n {
-		if num[root] != 0 {
-			continue
+func (h *minHeap) pop() int32 {
+	a := *h
+	least, x := a[0], a[len(a)-1]
+	a = a[:len(a)-1]
+	*h = a
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(a) {
+			break
 		}
-		call = append(call, int32(root))
-		for len(call) > 0 {
-			v := call[len(call)-1]
-			if num[v] == 0 {
-				counter++
-				num[v], low[v], on[v] = counter, counter, true
-				stack = append(stack, v)
-			}
-			reqs := g.Requires(int(v))
-			descended := false
-			for int(next[v]) < len(reqs) {
-				w := reqs[next[v]]
-				if num[w] == 0 {
-					call = append(call, w)
-					descended = true
-					break
-				}
-				if on[w] {
-					low[v] = min(low[v], low[w])
-				}
-				next[v]++
-			}
-			if descended {
-				continue
-			}
-			call = call[:len(call)-1]
-			if low[v] == num[v] {
-				for {
-					w := stack[len(stack)-1]
-					stack = stack[:len(stack)-1]
-					on[w], comp[w] = false, parts
-					if w == v {
-						break
-					}
-				}
-				parts++
-			}
+		if down+1 < len(a) && a[down+1] < a[down] {
+			down++
 		}
-	}
-	return comp
-}
-
-// shortest returns a shortest cycle within one strongly connected part, or nil. It looks from at most a few nodes, which is exact for
-// small parts and near enough for large ones.
-func (g *Graph) shortest(part []int32, comp []int32) []int32 {
-	var best []int32
-	for _, start := range part[:min(len(part), 200)] {
-		if c := g.cycleFrom(start, comp); c != nil && (best == nil || len(c) < len(best)) {
-			best = c
+		if x <= a[down] {
+			break
 		}
+		a[i] = a[down]
+		i = down
 	}
-	if best == nil {
-		return nil
+	if len(a) > 0 {
+		a[i] = x
 	}
-	at := slices.Index(best, slices.Min(best))
-	return append(slices.Clone(best[at:]), best[:at]...)
-}
-
-// cycleFrom returns a shortest cycle through start, or nil.
-func (g *Graph) cycleFrom(start int32, comp []int32) []int32 {
-	from := map[int32]int32{}
-	queue := []int32{start}
-	for len(queue) > 0 {
-		v := queue[0]
-		queue = queue[1:]
-		for _, w := range g.Requires(int(v)) {
-			if w == start {
-				path := []int32{v}
-				for v != start {
-					v = from[v]
-					path = append(path, v)
-				}
-				slices.Reverse(path)
-				return path
-			}
-			if _, seen := from[w]; !seen && comp[w] == comp[start] {
-				from[w] = v
-				queue = append(queue, w)
-			}
-		}
-	}
-	return nil
+	return least
 }

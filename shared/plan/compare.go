@@ -5,8 +5,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// Compare returns the attributes that differ. Only properties and init_only attributes are compared; what is not wanted (nil or absent) never
-// differs.
+// Compare returns the attributes in which current is not as desired; nil when there is none. Only properties and init_only attributes are
+// compared, and of these only the ones that are wanted: nil and absent are no wish. Values are compared by resource.Equal; Go values that a
+// handler reports as it has them (int, []string, ...) are taken for the values that they are. Values of sensitive attributes are in the
+// result in clear: whoever stores or shows it replaces them.
 func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Diff {
 	var out map[string]Diff
 	for i := range t.Attributes {
@@ -15,23 +17,30 @@ func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Dif
 			continue
 		}
 		want := desired[a.Name]
-		if want == nil || resource.Equal(want, current[a.Name]) {
+		have := current[a.Name]
+		if want == nil || resource.Equal(want, have) {
 			continue
+		}
+		if v, err := resource.FromGo(have); err == nil {
+			if have = v; resource.Equal(want, have) {
+				continue
+			}
 		}
 		if out == nil {
 			out = map[string]Diff{}
 		}
-		out[a.Name] = Diff{Current: current[a.Name], Desired: want}
+		out[a.Name] = Diff{Current: have, Desired: want}
 	}
 	return out
 }
 
-// InitOnly returns the attributes among diffs that can only be set at creation, in declared order.
+// InitOnly returns the attributes among diffs that can only be set at creation, in the order in which the type declares them.
 func InitOnly(t *schema.Compiled, diffs map[string]Diff) []string {
 	var out []string
 	for i := range t.Attributes {
-		if _, ok := diffs[t.Attributes[i].Name]; ok && t.Attributes[i].Behaviour == schema.InitOnly {
-			out = append(out, t.Attributes[i].Name)
+		a := &t.Attributes[i]
+		if _, differs := diffs[a.Name]; differs && a.Behaviour == schema.InitOnly {
+			out = append(out, a.Name)
 		}
 	}
 	return out

@@ -12,7 +12,7 @@ const (
 	Purged   Change = "purged"
 )
 
-// Diff is what differs in one attribute. Values of sensitive attributes are replaced before they get here.
+// Diff is what differs in one attribute. Wherever one is stored or shown, values of sensitive attributes have been replaced.
 type Diff struct {
 	Current any `json:"current"`
 	Desired any `json:"desired"`

@@ -140,10 +140,16 @@ func ParseID(s string) (Parts, error) {
 	var p Parts
 	if at, problem := scanID(s, &p); problem != "" {
 		n := utf8.RuneCountInString(s[:at]) + 1
+		if len(s) > mostShown {
+			s = s[:mostShown] + "…"
+		}
 		return Parts{}, fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem, n).WithHint("%s", idHint)
 	}
 	return p, nil
 }
+
+// mostShown is how much of a wrong id stands in an error.
+const mostShown = 300
 
 const idHint = `an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`
 

@@ -20,7 +20,7 @@ type Resource struct {
 	ID         ID
 	Type       string
 	Agent      string
-	Attributes map[string]any // see Value
+	Attributes map[string]any // for the values see below
 	Requires   []ID           // sorted, without repeats
 	Set        string         // "" is the shared set
 	Flags
@@ -44,7 +44,8 @@ type Agent struct {
 }
 
 // The values of attributes are nil, bool, string, int64, *big.Int (only beyond int64), float64 (finite),
-// []any, map[string]any, and the references below, nested at will.
+// []any, map[string]any, and the references below, nested at will up to MaxDepth. They are shared between copies of a resource
+// and never changed in place.
 
 // File refers to uploaded bytes.
 type File struct {

@@ -17,6 +17,7 @@ type Compiled struct {
 	compiled []CompiledAttribute
 	index    map[string]int
 	namevars []string
+	defaults int // how many attributes have one
 }
 
 // CompiledAttribute is an attribute with its parsed data type.
@@ -54,7 +55,7 @@ func (c *Compiled) names() []string {
 // the caller to add. They show no value of a sensitive attribute. The type's own Validate is called when all else is well.
 func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
-	out := make(map[string]any, len(c.compiled))
+	out := make(map[string]any, min(len(attributes)+c.defaults, len(c.compiled)))
 	known := 0
 	for i := range c.compiled {
 		a := &c.compiled[i]

@@ -155,6 +155,7 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	a.Sensitive = a.Sensitive || d.secret
 	c.behaviour(t, a, d)
 	if a.Default != nil && err == nil {
+		t.defaults++
 		c.defaultValue(a, d)
 	}
 	t.compiled = append(t.compiled, CompiledAttribute{Attribute: *a, DataType: d})

@@ -1,0 +1,209 @@
+package dag
+
+import "slices"
+
+// searchBudget bounds how many edges are looked at to find the shortest cycle of one part. It is enough for the exact answer in any
+// graph that people have; beyond it the shortest found so far is as good.
+const searchBudget = 10_000_000
+
+// Cycles returns a shortest cycle of each strongly connected part that has any: one for each problem to be solved. Each cycle starts at its
+// smallest node; each node in it requires the next, the last the first. They are in the order of their first nodes. The
+// result is empty when the graph is acyclic. In a part so large that the search is given up, the cycle is a short one.
+func (g *Graph) Cycles() [][]int32 {
+	part, count := g.parts()
+	start := make([]int32, count+1)
+	for _, p := range part {
+		start[p+1]++
+	}
+	for p := range count {
+		start[p+1] += start[p]
+	}
+	members := make([]int32, len(part))
+	next := slices.Clone(start)
+	for i, p := range part {
+		members[next[p]] = int32(i) //nolint:gosec // an index
+		next[p]++
+	}
+	var out [][]int32
+	var s *search
+	for p := range count {
+		nodes := members[start[p]:start[p+1]]
+		if len(nodes) == 1 && !slices.Contains(g.Requires(int(nodes[0])), nodes[0]) {
+			continue
+		}
+		if s == nil {
+			s = newSearch(g, part)
+		}
+		out = append(out, s.shortest(nodes))
+	}
+	slices.SortFunc(out, func(a, b []int32) int { return int(a[0]) - int(b[0]) })
+	return out
+}
+
+// parts numbers the strongly connected part of each node: Tarjan's algorithm with its own stack.
+func (g *Graph) parts() (part []int32, count int32) {
+	n := g.Len()
+	part = make([]int32, n)
+	index, low := make([]int32, n), make([]int32, n) // index 0: not seen
+	next := slices.Clone(g.reqStart[:n])             // the edge at which each node goes on
+	var open, path []int32                           // nodes whose part is not known; nodes from the root to here
+	seen := int32(0)
+	enter := func(v int32) {
+		seen++
+		index[v], low[v] = seen, seen
+		open, path = append(open, v), append(path, v)
+	}
+	for root := range int32(n) { //nolint:gosec // nodes are far fewer than 2^31
+		if index[root] != 0 {
+			continue
+		}
+		for enter(root); len(path) > 0; {
+			v := path[len(path)-1]
+			if next[v] < g.reqStart[v+1] {
+				w := g.reqs[next[v]]
+				next[v]++
+				switch {
+				case index[w] == 0:
+					enter(w)
+				case part[w] == 0: // still open
+					low[v] = min(low[v], index[w])
+				}
+				continue
+			}
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				up := path[len(path)-1]
+				low[up] = min(low[up], low[v])
+			}
+			if low[v] == index[v] {
+				count++
+				at := len(open) - 1
+				for ; open[at] != v; at-- {
+					part[open[at]] = count
+				}
+				part[v] = count
+				open = open[:at]
+			}
+		}
+	}
+	for i := range part {
+		part[i]--
+	}
+	return part, count
+}
+
+// search finds shortest cycles; its arrays serve all parts.
+type search struct {
+	g        *Graph
+	part     []int32
+	gone     []bool  // no longer looked at
+	ins      []int32 // edges left from and to nodes of the same part
+	outs     []int32
+	from     []int32 // the node before, in the search that seen names
+	seen     []int32
+	distance []int32
+	round    int32
+	queue    []int32
+	left     int // edges that may still be looked at
+}
+
+func newSearch(g *Graph, part []int32) *search {
+	n := g.Len()
+	return &search{
+		g: g, part: part, gone: make([]bool, n), ins: make([]int32, n), outs: make([]int32, n),
+		from: make([]int32, n), seen: make([]int32, n), distance: make([]int32, n),
+	}
+}
+
+// shortest returns a shortest cycle of one part. It finds the shortest through one node, takes that node away with all that are on no
+// cycle any more, and goes on with what is left.
+func (s *search) shortest(nodes []int32) []int32 {
+	for _, v := range nodes {
+		for _, w := range s.g.Requires(int(v)) {
+			if s.part[w] == s.part[v] {
+				s.outs[v]++
+				s.ins[w]++
+			}
+		}
+	}
+	s.left = searchBudget
+	var best []int32
+	for _, v := range nodes {
+		if s.gone[v] {
+			continue
+		}
+		if c := s.through(v, len(best)); c != nil {
+			best = c
+		}
+		if len(best) == 1 || s.left <= 0 {
+			break
+		}
+		s.remove(v)
+	}
+	at := slices.Index(best, slices.Min(best))
+	return append(slices.Clone(best[at:]), best[:at]...)
+}
+
+// through returns a shortest cycle through start, nil when there is none shorter than limit (0: any length).
+func (s *search) through(start int32, limit int) []int32 {
+	s.round++
+	s.queue = append(s.queue[:0], start)
+	s.distance[start] = 0
+	for at := 0; at < len(s.queue); at++ {
+		v := s.queue[at]
+		if limit > 0 && int(s.distance[v])+1 >= limit {
+			return nil
+		}
+		reqs := s.g.Requires(int(v))
+		s.left -= len(reqs)
+		for _, w := range reqs {
+			switch {
+			case w == start:
+				return s.path(start, v)
+			case s.part[w] == s.part[start] && !s.gone[w] && s.seen[w] != s.round:
+				s.seen[w], s.from[w], s.distance[w] = s.round, v, s.distance[v]+1
+				s.queue = append(s.queue, w)
+			}
+		}
+		if s.left <= 0 && limit > 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// path returns the nodes from start to last in the order in which they were found.
+func (s *search) path(start, last int32) []int32 {
+	path := []int32{last}
+	for v := last; v != start; {
+		v = s.from[v]
+		path = append(path, v)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// remove takes a node away, and all that are on no cycle without it.
+func (s *search) remove(v int32) {
+	s.gone[v] = true
+	s.queue = append(s.queue[:0], v)
+	for len(s.queue) > 0 {
+		v := s.queue[len(s.queue)-1]
+		s.queue = s.queue[:len(s.queue)-1]
+		s.drop(v, s.g.Requires(int(v)), s.ins)
+		s.drop(v, s.g.Dependants(int(v)), s.outs)
+	}
+}
+
+// drop counts one edge less at each neighbour and queues those that have none left on that side.
+func (s *search) drop(v int32, neighbours, count []int32) {
+	for _, w := range neighbours {
+		if s.part[w] != s.part[v] || s.gone[w] {
+			continue
+		}
+		if count[w]--; count[w] == 0 {
+			s.gone[w] = true
+			s.queue = append(s.queue, w)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package schema
+
+import "math/big"
+
+// wrapper builds a type around one other.
+func (b *builder) wrapper(d *DataType, n *node) {
+	if len(n.params) == 0 && d.kind == kindOptional {
+		b.needs(n, "a type")
+		return
+	}
+	if !b.most(n.params, 1) {
+		return
+	}
+	inner := &DataType{kind: kindAny, undef: true}
+	if len(n.params) == 1 {
+		p := &n.params[0]
+		if p.kind == nodeString && d.kind != kindSensitive {
+			inner = &DataType{kind: kindEnum, words: []string{p.text}, literal: true}
+		} else {
+			inner = b.typ(p)
+		}
+	}
+	d.of = []*DataType{inner}
+	d.undef = d.kind == kindOptional
+	d.secret = d.kind == kindSensitive
+}
+
+func (b *builder) variant(d *DataType, n *node) *DataType {
+	if !b.needs(n, "the types it stands for") {
+		return d
+	}
+	seen := map[string]bool{}
+	for i := range n.params {
+		o := b.typ(&n.params[i])
+		if s := o.String(); !seen[s] {
+			seen[s] = true
+			d.of = append(d.of, o)
+			d.undef = d.undef || o.undef
+			d.secret = d.secret || o.secret
+		}
+	}
+	if len(d.of) == 1 {
+		return d.of[0]
+	}
+	return d
+}
+
+// items builds Array, Hash and Tuple: types, then a size.
+func (b *builder) items(d *DataType, n *node) {
+	types := 0
+	for types < len(n.params) && n.params[types].kind != nodeInt && n.params[types].kind != nodeDefault {
+		d.of = append(d.of, b.typ(&n.params[types]))
+		types++
+	}
+	rest := n.params[types:]
+	b.sized(d, rest, false)
+	switch {
+	case d.kind == kindArray && types > 1:
+		b.fail(&n.params[1], "Tuple[…] has several types", "expected a size")
+	case d.kind == kindHash && types == 1:
+		b.fail(n, "write Hash[String, …]", "Hash needs the types of its keys and of its values")
+	case d.kind == kindHash && types > 2:
+		b.fail(&n.params[2], "", "expected a size")
+	case d.kind == kindTuple && types == 0 && len(rest) > 0:
+		b.fail(&rest[0], "", "expected a type")
+	case d.kind == kindTuple && types > 0 && len(rest) == 0:
+		size := big.NewInt(int64(types))
+		d.size = newInterval(size, size)
+	}
+	if d.kind == kindArray && types == 1 && d.of[0].kind == kindAny && d.of[0].alias == "" {
+		d.of = nil
+	}
+}
+
+func (b *builder) structure(d *DataType, n *node) {
+	if !b.needs(n, "its keys: {key => Type, …}") {
+		return
+	}
+	if n.params[0].kind != nodeMap || len(n.params) > 1 {
+		b.fail(&n.params[0], "", "expected one {key => Type, …}")
+		return
+	}
+	pairs := n.params[0].params
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(pairs) && b.p.err == nil; i += 2 {
+		m := b.memberKey(&pairs[i])
+		m.typ = b.typ(&pairs[i+1])
+		// What the type says already is not said again.
+		m.optional = m.optional && !m.typ.undef
+		m.required = m.required && m.typ.undef
+		if seen[m.name] {
+			b.fail(&pairs[i], "", "the key %q is there twice", m.name)
+		}
+		seen[m.name] = true
+		d.members = append(d.members, m)
+		d.secret = d.secret || m.typ.secret
+	}
+}
+
+// memberKey reads k, 'k', Optional[k] or NotUndef[k]. Optional[k] => T, where T does not accept undef, refuses an explicit undef.
+func (b *builder) memberKey(n *node) member {
+	m := member{}
+	key := n
+	if n.kind == nodeType && len(n.params) == 1 && (n.text == string(kindOptional) || n.text == string(kindNotUndef)) {
+		m.optional, m.required = n.text == string(kindOptional), n.text == string(kindNotUndef)
+		key = &n.params[0]
+	}
+	if (key.kind != nodeWord && key.kind != nodeString) || key.text == "" {
+		b.fail(key, "", "expected a key: a word, or a string in quotes")
+	}
+	m.name = key.text
+	return m
+}
+
+// times reads the range of a Timestamp or Timespan.
+func (b *builder) times(d *DataType, n *node) {
+	if !b.most(n.params, 2) {
+		return
+	}
+	ends := [2]*float64{&d.low, &d.high}
+	for i := range n.params {
+		p := &n.params[i]
+		ok := true
+		word := p.text
+		switch p.kind {
+		case nodeDefault:
+		case nodeInt:
+			*ends[i], _ = new(big.Float).SetInt(p.num).Float64()
+		case nodeFloat:
+			*ends[i] = p.float
+		case nodeString:
+			word = quote(p.text)
+			*ends[i], ok = secondsOf(d.kind, p.text)
+		default:
+			ok = false
+		}
+		if !ok {
+			b.fail(p, "", "expected default, a number of seconds, or %s in quotes", d.Describe())
+		}
+		d.words = append(d.words, word)
+	}
+	if d.low > d.high {
+		b.fail(&n.params[0], "the earlier one stands first", "the range is empty")
+	}
+}
