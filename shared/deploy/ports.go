@@ -54,6 +54,9 @@ type State interface {
 	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
 	// Schedule returns what is scheduled in the whole environment, read at one instant.
 	Schedule(ctx context.Context, env string) (Schedule, error)
+	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and their lane has finished the wave of
+	// this epoch or they were checked in it. Epoch 0: there is no wave.
+	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)
 	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest NextAt after at (zero: none).
 	Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error)
 	// Counts returns the number of rows by status; it costs no scan of bodies. deploying is not among them.

@@ -416,49 +416,25 @@ func (w *worker) waits() bool {
 	return false
 }
 
-// heard looks at resources elsewhere that may have finished. Whatever it cannot settle is read anew.
+// heard looks at resources elsewhere that may have finished. That the schedule may have changed is noticed at the next claim.
 func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 	if len(ids) == 0 {
 		return true, w.reload(ctx)
 	}
-	if len(w.sched.Unfinished) == 0 {
-		return true, w.heardTickets(ctx, ids)
+	epoch := int64(0)
+	if len(w.sched.Unfinished) > 0 {
+		epoch = w.sched.Wave.Epoch
 	}
-	sched, err := w.e.State.Schedule(ctx, w.env)
+	done, err := w.e.State.Finished(ctx, w.env, ids, epoch)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
-	if sched.PlanSeq != w.sched.PlanSeq {
-		return true, w.reload(ctx)
-	}
-	open := map[resource.ID]bool{}
-	for _, t := range sched.Tickets {
-		open[t.ID] = true
-	}
-	for _, n := range w.graph.nodes(ids) {
-		lane, id := w.graph.Lane(n), w.graph.IDs[n]
-		checked, waving := sched.Unfinished[lane]
-		if lane != w.lane && !open[id] && (!waving || slices.Contains(checked, id)) {
+	for _, n := range w.graph.nodes(done) {
+		if w.rows[n] == nil {
 			w.clear(n)
 		}
 	}
 	return true, nil
-}
-
-// heardTickets looks at the tickets of resources elsewhere. That the schedule may have changed is noticed at the next claim.
-func (w *worker) heardTickets(ctx context.Context, ids []resource.ID) error {
-	rows, err := w.e.rows(ctx, w.env, ids)
-	if err != nil {
-		return err
-	}
-	for _, n := range w.graph.nodes(ids) {
-		r := rows[w.graph.IDs[n]]
-		if w.rows[n] == nil && (r == nil || r.Ticket == 0) {
-			w.deps[n] = r
-			w.clear(n)
-		}
-	}
-	return nil
 }
 
 // clear notes that a node is finished and pushes what became ready here; other lanes in which something waited for it get a ring.

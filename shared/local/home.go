@@ -39,6 +39,9 @@ type Home struct {
 	lock   *os.File
 	files  string
 	ids    ids
+
+	wavesMu sync.Mutex
+	waves   map[waveKey]*checkedIn
 }
 
 // Open opens the data directory dir and makes it when it is not there. Foreign, Damaged, Denied and Full are the kinds of
@@ -47,7 +50,7 @@ func Open(dir string) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
-	h := &Home{Dir: dir, Bell: NewBell(), files: filepath.Join(dir, "files")}
+	h := &Home{Dir: dir, Bell: NewBell(), files: filepath.Join(dir, "files"), waves: map[waveKey]*checkedIn{}}
 	var err error
 	if h.db, err = openDB(filepath.Join(dir, dbName)); err != nil {
 		return nil, err

@@ -431,16 +431,82 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, out *deploy.Schedule) e
 	}
 	for lane := range out.Unfinished {
 		var ids []resource.ID
-		if err := query(c, "SELECT ids FROM checks WHERE env = ? AND lane = ? AND epoch = ?", func(s *sqlite.Stmt) error {
-			ids = append(ids, splitIDs(s.ColumnText(0))...)
-			return nil
-		}, env, lane, epoch); err != nil {
+		if err := eachChecked(c, env, lane, epoch, 0, func(_ int64, more []resource.ID) { ids = append(ids, more...) }); err != nil {
 			return err
 		}
 		slices.Sort(ids)
 		out.Unfinished[lane] = slices.Compact(ids)
 	}
 	return nil
+}
+
+// eachChecked calls f for the lists of what was checked in a lane that were written after one.
+func eachChecked(c *sqlite.Conn, env, lane string, epoch, after int64, f func(k int64, ids []resource.ID)) error {
+	return query(c, "SELECT k, ids FROM checks WHERE env = ? AND lane = ? AND epoch = ? AND k > ? ORDER BY k", func(s *sqlite.Stmt) error {
+		f(s.ColumnInt64(0), splitIDs(s.ColumnText(1)))
+		return nil
+	}, env, lane, epoch, after)
+}
+
+// checkedIn remembers the lists of one lane and wave that were read: they are only ever added to.
+type checkedIn struct {
+	last int64
+	ids  map[resource.ID]bool
+}
+
+type waveKey struct {
+	env, lane string
+	epoch     int64
+}
+
+// Finished implements deploy.State.
+func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
+	var out []resource.ID
+	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
+		for _, id := range ids {
+			done := true
+			if err := query(c, `SELECT r.ticket, r.checked, r.lane, coalesce(l.wave, 0) FROM rows r LEFT JOIN leases l ON l.env = r.env AND l.key = r.lane
+				WHERE r.env = ? AND r.id = ?`, func(s *sqlite.Stmt) error {
+				done = s.ColumnInt64(0) == 0
+				if !done || epoch == 0 || s.ColumnInt64(1) >= epoch || s.ColumnInt64(3) >= epoch {
+					return nil
+				}
+				var err error
+				done, err = h.wasChecked(c, waveKey{env, s.ColumnText(2), epoch}, id)
+				return err
+			}, env, string(id)); err != nil {
+				return err
+			}
+			if done {
+				out = append(out, id)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, error) {
+	h.wavesMu.Lock()
+	defer h.wavesMu.Unlock()
+	seen := h.waves[key]
+	if seen == nil {
+		if len(h.waves) > 1000 {
+			clear(h.waves) // of older waves, most of them; the others are read again
+		}
+		seen = &checkedIn{ids: map[resource.ID]bool{}}
+		h.waves[key] = seen
+	}
+	if seen.ids[id] {
+		return true, nil
+	}
+	err := eachChecked(c, key.env, key.lane, key.epoch, seen.last, func(k int64, ids []resource.ID) {
+		seen.last = k
+		for _, id := range ids {
+			seen.ids[id] = true
+		}
+	})
+	return seen.ids[id], err
 }
 
 // Due implements deploy.State.
