@@ -1,0 +1,38 @@
+package local
+
+import (
+	"reflect"
+	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// FuzzDecodeState: damaged bytes are Damaged, and what decodes encodes to the same row again.
+func FuzzDecodeState(f *testing.F) {
+	f.Add(appendState(nil, &deploy.Row{Version: 1, Hash: "h", Compliance: deploy.Compliant, Missing: []string{"m"}, Causes: []resource.ID{"c"}}))
+	f.Add([]byte{stateFormat})
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		var row, again deploy.Row
+		if err := decodeState(stored, &row); err != nil {
+			if !fault.Is(err, fault.Damaged) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if err := decodeState(appendState(nil, &row), &again); err != nil || !reflect.DeepEqual(row, again) {
+			t.Errorf("%v: %+v, then %+v", err, row, again)
+		}
+	})
+}
+
+// FuzzDecodeActions: damaged bytes are an error.
+func FuzzDecodeActions(f *testing.F) {
+	f.Add(packer().EncodeAll([]byte(`[{"id":"1"}]`), nil))
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		if _, err := decodeActions(stored); err != nil && !fault.Is(err, fault.Damaged) {
+			t.Errorf("%v", err)
+		}
+	})
+}
