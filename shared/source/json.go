@@ -2,170 +2,195 @@ package source
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strconv"
-	"strings"
 
-	"southbound/shared/fault"
-	"southbound/shared/resource"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// parseJSON reads one JSON document with places. Its scalars are read by the decoder of the resource package, so that both agree.
-func (l *loader) parseJSON(file string, text []byte, line int32) *node {
-	p := &jsonParser{l: l, file: file, b: text, line: line + 1, lineStart: 0}
-	n := p.value(0)
-	p.space()
-	if !p.failed && p.i < len(text) {
-		p.fail("there is more behind the document")
+// jsonReader makes nodes of JSON. The grammar is the library's.
+type jsonReader struct {
+	*report
+	dec  *jsontext.Decoder
+	text []byte
+	seen int   // how much of text at has passed
+	at   place // of text[seen]
+	zero int64 // what dec calls the offset of text[0]
+}
+
+// errReported ends a parse whose problem has been reported.
+var errReported = errors.New("reported")
+
+// newJSON returns a reader of a text that starts at a place of its file.
+func (r *report) newJSON(text []byte, at place) *jsonReader {
+	// Names that are there twice are ours to report: the library does not say where the first one is.
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	return &jsonReader{report: r, dec: dec, text: text, at: at}
+}
+
+// place returns the place of an offset, which must not be before that of the call before.
+func (j *jsonReader) place(offset int) place {
+	j.at, j.seen = j.at.after(j.text[j.seen:offset]), offset
+	return j.at
+}
+
+// next returns what kind of token comes next and where it starts.
+func (j *jsonReader) next() (jsontext.Kind, place) {
+	k := j.dec.PeekKind()
+	i := int(j.dec.InputOffset())
+	for i < len(j.text) && (j.text[i] <= ' ' || j.text[i] == ',' || j.text[i] == ':') {
+		i++
 	}
-	if p.failed {
+	return k, j.place(i)
+}
+
+// fail reports a syntax error.
+func (j *jsonReader) fail(err error) error {
+	offset, message := int(j.dec.InputOffset()), err.Error()
+	var se *jsontext.SyntacticError
+	if errors.As(err, &se) {
+		offset, message = int(se.ByteOffset), se.Err.Error()
+	}
+	offset = min(max(offset, j.seen), len(j.text))
+	hint := ""
+	switch rest := j.text[offset:]; {
+	case len(bytes.TrimSpace(rest)) == 0:
+		message, hint = "it ends early", "close what is open"
+	case bytes.HasPrefix(rest, []byte("#")) || bytes.HasPrefix(rest, []byte("/")):
+		hint = "JSON has no comments"
+	case bytes.HasPrefix(rest, []byte("'")):
+		hint = `text stands in "double quotes"`
+	case bytes.HasPrefix(rest, []byte("}")) || bytes.HasPrefix(rest, []byte("]")):
+		hint = "no comma stands before a closing bracket"
+	}
+	j.add(j.place(offset), hint, "this is no JSON: %s", message)
+	return errReported
+}
+
+// end reports what stands behind the value.
+func (j *jsonReader) end() error {
+	offset := int(j.dec.InputOffset())
+	rest := bytes.TrimLeft(j.text[offset:], " \t\r\n")
+	if len(rest) == 0 {
 		return nil
 	}
-	return n
+	j.add(j.place(len(j.text)-len(rest)), "a file holds one document; write several as a list of resources or as several files", "more stands behind the document")
+	return errReported
 }
 
-type jsonParser struct {
-	l         *loader
-	file      string
-	b         []byte
-	i         int
-	line      int32
-	lineStart int
-	failed    bool
-}
-
-func (p *jsonParser) here() place { return place{p.line, int32(p.i-p.lineStart) + 1} } //nolint:gosec // bounded
-
-func (p *jsonParser) fail(msg string) *node {
-	if !p.failed {
-		p.failed = true
-		p.l.problem(p.file, p.here(), "", "this is no JSON: %s", msg)
-	}
-	return &node{}
-}
-
-func (p *jsonParser) space() {
-	for p.i < len(p.b) {
-		switch p.b[p.i] {
-		case '\n':
-			p.line++
-			p.lineStart = p.i + 1
-		case ' ', '\t', '\r':
-		default:
-			return
+// value reads the value that comes next.
+func (j *jsonReader) value(depth int) (node, error) {
+	k, at := j.next()
+	n := node{at: at}
+	switch k {
+	case '{', '[':
+		if depth >= maxDepth {
+			j.add(at, "write it less nested", "lists and maps are nested deeper than %d", maxDepth)
+			return n, j.skip()
 		}
-		p.i++
+		if _, err := j.dec.ReadToken(); err != nil {
+			return n, j.fail(err)
+		}
+		if k == '[' {
+			return n, j.list(&n, depth)
+		}
+		return n, j.object(&n, depth)
 	}
-}
-
-func (p *jsonParser) value(depth int) *node {
-	p.space()
-	if p.i >= len(p.b) {
-		return p.fail("it ends early")
-	}
-	if depth > maxDepth {
-		return p.fail("it is nested deeper than " + strconv.Itoa(maxDepth))
-	}
-	n := &node{at: p.here()}
-	switch p.b[p.i] {
-	case '{':
-		return p.object(n, depth)
-	case '[':
-		n.kind = list
-		p.members(']', func() { n.items = append(n.items, p.value(depth+1)) })
-		return n
-	}
-	raw := p.scalar()
-	v, err := resource.DecodeValue(raw)
+	raw, err := j.dec.ReadValue()
 	if err != nil {
-		return p.fail(err.(*fault.Error).Message) //nolint:errorlint,forcetypeassert // DecodeValue has no other
+		return n, j.fail(err)
 	}
-	n.scalar = v
-	return n
+	switch k {
+	case '"':
+		n.value, err = unquote(raw)
+	case '0':
+		n.value, err = j.number(raw, at)
+	case 't', 'f':
+		n.value = k == 't'
+	}
+	return n, err
 }
 
-// scalar cuts the text of a string, number or word.
-func (p *jsonParser) scalar() []byte {
-	from := p.i
-	if p.b[p.i] == '"' {
-		for p.i++; p.i < len(p.b) && p.b[p.i] != '"' && p.b[p.i] != '\n'; p.i++ {
-			if p.b[p.i] == '\\' {
-				p.i++
-			}
+func (j *jsonReader) skip() error {
+	if err := j.dec.SkipValue(); err != nil {
+		return j.fail(err)
+	}
+	return nil
+}
+
+// unquote returns the text that a valid JSON string stands for.
+func unquote(raw []byte) (string, error) {
+	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), nil
+	}
+	b, err := jsontext.AppendUnquote(nil, raw)
+	return string(b), err
+}
+
+func (j *jsonReader) number(raw []byte, at place) (any, error) {
+	s := string(raw)
+	switch {
+	case len(s) > maxDigits:
+		j.add(at, "put it in quotes if it is text", "the number is too long")
+		return nil, nil
+	case bytes.ContainsAny(raw, ".eE"):
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			j.add(at, "put it in quotes if it is text", "the number %s is too large", short(s))
+			return nil, nil
 		}
-		p.i = min(p.i+1, len(p.b))
-		return p.b[from:p.i]
+		return f + 0, nil // no -0
 	}
-	for p.i < len(p.b) && strings.IndexByte(" \t\r\n,]}:", p.b[p.i]) < 0 {
-		p.i++
-	}
-	return p.b[from:p.i]
+	return integer(s, 10), nil
 }
 
-// members reads what stands between brackets, with commas.
-func (p *jsonParser) members(end byte, item func()) {
-	p.i++
-	p.space()
-	if p.i < len(p.b) && p.b[p.i] == end {
-		p.i++
-		return
-	}
-	for !p.failed {
-		item()
-		p.space()
-		switch {
-		case p.failed:
-		case p.i < len(p.b) && p.b[p.i] == ',':
-			p.i++
-		case p.i < len(p.b) && p.b[p.i] == end:
-			p.i++
-			return
-		default:
-			p.fail("expected , or " + string(end))
+func (j *jsonReader) list(n *node, depth int) error {
+	n.kind = list
+	for {
+		if j.dec.PeekKind() == ']' {
+			_, err := j.dec.ReadToken()
+			return err
 		}
+		e, err := j.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.items = append(n.items, e)
 	}
 }
 
-func (p *jsonParser) object(n *node, depth int) *node {
+func (j *jsonReader) object(n *node, depth int) error {
 	n.kind = object
-	seen := map[string]bool{}
-	p.members('}', func() {
-		p.space()
-		at := p.here()
-		if p.i >= len(p.b) || p.b[p.i] != '"' {
-			p.fail("expected a name in quotes")
-			return
+	var seen map[string]int
+	for {
+		name, at, err := j.name()
+		if err != nil || name == nil {
+			return err
 		}
-		key, err := resource.DecodeValue(p.scalar())
-		text, ok := key.(string)
-		if err != nil || !ok {
-			p.fail("the name does not read")
-			return
+		m, err := j.value(depth + 1)
+		if err != nil {
+			return err
 		}
-		if seen[text] {
-			p.l.problem(p.file, at, "remove one of the two", "%q is there twice", text)
-		}
-		p.space()
-		if p.i >= len(p.b) || p.b[p.i] != ':' {
-			p.fail("expected :")
-			return
-		}
-		p.i++
-		v := p.value(depth + 1)
-		if !seen[text] {
-			n.keys, n.keyAt, n.items = append(n.keys, text), append(n.keyAt, at), append(n.items, v)
-		}
-		seen[text] = true
-	})
-	return n
+		m.key, m.keyAt = *name, at
+		n.items, seen = j.append(n.items, seen, m)
+	}
 }
 
-// lines splits JSON lines; empty lines are left out.
-func lines(text []byte, f func(line int32, doc []byte)) {
-	n := int32(0)
-	for l := range bytes.Lines(text) {
-		if len(bytes.TrimSpace(l)) > 0 {
-			f(n, bytes.TrimRight(l, "\r\n"))
-		}
-		n++
+// name reads the name of a member; nil at the end of the object.
+func (j *jsonReader) name() (*string, place, error) {
+	k, at := j.next()
+	if k == '}' {
+		_, err := j.dec.ReadToken()
+		return nil, at, err
 	}
+	raw, err := j.dec.ReadValue()
+	if err != nil {
+		return nil, at, j.fail(err)
+	}
+	if k != '"' {
+		return nil, at, j.fail(fmt.Errorf("the name of a member must be text"))
+	}
+	s, err := unquote(raw)
+	return &s, at, err
 }

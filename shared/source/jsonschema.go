@@ -7,70 +7,73 @@ import (
 	"southbound/shared/schema"
 )
 
-// JSONSchema returns the JSON Schema (2020-12) of documents with the types of a registry, for editors.
+type jsonObject = map[string]any
+
+// JSONSchema returns the JSON Schema (draft 2020-12) of documents with the types of a registry, so that editors complete and check them.
 func JSONSchema(types *schema.Registry) ([]byte, error) {
-	text := map[string]any{"type": "string"}
-	boolean := map[string]any{"type": "boolean"}
-	flags := map[string]any{"agent": text, "set": text, "purged": boolean, "purge_on_delete": boolean, "report_only": boolean,
-		"send_event": boolean, "receive_events": boolean, "managed": boolean}
-	var perType []any
-	for _, name := range types.Names() {
-		t, _ := types.Type(name)
-		perType = append(perType, map[string]any{
-			"if":   map[string]any{"properties": map[string]any{"type": map[string]any{"const": name}}},
-			"then": map[string]any{"properties": map[string]any{"attributes": attributesSchema(t)}},
-		})
+	text := jsonObject{"type": "string", "minLength": 1}
+	common := jsonObject{"agent": described(text, "where the resource is managed"), "set": described(text, "resource set; absent: the shared set")}
+	for name, what := range map[string]string{
+		"purged": "true: must not exist", "purge_on_delete": "true: leaving the model purges it", "report_only": "true: compare, never change",
+		"send_event": "true: tell direct dependants when it finishes", "receive_events": "false: ignore what others tell", "managed": "false: not exported",
+	} {
+		common[name] = described(jsonObject{"type": "boolean"}, what)
 	}
-	resourceProps := map[string]any{"type": map[string]any{"enum": types.Names()}, "attributes": map[string]any{"type": "object"},
-		"requires": map[string]any{"type": "array", "items": text}}
-	for k, v := range flags {
-		resourceProps[k] = v
-	}
-	doc := map[string]any{
-		"$schema": "https://json-schema.org/draft/2020-12/schema",
-		"title":   "Southbound resource document", "type": "object", "required": []string{"southbound"}, "additionalProperties": false,
-		"properties": map[string]any{
-			"southbound": map[string]any{"const": 1},
-			"defaults":   map[string]any{"type": "object", "properties": flags, "additionalProperties": false},
-			"agents": map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "object",
-				"properties": map[string]any{"transport": text, "lanes": map[string]any{"type": "integer", "minimum": 1, "maximum": 1024}}}},
-			"resources": map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/resource"}},
+	doc := jsonObject{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Southbound resource document",
+		"type": "object", "required": []string{keySouthbound}, "additionalProperties": false,
+		"properties": jsonObject{
+			keySouthbound: described(jsonObject{"const": 1}, "format"),
+			keyDefaults:   jsonObject{"type": []string{"object", "null"}, "properties": common, "additionalProperties": false},
+			keyAgents:     jsonObject{"type": []string{"object", "null"}, "additionalProperties": jsonObject{"$ref": "#/$defs/agent"}},
+			keyResources:  jsonObject{"type": []string{"array", "null"}, "items": jsonObject{"$ref": "#/$defs/resource"}},
 		},
-		"$defs": map[string]any{
-			"resource": map[string]any{"type": "object", "required": []string{"type", "attributes"}, "additionalProperties": false,
-				"properties": resourceProps, "allOf": perType},
-			"form": formSchema(text),
-		},
+		"if":    jsonObject{"properties": jsonObject{keyDefaults: jsonObject{"not": jsonObject{"required": []string{"agent"}}}}},
+		"then":  jsonObject{"properties": jsonObject{keyResources: jsonObject{"items": jsonObject{"required": []string{"agent"}}}}},
+		"$defs": jsonObject{"agent": agentSchema(text), "resource": resourceSchema(types, text, common)},
 	}
 	out, err := json.MarshalIndent(doc, "", "  ")
-	return out, fault.Wrap(fault.Internal, "write schema", err)
+	return append(out, '\n'), fault.Wrap(fault.Internal, "write schema", err)
 }
 
-func formSchema(text any) any {
-	form := func(required []string, props map[string]any) any {
-		return map[string]any{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+// described returns a copy of a schema with a description.
+func described(s jsonObject, what string) jsonObject {
+	out := jsonObject{"description": what}
+	for k, v := range s {
+		out[k] = v
 	}
-	return map[string]any{"anyOf": []any{
-		form([]string{"file"}, map[string]any{"file": text}),
-		form([]string{"secret"}, map[string]any{"secret": text, "version": text}),
-		form([]string{"parameter"}, map[string]any{"parameter": text}),
-		form([]string{"fact", "of"}, map[string]any{"fact": text, "of": text}),
-		form([]string{"value"}, map[string]any{"value": true}),
+	return out
+}
+
+func agentSchema(text jsonObject) jsonObject {
+	return jsonObject{"type": "object", "properties": jsonObject{
+		"transport": described(text, "local, ssh, http, aws, ..."),
+		"lanes":     jsonObject{"type": "integer", "minimum": 1, "maximum": maxLanes, "description": "how many at the same time; 1: one after the other"},
 	}}
 }
 
-func attributesSchema(t *schema.Compiled) any {
-	props := map[string]any{}
-	required := []string{}
-	for _, declared := range t.Attributes {
-		a, _ := t.Attribute(declared.Name)
-		if a.Behaviour == schema.ReadOnly {
-			continue
-		}
-		props[a.Name] = map[string]any{"description": a.Description, "anyOf": []any{a.DataType.JSONSchema(), map[string]any{"$ref": "#/$defs/form"}}}
-		if !a.DataType.Optional() && a.Default == nil {
-			required = append(required, a.Name)
-		}
+// resourceSchema describes a resource: its attributes depend on its type.
+func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject {
+	properties := jsonObject{
+		"type": jsonObject{"enum": types.Names()}, "attributes": jsonObject{"type": "object"},
+		"requires": jsonObject{"type": []string{"array", "null"}, "items": described(text, "id of a resource, such as fs::Directory[web1,path=/srv]")},
 	}
-	return map[string]any{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+	for k, v := range common {
+		properties[k] = v
+	}
+	byType := make([]any, 0, len(types.Names()))
+	for _, name := range types.Names() {
+		t, _ := types.Type(name)
+		byType = append(byType, jsonObject{
+			"if":   jsonObject{"properties": jsonObject{"type": jsonObject{"const": name}}, "required": []string{"type"}},
+			"then": jsonObject{"properties": jsonObject{"attributes": described(t.JSONSchema(), t.Description)}},
+		})
+	}
+	out := jsonObject{
+		"type": "object", "required": []string{"type", "attributes"}, "additionalProperties": false, "properties": properties,
+	}
+	if len(byType) > 0 {
+		out["allOf"] = byType
+	}
+	return out
 }

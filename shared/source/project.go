@@ -14,94 +14,159 @@ import (
 
 const projectFile = "southbound.yaml"
 
-// Project is what the project file says; zero fields are not said.
+// Project is what the project file says; fields that it does not say are zero.
 type Project struct {
-	Dir         string // where the file is
+	Dir         string // where the file is, or would be
 	Environment string
 	Data        string
 	API         string
-	Settings    *deploy.Settings
+	Settings    *deploy.Settings // nil: not said
 }
 
-// FindProject reads southbound.yaml at the root of what is exported; without one it returns the zero Project. What is wrong with it is
-// diag.Problems.
+// FindProject reads southbound.yaml at the root of what is exported: in path when that is a directory, else beside it. Without a file it
+// returns a Project that has only Dir. What is wrong with the file is returned as diag.Problems.
 func FindProject(path string) (Project, error) {
-	dir := path
-	if info, err := os.Stat(path); path == "-" || err == nil && !info.IsDir() {
-		dir = filepath.Dir(path)
-	}
 	if path == "" {
-		dir = "."
+		path = "."
 	}
-	file := filepath.Join(dir, projectFile)
-	text, err := os.ReadFile(file) //nolint:gosec // beside what the user named
-	if errors.Is(err, fs.ErrNotExist) {
-		return Project{Dir: dir}, nil
+	p := Project{Dir: path}
+	if info, err := os.Stat(path); path == "-" || err == nil && !info.IsDir() {
+		p.Dir = filepath.Dir(path)
+	}
+	file := filepath.Join(p.Dir, projectFile)
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && path == "-" {
+		return p, nil
 	}
 	if err != nil {
 		return Project{}, pathError(file, err)
 	}
-	l := &loader{}
-	p := Project{Dir: dir}
-	if l.encoding(file, text) {
-		for _, n := range l.parseYAML(file, text) {
-			l.project(file, n, &p)
-		}
+	defer func() { _ = f.Close() }()
+	r := &projectReader{taker{part: &part{report: report{file: file}}, texts: map[string]string{}}}
+	text, err := readAll(f, 0)
+	if err != nil {
+		r.unreadable(err)
+		return Project{}, r.list.Err()
 	}
-	return p, l.problems.Err()
+	if text, ok := r.check(text); ok {
+		docs, _ := r.parseYAML(text)
+		r.project(docs, &p)
+	}
+	if err := r.list.Err(); err != nil {
+		return Project{}, err
+	}
+	return p, nil
 }
 
-func (l *loader) project(file string, n *node, p *Project) {
-	t := &taker{loader: l, d: doc{name: file}}
+// projectReader reads the project file.
+type projectReader struct{ taker }
+
+func (r *projectReader) project(docs []node, p *Project) {
+	if len(docs) == 0 {
+		return
+	}
+	if len(docs) > 1 {
+		r.add(docs[1].at, "keep one", "the project file holds more than one document")
+	}
+	n := &docs[0]
 	if n.kind != object {
-		t.bad(n, "", "the project file is a map")
+		r.add(n.at, "such as `environment: production`", "the project file is a map")
 		return
 	}
-	t.known(n, []string{"environment", "data", "api", "settings"})
-	p.Environment, p.Data, p.API = t.text(n, "environment"), t.text(n, "data"), t.text(n, "api")
-	s := t.object(n, "settings")
-	if s == nil {
-		return
-	}
-	t.known(s, []string{"deploy_timer", "repair_timer", "retry_base", "retry_max", "keep_versions", "keep_actions"})
-	p.Settings = &deploy.Settings{DeployTimer: t.timer(s.get("deploy_timer")), RepairTimer: t.timer(s.get("repair_timer")),
-		RetryBase: t.duration(s.get("retry_base")), RetryMax: t.duration(s.get("retry_max")), KeepActions: t.duration(s.get("keep_actions"))}
-	if k := s.get("keep_versions"); k != nil {
-		v, ok := k.scalar.(int64)
-		if !ok || v < 1 {
-			t.bad(k, "", "keep_versions is a whole number from 1")
+	for i := range n.items {
+		switch m := &n.items[i]; m.key {
+		case "environment":
+			p.Environment = r.text(m)
+		case "data":
+			p.Data = r.text(m)
+		case "api":
+			p.API = r.text(m)
+		case "settings":
+			r.settings(m, p)
+		case keySouthbound, keyResources, keyAgents, keyDefaults:
+			r.add(m.keyAt, "resources stand in a file of another name", "%q does not belong into the project file", m.key)
+		default:
+			r.unknown(m, []string{"environment", "data", "api", "settings"})
 		}
-		p.Settings.KeepVersions = int(v)
 	}
 }
 
-func (t *taker) timer(n *node) string {
-	if n == nil {
-		return ""
+func (r *projectReader) settings(n *node, p *Project) {
+	if n.null() {
+		return
 	}
-	text, _ := n.scalar.(string)
-	if v, ok := n.scalar.(int64); ok {
-		text = strconv.FormatInt(v, 10)
+	if n.kind != object {
+		r.add(n.at, "such as {repair_timer: 3600}", "settings is a map")
+		return
 	}
-	if err := deploy.CheckTimer(text); text == "" || err != nil {
-		t.bad(n, `write seconds such as 600, or five fields such as "30 2 * * *"; 0 is off`, "this is no timer")
+	s := &deploy.Settings{}
+	p.Settings = s
+	for i := range n.items {
+		switch m := &n.items[i]; m.key {
+		case "deploy_timer":
+			s.DeployTimer = r.timer(m)
+		case "repair_timer":
+			s.RepairTimer = r.timer(m)
+		case "retry_base":
+			s.RetryBase = r.duration(m)
+		case "retry_max":
+			s.RetryMax = r.duration(m)
+		case "keep_versions":
+			s.KeepVersions = r.count(m)
+		case "keep_actions":
+			s.KeepActions = r.duration(m)
+		default:
+			r.unknown(m, []string{"deploy_timer", "repair_timer", "retry_base", "retry_max", "keep_versions", "keep_actions"})
+		}
+	}
+	if s.RetryMax != 0 && s.RetryBase > s.RetryMax {
+		r.add(n.get("retry_max").at, "make it as long or longer", "retry_max is shorter than retry_base")
+	}
+}
+
+// timer reads whole seconds or a cron expression.
+func (r *projectReader) timer(n *node) string {
+	const hint = `write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`
+	text, ok := n.value.(string)
+	if seconds, isInt := n.value.(int64); isInt && !n.zero {
+		text, ok = strconv.FormatInt(seconds, 10), true
+	}
+	if !ok || text == "" || deploy.CheckTimer(text) != nil {
+		r.add(n.at, hint, "%s is whole seconds or a cron expression", n.key)
 	}
 	return text
 }
 
-func (t *taker) duration(n *node) time.Duration {
-	if n == nil {
-		return 0
+func (r *projectReader) count(n *node) int {
+	v, ok := n.value.(int64)
+	if !ok || v < 1 || v > 1_000_000 {
+		r.add(n.at, "", "%s is a whole number from 1 to 1000000", n.key)
 	}
-	text, _ := n.scalar.(string)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if v, err := strconv.Atoi(days); err == nil && v > 0 && v < 36500 {
-			return time.Duration(v) * 24 * time.Hour
+	return int(v)
+}
+
+// longest is the longest duration a setting takes, in days.
+const longest = 36500
+
+// duration reads what time.ParseDuration reads, with days as 24 hours in front.
+func (r *projectReader) duration(n *node) time.Duration {
+	text, _ := n.value.(string)
+	days, rest, ok := strings.Cut(text, "d")
+	sum := time.Duration(0)
+	if ok {
+		count, err := strconv.ParseUint(days, 10, 32)
+		if ok = err == nil && count <= longest; ok {
+			sum, text = time.Duration(count)*24*time.Hour, rest //nolint:gosec // just checked
 		}
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		t.bad(n, "such as 2s, 10m or 30d", "this is no length of time")
+	if !ok || text != "" {
+		d, err := time.ParseDuration(text)
+		if ok = err == nil && d >= 0; ok {
+			sum += d
+		}
 	}
-	return d
+	if !ok || sum <= 0 || sum > longest*24*time.Hour {
+		r.add(n.at, "write it with its units, such as 2s, 10m or 30d", "%s is a length of time", n.key)
+	}
+	return sum
 }

@@ -1,248 +1,220 @@
 package source
 
 import (
-	"math"
-	"math/big"
-	"strconv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
-	"go.yaml.in/yaml/v3"
+	"southbound/shared/fault"
 )
-
-// place is a line and a column, from 1.
-type place struct{ line, column int32 }
-
-// node is a value of a document with the place it stands at.
-type node struct {
-	at     place
-	scalar any // nil, bool, string, int64, *big.Int, float64; of leaves
-	kind   nodeKind
-	keys   []string
-	keyAt  []place
-	items  []*node
-}
-
-type nodeKind byte
 
 const (
-	leaf nodeKind = iota
-	list
-	object
+	maxDocument = 100 << 20 // bytes of one document file, and of standard input
+	maxFile     = 5 << 30   // bytes of a file that documents refer to; what an object store takes at once
 )
 
-// get returns the member of an object, or nil.
-func (n *node) get(key string) *node {
-	for i, k := range n.keys {
-		if k == key {
-			return n.items[i]
-		}
+// tree is what is exported: a directory that nothing read may leave, and the documents in it.
+type tree struct {
+	dir  string // as given
+	root *os.Root
+	docs []document
+}
+
+// document is one file of documents.
+type document struct {
+	name   string // as shown
+	path   string // in the tree, with slashes
+	format format
+	stdin  io.Reader
+	given  bool // named by the user, so it may be anything that can be read
+}
+
+type format byte
+
+const (
+	formatYAML format = iota
+	formatJSON
+	formatLines // JSON, a document a line
+)
+
+// openTree finds the documents that opts.Path names.
+func openTree(opts Options) (*tree, error) {
+	t := &tree{dir: opts.Path}
+	if opts.Path == "-" {
+		t.dir = "."
+		t.docs = []document{{name: "-", path: "-", format: formatLines, stdin: opts.Stdin, given: true}}
+		return t, t.open()
+	}
+	info, err := os.Stat(opts.Path)
+	if err != nil {
+		return nil, pathError(opts.Path, err)
+	}
+	if !info.IsDir() {
+		t.dir = filepath.Dir(opts.Path)
+		base := filepath.Base(opts.Path)
+		t.docs = []document{{name: opts.Path, path: base, format: formatOf(base), given: true}}
+		return t, t.open()
+	}
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	if err := t.list(); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *tree) open() error {
+	var err error
+	if t.root, err = os.OpenRoot(t.dir); err != nil {
+		return pathError(t.dir, err)
 	}
 	return nil
 }
 
-const (
-	maxDepth = 100
-	// maxNodes bounds what aliases can blow a document up to.
-	maxNodes = 20_000_000
-)
+// close gives the directory back; what was read stays.
+func (t *tree) close() { _ = t.root.Close() }
 
-// converter turns the library's nodes into ours and refuses what has no one meaning.
-type converter struct {
-	l     *loader
-	file  string
-	line  int32 // lines before the part that was parsed
-	count int
-	open  map[*yaml.Node]bool
+func formatOf(name string) format {
+	if filepath.Ext(name) == ".json" {
+		return formatJSON
+	}
+	return formatYAML
 }
 
-func (c *converter) at(n *yaml.Node) place {
-	return place{int32(n.Line) + c.line, int32(n.Column)} //nolint:gosec // documents are bounded
-}
-
-func (c *converter) bad(n *yaml.Node, hint, format string, args ...any) *node {
-	c.l.problem(c.file, c.at(n), hint, format, args...)
-	return &node{at: c.at(n)}
-}
-
-func (c *converter) convert(n *yaml.Node, depth int) *node {
-	if c.count++; c.count > maxNodes {
-		return c.bad(n, "write it without aliases", "the document is too large, once its aliases are replaced by what they stand for")
-	}
-	if depth > maxDepth {
-		return c.bad(n, "", "the document is nested deeper than %d", maxDepth)
-	}
-	if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
-		return c.bad(n, "remove the tag", "the tag %s has no meaning here", n.Tag)
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
-		if c.open[n.Alias] {
-			return c.bad(n, "", "the alias *%s stands within what it names", n.Value)
+// list finds the documents in path order. Links to files are documents too; links to directories are not followed.
+func (t *tree) list() error {
+	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return pathError(filepath.Join(t.dir, p), err)
+		case p != "." && (name[0] == '.' || name[0] == '_'):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case !d.IsDir() && isDocument(name):
+			t.docs = append(t.docs, document{name: filepath.Join(t.dir, p), path: p, format: formatOf(name)})
 		}
-		c.open[n.Alias] = true
-		out := c.convert(n.Alias, depth+1)
-		delete(c.open, n.Alias)
-		return out
-	case yaml.MappingNode:
-		return c.mapping(n, depth)
-	case yaml.SequenceNode:
-		out := &node{at: c.at(n), kind: list, items: make([]*node, len(n.Content))}
-		for i, e := range n.Content {
-			out.items[i] = c.convert(e, depth+1)
-		}
-		return out
-	case yaml.ScalarNode:
-		return c.scalar(n)
-	}
-	return c.bad(n, "", "this cannot be read")
-}
-
-func (c *converter) mapping(n *yaml.Node, depth int) *node {
-	out := &node{at: c.at(n), kind: object}
-	seen := make(map[string]place, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		for key.Kind == yaml.AliasNode {
-			key = key.Alias
-		}
-		if key.Tag == "!!merge" || key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style == 0 {
-			c.bad(n.Content[i], "write the members out", "merge keys (<<) are not part of YAML 1.2")
-			continue
-		}
-		k := c.scalarValue(key)
-		text, ok := k.(string)
-		if key.Kind != yaml.ScalarNode || !ok {
-			c.bad(n.Content[i], "put it in quotes", "a name must be text")
-			continue
-		}
-		if first, twice := seen[text]; twice {
-			c.bad(n.Content[i], "remove one of the two", "%q is there twice, first on line %d", text, first.line)
-			continue
-		}
-		seen[text] = c.at(n.Content[i])
-		out.keys = append(out.keys, text)
-		out.keyAt = append(out.keyAt, c.at(n.Content[i]))
-		out.items = append(out.items, c.convert(n.Content[i+1], depth+1))
-	}
-	return out
-}
-
-func (c *converter) scalar(n *yaml.Node) *node {
-	out := &node{at: c.at(n), scalar: c.scalarValue(n)}
-	if f, ok := out.scalar.(float64); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
-		return c.bad(n, "", "%s is not a number that can be stored", n.Value)
-	}
-	if strings.ContainsRune(n.Value, 0) {
-		return c.bad(n, "", "the text holds a NUL character")
-	}
-	if n.Tag == "!!binary" {
-		return c.bad(n, "use {file: path} for bytes", "binary values are not part of the format")
-	}
-	return out
-}
-
-// scalarValue reads a scalar by the core schema of YAML 1.2: yes, no, on and off are text, a leading 0 makes no octal, and
-// times are text.
-func (c *converter) scalarValue(n *yaml.Node) any {
-	if n.Kind != yaml.ScalarNode {
 		return nil
+	})
+	if err != nil {
+		return err
 	}
-	s := n.Value
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || n.Tag == "!!str" && n.Style&yaml.TaggedStyle != 0 {
-		return s
+	if len(t.docs) == 0 {
+		return fault.New(fault.Invalid, "read documents", "there is no *.yaml, *.yml or *.json under %s", t.dir).
+			WithHint("name a file or a directory with resource documents")
 	}
-	return plainScalar(s)
+	slices.SortFunc(t.docs, func(a, b document) int { return strings.Compare(a.path, b.path) })
+	return nil
 }
 
-func plainScalar(s string) any {
-	switch s {
-	case "", "~", "null", "Null", "NULL":
-		return nil
-	case "true", "True", "TRUE":
-		return true
-	case "false", "False", "FALSE":
-		return false
-	case ".nan", ".NaN", ".NAN":
-		return math.NaN()
-	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF":
-		return math.Inf(1)
-	case "-.inf", "-.Inf", "-.INF":
-		return math.Inf(-1)
+func isDocument(name string) bool {
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return name != projectFile
 	}
-	if c := s[0]; c != '-' && c != '+' && c != '.' && (c < '0' || c > '9') {
-		return s
+	return false
+}
+
+func pathError(path string, err error) error {
+	hint := "name a file, a directory or - for standard input"
+	if errors.Is(err, fs.ErrPermission) {
+		hint = "it must be readable"
 	}
-	if v, ok := plainInt(s); ok {
-		return v
+	return (&fault.Error{Kind: fault.Invalid, Op: "read " + path, Err: cause(err)}).WithHint("%s", hint)
+}
+
+// cause returns what is wrong without the path, which is said already.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
 	}
-	if isFloat(s) {
-		if f, err := strconv.ParseFloat(s, 64); err == nil || math.IsInf(f, 0) {
-			return f
+	return err
+}
+
+// errOutside says that a path, or a link on it, leaves the tree.
+var errOutside = errors.New("it leads out of the directory that is exported")
+
+// openFile opens a regular file of the tree.
+func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
+	// Nonblocking, so that a pipe without a writer does not hold us up before it is refused.
+	f, err := t.root.OpenFile(filepath.FromSlash(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		if !errors.As(err, new(syscall.Errno)) {
+			return nil, nil, errOutside // the only error of a Root that does not come from the system
 		}
+		return nil, nil, cause(err)
 	}
-	return s
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, cause(err)
+	}
+	return f, info, nil
 }
 
-func plainInt(s string) (any, bool) {
-	base, digits := 10, strings.TrimLeft(s, "+-")
-	if len(s)-len(digits) > 1 || digits == "" {
-		return nil, false
-	}
+// read returns the text of a document.
+func (t *tree) read(d document) ([]byte, error) {
+	var r io.Reader
+	size := int64(0)
 	switch {
-	case strings.HasPrefix(s, "0o"):
-		base, digits = 8, s[2:]
-	case strings.HasPrefix(s, "0x"):
-		base, digits = 16, s[2:]
-	}
-	for _, r := range digits {
-		if !strings.ContainsRune("0123456789abcdefABCDEF"[:min(base, 16)+boolInt(base == 16)*6], r) {
-			return nil, false
+	case d.stdin != nil:
+		r = d.stdin
+	case d.given:
+		f, err := os.Open(d.name)
+		if err != nil {
+			return nil, cause(err)
 		}
+		defer func() { _ = f.Close() }()
+		r = f
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+	default:
+		f, info, err := t.openFile(d.path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		r, size = f, info.Size()
 	}
-	n, ok := new(big.Int).SetString(digits, base)
-	if !ok {
-		return nil, false
-	}
-	if s[0] == '-' {
-		n.Neg(n)
-	}
-	if n.IsInt64() {
-		return n.Int64(), true
-	}
-	return n, true
+	return readAll(r, size)
 }
 
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
+// errTooLarge says that a document is beyond maxDocument.
+var errTooLarge = fmt.Errorf("it is larger than %d MiB", maxDocument>>20)
 
-// isFloat matches [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
-func isFloat(s string) bool {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
-	digits := func() int {
-		n := 0
-		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-			n++
+// readAll reads up to maxDocument bytes, most likely size.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	if size > maxDocument {
+		return nil, errTooLarge
+	}
+	text := make([]byte, 0, size+512)
+	for {
+		n, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case len(text) > maxDocument:
+			return nil, errTooLarge
+		case errors.Is(err, io.EOF):
+			return text, nil
+		case err != nil:
+			return nil, cause(err)
 		}
-		s = s[n:]
-		return n
-	}
-	whole, part := digits(), 0
-	if strings.HasPrefix(s, ".") {
-		s = s[1:]
-		part = digits()
-	}
-	if whole+part == 0 {
-		return false
-	}
-	if s != "" && (s[0] == 'e' || s[0] == 'E') {
-		s = strings.TrimLeft(s[1:], "+-")
-		if digits() == 0 {
-			return false
+		if len(text) == cap(text) {
+			text = slices.Grow(text, len(text))
 		}
 	}
-	return s == ""
 }

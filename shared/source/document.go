@@ -1,0 +1,355 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// result is what a document file holds.
+type result struct {
+	parts []*part
+	size  int64
+	hash  string // of its bytes
+}
+
+// part is what was read at once: a document, or a piece of one.
+type part struct {
+	report
+	resources []resource.Resource
+	places    []resourceAt // of resources
+	members   []memberAt
+	agents    []agentAt
+}
+
+// document reads a file.
+func (l *loader) document(ctx context.Context, d document) result {
+	p := &part{report: report{file: d.name}}
+	out := result{parts: []*part{p}}
+	text, err := l.tree.read(d)
+	if err != nil {
+		p.unreadable(err)
+		return out
+	}
+	sum := sha256.Sum256(text)
+	out.size, out.hash = int64(len(text)), hex.EncodeToString(sum[:])
+	text, ok := p.check(text)
+	if !ok {
+		return out
+	}
+	switch d.format {
+	case formatLines:
+		out.parts = append(out.parts, l.lines(d, text)...)
+	case formatJSON:
+		out.parts = append(out.parts, l.json(d, text)...)
+	default:
+		out.parts = append(out.parts, l.yaml(ctx, d, text)...)
+	}
+	return out
+}
+
+func (r *report) unreadable(err error) {
+	hint := ""
+	switch {
+	case errors.Is(err, errTooLarge):
+		hint = "split it into several files of a directory"
+	case errors.Is(err, errOutside):
+		hint = "a link must be relative and stay in the directory"
+	}
+	r.add(place{}, hint, "the document cannot be read: %v", err)
+}
+
+func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
+	if o, ok := outlineYAML(text); ok {
+		if parts, ok := l.pieces(ctx, d, o, func(_ *part, p piece) ([]node, bool) { return itemsYAML(p) }); ok {
+			return parts
+		}
+	}
+	t := l.taker(d)
+	docs, ok := t.parseYAML(text)
+	if len(docs) == 0 && ok {
+		t.add(place{}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
+	}
+	for i := range docs {
+		if t.header(&docs[i]) {
+			t.all(docs[i].get("resources"))
+		}
+	}
+	return []*part{t.part}
+}
+
+func (l *loader) json(d document, text []byte) []*part {
+	t := l.taker(d)
+	if len(bytes.TrimSpace(text)) == 0 {
+		t.add(place{}, `a document starts with {"southbound": 1`, "there is no document in the file")
+		return []*part{t.part}
+	}
+	o, ok := t.outlineJSON(text, place{1, 1})
+	if !ok {
+		return []*part{t.part}
+	}
+	if o.pieces == nil {
+		if t.header(&o.root) {
+			t.all(o.root.get("resources"))
+		}
+		return []*part{t.part}
+	}
+	parts, _ := l.pieces(context.Background(), d, o, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
+	return append(parts, t.part)
+}
+
+// pieces reads what an outline has left, all pieces at the same time. It gives up when one cannot be read apart.
+func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*part, piece) ([]node, bool)) ([]*part, bool) {
+	head := l.taker(d)
+	goOn := head.header(&o.root)
+	parts := make([]*part, len(o.pieces), len(o.pieces)+1)
+	var failed atomic.Bool
+	parallel(len(o.pieces), func(i int) {
+		if failed.Load() || ctx.Err() != nil {
+			return
+		}
+		t := l.taker(d)
+		t.defaults = head.defaults
+		parts[i] = t.part
+		nodes, ok := items(t.part, o.pieces[i])
+		if !ok {
+			failed.Store(true)
+			return
+		}
+		if goOn {
+			t.resources(nodes)
+		}
+	})
+	if failed.Load() || ctx.Err() != nil {
+		return nil, false
+	}
+	return append(parts, head.part), true
+}
+
+// lines reads JSON lines, a document each.
+func (l *loader) lines(d document, text []byte) []*part {
+	var starts []piece
+	from, at := 0, place{1, 1}
+	for i, line := 0, int32(1); i < len(text); line++ {
+		n := bytes.IndexByte(text[i:], '\n') + 1
+		if n == 0 {
+			n = len(text) - i
+		}
+		i += n
+		if i-from >= pieceSize || i == len(text) {
+			starts = append(starts, piece{text[from:i], at})
+			from, at = i, place{line + 1, 1}
+		}
+	}
+	parts := make([]*part, len(starts))
+	var found atomic.Bool
+	parallel(len(starts), func(i int) {
+		t := l.taker(d)
+		parts[i] = t.part
+		at := starts[i].at
+		for line := range bytes.Lines(starts[i].text) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				found.Store(true)
+				t.line(line, at)
+			}
+			at.line++
+		}
+	})
+	if !found.Load() {
+		t := l.taker(d)
+		t.add(place{}, `each line is a document: {"southbound": 1, "resources": [...]}`, "there is no document on standard input")
+		parts = append(parts, t.part)
+	}
+	return parts
+}
+
+func (t *taker) line(text []byte, at place) {
+	t.defaults = usual
+	j := t.newJSON(text, at)
+	n, err := j.value(0)
+	if err == nil {
+		err = j.end()
+	}
+	if err == nil && t.header(&n) {
+		t.all(n.get("resources"))
+	}
+}
+
+// taker takes what the nodes of a document mean.
+type taker struct {
+	*part
+	loader   *loader
+	doc      document
+	defaults defaults
+	texts    map[string]string // one copy of each text that many resources share
+}
+
+func (l *loader) taker(d document) *taker {
+	return &taker{part: &part{report: report{file: d.name}}, loader: l, doc: d, defaults: usual, texts: map[string]string{}}
+}
+
+// defaults are what resources of a document have that do not say otherwise.
+type defaults struct {
+	agent, set string
+	flags      resource.Flags
+	managed    bool
+}
+
+var usual = defaults{managed: true, flags: resource.Flags{ReceiveEvents: true}}
+
+const (
+	keySouthbound = "southbound"
+	keyDefaults   = "defaults"
+	keyAgents     = "agents"
+	keyResources  = "resources"
+)
+
+// header reads what a document says beside its resources; false when it is no document of ours.
+func (t *taker) header(n *node) bool {
+	if n.kind != object {
+		hint := "it starts with `southbound: 1`"
+		if n.kind == list {
+			hint = "put the list under `resources:`, below `southbound: 1`"
+		}
+		t.add(n.at, hint, "a document is a map")
+		return false
+	}
+	var format *node
+	for i := range n.items {
+		switch m := &n.items[i]; m.key {
+		case keySouthbound:
+			format = m
+		case keyDefaults:
+			t.readDefaults(m)
+		case keyAgents:
+			t.readAgents(m)
+		case keyResources:
+		default:
+			t.unknown(m, []string{keySouthbound, keyDefaults, keyAgents, keyResources})
+		}
+	}
+	switch {
+	case format == nil:
+		t.add(n.at, "add `southbound: 1`", "the document does not say its format")
+	case format.value != int64(1):
+		t.add(format.at, "this program reads format 1: `southbound: 1`", "the format is not known")
+		return false
+	}
+	return true
+}
+
+// unknown reports a member that means nothing.
+func (r *report) unknown(m *node, known []string) {
+	hint := "there are " + strings.Join(known, ", ")
+	if near := schema.Nearest(m.key, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	r.add(m.keyAt, hint, "unknown member %q", short(m.key))
+}
+
+func (t *taker) readDefaults(n *node) {
+	if n.null() {
+		return
+	}
+	if n.kind != object {
+		t.add(n.at, "such as {agent: web1}", "defaults is a map")
+		return
+	}
+	for i := range n.items {
+		if m := &n.items[i]; !t.common(m, &t.defaults) {
+			t.unknown(m, commonKeys)
+		}
+	}
+}
+
+var commonKeys = []string{"agent", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed"}
+
+// common reads a member that resources and defaults have alike; false when it is another one.
+func (t *taker) common(m *node, d *defaults) bool {
+	switch m.key {
+	case "agent":
+		d.agent = t.agentName(m)
+	case "set":
+		d.set = t.text(m)
+	case "purged":
+		t.flag(m, &d.flags.Purged)
+	case "purge_on_delete":
+		t.flag(m, &d.flags.PurgeOnDelete)
+	case "report_only":
+		t.flag(m, &d.flags.ReportOnly)
+	case "send_event":
+		t.flag(m, &d.flags.SendEvent)
+	case "receive_events":
+		t.flag(m, &d.flags.ReceiveEvents)
+	case "managed":
+		t.flag(m, &d.managed)
+	default:
+		return false
+	}
+	return true
+}
+
+// text reads a member that must be text. What comes often is kept once.
+func (t *taker) text(m *node) string {
+	s, ok := m.value.(string)
+	switch {
+	case m.null() || ok && s == "":
+		t.add(m.at, "write it, or leave it out", "%s is empty", m.key)
+		return ""
+	case !ok:
+		hint := ""
+		if m.kind == scalar {
+			hint = "put it in quotes"
+		}
+		t.add(m.at, hint, "%s is text", m.key)
+		return ""
+	}
+	if known, ok := t.texts[s]; ok {
+		return known
+	}
+	t.texts[s] = s
+	return s
+}
+
+func (t *taker) flag(m *node, to *bool) {
+	if b, ok := m.value.(bool); ok {
+		*to = b
+		return
+	}
+	t.add(m.at, "write true or false; yes, no, on and off are text in YAML 1.2", "%s is true or false", m.key)
+}
+
+// all reads the list of resources.
+func (t *taker) all(n *node) {
+	switch {
+	case n == nil || n.null():
+	case n.kind != list:
+		t.add(n.at, "start each resource with `- type:`", "resources is a list")
+	default:
+		t.resources(n.items)
+	}
+}
+
+func (t *taker) resources(nodes []node) {
+	t.part.resources = slices.Grow(t.part.resources, len(nodes))
+	t.places = slices.Grow(t.places, len(nodes))
+	for i := range nodes {
+		t.resource(&nodes[i])
+	}
+}
+
+// agentAt is an agent and where it is described.
+type agentAt struct {
+	resource.Agent
+	at diag.Pos
+}

@@ -1,0 +1,90 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Inputs are the names of what a Load has read. They are data for a later process: with them Fingerprint tells without parsing whether
+// anything has changed.
+type Inputs struct {
+	Documents []Input `json:"documents"`
+	Files     []Input `json:"files,omitempty"` // that the documents refer to
+}
+
+// Input is one file.
+type Input struct {
+	Path string `json:"path"` // in the directory that is exported, with slashes
+	Size int64  `json:"size"`
+	hash string
+}
+
+// inputs returns what was read.
+func (l *loader) inputs(read []result) Inputs {
+	var in Inputs
+	for i, d := range l.tree.docs {
+		in.Documents = append(in.Documents, Input{d.path, read[i].size, read[i].hash})
+	}
+	for _, p := range slices.Sorted(maps.Keys(l.files.byPath)) {
+		f := l.files.byPath[p]
+		in.Files = append(in.Files, Input{p, f.size, f.hash})
+	}
+	return in
+}
+
+// digest returns the fingerprint of inputs whose hashes are known: SHA-256 over the format, and path, size and hash of each.
+func (in Inputs) digest() string {
+	h := sha256.New()
+	_, _ = fmt.Fprintln(h, "southbound inputs 1")
+	for i, list := range [][]Input{in.Documents, in.Files} {
+		for _, f := range list {
+			_, _ = fmt.Fprintf(h, "%c %q %d %s\n", "df"[i], f.Path, f.Size, f.hash)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Fingerprint returns what Load would give as Model.Fingerprint, from the bytes alone; false when it would read other files, when
+// one has another size or cannot be read, and for standard input.
+func (in Inputs) Fingerprint(opts Options) (string, bool) {
+	if opts.Path == "-" {
+		return "", false
+	}
+	t, err := openTree(opts)
+	if err != nil {
+		return "", false
+	}
+	defer t.close()
+	same := slices.EqualFunc(t.docs, in.Documents, func(d document, f Input) bool { return d.path == f.Path })
+	now := Inputs{slices.Clone(in.Documents), slices.Clone(in.Files)}
+	if !same || !now.hash(t) {
+		return "", false
+	}
+	return now.digest(), true
+}
+
+// hash reads all inputs again and fills in their hashes; false when one is not as it was in size.
+func (in Inputs) hash(t *tree) bool {
+	n := len(in.Documents)
+	ok := make([]bool, n+len(in.Files))
+	files := newFiles(t)
+	files.room = 0
+	parallel(len(ok), func(i int) {
+		if i < n {
+			text, err := t.read(t.docs[i])
+			sum := sha256.Sum256(text)
+			in.Documents[i].hash = hex.EncodeToString(sum[:])
+			ok[i] = err == nil && int64(len(text)) == in.Documents[i].Size
+			return
+		}
+		e := &file{}
+		f := &in.Files[i-n]
+		files.read(e, f.Path)
+		f.hash = e.hash
+		ok[i] = e.err == nil && e.size == f.Size
+	})
+	return !slices.Contains(ok, false)
+}

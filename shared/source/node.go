@@ -1,0 +1,119 @@
+package source
+
+import (
+	"fmt"
+
+	"southbound/shared/diag"
+)
+
+// place is a line and a column, from 1; columns count characters.
+type place struct{ line, column int32 }
+
+func (p place) in(file string) diag.Pos {
+	return diag.Pos{File: file, Line: int(p.line), Column: int(p.column)}
+}
+
+type kind byte
+
+const (
+	scalar kind = iota
+	list
+	object
+)
+
+// node is a value of a document, YAML or JSON, and where it stands. It lives until it has been turned into what it means.
+type node struct {
+	key   string // its name, in an object
+	keyAt place
+	at    place
+	value any // of scalars: nil, bool, string, int64, *big.Int or float64
+	items []node
+	kind  kind
+	zero  bool // an integer that is written with a 0 in front, such as 0644
+}
+
+func (n *node) null() bool { return n.kind == scalar && n.value == nil }
+
+// get returns a member of an object, or nil.
+func (n *node) get(key string) *node {
+	for i := range n.items {
+		if n.items[i].key == key {
+			return &n.items[i]
+		}
+	}
+	return nil
+}
+
+// maxDepth is how deep lists and maps may be nested.
+const maxDepth = 100
+
+// twice returns the earlier one of two members of one name, or nil. seen is nil while an object is small.
+func twice(before []node, key string, seen map[string]int) *node {
+	if seen != nil {
+		if i, ok := seen[key]; ok {
+			return &before[i]
+		}
+		return nil
+	}
+	for i := range before {
+		if before[i].key == key {
+			return &before[i]
+		}
+	}
+	return nil
+}
+
+// smallObject is up to how many members a search beats a map.
+const smallObject = 16
+
+// append adds a member to an object and reports a name that is there already.
+func (r *report) append(members []node, seen map[string]int, m node) ([]node, map[string]int) {
+	if first := twice(members, m.key, seen); first != nil {
+		r.add(m.keyAt, "remove one of the two", "%q is there twice, first at %d:%d", short(m.key), first.keyAt.line, first.keyAt.column).
+			Related = []diag.Pos{first.keyAt.in(r.file)}
+		return members, seen
+	}
+	if len(members) == smallObject {
+		seen = make(map[string]int, 2*smallObject)
+		for i := range members {
+			seen[members[i].key] = i
+		}
+	}
+	if seen != nil {
+		seen[m.key] = len(members)
+	}
+	return append(members, m), seen
+}
+
+// short keeps a text that is shown from filling the screen.
+func short(s string) string {
+	const most = 60
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// report collects what is wrong with one file, or one part of it.
+type report struct {
+	file string
+	list diag.Problems
+}
+
+// maxProblems is how many problems a report keeps: more than are shown, so that those shown are the first.
+const maxProblems = 10 * diag.Limit
+
+// add notes a problem and returns it, to be completed until the next one is added.
+func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
+	p := diag.Problem{Pos: at.in(r.file), Message: fmt.Sprintf(format, args...), Hint: hint}
+	if len(r.list) >= maxProblems {
+		return &p
+	}
+	r.list = append(r.list, p)
+	return &r.list[len(r.list)-1]
+}
+
+func (r *report) clean() bool { return len(r.list) == 0 }

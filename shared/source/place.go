@@ -1,0 +1,51 @@
+package source
+
+import (
+	"sort"
+
+	"southbound/shared/diag"
+)
+
+// places answers deploy.Model.Where from the places that the parts have noted.
+type places struct {
+	parts []*part
+	start []int // number of the first resource of each part
+	total int
+}
+
+// resourceAt is where a resource stands; its members are a run of part.members.
+type resourceAt struct {
+	at       place
+	from, to int32
+}
+
+// memberAt is where the value of a member or an attribute stands.
+type memberAt struct {
+	name string
+	at   place
+}
+
+// add notes a part that has the next n resources.
+func (w *places) add(p *part, n int) {
+	if n > 0 {
+		w.parts, w.start = append(w.parts, p), append(w.start, w.total)
+		w.total += n
+	}
+}
+
+// where returns the place of resource i or of what is named in it; that of the resource when it does not have it.
+func (w *places) where(i int, name string) diag.Pos {
+	if i < 0 || i >= w.total {
+		return diag.Pos{}
+	}
+	n := sort.SearchInts(w.start, i+1) - 1
+	p := w.parts[n]
+	r := p.places[i-w.start[n]]
+	at := r.at
+	for _, m := range p.members[r.from:r.to] {
+		if m.name == name && name != "" {
+			at = m.at
+		}
+	}
+	return at.in(p.file)
+}

@@ -1,0 +1,310 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+var resourceKeys = append([]string{"type", "attributes", "requires"}, commonKeys...)
+
+// taken is a resource while its members are read.
+type taken struct {
+	node                      *node
+	typ, attributes, requires *node
+	defaults
+	typeName string
+}
+
+// resource takes one resource.
+func (t *taker) resource(n *node) {
+	if n.kind != object {
+		t.add(n.at, "start each resource with `- type:`", "a resource is a map")
+		return
+	}
+	r := taken{node: n, defaults: t.defaults}
+	from := len(t.members)
+	var unknown []*node
+	for i := range n.items {
+		m := &n.items[i]
+		switch m.key {
+		case "type":
+			r.typ, r.typeName = m, t.text(m)
+		case "attributes":
+			r.attributes = m
+			continue
+		case "requires":
+			r.requires = m
+		default:
+			if !t.common(m, &r.defaults) {
+				unknown = append(unknown, m)
+				continue
+			}
+		}
+		t.members = append(t.members, memberAt{m.key, m.at})
+	}
+	var typ *schema.Compiled
+	if r.managed {
+		typ = t.typeOf(&r)
+	}
+	for _, m := range unknown {
+		t.unknownMember(m, typ)
+	}
+	if !r.managed || !t.complete(&r, typ) {
+		t.members = t.members[:from]
+		return
+	}
+	t.places = append(t.places, resourceAt{n.at, int32(from), int32(len(t.members))}) //nolint:gosec // texts are bounded
+}
+
+// typeOf returns the type of a resource, nil when it has none.
+func (t *taker) typeOf(r *taken) *schema.Compiled {
+	if r.typ == nil {
+		t.add(r.node.at, "add `type: fs::File`, for example; `southbound types` lists them", "the resource has no type")
+		return nil
+	}
+	if r.typeName == "" {
+		return nil
+	}
+	typ, ok := t.loader.types.Type(r.typeName)
+	if !ok {
+		hint := "`southbound types` lists them"
+		if near := t.loader.types.Nearest(r.typeName); near != "" {
+			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+		}
+		t.add(r.typ.at, hint, "unknown type %q", short(r.typeName))
+	}
+	return typ
+}
+
+// unknownMember reports a member that resources do not have.
+func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
+	if typ != nil {
+		if _, ok := typ.Attribute(m.key); ok {
+			t.add(m.keyAt, "indent it below `attributes:`", "%q is an attribute of %s, not a member of resources", m.key, typ.Name)
+			return
+		}
+	}
+	t.unknown(m, resourceKeys)
+}
+
+// complete makes a resource of what was read and adds it; false when it lacks what makes it one.
+func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
+	if r.agent == "" && r.node.get("agent") == nil && t.defaults.agent == "" {
+		t.add(r.node.at, "add `agent: NAME`, or `defaults: {agent: NAME}` to the document", "the resource has no agent")
+	}
+	attributes, ok := t.attributes(r, typ)
+	requires := t.requires(r.requires)
+	if !ok || typ == nil || r.agent == "" {
+		return false
+	}
+	keys, ok := t.keys(r, typ, attributes)
+	if !ok {
+		return false
+	}
+	t.part.resources = append(t.part.resources, resource.Resource{
+		ID: resource.NewID(typ.Name, r.agent, keys...), Type: typ.Name, Agent: r.agent, Set: r.set,
+		Attributes: attributes, Requires: requires, Flags: r.flags,
+	})
+	return true
+}
+
+// attributes reads the attributes of a resource.
+func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool) {
+	switch n := r.attributes; {
+	case n == nil:
+		t.add(r.node.at, "add `attributes:`", "the resource has no attributes")
+		return nil, false
+	case n.kind != object:
+		t.add(n.at, "such as {path: /etc/motd}", "attributes is a map")
+		return nil, false
+	}
+	out := make(map[string]any, len(r.attributes.items))
+	for i := range r.attributes.items {
+		m := &r.attributes.items[i]
+		name, v := m.key, t.value(m)
+		if typ != nil {
+			if a, ok := typ.Attribute(name); ok {
+				name = a.Name // one text for all resources
+				t.needlessZero(m, a, v)
+			}
+		}
+		out[name] = v
+		t.members = append(t.members, memberAt{name, m.at})
+	}
+	return out, true
+}
+
+// needlessZero refuses integers such as 0644 where the type accepts them: in YAML 1.1 they are octal. Where it does not, the check
+// of the type says what it wants.
+func (t *taker) needlessZero(n *node, a *schema.CompiledAttribute, v any) {
+	z := firstZero(n)
+	if z == nil || a.DataType.Check(v) != nil {
+		return
+	}
+	t.add(z.at, fmt.Sprintf("write %v, or an octal number as 0o644, or put it in quotes if it is text", z.value),
+		"an integer that starts with 0 is decimal in YAML 1.2 and octal in YAML 1.1").Attribute = a.Name
+}
+
+func firstZero(n *node) *node {
+	if n.zero {
+		return n
+	}
+	for i := range n.items {
+		if z := firstZero(&n.items[i]); z != nil {
+			return z
+		}
+	}
+	return nil
+}
+
+// keys returns what names a resource; when that cannot be said, everything that is wrong with its attributes is reported.
+func (t *taker) keys(r *taken, typ *schema.Compiled, attributes map[string]any) ([]resource.Key, bool) {
+	names := typ.Namevars()
+	keys := make([]resource.Key, len(names))
+	for i, name := range names {
+		v, ok := attributes[name]
+		if a, _ := typ.Attribute(name); !ok && a != nil {
+			v = a.Default
+		}
+		if keys[i].Value, ok = resource.KeyText(v); !ok {
+			t.unnamed(r, typ, name, attributes)
+			return nil, false
+		}
+		keys[i].Name = name
+	}
+	return keys, true
+}
+
+// unnamed reports what is wrong with the attributes of a resource that has no identity: nobody else gets to see it.
+func (t *taker) unnamed(r *taken, typ *schema.Compiled, name string, attributes map[string]any) {
+	_, problems := typ.Check(attributes)
+	said := false
+	for _, p := range problems {
+		at := r.attributes
+		if m := at.get(p.Attribute); m != nil {
+			at = m
+		}
+		p.Pos = at.at.in(t.file)
+		*t.add(at.at, "", "") = p
+		said = said || p.Attribute == name
+	}
+	if !said {
+		at := r.attributes
+		if m := at.get(name); m != nil {
+			at = m
+		}
+		t.add(at.at, "write text that is not empty, or a number", "the attribute names the resource").Attribute = name
+	}
+}
+
+// requires reads a list of ids.
+func (t *taker) requires(n *node) []resource.ID {
+	const hint = `such as ["fs::Directory[web1,path=/srv]"]`
+	if n == nil || n.null() {
+		return nil
+	}
+	if n.kind != list {
+		t.add(n.at, hint, "requires is a list of ids")
+		return nil
+	}
+	out := make([]resource.ID, 0, len(n.items))
+	for i := range n.items {
+		if id, ok := t.id(&n.items[i], "a requirement"); ok {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// id reads the identity of a resource.
+func (t *taker) id(n *node, what string) (resource.ID, bool) {
+	s, ok := n.value.(string)
+	if !ok {
+		hint := "such as fs::File[web1,path=/etc/motd]"
+		if n.kind != scalar {
+			hint = `put ids in quotes, such as "fs::File[web1,path=/etc/motd]"`
+		}
+		t.add(n.at, hint, "%s is the id of a resource", what)
+		return "", false
+	}
+	if _, err := resource.ParseID(s); err != nil {
+		message := err.Error()
+		var fe *fault.Error
+		if errors.As(err, &fe) {
+			message = fe.Message
+		}
+		t.add(n.at, fault.HintOf(err), "%s is the id of a resource, and %s", what, message)
+		return "", false
+	}
+	return resource.ID(s), true
+}
+
+func (t *taker) agentName(m *node) string {
+	s := t.text(m)
+	if s != "" && !resource.ValidAgent(s) {
+		t.add(m.at, "at most 255 bytes that all print", "%q cannot name an agent", short(s))
+		return ""
+	}
+	return s
+}
+
+// readAgents reads the agents of a document.
+func (t *taker) readAgents(n *node) {
+	if n.null() {
+		return
+	}
+	if n.kind != object {
+		t.add(n.at, "such as {web1: {transport: local}}", "agents is a map")
+		return
+	}
+	for i := range n.items {
+		t.agent(&n.items[i])
+	}
+}
+
+func (t *taker) agent(n *node) {
+	a := resource.Agent{Name: n.key, Transport: "local", Lanes: 1, Options: map[string]any{}}
+	if !resource.ValidAgent(n.key) {
+		t.add(n.keyAt, "at most 255 bytes that all print", "%q cannot name an agent", short(n.key))
+	}
+	if n.kind != object {
+		t.add(n.at, "such as {transport: local}", "an agent is a map")
+		return
+	}
+	for i := range n.items {
+		switch m := &n.items[i]; m.key {
+		case "transport":
+			a.Transport = t.text(m)
+		case "lanes":
+			lanes, ok := m.value.(int64)
+			if !ok || lanes < 1 || lanes > maxLanes {
+				t.add(m.at, "1 is one after the other", "lanes is a whole number from 1 to %d", maxLanes)
+			}
+			a.Lanes = int(lanes)
+		default:
+			a.Options[m.key] = t.value(m)
+		}
+	}
+	t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)})
+}
+
+const maxLanes = 1024
+
+func sameAgent(a, b resource.Agent) bool {
+	return a.Transport == b.Transport && a.Lanes == b.Lanes && resource.Equal(a.Options, b.Options)
+}
+
+// conflict is the problem of an agent that is described in two ways.
+func conflict(first, second agentAt) diag.Problem {
+	return diag.Problem{
+		Pos: second.at, Message: fmt.Sprintf("the agent %q is described differently at %s", short(second.Name), first.at),
+		Hint: "describe it once, or alike", Related: []diag.Pos{first.at},
+	}
+}

@@ -1,0 +1,116 @@
+// Package source reads resource documents, format 1, and the project file.
+//
+// YAML and JSON become the same tree of nodes with places, and what a tree means is read in one way. Everything that is wrong with all
+// documents is reported at once.
+package source
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Options say what to read.
+type Options struct {
+	Path  string    // a file, a directory, or "-": JSON lines from Stdin
+	Stdin io.Reader // for "-"
+	Types *schema.Registry
+	// Check, when not nil, finds what else is wrong with a model that has problems already, so that all are named at once.
+	Check func(*deploy.Model) diag.Problems
+}
+
+// Load reads all documents under opts.Path as one model, and says what it has read to do so. Attributes stand as written, without defaults.
+// What is wrong with the documents is returned at once, as diag.Problems in order of place; a path that cannot be read is a fault.
+func Load(ctx context.Context, opts Options) (*deploy.Model, Inputs, error) {
+	t, err := openTree(opts)
+	if err != nil {
+		return nil, Inputs{}, err
+	}
+	defer t.close()
+	l := &loader{types: opts.Types, tree: t, files: newFiles(t)}
+	read := make([]result, len(t.docs))
+	parallel(len(t.docs), func(i int) {
+		if ctx.Err() == nil {
+			read[i] = l.document(ctx, t.docs[i])
+		}
+	})
+	if err := context.Cause(ctx); err != nil {
+		return nil, Inputs{}, fault.Wrap(fault.KindOf(err), "read documents", err)
+	}
+	model, problems := l.join(read)
+	if len(problems) > 0 {
+		if opts.Check != nil {
+			problems = append(problems, opts.Check(model)...)
+		}
+		return nil, Inputs{}, problems.Err()
+	}
+	in := l.inputs(read)
+	model.Fingerprint = in.digest()
+	return model, in, nil
+}
+
+// loader holds what the parts of all documents share.
+type loader struct {
+	types *schema.Registry
+	tree  *tree
+	files *files
+}
+
+// parallel calls f for 0 to n-1 on all cores and waits.
+func parallel(n int, f func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// join makes one model of what all documents say.
+func (l *loader) join(read []result) (*deploy.Model, diag.Problems) {
+	total := 0
+	for i := range read {
+		for _, p := range read[i].parts {
+			total += len(p.resources)
+		}
+	}
+	m := &deploy.Model{Files: l.files.blobs(), Resources: make([]resource.Resource, 0, total)}
+	w := &places{}
+	var problems diag.Problems
+	agents := map[string]agentAt{}
+	for i := range read {
+		for _, p := range read[i].parts {
+			problems = append(problems, p.list...)
+			w.add(p, len(p.resources))
+			m.Resources = append(m.Resources, p.resources...)
+			p.resources = nil
+			for _, a := range p.agents {
+				if first, known := agents[a.Name]; !known {
+					agents[a.Name] = a
+				} else if !sameAgent(first.Agent, a.Agent) {
+					problems.Add(conflict(first, a))
+				}
+			}
+		}
+	}
+	for _, a := range agents {
+		m.Agents = append(m.Agents, a.Agent)
+	}
+	slices.SortFunc(m.Agents, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	m.Where = w.where
+	return m, problems
+}

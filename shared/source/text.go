@@ -1,0 +1,62 @@
+package source
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+var byteOrderMark = []byte("\ufeff")
+
+// check reports a text that is not UTF-8 or holds a NUL, and returns it without a byte order mark.
+func (r *report) check(text []byte) ([]byte, bool) {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		r.add(place{1, 1}, "save it as UTF-8", "the text is UTF-16")
+		return nil, false
+	}
+	text = bytes.TrimPrefix(text, byteOrderMark)
+	if at := bytes.IndexByte(text, 0); at >= 0 {
+		hint := "remove it"
+		if at < 4 {
+			hint = "save it as UTF-8; this looks like UTF-16 or UTF-32"
+		}
+		r.add(placeOf(text, at), hint, "a NUL stands in the text, at byte %d", at+1)
+		return nil, false
+	}
+	if utf8.Valid(text) {
+		return text, true
+	}
+	at := 0
+	for {
+		c, n := utf8.DecodeRune(text[at:])
+		if c == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	r.add(placeOf(text, at), "save it as UTF-8", "the text is not UTF-8: the byte %#02x at byte %d", text[at], at+1)
+	return nil, false
+}
+
+// placeOf returns where the byte at an offset stands.
+func placeOf(text []byte, offset int) place { return place{1, 1}.after(text[:offset]) }
+
+// after returns the place behind a text that starts at p.
+func (p place) after(text []byte) place {
+	if last := bytes.LastIndexByte(text, '\n'); last >= 0 {
+		p.line += int32(bytes.Count(text, []byte{'\n'})) //nolint:gosec // texts are bounded
+		p.column = 1
+		text = text[last+1:]
+	}
+	p.column += int32(utf8.RuneCount(text)) //nolint:gosec // texts are bounded
+	return p
+}
+
+// control returns where a text has a character that YAML does not allow, or -1.
+func control(text []byte) int {
+	for i, c := range text {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,124 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"southbound/shared/resource"
+)
+
+// value reads a value; a map with exactly the members of one of the forms is what the form stands for.
+func (t *taker) value(n *node) any {
+	if n.kind == object && len(n.items) <= 2 && len(n.items) > 0 {
+		if v, ok := t.form(n); ok {
+			return v
+		}
+	}
+	return build(n, t.value)
+}
+
+// literal reads a value in which nothing is a form.
+func literal(n *node) any { return build(n, literal) }
+
+// build makes the value of a node, whose items it reads with each.
+func build(n *node, each func(*node) any) any {
+	switch n.kind {
+	case list:
+		out := make([]any, len(n.items))
+		for i := range n.items {
+			out[i] = each(&n.items[i])
+		}
+		return out
+	case object:
+		out := make(map[string]any, len(n.items))
+		for i := range n.items {
+			out[n.items[i].key] = each(&n.items[i])
+		}
+		return out
+	}
+	return n.value
+}
+
+// form reads one of the forms; false when the map is none.
+func (t *taker) form(n *node) (any, bool) {
+	one, two := &n.items[0], (*node)(nil)
+	if len(n.items) == 2 {
+		two = &n.items[1]
+		if one.key == "version" || one.key == "of" {
+			one, two = two, one
+		}
+	}
+	switch {
+	case two == nil && one.key == "file":
+		return t.fileAt(one), true
+	case two == nil && one.key == "parameter":
+		return resource.Parameter{Name: t.formText(one)}, true
+	case two == nil && one.key == "value":
+		return literal(one), true
+	case one.key == "secret" && (two == nil || two.key == "version"):
+		return t.secret(one, two), true
+	case one.key == "fact" && two != nil && two.key == "of":
+		of, _ := t.id(two, "of")
+		return resource.Fact{Name: t.formText(one), Of: of}, true
+	}
+	return nil, false
+}
+
+const formHint = "{value: ...} holds a map that only looks like a reference"
+
+// formText reads what a form needs.
+func (t *taker) formText(n *node) string {
+	s, ok := n.value.(string)
+	if !ok || s == "" {
+		t.add(n.at, formHint, "%s refers to something and needs its name", n.key)
+	}
+	return s
+}
+
+func (t *taker) secret(n, version *node) any {
+	s := resource.Secret{Source: t.formText(n)}
+	scheme, name, _ := strings.Cut(s.Source, ":")
+	switch scheme {
+	case "env", "file", "ssm", "secretsmanager":
+	default:
+		name = ""
+	}
+	if s.Source != "" && name == "" { // what stands here may be the secret itself, so it is not shown
+		t.add(n.at, "write env:NAME, file:PATH, ssm:/name or secretsmanager:id", "this is no source of a secret")
+	}
+	if version == nil {
+		return s
+	}
+	if _, ok := version.value.(int64); ok {
+		s.Version, _ = resource.KeyText(version.value)
+		return s
+	}
+	s.Version = t.formText(version)
+	return s
+}
+
+// file reads a reference to a file beside the document.
+func (t *taker) fileAt(n *node) any {
+	name := t.formText(n)
+	if name == "" {
+		return resource.File{}
+	}
+	p := path.Join(path.Dir(t.doc.path), name)
+	if path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(p)) {
+		t.add(n.at, "the path is relative to the document, and stays in the directory that is exported", "the file %s is outside of %s", short(name), t.loader.tree.dir)
+		return resource.File{}
+	}
+	f := t.loader.files.get(p)
+	switch {
+	case errors.Is(f.err, errOutside):
+		t.add(n.at, "a link must be relative and stay in the directory that is exported", "the file %s is outside of %s", short(name), t.loader.tree.dir)
+	case errors.Is(f.err, fs.ErrNotExist):
+		t.add(n.at, "the path is relative to the document", "the file %s does not exist", short(name))
+	case f.err != nil:
+		t.add(n.at, "", "the file %s cannot be read: %v", short(name), f.err)
+	}
+	return resource.File{Hash: f.hash, Size: f.size}
+}

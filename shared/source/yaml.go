@@ -1,0 +1,274 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// parseYAML returns the documents of a YAML stream, without those that are empty; false when something is wrong with it.
+func (r *report) parseYAML(text []byte) ([]node, bool) {
+	return (&converter{report: r}).parse(text)
+}
+
+func (c *converter) parse(text []byte) ([]node, bool) {
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	if err != nil {
+		c.yamlError(text, err)
+		return nil, false
+	}
+	var docs []node
+	for {
+		var y yaml.Node
+		switch err := loader.Load(&y); {
+		case errors.Is(err, io.EOF):
+			return docs, c.clean()
+		case err != nil:
+			c.yamlError(text, err)
+			return docs, false
+		}
+		if len(y.Content) == 0 {
+			continue
+		}
+		if n := c.convert(y.Content[0], 0); !n.null() {
+			docs = append(docs, n)
+		}
+	}
+}
+
+// yamlHints say what the author most likely meant where the library only says what it could not read.
+var yamlHints = []struct{ message, hint string }{
+	{"tab character", "indent with spaces, not tabs"},
+	{"unknown anchor", "text that starts with * needs quotes"},
+	{"mapping values are not allowed", "put text that holds `: ` in quotes, or look at the indentation"},
+	{"block sequence entries are not allowed", "start the list on a line of its own, or put text that starts with `- ` in quotes"},
+	{"did not find expected key", "look at the indentation, and for quotes that end too early"},
+	{"did not find expected '-'", "look at the indentation"},
+	{"could not find expected ':'", "a line of a map is `name: value`"},
+	{"did not find expected ',' or", "close the bracket, or put text with brackets in quotes"},
+	{"escape", `in double quotes \ has a meaning; single quotes take it as it is`},
+	{"directive", "put text that starts with % in quotes"},
+	{"tag", "remove the tag, or put text that starts with ! in quotes"},
+	{"exceeded max depth", "write it less nested"},
+}
+
+// yamlError reports what the library says.
+func (r *report) yamlError(text []byte, err error) {
+	message, at, hint := err.Error(), place{1, 1}, ""
+	var le *yaml.LoadError
+	if errors.As(err, &le) {
+		message = le.Message
+		mark := le.Mark
+		if strings.Contains(message, "end of stream") && le.ContextMark.Line > 0 {
+			mark, message, hint = le.ContextMark, "this has no end", "close the quotes or the bracket" // where it starts says more
+		}
+		if mark.Line > 0 {
+			at = place{int32(mark.Line), int32(mark.Column)} //nolint:gosec // texts are bounded
+		}
+	}
+	if strings.Contains(message, "control characters") {
+		if i := control(text); i >= 0 {
+			r.add(placeOf(text, i), `write it as an escape in double quotes, such as "\e"`, "a control character stands in the text, at byte %d", i+1)
+			return
+		}
+	}
+	if strings.Contains(message, "cannot start any token") {
+		hint = startHint(text, at)
+	}
+	for _, h := range yamlHints {
+		if hint == "" && strings.Contains(message, h.message) {
+			hint = h.hint
+		}
+	}
+	r.add(at, hint, "this is no YAML: %s", strings.TrimPrefix(message, "yaml: "))
+}
+
+// startHint says what to do about a character that cannot start a value.
+func startHint(text []byte, at place) string {
+	var line []byte
+	for range at.line {
+		line, text, _ = bytes.Cut(text, []byte{'\n'})
+	}
+	chars := []rune(string(line))
+	if i := int(at.column) - 1; i >= 0 && i < len(chars) && chars[i] != '\t' {
+		return "put text that starts with " + string(chars[i]) + " in quotes"
+	}
+	return "indent with spaces, not tabs"
+}
+
+// maxExpanded is how many values the aliases of a document may stand for in all.
+const maxExpanded = 1_000_000
+
+// converter turns the library's nodes into ours, and refuses what has no one meaning.
+type converter struct {
+	*report
+	part        bool         // of a document that was cut: aliases are refused, so that it is read as one
+	from, shift int32        // lines behind from stand shift lines further down in the file
+	open        []*yaml.Node // aliases that are being replaced
+	expanded    int
+}
+
+func (c *converter) place(n *yaml.Node) place {
+	p := place{int32(n.Line), int32(n.Column)} //nolint:gosec // texts are bounded
+	if p.line > c.from {
+		p.line += c.shift
+	}
+	return p
+}
+
+func (c *converter) bad(n *yaml.Node, hint, format string, args ...any) node {
+	at := c.place(n)
+	c.add(at, hint, format, args...)
+	return node{at: at}
+}
+
+func (c *converter) convert(n *yaml.Node, depth int) node {
+	if len(c.open) > 0 {
+		if c.expanded++; c.expanded > maxExpanded {
+			if c.expanded == maxExpanded+1 {
+				c.bad(n, "write out what the aliases (*name) stand for", "the aliases stand for more than %d values", maxExpanded)
+			}
+			return node{at: c.place(n)}
+		}
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return c.scalar(n)
+	case yaml.AliasNode:
+		return c.alias(n, depth)
+	case yaml.MappingNode, yaml.SequenceNode:
+	default:
+		return c.bad(n, "", "this cannot be read")
+	}
+	if depth >= maxDepth {
+		return c.bad(n, "write it less nested", "lists and maps are nested deeper than %d", maxDepth)
+	}
+	if n.Kind == yaml.MappingNode {
+		c.tag(n, "!!map")
+		return c.mapping(n, depth)
+	}
+	c.tag(n, "!!seq")
+	out := node{at: c.place(n), kind: list, items: make([]node, len(n.Content))}
+	for i, e := range n.Content {
+		out.items[i] = c.convert(e, depth+1)
+	}
+	return out
+}
+
+// tag refuses every tag but the one that says what is clear anyway.
+func (c *converter) tag(n *yaml.Node, usual string) {
+	if n.Style&yaml.TaggedStyle != 0 && n.Tag != usual {
+		c.bad(n, "remove the tag", "the tag %s has no meaning here", short(n.Tag))
+	}
+}
+
+func (c *converter) alias(n *yaml.Node, depth int) node {
+	if c.part {
+		return c.bad(n, "", "an alias may be in two parts")
+	}
+	for _, o := range c.open {
+		if o == n.Alias {
+			return c.bad(n, "remove it", "the alias *%s stands within what it names", short(n.Value))
+		}
+	}
+	if n.Alias == nil {
+		return c.bad(n, "", "the alias *%s names nothing", short(n.Value))
+	}
+	c.open = append(c.open, n.Alias)
+	out := c.convert(n.Alias, depth)
+	c.open = c.open[:len(c.open)-1]
+	out.at = c.place(n)
+	return out
+}
+
+func (c *converter) mapping(n *yaml.Node, depth int) node {
+	out := node{at: c.place(n), kind: object, items: make([]node, 0, len(n.Content)/2)}
+	var seen map[string]int
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, ok := c.name(n.Content[i])
+		if !ok {
+			continue
+		}
+		m := c.convert(n.Content[i+1], depth+1)
+		m.key, m.keyAt = name, c.place(n.Content[i])
+		if m.at.line == 0 {
+			m.at = m.keyAt
+		}
+		out.items, seen = c.append(out.items, seen, m)
+	}
+	return out
+}
+
+// name reads the name of a member.
+func (c *converter) name(n *yaml.Node) (string, bool) {
+	at := n
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	if n.Kind == yaml.ScalarNode && n.Value == "<<" && n.Style&quoted == 0 {
+		c.bad(at, "write the members out", "merge keys (<<) are not part of YAML 1.2")
+		return "", false
+	}
+	if n.Kind == yaml.ScalarNode {
+		if n.Style&(quoted|yaml.TaggedStyle) != 0 {
+			m := c.scalar(n)
+			s, ok := m.value.(string)
+			return s, ok
+		}
+		if plainText(n.Value) {
+			return n.Value, true
+		}
+	}
+	hint := "put it in quotes"
+	if n.Kind != yaml.ScalarNode {
+		hint = "text with brackets in it needs quotes"
+	}
+	c.bad(at, hint, "the name of a member must be text")
+	return "", false
+}
+
+const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+func (c *converter) scalar(n *yaml.Node) node {
+	out := node{at: c.place(n)}
+	var problem string
+	if n.Style&quoted != 0 {
+		out.value = n.Value
+	} else {
+		out.value, out.zero, problem = plain(n.Value)
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		return c.tagged(n, out, problem)
+	}
+	if problem != "" {
+		c.bad(n, "put it in quotes if it is text", "%s: %s", short(n.Value), problem)
+	}
+	return out
+}
+
+// tagged reads a scalar with a tag of the core schema: !!str makes text of anything, the others say what the scalar is anyway.
+func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
+	ok := false
+	switch n.Tag {
+	case "!!str":
+		out.value, out.zero = n.Value, false
+		return out
+	case "!!null":
+		ok = out.value == nil && problem == ""
+	case "!!bool":
+		_, ok = out.value.(bool)
+	case "!!int":
+		ok = isInteger(out.value)
+	case "!!float":
+		_, ok = out.value.(float64)
+	default:
+		return c.bad(n, "remove the tag", "the tag %s has no meaning here", short(n.Tag))
+	}
+	if !ok {
+		return c.bad(n, "remove the tag", "%q is not what the tag %s says", short(n.Value), n.Tag)
+	}
+	return out
+}
