@@ -87,11 +87,17 @@ func (w *worker) adapt(took time.Duration, all bool) {
 	}
 }
 
-// group returns the first rows of rest that can run side by side: of one generation and one type, and only those whose
-// requirements ended before.
+// group returns the first rows of rest that can run side by side: of one generation and one type, for a handler that takes
+// several at once; otherwise one, so that each result is committed soon.
 func (w *worker) group(rest []*claim) []*claim {
+	typ := rest[0].row.ID.Type()
+	switch w.e.Handlers[typ].(type) {
+	case provider.BatchReader, provider.BatchApplier:
+	default:
+		return rest[:1]
+	}
 	n := 1
-	for n < len(rest) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == rest[0].row.ID.Type() {
+	for n < len(rest) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ {
 		n++
 	}
 	return rest[:n]
