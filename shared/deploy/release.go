@@ -114,6 +114,9 @@ func (p *planner) storeGraph(ctx context.Context, v Version) error {
 		p.e.keepGraph(blob.Hash, p.graph)
 	}
 	p.env.Graph, p.env.Releasing, p.env.Released = blob.Hash, v.Number, v.Number
+	if p.env.LastRepair.IsZero() { // timers count from the first release on
+		p.env.LastDeploy, p.env.LastRepair = p.e.Clock.Now(), p.e.Clock.Now()
+	}
 	return nil
 }
 
