@@ -1,0 +1,221 @@
+package deploytest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// acts stores ten actions in four commits, not in order of age, and returns them by their number: action n is of resource n%3 and ended n
+// seconds after the start.
+func (f *fixture) acts() []deploy.Action {
+	f.t.Helper()
+	g := f.guard(lane)
+	all := make([]deploy.Action, 10)
+	for n := range all {
+		all[n] = deploy.Action{ID: fmt.Sprintf("a%02d", n), Resource: id(n % 3), Version: 1 + n/5, Action: deploy.ActionDeploy, Outcome: deploy.StatusDeployed,
+			Change: plan.Created, Started: at(time.Duration(n)*time.Second - time.Millisecond), Finished: at(time.Duration(n) * time.Second), Pack: "p",
+			Messages: []provider.Line{{At: at(0), Level: provider.LevelDebug, Msg: fmt.Sprintf("began %d", n)}}}
+	}
+	all[3].Action, all[3].Outcome = deploy.ActionRepair, deploy.StatusFailed
+	all[3].Messages = append(all[3].Messages, provider.Line{At: at(1), Level: provider.LevelError, Msg: "it's 100% \"broken\""})
+	all[7].Action = deploy.ActionDryRun
+	all[7].Messages = append(all[7].Messages, provider.Line{At: at(1), Level: provider.LevelWarning, Msg: "slow"})
+	for _, part := range [][]deploy.Action{all[4:7], all[7:], all[1:4], all[:1]} {
+		f.commit(deploy.Commit{Guard: g, Actions: part})
+	}
+	return all
+}
+
+func actionChecks() []check {
+	checks := []check{
+		{"WholeActionComesBack", func(f *fixture) {
+			a := deploy.Action{ID: "1", Resource: id(1), Version: 3, Action: deploy.ActionDeploy, Outcome: deploy.StatusFailed, Change: plan.Updated,
+				Started: at(0), Finished: at(1), Changes: map[string]plan.Diff{"mode": {Current: "0600", Desired: "0644"}, "extra": {Current: nil, Desired: true}},
+				Messages: []provider.Line{{At: at(2), Level: provider.LevelError, Msg: "<no & \n“such” file>", Kwargs: map[string]any{"path": "/x", "tries": []any{"a", true}}}},
+				Reason:   "why", Stale: true, Pack: "pack"}
+			f.commit(deploy.Commit{Guard: f.guard(lane), Actions: []deploy.Action{a}})
+			got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+			f.ok(err)
+			f.same(got, []deploy.Action{a}, "action")
+		}},
+		{"PagesByBeforeAndAfter", func(f *fixture) {
+			all := f.acts()
+			var got []deploy.Action
+			q := deploy.ActionQuery{Limit: 3}
+			for {
+				page, err := f.B.Actions(f.ctx, env, q)
+				f.ok(err)
+				if len(page) == 0 {
+					break
+				}
+				got = append(got, page...)
+				q.Before = page[len(page)-1].ID
+			}
+			f.same(names(got), backwards(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), "all, newest first, each once")
+			newer, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{After: all[7].ID})
+			f.ok(err)
+			f.same(names(newer), backwards(8, 9), "only newer ones: what follows a log asks for")
+		}},
+		{"KeptOnceEach", func(f *fixture) {
+			g := f.guard(lane)
+			one, two, three := deploy.Action{ID: "1", Resource: id(1)}, deploy.Action{ID: "2", Resource: id(2)}, deploy.Action{ID: "3", Resource: id(3)}
+			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{one, two}})
+			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{two, three}})
+			got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+			f.ok(err)
+			f.same(got, []deploy.Action{three, two, one}, "an action that is stored again, with others")
+		}},
+		{"StaleIsSaidAfterwards", func(f *fixture) {
+			g := f.guard(lane)
+			a := deploy.Action{ID: "1", Resource: id(1)}
+			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{a}})
+			a.Stale = true
+			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{a}})
+			got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+			f.ok(err)
+			f.same(got, []deploy.Action{a}, "an action stored again as stale is stale")
+		}},
+		{"DropForgetsWhatEndedBefore", func(f *fixture) {
+			all := f.acts()
+			for _, c := range []struct {
+				reason string
+				before time.Time
+				n      int
+				left   []int
+			}{
+				{"none that old", at(0), 0, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+				{"some of one commit", all[2].Finished, 2, []int{2, 3, 4, 5, 6, 7, 8, 9}},
+				{"the rest of it and another", all[8].Finished, 6, []int{8, 9}},
+				{"all", at(time.Hour), 2, nil},
+				{"none is left", at(time.Hour), 0, nil},
+			} {
+				n, err := f.A.DropActions(f.ctx, env, c.before)
+				f.ok(err)
+				f.same(n, c.n, c.reason+": how many")
+				got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+				f.ok(err)
+				f.same(names(got), backwards(c.left...), c.reason)
+			}
+		}},
+	}
+	return append(checks, filterChecks()...)
+}
+
+// filterChecks pins each filter of an ActionQuery, and that they narrow each other.
+func filterChecks() []check {
+	var checks []check
+	for _, c := range []struct {
+		name string
+		q    deploy.ActionQuery
+		want []int
+	}{
+		{"None", deploy.ActionQuery{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"Resource", deploy.ActionQuery{Resource: id(1)}, []int{1, 4, 7}},
+		{"UnknownResource", deploy.ActionQuery{Resource: "std::Null[a,name=n0000"}, nil},
+		{"IDs", deploy.ActionQuery{IDs: []string{"a08", "a01", "a05", "zzz"}}, []int{1, 5, 8}},
+		{"Version", deploy.ActionQuery{Version: 2}, []int{5, 6, 7, 8, 9}},
+		{"Action", deploy.ActionQuery{Action: deploy.ActionRepair}, []int{3}},
+		{"Outcome", deploy.ActionQuery{Outcome: deploy.StatusFailed}, []int{3}},
+		{"After", deploy.ActionQuery{After: "a05"}, []int{6, 7, 8, 9}},
+		{"Before", deploy.ActionQuery{Before: "a02"}, []int{0, 1}},
+		{"Between", deploy.ActionQuery{After: "a02", Before: "a05"}, []int{3, 4}},
+		{"Since", deploy.ActionQuery{Since: at(8 * time.Second)}, []int{8, 9}},
+		{"LevelDebug", deploy.ActionQuery{Level: provider.LevelDebug}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"LevelWarning", deploy.ActionQuery{Level: provider.LevelWarning}, []int{3, 7}},
+		{"LevelError", deploy.ActionQuery{Level: provider.LevelError}, []int{3}},
+		{"Text", deploy.ActionQuery{Text: "100% \"bro"}, []int{3}},
+		{"TextOfMany", deploy.ActionQuery{Text: "began"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"Limit", deploy.ActionQuery{Limit: 2}, []int{8, 9}},
+		{"LimitIsOfWhatMatches", deploy.ActionQuery{Resource: id(0), Limit: 3}, []int{3, 6, 9}},
+		{"LimitWithText", deploy.ActionQuery{Text: "slow", Limit: 1}, []int{7}},
+		{"AllNarrow", deploy.ActionQuery{Resource: id(1), Version: 2, Action: deploy.ActionDryRun, Outcome: deploy.StatusDeployed, After: "a00", Before: "a09",
+			Since: at(time.Second), Level: provider.LevelWarning, Limit: 5}, []int{7}},
+	} {
+		checks = append(checks, check{"FilterBy" + c.name, func(f *fixture) {
+			f.acts()
+			got, err := f.B.Actions(f.ctx, env, c.q)
+			f.ok(err)
+			f.same(names(got), backwards(c.want...), "newest first")
+		}})
+	}
+	return checks
+}
+
+func names(actions []deploy.Action) []string {
+	var out []string
+	for i := range actions {
+		out = append(out, actions[i].ID)
+	}
+	return out
+}
+
+// backwards returns the ids of actions by their numbers, the last first.
+func backwards(numbers ...int) []string {
+	var out []string
+	for _, n := range slices.Backward(numbers) {
+		out = append(out, fmt.Sprintf("a%02d", n))
+	}
+	return out
+}
+
+func parameterChecks() []check {
+	p := func(name string, of resource.ID) deploy.Parameter {
+		return deploy.Parameter{Name: name, Of: of, Value: "value\n“" + name + "”", Source: "user", Updated: at(0)}
+	}
+	a, b, fact1, fact2, fact3 := p("a", ""), p("b", ""), p("a", id(1)), p("b", id(1)), p("a", id(2))
+	checks := []check{
+		{"WrittenWholeAndReplaced", func(f *fixture) {
+			f.ok(f.A.PutParameters(f.ctx, env, a, b))
+			now := deploy.Parameter{Name: "a", Value: "", Source: "fact", Updated: at(1)}
+			f.ok(f.B.PutParameters(f.ctx, env, now))
+			f.ok(f.B.PutParameters(f.ctx, env))
+			got, err := f.A.Parameters(f.ctx, env, deploy.ParameterQuery{})
+			f.ok(err)
+			f.same(got, []deploy.Parameter{now, b}, "parameters")
+		}},
+		{"DeletedByKey", func(f *fixture) {
+			f.ok(f.A.PutParameters(f.ctx, env, a, b, fact1, fact2))
+			f.ok(f.A.DeleteParameters(f.ctx, env, deploy.ParameterKey{Name: "a"}, deploy.ParameterKey{Name: "b", Of: id(1)}, deploy.ParameterKey{Name: "none"}))
+			f.ok(f.A.DeleteParameters(f.ctx, env))
+			left, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
+			f.ok(err)
+			facts, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{Facts: true})
+			f.ok(err)
+			f.same(append(left, facts...), []deploy.Parameter{b, fact1}, "what is left")
+		}},
+		{"CommitWritesThem", func(f *fixture) {
+			g := f.guard(lane)
+			f.commit(deploy.Commit{Guard: g, Parameters: []deploy.Parameter{fact1}})
+			now := fact1
+			now.Value = "new"
+			f.commit(deploy.Commit{Guard: g, Parameters: []deploy.Parameter{now}})
+			got, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{Facts: true})
+			f.ok(err)
+			f.same(got, []deploy.Parameter{now}, "facts")
+		}},
+	}
+	for _, c := range []struct {
+		name string
+		q    deploy.ParameterQuery
+		want []deploy.Parameter
+	}{
+		{"Parameters", deploy.ParameterQuery{}, []deploy.Parameter{a, b}},
+		{"Facts", deploy.ParameterQuery{Facts: true}, []deploy.Parameter{fact1, fact2, fact3}},
+		{"FactsOf", deploy.ParameterQuery{Facts: true, Of: id(1)}, []deploy.Parameter{fact1, fact2}},
+		{"Keys", deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: "a", Of: id(2)}, {Name: "none"}, {Name: "b"}, {Name: "a"}}}, []deploy.Parameter{a, b, fact3}},
+	} {
+		checks = append(checks, check{"Query" + c.name, func(f *fixture) {
+			f.ok(f.A.PutParameters(f.ctx, env, fact3, b, fact2, a, fact1))
+			got, err := f.B.Parameters(f.ctx, env, c.q)
+			f.ok(err)
+			f.same(got, c.want, "sorted by Of, then Name")
+		}})
+	}
+	return checks
+}

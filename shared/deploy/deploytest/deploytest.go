@@ -1,0 +1,243 @@
+// Package deploytest holds the conformance suites of the engine's ports: every home, and every model of one, passes them. Each subtest
+// pins a sentence of the contract in shared/deploy/ports.go and records.go.
+//
+// A suite opens a fresh port for every subtest through a function of the caller, and closes nothing: use t.Cleanup. No suite waits for
+// real time to pass.
+package deploytest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// StateHarness is one fresh, empty state as two processes see it.
+type StateHarness struct {
+	// A and B are handles on the same state. They may be one value when the state knows no processes.
+	A, B deploy.State
+	// HolderA and HolderB return names under which the process of A or B can hold leases: a new one at every call, all different.
+	HolderA, HolderB func() string
+	// KillA ends the process of A without warning, after which its holders are known to be dead; nil when the state cannot know.
+	KillA func()
+	// Serial says that handles must not be called concurrently; races are then played one call after the other.
+	Serial bool
+}
+
+// env is the environment of the suites; other is one that must not be touched by what happens in env.
+const (
+	env   = "e"
+	other = "other"
+	lane  = "a/0"
+)
+
+// epoch is when the suites happen.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+
+func at(d time.Duration) time.Time { return epoch.Add(d) }
+
+// fixture is what most subtests start with.
+type fixture struct {
+	StateHarness
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // of one subtest
+}
+
+// check is one subtest of the suite for State.
+type check struct {
+	name string
+	run  func(f *fixture)
+}
+
+// TestState runs the conformance suite for State. open returns a new, empty state for each subtest.
+func TestState(t *testing.T, open func(t *testing.T) StateHarness) {
+	t.Helper()
+	for _, group := range []struct {
+		name   string
+		checks []check
+	}{
+		{"Env", envChecks()}, {"Versions", versionChecks()}, {"Agents", agentChecks()}, {"Leases", leaseChecks()}, {"Rows", rowChecks()},
+		{"Lists", listChecks()}, {"Commit", commitChecks()}, {"Next", nextChecks()}, {"Wave", waveChecks()}, {"Follows", followChecks()},
+		{"Actions", actionChecks()}, {"Parameters", parameterChecks()}, {"Races", raceChecks()},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range group.checks {
+				t.Run(c.name, func(t *testing.T) {
+					c.run(&fixture{StateHarness: open(t), t: t, ctx: t.Context()})
+				})
+			}
+		})
+	}
+}
+
+// ok ends the subtest when err is not nil.
+func (f *fixture) ok(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatalf("unexpected error: %v (kind %q)", err, fault.KindOf(err))
+	}
+}
+
+// is reports an error of another kind than wanted.
+func (f *fixture) is(err error, kind fault.Kind, reason string) {
+	f.t.Helper()
+	if !fault.Is(err, kind) {
+		f.t.Errorf("%s: got error %v of kind %q, want kind %q", reason, err, fault.KindOf(err), kind)
+	}
+}
+
+// same reports a difference. Nil and empty are the same, times are compared as instants.
+func (f *fixture) same(got, want any, reason string) {
+	f.t.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		f.t.Errorf("%s (-want +got):\n%s", reason, d)
+	}
+}
+
+// lease takes key for an hour.
+func (f *fixture) lease(s deploy.State, key, holder string) deploy.Lease {
+	f.t.Helper()
+	l, err := s.Acquire(f.ctx, env, key, holder, epoch, at(time.Hour))
+	f.ok(err)
+	return l
+}
+
+// guard takes key by A and returns what commits need.
+func (f *fixture) guard(key string) deploy.Guard {
+	f.t.Helper()
+	return guardOf(f.lease(f.A, key, f.HolderA()))
+}
+
+func guardOf(l deploy.Lease) deploy.Guard { return deploy.Guard{Key: l.Key, Fence: l.Fence} }
+
+// commit commits by A and fails the subtest on any error.
+func (f *fixture) commit(c deploy.Commit) deploy.Committed {
+	f.t.Helper()
+	out, err := f.A.Commit(f.ctx, env, c)
+	f.ok(err)
+	return out
+}
+
+// put commits rows under g and fails the subtest when one conflicts.
+func (f *fixture) put(g deploy.Guard, rows ...deploy.Row) {
+	f.t.Helper()
+	if out := f.commit(deploy.Commit{Guard: g, Rows: rows, Plan: true}); len(out.Conflicts) > 0 {
+		f.t.Fatalf("rows conflict: %+v", out.Conflicts)
+	}
+}
+
+// row returns the row of an id by B, or one with Rev 0.
+func (f *fixture) row(id resource.ID) deploy.Row {
+	f.t.Helper()
+	rows, err := f.B.Rows(f.ctx, env, []resource.ID{id})
+	f.ok(err)
+	if len(rows) == 0 {
+		return deploy.Row{ID: id}
+	}
+	return rows[0]
+}
+
+// planSeq returns PlanSeq by B.
+func (f *fixture) planSeq() int64 {
+	f.t.Helper()
+	e, err := f.B.Env(f.ctx, env)
+	f.ok(err)
+	return e.PlanSeq
+}
+
+// held returns the lease of key by B.
+func (f *fixture) held(key string) deploy.Lease {
+	f.t.Helper()
+	leases, err := f.B.Leases(f.ctx, env)
+	f.ok(err)
+	for _, l := range leases {
+		if l.Key == key {
+			return l
+		}
+	}
+	f.t.Fatalf("no lease of %s among %+v", key, leases)
+	return deploy.Lease{}
+}
+
+// together calls f n times, concurrently unless the state is serial, and returns when all have returned.
+func (f *fixture) together(n int, call func(i int, s deploy.State)) {
+	start := make(chan struct{})
+	done := make(chan struct{}, n)
+	for i := range n {
+		s := f.A
+		if i%2 == 1 {
+			s = f.B
+		}
+		if f.Serial {
+			call(i, s)
+			continue
+		}
+		go func() {
+			defer func() { done <- struct{}{} }()
+			<-start
+			call(i, s)
+		}()
+	}
+	close(start)
+	if !f.Serial {
+		for range n {
+			<-done
+		}
+	}
+}
+
+// id names a resource of agent a.
+func id(n int) resource.ID {
+	return resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: fmt.Sprintf("n%05d", n)})
+}
+
+// fresh is a row that was never stored.
+func fresh(n int) deploy.Row {
+	return deploy.Row{ID: id(n), Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n), Body: fmt.Appendf(nil, `{"n":%d}`, n),
+		Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
+}
+
+func freshRows(n int) []deploy.Row {
+	rows := make([]deploy.Row, n)
+	for i := range rows {
+		rows[i] = fresh(i)
+	}
+	return rows
+}
+
+// full is a row in which every field but Gone is set.
+func full(n int) deploy.Row {
+	r := fresh(n)
+	r.Orphaned, r.Removing, r.WantFacts = true, true, true
+	r.Ticket, r.Priority, r.NotBefore = 7, deploy.PriorityUserRepair, at(time.Second)
+	r.Compliance, r.LastRun, r.Blocked = deploy.NonCompliant, deploy.RunFailed, deploy.BlockedTemp
+	r.Missing = []string{"parameter x", "fact y of z"}
+	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act", "no “room” on the disk\n\x01"
+	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, deploy.ClassTerminal, 4, at(time.Hour)
+	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"
+	r.ChangedAt, r.SucceededAt = at(-time.Second), at(-time.Minute)
+	return r
+}
+
+// idsOf returns the ids of rows, sorted.
+func idsOf(rows []deploy.Row) []resource.ID {
+	var out []resource.ID
+	for i := range rows {
+		out = append(out, rows[i].ID)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func byID(rows []deploy.Row) []deploy.Row {
+	return slices.SortedFunc(slices.Values(rows), func(a, b deploy.Row) int { return strings.Compare(string(a.ID), string(b.ID)) })
+}

@@ -1,0 +1,211 @@
+package deploytest
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+const racers = 8
+
+// raceChecks pins that of many who want the same one wins, and that the others are told.
+func raceChecks() []check {
+	return []check{
+		{"Lease", func(f *fixture) {
+			for round := range 5 {
+				key := fmt.Sprintf("a/%d", round)
+				f.oneWins(fault.Busy, func(i int, s deploy.State) error {
+					holder := f.HolderA
+					if i%2 == 1 {
+						holder = f.HolderB
+					}
+					_, err := s.Acquire(f.ctx, env, key, holder(), epoch, at(time.Hour))
+					return err
+				})
+			}
+		}},
+		{"Env", func(f *fixture) {
+			for round := range 5 {
+				f.oneWins(fault.Conflict, func(i int, s deploy.State) error {
+					_, err := s.PutEnv(f.ctx, deploy.Env{Name: env, Rev: int64(round), Last: i})
+					return err
+				})
+			}
+		}},
+		{"Version", func(f *fixture) {
+			for round := range 5 {
+				f.oneWins(fault.Conflict, func(i int, s deploy.State) error {
+					return s.PutVersion(f.ctx, env, deploy.Version{Number: round + 1, Resources: i})
+				})
+			}
+		}},
+		{"NewRow", func(f *fixture) { f.rowRace(func(r *deploy.Row) { r.Rev = 0 }) }},
+		{"Row", func(f *fixture) {
+			f.put(f.guard(lane), fresh(0))
+			f.rowRace(func(r *deploy.Row) { r.Rev = 1 })
+		}},
+		{"CommitsOfManyLanes", manyLanes},
+		{"NothingStartsAfterPause", nothingStartsAfterPause},
+		{"ScheduleIsOfOneInstant", scheduleOfOneInstant},
+	}
+}
+
+// oneWins calls f concurrently; one call must succeed and the others fail with kind.
+func (f *fixture) oneWins(kind fault.Kind, call func(i int, s deploy.State) error) {
+	f.t.Helper()
+	errs := make([]error, racers)
+	f.together(racers, func(i int, s deploy.State) { errs[i] = call(i, s) })
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+		} else if !fault.Is(err, kind) {
+			f.t.Errorf("a loser got %v, want kind %q", err, kind)
+		}
+	}
+	f.same(won, 1, "how many won")
+}
+
+// rowRace writes one row from all sides at the same revision. The winner's is there; the others get it back.
+func (f *fixture) rowRace(at func(r *deploy.Row)) {
+	outs, errs := make([]deploy.Committed, racers), make([]error, racers)
+	guards := make([]deploy.Guard, racers)
+	for i := range guards {
+		guards[i] = f.guard(fmt.Sprintf("r/%d", i))
+	}
+	f.together(racers, func(i int, s deploy.State) {
+		r := fresh(0)
+		at(&r)
+		r.Reason = fmt.Sprint(i)
+		outs[i], errs[i] = s.Commit(f.ctx, env, deploy.Commit{Guard: guards[i], Rows: []deploy.Row{r}})
+	})
+	now, won := f.row(id(0)), 0
+	for i, out := range outs {
+		f.ok(errs[i])
+		if len(out.Conflicts) == 0 {
+			won++
+			f.same(now.Reason, fmt.Sprint(i), "the row is the winner's")
+			continue
+		}
+		f.same(out.Conflicts, []deploy.Row{now}, "losers get the row as it is now")
+	}
+	f.same(won, 1, "how many won")
+}
+
+// manyLanes commits from many lanes at once and looks for everything afterwards.
+func manyLanes(f *fixture) {
+	const commits, rows = 6, 5
+	guards := make([]deploy.Guard, racers)
+	for i := range guards {
+		guards[i] = f.guard(fmt.Sprintf("a/%d", i))
+	}
+	errs := make([]error, racers)
+	f.together(racers, func(i int, s deploy.State) {
+		for n := range commits {
+			c := deploy.Commit{Guard: guards[i], Plan: true, Actions: []deploy.Action{{ID: fmt.Sprintf("%d-%d", i, n), Resource: id(n)}}}
+			for k := range rows {
+				r := fresh((i*commits+n)*rows + k)
+				r.Lane, r.Ticket = guards[i].Key, 1
+				c.Rows = append(c.Rows, r)
+			}
+			out, err := s.Commit(f.ctx, env, c)
+			if err == nil && len(out.Conflicts) > 0 {
+				err = fmt.Errorf("conflicts: %+v", out.Conflicts)
+			}
+			if err != nil {
+				errs[i] = err
+				return
+			}
+		}
+	})
+	for _, err := range errs {
+		f.ok(err)
+	}
+	s, err := f.B.Schedule(f.ctx, env)
+	f.ok(err)
+	f.same(len(s.Tickets), racers*commits*rows, "tickets")
+	f.same(s.PlanSeq, int64(racers*commits), "each plan counted")
+	counts, err := f.A.Counts(f.ctx, env)
+	f.ok(err)
+	f.same(nonZero(counts), map[deploy.Status]int{deploy.StatusAvailable: racers * commits * rows}, "counts")
+	actions, err := f.A.Actions(f.ctx, env, deploy.ActionQuery{})
+	f.ok(err)
+	f.same(len(actions), racers*commits, "actions")
+}
+
+// nothingStartsAfterPause pauses while others start as fast as they can: whoever asks after Pause has returned is refused, whatever
+// schedule it has seen.
+func nothingStartsAfterPause(f *fixture) {
+	guards := make([]deploy.Guard, racers)
+	for i := range guards {
+		guards[i] = f.guard(fmt.Sprintf("a/%d", i))
+	}
+	var paused atomic.Bool
+	errs := make([]error, racers)
+	f.together(racers, func(i int, s deploy.State) {
+		if i == 0 {
+			errs[i] = s.Pause(f.ctx, env, true, "a")
+			paused.Store(true)
+			return
+		}
+		for range 50 {
+			before := paused.Load()
+			e, err := s.Env(f.ctx, env)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			out, err := s.Commit(f.ctx, env, deploy.Commit{Guard: guards[i], Next: []resource.ID{id(i)}, SeenPlan: e.PlanSeq})
+			if err == nil && before && out.Started {
+				err = fmt.Errorf("lane %d started after the pause", i)
+			}
+			if err != nil || out.Paused {
+				errs[i] = err
+				return
+			}
+		}
+	})
+	for _, err := range errs {
+		f.ok(err)
+	}
+}
+
+// scheduleOfOneInstant moves the one ticket there is between two rows in single commits while others read: they always see one.
+func scheduleOfOneInstant(f *fixture) {
+	const moves = 30
+	g := f.guard(lane)
+	rows := freshRows(2)
+	rows[0].Ticket = 1
+	f.put(g, rows...)
+	errs := make([]error, 4)
+	f.together(4, func(i int, s deploy.State) {
+		for n := range moves {
+			if i == 0 {
+				c := deploy.Commit{Guard: g, Plan: true, Rows: freshRows(2)}
+				for k := range c.Rows {
+					c.Rows[k].Rev, c.Rows[k].Ticket = int64(n+1), int64((n+k+1)%2)
+				}
+				if _, err := s.Commit(f.ctx, env, c); err != nil {
+					errs[i] = err
+					return
+				}
+				continue
+			}
+			sched, err := s.Schedule(f.ctx, env)
+			if err == nil && len(sched.Tickets) != 1 {
+				err = fmt.Errorf("%d tickets are seen at PlanSeq %d, want 1", len(sched.Tickets), sched.PlanSeq)
+			}
+			if err != nil {
+				errs[i] = err
+				return
+			}
+		}
+	})
+	for _, err := range errs {
+		f.ok(err)
+	}
+}

@@ -1,0 +1,312 @@
+package deploytest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+func rowChecks() []check {
+	return []check{
+		{"WholeRowComesBack", func(f *fixture) {
+			r, plain := full(1), deploy.Row{ID: id(2), Lane: lane}
+			f.put(f.guard(lane), r, plain)
+			r.Rev, plain.Rev = 1, 1
+			rows, err := f.B.Rows(f.ctx, env, []resource.ID{r.ID, plain.ID})
+			f.ok(err)
+			f.same(byID(rows), []deploy.Row{r, plain}, "by id")
+			rows, err = f.B.LaneRows(f.ctx, env, lane, true)
+			f.ok(err)
+			f.same(byID(rows), []deploy.Row{r, plain}, "by lane")
+			rows, err = f.B.ScanRows(f.ctx, env, "", 10)
+			f.ok(err)
+			f.same(rows, []deploy.Row{r, plain}, "by scan")
+		}},
+		{"AnyIDIsKept", func(f *fixture) {
+			g := f.guard(lane)
+			var want []resource.ID
+			for _, name := range []string{"plain", "a b", "it's", `back\slash`, `"quoted"`, "line\nbreak", "Ünïcode ☃ 𝄞", "%_*?[x]", "a,b=c]", "\x01", "e\u0301", "é"} {
+				r := fresh(0)
+				r.ID = resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name})
+				r.Ticket, r.NextAt, r.Causes = 1, at(0), []resource.ID{r.ID}
+				f.put(g, r)
+				want = append(want, r.ID)
+				r.Rev = 1
+				f.same(f.row(r.ID), r, "by id")
+			}
+			slices.Sort(want)
+			rows, err := f.B.ScanRows(f.ctx, env, "", 100)
+			f.ok(err)
+			f.same(idsOf(rows), want, "by scan")
+			f.commit(deploy.Commit{Guard: g, Next: want, SeenPlan: f.planSeq()})
+			f.same(f.held(lane).Running, want, "what runs")
+		}},
+		{"UnknownIDsAreLeftOut", func(f *fixture) {
+			f.put(f.guard(lane), freshRows(3)...)
+			rows, err := f.B.Rows(f.ctx, env, []resource.ID{id(2), id(99), id(0)})
+			f.ok(err)
+			f.same(idsOf(rows), []resource.ID{id(0), id(2)}, "known ones")
+			rows, err = f.B.Rows(f.ctx, env, nil)
+			f.ok(err)
+			f.same(len(rows), 0, "of no ids")
+		}},
+		{"RevGrowsWithEveryWrite", func(f *fixture) {
+			g := f.guard(lane)
+			r := fresh(1)
+			for want := int64(1); want < 4; want++ {
+				f.put(g, r)
+				r = f.row(r.ID)
+				f.same(r.Rev, want, "Rev")
+			}
+		}},
+		{"WrittenWhole", func(f *fixture) {
+			g := f.guard(lane)
+			f.put(g, full(1))
+			r := fresh(1)
+			r.Rev, r.Body, r.Lane = 1, []byte("another body"), "b/0"
+			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
+			r.Rev = 2
+			f.same(f.row(r.ID), r, "nothing of the row before is left, also without Plan")
+		}},
+		{"ConflictsAreReturnedWhileOthersApply", conflictsAreReturned},
+		{"GoneRemoves", func(f *fixture) {
+			g := f.guard(lane)
+			f.put(g, freshRows(2)...)
+			r := fresh(0)
+			r.Rev, r.Gone = 7, true
+			out := f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
+			f.same(len(out.Conflicts) == 1 && out.Conflicts[0].Rev == 1, true, "removed at a stale Rev: a conflict")
+			f.same(f.row(r.ID).Rev, int64(1), "and it stays")
+			r.Rev = 1
+			f.put(g, r)
+			f.same(f.row(r.ID).Rev, int64(0), "removed")
+			f.same(f.row(id(1)).Rev, int64(1), "the other stays")
+			f.put(g, fresh(0))
+			f.same(f.row(r.ID).Rev, int64(1), "it can come back")
+		}},
+		{"DropRowsOnlyAtTheirRev", func(f *fixture) {
+			f.put(f.guard(lane), freshRows(4)...)
+			f.ok(f.B.DropRows(f.ctx, env, []deploy.RowKey{{ID: id(0), Rev: 1}, {ID: id(1), Rev: 2}, {ID: id(2), Rev: 0}, {ID: id(99), Rev: 1}}))
+			f.ok(f.B.DropRows(f.ctx, env, nil))
+			rows, err := f.A.ScanRows(f.ctx, env, "", 10)
+			f.ok(err)
+			f.same(idsOf(rows), []resource.ID{id(1), id(2), id(3)}, "what is left")
+			counts, err := f.A.Counts(f.ctx, env)
+			f.ok(err)
+			f.same(nonZero(counts), map[deploy.Status]int{deploy.StatusAvailable: 3}, "counts")
+		}},
+	}
+}
+
+func conflictsAreReturned(f *fixture) {
+	g := f.guard(lane)
+	f.put(g, freshRows(3)...)
+	stale, exists, unknown, good, added := fresh(0), fresh(1), fresh(50), fresh(2), fresh(60)
+	stale.Rev, unknown.Rev, good.Rev = 9, 4, 1
+	for _, r := range []*deploy.Row{&stale, &exists, &unknown, &good, &added} {
+		r.Reason = "second"
+	}
+	out, err := f.B.Commit(f.ctx, env, deploy.Commit{Guard: g, Rows: []deploy.Row{stale, good, exists, unknown, added}})
+	f.ok(err)
+	first0, first1 := fresh(0), fresh(1)
+	first0.Rev, first1.Rev = 1, 1
+	f.same(byID(out.Conflicts), []deploy.Row{first0, first1, {ID: unknown.ID}}, "the rows as they are now; a row that is not there has Rev 0")
+	good.Rev, added.Rev = 2, 1
+	f.same(f.row(good.ID), good, "the row that fits")
+	f.same(f.row(added.ID), added, "the new row")
+	f.same(f.row(stale.ID), first0, "the conflicting row is not written")
+}
+
+func listChecks() []check {
+	return []check{
+		{"LaneRows", func(f *fixture) {
+			g := f.guard(lane)
+			rows := freshRows(4)
+			rows[1].Ticket, rows[2].Ticket, rows[2].Lane, rows[3].Lane = 5, 6, "a/1", "a/1"
+			f.put(g, rows...)
+			for _, c := range []struct {
+				lane string
+				all  bool
+				want []resource.ID
+			}{
+				{lane, true, []resource.ID{id(0), id(1)}}, {lane, false, []resource.ID{id(1)}}, {"a/1", true, []resource.ID{id(2), id(3)}},
+				{"a/1", false, []resource.ID{id(2)}}, {"a", true, nil}, {"", true, nil},
+			} {
+				got, err := f.B.LaneRows(f.ctx, env, c.lane, c.all)
+				f.ok(err)
+				f.same(idsOf(got), c.want, fmt.Sprintf("lane %q, all %v", c.lane, c.all))
+			}
+			moved := rows[1]
+			moved.Rev, moved.Lane, moved.Ticket = 1, "a/1", 0
+			f.put(g, moved)
+			got, err := f.B.LaneRows(f.ctx, env, "a/1", true)
+			f.ok(err)
+			f.same(idsOf(got), []resource.ID{id(1), id(2), id(3)}, "after a row moved")
+			got, err = f.B.LaneRows(f.ctx, env, lane, false)
+			f.ok(err)
+			f.same(len(got), 0, "and lost its ticket")
+		}},
+		{"ScanPages", func(f *fixture) {
+			rows := freshRows(10)
+			slices.Reverse(rows)
+			f.put(f.guard(lane), rows...)
+			var got []resource.ID
+			for after := resource.ID(""); ; {
+				page, err := f.B.ScanRows(f.ctx, env, after, 3)
+				f.ok(err)
+				if len(page) == 0 {
+					break
+				}
+				for i := range page {
+					got = append(got, page[i].ID)
+				}
+				f.same(len(page) <= 3, true, "no more than the limit")
+				after = page[len(page)-1].ID
+			}
+			f.same(got, idsOf(rows), "all, ascending, each once")
+		}},
+		{"ScheduleShowsTickets", func(f *fixture) {
+			g := f.guard(lane)
+			rows := freshRows(3)
+			rows[1].Ticket, rows[2].Ticket, rows[2].Lane = 5, 6, "b/0"
+			e := wholeEnv()
+			f.commit(deploy.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
+			s, err := f.B.Schedule(f.ctx, env)
+			f.ok(err)
+			slices.SortFunc(s.Tickets, func(a, b deploy.Ticket) int { return int(a.N - b.N) })
+			f.same(s.Tickets, []deploy.Ticket{{ID: id(1), Lane: lane, N: 5}, {ID: id(2), Lane: "b/0", N: 6}}, "tickets")
+			f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted}, []any{f.planSeq(), e.Graph, e.Wave, false}, "the rest")
+			done := rows[1]
+			done.Rev, done.Ticket = 1, 0
+			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{done}})
+			s, err = f.B.Schedule(f.ctx, env)
+			f.ok(err)
+			f.same(s.Tickets, []deploy.Ticket{{ID: id(2), Lane: "b/0", N: 6}}, "after one is done")
+		}},
+		{"DueInOrderOfTime", dueInOrder},
+		{"CountsByStatus", countsByStatus},
+		{"LargeBatches", func(f *fixture) {
+			const n = 3000
+			g := f.guard(lane)
+			rows := freshRows(n)
+			for i := range rows {
+				rows[i].Ticket = int64(i + 1)
+			}
+			f.put(g, rows...)
+			s, err := f.B.Schedule(f.ctx, env)
+			f.ok(err)
+			f.same(len(s.Tickets), n, "tickets")
+			got, err := f.B.Rows(f.ctx, env, idsOf(rows))
+			f.ok(err)
+			f.same(len(got), n, "rows by id")
+			got, err = f.B.LaneRows(f.ctx, env, lane, false)
+			f.ok(err)
+			f.same(len(got), n, "rows by lane")
+		}},
+	}
+}
+
+func dueInOrder(f *fixture) {
+	g := f.guard(lane)
+	rows := freshRows(6)
+	for i, d := range []time.Duration{3, 1, 2, 10, 12} {
+		rows[i].NextAt = at(d * time.Second)
+	}
+	f.put(g, rows...)
+	for _, c := range []struct {
+		reason string
+		at     time.Duration
+		limit  int
+		want   []resource.ID
+		next   time.Time
+	}{
+		{"none yet", time.Second - 1, 9, nil, at(time.Second)},
+		{"exactly then", time.Second, 9, []resource.ID{id(1)}, at(2 * time.Second)},
+		{"earliest first", 5 * time.Second, 9, []resource.ID{id(1), id(2), id(0)}, at(10 * time.Second)},
+		{"no more than the limit; the next is after the time asked for all the same", 5 * time.Second, 2, []resource.ID{id(1), id(2)}, at(10 * time.Second)},
+		{"nothing after", time.Hour, 9, []resource.ID{id(1), id(2), id(0), id(3), id(4)}, time.Time{}},
+	} {
+		got, next, err := f.B.Due(f.ctx, env, at(c.at), c.limit)
+		f.ok(err)
+		f.same(got, c.want, c.reason)
+		f.same(next, c.next, c.reason+": the next time")
+	}
+	asked := rows[1]
+	asked.Rev, asked.NextAt = 1, time.Time{}
+	f.put(g, asked)
+	got, _, err := f.B.Due(f.ctx, env, at(time.Second), 9)
+	f.ok(err)
+	f.same(len(got), 0, "a row whose time was taken away")
+}
+
+// countsByStatus pins that Counts agrees with Row.Status through inserts, changes, moves and removals.
+func countsByStatus(f *fixture) {
+	deployed := func(n int) deploy.Row {
+		r := fresh(n)
+		r.Compliance, r.LastRun, r.Deployed = deploy.Compliant, deploy.RunSuccess, r.Hash
+		return r
+	}
+	rows := freshRows(2)
+	for n, change := range []func(r *deploy.Row){
+		func(*deploy.Row) {},
+		func(r *deploy.Row) { r.Orphaned = true },
+		func(r *deploy.Row) { r.Compliance = deploy.Undefined },
+		func(r *deploy.Row) { r.Blocked = deploy.BlockedYes },
+		func(r *deploy.Row) { r.Blocked = deploy.NeedsPerson },
+		func(r *deploy.Row) { r.Blocked = deploy.BlockedTemp },
+		func(r *deploy.Row) { r.LastRun, r.Compliance = deploy.RunFailed, deploy.NonCompliant },
+		func(r *deploy.Row) { r.LastRun, r.Class = deploy.RunFailed, deploy.ClassUnavailable },
+		func(r *deploy.Row) { r.LastRun, r.Compliance = deploy.RunSkipped, deploy.NonCompliant },
+		func(r *deploy.Row) { r.Compliance = deploy.NonCompliant },
+		func(r *deploy.Row) { r.LastRun, r.Class = deploy.RunFailed, provider.Class("retryable") },
+	} {
+		r := deployed(n + 2)
+		change(&r)
+		rows = append(rows, r)
+	}
+	agree := func(reason string, rows []deploy.Row) {
+		f.t.Helper()
+		want := map[deploy.Status]int{}
+		for i := range rows {
+			want[rows[i].Status()]++
+		}
+		got, err := f.B.Counts(f.ctx, env)
+		f.ok(err)
+		f.same(nonZero(got), want, reason)
+	}
+	g := f.guard(lane)
+	agree("of nothing", nil)
+	f.put(g, rows...)
+	agree("after inserts", rows)
+	for i := range rows {
+		rows[i].Rev, rows[i].Lane = 1, "b/0"
+		if i%2 == 0 {
+			rows[i].Compliance, rows[i].LastRun = deploy.HasUpdate, deploy.RunNew
+		}
+	}
+	f.put(g, rows...)
+	agree("after changes", rows)
+	stale := rows[0]
+	stale.Orphaned = true
+	f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{stale}})
+	agree("after a conflict", rows)
+	for i := range rows {
+		rows[i].Rev, rows[i].Gone = 2, i >= 4
+	}
+	f.put(g, rows...)
+	agree("after removals", rows[:4])
+}
+
+func nonZero(counts map[deploy.Status]int) map[deploy.Status]int {
+	out := map[deploy.Status]int{}
+	for status, n := range counts {
+		if n != 0 {
+			out[status] = n
+		}
+	}
+	return out
+}

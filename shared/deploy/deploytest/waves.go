@@ -1,0 +1,156 @@
+package deploytest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// wave puts rows into lanes a/0 and b/0, two each, and begins a wave.
+func (f *fixture) wave(epoch int64) (a, b deploy.Guard) {
+	f.t.Helper()
+	a, b = f.guard("a/0"), f.guard("b/0")
+	rows := freshRows(4)
+	rows[2].Lane, rows[3].Lane = "b/0", "b/0"
+	f.put(a, rows...)
+	f.beginWave(epoch)
+	return a, b
+}
+
+func (f *fixture) beginWave(epoch int64) {
+	f.t.Helper()
+	e, err := f.A.Env(f.ctx, env)
+	f.ok(err)
+	e.Wave = deploy.Wave{Epoch: epoch, Priority: deploy.PriorityUserRepair, At: at(0)}
+	_, err = f.A.PutEnv(f.ctx, e)
+	f.ok(err)
+}
+
+// unfinished returns what the schedule says of the wave, ids sorted.
+func (f *fixture) unfinished() map[string][]resource.ID {
+	f.t.Helper()
+	s, err := f.B.Schedule(f.ctx, env)
+	f.ok(err)
+	for _, ids := range s.Unfinished {
+		slices.Sort(ids)
+	}
+	return s.Unfinished
+}
+
+func waveChecks() []check {
+	none := []resource.ID{}
+	return []check{
+		{"NoWaveNothingUnfinished", func(f *fixture) {
+			f.put(f.guard(lane), freshRows(1)...)
+			f.same(len(f.unfinished()), 0, "there was no wave")
+		}},
+		{"EveryLaneWithRowsIsUnfinished", func(f *fixture) {
+			f.wave(1)
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none}, "lanes")
+		}},
+		{"CheckedShows", func(f *fixture) {
+			a, b := f.wave(1)
+			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
+			f.commit(deploy.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
+			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1})
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}}, "each once")
+			f.same(f.row(id(0)).Rev, int64(1), "a check is no write of the row")
+		}},
+		{"CheckedCountsThoughTheRowChanged", func(f *fixture) {
+			a, _ := f.wave(1)
+			r := f.row(id(0))
+			f.put(a, r)
+			r.Checked = 1
+			out := f.commit(deploy.Commit{Guard: a, Rows: []deploy.Row{r}, Checked: []resource.ID{id(0)}, Epoch: 1})
+			f.same(len(out.Conflicts), 1, "the row conflicts")
+			f.same(f.unfinished()["a/0"], []resource.ID{id(0)}, "the check counts")
+		}},
+		{"WaveDoneFinishesTheLane", func(f *fixture) {
+			a, b := f.wave(1)
+			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1, WaveDone: 1})
+			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none}, "one lane left")
+			f.same(f.held("a/0").Wave, int64(1), "the lease says so")
+			f.commit(deploy.Commit{Guard: b, WaveDone: 1})
+			f.same(len(f.unfinished()), 0, "the wave is finished")
+		}},
+		{"NextWaveBeginsAnew", func(f *fixture) {
+			a, b := f.wave(1)
+			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1, WaveDone: 1})
+			f.commit(deploy.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1}) // overtaken by the next wave
+			f.beginWave(2)
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none}, "checks of the wave before do not count")
+			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
+			f.same(f.unfinished()["a/0"], none, "nor do late ones")
+			f.commit(deploy.Commit{Guard: a, WaveDone: 2})
+			f.commit(deploy.Commit{Guard: a, WaveDone: 1})
+			f.same(f.held("a/0").Wave, int64(2), "a late WaveDone takes nothing back")
+			f.commit(deploy.Commit{Guard: b, WaveDone: 1})
+			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none}, "one that finishes the wave before")
+		}},
+		{"WaveOutlivesTheHolder", func(f *fixture) {
+			l := f.lease(f.A, "a/0", f.HolderA())
+			f.commit(deploy.Commit{Guard: guardOf(l), WaveDone: 3})
+			f.ok(f.A.Release(f.ctx, env, l))
+			f.same(f.held("a/0").Wave, int64(3), "released")
+			f.same(f.lease(f.B, "a/0", f.HolderB()).Wave, int64(3), "taken again")
+		}},
+		{"EmptyLanesAreNotWaitedFor", func(f *fixture) {
+			_, b := f.wave(1)
+			f.lease(f.A, "c/0", f.HolderA())
+			f.lease(f.A, "plan", f.HolderA())
+			f.same(len(f.unfinished()), 2, "a lease makes no lane")
+			moved, gone := f.row(id(2)), f.row(id(3))
+			moved.Lane, gone.Gone = "a/0", true
+			f.put(b, moved, gone)
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none}, "a lane that lost all its rows")
+		}},
+	}
+}
+
+func followChecks() []check {
+	entry := func(n string, d time.Duration) deploy.Outbox {
+		return deploy.Outbox{ID: n, Kind: deploy.OutboxRecovered, Of: id(1), At: at(d), Priority: deploy.PriorityNewVersion}
+	}
+	return []check{
+		{"OutboxIsOldestFirst", func(f *fixture) {
+			g := f.guard(lane)
+			one, two, three := entry("1", 1), entry("2", 2), entry("3", 3)
+			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{two, one}})
+			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{three}})
+			got, err := f.B.Outbox(f.ctx, env, 10)
+			f.ok(err)
+			f.same(got, []deploy.Outbox{one, two, three}, "all")
+			got, err = f.B.Outbox(f.ctx, env, 2)
+			f.ok(err)
+			f.same(got, []deploy.Outbox{one, two}, "no more than the limit")
+		}},
+		{"OutboxDrops", func(f *fixture) {
+			g := f.guard(lane)
+			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}})
+			f.commit(deploy.Commit{Guard: g, DropOutbox: []string{"1", "3", "unknown"}, AddOutbox: []deploy.Outbox{entry("4", 4)}})
+			got, err := f.B.Outbox(f.ctx, env, 10)
+			f.ok(err)
+			f.same(got, []deploy.Outbox{entry("2", 2), entry("4", 4)}, "what is left")
+		}},
+		{"ManyFollow", func(f *fixture) {
+			var add []deploy.Outbox
+			var drop []string
+			for i := range 1000 {
+				o := entry(strings.Repeat("x", 30)+string(id(i)), time.Duration(i))
+				add, drop = append(add, o), append(drop, o.ID)
+			}
+			g := f.guard(lane)
+			f.commit(deploy.Commit{Guard: g, AddOutbox: add})
+			got, err := f.B.Outbox(f.ctx, env, 2000)
+			f.ok(err)
+			f.same(got, add, "all, oldest first")
+			f.commit(deploy.Commit{Guard: g, DropOutbox: drop})
+			got, err = f.B.Outbox(f.ctx, env, 1)
+			f.ok(err)
+			f.same(len(got), 0, "none is left")
+		}},
+	}
+}
