@@ -217,7 +217,7 @@ type Commit struct {
 	// Guard must still hold, else Fenced and nothing is applied.
 	Guard Guard
 	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the row must not exist. Written
-	// rows get Rev+1.
+	// rows get Rev+1. The Body of a row that exists is written only with Plan: results never change what is wanted.
 	Rows []Row
 	// Checked are rows seen to be as wanted with nothing else to record; they count as checked in wave Epoch. Those whose
 	// Rev has changed since are counted all the same.

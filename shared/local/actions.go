@@ -33,28 +33,36 @@ func (t *tx) actions() error {
 	if len(t.in.Actions) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(t.in.Actions)
+	return putActions(t.c, t.env, t.in.Actions)
+}
+
+// putActions stores actions as one row.
+func putActions(c *sqlite.Conn, env string, actions []deploy.Action) error {
+	raw, err := json.Marshal(actions)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode actions", err)
 	}
-	first, last := t.in.Actions[0].ID, t.in.Actions[0].ID
-	var latest time.Time
+	first, last := actions[0].ID, actions[0].ID
+	var oldest, latest time.Time
 	var ids strings.Builder
-	for i := range t.in.Actions {
-		a := &t.in.Actions[i]
+	for i := range actions {
+		a := &actions[i]
 		first, last = min(first, a.ID), max(last, a.ID)
 		if a.Finished.After(latest) {
 			latest = a.Finished
+		}
+		if i == 0 || a.Finished.Before(oldest) {
+			oldest = a.Finished
 		}
 		ids.WriteString("\x01" + string(a.Resource))
 	}
 	ids.WriteByte('\x01')
 	// The same commit again, after its answer was lost, replaces what it wrote.
-	if err := query(t.c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, t.env, last, first); err != nil {
+	if err := query(c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, env, last, first); err != nil {
 		return err
 	}
-	return query(t.c, "INSERT INTO actions (env, first, last, finished, ids, record) VALUES (?, ?, ?, ?, ?, ?)", nil,
-		t.env, first, last, nanos(latest), ids.String(), packer().EncodeAll(raw, nil))
+	return query(c, "INSERT INTO actions (env, first, last, oldest, finished, ids, record) VALUES (?, ?, ?, ?, ?, ?, ?)", nil,
+		env, first, last, nanos(oldest), nanos(latest), ids.String(), packer().EncodeAll(raw, nil))
 }
 
 func decodeActions(stored []byte) ([]deploy.Action, error) {
@@ -144,14 +152,27 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 	n := 0
 	err := h.write(ctx, "remove actions", func(c *sqlite.Conn) error {
 		n = 0
-		if err := query(c, "SELECT record FROM actions WHERE env = ? AND finished < ?", func(s *sqlite.Stmt) error {
+		var keep [][]deploy.Action // of rows that hold older and newer ones
+		if err := query(c, "SELECT record FROM actions WHERE env = ? AND oldest < ?", func(s *sqlite.Stmt) error {
 			actions, err := decodeActions(columnBytes(s, 0))
-			n += len(actions)
+			left := slices.DeleteFunc(actions, func(a deploy.Action) bool { return a.Finished.Before(before) })
+			n += len(actions) - len(left)
+			if len(left) > 0 {
+				keep = append(keep, left)
+			}
 			return err
 		}, env, nanos(before)); err != nil {
 			return err
 		}
-		return query(c, "DELETE FROM actions WHERE env = ? AND finished < ?", nil, env, nanos(before))
+		if err := query(c, "DELETE FROM actions WHERE env = ? AND oldest < ?", nil, env, nanos(before)); err != nil {
+			return err
+		}
+		for _, actions := range keep {
+			if err := putActions(c, env, actions); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return n, err
 }

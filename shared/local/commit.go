@@ -93,7 +93,7 @@ func (t *tx) row(r *deploy.Row) error {
 		r.Lane, r.Ticket, nanos(r.NextAt), r.Checked, string(status), appendState(nil, r), k); err != nil {
 		return err
 	}
-	if t.in.Plan || t.in.Env != nil { // only planners write intents
+	if t.in.Plan {
 		return query(t.c, "UPDATE bodies SET body = ? WHERE k = ?", nil, r.Body, k)
 	}
 	return nil

@@ -2,8 +2,9 @@ package local
 
 import (
 	"context"
-	_ "embed" // the schema
+	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,13 +19,11 @@ import (
 	"southbound/shared/fault"
 )
 
-//go:embed schema.sql
-var schemaSQL string
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
 
 const (
-	// applicationID marks our databases ("sbnd"), schemaVersion the layout of their tables.
-	applicationID = 0x73626e64
-	schemaVersion = 1
+	applicationID = 0x73626e64 // marks our databases ("sbnd")
 	busyTimeout   = 30 * time.Second
 	mostGroup     = 64 // writes that share a commit
 )
@@ -48,12 +47,16 @@ type write struct {
 
 // openDB opens or makes the database. A file that is not ours, or of a newer program, is left alone.
 func openDB(path string) (*db, error) {
+	steps, err := migrations()
+	if err != nil {
+		return nil, err
+	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		return nil, storeError("open "+path, err)
 	}
 	conn.SetBusyTimeout(busyTimeout)
-	if err := prepareDB(conn, path); err != nil {
+	if err := prepareDB(conn, path, steps); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -69,33 +72,89 @@ func openDB(path string) (*db, error) {
 	return d, nil
 }
 
-// prepareDB checks whose database it is, and makes its tables when it is new.
-func prepareDB(conn *sqlite.Conn, path string) error {
-	app, err := pragma(conn, "application_id")
-	if err != nil {
-		return storeError("open "+path, err)
+// prepareDB checks whose database it is, and brings its tables to the layout that this program knows.
+func prepareDB(conn *sqlite.Conn, path string, steps []string) error {
+	layout, err := func() (_ int, err error) {
+		defer sqlitex.Transaction(conn)(&err) // sees one instant: another process may be making the tables
+		return identify(conn, path, len(steps))
+	}()
+	if err == nil {
+		err = configure(conn)
 	}
-	version, err := pragma(conn, "user_version")
-	if err != nil {
-		return storeError("open "+path, err)
+	if err == nil && layout < len(steps) {
+		err = migrate(conn, path, steps)
 	}
-	if app == applicationID && version == schemaVersion {
-		return storeError("open "+path, configure(conn))
+	return storeError("open "+path, err)
+}
+
+// identify returns the layout of the tables, 0 for none, and refuses what is not ours. It is called in a transaction.
+func identify(conn *sqlite.Conn, path string, known int) (layout int, err error) {
+	var have [3]int64
+	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {
+		if have[i], err = number(conn, q); err != nil {
+			return 0, err
+		}
 	}
-	tables, err := number(conn, "SELECT count(*) FROM sqlite_master")
+	app, version, tables := have[0], have[1], have[2]
 	switch {
-	case err != nil:
-		return storeError("open "+path, err)
-	case app == applicationID:
-		return fault.New(fault.Foreign, "open "+path, "it has layout %d, this program knows %d", version, schemaVersion).
-			WithHint("use the version of southbound that made it, or a newer one")
-	case app != 0 || version != 0 || tables != 0:
-		return fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").WithHint("name another data directory with --data")
+	case app == 0 && version == 0 && tables == 0:
+		return 0, nil
+	case app != applicationID:
+		return 0, fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").WithHint("name another data directory with --data")
+	case version > int64(known):
+		return 0, fault.New(fault.Foreign, "open "+path, "it has layout %d, this program knows %d", version, known).
+			WithHint("use the version of southbound that wrote it last, or a newer one")
 	}
-	if err := configure(conn); err != nil {
-		return storeError("open "+path, err)
+	return int(version), nil
+}
+
+// migrations returns the steps that lead from one layout to the next, in order.
+func migrations() ([]string, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "list migrations", err)
 	}
-	return storeError("make "+path, create(conn))
+	var steps []string
+	for _, n := range names {
+		text, err := migrationFiles.ReadFile(n)
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, "read migration", err)
+		}
+		steps = append(steps, string(text))
+	}
+	return steps, nil
+}
+
+// migrate takes the steps that the database has not taken, all or none. Of several processes one does it, and the others wait and find it done.
+func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
+	end, err := sqlitex.ImmediateTransaction(conn)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	layout, err := identify(conn, path, len(steps))
+	if err != nil {
+		return err
+	}
+	for ; layout < len(steps); layout++ {
+		if err := script(conn, steps[layout]); err != nil {
+			return fmt.Errorf("take the tables to layout %d: %w", layout+1, err)
+		}
+	}
+	return pragmas(conn, fmt.Sprintf("application_id=%d", applicationID), fmt.Sprintf("user_version=%d", layout))
+}
+
+// script runs statements that end with ";" at the end of a line.
+func script(conn *sqlite.Conn, text string) error {
+	for stmt := range strings.SplitSeq(text, ";\n") {
+		if strings.TrimSpace(stmt) == "" {
+			continue
+		}
+		if err := sqlitex.ExecuteTransient(conn, stmt, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // configure makes commits durable (full sync) and cheap (write-ahead log).
@@ -111,32 +170,6 @@ func pragmas(conn *sqlite.Conn, settings ...string) error {
 	}
 	return nil
 }
-
-// create makes the tables, unless another process just has.
-func create(conn *sqlite.Conn) (err error) {
-	end, err := sqlitex.ImmediateTransaction(conn)
-	if err != nil {
-		return err
-	}
-	defer end(&err)
-	if v, err := pragma(conn, "user_version"); err != nil || v != 0 {
-		return err
-	}
-	for _, stmt := range strings.Split(schemaSQL, ";\n") {
-		if strings.TrimSpace(stmt) == "" {
-			continue
-		}
-		if err := sqlitex.ExecuteTransient(conn, stmt, nil); err != nil {
-			return err
-		}
-	}
-	if err := sqlitex.ExecuteTransient(conn, "PRAGMA application_id=1935830628", nil); err != nil {
-		return err
-	}
-	return sqlitex.ExecuteTransient(conn, "PRAGMA user_version=1", nil)
-}
-
-func pragma(conn *sqlite.Conn, name string) (int64, error) { return number(conn, "PRAGMA "+name) }
 
 func number(conn *sqlite.Conn, query string) (int64, error) {
 	var out int64

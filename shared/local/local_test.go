@@ -2,13 +2,17 @@ package local
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
@@ -132,36 +136,14 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestFiles pins that bytes are kept by their hash and others refused.
-func TestFiles(t *testing.T) {
+// TestNoHash pins that what is no hash never becomes a path.
+func TestNoHash(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	h := open(t, t.TempDir())
-	f := h.Files()
-	sum := sha256.Sum256([]byte("x"))
-	hash := hex.EncodeToString(sum[:])
-	if err := f.Put(ctx, []deploy.Blob{{Hash: hash, Size: 1, Data: []byte("y")}}); !fault.Is(err, fault.Invalid) {
-		t.Errorf("wrong bytes: %v", err)
-	}
-	if missing, err := f.Missing(ctx, []string{hash}); err != nil || len(missing) != 1 {
-		t.Errorf("missing: %v, %v", missing, err)
-	}
-	for range 2 {
-		if err := f.Put(ctx, []deploy.Blob{{Hash: hash, Size: 1, Data: []byte("x")}}); err != nil {
-			t.Fatal(err)
+	f := open(t, t.TempDir()).Files()
+	for _, h := range []string{"", "a", "../../etc/passwd", strings.Repeat("A", 64), strings.Repeat("0", 63) + "/"} {
+		if _, err := f.Get(context.Background(), []string{h}); !fault.Is(err, fault.Invalid) {
+			t.Errorf("Get(%q): %v", h, err)
 		}
-	}
-	if got, err := f.Get(ctx, []string{hash}); err != nil || string(got[0]) != "x" {
-		t.Errorf("get: %q, %v", got, err)
-	}
-	if err := os.WriteFile(f.path(hash), []byte("z"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Get(ctx, []string{hash}); !fault.Is(err, fault.Damaged) {
-		t.Errorf("damaged bytes: %v", err)
-	}
-	if _, err := f.Get(ctx, []string{"../../etc/passwd"}); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a path for a hash: %v", err)
 	}
 }
 
@@ -177,6 +159,9 @@ func TestForeign(t *testing.T) {
 		"Garbage": {"a database file that is none", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, dbName), []byte("this is no database, it is text that is long enough"), 0o600)
 		}, fault.Damaged},
+		"OtherTables":  {"a database of another program", sqlFile("CREATE TABLE thesis (page)"), fault.Foreign},
+		"OtherProgram": {"an empty one that another program has marked", sqlFile("PRAGMA application_id=7"), fault.Foreign},
+		"Newer":        {"one of a newer version of this program", sqlFile("PRAGMA application_id=1935830628; PRAGMA user_version=999"), fault.Foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,6 +179,77 @@ func TestForeign(t *testing.T) {
 			}
 			if after, _ := os.ReadDir(dir); len(after) != len(before) {
 				t.Errorf("%s: something was made: %v", c.reason, after)
+			}
+		})
+	}
+}
+
+// sqlFile makes a database by statements.
+func sqlFile(statements string) func(dir string) error {
+	return func(dir string) error {
+		c, err := sqlite.OpenConn(filepath.Join(dir, dbName), sqlite.OpenReadWrite, sqlite.OpenCreate)
+		if err != nil {
+			return err
+		}
+		return errors.Join(sqlitex.ExecuteScript(c, statements, nil), c.Close())
+	}
+}
+
+// TestOpenAtOnce pins that any number of processes may make a data directory at the same time.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		dir := t.TempDir()
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				h, err := Open(dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = h.Close()
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestMigrations pins that a database is taken from any layout to the newest, whole or not at all.
+func TestMigrations(t *testing.T) {
+	t.Parallel()
+	one, two, bad := "CREATE TABLE a (x);\nINSERT INTO a VALUES (1);\n", "ALTER TABLE a ADD COLUMN y;\nUPDATE a SET y = x + 1;\n", "UPDATE a SET x = 9;\nUPDATE nowhere SET x = 1;\n"
+	for name, c := range map[string]struct {
+		reason string
+		steps  [][]string // by opening
+		fails  bool       // the last opening
+		layout int64
+		query  string
+		want   int64
+	}{
+		"New":       {"all steps at once", [][]string{{one, two}}, false, 2, "SELECT y FROM a", 2},
+		"OneByOne":  {"a step at a time, and nothing the third time", [][]string{{one}, {one, two}, {one, two}}, false, 2, "SELECT y FROM a", 2},
+		"Fails":     {"a step that fails leaves what was", [][]string{{one}, {one, bad}}, true, 1, "SELECT x FROM a", 1},
+		"Downgrade": {"an older program leaves a newer layout alone", [][]string{{one, two}, {one}}, true, 2, "SELECT y FROM a", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := sqlite.OpenConn(filepath.Join(t.TempDir(), dbName), sqlite.OpenReadWrite, sqlite.OpenCreate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			for i, steps := range c.steps {
+				fails := c.fails && i == len(c.steps)-1
+				if err := prepareDB(conn, "test", steps); (err != nil) != fails {
+					t.Fatalf("%s: opening %d: %v", c.reason, i+1, err)
+				}
+			}
+			if v, err := number(conn, "PRAGMA user_version"); err != nil || v != c.layout {
+				t.Errorf("%s: layout %d, want %d (%v)", c.reason, v, c.layout, err)
+			}
+			if v, err := number(conn, c.query); err != nil || v != c.want {
+				t.Errorf("%s: %s is %d, want %d (%v)", c.reason, c.query, v, c.want, err)
 			}
 		})
 	}

@@ -193,15 +193,9 @@ func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent,
 			a := deploy.Agent{Paused: s.ColumnBool(2)}
 			a.Name = s.ColumnText(0)
 			if s.ColumnType(1) != sqlite.TypeNull {
-				raw, err := resource.DecodeValue([]byte(s.ColumnText(1)))
-				if err != nil {
-					return fault.Wrap(fault.Damaged, "read agent", err)
+				if err := a.UnmarshalJSON([]byte(s.ColumnText(1))); err != nil {
+					return err
 				}
-				m, _ := raw.(map[string]any)
-				a.Transport, _ = m["transport"].(string)
-				lanes, _ := m["lanes"].(int64)
-				a.Lanes = int(lanes)
-				a.Options, _ = m["options"].(map[string]any)
 			}
 			out[a.Name] = a
 			return nil
@@ -214,11 +208,7 @@ func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent,
 func (h *Home) PutAgents(ctx context.Context, env string, agents ...resource.Agent) error {
 	return h.write(ctx, "write agents", func(c *sqlite.Conn) error {
 		for _, a := range agents {
-			record := map[string]any{"transport": a.Transport, "lanes": int64(a.Lanes)}
-			if a.Options != nil {
-				record["options"] = a.Options
-			}
-			text, err := resource.CanonicalValue(record)
+			text, err := a.MarshalJSON()
 			if err != nil {
 				return err
 			}

@@ -68,9 +68,19 @@ func rowChecks() []check {
 			f.put(g, full(1))
 			r := fresh(1)
 			r.Rev, r.Body, r.Lane = 1, []byte("another body"), "b/0"
-			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
+			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}, Plan: true})
 			r.Rev = 2
-			f.same(f.row(r.ID), r, "nothing of the row before is left, also without Plan")
+			f.same(f.row(r.ID), r, "nothing of the row before is left")
+		}},
+		{"BodyIsWrittenOnlyWithPlan", func(f *fixture) {
+			g := f.guard(lane)
+			r := fresh(1)
+			f.put(g, r)
+			want := r.Body
+			r.Rev, r.Body, r.Reason = 1, nil, "it failed"
+			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
+			r.Rev, r.Body = 2, want
+			f.same(f.row(r.ID), r, "a result keeps the body")
 		}},
 		{"ConflictsAreReturnedWhileOthersApply", conflictsAreReturned},
 		{"GoneRemoves", func(f *fixture) {

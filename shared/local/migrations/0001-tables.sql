@@ -28,7 +28,7 @@ CREATE TABLE checks (
 CREATE INDEX checks_lane ON checks (env, lane, epoch);
 CREATE TABLE outbox (env TEXT NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (env, id)) WITHOUT ROWID;
 CREATE TABLE actions (
-  k INTEGER PRIMARY KEY, env TEXT NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, finished INTEGER NOT NULL,
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, oldest INTEGER NOT NULL, finished INTEGER NOT NULL,
   ids TEXT NOT NULL, record BLOB NOT NULL
 );
 CREATE INDEX actions_last ON actions (env, last);

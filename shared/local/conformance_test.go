@@ -1,0 +1,51 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/deploytest"
+	"southbound/shared/resource"
+)
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
+		dir := t.TempDir()
+		a, b := open(t, dir), open(t, dir)
+		return deploytest.StateHarness{A: a, B: b, HolderA: holders(a), HolderB: holders(b), KillA: func() { _ = a.Close() }}
+	})
+}
+
+// holders names holders of leases as the engine does.
+func holders(h *Home) func() string {
+	var n atomic.Int64
+	return func() string { return fmt.Sprintf("%s#%d", h.Holder(), n.Add(1)) }
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	deploytest.TestFiles(t, func(t *testing.T) deploytest.FilesHarness {
+		dir := t.TempDir()
+		a, b := open(t, dir).Files(), open(t, dir).Files()
+		return deploytest.FilesHarness{A: a, B: b, Damage: func(hash string) {
+			if err := os.WriteFile(a.path(hash), []byte("other bytes"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	})
+}
+
+func TestDoorbell(t *testing.T) {
+	t.Parallel()
+	deploytest.TestDoorbell(t, func(*testing.T) deploytest.DoorbellHarness {
+		b := NewBell()
+		return deploytest.DoorbellHarness{Bell: b, Heard: func(_ context.Context, env, lane string) ([]resource.ID, bool) { return b.Answer(env, lane) }}
+	})
+}
+
+var _ deploy.Doorbell = (*Bell)(nil)

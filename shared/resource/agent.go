@@ -1,0 +1,33 @@
+package resource
+
+import (
+	"southbound/shared/fault"
+)
+
+// MarshalJSON returns the canonical encoding, in which options keep their kinds of numbers and their references.
+func (a Agent) MarshalJSON() ([]byte, error) {
+	m := map[string]any{"name": a.Name, "transport": a.Transport, "lanes": int64(a.Lanes)}
+	if a.Options != nil {
+		m["options"] = a.Options
+	}
+	return CanonicalValue(m)
+}
+
+// UnmarshalJSON reads what MarshalJSON returns; anything else is Damaged.
+func (a *Agent) UnmarshalJSON(text []byte) error {
+	v, err := DecodeValue(text)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read agent", err)
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return fault.New(fault.Damaged, "read agent", "it is stored as %T, not as a map", v)
+	}
+	*a = Agent{}
+	a.Name, _ = m["name"].(string)
+	a.Transport, _ = m["transport"].(string)
+	lanes, _ := m["lanes"].(int64)
+	a.Lanes = int(lanes)
+	a.Options, _ = m["options"].(map[string]any)
+	return nil
+}
