@@ -153,7 +153,7 @@ func (t *task) copyInto(to, from openFile, st *unix.Stat_t, asked wanted) error 
 
 // keep gives what takes the place of another thing what is asked for, and for the rest what that one has.
 func (t *task) keep(f openFile, st *unix.Stat_t, asked wanted) error {
-	full, kept := asked.keep(st)
+	full, kept := asked.keep(st, t.dir.sys.uid())
 	if !kept {
 		t.ctx.Warning("only the superuser may keep the owner of a file that is replaced; it is now the one this runs as", "path", t.path)
 	}

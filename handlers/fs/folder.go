@@ -17,14 +17,14 @@ type folder struct {
 
 // openFolder opens a directory; symbolic links in its path are followed where that is safe, see walk. The caller closes it.
 func openFolder(sys *system, path string) (*folder, error) {
-	fd, err := openDirPath(path, unix.O_RDONLY)
+	fd, err := openDirPath(sys, path, unix.O_RDONLY)
 	if err == nil {
 		return &folder{sys: sys, path: path, fd: fd}, nil
 	}
 	if !errors.Is(err, unix.EACCES) {
 		return nil, err
 	}
-	if fd, err = openDirPath(path, searchOnly); err != nil {
+	if fd, err = openDirPath(sys, path, searchOnly); err != nil {
 		return nil, err
 	}
 	return &folder{sys: sys, path: path, fd: fd, blind: true}, nil

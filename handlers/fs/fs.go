@@ -11,7 +11,7 @@ package fs
 
 import (
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -119,8 +119,7 @@ const (
 // leftover is the hidden name, beside base, under which a thing stands until it is renamed to base. It follows from base, so the
 // next run finds what a crash left behind.
 func leftover(base string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(base))
+	sum := crc32.ChecksumIEEE([]byte(base))
 	if len(base) > mostPrefix {
 		n := mostPrefix
 		for !utf8.RuneStart(base[n]) && n > 0 {
@@ -128,9 +127,13 @@ func leftover(base string) string {
 		}
 		base = base[:n]
 	}
+	const digits = "0123456789abcdef"
 	b := make([]byte, 0, mostName)
 	b = append(b, '.')
 	b = append(b, base...)
 	b = append(b, ".southbound-"...)
-	return string(fmt.Appendf(b, "%08x", h.Sum32()))
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, digits[sum>>shift&0xf])
+	}
+	return string(b)
 }

@@ -117,7 +117,7 @@ func (symlink) publish(t *task) error {
 	case !missing && t.Change == plan.Updated && !t.differs("target"):
 		return t.dir.own(t.base, t.want, t.want)
 	case !missing:
-		full, _ = t.want.keep(&st)
+		full, _ = t.want.keep(&st, t.dir.sys.uid())
 	}
 	if err := t.dir.tidy(t.base); err != nil {
 		return err

@@ -3,6 +3,7 @@ package fs
 import (
 	"errors"
 	"io"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,6 +11,15 @@ import (
 // system makes the calls that change something. nil is the real one; tests stop or fail each call, or take away what some file systems lack.
 type system struct {
 	before func(call string) error // is asked before each call; its error becomes that of the call
+	self   int                     // the user that tests run as; 0: the one of this process
+}
+
+// uid is the user that changes are made as.
+func (s *system) uid() int {
+	if s != nil && s.self != 0 {
+		return s.self
+	}
+	return os.Geteuid()
 }
 
 // do makes one call, and makes it again when a signal interrupted it.
