@@ -2,30 +2,26 @@
 package std
 
 import (
-	"context"
+	"fmt"
 	"time"
 
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
-// maxDelay bounds delay_ms, in milliseconds.
-const maxDelay = 600_000
-
 // Null declares std::Null: nothing is behind it, so it is always as wanted. It is there for order, tests and measurements.
 func Null() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name:        "std::Null",
-			Description: "Nothing: a point in the order of things, such as what many resources require. It is always as wanted.",
+			Description: "Nothing: a point in the order of things. It is always as wanted.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "value", Type: "Any", Default: "", Behaviour: schema.Parameter, Description: "anything; a new value is a new intent"},
 				{Name: "fail", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "makes it fail with this text"},
-				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
+				{Name: "delay_ms", Type: "Optional[Integer[0,3600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
 			},
-			Features: []string{"batch"},
-			Timeout:  maxDelay*time.Millisecond + time.Minute,
+			Timeout: time.Hour + time.Minute,
 		},
 		Handler: null{},
 	}
@@ -35,32 +31,19 @@ type null struct{}
 
 // Read implements provider.Handler.
 func (null) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	return look(ctx, req.Resource)
-}
-
-// ReadBatch implements provider.BatchReader.
-func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	out := make([]provider.Reading, len(items))
-	for i := range items {
-		out[i].Observation, out[i].Err = look(ctx, items[i].Resource)
-	}
-	return out
-}
-
-func look(ctx context.Context, r provider.Resource) (provider.Observation, error) {
-	if ms, _ := r.Attributes["delay_ms"].(int64); ms > 0 {
+	if ms, _ := req.Resource.Attributes["delay_ms"].(int64); ms > 0 {
 		t := time.NewTimer(time.Duration(ms) * time.Millisecond)
 		defer t.Stop()
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return provider.Observation{}, provider.Errorf(provider.Retryable, "wait: %w", ctx.Err())
+			return provider.Observation{}, fmt.Errorf("wait: %w", ctx.Err())
 		}
 	}
-	if text, _ := r.Attributes["fail"].(string); text != "" {
+	if text, _ := req.Resource.Attributes["fail"].(string); text != "" {
 		return provider.Observation{}, provider.Errorf(provider.Retryable, "%s", text)
 	}
-	return provider.Observation{Exists: !r.Purged}, nil
+	return provider.Observation{Exists: !req.Resource.Purged}, nil
 }
 
 // Create implements provider.Handler; it is never needed.
