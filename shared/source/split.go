@@ -1,9 +1,6 @@
 package source
 
-import (
-	"bytes"
-	"sync/atomic"
-)
+import "bytes"
 
 // The library reads about 24 MB/s of YAML on one core (measured: go.yaml.in/yaml v3 and v4 alike; github.com/goccy/go-yaml 9 MB/s). A long
 // list of resources is therefore cut between its items, and the pieces are read at the same time. The language stays the library's:
@@ -16,24 +13,23 @@ import (
 //
 // TestSplitReadsAsWhole and FuzzYAML hold this against the reading as one.
 
-// outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false when it is short, or not of the form that can be cut.
-func outlineYAML(text []byte, size int) (outline, bool) {
-	if len(text) < 2*size || hasOtherBreaks(text) {
+// outlineYAML cuts a text whose list of resources is long; false when it is short, or not of the form that can be cut.
+func outlineYAML(text []byte) (outline, bool) {
+	if len(text) < 2*pieceSize || hasOtherBreaks(text) {
 		return outline{}, false
 	}
 	head, ok := resourcesLine(text)
 	if !ok {
 		return outline{}, false
 	}
-	s := splitter{size: size, line: int32(bytes.Count(text[:head], newline)) + 1} //nolint:gosec // texts are bounded
+	s := splitter{line: int32(bytes.Count(text[:head], newline)) + 1} //nolint:gosec // texts are bounded
 	first := s.line - 1
 	rest, ok := s.cut(text[head:])
 	if !ok {
 		return outline{}, false
 	}
 	skeleton := append(append(make([]byte, 0, head+len(rest)), text[:head]...), rest...)
-	o := outline{pieces: s.pieces, expanded: new(atomic.Int64)}
-	c := converter{report: &report{}, from: first, shift: s.line - 1 - first, expanded: o.expanded}
+	c := converter{report: &report{}, part: true, from: first, shift: s.line - 1 - first}
 	docs, ok := c.parse(skeleton)
 	if !ok || len(docs) != 1 || docs[0].kind != object {
 		return outline{}, false
@@ -42,13 +38,12 @@ func outlineYAML(text []byte, size int) (outline, bool) {
 	if list == nil || list.keyAt != (place{first, 1}) || !list.null() {
 		return outline{}, false
 	}
-	o.root = docs[0]
-	return o, true
+	return outline{root: docs[0], pieces: s.pieces}, true
 }
 
 // itemsYAML reads the items of a piece; false when it is not to be read apart from the others.
-func (o *outline) itemsYAML(p piece) ([]node, bool) {
-	c := converter{report: &report{}, shift: p.at.line - 1, expanded: o.expanded}
+func itemsYAML(p piece) ([]node, bool) {
+	c := converter{report: &report{}, part: true, shift: p.at.line - 1}
 	docs, ok := c.parse(p.text)
 	if !ok || len(docs) != 1 || docs[0].kind != list {
 		return nil, false
@@ -91,7 +86,6 @@ func blankOrComment(line []byte) bool {
 
 // splitter cuts the lines behind "resources:".
 type splitter struct {
-	size   int
 	line   int32 // of the text that is left
 	pieces []piece
 }
@@ -122,7 +116,7 @@ func (s *splitter) cut(text []byte) (rest []byte, ok bool) {
 			rest = text[i:]
 			text = text[:i]
 			continue
-		case i-from >= s.size && bytes.HasPrefix(text[i:], item):
+		case i-from >= pieceSize && bytes.HasPrefix(text[i:], item):
 			s.pieces = append(s.pieces, piece{text[from:i], place{fromLine, 1}})
 			from, fromLine = i, s.line
 		}
