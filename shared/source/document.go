@@ -53,7 +53,7 @@ func (l *loader) document(ctx context.Context, d document) result {
 	case formatJSON:
 		out.parts = append(out.parts, l.json(d, text)...)
 	default:
-		out.parts = append(out.parts, l.yaml(ctx, d, text)...)
+		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text))...)
 	}
 	return out
 }
@@ -70,8 +70,8 @@ func (r *report) unreadable(err error) {
 }
 
 func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
-	if o, ok := outlineYAML(text); ok {
-		if parts, ok := l.pieces(ctx, d, o, func(_ *part, p piece) ([]node, bool) { return itemsYAML(p) }); ok {
+	if o, ok := outlineYAML(text, l.pieceSize); ok {
+		if parts, ok := l.pieces(ctx, d, o, func(_ *part, p piece) ([]node, bool) { return o.itemsYAML(p) }); ok {
 			return parts
 		}
 	}
@@ -94,7 +94,7 @@ func (l *loader) json(d document, text []byte) []*part {
 		t.add(place{}, `a document starts with {"southbound": 1`, "there is no document in the file")
 		return []*part{t.part}
 	}
-	o, ok := t.outlineJSON(text, place{1, 1})
+	o, ok := t.outlineJSON(text, place{1, 1}, l.pieceSize)
 	if !ok {
 		return []*part{t.part}
 	}
@@ -146,7 +146,7 @@ func (l *loader) lines(d document, text []byte) []*part {
 			n = len(text) - i
 		}
 		i += n
-		if i-from >= pieceSize || i == len(text) {
+		if i-from >= l.pieceSize || i == len(text) {
 			starts = append(starts, piece{text[from:i], at})
 			from, at = i, place{line + 1, 1}
 		}

@@ -161,7 +161,7 @@ func (j *jsonReader) list(n *node, depth int) error {
 }
 
 func (j *jsonReader) object(n *node, depth int) error {
-	n.kind = object
+	n.kind, n.items = object, make([]node, 0, 4)
 	var seen map[string]int
 	for {
 		name, at, err := j.name()

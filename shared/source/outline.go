@@ -2,13 +2,14 @@ package source
 
 import (
 	"bytes"
+	"sync/atomic"
 )
 
 // outline is a document of which a long list of resources may still be unread, in pieces that can be read apart and at the same time.
 type outline struct {
-	root   node
-	pieces []piece // of the list of resources; nil: they stand in root
-	json   bool
+	root     node
+	pieces   []piece       // of the list of resources; nil: they stand in root
+	expanded *atomic.Int64 // see converter
 }
 
 // piece is a run of whole items of the list of resources.
@@ -17,13 +18,10 @@ type piece struct {
 	at   place // of its first byte
 }
 
-// pieceSize is about how many bytes make a piece: enough for some hundred resources, small enough to keep every core busy.
-const pieceSize = 64 << 10
-
-// outlineJSON reads a document but for its resources, whose text is only checked.
-func (r *report) outlineJSON(text []byte, at place) (outline, bool) {
+// outlineJSON reads a document but for its resources, whose text is checked and cut into pieces of about size bytes.
+func (r *report) outlineJSON(text []byte, at place, size int) (outline, bool) {
 	j := r.newJSON(text, at)
-	out := outline{json: true}
+	var out outline
 	k, start := j.next()
 	if k != '{' {
 		n, err := j.value(0)
@@ -48,7 +46,7 @@ func (r *report) outlineJSON(text []byte, at place) (outline, bool) {
 		var m node
 		if k, start := j.next(); *name == "resources" && k == '[' && out.pieces == nil {
 			m = node{at: start, kind: list}
-			out.pieces, err = j.cut()
+			out.pieces, err = j.cut(size)
 		} else {
 			m, err = j.value(1)
 		}
@@ -61,7 +59,7 @@ func (r *report) outlineJSON(text []byte, at place) (outline, bool) {
 }
 
 // cut passes a list and returns its items in pieces.
-func (j *jsonReader) cut() ([]piece, error) {
+func (j *jsonReader) cut(size int) ([]piece, error) {
 	if _, err := j.dec.ReadToken(); err != nil {
 		return nil, j.fail(err)
 	}
@@ -84,7 +82,7 @@ func (j *jsonReader) cut() ([]piece, error) {
 		if err := j.dec.SkipValue(); err != nil {
 			return nil, j.fail(err)
 		}
-		if int(j.dec.InputOffset())-from >= pieceSize {
+		if int(j.dec.InputOffset())-from >= size {
 			pieces = append(pieces, piece{j.text[from:j.dec.InputOffset()], start})
 			open = false
 		}

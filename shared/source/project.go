@@ -49,7 +49,7 @@ func FindProject(path string) (Project, error) {
 		return Project{}, r.list.Err()
 	}
 	if text, ok := r.check(text); ok {
-		docs, _ := r.parseYAML(text)
+		docs, _ := r.parseYAML(r.directive(text))
 		r.project(docs, &p)
 	}
 	if err := r.list.Err(); err != nil {

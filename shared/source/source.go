@@ -32,12 +32,17 @@ type Options struct {
 // Load reads all documents under opts.Path as one model, and says what it has read to do so. Attributes stand as written, without defaults.
 // What is wrong with the documents is returned at once, as diag.Problems in order of place; a path that cannot be read is a fault.
 func Load(ctx context.Context, opts Options) (*deploy.Model, Inputs, error) {
+	return load(ctx, opts, pieceSize)
+}
+
+// load is Load with pieces of a size.
+func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, error) {
 	t, err := openTree(opts)
 	if err != nil {
 		return nil, Inputs{}, err
 	}
 	defer t.close()
-	l := &loader{types: opts.Types, tree: t, files: newFiles(t)}
+	l := &loader{types: opts.Types, tree: t, files: newFiles(t), pieceSize: size}
 	read := make([]result, len(t.docs))
 	parallel(len(t.docs), func(i int) {
 		if ctx.Err() == nil {
@@ -61,10 +66,15 @@ func Load(ctx context.Context, opts Options) (*deploy.Model, Inputs, error) {
 
 // loader holds what the parts of all documents share.
 type loader struct {
-	types *schema.Registry
-	tree  *tree
-	files *files
+	types     *schema.Registry
+	tree      *tree
+	files     *files
+	pieceSize int
 }
+
+// pieceSize is about how many bytes of a document are read as one: enough for some hundred resources, and little enough to keep
+// every core busy.
+const pieceSize = 64 << 10
 
 // parallel calls f for 0 to n-1 on all cores and waits.
 func parallel(n int, f func(i int)) {

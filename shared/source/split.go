@@ -1,6 +1,9 @@
 package source
 
-import "bytes"
+import (
+	"bytes"
+	"sync/atomic"
+)
 
 // The library reads about 24 MB/s of YAML on one core (measured: go.yaml.in/yaml v3 and v4 alike; github.com/goccy/go-yaml 9 MB/s). A long
 // list of resources is therefore cut between its items, and the pieces are read at the same time. The language stays the library's:
@@ -13,23 +16,24 @@ import "bytes"
 //
 // TestSplitReadsAsWhole and FuzzYAML hold this against the reading as one.
 
-// outlineYAML cuts a text whose list of resources is long; false when it is short, or not of the form that can be cut.
-func outlineYAML(text []byte) (outline, bool) {
-	if len(text) < 2*pieceSize || hasOtherBreaks(text) {
+// outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false when it is short, or not of the form that can be cut.
+func outlineYAML(text []byte, size int) (outline, bool) {
+	if len(text) < 2*size || hasOtherBreaks(text) {
 		return outline{}, false
 	}
 	head, ok := resourcesLine(text)
 	if !ok {
 		return outline{}, false
 	}
-	s := splitter{line: int32(bytes.Count(text[:head], newline)) + 1} //nolint:gosec // texts are bounded
+	s := splitter{size: size, line: int32(bytes.Count(text[:head], newline)) + 1} //nolint:gosec // texts are bounded
 	first := s.line - 1
 	rest, ok := s.cut(text[head:])
 	if !ok {
 		return outline{}, false
 	}
 	skeleton := append(append(make([]byte, 0, head+len(rest)), text[:head]...), rest...)
-	c := converter{report: &report{}, part: true, from: first, shift: s.line - 1 - first}
+	o := outline{pieces: s.pieces, expanded: new(atomic.Int64)}
+	c := converter{report: &report{}, from: first, shift: s.line - 1 - first, expanded: o.expanded}
 	docs, ok := c.parse(skeleton)
 	if !ok || len(docs) != 1 || docs[0].kind != object {
 		return outline{}, false
@@ -38,12 +42,13 @@ func outlineYAML(text []byte) (outline, bool) {
 	if list == nil || list.keyAt != (place{first, 1}) || !list.null() {
 		return outline{}, false
 	}
-	return outline{root: docs[0], pieces: s.pieces}, true
+	o.root = docs[0]
+	return o, true
 }
 
 // itemsYAML reads the items of a piece; false when it is not to be read apart from the others.
-func itemsYAML(p piece) ([]node, bool) {
-	c := converter{report: &report{}, part: true, shift: p.at.line - 1}
+func (o *outline) itemsYAML(p piece) ([]node, bool) {
+	c := converter{report: &report{}, shift: p.at.line - 1, expanded: o.expanded}
 	docs, ok := c.parse(p.text)
 	if !ok || len(docs) != 1 || docs[0].kind != list {
 		return nil, false
@@ -86,6 +91,7 @@ func blankOrComment(line []byte) bool {
 
 // splitter cuts the lines behind "resources:".
 type splitter struct {
+	size   int
 	line   int32 // of the text that is left
 	pieces []piece
 }
@@ -116,7 +122,7 @@ func (s *splitter) cut(text []byte) (rest []byte, ok bool) {
 			rest = text[i:]
 			text = text[:i]
 			continue
-		case i-from >= pieceSize && bytes.HasPrefix(text[i:], item):
+		case i-from >= s.size && bytes.HasPrefix(text[i:], item):
 			s.pieces = append(s.pieces, piece{text[from:i], place{fromLine, 1}})
 			from, fromLine = i, s.line
 		}

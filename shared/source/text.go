@@ -37,6 +37,30 @@ func (r *report) check(text []byte) ([]byte, bool) {
 	return nil, false
 }
 
+// directive hides a %YAML directive that stands in front of the text: the library knows 1.1 only, which is refused here because it means other
+// things (yes is true in it).
+func (r *report) directive(text []byte) []byte {
+	at := 0
+	for line := range bytes.Lines(text) {
+		version, is := bytes.CutPrefix(line, []byte("%YAML "))
+		if is {
+			version, _, _ = bytes.Cut(version, []byte("#"))
+			if v := string(bytes.TrimSpace(version)); v != "1.2" {
+				r.add(placeOf(text, at), "remove the directive, and put yes, no, on and off in quotes or write true and false",
+					"the format is YAML 1.2, not %s", short(v))
+			}
+			text = bytes.Clone(text)
+			text[at] = '#'
+			return text
+		}
+		if !blankOrComment(bytes.TrimRight(line, "\n")) {
+			return text
+		}
+		at += len(line)
+	}
+	return text
+}
+
 // placeOf returns where the byte at an offset stands.
 func placeOf(text []byte, offset int) place { return place{1, 1}.after(text[:offset]) }
 

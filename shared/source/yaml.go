@@ -5,13 +5,14 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v4"
 )
 
 // parseYAML returns the documents of a YAML stream, without those that are empty; false when something is wrong with it.
 func (r *report) parseYAML(text []byte) ([]node, bool) {
-	return (&converter{report: r}).parse(text)
+	return (&converter{report: r, expanded: new(atomic.Int64)}).parse(text)
 }
 
 func (c *converter) parse(text []byte) ([]node, bool) {
@@ -51,6 +52,7 @@ var yamlHints = []struct{ message, hint string }{
 	{"did not find expected ',' or", "close the bracket, or put text with brackets in quotes"},
 	{"escape", `in double quotes \ has a meaning; single quotes take it as it is`},
 	{"directive", "put text that starts with % in quotes"},
+	{"incompatible", "remove the directive; documents are YAML 1.2 anyway"},
 	{"tag", "remove the tag, or put text that starts with ! in quotes"},
 	{"exceeded max depth", "write it less nested"},
 }
@@ -105,10 +107,9 @@ const maxExpanded = 1_000_000
 // converter turns the library's nodes into ours, and refuses what has no one meaning.
 type converter struct {
 	*report
-	part        bool         // of a document that was cut: aliases are refused, so that it is read as one
-	from, shift int32        // lines behind from stand shift lines further down in the file
-	open        []*yaml.Node // aliases that are being replaced
-	expanded    int
+	from, shift int32         // lines behind from stand shift lines further down in the file
+	open        []*yaml.Node  // aliases that are being replaced
+	expanded    *atomic.Int64 // values that stand for aliases, in the whole document
 }
 
 func (c *converter) place(n *yaml.Node) place {
@@ -127,8 +128,8 @@ func (c *converter) bad(n *yaml.Node, hint, format string, args ...any) node {
 
 func (c *converter) convert(n *yaml.Node, depth int) node {
 	if len(c.open) > 0 {
-		if c.expanded++; c.expanded > maxExpanded {
-			if c.expanded == maxExpanded+1 {
+		if count := c.expanded.Add(1); count > maxExpanded {
+			if count == maxExpanded+1 {
 				c.bad(n, "write out what the aliases (*name) stand for", "the aliases stand for more than %d values", maxExpanded)
 			}
 			return node{at: c.place(n)}
@@ -166,9 +167,6 @@ func (c *converter) tag(n *yaml.Node, usual string) {
 }
 
 func (c *converter) alias(n *yaml.Node, depth int) node {
-	if c.part {
-		return c.bad(n, "", "an alias may be in two parts")
-	}
 	for _, o := range c.open {
 		if o == n.Alias {
 			return c.bad(n, "remove it", "the alias *%s stands within what it names", short(n.Value))
@@ -235,7 +233,7 @@ const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralSty
 func (c *converter) scalar(n *yaml.Node) node {
 	out := node{at: c.place(n)}
 	var problem string
-	if n.Style&quoted != 0 {
+	if n.Style&quoted != 0 || n.Tag == "!" { // a bare ! makes text
 		out.value = n.Value
 	} else {
 		out.value, out.zero, problem = plain(n.Value)
