@@ -110,8 +110,11 @@ func linksRefused(err error) bool {
 // copyTo makes a copy of a file, which appears under its name as a whole.
 func (t *task) copyTo(base, name string) error {
 	var st unix.Stat_t
-	if err := t.dir.stat(name, &st); err == nil {
+	switch err := t.dir.stat(name, &st); {
+	case err == nil:
 		return unix.EEXIST
+	case !gone(err):
+		return err
 	}
 	fd, err := t.dir.open(base, &st)
 	if err != nil {

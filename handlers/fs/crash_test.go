@@ -260,6 +260,10 @@ func crashChild() bool {
 	}}}
 	r := provider.Resource{Attributes: map[string]any{"path": filepath.Join(dir, "a"), "content": strings.Repeat("new ", 50_000), "backup": true}}
 	ctx := providertest.NewHost(nil).Context(context.Background(), provider.Options{})
+	if _, err := h.Read(ctx, provider.ReadRequest{Resource: r}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r, Changes: map[string]plan.Diff{"content": {}}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
