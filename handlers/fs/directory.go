@@ -1,155 +1,209 @@
 package fs
 
 import (
+	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"southbound/shared/diag"
+	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
 // Directory declares fs::Directory.
 func Directory() provider.Definition {
+	path := validPath(true)
 	return provider.Definition{
 		Type: schema.Type{
-			Name:        "fs::Directory",
-			Description: "A directory: its owner, group and mode, and, when asked, that nothing else is in it.",
+			Name: "fs::Directory",
+			Description: "A directory: its owner, group and mode, and, when asked, that nothing else is in it. What is in it is described by resources " +
+				"of its own. What is not said stays as it is.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
-				modeAttribute(),
+				modeAttribute("0755"),
 				{Name: "recurse_purge", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "removes everything in it whose name is not in keep, and everything when it is purged"},
-				{Name: "keep", Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter, Description: "names that recurse_purge leaves alone"},
+					Description: "removes what is in it, with all below, unless its name is in keep; and everything when the directory is purged. " +
+						"Without it only an empty directory can be purged"},
+				{Name: "keep", Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
+					Description: "names in it that recurse_purge leaves alone; list what other resources manage here"},
 				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "names in it that recurse_purge would remove"},
 			}, ownerAttributes()...),
-			Validate:  cleanPath,
-			Relations: parentRelation,
+			Features:  []string{"batch"},
+			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validPurge(a)...) },
+			Relations: parentRelations,
 		},
 		Handler: directory{},
 	}
 }
 
-type directory struct{}
+// directory is the handler of fs::Directory.
+type directory struct{ sys *system }
+
+func (d directory) system() *system { return d.sys }
+
+const (
+	// mostSurplus bounds how many names are shown.
+	mostSurplus = 100
+	// usualDirMode is what is made has when no mode is asked for.
+	usualDirMode = 0o755
+)
 
 // Read implements provider.Handler.
-func (directory) Read(_ *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	r := req.Resource
-	path := textOf(r, "path")
-	w, err := wantedOf(r)
-	if err != nil {
+func (d directory) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	return readOne(ctx, d, req)
+}
+
+// ReadBatch implements provider.BatchReader.
+func (d directory) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return readAll(ctx, d, items)
+}
+
+// look implements looker.
+func (directory) look(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+	var st unix.Stat_t
+	if err := rd.dir.stat(base, &st); err != nil {
 		return provider.Observation{}, err
 	}
-	var st unix.Stat_t
-	err = unix.Lstat(path, &st)
-	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return provider.Observation{}, nil
-	case err != nil:
-		return provider.Observation{}, explain("read "+path, err)
-	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "there is something at %s that is not a directory; remove it, or describe it as what it is", path)
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no directory; remove it, or describe it as what it is", kindOf(&st))
 	}
-	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
-	observe(obs.Attributes, r, w, st.Uid, st.Gid, st.Mode)
-	surplus, err := surplusOf(r)
-	if len(surplus) > 0 {
-		obs.Attributes["surplus"] = surplus
+	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
+	rd.known.observe(obs.Attributes, r, want, &st, true)
+	if !yes(r, "recurse_purge") || r.Purged {
+		return obs, nil
 	}
-	return obs, explain("read "+path, err)
+	dir, err := rd.dir.openDir(base)
+	if err != nil {
+		return obs, err
+	}
+	defer dir.close()
+	names, err := surplus(dir, r)
+	if len(names) > 0 {
+		obs.Attributes["surplus"] = shownNames(names)
+	}
+	return obs, err
 }
 
-// Diff implements provider.Differ: what is in it too much differs, too.
-func (directory) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]provider.Difference, error) {
-	out := map[string]provider.Difference{}
-	for _, name := range []string{"owner", "group", "mode"} {
-		if want := desired.Attributes[name]; want != nil && want != observed.Attributes[name] {
-			out[name] = provider.Difference{Current: observed.Attributes[name], Desired: want}
-		}
-	}
-	if s := observed.Attributes["surplus"]; s != nil {
-		out["surplus"] = provider.Difference{Current: s, Desired: nil}
-	}
-	return out, nil
-}
-
-func surplusOf(r provider.Resource) ([]any, error) {
-	if purge, _ := r.Attributes["recurse_purge"].(bool); !purge || r.Purged {
-		return nil, nil
-	}
-	keep, _ := r.Attributes["keep"].([]any)
-	entries, err := os.ReadDir(textOf(r, "path"))
+// surplus returns the names in a directory that are not to be kept, sorted.
+func surplus(dir openFile, r provider.Resource) ([]string, error) {
+	list, err := openList(dir.fd)
 	if err != nil {
 		return nil, err
 	}
+	defer list.Close()
+	names, err := list.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	keep, _ := r.Attributes["keep"].([]any)
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(keep, any(name)) })
+	slices.Sort(names)
+	return names, nil
+}
+
+func shownNames(names []string) []any {
 	var out []any
-	for _, e := range entries {
-		if !slices.Contains(keep, any(e.Name())) {
-			out = append(out, e.Name())
+	for _, name := range names[:min(len(names), mostSurplus)] {
+		out = append(out, strings.ToValidUTF8(name, "?"))
+	}
+	if more := len(names) - mostSurplus; more > 0 {
+		out = append(out, fmt.Sprintf("… and %d more", more))
+	}
+	return out
+}
+
+// Diff implements provider.Differ: what is in it too much differs, too.
+func (directory) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	out := differences(desired, observed, "owner", "group", "mode")
+	if s := observed.Attributes["surplus"]; s != nil {
+		if out == nil {
+			out = map[string]plan.Diff{}
 		}
+		out["surplus"] = plan.Diff{Current: s}
 	}
 	return out, nil
 }
 
 // Create implements provider.Handler.
-func (directory) Create(_ *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	path := textOf(req.Resource, "path")
-	if err := unix.Mkdir(path, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
-		return provider.Result{}, explain("make "+path, err)
-	}
-	if err := setDir(path, req.Resource, 0o755); err != nil {
-		return provider.Result{}, err
-	}
-	return provider.Result{}, explain("sync "+filepath.Dir(path), syncDir(filepath.Dir(path)))
+func (d directory) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return create(ctx, d, req)
 }
 
 // Update implements provider.Handler.
-func (directory) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	path := textOf(req.Resource, "path")
-	if err := setDir(path, req.Resource, -1); err != nil {
-		return provider.Result{}, err
-	}
-	surplus, err := surplusOf(req.Resource)
-	if err != nil {
-		return provider.Result{}, explain("read "+path, err)
-	}
-	for _, name := range surplus {
-		s, _ := name.(string)
-		ctx.Info("removing what is not kept", "path", filepath.Join(path, s))
-		if err := os.RemoveAll(filepath.Join(path, s)); err != nil {
-			return provider.Result{}, explain("remove "+filepath.Join(path, s), err)
-		}
-	}
-	return provider.Result{}, nil
+func (d directory) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return update(ctx, d, req)
 }
 
-func setDir(path string, r provider.Resource, usual int) error {
-	w, err := wantedOf(r)
-	if err != nil {
+// Delete implements provider.Handler.
+func (d directory) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return remove(ctx, d, req)
+}
+
+// ApplyBatch implements provider.BatchApplier.
+func (d directory) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	return carryOut(ctx, d, items)
+}
+
+// prepare implements stepper. A new directory is made under its hidden name, so that it has its owner and mode when it is seen first.
+func (directory) prepare(t *task) error {
+	var err error
+	switch t.Change {
+	case plan.Purged:
+		return nil
+	case plan.Updated:
+		if t.file, err = t.dir.openDir(t.base); err != nil {
+			return err
+		}
+		return t.want.set(t.file)
+	}
+	if err := t.dir.tidy(t.base); err != nil {
 		return err
 	}
-	if w.mode < 0 {
-		w.mode = usual
+	if err := t.dir.makeDir(leftover(t.base)); err != nil {
+		return err
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return explain("open "+path, err)
+	t.named = true
+	if t.file, err = t.dir.openDir(leftover(t.base)); err != nil {
+		return err
 	}
-	defer unix.Close(fd)
-	return explain("change "+path, w.set(fd))
+	full := t.want
+	if full.mode < 0 {
+		var st unix.Stat_t
+		if err := unix.Fstat(t.file.fd, &st); err != nil {
+			return err
+		}
+		full.mode = usualDirMode | int(st.Mode&unix.S_ISGID) // which it has from the directory it is in
+	}
+	return full.set(t.file)
 }
 
-// Delete implements provider.Handler: a directory that is not empty is only removed with recurse_purge.
-func (directory) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	path := textOf(req.Resource, "path")
-	if all, _ := req.Resource.Attributes["recurse_purge"].(bool); all {
-		return provider.Result{}, explain("remove "+path, os.RemoveAll(path))
+// publish implements stepper.
+func (d directory) publish(t *task) error {
+	switch t.Change {
+	case plan.Updated:
+		return clearOut(t)
+	case plan.Purged:
+		if yes(t.Resource, "recurse_purge") {
+			return removeAll(t)
+		}
+		return t.dir.removeDir(t.base)
 	}
-	if err := unix.Rmdir(path); err != nil && !errors.Is(err, unix.ENOENT) {
-		return provider.Result{}, explain("remove "+path, err)
+	err := t.dir.take(t.base)
+	if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+		return err
 	}
-	return provider.Result{}, explain("sync "+filepath.Dir(path), syncDir(filepath.Dir(path)))
+	// It is there already, with something in it: a run before this one made it.
+	t.file.close()
+	if t.file, err = t.dir.openDir(t.base); err != nil {
+		return err
+	}
+	if err := t.want.set(t.file); err != nil {
+		return err
+	}
+	return t.file.sync()
 }

@@ -1,444 +1,237 @@
 package fs
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"runtime"
-	"strings"
-	"sync"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
-func idOf(typ, agent, path string) resource.ID {
-	return resource.NewID(typ, agent, resource.Key{Name: "path", Value: path})
-}
-
-// File declares fs::File: a regular file. It is replaced as a whole and durably: a crash at any instant leaves the old bytes
-// or the new ones. A symbolic link at its path is replaced, never followed.
+// File declares fs::File: a regular file, replaced as a whole. What it reports is of the attributes that are asked for, and mode.
 func File() provider.Definition {
+	path := validPath(false)
 	return provider.Definition{
 		Type: schema.Type{
-			Name:        "fs::File",
-			Description: "A regular file: its bytes, owner, group and mode. It is replaced as a whole and durably.",
+			Name: "fs::File",
+			Description: "A regular file: its bytes, owner, group and mode. It is replaced as a whole and durably. A symbolic link at its path is " +
+				"replaced, never followed. What is not said stays as it is.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
-				{Name: "content", Type: "Optional[String]", Description: "the bytes: text, {file: path} or a secret; left out, any content is right"},
-				modeAttribute(),
-				{Name: "backup", Type: `Optional[Pattern[/\A\.[^\/]+\z/]]`, Behaviour: schema.Parameter, Description: `keeps the bytes before the last change beside it, under this suffix: ".bak"`},
+				{Name: "content", Type: "Optional[String]", Description: "the bytes: text, {file: path} or a secret; left out, any content is right, and what is made is empty"},
+				modeAttribute("0644"),
+				{Name: "backup", Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,
+					Description: `keeps what a change replaces or removes beside it, under its name with this suffix, and a number when there is such a file already: ` +
+						`"motd.bak", "motd.bak.1"; true means "` + usualSuffix + `"`},
+				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: `"symbolic link" when that is what is there instead`},
 			}, ownerAttributes()...),
 			Features:  []string{"batch"},
-			Validate:  func(a map[string]any) []diag.Problem { return cleanPath(a) },
-			Relations: parentRelation,
+			Timeout:   5 * time.Minute, // large files are hashed
+			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validBackup(a)...) },
+			Relations: parentRelations,
 		},
 		Handler: file{},
 	}
 }
 
-type file struct{}
+// usualMode is what is made has when no mode is asked for.
+const usualMode = 0o644
 
-// mostShown bounds how much of a differing file is kept to be shown.
-const mostShown = 4 << 10
+// file is the handler of fs::File.
+type file struct{ sys *system }
+
+func (f file) system() *system { return f.sys }
 
 // Read implements provider.Handler.
-func (file) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	r := req.Resource
-	path := textOf(r, "path")
-	if !ctx.DryRun() {
-		_ = unix.Unlink(leftover(path))
+func (f file) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	return readOne(ctx, f, req)
+}
+
+// ReadBatch implements provider.BatchReader.
+func (f file) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return readAll(ctx, f, items)
+}
+
+// symbolicLink is what kind says of one.
+const symbolicLink = "symbolic link"
+
+// look implements looker.
+func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+	if s := suffixOf(r); s != "" && !ctx.DryRun() {
+		if err := rd.dir.tidy(base + s); err != nil && !errors.Is(err, unix.EROFS) {
+			return provider.Observation{}, err
+		}
 	}
-	w, err := wantedOf(r)
-	if err != nil {
+	var st unix.Stat_t
+	content := r.Attributes["content"]
+	fd := -1
+	var err error
+	if content == nil || r.Purged {
+		err = rd.dir.stat(base, &st)
+	} else {
+		fd, err = rd.dir.open(base, &st)
+	}
+	switch {
+	case errors.Is(err, unix.ELOOP), err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK:
+		return provider.Observation{Exists: true, Attributes: map[string]any{"kind": symbolicLink}}, nil
+	case errors.Is(err, unix.ENXIO): // a socket, a device without a driver
+	case err != nil:
 		return provider.Observation{}, err
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return provider.Observation{}, nil
-	case errors.Is(err, unix.ELOOP):
-		return provider.Observation{Exists: true, Attributes: map[string]any{"content": "a symbolic link"}}, nil
-	case err != nil:
-		return provider.Observation{}, explain("read "+path, err)
+	if fd >= 0 {
+		defer unix.Close(fd)
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return provider.Observation{}, explain("read "+path, err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		if r.Purged {
-			return provider.Observation{}, provider.Errorf(provider.NeedsChange, "%s is not a regular file and is left alone", path)
-		}
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "there is something at %s that is not a regular file; remove it, or describe it as what it is", path)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no regular file; remove it, or describe it as what it is", kindOf(&st))
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
-	observe(obs.Attributes, r, w, st.Uid, st.Gid, st.Mode)
-	if r.Purged || r.Attributes["content"] == nil {
-		return obs, nil
+	rd.known.observe(obs.Attributes, r, want, &st, true)
+	if fd >= 0 {
+		obs.Attributes["content"], err = contentOf(ctx, openFile{fd, nil}, st.Size, content, rd.buf)
 	}
-	obs.Attributes["content"], err = contentOf(fd, st.Size, r.Attributes["content"])
-	return obs, explain("read "+path, err)
+	return obs, err
 }
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+// kindOf says what a thing is.
+func kindOf(st *unix.Stat_t) string {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return "a regular file"
+	case unix.S_IFDIR:
+		return "a directory"
+	case unix.S_IFLNK:
+		return "a symbolic link"
+	case unix.S_IFIFO:
+		return "a named pipe"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return "a device"
+	}
+	return "a socket"
+}
 
-// contentOf reports the content in the form it is wanted in: the wanted value itself when it is the same.
-func contentOf(fd int, size int64, want any) (any, error) {
-	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
-	defer buffers.Put(buf)
-	if text, ok := want.(string); ok {
-		same, shown, err := sameText(fd, size, text, *buf)
-		if same {
-			return want, err
+// Diff implements provider.Differ: a symbolic link differs whatever else is asked for.
+func (file) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	out := differences(desired, observed, "content", "owner", "group", "mode")
+	if k := observed.Attributes["kind"]; k != nil {
+		if out == nil {
+			out = map[string]plan.Diff{}
 		}
-		return shown, err
+		out["kind"] = plan.Diff{Current: k, Desired: "regular file"}
 	}
-	f, _ := want.(resource.File)
-	h := sha256.New()
-	n, err := io.CopyBuffer(h, onlyReader{fdReader(fd)}, *buf)
-	have := resource.File{Hash: hex.EncodeToString(h.Sum(nil)), Size: n}
-	if have.Hash == f.Hash {
-		return want, err
-	}
-	return have, err
+	return out, nil
 }
 
-type onlyReader struct{ io.Reader }
-
-type fdReader int
-
-// Read implements io.Reader.
-func (r fdReader) Read(p []byte) (int, error) {
-	n, err := unix.Read(int(r), p)
-	for errors.Is(err, unix.EINTR) {
-		n, err = unix.Read(int(r), p)
-	}
-	if n <= 0 && err == nil {
-		return 0, io.EOF
-	}
-	return max(n, 0), err //nolint:wrapcheck // classified by the caller
-}
-
-func sameText(fd int, size int64, text string, buf []byte) (bool, string, error) {
-	rest, same := text, size == int64(len(text))
-	var shown []byte
-	r := fdReader(fd)
-	for {
-		n, err := r.Read(buf)
-		if same && n <= len(rest) && string(buf[:n]) == rest[:n] {
-			rest = rest[n:]
-		} else if n > 0 {
-			if same {
-				shown = append(shown, text[:len(text)-len(rest)]...)
+// differences compares attributes whose values are plain.
+func differences(desired provider.Resource, observed provider.Observation, attributes ...string) map[string]plan.Diff {
+	var out map[string]plan.Diff
+	for _, name := range attributes {
+		if want := desired.Attributes[name]; want != nil && want != observed.Attributes[name] {
+			if out == nil {
+				out = map[string]plan.Diff{}
 			}
-			same = false
-		}
-		if !same {
-			if shown = append(shown, buf[:n]...); len(shown) > mostShown {
-				return false, strings.ToValidUTF8(string(shown[:mostShown]), "?") + "…", nil
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return same && rest == "", strings.ToValidUTF8(string(shown), "?"), nil
-		}
-		if err != nil {
-			return false, "", err
+			out[name] = plan.Diff{Current: observed.Attributes[name], Desired: want}
 		}
 	}
+	return out
 }
 
 // Create implements provider.Handler.
 func (f file) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return provider.Result{}, alone(ctx, req.Resource, plan.Created, nil)
+	return create(ctx, f, req)
 }
 
 // Update implements provider.Handler.
 func (f file) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return provider.Result{}, alone(ctx, req.Resource, plan.Updated, req.Changes)
+	return update(ctx, f, req)
 }
 
 // Delete implements provider.Handler.
 func (f file) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return provider.Result{}, alone(ctx, req.Resource, plan.Purged, nil)
+	return remove(ctx, f, req)
 }
 
-func alone(ctx *provider.Context, r provider.Resource, change plan.Change, changes map[string]plan.Diff) error {
-	path := textOf(r, "path")
-	if err := apply(ctx, r, change, changes); err != nil {
+// ApplyBatch implements provider.BatchApplier.
+func (f file) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	return carryOut(ctx, f, items)
+}
+
+// prepare implements stepper.
+func (f file) prepare(t *task) error {
+	if t.Change == plan.Purged {
+		return nil
+	}
+	if t.still = t.Change == plan.Updated && !t.differs("content") && !t.differs("kind"); t.still {
+		return setInPlace(t)
+	}
+	var st unix.Stat_t
+	replaces := false
+	if t.Change == plan.Updated {
+		err := t.dir.stat(t.base, &st)
+		if unlessGone(err) != nil {
+			return err
+		}
+		replaces = err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
+	}
+	var err error
+	if t.file, t.named, err = t.dir.temporary(t.base); err != nil {
 		return err
 	}
-	return explain("sync "+filepath.Dir(path), syncDir(filepath.Dir(path)))
+	if err := fill(t.ctx, t.file, t.Resource.Attributes["content"]); err != nil {
+		return err
+	}
+	if replaces {
+		return t.keep(t.file, &st, t.want)
+	}
+	full := t.want
+	if full.mode < 0 {
+		full.mode = usualMode
+	}
+	return full.set(t.file)
 }
 
-// apply makes one change; its entry in the directory is not durable yet.
-func apply(ctx *provider.Context, r provider.Resource, change plan.Change, changes map[string]plan.Diff) error {
-	path := textOf(r, "path")
-	_, content := changes["content"]
+// setInPlace changes owner, group and mode of what is there. A file with several names is copied, as the others are none of our business.
+func setInPlace(t *task) error {
+	var st unix.Stat_t
+	fd, err := t.dir.open(t.base, &st)
+	if err != nil {
+		return err
+	}
+	t.file.fd = fd
 	switch {
-	case change == plan.Purged:
-		_ = unix.Unlink(leftover(path))
-		if err := unix.Unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
-			return explain("remove "+path, err)
-		}
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return provider.Errorf(provider.Retryable, "it has become %s", kindOf(&st))
+	case st.Nlink < 2:
+		return t.want.set(t.file)
+	}
+	from := t.file
+	defer from.close()
+	t.still = false
+	if t.file, t.named, err = t.dir.temporary(t.base); err != nil {
+		return err
+	}
+	return t.copyInto(t.file, from, &st, t.want)
+}
+
+// publish implements stepper.
+func (file) publish(t *task) error {
+	if t.still {
 		return nil
-	case change == plan.Updated && !content:
-		return setMeta(path, r)
-	case change == plan.Updated:
-		if err := backup(ctx, r); err != nil {
+	}
+	if t.Change != plan.Created {
+		if err := keepOld(t); err != nil {
 			return err
 		}
 	}
-	return replace(ctx, r)
-}
-
-// setMeta changes owner, group and mode in place.
-func setMeta(path string, r provider.Resource) error {
-	w, err := wantedOf(r)
-	if err != nil {
-		return err
+	switch {
+	case t.Change == plan.Purged:
+		return t.dir.remove(t.base)
+	case t.named:
+		return t.dir.take(t.base)
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return explain("open "+path, err)
-	}
-	defer unix.Close(fd)
-	if err := w.set(fd); err != nil {
-		return explain("change "+path, err)
-	}
-	return explain("sync "+path, unix.Fsync(fd))
-}
-
-// set gives what fd stands for its owner, then its mode, which a change of owner may have changed.
-func (w wanted) set(fd int) error {
-	if w.uid >= 0 || w.gid >= 0 {
-		if err := unix.Fchown(fd, w.uid, w.gid); err != nil {
-			return err
-		}
-	}
-	if w.mode >= 0 {
-		return unix.Fchmod(fd, uint32(w.mode)) //nolint:gosec // checked
-	}
-	return nil
-}
-
-// backup keeps the old bytes.
-func backup(ctx *provider.Context, r provider.Resource) error {
-	suffix, path := textOf(r, "backup"), textOf(r, "path")
-	if suffix == "" {
-		return nil
-	}
-	old, err := os.Open(path) //nolint:gosec // it was found to be a regular file
-	if err != nil {
-		return explain("back up "+path, err)
-	}
-	defer old.Close()
-	info, err := old.Stat()
-	if err != nil {
-		return explain("back up "+path, err)
-	}
-	st, _ := info.Sys().(*syscall.Stat_t)
-	w := wanted{uid: int(st.Uid), gid: int(st.Gid), mode: int(info.Mode().Perm())}
-	ctx.Info("keeping the old content", "path", path+suffix)
-	return put(path+suffix, w, old)
-}
-
-// replace puts the wanted file in place.
-func replace(ctx *provider.Context, r provider.Resource) error {
-	w, err := wantedOf(r)
-	if err != nil {
-		return err
-	}
-	if w.mode < 0 {
-		w.mode = 0o644
-		if info, err := os.Lstat(textOf(r, "path")); err == nil && info.Mode().IsRegular() {
-			w.mode = int(info.Mode().Perm())
-		}
-	}
-	var src io.Reader = bytes.NewReader(nil)
-	switch c := r.Attributes["content"].(type) {
-	case string:
-		src = strings.NewReader(c)
-	case resource.File:
-		f, err := ctx.Files().Open(ctx, c.Hash)
-		if err != nil {
-			return fmt.Errorf("read the uploaded file: %w", err)
-		}
-		defer f.Close()
-		src = f
-	}
-	return put(textOf(r, "path"), w, src)
-}
-
-// put writes a file without a name, syncs it, and gives it its name: at once when nothing is there, else by renaming it over what is.
-// Nothing is left behind by a crash but, for an instant, the leftover name.
-func put(path string, w wanted, src io.Reader) error {
-	dir := filepath.Dir(path)
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
-		return putNamed(path, w, src)
-	}
-	if err != nil {
-		return explain("write "+path, err)
-	}
-	defer unix.Close(fd)
-	if err := fill(fd, w, src); err != nil {
-		return explain("write "+path, err)
-	}
-	from := fmt.Sprintf("/proc/self/fd/%d", fd)
-	err = unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
-	if !errors.Is(err, unix.EEXIST) {
-		return explain("write "+path, err)
-	}
-	tmp := leftover(path)
-	_ = unix.Unlink(tmp)
-	if err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, tmp, unix.AT_SYMLINK_FOLLOW); err != nil {
-		return explain("write "+path, err)
-	}
-	return rename(tmp, path)
-}
-
-func rename(tmp, path string) error {
-	if err := unix.Rename(tmp, path); err != nil {
-		_ = unix.Unlink(tmp)
-		return explain("replace "+path, err)
-	}
-	return nil
-}
-
-// putNamed is put for file systems that cannot make files without a name.
-func putNamed(path string, w wanted, src io.Reader) error {
-	tmp := leftover(path)
-	_ = unix.Unlink(tmp)
-	fd, err := unix.Open(tmp, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return explain("write "+path, err)
-	}
-	defer unix.Close(fd)
-	if err := fill(fd, w, src); err != nil {
-		_ = unix.Unlink(tmp)
-		return explain("write "+path, err)
-	}
-	return rename(tmp, path)
-}
-
-func fill(fd int, w wanted, src io.Reader) error {
-	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
-	defer buffers.Put(buf)
-	if _, err := io.CopyBuffer(fdWriter(fd), onlyReader{src}, *buf); err != nil {
-		return err
-	}
-	if err := w.set(fd); err != nil {
-		return err
-	}
-	return unix.Fsync(fd)
-}
-
-type fdWriter int
-
-// Write implements io.Writer.
-func (w fdWriter) Write(p []byte) (int, error) {
-	done := 0
-	for done < len(p) {
-		n, err := unix.Write(int(w), p[done:])
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return done, err //nolint:wrapcheck // classified by the caller
-		}
-		done += n
-	}
-	return done, nil
-}
-
-func syncDir(dir string) error {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Fsync(fd)
-}
-
-// syncers is how many files of a batch are written at the same time: their syncs share commits of the file system's journal.
-const syncers = 16
-
-// ReadBatch implements provider.BatchReader.
-func (f file) ReadBatch(_ context.Context, items []provider.BatchRead) []provider.Reading {
-	out := make([]provider.Reading, len(items))
-	spread(len(items), runtime.GOMAXPROCS(0), func(i int) {
-		out[i].Observation, out[i].Err = f.Read(items[i].Context, items[i].ReadRequest)
-	})
-	return out
-}
-
-// ApplyBatch implements provider.BatchApplier: files are synced side by side, and each directory once for all of them.
-func (f file) ApplyBatch(_ context.Context, items []provider.BatchChange) []provider.Applied {
-	out := make([]provider.Applied, len(items))
-	spread(len(items), syncers, func(i int) {
-		out[i].Err = apply(items[i].Context, items[i].Resource, items[i].Change, items[i].Changes)
-	})
-	failed := map[string]error{}
-	for i := range items {
-		if out[i].Err != nil {
-			continue
-		}
-		dir := filepath.Dir(textOf(items[i].Resource, "path"))
-		err, done := failed[dir]
-		if !done {
-			err = explain("sync "+dir, syncDir(dir))
-			failed[dir] = err
-		}
-		out[i].Err = err
-	}
-	return out
-}
-
-// spread calls f for 0..n-1 from some goroutines. A panic in one of them is passed on to the caller.
-func spread(n, workers int, f func(i int)) {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var panicked any
-	next := 0
-	for range min(workers, n) {
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					mu.Lock()
-					panicked = p
-					mu.Unlock()
-				}
-			}()
-			for {
-				mu.Lock()
-				from := next
-				next += 8
-				mu.Unlock()
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+8, n); i++ {
-					f(i)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if panicked != nil {
-		panic(panicked)
-	}
+	return t.dir.place(t.file, t.base, t.Change == plan.Created)
 }

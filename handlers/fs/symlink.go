@@ -1,101 +1,145 @@
 package fs
 
 import (
+	"context"
 	"errors"
-	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"southbound/shared/diag"
+	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
 // Symlink declares fs::Symlink.
 func Symlink() provider.Definition {
+	path := validPath(false)
 	return provider.Definition{
 		Type: schema.Type{
 			Name:        "fs::Symlink",
-			Description: "A symbolic link. What it points to need not exist.",
+			Description: "A symbolic link. What it points to need not exist. It is replaced at once: there is one at every instant.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
-				{Name: "target", Type: "String[1]", Description: "what it points to"},
+				{Name: "target", Type: "String[1]", Description: "what it points to, as it is to stand in the link"},
 			}, ownerAttributes()...),
-			Validate:  cleanPath,
-			Relations: parentRelation,
+			Features:  []string{"batch"},
+			Validate:  func(a map[string]any) []diag.Problem { return path(a) },
+			Relations: parentRelations,
 		},
 		Handler: symlink{},
 	}
 }
 
-type symlink struct{}
+// symlink is the handler of fs::Symlink.
+type symlink struct{ sys *system }
+
+func (s symlink) system() *system { return s.sys }
 
 // Read implements provider.Handler.
-func (symlink) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	r := req.Resource
-	path := textOf(r, "path")
-	if !ctx.DryRun() {
-		_ = unix.Unlink(leftover(path))
-	}
-	w, err := wantedOf(r)
-	if err != nil {
+func (s symlink) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	return readOne(ctx, s, req)
+}
+
+// ReadBatch implements provider.BatchReader.
+func (s symlink) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return readAll(ctx, s, items)
+}
+
+// look implements looker.
+func (symlink) look(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+	var st unix.Stat_t
+	if err := rd.dir.stat(base, &st); err != nil {
 		return provider.Observation{}, err
 	}
-	var st unix.Stat_t
-	err = unix.Lstat(path, &st)
-	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return provider.Observation{}, nil
-	case err != nil:
-		return provider.Observation{}, explain("read "+path, err)
-	case st.Mode&unix.S_IFMT != unix.S_IFLNK:
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "there is something at %s that is not a symbolic link; remove it, or describe it as what it is", path)
+	if err := isLink(&st); err != nil {
+		return provider.Observation{}, err
 	}
-	target, err := os.Readlink(path)
-	obs := provider.Observation{Exists: true, Attributes: map[string]any{"target": target}}
-	observe(obs.Attributes, r, w, st.Uid, st.Gid, st.Mode)
-	return obs, explain("read "+path, err)
+	n := 0
+	if err := again(func() (err error) { n, err = unix.Readlinkat(rd.dir.fd, base, rd.buf); return err }); err != nil {
+		return provider.Observation{}, err
+	}
+	obs := provider.Observation{Exists: true, Attributes: map[string]any{"target": string(rd.buf[:n])}}
+	rd.known.observe(obs.Attributes, r, want, &st, false)
+	return obs, nil
+}
+
+func isLink(st *unix.Stat_t) error {
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil
+	}
+	return provider.Errorf(provider.NeedsChange, "what is there is %s, no symbolic link; remove it, or describe it as what it is", kindOf(st))
 }
 
 // Create implements provider.Handler.
-func (symlink) Create(_ *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return provider.Result{}, link(req.Resource)
+func (s symlink) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return create(ctx, s, req)
 }
 
 // Update implements provider.Handler.
-func (symlink) Update(_ *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return provider.Result{}, link(req.Resource)
-}
-
-// link makes the link under its hidden name and renames it into place, so that there is one at every instant.
-func link(r provider.Resource) error {
-	path := textOf(r, "path")
-	w, err := wantedOf(r)
-	if err != nil {
-		return err
-	}
-	tmp := leftover(path)
-	_ = unix.Unlink(tmp)
-	if err := unix.Symlink(textOf(r, "target"), tmp); err != nil {
-		return explain("link "+path, err)
-	}
-	if w.uid >= 0 || w.gid >= 0 {
-		if err := unix.Lchown(tmp, w.uid, w.gid); err != nil {
-			_ = unix.Unlink(tmp)
-			return explain("link "+path, err)
-		}
-	}
-	if err := rename(tmp, path); err != nil {
-		return err
-	}
-	return explain("sync "+filepath.Dir(path), syncDir(filepath.Dir(path)))
+func (s symlink) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return update(ctx, s, req)
 }
 
 // Delete implements provider.Handler.
-func (symlink) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	path := textOf(req.Resource, "path")
-	if err := unix.Unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
-		return provider.Result{}, explain("remove "+path, err)
+func (s symlink) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return remove(ctx, s, req)
+}
+
+// ApplyBatch implements provider.BatchApplier.
+func (s symlink) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	return carryOut(ctx, s, items)
+}
+
+// prepare implements stepper; a link has nothing to be synced but its directory.
+func (symlink) prepare(*task) error { return nil }
+
+// publish implements stepper.
+func (symlink) publish(t *task) error {
+	var st unix.Stat_t
+	err := t.dir.stat(t.base, &st)
+	missing := errors.Is(err, unix.ENOENT)
+	if err == nil {
+		err = isLink(&st)
 	}
-	return provider.Result{}, explain("sync "+filepath.Dir(path), syncDir(filepath.Dir(path)))
+	if err != nil && !missing {
+		return err
+	}
+	target := text(t.Resource, "target")
+	full := t.want
+	switch {
+	case t.Change == plan.Purged:
+		return t.dir.remove(t.base)
+	case missing && t.want == wanted{-1, -1, t.want.mode}:
+		if err := t.dir.symLink(target, t.base); !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+	case !missing && t.Change == plan.Updated && !t.differs("target"):
+		return t.dir.own(t.base, t.want, t.want)
+	case !missing:
+		full, _ = t.want.keep(&st, t.dir.sys.uid())
+	}
+	if err := t.dir.tidy(t.base); err != nil {
+		return err
+	}
+	t.named = true
+	if err := t.dir.symLink(target, leftover(t.base)); err != nil {
+		return err
+	}
+	if err := t.dir.own(leftover(t.base), full, t.want); err != nil {
+		return err
+	}
+	return t.dir.take(t.base)
+}
+
+// own gives a symbolic link its owner and group. A group that was only kept may stay away, see setKeeping.
+func (d *folder) own(base string, w, asked wanted) error {
+	if w.uid < 0 && w.gid < 0 {
+		return nil
+	}
+	err := d.chown(base, w.uid, w.gid)
+	if errors.Is(err, unix.EPERM) && asked.gid < 0 && w.gid >= 0 {
+		err = d.chown(base, w.uid, -1)
+	}
+	return err
 }

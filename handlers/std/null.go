@@ -2,26 +2,31 @@
 package std
 
 import (
-	"fmt"
+	"context"
+	"sync"
 	"time"
 
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
+// maxDelay bounds delay_ms, in milliseconds.
+const maxDelay = 600_000
+
 // Null declares std::Null: nothing is behind it, so it is always as wanted. It is there for order, tests and measurements.
 func Null() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name:        "std::Null",
-			Description: "Nothing: a point in the order of things. It is always as wanted.",
+			Description: "Nothing: a point in the order of things, such as what many resources require. It is always as wanted.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "value", Type: "Any", Default: "", Behaviour: schema.Parameter, Description: "anything; a new value is a new intent"},
 				{Name: "fail", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "makes it fail with this text"},
-				{Name: "delay_ms", Type: "Optional[Integer[0,3600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
+				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
 			},
-			Timeout: time.Hour + time.Minute,
+			Features: []string{"batch"},
+			Timeout:  maxDelay*time.Millisecond + time.Minute,
 		},
 		Handler: null{},
 	}
@@ -31,19 +36,45 @@ type null struct{}
 
 // Read implements provider.Handler.
 func (null) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	if ms, _ := req.Resource.Attributes["delay_ms"].(int64); ms > 0 {
-		t := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	return look(ctx, req.Resource)
+}
+
+// ReadBatch implements provider.BatchReader. Those that take their time take it side by side.
+func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	var wg sync.WaitGroup
+	for i := range items {
+		r := items[i].Resource
+		if delayOf(r) == 0 {
+			out[i].Observation, out[i].Err = look(ctx, r)
+			continue
+		}
+		wg.Go(func() { out[i].Observation, out[i].Err = look(ctx, r) })
+	}
+	wg.Wait()
+	return out
+}
+
+// delayOf returns how long a resource takes.
+func delayOf(r provider.Resource) time.Duration {
+	ms, _ := r.Attributes["delay_ms"].(int64)
+	return time.Duration(max(ms, 0)) * time.Millisecond
+}
+
+func look(ctx context.Context, r provider.Resource) (provider.Observation, error) {
+	if d := delayOf(r); d > 0 {
+		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return provider.Observation{}, fmt.Errorf("wait: %w", ctx.Err())
+			return provider.Observation{}, provider.Errorf(provider.Retryable, "wait: %w", ctx.Err())
 		}
 	}
-	if text, _ := req.Resource.Attributes["fail"].(string); text != "" {
+	if text, _ := r.Attributes["fail"].(string); text != "" {
 		return provider.Observation{}, provider.Errorf(provider.Retryable, "%s", text)
 	}
-	return provider.Observation{Exists: !req.Resource.Purged}, nil
+	return provider.Observation{Exists: !r.Purged}, nil
 }
 
 // Create implements provider.Handler; it is never needed.

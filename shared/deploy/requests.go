@@ -149,19 +149,17 @@ func (e *Engine) SetParameters(ctx context.Context, env string, ps ...Parameter)
 		}
 		ps[i].Updated = e.Clock.Now()
 	}
-	return e.changeParameters(ctx, env, func() error { return e.State.PutParameters(ctx, env, ps...) })
+	return e.changeParameters(ctx, env, func(p *planner) { p.store.set = ps })
 }
 
 // DeleteParameters removes parameters and facts. What was deployed with their values stays as it is until the next export.
 func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...ParameterKey) error {
-	return e.changeParameters(ctx, env, func() error { return e.State.DeleteParameters(ctx, env, keys...) })
+	return e.changeParameters(ctx, env, func(p *planner) { p.store.unset = keys })
 }
 
-func (e *Engine) changeParameters(ctx context.Context, env string, change func() error) error {
+func (e *Engine) changeParameters(ctx context.Context, env string, change func(p *planner)) error {
 	return e.plan(ctx, env, func(p *planner) error {
-		if err := change(); err != nil {
-			return fault.Wrap(fault.Unknown, "change parameters", err)
-		}
+		change(p)
 		p.env.Fingerprint = ""
 		if err := p.resolveAgain(ctx); err != nil {
 			return err

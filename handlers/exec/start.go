@@ -1,0 +1,200 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"southbound/shared/provider"
+)
+
+// afterExit is how long the output is read on when a command has ended and something that it left running holds it open.
+const afterExit = time.Second
+
+// ended is a command that came to its end.
+type ended struct {
+	code   int
+	output []string // see bounded.pieces
+}
+
+// last returns the last line of the output, for an error.
+func (e ended) last() string {
+	if len(e.output) == 0 {
+		return ""
+	}
+	return lastLine(e.output[len(e.output)-1])
+}
+
+// start runs argv to its end. It runs in a process group of its own, which is killed as a whole when its time is up or ctx is over.
+// The environment reaches the command only as such and is never part of an error.
+func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, error) {
+	limit, cancel := context.WithTimeout(ctx, timeout(r))
+	defer cancel()
+	out := &bounded{}
+	cmd, err := prepare(limit, r, argv)
+	if err != nil {
+		return ended{}, err
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Run()
+	end := ended{output: out.pieces()}
+	var exit *exec.ExitError
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+		end.code = cmd.ProcessState.ExitCode()
+		return end, nil
+	case ctx.Err() != nil:
+		return end, provider.Errorf(provider.Retryable, "%s was ended: %w", argv[0], ctx.Err())
+	case limit.Err() != nil:
+		return end, provider.Errorf(provider.Retryable, "%s took longer than %s and was ended; raise timeout if it needs more", argv[0], timeout(r))
+	case errors.As(err, &exit) && exit.Exited():
+		end.code = exit.ExitCode()
+		return end, nil
+	case errors.As(err, &exit):
+		return end, provider.Errorf(provider.Retryable, "%s was ended by a signal: %v%s", argv[0], exit, end.last())
+	}
+	return end, notStarted(argv[0], cmd.Dir, err)
+}
+
+// prepare describes the process that is to run. It reads nothing: its input is empty.
+func prepare(ctx context.Context, r provider.Resource, argv []string) (*exec.Cmd, error) {
+	who, err := identity(r)
+	if err != nil {
+		return nil, err
+	}
+	dir := "/"
+	if s, _ := r.Attributes["cwd"].(string); s != "" {
+		dir = s
+	}
+	env, path := environment(r, who)
+	program, err := find(argv[0], dir, path)
+	if err != nil {
+		return nil, notStarted(argv[0], dir, err)
+	}
+	args := argv
+	if mask, _ := r.Attributes["umask"].(string); mask != "" {
+		args = slices.Concat([]string{"/bin/sh", "-c", `umask "$0" && exec "$@"`, mask, program}, argv[1:])
+		program = args[0]
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Args, cmd.Dir, cmd.Env = args, dir, env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = afterExit
+	return cmd, nil
+}
+
+// find returns the file of a program as a shell does: by the PATH that the command will have, whatever the one of this process is.
+func find(name, dir, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil // in dir, when it is relative
+	}
+	missing := error(os.ErrNotExist)
+	for _, in := range filepath.SplitList(path) {
+		if !filepath.IsAbs(in) {
+			in = filepath.Join(dir, in)
+		}
+		file := filepath.Join(in, name)
+		switch info, err := os.Stat(file); {
+		case err != nil || info.IsDir():
+		case info.Mode()&0o111 == 0:
+			missing = os.ErrPermission
+		default:
+			return file, nil
+		}
+	}
+	return "", missing
+}
+
+// notStarted explains why there is no process.
+func notStarted(name, dir string, err error) error {
+	if info, e := os.Stat(dir); e != nil {
+		return provider.Errorf(provider.Retryable, "%s cannot run in %s: %w", name, dir, e)
+	} else if !info.IsDir() {
+		return provider.Errorf(provider.NeedsChange, "%s cannot run in %s, which is no directory", name, dir)
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return provider.Errorf(provider.Retryable, "%s cannot be started: there is no such program, or no interpreter for it", name)
+	case errors.Is(err, os.ErrPermission):
+		return provider.Errorf(provider.Terminal, "%s cannot be started: %w; it must be executable, and only the superuser may become another user", name, err)
+	case errors.Is(err, syscall.ENOEXEC):
+		return provider.Errorf(provider.Terminal, "%s cannot be started: %w; a script begins with #! and its interpreter", name, err)
+	case errors.Is(err, syscall.E2BIG):
+		return provider.Errorf(provider.NeedsChange, "%s cannot be started: arguments and environment are too long", name)
+	}
+	return provider.Errorf(provider.Retryable, "%s cannot be started: %w", name, err)
+}
+
+// runner is who a command runs as.
+type runner struct {
+	credential *syscall.Credential // nil: as this process
+	name, home string
+}
+
+// identity looks up who a command is to run as.
+func identity(r provider.Resource) (runner, error) {
+	asked, _ := r.Attributes["user"].(string)
+	if asked == "" {
+		who := runner{name: os.Getenv("USER"), home: os.Getenv("HOME")}
+		if u, err := user.Current(); err == nil {
+			who.name, who.home = u.Username, u.HomeDir
+		}
+		return who, nil
+	}
+	u, err := user.Lookup(asked)
+	if err != nil {
+		if u, err = user.LookupId(asked); err != nil {
+			return runner{}, provider.Errorf(provider.Retryable, "there is no user %q", asked)
+		}
+	}
+	who := runner{name: u.Username, home: u.HomeDir}
+	if u.Uid == strconv.Itoa(os.Geteuid()) {
+		return who, nil
+	}
+	groups, err := u.GroupIds()
+	if err != nil {
+		return runner{}, provider.Errorf(provider.Retryable, "look up the groups of %q: %w", asked, err)
+	}
+	who.credential = &syscall.Credential{}
+	ids := []*uint32{&who.credential.Uid, &who.credential.Gid}
+	for i, text := range append([]string{u.Uid, u.Gid}, groups...) {
+		id, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return runner{}, provider.Errorf(provider.Retryable, "look up %q: %w", asked, err)
+		}
+		if i < len(ids) {
+			*ids[i] = uint32(id)
+			continue
+		}
+		who.credential.Groups = append(who.credential.Groups, uint32(id))
+	}
+	return who, nil
+}
+
+// environment is small on purpose: what a command sees does not depend on who started this program. path is its PATH.
+func environment(r provider.Resource, who runner) (env []string, path string) {
+	vars := map[string]string{
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"LANG": "C.UTF-8", "HOME": who.home, "USER": who.name, "LOGNAME": who.name,
+	}
+	given, _ := r.Attributes["environment"].(map[string]any)
+	for k, v := range given {
+		vars[k] = fmt.Sprint(v)
+	}
+	env = make([]string, 0, len(vars))
+	for k, v := range vars {
+		env = append(env, k+"="+v)
+	}
+	slices.Sort(env)
+	return env, vars["PATH"]
+}

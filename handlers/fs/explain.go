@@ -1,0 +1,55 @@
+package fs
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+// advice says what an error of the file system means for the run, and what a person can do.
+type advice struct {
+	errs  []error
+	class provider.Class
+	hint  string
+}
+
+func advices() []advice {
+	return []advice{
+		{[]error{unix.ENOSPC, unix.EDQUOT}, provider.Retryable, "make room on the disk"},
+		{[]error{unix.EROFS}, provider.Terminal, "the file system is read-only; mount it for writing"},
+		{[]error{unix.EACCES}, provider.Terminal, "run it as a user that may, such as root"},
+		{[]error{unix.EPERM}, provider.Terminal, "run it as a user that may, such as root; an immutable flag (lsattr) forbids it to everybody"},
+		{[]error{unix.ENOTDIR}, provider.NeedsChange, "something above it is not a directory"},
+		{[]error{unix.ENOENT}, provider.Retryable, "the directory above it does not exist; describe that, too"},
+		{[]error{unix.EISDIR}, provider.NeedsChange, "there is a directory; remove it, or describe it as what it is"},
+		{[]error{unix.ENOTEMPTY, unix.EEXIST}, provider.NeedsChange, "it is not empty; set recurse_purge to remove what is in it"},
+		{[]error{unix.ENAMETOOLONG, unix.EINVAL, unix.ELOOP}, provider.NeedsChange, "choose another path"},
+		{[]error{unix.EFBIG}, provider.NeedsChange, "the file system, or a limit of the process, does not allow files of this size"},
+		{[]error{unix.EBUSY, unix.ETXTBSY}, provider.Retryable, "something uses it, or is mounted there"},
+		{[]error{unix.EMFILE, unix.ENFILE}, provider.Retryable, "too many files are open; raise the limit (ulimit -n)"},
+		{[]error{unix.EMLINK}, provider.Terminal, "it has as many links as the file system allows"},
+		{[]error{unix.EIO}, provider.Retryable, "the disk or the network under it fails; see the log of the kernel"},
+	}
+}
+
+// explain gives an error of the file system a class and says what to do; what is a verb phrase: "write /etc/motd". nil stays nil, and an
+// error that has a class keeps it.
+func explain(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return provider.Errorf(provider.Retryable, "%s: %w", what, err)
+	}
+	for _, a := range advices() {
+		for _, e := range a.errs {
+			if errors.Is(err, e) {
+				return provider.Errorf(a.class, "%s: %w; %s", what, err, a.hint)
+			}
+		}
+	}
+	return provider.Errorf(provider.ClassOf(err), "%s: %w", what, err)
+}

@@ -1,0 +1,139 @@
+// Package fs manages files, directories and symbolic links of the machine it runs on.
+//
+// All three are changed so that a crash at any instant, of the program or of the machine, leaves what was there before or what is
+// wanted, and what a call has reported as done is on the disk: contents are synced before they become visible, and directories
+// after. Whatever has to stand under a name before it can take its place stands under a hidden name that follows from its own (see
+// leftover), so the next run finds and removes what a crash left behind.
+//
+// The last part of a path is never followed when it is a symbolic link; the directories above it are, as everywhere.
+// Extended attributes, access lists and further hard links of a file are not carried over when it is replaced.
+package fs
+
+import (
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Data types that several types share.
+const (
+	pathType = `Pattern[/\A\/.*\z/]`
+	modeType = `Optional[Pattern[/\A[0-7]{3,4}\z/]]`
+
+	ownerType = "Optional[Variant[String[1],Integer[0,4294967294]]]"
+)
+
+func pathAttribute() schema.Attribute {
+	return schema.Attribute{Name: "path", Type: pathType, Behaviour: schema.Namevar, Description: "where it is: an absolute path"}
+}
+
+func ownerAttributes() []schema.Attribute {
+	return []schema.Attribute{
+		{Name: "owner", Type: ownerType, Description: "the user that owns it, by name or number"},
+		{Name: "group", Type: ownerType, Description: "the group that owns it, by name or number"},
+	}
+}
+
+func modeAttribute(usual string) schema.Attribute {
+	return schema.Attribute{Name: "mode", Type: modeType, Description: `permissions in octal, in quotes: "0644"; left out, they stay as they are, and what is made gets ` + usual}
+}
+
+// validPath refuses paths that can be written in another way, as the same file under two names would be two resources, and the root
+// where it makes no sense.
+func validPath(root bool) func(map[string]any) []diag.Problem {
+	return func(attrs map[string]any) []diag.Problem {
+		path, ok := attrs["path"].(string)
+		switch clean := filepath.Clean(path); {
+		case !ok:
+			return nil
+		case clean != path:
+			return []diag.Problem{{Attribute: "path", Message: fmt.Sprintf("the path %q is not in its shortest form", path), Hint: "write " + clean}}
+		case path == "/" && !root:
+			return []diag.Problem{{Attribute: "path", Message: "the path / is a directory", Hint: "name the file in it"}}
+		}
+		return nil
+	}
+}
+
+// parentRelations makes a thing require the directory it is in, or the link to it, where that is managed.
+func parentRelations(agent string, attrs map[string]any) []string {
+	path, _ := attrs["path"].(string)
+	dir, base := split(path)
+	if base == "" || base == "." {
+		return nil
+	}
+	return []string{
+		string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: dir})),
+		string(resource.NewID("fs::Symlink", agent, resource.Key{Name: "path", Value: dir})),
+	}
+}
+
+// split returns the directory that a path is in and the name it has there; the root is "." in itself.
+func split(path string) (dir, base string) {
+	i := strings.LastIndexByte(path, '/')
+	switch {
+	case path == "/":
+		return "/", "."
+	case i < 0:
+		return "", ""
+	case i == 0:
+		return "/", path[1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// place returns where a resource is, and refuses what validPath refuses, for values that were not known when it was called.
+func place(r provider.Resource) (dir, base string, err error) {
+	path := text(r, "path")
+	dir, base = split(path)
+	if base == "" || filepath.Clean(path) != path || strings.IndexByte(path, 0) >= 0 {
+		return "", "", provider.Errorf(provider.NeedsChange, "%q is not an absolute path in its shortest form", path)
+	}
+	return dir, base, nil
+}
+
+// text returns the value of an attribute that is text, "" for any other.
+func text(r provider.Resource, name string) string {
+	s, _ := r.Attributes[name].(string)
+	return s
+}
+
+// yes returns the value of an attribute that is a boolean, false for any other.
+func yes(r provider.Resource, name string) bool {
+	b, _ := r.Attributes[name].(bool)
+	return b
+}
+
+const (
+	mostName   = 255 // bytes of a name in a directory
+	mostPrefix = 200 // bytes of a name that its hidden name repeats
+)
+
+// leftover is the hidden name, beside base, under which a thing stands until it is renamed to base. It follows from base, so the
+// next run finds what a crash left behind.
+func leftover(base string) string {
+	sum := crc32.ChecksumIEEE([]byte(base))
+	if len(base) > mostPrefix {
+		n := mostPrefix
+		for !utf8.RuneStart(base[n]) && n > 0 {
+			n--
+		}
+		base = base[:n]
+	}
+	const digits = "0123456789abcdef"
+	b := make([]byte, 0, mostName)
+	b = append(b, '.')
+	b = append(b, base...)
+	b = append(b, ".southbound-"...)
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, digits[sum>>shift&0xf])
+	}
+	return string(b)
+}

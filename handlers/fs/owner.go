@@ -1,0 +1,201 @@
+package fs
+
+import (
+	"errors"
+	"os/user"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+// wanted is the owner, group and mode that are asked for; -1 is not asked for.
+type wanted struct{ uid, gid, mode int }
+
+// owners looks users and groups up, each once. It is not for concurrent use.
+type owners struct {
+	uids, gids   map[string]int
+	users, group map[int]string
+}
+
+// wantedOf reads the owner, group and mode of a resource.
+func (n *owners) wantedOf(r provider.Resource) (wanted, error) {
+	w := wanted{-1, -1, -1}
+	var err error
+	if s := owner(r, "owner"); s != "" {
+		if w.uid, err = idOf(&n.uids, s, lookupUser); err != nil {
+			return w, provider.Errorf(provider.Retryable, "there is no user %q: %w", s, err)
+		}
+	}
+	if s := owner(r, "group"); s != "" {
+		if w.gid, err = idOf(&n.gids, s, lookupGroup); err != nil {
+			return w, provider.Errorf(provider.Retryable, "there is no group %q: %w", s, err)
+		}
+	}
+	if s := text(r, "mode"); s != "" {
+		bits, err := strconv.ParseUint(s, 8, 12)
+		if err != nil {
+			return w, provider.Errorf(provider.NeedsChange, `mode %q is not octal, such as "0644"`, s)
+		}
+		w.mode = int(bits) //nolint:gosec // 12 bits
+	}
+	return w, nil
+}
+
+// owner returns the value of an attribute that is a user or a group: a name, or a number as text.
+func owner(r provider.Resource, name string) string {
+	if n, ok := r.Attributes[name].(int64); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return text(r, name)
+}
+
+// idBits is how large the number of a user or group is. The largest one stands for "leave it as it is".
+const (
+	idBits = 32
+	noID   = 1<<idBits - 1
+)
+
+func lookupUser(name string) (string, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return "", err
+	}
+	return u.Uid, nil
+}
+
+func lookupGroup(name string) (string, error) {
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return "", err
+	}
+	return g.Gid, nil
+}
+
+// idOf returns the number of a user or group that is given by name or number.
+func idOf(known *map[string]int, s string, lookup func(string) (string, error)) (int, error) {
+	if id, ok := (*known)[s]; ok {
+		return id, nil
+	}
+	number := s
+	if _, err := strconv.ParseUint(s, 10, idBits); err != nil {
+		if number, err = lookup(s); err != nil {
+			return -1, err
+		}
+	}
+	id, err := strconv.ParseUint(number, 10, idBits)
+	if err == nil && id == noID {
+		err = strconv.ErrRange
+	}
+	if err != nil {
+		return -1, err
+	}
+	if *known == nil {
+		*known = map[string]int{}
+	}
+	(*known)[s] = int(id) //nolint:gosec // 32 bits
+	return int(id), nil   //nolint:gosec // 32 bits
+}
+
+// nameOf returns the name of a user or group, or its number when it has none.
+func nameOf(known *map[int]string, id int, lookup func(string) string) string {
+	if s, ok := (*known)[id]; ok {
+		return s
+	}
+	s := strconv.Itoa(id)
+	if name := lookup(s); name != "" {
+		s = name
+	}
+	if *known == nil {
+		*known = map[int]string{}
+	}
+	(*known)[id] = s
+	return s
+}
+
+func userName(id string) string {
+	u, err := user.LookupId(id)
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
+
+func groupName(id string) string {
+	g, err := user.LookupGroupId(id)
+	if err != nil {
+		return ""
+	}
+	return g.Name
+}
+
+// observe reports owner and group, when they are asked for, and mode: in the words in which they were asked for where they are the
+// same, so that 0 and root, or 644 and 0644, do not differ.
+func (n *owners) observe(attrs map[string]any, r provider.Resource, w wanted, st *unix.Stat_t, mode bool) {
+	if uid := int(st.Uid); w.uid == uid {
+		attrs["owner"] = r.Attributes["owner"]
+	} else if w.uid >= 0 {
+		attrs["owner"] = nameOf(&n.users, uid, userName)
+	}
+	if gid := int(st.Gid); w.gid == gid {
+		attrs["group"] = r.Attributes["group"]
+	} else if w.gid >= 0 {
+		attrs["group"] = nameOf(&n.group, gid, groupName)
+	}
+	if !mode {
+		return
+	}
+	if bits := int(st.Mode & 0o7777); w.mode == bits {
+		attrs["mode"] = r.Attributes["mode"]
+	} else {
+		attrs["mode"] = octal(bits)
+	}
+}
+
+// octal writes permissions as four digits.
+func octal(bits int) string {
+	return string([]byte{'0' + byte(bits>>9&7), '0' + byte(bits>>6&7), '0' + byte(bits>>3&7), '0' + byte(bits&7)})
+}
+
+// set gives a file its owner, then its mode, as a change of owner takes some bits of the mode away.
+func (w wanted) set(f openFile) error {
+	if w.uid >= 0 || w.gid >= 0 {
+		if err := f.chown(w.uid, w.gid); err != nil {
+			return err
+		}
+	}
+	if w.mode >= 0 {
+		return f.chmod(w.mode)
+	}
+	return nil
+}
+
+// keep fills what is not asked for from what is there, as a thing that is replaced stays what it was in all that nobody spoke of; but
+// other bytes do not inherit the right to run as another user. kept is false when an owner would change hands that only the superuser
+// may give it back to; self is who makes the change.
+func (w wanted) keep(st *unix.Stat_t, self int) (full wanted, kept bool) {
+	kept = true
+	if w.mode < 0 {
+		w.mode = int(st.Mode & 0o1777)
+	}
+	if w.uid < 0 {
+		if w.uid = int(st.Uid); self != 0 && w.uid != self {
+			w.uid, kept = -1, false
+		}
+	}
+	if w.gid < 0 {
+		w.gid = int(st.Gid)
+	}
+	return w, kept
+}
+
+// setKeeping is set for a wanted of which the group was only kept: giving a file to a group one is not in is for the superuser.
+func (w wanted) setKeeping(f openFile, asked wanted) error {
+	err := w.set(f)
+	if errors.Is(err, unix.EPERM) && asked.gid < 0 && w.gid >= 0 {
+		w.gid = -1
+		err = w.set(f)
+	}
+	return err
+}

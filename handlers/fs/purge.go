@@ -1,0 +1,211 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+)
+
+const (
+	// mostReported bounds how many removals are logged one by one.
+	mostReported = 500
+	// mostRounds bounds how often a directory is emptied into which something else keeps writing.
+	mostRounds = 10
+)
+
+// guarded are the directories that are never emptied or removed with all that is in them: without them there is no system.
+func guarded() []string {
+	return []string{"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
+		"/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local", "/usr/sbin", "/usr/share", "/var", "/var/cache",
+		"/var/lib", "/var/log", "/var/run", "/var/spool", "/var/tmp"}
+}
+
+// validPurge refuses recurse_purge of a guarded directory when the document is read; removal.guard does when it is carried out.
+func validPurge(attrs map[string]any) []diag.Problem {
+	if purge, _ := attrs["recurse_purge"].(bool); !purge {
+		return nil
+	}
+	for _, path := range guarded() {
+		if attrs["path"] == path {
+			return []diag.Problem{{Attribute: "recurse_purge", Message: path + " is a directory of the system itself, and is not emptied", Hint: "name a directory in it"}}
+		}
+	}
+	return nil
+}
+
+// removal removes things with all that is below them. It names everything relative to directories that it has open, so no link that
+// somebody puts in the way leads it elsewhere, and stays on one file system.
+type removal struct {
+	sys  *system
+	ctx  *provider.Context
+	dev  uint64 // of the file system it stays on
+	done int    // things removed
+}
+
+func newRemoval(t *task, top int) (*removal, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(top, &st); err != nil {
+		return nil, err
+	}
+	return &removal{sys: t.dir.sys, ctx: t.ctx, dev: uint64(st.Dev)}, nil //nolint:unconvert // it is of another type on some systems
+}
+
+// clearOut removes what a directory is not to have in it.
+func clearOut(t *task) error {
+	if !yes(t.Resource, "recurse_purge") {
+		return nil
+	}
+	names, err := surplus(t.file, t.Resource)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	r, err := newRemoval(t, t.file.fd)
+	if err != nil {
+		return err
+	}
+	if err := r.guard(t.file.fd, t.path); err != nil {
+		return err
+	}
+	defer r.report(t.path)
+	for _, name := range names {
+		if err := r.tree(t.file.fd, name, join(t.path, name)); err != nil {
+			return err
+		}
+	}
+	return t.file.sync()
+}
+
+// removeAll removes a directory with all that is in it.
+func removeAll(t *task) error {
+	dir, err := t.dir.openDir(t.base)
+	if err != nil {
+		return unlessGone(err)
+	}
+	defer dir.close()
+	r, err := newRemoval(t, t.dir.fd)
+	if err != nil {
+		return err
+	}
+	if err := r.guard(dir.fd, t.path); err != nil {
+		return err
+	}
+	defer r.report(t.path)
+	return r.tree(t.dir.fd, t.base, t.path)
+}
+
+// guard refuses the directories of the system, under whatever name.
+func (r *removal) guard(fd int, path string) error {
+	var it unix.Stat_t
+	if err := unix.Fstat(fd, &it); err != nil {
+		return err
+	}
+	for _, name := range guarded() {
+		var st unix.Stat_t
+		if err := unix.Stat(name, &st); err == nil && st.Dev == it.Dev && st.Ino == it.Ino {
+			return provider.Errorf(provider.NeedsChange, "%s is a directory of the system itself (%s), and is not emptied; name a directory in it", path, name)
+		}
+	}
+	return nil
+}
+
+func join(dir, name string) string {
+	if dir == "/" {
+		return dir + name
+	}
+	return dir + "/" + name
+}
+
+// tree removes what stands under name in an open directory, with all below. What is gone is fine.
+func (r *removal) tree(dir int, name, path string) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	err := again(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
+		return unlessGone(err)
+	}
+	flags, call := 0, "unlink"
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		flags, call = unix.AT_REMOVEDIR, "rmdir"
+	}
+	for range mostRounds {
+		if flags != 0 {
+			if err := r.empty(dir, name, path); err != nil {
+				return err
+			}
+		}
+		err = r.sys.do(call, func() error { return unix.Unlinkat(dir, name, flags) })
+		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+			break
+		}
+	}
+	switch {
+	case gone(err):
+		return nil
+	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST):
+		return provider.Errorf(provider.Retryable, "something writes into %s while it is removed", path)
+	case err != nil:
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	if r.done++; r.done <= mostReported {
+		r.ctx.Info("removed", "path", path)
+	}
+	return nil
+}
+
+// empty removes all that is in a directory.
+func (r *removal) empty(dir int, name, path string) error {
+	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return unlessGone(err)
+	}
+	list := os.NewFile(uintptr(fd), path) //nolint:gosec // a descriptor
+	defer list.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if uint64(st.Dev) != r.dev { //nolint:unconvert // as above
+		return provider.Errorf(provider.Retryable, "another file system is mounted at %s; unmount it", path)
+	}
+	for {
+		names, err := list.Readdirnames(1024)
+		if errors.Is(err, io.EOF) || err == nil && len(names) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := r.tree(fd, name, join(path, name)); err != nil {
+				return err
+			}
+		}
+		if _, err := list.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+}
+
+// report says how much was removed, when that is more than was said one by one.
+func (r *removal) report(path string) {
+	if r.done > mostReported {
+		r.ctx.Info("removed more than is listed", "path", path, "count", int64(r.done))
+	}
+}
+
+// openList opens an open directory once more, to list it.
+func openList(dir int) (*os.File, error) {
+	fd, err := openAt(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "directory"), nil //nolint:gosec // a descriptor
+}

@@ -1,0 +1,69 @@
+package fs
+
+import (
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// searchOnly opens a directory that one may pass but not read.
+const searchOnly = unix.O_PATH
+
+// openUnnamed makes a file that has no name yet.
+func openUnnamed(dir int) (int, error) {
+	return openAt(dir, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
+}
+
+// noUnnamed reports whether an error of openUnnamed says that the file system has no such files.
+func noUnnamed(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
+}
+
+// linkUnnamed gives it one. Naming it by its descriptor alone is cheaper, and refused to some processes by older kernels; the other way
+// needs /proc.
+func linkUnnamed(fd, dir int, name string) error {
+	err := again(func() error { return unix.Linkat(fd, "", dir, name, unix.AT_EMPTY_PATH) })
+	if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return again(func() error {
+		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), dir, name, unix.AT_SYMLINK_FOLLOW)
+	})
+}
+
+// openWithoutLinks opens a path that has no symbolic link in it.
+func openWithoutLinks(path string, flags int) (fd int, err error) {
+	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS} //nolint:gosec // flags are positive
+	err = again(func() error { fd, err = unix.Openat2(unix.AT_FDCWD, path, how); return err })
+	return fd, err
+}
+
+// mayHaveLinks reports whether an error of openWithoutLinks does not tell what is there: there is a link, the kernel is older than the
+// call (ENOSYS), or something that filters calls forbids it (EPERM).
+func mayHaveLinks(err error) bool {
+	return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
+}
+
+// readLink returns where a symbolic link leads and whose it is, both of the same link even when somebody exchanges it meanwhile. What is
+// no link is ENOTDIR.
+func readLink(dir int, name string) (target string, uid uint32, err error) {
+	fd, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return "", 0, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", 0, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return "", 0, unix.ENOTDIR
+	}
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err != nil {
+		return "", 0, err
+	}
+	return string(buf[:n]), st.Uid, nil
+}

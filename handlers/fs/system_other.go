@@ -1,0 +1,50 @@
+//go:build !linux
+
+package fs
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// searchOnly opens a directory that one may pass but not read; there is no such way here.
+const searchOnly = unix.O_RDONLY
+
+// openUnnamed says that there are no files without a name here.
+func openUnnamed(int) (int, error) { return -1, unix.ENOSYS }
+
+// noUnnamed reports whether an error of openUnnamed says that there are no such files.
+func noUnnamed(err error) bool { return errors.Is(err, unix.ENOSYS) }
+
+// linkUnnamed is never reached.
+func linkUnnamed(int, int, string) error { return unix.ENOSYS }
+
+// openWithoutLinks says that there is no such call here.
+func openWithoutLinks(string, int) (int, error) { return -1, unix.ENOSYS }
+
+// mayHaveLinks reports whether an error of openWithoutLinks says that there is no such call.
+func mayHaveLinks(err error) bool { return errors.Is(err, unix.ENOSYS) }
+
+// readLink returns where a symbolic link leads and whose it is. What is no link is ENOTDIR.
+func readLink(dir int, name string) (target string, uid uint32, err error) {
+	buf := make([]byte, 4096)
+	var before, after unix.Stat_t
+	if err := unix.Fstatat(dir, name, &before, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return "", 0, err
+	}
+	if before.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return "", 0, unix.ENOTDIR
+	}
+	n, err := unix.Readlinkat(dir, name, buf)
+	if err != nil {
+		return "", 0, err
+	}
+	if err := unix.Fstatat(dir, name, &after, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return "", 0, err
+	}
+	if before.Ino != after.Ino || before.Dev != after.Dev {
+		return "", 0, unix.ELOOP // somebody exchanges it just now
+	}
+	return string(buf[:n]), before.Uid, nil
+}

@@ -1,0 +1,344 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+)
+
+const (
+	// workers do what the processor bounds: reading, and writing into memory.
+	workers = 2
+	// syncers wait for the disk. Files that are synced side by side share commits of the file system's journal; more than this many win
+	// nothing.
+	syncers = 16
+	// group bounds how many changes are under way, and files open, at a time.
+	group = 128
+)
+
+// stepper makes the changes of one type, in parts. The parts of many changes are done side by side: all are prepared, then all are
+// synced, then all are published, then each directory is synced once.
+type stepper interface {
+	// prepare makes what nobody sees yet and leaves what has to be synced in t.file.
+	prepare(t *task) error
+	// publish makes it visible under its name, or takes away what is to be removed.
+	publish(t *task) error
+	// system is what the changes are made with.
+	system() *system
+}
+
+// task is one change under way.
+type task struct {
+	*provider.BatchChange
+	ctx   *provider.Context
+	path  string
+	dir   *folder
+	base  string
+	want  wanted
+	file  openFile // to be synced and closed, if it is open
+	named bool     // something stands under the hidden name already
+	still bool     // the bytes stay where they are
+	done  bool     // nothing is left to do
+	err   error
+}
+
+// differs reports whether an update is about an attribute.
+func (t *task) differs(name string) bool {
+	_, ok := t.Changes[name]
+	return ok
+}
+
+// carryOut makes changes, none of which requires another.
+func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []provider.Applied {
+	out := make([]provider.Applied, len(items))
+	tasks := make([]task, len(items))
+	dirs := folders{sys: s.system(), opened: map[string]*opened{}}
+	defer dirs.close()
+	var known owners
+	for from := 0; from < len(items); from += group {
+		part := tasks[from:min(from+group, len(items))]
+		for i := range part {
+			part[i].begin(ctx, &items[from+i], dirs, &known)
+		}
+		together(part, workers, func(t *task) { t.err = explain(t.verb(), s.prepare(t)) })
+		together(part, syncers, func(t *task) {
+			if t.file.fd >= 0 {
+				t.err = explain("sync "+t.path, t.file.sync())
+			}
+		})
+		together(part, workers, func(t *task) {
+			// A caller that gave up may have started the next run already.
+			if t.err = explain(t.verb(), t.ctx.Err()); t.err == nil {
+				t.err = explain(t.verb(), s.publish(t))
+			}
+		})
+		for i := range part {
+			part[i].end()
+		}
+	}
+	dirs.sync(tasks)
+	for i := range tasks {
+		out[i].Err = tasks[i].err
+	}
+	return out
+}
+
+// together does f for all tasks that are under way, some at a time.
+func together(tasks []task, workers int, f func(*task)) {
+	spread(len(tasks), workers, func(i int) {
+		if t := &tasks[i]; t.err == nil && !t.done {
+			f(t)
+		}
+	})
+}
+
+// begin opens the directory and reads what is wanted.
+func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folders, known *owners) {
+	*t = task{BatchChange: item, ctx: item.Context.With(ctx), path: text(item.Resource, "path"), file: openFile{-1, dirs.sys}}
+	var dir string
+	if dir, t.base, t.err = place(item.Resource); t.err != nil {
+		return
+	}
+	if t.Change != plan.Purged {
+		if t.want, t.err = known.wantedOf(item.Resource); t.err != nil {
+			return
+		}
+	}
+	var err error
+	t.dir, err = dirs.open(dir)
+	if t.Change == plan.Purged && gone(err) {
+		t.done = true // with the directory, the thing is gone
+		return
+	}
+	if err == nil {
+		err = t.dir.writable()
+	}
+	t.err = explain(t.verb(), err)
+}
+
+func (t *task) verb() string {
+	switch t.Change {
+	case plan.Purged:
+		return "remove " + t.path
+	case plan.Created:
+		return "make " + t.path
+	}
+	return "change " + t.path
+}
+
+// end lets go of what the task holds.
+func (t *task) end() {
+	t.file.close()
+	if t.err != nil && t.dir != nil && t.named {
+		_ = t.dir.tidy(t.base)
+	}
+}
+
+// folders are the directories that a batch works in.
+type folders struct {
+	sys    *system
+	opened map[string]*opened
+}
+
+type opened struct {
+	*folder
+	err error
+}
+
+func (fs folders) open(path string) (*folder, error) {
+	o, ok := fs.opened[path]
+	if !ok {
+		o = &opened{}
+		o.folder, o.err = openFolder(fs.sys, path)
+		fs.opened[path] = o
+	}
+	return o.folder, o.err
+}
+
+// sync makes what was published durable; where that fails, the tasks fail.
+func (fs folders) sync(tasks []task) {
+	failed := map[*folder]error{}
+	for i := range tasks {
+		t := &tasks[i]
+		if t.err != nil || t.done {
+			continue
+		}
+		err, known := failed[t.dir]
+		if !known {
+			err = explain("sync "+t.dir.path, t.dir.sync())
+			failed[t.dir] = err
+		}
+		t.err = err
+	}
+}
+
+func (fs folders) close() {
+	for _, o := range fs.opened {
+		if o.err == nil {
+			o.folder.close()
+		}
+	}
+}
+
+// one makes a single change.
+func one(ctx *provider.Context, s stepper, item provider.BatchChange) (provider.Result, error) {
+	item.Context = ctx
+	return provider.Result{}, carryOut(ctx, s, []provider.BatchChange{item})[0].Err
+}
+
+func create(ctx *provider.Context, s stepper, req provider.CreateRequest) (provider.Result, error) {
+	return one(ctx, s, provider.BatchChange{Change: plan.Created, Resource: req.Resource, Token: req.Token})
+}
+
+func update(ctx *provider.Context, s stepper, req provider.UpdateRequest) (provider.Result, error) {
+	return one(ctx, s, provider.BatchChange{Change: plan.Updated, Resource: req.Resource, Observed: req.Observed, Changes: req.Changes})
+}
+
+func remove(ctx *provider.Context, s stepper, req provider.DeleteRequest) (provider.Result, error) {
+	return one(ctx, s, provider.BatchChange{Change: plan.Purged, Resource: req.Resource, Observed: req.Observed})
+}
+
+// reader reads things one after the other; what it looked up for one serves the next.
+type reader struct {
+	sys   *system
+	known owners
+	dir   *folder
+	buf   []byte
+}
+
+// looker reads the things of one type.
+type looker interface {
+	// look describes what stands under base in rd.dir.
+	look(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error)
+	// system is what is tidied up with.
+	system() *system
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+// readers lends a reader to f.
+func readers(sys *system, f func(rd *reader)) {
+	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	rd := &reader{sys: sys, buf: *buf}
+	defer func() {
+		rd.leave()
+		buffers.Put(buf)
+	}()
+	f(rd)
+}
+
+func (rd *reader) leave() {
+	if rd.dir != nil {
+		rd.dir.close()
+		rd.dir = nil
+	}
+}
+
+// enter makes a directory the one that is read in.
+func (rd *reader) enter(path string) error {
+	if rd.dir != nil && rd.dir.path == path {
+		return nil
+	}
+	rd.leave()
+	dir, err := openFolder(rd.sys, path)
+	if err == nil {
+		rd.dir = dir
+	}
+	return err
+}
+
+func (rd *reader) read(ctx *provider.Context, l looker, r provider.Resource) (provider.Observation, error) {
+	dir, base, err := place(r)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	want, err := rd.known.wantedOf(r)
+	if err != nil && !r.Purged {
+		return provider.Observation{}, err
+	}
+	if err := rd.enter(dir); gone(err) {
+		return provider.Observation{}, nil
+	} else if err != nil {
+		return provider.Observation{}, explain("read "+text(r, "path"), err)
+	}
+	if !ctx.DryRun() {
+		err := rd.dir.tidy(base)
+		if err != nil && !errors.Is(err, unix.EROFS) {
+			return provider.Observation{}, explain("remove what a crash left beside "+text(r, "path"), err)
+		}
+	}
+	obs, err := l.look(rd, ctx, r, base, want)
+	if gone(err) {
+		return provider.Observation{}, nil
+	}
+	return obs, explain("read "+text(r, "path"), err)
+}
+
+// readOne reads a single thing.
+func readOne(ctx *provider.Context, l looker, req provider.ReadRequest) (obs provider.Observation, err error) {
+	readers(l.system(), func(rd *reader) { obs, err = rd.read(ctx, l, req.Resource) })
+	return obs, err
+}
+
+// readAll reads many things, some at a time.
+func readAll(ctx context.Context, l looker, items []provider.BatchRead) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	parts := (len(items) + part - 1) / part
+	spread(parts, workers, func(n int) {
+		readers(l.system(), func(rd *reader) {
+			for i := n * part; i < min((n+1)*part, len(items)); i++ {
+				item := &items[i]
+				if out[i].Err = ctx.Err(); out[i].Err == nil {
+					out[i].Observation, out[i].Err = rd.read(item.Context.With(ctx), l, item.Resource)
+				}
+			}
+		})
+	})
+	return out
+}
+
+// part is how many things one worker reads at a time.
+const part = 32
+
+// spread calls f for 0..n-1 from some goroutines. A panic in one of them is passed on to the caller.
+func spread(n, workers int, f func(i int)) {
+	if workers = min(workers, n); workers <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var panicked any
+	next := 0
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1
+	}
+	for range workers {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					mu.Lock()
+					panicked = p
+					mu.Unlock()
+				}
+			}()
+			for i := take(); i < n; i = take() {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+	if panicked != nil {
+		panic(panicked)
+	}
+}

@@ -1,0 +1,391 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+func checks() []check {
+	return []check{
+		{"declaration", "a type says what it and each attribute is for", declaration},
+		{"create", "what was created reads as it was wanted, and is left alone from then on", creates},
+		{"create_twice", "a create that was not recorded can be repeated", createsTwice},
+		{"update", "an update brings about what differs, and can be repeated", updates},
+		{"update_gone", "what vanished before an update is there after the next apply", updateGone},
+		{"init_only", "a change of what can only be set at creation is seen and refused", initOnly},
+		{"delete", "what was purged is gone with all that belongs to it, and can be purged again", deletes},
+		{"dry_run", "reading and dry runs change nothing", dryRun},
+		{"batch", "a batch does what single calls do, and answers in order", batch},
+		{"parallel", "a handler can be called for several resources at the same time", parallel},
+		{"canceled", "a call that is cut off ends, and the next one converges", canceled},
+		{"canonical", "a canonical form is its own canonical form", canonical},
+		{"find", "a create that may have happened can be looked up", find},
+	}
+}
+
+func declaration(e *env) error {
+	var errs []error
+	if e.typ.Description == "" {
+		errs = append(errs, errors.New("the type has no description"))
+	}
+	for _, a := range e.typ.Attributes {
+		if a.Description == "" {
+			errs = append(errs, fmt.Errorf("attribute %s has no description", a.Name))
+		}
+	}
+	if t, ok := e.handler.(provider.Timeouter); ok {
+		// It is called with references unresolved, too, so it must not trust any attribute.
+		for _, attrs := range []map[string]any{nil, e.Attributes} {
+			if t.CallTimeout(provider.Resource{Type: e.typ.Name, Attributes: attrs}) < 0 {
+				errs = append(errs, errors.New("the time limit of a call is negative"))
+			}
+		}
+	}
+	_, err := e.want(e.Attributes)
+	return errors.Join(append(errs, err)...)
+}
+
+// made returns the first resource after it was created.
+func (e *env) made() (provider.Resource, error) {
+	r, err := e.want(e.Attributes)
+	if err == nil {
+		_, err = e.apply(r)
+	}
+	return r, err
+}
+
+func creates(e *env) error {
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	if e.Present {
+		return e.settled(r)
+	}
+	obs, err := e.read(r, false)
+	if err != nil || obs.Exists {
+		return errors.Join(err, fmt.Errorf("before it was created: exists = %t", obs.Exists))
+	}
+	return e.expect(r, plan.Created)
+}
+
+func createsTwice(e *env) error {
+	if e.Present {
+		return errNotApplicable
+	}
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	before, err := e.world()
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		out, err := e.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: "same"}, nil)
+		if err != nil {
+			return err
+		}
+		if out.Again != nil {
+			return errNotApplicable // the target takes its time
+		}
+	}
+	if err := e.settled(r); err != nil || e.Lasting {
+		return err
+	}
+	if err := e.expect(purged(r), plan.Purged); err != nil {
+		return err
+	}
+	return e.unchanged(before, "creating twice and purging")
+}
+
+func updates(e *env) error {
+	r, err := e.made()
+	if err != nil {
+		return err
+	}
+	layers := []map[string]any{e.Attributes}
+	for i, u := range e.Updates {
+		layers = append(layers, u)
+		if r, err = e.want(layers...); err != nil {
+			return fmt.Errorf("update %d: %w", i+1, err)
+		}
+		obs, err := e.read(r, false)
+		if err != nil {
+			return fmt.Errorf("update %d: %w", i+1, err)
+		}
+		change, diffs, err := e.decide(r, obs)
+		if err != nil || change != plan.Updated {
+			return errors.Join(err, fmt.Errorf("update %d: the difference is not seen: %q", i+1, change))
+		}
+		if err := e.expect(r, plan.Updated); err != nil {
+			return fmt.Errorf("update %d: %w", i+1, err)
+		}
+		if _, err := e.act(provider.BatchChange{Change: plan.Updated, Resource: r, Observed: obs, Changes: diffs}, nil); err != nil {
+			return fmt.Errorf("update %d, repeated: %w", i+1, err)
+		}
+		if err := e.settled(r); err != nil {
+			return fmt.Errorf("update %d, repeated: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func updateGone(e *env) error {
+	if len(e.Updates) == 0 || e.Present {
+		return errNotApplicable
+	}
+	if _, err := e.made(); err != nil {
+		return err
+	}
+	r, err := e.want(e.Attributes, e.Updates[0])
+	if err != nil {
+		return err
+	}
+	obs, err := e.read(r, false)
+	if err != nil {
+		return err
+	}
+	_, diffs, err := e.decide(r, obs)
+	if err != nil {
+		return err
+	}
+	if err := e.vanish(r); err != nil {
+		return fmt.Errorf("vanish: %w", err)
+	}
+	// It may fail or make the thing anew, as long as what follows converges.
+	_, _ = e.act(provider.BatchChange{Change: plan.Updated, Resource: r, Observed: obs, Changes: diffs}, nil)
+	if _, err := e.apply(r); err != nil {
+		return err
+	}
+	return e.settled(r)
+}
+
+func initOnly(e *env) error {
+	for _, a := range e.typ.Attributes {
+		if _, ok := e.InitOnly[a.Name]; a.Behaviour == schema.InitOnly && !ok {
+			return fmt.Errorf("the case has no other value for %s", a.Name)
+		}
+	}
+	if _, err := e.made(); err != nil {
+		return err
+	}
+	before, err := e.world()
+	if err != nil {
+		return err
+	}
+	for name, v := range e.InitOnly {
+		r, err := e.want(e.Attributes, map[string]any{name: v})
+		if err != nil {
+			return err
+		}
+		var refused *initOnlyError
+		if _, err := e.apply(r); !errors.As(err, &refused) {
+			return fmt.Errorf("another value of %s is not refused: %w", name, err)
+		}
+	}
+	return e.unchanged(before, "a refused change")
+}
+
+func deletes(e *env) error {
+	if e.Present {
+		return errNotApplicable
+	}
+	before, err := e.world()
+	if err != nil {
+		return err
+	}
+	r, err := e.made()
+	if err != nil {
+		return err
+	}
+	want := plan.Purged
+	if e.Lasting {
+		want = plan.NoChange
+	}
+	gone := purged(r)
+	obs, err := e.read(gone, false)
+	if err != nil {
+		return err
+	}
+	if err := e.expect(gone, want); err != nil {
+		return err
+	}
+	if _, err := e.act(provider.BatchChange{Change: plan.Purged, Resource: gone, Observed: obs}, nil); err != nil {
+		return fmt.Errorf("deleting what is gone: %w", err)
+	}
+	if e.Lasting {
+		return nil
+	}
+	if obs, err := e.read(r, false); err != nil || obs.Exists {
+		return errors.Join(err, fmt.Errorf("after it was purged: exists = %t", obs.Exists))
+	}
+	if err := e.unchanged(before, "creating and purging"); err != nil {
+		return err
+	}
+	return e.expect(r, plan.Created)
+}
+
+func dryRun(e *env) error {
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	states := []provider.Resource{r, purged(r)}
+	for _, u := range e.Updates {
+		changed, err := e.want(e.Attributes, u)
+		if err != nil {
+			return err
+		}
+		states = append(states, changed)
+	}
+	for _, phase := range []string{"missing", "there"} {
+		before, err := e.world()
+		if err != nil {
+			return err
+		}
+		for _, s := range states {
+			for _, dry := range []bool{true, false} {
+				obs, err := e.read(s, dry)
+				if err == nil {
+					_, _, err = e.decide(s, obs)
+				}
+				var refused *initOnlyError
+				if err != nil && !errors.As(err, &refused) {
+					return fmt.Errorf("while it is %s: %w", phase, err)
+				}
+			}
+		}
+		if err := e.unchanged(before, "reading while it is "+phase); err != nil {
+			return err
+		}
+		if _, err := e.made(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all returns the first resource and the others.
+func (e *env) all() ([]provider.Resource, error) {
+	var out []provider.Resource
+	for _, attrs := range append([]map[string]any{e.Attributes}, e.Others...) {
+		r, err := e.want(attrs)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func parallel(e *env) error {
+	all, err := e.all()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(all))
+	parts := make([]env, len(all))
+	var wg sync.WaitGroup
+	for i, r := range all {
+		parts[i] = *e
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			_, errs[i] = parts[i].apply(r)
+		})
+	}
+	wg.Wait()
+	for i := range parts {
+		e.errors = append(e.errors, parts[i].errors...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if err := e.settled(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func canceled(e *env) error {
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	cut := *e
+	ctx, cancel := context.WithCancel(e.ctx)
+	cancel()
+	cut.ctx = ctx
+	_, _ = cut.apply(r) // it may fail, or have been faster
+	_, _ = cut.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: "cut"}, nil)
+	e.errors = append(e.errors, cut.errors...)
+	if _, err := e.apply(r); err != nil {
+		return err
+	}
+	return e.settled(r)
+}
+
+func canonical(e *env) error {
+	c, ok := e.handler.(provider.Canonicaliser)
+	if !ok {
+		return errNotApplicable
+	}
+	all, err := e.all()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		var once, twice map[string]any
+		err := e.call(r, func() (err error) {
+			if once, err = c.Canonicalise(r.Attributes); err == nil {
+				twice, err = c.Canonicalise(once)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(once, twice) {
+			return fmt.Errorf("the canonical form of %v is %v", once, twice)
+		}
+	}
+	return nil
+}
+
+func find(e *env) error {
+	f, ok := e.handler.(provider.Finder)
+	if !ok {
+		if e.typ.Assigned {
+			return errors.New("the target chooses the identity, and creates cannot be looked up")
+		}
+		return errNotApplicable
+	}
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	req := provider.CreateRequest{Resource: r, Token: "mine"}
+	for _, want := range []bool{false, true} {
+		found, err := f.FindCreated(e.context(r, false), req)
+		if err != nil || found != want {
+			return errors.Join(err, fmt.Errorf("found = %t, expected %t", found, want))
+		}
+		if _, err := e.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: req.Token}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package providertest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Host is a provider.Host that remembers what a handler says, as it was said. It is safe for concurrent use.
+type Host struct {
+	files     map[string][]byte
+	transport any
+
+	mu      sync.Mutex
+	lines   []provider.Line
+	changed map[string]plan.Diff
+	facts   map[string]string
+	secrets []string
+}
+
+// NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
+func NewHost(transport any) *Host {
+	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]plan.Diff{}, facts: map[string]string{}}
+}
+
+// AddFile makes bytes available to handlers and returns the reference to them. It is not for use while a handler runs.
+func (h *Host) AddFile(data []byte) resource.File {
+	sum := sha256.Sum256(data)
+	f := resource.File{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data))}
+	h.files[f.Hash] = data
+	return f
+}
+
+// Log implements provider.Host.
+func (h *Host) Log(line provider.Line) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+}
+
+// Now implements provider.Host.
+func (h *Host) Now() time.Time { return time.Now() }
+
+// Changed implements provider.Host.
+func (h *Host) Changed(attribute string, d plan.Diff) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changed[attribute] = d
+}
+
+// Fact implements provider.Host.
+func (h *Host) Fact(name, value string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.facts[name] = value
+}
+
+// Files implements provider.Host.
+func (h *Host) Files() provider.Files { return memory(h.files) }
+
+// Transport implements provider.Host.
+func (h *Host) Transport() any { return h.transport }
+
+// Secret implements provider.Host.
+func (h *Host) Secret(value string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.secrets = append(h.secrets, value)
+}
+
+// Lines returns what was logged, in order.
+func (h *Host) Lines() []provider.Line {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.lines)
+}
+
+// AttributeChanges returns what was reported through Context.Changed.
+func (h *Host) AttributeChanges() map[string]plan.Diff {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.changed)
+}
+
+// Facts returns the facts that were reported.
+func (h *Host) Facts() map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.facts)
+}
+
+// Output returns all that the handler said, as one text. What it named as a secret through Context.Secret is replaced, as the engine does.
+func (h *Host) Output() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b strings.Builder
+	for _, l := range h.lines {
+		fmt.Fprintf(&b, "%s %s %v\n", l.Level, l.Msg, l.Kwargs)
+	}
+	fmt.Fprintf(&b, "%v\n%v\n", h.changed, h.facts)
+	out := b.String()
+	for _, s := range h.secrets {
+		out = strings.ReplaceAll(out, s, "<redacted>")
+	}
+	return out
+}
+
+// Context returns a context for one run of a handler on a resource.
+func (h *Host) Context(ctx context.Context, opts provider.Options) *provider.Context {
+	return provider.NewContext(ctx, h, opts)
+}
+
+// memory is files by hash.
+type memory map[string][]byte
+
+// Open implements provider.Files.
+func (m memory) Open(_ context.Context, hash string) (io.ReadCloser, error) {
+	data, ok := m[hash]
+	if !ok {
+		return nil, fault.New(fault.NotFound, "open file", "there is no file %s", hash)
+	}
+	return io.NopCloser(bytes.NewReader(data)), nil
+}

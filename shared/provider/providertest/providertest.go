@@ -1,0 +1,136 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"southbound/shared/provider"
+)
+
+// Subject is a type with its handler, and how to test it.
+type Subject struct {
+	Definition provider.Definition
+	// New describes a test in a place of its own, in which nothing exists yet. dir is an empty directory to use as one likes; host offers
+	// files to the handler. It is called at least once for each check.
+	New func(dir string, host *Host) (Case, error)
+	// Transport is what the handler finds in its context.
+	Transport any
+}
+
+// Case is one resource to test with. Values are as in documents, with references resolved.
+type Case struct {
+	// Attributes of a resource that does not exist. Defaults are filled in.
+	Attributes map[string]any
+	// Updates are laid over Attributes one after the other; the handler has to bring each about by an update. nil takes an attribute away.
+	Updates []map[string]any
+	// InitOnly are other values of attributes that can only be set at creation, each to be refused later.
+	InitOnly map[string]any
+	// Others are attributes of more resources that do not exist and are independent of the first, for batches and parallel calls.
+	Others []map[string]any
+	// World describes all that the handler could have changed, as a text in which equal states are equal whatever the place. nil: it
+	// cannot be described, and what reading and dry runs do is not checked.
+	World func() (string, error)
+	// Vanish takes the thing away behind the handler's back. nil: Delete does it.
+	Vanish func() error
+	// Secrets are parts of values above that must appear in no log line, change, fact or error.
+	Secrets []string
+	// Present says that the thing is always as wanted, can neither be made nor be removed, and so is never missing.
+	Present bool
+	// Lasting says that what was made stays when the resource is purged.
+	Lasting bool
+}
+
+// Failure is a check that did not pass.
+type Failure struct {
+	Check string
+	Err   error
+}
+
+// limit bounds each check.
+const limit = time.Minute
+
+// Run runs every check as a subtest.
+func Run(t *testing.T, s Subject) {
+	t.Helper()
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			if err := c.run(ctx, s, func() (string, error) { return t.TempDir(), nil }); err != nil {
+				t.Errorf("%s: %v", c.meaning, err)
+			}
+		})
+	}
+}
+
+// Verify runs every check without package testing and returns those that failed. newDir returns empty directories.
+func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Failure {
+	var out []Failure
+	for _, c := range checks() {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		if err := c.run(ctx, s, newDir); err != nil {
+			out = append(out, Failure{Check: c.name, Err: err})
+		}
+		cancel()
+	}
+	return out
+}
+
+// check is one thing that is demanded of every handler.
+type check struct {
+	name    string
+	meaning string
+	f       func(e *env) error
+}
+
+// run carries a check out; a handler that panics or hangs fails it.
+func (c check) run(ctx context.Context, s Subject, newDir func() (string, error)) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("not begun: %w", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("panic: %v", p)
+			}
+		}()
+		done <- c.inEnv(ctx, s, newDir)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the handler hangs: %w", ctx.Err())
+	}
+}
+
+func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, error)) error {
+	e, err := newEnv(ctx, s, newDir)
+	if err != nil {
+		return err
+	}
+	err = c.f(e)
+	if errors.Is(err, errNotApplicable) {
+		return nil
+	}
+	return errors.Join(err, e.leaks())
+}
+
+// errNotApplicable ends a check that a case has nothing for.
+var errNotApplicable = errors.New("not applicable")
+
+// leaks looks for secrets in what the handler has said.
+func (e *env) leaks() error {
+	said := e.host.Output() + strings.Join(e.errors, "\n")
+	for _, secret := range e.Secrets {
+		if strings.Contains(said, secret) {
+			return fmt.Errorf("a secret is in what the handler says")
+		}
+	}
+	return nil
+}
