@@ -66,8 +66,10 @@ func (l *loader) document(ctx context.Context, d document) result {
 }
 
 func (r *report) unreadable(err error) {
-	hint := ""
+	hint := "it must be a file that can be read, or have a name that starts with _"
 	switch {
+	case r.file == "-":
+		hint = "standard input holds JSON, a document a line, up to 100 MiB"
 	case errors.Is(err, errTooLarge):
 		hint = "split it into several files of a directory"
 	case errors.Is(err, errOutside):

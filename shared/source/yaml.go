@@ -50,6 +50,8 @@ var yamlHints = []struct{ message, hint string }{
 	{"block sequence entries are not allowed", "start the list on a line of its own, or put text that starts with `- ` in quotes"},
 	{"did not find expected key", "look at the indentation, and for quotes that end too early"},
 	{"did not find expected '-'", "look at the indentation"},
+	{"did not find expected node content", "write a value here, or close the bracket"},
+	{"did not find expected <document start>", "a document starts with `---` where another one has ended; look at the indentation"},
 	{"could not find expected ':'", "a line of a map is `name: value`"},
 	{"did not find expected ',' or", "close the bracket, or put text with brackets in quotes"},
 	{"escape", `in double quotes \ has a meaning; single quotes take it as it is`},
