@@ -261,7 +261,7 @@ func (a *app) failJSON(err error, kind fault.Kind, problems diag.Problems) {
 	}
 	message := err.Error()
 	if len(problems) > 0 {
-		message = fmt.Sprintf("%d problems; nothing was stored", len(problems))
+		message = countProblems(problems) + "; nothing was stored"
 		if len(problems) == 1 {
 			message = problems[0].String()
 		}
@@ -292,11 +292,18 @@ func (a *app) failText(err error, problems diag.Problems) {
 			fmt.Fprintf(a.err, "  %s\n", p.Hint)
 		}
 	}
-	more := ""
-	if len(problems) == diag.Limit {
-		more = " or more"
+	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", countProblems(problems))
+}
+
+func countProblems(problems diag.Problems) string {
+	switch n := len(problems); n {
+	case 1:
+		return "1 problem"
+	case diag.Limit:
+		return fmt.Sprintf("the first %d problems", n)
+	default:
+		return fmt.Sprintf("%d problems", n)
 	}
-	fmt.Fprintf(a.err, "southbound: %d%s problems; nothing was stored\n", len(problems), more)
 }
 
 // stamp writes a time for JSON; nil for none.

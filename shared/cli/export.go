@@ -124,7 +124,7 @@ func (a *app) stored(ctx context.Context, r report, began time.Time) error {
 
 // store exports the documents, without reading them when nothing about them has changed.
 func (a *app) store(ctx context.Context, path string, f exportFlags) (deploy.Exported, error) {
-	opts := a.options(path)
+	opts := a.options(path, f.partial)
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease
 	if whole {
@@ -220,7 +220,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err := a.open(args[0]); err != nil {
 				return err
 			}
-			model, _, err := source.Load(cmd.Context(), a.options(args[0]))
+			model, _, err := source.Load(cmd.Context(), a.options(args[0], false))
 			if err != nil {
 				return err
 			}
@@ -300,7 +300,7 @@ func (a *app) validateCommand() *cobra.Command {
 			if _, err := source.FindProject(args[0]); err != nil {
 				return err
 			}
-			model, _, err := source.Load(cmd.Context(), a.options(args[0]))
+			model, _, err := source.Load(cmd.Context(), a.options(args[0], false))
 			if err != nil {
 				return err
 			}
@@ -318,8 +318,12 @@ func (a *app) validateCommand() *cobra.Command {
 	}
 }
 
-// options say what to read, for the types of this program.
-func (a *app) options(path string) source.Options {
-	check := deploy.New(deploy.Config{Types: a.types}).Validate
+// options say what to read, for the types of this program. The requirements of a partial export may be met by what is not in it.
+func (a *app) options(path string, partial bool) source.Options {
+	e := deploy.New(deploy.Config{Types: a.types})
+	check := e.ValidateClosed
+	if partial {
+		check = e.Validate
+	}
 	return source.Options{Path: path, Stdin: a.stdin, Types: a.types, Check: check}
 }
