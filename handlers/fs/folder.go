@@ -92,6 +92,13 @@ func (d *folder) symLink(target, base string) error {
 	return d.sys.do("symlink", func() error { return unix.Symlinkat(target, d.fd, base) })
 }
 
+// readLink returns what a symbolic link points to, as far as buf can hold it.
+func (d *folder) readLink(base string, buf []byte) (target string, err error) {
+	n := 0
+	err = d.sys.do("readlink", func() error { n, err = unix.Readlinkat(d.fd, base, buf); return err })
+	return string(buf[:max(n, 0)]), err
+}
+
 // makeDir makes a directory that only its owner may enter; its name must be free.
 func (d *folder) makeDir(base string) error {
 	return d.sys.do("mkdir", func() error { return unix.Mkdirat(d.fd, base, 0o700) })
