@@ -199,8 +199,9 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 // be told, when it has finished.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		event    bool
-		priority Priority
+		event     bool
+		recovered bool
+		priority  Priority
 	}
 	wakes := map[resource.ID]wake{}
 	var ids []resource.ID
@@ -217,6 +218,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				w.priority = entry.Priority
 			}
 			w.event = w.event || entry.Kind == OutboxEvent
+			w.recovered = w.recovered || entry.Kind == OutboxRecovered
 			w.priority = min(w.priority, entry.Priority)
 			wakes[id] = w
 		}
@@ -233,6 +235,8 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		w := wakes[id]
 		p.set(row, func(row *Row) bool {
 			told := w.event && receives(row) && runnable(row)
+			// One that is scheduled may be about to be skipped, by somebody who has looked at what it requires a moment too early.
+			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
 				return false
 			}
