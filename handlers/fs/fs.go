@@ -24,7 +24,7 @@ import (
 
 // Data types that several types share.
 const (
-	pathType = `Pattern[/\A\/.*\z/]`
+	pathType = `Pattern[/\A\//]`
 	modeType = `Optional[Pattern[/\A[0-7]{3,4}\z/]]`
 
 	ownerType = "Optional[Variant[String[1],Integer[0,4294967294]]]"
@@ -112,8 +112,9 @@ func yes(r provider.Resource, name string) bool {
 }
 
 const (
-	mostName   = 255 // bytes of a name in a directory
-	mostPrefix = 200 // bytes of a name that its hidden name repeats
+	mostName   = 255  // bytes of a name in a directory
+	mostTarget = 4096 // bytes of what a symbolic link points to
+	mostPrefix = 200  // bytes of a name that its hidden name repeats
 )
 
 // leftover is the hidden name, beside base, under which a thing stands until it is renamed to base. It follows from base, so the
