@@ -278,13 +278,17 @@ func (a *app) schemaCommand() *cobra.Command {
 }
 
 func (a *app) runCommand() *cobra.Command {
-	return &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair, until stopped", Example: "  southbound run",
-		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.open(""); err != nil {
-				return err
+	var listen string
+	cmd := command("run", "Keep the embedded home alive: retries, timers and repair, until stopped",
+		"run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped.",
+		"  southbound run\n  southbound run --environment production", exactArgs(0, "nothing more"), a.open, func(ctx context.Context, _ []string) error {
+			if listen != "" {
+				return fault.New(fault.Unsupported, "run", "the HTTP API is not in this program yet").WithHint("leave out --listen")
 			}
 			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
-			a.runner().Serve(cmd.Context(), a.env, func(err error) { a.say("southbound: %v", err) })
+			a.runner().Serve(ctx, a.env, func(err error) { a.say("southbound: %v", err) })
 			return nil
-		}}
+		})
+	cmd.Flags().StringVar(&listen, "listen", "", "address of the HTTP API (not in this program yet)")
+	return cmd
 }

@@ -55,6 +55,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	a.completions(root)
 	return root
 }
 

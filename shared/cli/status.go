@@ -168,6 +168,9 @@ func (a *app) group(g []*deploy.Row, because map[resource.ID][]resource.ID) {
 	for _, l := range strings.Split(strings.TrimSpace(r.Reason), "\n") {
 		a.printf("    %s\n", l)
 	}
+	if r.Status() == deploy.StatusUndefined && strings.HasPrefix(r.Reason, "parameter ") {
+		a.printf("    `southbound parameter set NAME VALUE` sets it\n")
+	}
 	if !r.NextAt.IsZero() {
 		a.printf("    tried again from %s on\n", r.NextAt.UTC().Format(time.RFC3339))
 	}

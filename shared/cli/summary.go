@@ -123,7 +123,7 @@ func (p *progress) stopping() {
 	}
 	p.clear()
 	p.over = true
-	p.a.say("stopping: waiting for what runs; Ctrl-C stops at once, and loses nothing either")
+	p.a.say("stopping when what runs has finished; Ctrl-C again stops at once")
 }
 
 // summary answers a command that waited: root causes of failures first, then what was skipped because of them. exported says
