@@ -376,7 +376,9 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 // after does what follows a deploy that went well: reload, facts, and the outcome.
 func (x *executor) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
-	if l, is := r.handler.(provider.Reloader); is && r.reload && !r.want.Purged {
+	// What this very run has made for the first time has seen every change.
+	made := r.claim != nil && !r.claim.row.SucceededAt.After(zeroTime) && r.change != plan.NoChange
+	if l, is := r.handler.(provider.Reloader); is && r.reload && !made && !r.want.Purged {
 		r.acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
 		if ok && err != nil {

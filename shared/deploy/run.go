@@ -299,9 +299,10 @@ func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
 	return append(ids, id)
 }
 
-// changedSince reports whether something a resource requires has changed since its own last success, and said so.
+// changedSince reports whether something a resource requires has changed since its own last success, and said so. What has never
+// succeeded has missed every change.
 func (w *worker) changedSince(c *claim) bool {
-	if c.node < 0 || !c.row.SucceededAt.After(zeroTime) {
+	if c.node < 0 {
 		return false
 	}
 	if res, err := resource.Decode(c.row.Body); err != nil || !res.ReceiveEvents {
