@@ -91,6 +91,14 @@ func (*taskBooks) orphan() *taskBooks {
 	return b
 }
 
+// gone notes that what left the model is removed: from the next release on nothing waits for it, even if one of that name comes back.
+func (b *books) gone(id resource.ID) {
+	delete(b.removing, id)
+	for _, after := range b.removing {
+		delete(after, id)
+	}
+}
+
 // run returns the run of a resource under way, and begins one when there is none.
 func (b *taskBooks) run(id resource.ID, now time.Duration) *runBook {
 	have := b.runs[id]

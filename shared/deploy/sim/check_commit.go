@@ -57,7 +57,9 @@ func (r *run) checkWritten(c *deploy.Commit, out *deploy.Committed, b before) {
 		now := e.rows[row.ID]
 		wrote := now != nil && (!had || now.Rev != was.Rev)
 		if row.Gone {
-			wrote = now == nil
+			if wrote = now == nil; wrote {
+				r.books.gone(row.ID)
+			}
 		}
 		switch {
 		case !fits && wrote && (had || !row.Gone):
