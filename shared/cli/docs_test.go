@@ -15,7 +15,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../examples/*/README.md"} {
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../examples/README.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
