@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"slices"
+	"time"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -199,8 +200,9 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 // be told, when it has finished.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		event    bool
-		priority Priority
+		event     time.Time // the end of the last run that tells its dependants
+		recovered bool
+		priority  Priority
 	}
 	wakes := map[resource.ID]wake{}
 	var ids []resource.ID
@@ -216,7 +218,10 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				ids = append(ids, id)
 				w.priority = entry.Priority
 			}
-			w.event = w.event || entry.Kind == OutboxEvent
+			if entry.Kind == OutboxEvent && entry.At.After(w.event) {
+				w.event = entry.At
+			}
+			w.recovered = w.recovered || entry.Kind == OutboxRecovered
 			w.priority = min(w.priority, entry.Priority)
 			wakes[id] = w
 		}
@@ -232,7 +237,10 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		}
 		w := wakes[id]
 		p.set(row, func(row *Row) bool {
-			told := w.event && receives(row) && runnable(row)
+			// What has run since, most often in the same batch, need not run again for it.
+			told := !w.event.IsZero() && !row.SucceededAt.After(w.event) && receives(row) && runnable(row)
+			// One that is scheduled may be about to be skipped, by somebody who has looked at what it requires a moment too early.
+			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
 				return false
 			}

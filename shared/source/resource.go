@@ -220,7 +220,7 @@ func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any
 		if n != nil && n.bad || n == nil && r.attributes.bad {
 			continue
 		}
-		p.Pos, p.Hint = at.in(t.file), cmp.Or(p.Hint, typeHint(typ))
+		p.Pos, p.Hint = at.in(t.file), cmp.Or(p.Hint, typ.Hint(p.Attribute))
 		*t.add(at, "", "") = p
 	}
 	if unnamed != "" {
@@ -230,11 +230,6 @@ func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any
 		}
 		t.add(at.at, "write text that is not empty and holds no NUL, or a number", "the attribute names the resource").Attribute = unnamed
 	}
-}
-
-// typeHint says where a type is described.
-func typeHint(typ *schema.Compiled) string {
-	return fmt.Sprintf("`southbound type %s` describes it", typ.Name)
 }
 
 // requires reads a list of ids.

@@ -122,7 +122,7 @@ func (r *run) checkResult(t *task, row, was *deploy.Row, c *deploy.Commit) {
 		switch want, purged := r.wanted(row); {
 		case have == nil || have.calls == 0:
 			r.violate("D5", "%s counts as deployed and its handler has not run", row.ID)
-		case have.parts != want || have.purged != purged:
+		case !have.parts.fits(want) || have.purged != purged:
 			r.violate("D5", "%s counts as deployed with %+v (purged: %v), and its handler ran for %+v (purged: %v)", row.ID, want, purged, have.parts, have.purged)
 		case have.failed:
 			r.violate("D7", "%s counts as deployed and its handler failed", row.ID)
@@ -186,6 +186,9 @@ func (r *run) wanted(row *deploy.Row) (parts, bool) {
 	}
 	attributes, _ := resource.Walk(res.Attributes, func(ref any) (any, error) {
 		if s, ok := ref.(resource.Secret); ok {
+			if s.Version == "" {
+				return nil, nil // it could not be read when it was exported: any version will do
+			}
 			v, _ := r.secret(s)
 			return v, nil
 		}
