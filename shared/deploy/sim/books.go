@@ -54,7 +54,8 @@ type taskBooks struct {
 	effect   *effective       // that was in force then
 	unready  map[resource.ID]string
 	runs     map[resource.ID]*runBook
-	dry      bool // only compares
+	later    map[resource.ID]time.Time // what it has recorded as in progress until then
+	dry      bool                      // only compares
 	export   *exportBook
 	plain    bool // asks for no more than what changed: an export without flags
 	orphaned bool // left behind
@@ -81,7 +82,7 @@ func newBooks() *books {
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}}
+	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.
