@@ -316,10 +316,13 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	}
 	row.move(lane)
 	row.Body = en.Body
-	if row.Blocked == BlockedTemp {
+	switch {
+	case row.Blocked == BlockedTemp:
 		// What it was skipped for may not be required any more; when it still is, it is skipped again.
 		row.Blocked = NotBlocked
 		r.p.schedule(row, PriorityNewVersion)
+	case row.Ticket != 0:
+		r.p.schedule(row, row.Priority) // a run that has begun did not wait for what it requires now
 	}
 	return true
 }
