@@ -14,7 +14,6 @@ var (
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
 )
 
-
 // TestSeeds pins that no invariant is violated in the first seeds.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
