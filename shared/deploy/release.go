@@ -367,11 +367,16 @@ func undefinedReason(missing []string) string {
 	return fmt.Sprintf("%s is not known", missing[0])
 }
 
-// wake schedules what was skipped and does not wait any more for something that is planned: edges turn round when a resource must not exist,
-// and go with one that leaves the model.
+// wake schedules what was skipped and does not wait any more for something that is planned, or that is removed by now: edges turn round when a
+// resource must not exist, and go with one that leaves the model.
 func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
-	var ids []resource.ID
-	for _, id := range r.p.order {
+	changed, ids := slices.Clone(r.p.order), []resource.ID(nil)
+	for n, id := range old.IDs {
+		if old.Removing[n] && now.Node(id) < 0 {
+			changed = append(changed, id)
+		}
+	}
+	for _, id := range changed {
 		n := old.Node(id)
 		if n < 0 {
 			continue

@@ -276,9 +276,9 @@ func (w *worker) follows(c *claim) []Outbox {
 	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}
-	failed := c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant ||
-		c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
-	forgotten := c.row.LastRun == RunSkipped && c.row.Compliance == HasUpdate // a new intent has cleared what it was skipped for
+	// A new intent clears what came of the one before, and with it what others may have been skipped for.
+	forgotten := c.row.LastRun == RunSkipped && c.row.Compliance == HasUpdate || c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
+	failed := forgotten || c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
 	if failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))) {
 		add(OutboxRecovered) // or it fails for something else now, which those skipped because of it are to name
 	}

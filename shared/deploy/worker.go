@@ -230,7 +230,7 @@ func (w *worker) index(rows []Row, waving bool) {
 		r := &rows[i]
 		n := g.Node(r.ID)
 		if n < 0 {
-			if r.Ticket != 0 {
+			if r.Ticket != 0 && !r.NotBefore.After(w.e.Clock.Now()) {
 				w.loose = append(w.loose, r)
 			}
 			continue

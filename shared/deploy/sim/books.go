@@ -54,7 +54,8 @@ type taskBooks struct {
 	effect   *effective       // that was in force then
 	unready  map[resource.ID]string
 	runs     map[resource.ID]*runBook
-	dry      bool // only compares
+	later    map[resource.ID]time.Time // what it has recorded as in progress until then
+	dry      bool                      // only compares
 	export   *exportBook
 	plain    bool // asks for no more than what changed: an export without flags
 	orphaned bool // left behind
@@ -81,7 +82,7 @@ func newBooks() *books {
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}}
+	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.
@@ -89,6 +90,14 @@ func (*taskBooks) orphan() *taskBooks {
 	b := newTaskBooks()
 	b.orphaned = true
 	return b
+}
+
+// gone notes that what left the model is removed: from the next release on nothing waits for it, even if one of that name comes back.
+func (b *books) gone(id resource.ID) {
+	delete(b.removing, id)
+	for _, after := range b.removing {
+		delete(after, id)
+	}
 }
 
 // run returns the run of a resource under way, and begins one when there is none.

@@ -57,7 +57,9 @@ func (r *run) checkWritten(c *deploy.Commit, out *deploy.Committed, b before) {
 		now := e.rows[row.ID]
 		wrote := now != nil && (!had || now.Rev != was.Rev)
 		if row.Gone {
-			wrote = now == nil
+			if wrote = now == nil; wrote {
+				r.books.gone(row.ID)
+			}
 		}
 		switch {
 		case !fits && wrote && (had || !row.Gone):
@@ -94,6 +96,7 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 	}
 	written(c, out, func(row *deploy.Row) {
 		was := b.rows[row.ID]
+		t.books.later[row.ID] = row.NotBefore
 		if row.Hash != was.Hash || string(row.Body) != string(was.Body) || row.Version != was.Version || row.Orphaned != was.Orphaned || row.Lane != was.Lane {
 			r.violate("D5", "%s changes the intent of %s", t.name, row.ID)
 		}

@@ -32,6 +32,11 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	if b.effect == nil {
 		return
 	}
+	for _, id := range c.Next {
+		if row := e.rows[id]; row != nil && row.NotBefore.After(r.time()) && t.books.later[id].Equal(row.NotBefore) {
+			r.violate("again", "%s starts %s, of which it has itself recorded that it is not to be before %s", t.name, id, r.since(row.NotBefore))
+		}
+	}
 	scheduled := r.scheduled(e)
 	earlier := uint64(0)
 	for _, id := range c.Next {

@@ -20,10 +20,8 @@ type Plan struct {
 	Dead     bool // the state knows which holders are dead
 	Secrets  bool // there are secrets
 	Settings deploy.Settings
-	// PartialCommits lets a Commit that fails leave a prefix of its rows.
-	PartialCommits bool
-	Ops            []op
-	End            time.Duration // of the part with faults
+	Ops      []op
+	End      time.Duration // of the part with faults
 
 	laneFor time.Duration // how long a run of a lane may take
 	rates   [kinds]float64
