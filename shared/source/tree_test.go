@@ -120,13 +120,11 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// endless gives blanks for ever.
+// endless gives zeros for ever.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
+	clear(p)
 	return len(p), nil
 }
 
