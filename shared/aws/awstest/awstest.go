@@ -1,0 +1,183 @@
+// Package awstest helps tests of what runs on AWS: clients of the servers in localstack/server, and faults on the way to them.
+package awstest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/fault"
+)
+
+// Config returns the configuration of clients of a local server. Requests go through via, when it is not nil.
+func Config(url string, via http.RoundTripper) aws.Config {
+	return aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
+		HTTPClient: &http.Client{Transport: via}, Retryer: func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 20 * time.Millisecond })
+		}}
+}
+
+// Unique returns a name that no other call returns, made of letters, digits and dashes.
+func Unique(t *testing.T) string {
+	t.Helper()
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '-'
+	}, t.Name())
+	if len(clean) > 30 {
+		clean = clean[len(clean)-30:]
+	}
+	return fmt.Sprintf("t%x-%s", time.Now().UnixNano(), strings.Trim(strings.ToLower(clean), "-"))
+}
+
+// Fault is what happens to a request.
+type Fault int
+
+// The faults.
+const (
+	None Fault = iota
+	// Throttle answers that the service is throttling; the request does not reach it.
+	Throttle
+	// Break answers 500; the request does not reach the service.
+	Break
+	// Lose lets the request through and loses the answer.
+	Lose
+	// Drop loses the request; the connection breaks.
+	Drop
+)
+
+// Faults is a RoundTripper that injects faults. Operation names are those of the service, such as "PutItem" or "PUT" for S3.
+type Faults struct {
+	// Decide says what happens to a request, by its operation and body; nil: nothing.
+	Decide func(operation string, body []byte) Fault
+	// Rewrite changes an answer, when it is not nil.
+	Rewrite func(operation string, request []byte, answer *http.Response)
+	mu      sync.Mutex
+	seen    map[string]int
+}
+
+// Seen returns how many requests of an operation there were, with those that were lost.
+func (f *Faults) Seen(operation string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seen[operation]
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *Faults) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		_ = req.Body.Close()
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	operation := req.Method
+	if target := req.Header.Get("X-Amz-Target"); target != "" {
+		_, operation, _ = strings.Cut(target, ".")
+	}
+	f.mu.Lock()
+	if f.seen == nil {
+		f.seen = map[string]int{}
+	}
+	f.seen[operation]++
+	decide := f.Decide
+	f.mu.Unlock()
+	what := None
+	if decide != nil {
+		what = decide(operation, body)
+	}
+	switch what {
+	case Throttle:
+		return answer(req, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow down"}`), nil
+	case Break:
+		return answer(req, http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"broken"}`), nil
+	case Drop:
+		return nil, io.ErrUnexpectedEOF
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if what == Lose {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	if f.Rewrite != nil {
+		f.Rewrite(operation, body, res)
+	}
+	return res, nil
+}
+
+func answer(req *http.Request, status int, body string) *http.Response {
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+}
+
+// Objects keeps objects in memory. It implements dynamo.Objects.
+type Objects struct {
+	mu   sync.Mutex
+	data map[string][]byte
+	// Puts and Gets count.
+	Puts, Gets int
+}
+
+var _ dynamo.Objects = (*Objects)(nil)
+
+// Put implements dynamo.Objects.
+func (o *Objects) Put(_ context.Context, name string, data []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.data == nil {
+		o.data = map[string][]byte{}
+	}
+	o.Puts++
+	o.data[name] = bytes.Clone(data)
+	return nil
+}
+
+// Get implements dynamo.Objects.
+func (o *Objects) Get(_ context.Context, name string) ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Gets++
+	data, ok := o.data[name]
+	if !ok {
+		return nil, fault.New(fault.NotFound, "read object", "%s is not there", name)
+	}
+	return bytes.Clone(data), nil
+}
+
+// Delete implements dynamo.Objects.
+func (o *Objects) Delete(_ context.Context, names ...string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, n := range names {
+		delete(o.data, n)
+	}
+	return nil
+}
+
+// Len returns how many objects there are.
+func (o *Objects) Len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.data)
+}

@@ -1,0 +1,61 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// errNothing says that there is nothing to change.
+var errNothing = fault.New(fault.Internal, "", "nothing to change")
+
+// Acquire implements deploy.State. Whether a holder is dead is never known here: leases of the dead expire.
+func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+	rec, err := s.change(ctx, env, keyOf(key), func(e *edit) error {
+		r := e.next
+		if r.holder != "" && r.holder != holder && now.Before(r.until) {
+			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
+		}
+		r.holder, r.until, r.running = holder, until, nil
+		r.fence++
+		return nil
+	})
+	if err != nil {
+		return deploy.Lease{}, err
+	}
+	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Wave: rec.wave}, nil
+}
+
+// Release implements deploy.State.
+func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
+	_, err := s.change(ctx, env, keyOf(l.Key), func(e *edit) error {
+		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
+			return errNothing
+		}
+		e.next.holder, e.next.running = "", nil
+		return nil
+	})
+	if err == errNothing { //nolint:errorlint // it is never wrapped
+		return nil
+	}
+	return err
+}
+
+// Leases implements deploy.State.
+func (s *State) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	var out []deploy.Lease
+	for _, r := range recs {
+		if key, ok := laneOf(r.key); ok && r.fence > 0 {
+			l := r.lease()
+			l.Key = key
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
