@@ -12,9 +12,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostTogether is the number of bags that are written in one transaction; commits over more are rolled forward.
-const mostTogether = 16
-
 // Commit implements deploy.State.
 func (s *State) Commit(ctx context.Context, env string, in deploy.Commit) (deploy.Committed, error) {
 	c := &commit{s: s, env: env, in: &in, guard: keyOf(in.Guard.Key), known: map[string]*record{}}
@@ -448,7 +445,7 @@ func (c *commit) write(ctx context.Context) error {
 	if c.forward != nil {
 		return c.begin(ctx, edits)
 	}
-	if len(edits) > mostTogether || (len(edits) > 2 && c.tries > losses) {
+	if len(edits) > c.s.limits.together || (len(edits) > 2 && c.tries > losses) {
 		c.forward = &forward{}
 		return errLost // prepared anew, to be rolled forward
 	}

@@ -9,12 +9,9 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// mostRefs is how many pieces a record may name before the newest are merged.
-const mostRefs = 8
-
 // tidy merges pieces of a bag when there are many. That it fails is no harm: the next change tries again.
 func (s *State) tidy(ctx context.Context, env string, rec *record) {
-	if len(rec.refs) > mostRefs {
+	if len(rec.refs) > s.limits.refs {
 		_ = s.merge(context.WithoutCancel(ctx), env, rec, false)
 	}
 }
@@ -24,7 +21,7 @@ func (s *State) tidy(ctx context.Context, env string, rec *record) {
 func (s *State) merge(ctx context.Context, env string, rec *record, whole bool) error {
 	from := 0
 	if !whole {
-		from = rec.mergeFrom()
+		from = rec.mergeFrom(s.limits.refs / 2)
 	}
 	after := int64(0)
 	if from > 0 {
@@ -54,7 +51,7 @@ func (s *State) merge(ctx context.Context, env string, rec *record, whole bool) 
 	e := newEdit(rec)
 	dropped := e.next.refs[from:]
 	e.next.refs = append(e.next.refs[:from:from], run)
-	e.next.tail = nil
+	e.next.tail, e.merged = nil, true
 	if err := s.write(ctx, env, []*edit{e}, nil); err != nil {
 		return err
 	}
@@ -63,9 +60,9 @@ func (s *State) merge(ctx context.Context, env string, rec *record, whole bool) 
 
 // mergeFrom chooses what to merge: the newest pieces, and each older one that is not more than twice as large as all after it, so that sizes
 // grow by powers and a row is rewritten seldom.
-func (r *record) mergeFrom() int {
+func (r *record) mergeFrom(least int) int {
 	sum, from := 0, len(r.refs)
-	for from > 0 && (len(r.refs)-from < mostRefs/2 || r.refs[from-1].size <= 2*sum) {
+	for from > 0 && (len(r.refs)-from < least || r.refs[from-1].size <= 2*sum) {
 		from--
 		sum += r.refs[from].size
 	}
@@ -94,7 +91,7 @@ func (s *State) putRun(ctx context.Context, env string, rec *record, from int, r
 	if from < len(rec.refs) {
 		f.first = rec.refs[from].first
 	}
-	if len(data) > inlineMost {
+	if len(data) > s.limits.inline {
 		return f, s.Objects.Put(ctx, f.name, data)
 	}
 	f.kind, f.name = itemRef, fmt.Sprintf("%d-%d-%s", f.first, f.last, f.name)

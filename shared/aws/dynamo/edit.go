@@ -20,18 +20,13 @@ import (
 	"southbound/shared/fault"
 )
 
-// Sizes in bytes.
-const (
-	inlineMost = 4096 // of a compressed delta that stands in a record: above, a PUT of an object is the cheaper one
-	recordMost = 1000 // of a record, where it can be kept so: one write unit, with its keys
-)
-
 // edit is a change of one bag in the making.
 type edit struct {
 	rec  *record // as it was read
 	next *record
 	delta
 	size   int  // of the delta
+	merged bool // the tail that was there is in a run now
 	dueOut bool // a row with the earliest timer lost it: it has to be looked for
 }
 
@@ -120,7 +115,7 @@ func (s *State) finish(ctx context.Context, env string, e *edit) ([]byte, error)
 		e.next.tail = append(e.next.tail, x)
 	}
 	b := e.next.encode(s.pack)
-	if len(b)+len(env)+len(e.next.key) <= recordMost || len(e.rec.tail) == 0 {
+	if len(b)+len(env)+len(e.next.key) <= s.limits.record || len(e.rec.tail) == 0 || e.merged {
 		return b, nil
 	}
 	f, err := s.flush(ctx, env, e.rec)
@@ -140,7 +135,7 @@ func (s *State) entryOf(ctx context.Context, env string, e *edit) (entry, error)
 	}
 	e.size = len(raw)
 	x := entry{seq: e.next.seq, data: s.pack.pack(raw)}
-	if len(x.data) <= inlineMost {
+	if len(x.data) <= s.limits.inline {
 		return x, nil
 	}
 	x.object = describe(e.actions)

@@ -47,7 +47,8 @@ const defaultCache = 128 << 20
 // State is deploy.State on a table that Table describes. It may be used by any number of goroutines and processes.
 type State struct {
 	Config
-	pack *packer
+	pack   *packer
+	limits limits
 
 	mu   sync.Mutex
 	bags map[bagKey]*bag
@@ -65,7 +66,15 @@ func New(c Config) (*State, error) {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, bags: map[bagKey]*bag{}}, nil
+	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, together: 16}, bags: map[bagKey]*bag{}}, nil
+}
+
+// limits say when what is done otherwise. Tests make them small.
+type limits struct {
+	inline   int // bytes of a compressed delta that stands in a record: above, a PUT of an object is the cheaper one
+	record   int // bytes of a record, where it can be kept so: one write unit, with its keys
+	refs     int // pieces that a record may name before the newest are merged
+	together int // bags that are written in one transaction; commits over more are rolled forward
 }
 
 // bagKey names a bag: the environment and the sort key of its record.

@@ -17,7 +17,7 @@ type document struct{ entry }
 // documentOf packs raw; a large one is put into an object.
 func (s *State) documentOf(ctx context.Context, raw []byte) (document, error) {
 	d := document{entry{seq: 1, data: s.pack.pack(raw)}}
-	if len(d.data) <= inlineMost {
+	if len(d.data) <= s.limits.inline {
 		return d, nil
 	}
 	d.object = &object{name: newName(), size: len(d.data)}
