@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"southbound/localstack/server"
+	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy/deploytest"
@@ -38,7 +39,7 @@ func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*dynamodb.C
 	t.Helper()
 	plain := dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, nil))
 	table := awstest.Unique(t)
-	if _, err := plain.CreateTable(t.Context(), dynamo.Table(table)); err != nil {
+	if _, err := plain.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) { // in use: the SDK asked twice
 		t.Fatal(err)
 	}
 	if faults == nil {
