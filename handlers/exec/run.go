@@ -2,7 +2,6 @@
 package exec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -211,9 +210,4 @@ func argvOf(v any) []string {
 		}
 	}
 	return nil
-}
-
-// context of a started command: over when its own time is.
-func limited(ctx context.Context, r provider.Resource) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, timeout(r))
 }

@@ -1,13 +1,16 @@
 package exec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -34,57 +37,98 @@ func (e ended) last() string {
 // start runs argv to its end. It runs in a process group of its own, which is killed as a whole when its time is up or ctx is over.
 // The environment reaches the command only as such and is never part of an error.
 func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, error) {
-	limit, cancel := limited(ctx, r)
+	limit, cancel := context.WithTimeout(ctx, timeout(r))
 	defer cancel()
-	who, err := identity(r)
+	out := &bounded{}
+	cmd, err := prepare(limit, r, argv)
 	if err != nil {
 		return ended{}, err
 	}
-	name := argv[0]
-	if mask, _ := r.Attributes["umask"].(string); mask != "" {
-		argv = slices.Concat([]string{"/bin/sh", "-c", `umask "$0" && exec "$@"`, mask}, argv)
-	}
-	cmd := exec.CommandContext(limit, argv[0], argv[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = afterExit
-	cmd.Dir = "/"
-	if dir, _ := r.Attributes["cwd"].(string); dir != "" {
-		cmd.Dir = dir
-	}
-	cmd.Env = environment(r, who)
-	out := &bounded{}
 	cmd.Stdout, cmd.Stderr = out, out
 	err = cmd.Run()
 	end := ended{output: out.pieces()}
 	var exit *exec.ExitError
 	switch {
-	case ctx.Err() != nil:
-		return end, provider.Errorf(provider.Retryable, "%s was ended: %w", name, ctx.Err())
-	case limit.Err() != nil:
-		return end, provider.Errorf(provider.Retryable, "%s took longer than %s and was ended; raise timeout if it needs more", name, timeout(r))
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		end.code = cmd.ProcessState.ExitCode()
 		return end, nil
+	case ctx.Err() != nil:
+		return end, provider.Errorf(provider.Retryable, "%s was ended: %w", argv[0], ctx.Err())
+	case limit.Err() != nil:
+		return end, provider.Errorf(provider.Retryable, "%s took longer than %s and was ended; raise timeout if it needs more", argv[0], timeout(r))
 	case errors.As(err, &exit) && exit.Exited():
 		end.code = exit.ExitCode()
 		return end, nil
 	case errors.As(err, &exit):
-		return end, provider.Errorf(provider.Retryable, "%s was ended by a signal: %v%s", name, exit, end.last())
+		return end, provider.Errorf(provider.Retryable, "%s was ended by a signal: %v%s", argv[0], exit, end.last())
 	}
-	return end, notStarted(name, cmd.Dir, err)
+	return end, notStarted(argv[0], cmd.Dir, err)
+}
+
+// prepare describes the process that is to run. It reads nothing: its input is empty.
+func prepare(ctx context.Context, r provider.Resource, argv []string) (*exec.Cmd, error) {
+	who, err := identity(r)
+	if err != nil {
+		return nil, err
+	}
+	dir := "/"
+	if s, _ := r.Attributes["cwd"].(string); s != "" {
+		dir = s
+	}
+	env, path := environment(r, who)
+	program, err := find(argv[0], dir, path)
+	if err != nil {
+		return nil, notStarted(argv[0], dir, err)
+	}
+	args := argv
+	if mask, _ := r.Attributes["umask"].(string); mask != "" {
+		args = slices.Concat([]string{"/bin/sh", "-c", `umask "$0" && exec "$@"`, mask, program}, argv[1:])
+		program = args[0]
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Args, cmd.Dir, cmd.Env = args, dir, env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = afterExit
+	return cmd, nil
+}
+
+// find returns the file of a program as a shell does: by the PATH that the command will have, whatever the one of this process is.
+func find(name, dir, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil // in dir, when it is relative
+	}
+	missing := error(os.ErrNotExist)
+	for _, in := range filepath.SplitList(path) {
+		if !filepath.IsAbs(in) {
+			in = filepath.Join(dir, in)
+		}
+		file := filepath.Join(in, name)
+		switch info, err := os.Stat(file); {
+		case err != nil || info.IsDir():
+		case info.Mode()&0o111 == 0:
+			missing = os.ErrPermission
+		default:
+			return file, nil
+		}
+	}
+	return "", missing
 }
 
 // notStarted explains why there is no process.
 func notStarted(name, dir string, err error) error {
-	if _, e := os.Stat(dir); e != nil {
+	if info, e := os.Stat(dir); e != nil {
 		return provider.Errorf(provider.Retryable, "%s cannot run in %s: %w", name, dir, e)
+	} else if !info.IsDir() {
+		return provider.Errorf(provider.NeedsChange, "%s cannot run in %s, which is no directory", name, dir)
 	}
 	switch {
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, exec.ErrNotFound):
-		return provider.Errorf(provider.Retryable, "%s cannot be started: there is no such program", name)
+	case errors.Is(err, os.ErrNotExist):
+		return provider.Errorf(provider.Retryable, "%s cannot be started: there is no such program, or no interpreter for it", name)
 	case errors.Is(err, os.ErrPermission):
 		return provider.Errorf(provider.Terminal, "%s cannot be started: %w; it must be executable, and only the superuser may become another user", name, err)
+	case errors.Is(err, syscall.ENOEXEC):
+		return provider.Errorf(provider.Terminal, "%s cannot be started: %w; a script begins with #! and its interpreter", name, err)
 	case errors.Is(err, syscall.E2BIG):
 		return provider.Errorf(provider.NeedsChange, "%s cannot be started: arguments and environment are too long", name)
 	}
@@ -137,8 +181,8 @@ func identity(r provider.Resource) (runner, error) {
 	return who, nil
 }
 
-// environment is small on purpose: what a command sees does not depend on who started this program.
-func environment(r provider.Resource, who runner) []string {
+// environment is small on purpose: what a command sees does not depend on who started this program. path is its PATH.
+func environment(r provider.Resource, who runner) (env []string, path string) {
 	vars := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"LANG": "C.UTF-8", "HOME": who.home, "USER": who.name, "LOGNAME": who.name,
@@ -147,10 +191,10 @@ func environment(r provider.Resource, who runner) []string {
 	for k, v := range given {
 		vars[k] = fmt.Sprint(v)
 	}
-	env := make([]string, 0, len(vars))
+	env = make([]string, 0, len(vars))
 	for k, v := range vars {
 		env = append(env, k+"="+v)
 	}
 	slices.Sort(env)
-	return env
+	return env, vars["PATH"]
 }

@@ -87,7 +87,18 @@ func (t *task) keptAs(name string, old *unix.Stat_t) (bool, error) {
 	if err != nil || kept.Ino == old.Ino && kept.Dev == old.Dev {
 		return err == nil, unlessGone(err)
 	}
-	if kept.Size != old.Size || (kept.Mode|old.Mode)&unix.S_IFMT != unix.S_IFREG {
+	kind := old.Mode & unix.S_IFMT
+	switch {
+	case kept.Size != old.Size || kept.Mode&unix.S_IFMT != kind:
+		return false, nil
+	case kind == unix.S_IFLNK:
+		a, err := t.dir.readLink(t.base, make([]byte, mostTarget))
+		if err != nil {
+			return false, err
+		}
+		b, err := t.dir.readLink(name, make([]byte, mostTarget))
+		return a == b, err
+	case kind != unix.S_IFREG:
 		return false, nil
 	}
 	a, b := openFile{-1, nil}, openFile{-1, nil}
@@ -107,11 +118,24 @@ func linksRefused(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) || errors.Is(err, unix.ENOSYS)
 }
 
-// copyTo makes a copy of a file, which appears under its name as a whole.
+// copyTo makes a copy of a file or a link, which appears under its name as a whole.
 func (t *task) copyTo(base, name string) error {
 	var st unix.Stat_t
-	if err := t.dir.stat(name, &st); err == nil {
+	switch err := t.dir.stat(name, &st); {
+	case err == nil:
 		return unix.EEXIST
+	case !gone(err):
+		return err
+	}
+	if err := t.dir.stat(base, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		target, err := t.dir.readLink(base, make([]byte, mostTarget))
+		if err != nil {
+			return err
+		}
+		return t.dir.symLink(target, name)
 	}
 	fd, err := t.dir.open(base, &st)
 	if err != nil {
@@ -120,7 +144,7 @@ func (t *task) copyTo(base, name string) error {
 	from := openFile{fd, nil}
 	defer from.close()
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return provider.Errorf(provider.Terminal, "%s cannot be copied; take backup away, or remove it", kindOf(&st))
+		return provider.Errorf(provider.Retryable, "it has become %s", kindOf(&st))
 	}
 	// The hidden name of the first backup serves all of them, as that is where the next run looks.
 	hidden := t.base + suffixOf(t.Resource)
@@ -153,7 +177,7 @@ func (t *task) copyInto(to, from openFile, st *unix.Stat_t, asked wanted) error 
 
 // keep gives what takes the place of another thing what is asked for, and for the rest what that one has.
 func (t *task) keep(f openFile, st *unix.Stat_t, asked wanted) error {
-	full, kept := asked.keep(st)
+	full, kept := asked.keep(st, t.dir.sys.uid())
 	if !kept {
 		t.ctx.Warning("only the superuser may keep the owner of a file that is replaced; it is now the one this runs as", "path", t.path)
 	}

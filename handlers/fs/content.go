@@ -75,7 +75,7 @@ func sameText(ctx context.Context, f openFile, size int64, want string, buf []by
 		n, err := readUpTo(f, buf, min(mostShown+1, len(buf)))
 		return false, preview(buf[:n], size), err
 	}
-	first := ""
+	head := ""
 	for rest := want; rest != ""; {
 		if err := ctx.Err(); err != nil {
 			return false, "", err
@@ -84,11 +84,12 @@ func sameText(ctx context.Context, f openFile, size int64, want string, buf []by
 		if err != nil {
 			return false, "", err
 		}
-		if first == "" {
-			first = preview(buf[:min(n, mostShown+1)], size)
+		same := n > 0 && string(buf[:n]) == rest[:n]
+		if head == "" && !(same && n == len(rest)) {
+			head = preview(buf[:min(n, mostShown+1)], size)
 		}
-		if n == 0 || string(buf[:n]) != rest[:n] {
-			return false, first, nil
+		if !same {
+			return false, head, nil
 		}
 		rest = rest[n:]
 	}

@@ -79,6 +79,8 @@ func changes() []change {
 		{name: "keep what may run as another user", handler: withFile, attrs: attrs("content", "new", "backup", true), before: func(g *rig) { g.write("a", "old", 0o755|os.ModeSetuid) }},
 		{name: "replace a link by a file", handler: withFile, attrs: attrs("content", "new"),
 			before: func(g *rig) { g.write("b", "linked", 0o600); g.do(os.Symlink("b", g.path("a"))) }},
+		{name: "replace a link by a file and keep it", handler: withFile, attrs: attrs("content", "new", "backup", true),
+			before: func(g *rig) { g.do(os.Symlink("b", g.path("a"))) }},
 		{name: "change the mode of a file", handler: withFile, before: old, attrs: attrs("content", "old", "mode", "0600")},
 		{name: "change the mode of a file with two names", handler: withFile, attrs: attrs("mode", "0600"),
 			before: func(g *rig) { old(g); g.do(os.Link(g.path("a"), g.path("b"))) }},
@@ -260,6 +262,10 @@ func crashChild() bool {
 	}}}
 	r := provider.Resource{Attributes: map[string]any{"path": filepath.Join(dir, "a"), "content": strings.Repeat("new ", 50_000), "backup": true}}
 	ctx := providertest.NewHost(nil).Context(context.Background(), provider.Options{})
+	if _, err := h.Read(ctx, provider.ReadRequest{Resource: r}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r, Changes: map[string]plan.Diff{"content": {}}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

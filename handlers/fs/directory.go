@@ -194,7 +194,10 @@ func (d directory) publish(t *task) error {
 		return t.dir.removeDir(t.base)
 	}
 	err := t.dir.take(t.base)
-	if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+	switch {
+	case errors.Is(err, unix.ENOTDIR):
+		return provider.Errorf(provider.NeedsChange, "what is there is no directory; remove it, or describe it as what it is")
+	case !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST):
 		return err
 	}
 	// It is there already, with something in it: a run before this one made it.

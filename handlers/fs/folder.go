@@ -17,14 +17,14 @@ type folder struct {
 
 // openFolder opens a directory; symbolic links in its path are followed where that is safe, see walk. The caller closes it.
 func openFolder(sys *system, path string) (*folder, error) {
-	fd, err := openDirPath(path, unix.O_RDONLY)
+	fd, err := openDirPath(sys, path, unix.O_RDONLY)
 	if err == nil {
 		return &folder{sys: sys, path: path, fd: fd}, nil
 	}
 	if !errors.Is(err, unix.EACCES) {
 		return nil, err
 	}
-	if fd, err = openDirPath(path, searchOnly); err != nil {
+	if fd, err = openDirPath(sys, path, searchOnly); err != nil {
 		return nil, err
 	}
 	return &folder{sys: sys, path: path, fd: fd, blind: true}, nil
@@ -45,12 +45,12 @@ func (d *folder) writable() error {
 
 // stat describes what is there, a symbolic link itself.
 func (d *folder) stat(base string, st *unix.Stat_t) error {
-	return again(func() error { return unix.Fstatat(d.fd, base, st, unix.AT_SYMLINK_NOFOLLOW) })
+	return d.sys.statAt(d.fd, base, st)
 }
 
 // open opens a thing for reading and describes it. It does not wait for the other end of a pipe. A symbolic link is ELOOP.
 func (d *folder) open(base string, st *unix.Stat_t) (fd int, err error) {
-	fd, err = openAt(d.fd, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	fd, err = d.sys.openAt("open", d.fd, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -63,10 +63,7 @@ func (d *folder) open(base string, st *unix.Stat_t) (fd int, err error) {
 
 // openDir opens a directory in it.
 func (d *folder) openDir(base string) (openFile, error) {
-	fd, err := openAt(d.fd, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		fd = -1
-	}
+	fd, err := d.sys.openAt("opendir", d.fd, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return openFile{fd, d.sys}, err
 }
 
@@ -93,6 +90,13 @@ func (d *folder) hardLink(from, to string) error {
 // symLink makes a symbolic link; its name must be free.
 func (d *folder) symLink(target, base string) error {
 	return d.sys.do("symlink", func() error { return unix.Symlinkat(target, d.fd, base) })
+}
+
+// readLink returns what a symbolic link points to, as far as buf can hold it.
+func (d *folder) readLink(base string, buf []byte) (target string, err error) {
+	n := 0
+	err = d.sys.do("readlink", func() error { n, err = unix.Readlinkat(d.fd, base, buf); return err })
+	return string(buf[:max(n, 0)]), err
 }
 
 // makeDir makes a directory that only its owner may enter; its name must be free.
@@ -136,18 +140,11 @@ func (d *folder) temporary(base string) (f openFile, named bool, err error) {
 
 // hidden makes an empty file under the hidden name of base.
 func (d *folder) hidden(base string) (openFile, error) {
-	f := openFile{-1, d.sys}
 	if err := d.tidy(base); err != nil {
-		return f, err
+		return openFile{-1, d.sys}, err
 	}
-	err := d.sys.do("create", func() (err error) {
-		f.fd, err = openAt(d.fd, leftover(base), unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY, 0o600)
-		return err
-	})
-	if err != nil {
-		f.fd = -1
-	}
-	return f, err
+	fd, err := d.sys.openAt("create", d.fd, leftover(base), unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY, 0o600)
+	return openFile{fd, d.sys}, err
 }
 
 // place gives a file without a name the name base. fresh says that nothing is expected there.

@@ -11,7 +11,7 @@ package fs
 
 import (
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -24,7 +24,7 @@ import (
 
 // Data types that several types share.
 const (
-	pathType = `Pattern[/\A\/.*\z/]`
+	pathType = `Pattern[/\A\//]`
 	modeType = `Optional[Pattern[/\A[0-7]{3,4}\z/]]`
 
 	ownerType = "Optional[Variant[String[1],Integer[0,4294967294]]]"
@@ -112,15 +112,15 @@ func yes(r provider.Resource, name string) bool {
 }
 
 const (
-	mostName   = 255 // bytes of a name in a directory
-	mostPrefix = 200 // bytes of a name that its hidden name repeats
+	mostName   = 255  // bytes of a name in a directory
+	mostTarget = 4096 // bytes of what a symbolic link points to
+	mostPrefix = 200  // bytes of a name that its hidden name repeats
 )
 
 // leftover is the hidden name, beside base, under which a thing stands until it is renamed to base. It follows from base, so the
 // next run finds what a crash left behind.
 func leftover(base string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(base))
+	sum := crc32.ChecksumIEEE([]byte(base))
 	if len(base) > mostPrefix {
 		n := mostPrefix
 		for !utf8.RuneStart(base[n]) && n > 0 {
@@ -128,9 +128,13 @@ func leftover(base string) string {
 		}
 		base = base[:n]
 	}
+	const digits = "0123456789abcdef"
 	b := make([]byte, 0, mostName)
 	b = append(b, '.')
 	b = append(b, base...)
 	b = append(b, ".southbound-"...)
-	return string(fmt.Appendf(b, "%08x", h.Sum32()))
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, digits[sum>>shift&0xf])
+	}
+	return string(b)
 }

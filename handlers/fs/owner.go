@@ -2,7 +2,6 @@ package fs
 
 import (
 	"errors"
-	"os"
 	"os/user"
 	"strconv"
 
@@ -174,14 +173,14 @@ func (w wanted) set(f openFile) error {
 
 // keep fills what is not asked for from what is there, as a thing that is replaced stays what it was in all that nobody spoke of; but
 // other bytes do not inherit the right to run as another user. kept is false when an owner would change hands that only the superuser
-// may give it back to.
-func (w wanted) keep(st *unix.Stat_t) (full wanted, kept bool) {
+// may give it back to; self is who makes the change.
+func (w wanted) keep(st *unix.Stat_t, self int) (full wanted, kept bool) {
 	kept = true
 	if w.mode < 0 {
 		w.mode = int(st.Mode & 0o1777)
 	}
 	if w.uid < 0 {
-		if w.uid = int(st.Uid); os.Geteuid() != 0 && w.uid != os.Geteuid() {
+		if w.uid = int(st.Uid); self != 0 && w.uid != self {
 			w.uid, kept = -1, false
 		}
 	}

@@ -127,10 +127,10 @@ func (r *removal) tree(dir int, name, path string) error {
 		return err
 	}
 	var st unix.Stat_t
-	err := again(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
-	if err != nil {
+	if err := r.sys.statAt(dir, name, &st); err != nil {
 		return unlessGone(err)
 	}
+	var err error
 	flags, call := 0, "unlink"
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		flags, call = unix.AT_REMOVEDIR, "rmdir"
@@ -162,7 +162,7 @@ func (r *removal) tree(dir int, name, path string) error {
 
 // empty removes all that is in a directory.
 func (r *removal) empty(dir int, name, path string) error {
-	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := r.sys.openAt("opendir", dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return unlessGone(err)
 	}

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -24,11 +25,18 @@ func Symlink() provider.Definition {
 				{Name: "target", Type: "String[1]", Description: "what it points to, as it is to stand in the link"},
 			}, ownerAttributes()...),
 			Features:  []string{"batch"},
-			Validate:  func(a map[string]any) []diag.Problem { return path(a) },
+			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validTarget(a)...) },
 			Relations: parentRelations,
 		},
 		Handler: symlink{},
 	}
+}
+
+func validTarget(attrs map[string]any) []diag.Problem {
+	if target, _ := attrs["target"].(string); strings.IndexByte(target, 0) >= 0 {
+		return []diag.Problem{{Attribute: "target", Message: "a target cannot have a zero byte in it", Hint: "leave it out"}}
+	}
+	return nil
 }
 
 // symlink is the handler of fs::Symlink.
@@ -55,11 +63,11 @@ func (symlink) look(rd *reader, _ *provider.Context, r provider.Resource, base s
 	if err := isLink(&st); err != nil {
 		return provider.Observation{}, err
 	}
-	n := 0
-	if err := again(func() (err error) { n, err = unix.Readlinkat(rd.dir.fd, base, rd.buf); return err }); err != nil {
+	target, err := rd.dir.readLink(base, rd.buf)
+	if err != nil {
 		return provider.Observation{}, err
 	}
-	obs := provider.Observation{Exists: true, Attributes: map[string]any{"target": string(rd.buf[:n])}}
+	obs := provider.Observation{Exists: true, Attributes: map[string]any{"target": target}}
 	rd.known.observe(obs.Attributes, r, want, &st, false)
 	return obs, nil
 }
@@ -117,7 +125,7 @@ func (symlink) publish(t *task) error {
 	case !missing && t.Change == plan.Updated && !t.differs("target"):
 		return t.dir.own(t.base, t.want, t.want)
 	case !missing:
-		full, _ = t.want.keep(&st)
+		full, _ = t.want.keep(&st, t.dir.sys.uid())
 	}
 	if err := t.dir.tidy(t.base); err != nil {
 		return err

@@ -3,13 +3,24 @@ package fs
 import (
 	"errors"
 	"io"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// system makes the calls that change something. nil is the real one; tests stop or fail each call, or take away what some file systems lack.
+// system makes the calls that reach the disk, but those that read bytes. nil is the real one; tests stop or fail each call, have something
+// happen before it, or take away what some file systems lack.
 type system struct {
 	before func(call string) error // is asked before each call; its error becomes that of the call
+	self   int                     // the user that tests run as; 0: the one of this process
+}
+
+// uid is the user that changes are made as.
+func (s *system) uid() int {
+	if s != nil && s.self != 0 {
+		return s.self
+	}
+	return os.Geteuid()
 }
 
 // do makes one call, and makes it again when a signal interrupted it.
@@ -29,6 +40,23 @@ func again(f func() error) error {
 			return err
 		}
 	}
+}
+
+// openAt opens a thing below an open directory.
+func (s *system) openAt(call string, dir int, name string, flags int, mode uint32) (fd int, err error) {
+	err = s.do(call, func() error {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, mode)
+		return err
+	})
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// statAt describes a thing below an open directory, a symbolic link itself.
+func (s *system) statAt(dir int, name string, st *unix.Stat_t) error {
+	return s.do("stat", func() error { return unix.Fstatat(dir, name, st, unix.AT_SYMLINK_NOFOLLOW) })
 }
 
 func openAt(dir int, name string, flags int, mode uint32) (fd int, err error) {

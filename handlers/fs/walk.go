@@ -2,7 +2,6 @@ package fs
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 
@@ -15,16 +14,17 @@ import (
 const mostLinks = 40
 
 // openDirPath opens a directory by its absolute path; see walk for the symbolic links in it.
-func openDirPath(path string, flags int) (int, error) {
+func openDirPath(sys *system, path string, flags int) (int, error) {
 	fd, err := openWithoutLinks(path, flags|unix.O_DIRECTORY)
 	if err == nil || !mayHaveLinks(err) {
 		return fd, err
 	}
-	return walk(path, flags)
+	return walk(path, flags, sys.uid())
 }
 
 // walker goes down a path, one name after the other.
 type walker struct {
+	self    int
 	fd      int // the directory it is in
 	path    string
 	rest    []string // names still to go
@@ -39,11 +39,11 @@ type foreign struct {
 	left int // names still to go when its end is reached
 }
 
-// walk opens a directory and follows the symbolic links in its path, except those with which one user could lead another astray: a
-// link that belongs neither to the superuser nor to the user who runs this has to lead to a directory of its own owner. So nobody who may
+// walk opens a directory for the user self and follows the symbolic links in its path, except those with which one user could lead another astray: a
+// link that belongs neither to the superuser nor to self has to lead to a directory of its own owner. So nobody who may
 // write in a directory on the way can have things written where they could not write themselves.
-func walk(path string, flags int) (fd int, err error) {
-	w := &walker{fd: -1, rest: names(path)}
+func walk(path string, flags, self int) (fd int, err error) {
+	w := &walker{self: self, fd: -1, rest: names(path)}
 	defer func() {
 		if err != nil && w.fd >= 0 {
 			_ = unix.Close(w.fd)
@@ -113,7 +113,7 @@ func (w *walker) step() error {
 	if w.links++; w.links > mostLinks {
 		return unix.ELOOP
 	}
-	if uid != 0 && int(uid) != os.Geteuid() {
+	if uid != 0 && int(uid) != w.self {
 		w.foreign = append(w.foreign, foreign{w.path + "/" + name, uid, len(w.rest)})
 	}
 	w.rest = append(names(target), w.rest...)

@@ -59,7 +59,26 @@ func newRig(t *testing.T, def provider.Definition) *rig {
 		t.Fatal(err)
 	}
 	typ, _ := reg.Type(def.Type.Name)
-	return &rig{t: t, def: def, typ: typ, host: providertest.NewHost(nil), dir: t.TempDir()}
+	return &rig{t: t, def: def, typ: typ, host: providertest.NewHost(nil), dir: memoryDir(t)}
+}
+
+// memoryDir returns an empty directory, in memory where the system has such a place: what is done there thousands of times need not
+// wait for a disk.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	if info, err := os.Stat("/dev/shm"); err != nil || !info.IsDir() {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "southbound-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func (g *rig) path(name string) string { return filepath.Join(g.dir, name) }

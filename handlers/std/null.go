@@ -3,6 +3,7 @@ package std
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"southbound/shared/provider"
@@ -38,18 +39,31 @@ func (null) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Obse
 	return look(ctx, req.Resource)
 }
 
-// ReadBatch implements provider.BatchReader.
+// ReadBatch implements provider.BatchReader. Those that take their time take it side by side.
 func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
+	var wg sync.WaitGroup
 	for i := range items {
-		out[i].Observation, out[i].Err = look(ctx, items[i].Resource)
+		r := items[i].Resource
+		if delayOf(r) == 0 {
+			out[i].Observation, out[i].Err = look(ctx, r)
+			continue
+		}
+		wg.Go(func() { out[i].Observation, out[i].Err = look(ctx, r) })
 	}
+	wg.Wait()
 	return out
 }
 
+// delayOf returns how long a resource takes.
+func delayOf(r provider.Resource) time.Duration {
+	ms, _ := r.Attributes["delay_ms"].(int64)
+	return time.Duration(max(ms, 0)) * time.Millisecond
+}
+
 func look(ctx context.Context, r provider.Resource) (provider.Observation, error) {
-	if ms, _ := r.Attributes["delay_ms"].(int64); ms > 0 {
-		t := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	if d := delayOf(r); d > 0 {
+		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
 		case <-t.C:

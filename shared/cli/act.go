@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,11 +15,26 @@ import (
 )
 
 func (a *app) actCommands() []*cobra.Command {
-	cmds := []*cobra.Command{
-		a.workCommand("deploy", "Deploy what is released and unfinished", "  southbound deploy\n  southbound deploy --retry-failed\n  southbound deploy 'fs::File[web1,*'"),
+	return []*cobra.Command{
+		a.workCommand("deploy", "Deploy what is released and unfinished",
+			"  southbound deploy\n  southbound deploy --retry-failed\n  southbound deploy 'fs::File[web1,*'\n  southbound deploy agent=web1 --no-wait"),
 		a.workCommand("repair", "Check everything against reality and set it right", "  southbound repair\n  southbound repair agent=web1"),
-		a.dryRunCommand(), a.parameterCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(),
-		{Use: "version", Short: "Print the version", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
+		a.dryRunCommand(),
+		a.switchCommand("pause AGENT", "Stop claims of an agent; what runs is finished", "  southbound pause web1", exactArgs(1, "one agent"),
+			func(ctx context.Context, args []string) error { return a.pause(ctx, args[0]) }),
+		a.switchCommand("resume AGENT", "Let a paused agent go on", "  southbound resume web1", exactArgs(1, "one agent"),
+			func(ctx context.Context, args []string) error { return a.engine.Pause(ctx, a.env, false, args...) }),
+		a.switchCommand("halt", "Stop all claims of the environment", "  southbound halt", exactArgs(0, "nothing more"),
+			func(ctx context.Context, _ []string) error { return a.engine.Halt(ctx, a.env, true) }),
+		a.switchCommand("unhalt", "Let a halted environment go on", "  southbound unhalt", exactArgs(0, "nothing more"),
+			func(ctx context.Context, _ []string) error { return a.engine.Halt(ctx, a.env, false) }),
+	}
+}
+
+func (a *app) otherCommands() []*cobra.Command {
+	return []*cobra.Command{
+		a.parameterCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(),
+		{Use: "version", Short: "Print the version", Example: "  southbound version --json", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				a.line(map[string]string{"version": Version})
 			} else {
@@ -25,41 +42,41 @@ func (a *app) actCommands() []*cobra.Command {
 			}
 			return nil
 		}},
-		{Use: "discover TYPE", Short: "Describe what exists (not in this program yet)", RunE: func(*cobra.Command, []string) error {
-			return fault.New(fault.Unsupported, "discover", "no handler in this program can discover yet")
+		{Use: "discover TYPE", Short: "Describe what exists (not in this program yet)", Example: "  southbound discover fs::File", RunE: func(*cobra.Command, []string) error {
+			return fault.New(fault.Unsupported, "discover", "no handler in this program can discover yet").WithHint("describe it by hand, or by a program as in examples/etc")
 		}},
 	}
-	for _, c := range []struct {
-		use, short, example string
-		args                cobra.PositionalArgs
-		do                  func(ctx context.Context, args []string) error
-	}{
-		{"pause AGENT", "Stop claims of an agent; what runs is finished", "  southbound pause web1", exactArgs(1, "one agent"),
-			func(ctx context.Context, args []string) error { return a.engine.Pause(ctx, a.env, true, args...) }},
-		{"resume AGENT", "Let a paused agent go on", "  southbound resume web1", exactArgs(1, "one agent"),
-			func(ctx context.Context, args []string) error { return a.engine.Pause(ctx, a.env, false, args...) }},
-		{"halt", "Stop all claims of the environment", "  southbound halt", exactArgs(0, "nothing more"),
-			func(ctx context.Context, _ []string) error { return a.engine.Halt(ctx, a.env, true) }},
-		{"unhalt", "Let a halted environment go on", "  southbound unhalt", exactArgs(0, "nothing more"),
-			func(ctx context.Context, _ []string) error { return a.engine.Halt(ctx, a.env, false) }},
-	} {
-		do := c.do
-		cmds = append(cmds, &cobra.Command{Use: c.use, Short: c.short, Example: c.example, Args: c.args, RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.open(""); err != nil {
-				return err
-			}
-			if err := do(cmd.Context(), args); err != nil {
-				return err
-			}
-			if a.json {
-				a.line(map[string]any{"environment": a.env, "done": cmd.Name()})
-			} else {
-				a.printf("%s: done\n", cmd.Name())
-			}
-			return nil
-		}})
+}
+
+// switchCommand is a command that stops claims or lets them go on.
+func (a *app) switchCommand(use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context, args []string) error) *cobra.Command {
+	return command(use, short, "", example, args, a.open, func(ctx context.Context, args []string) error {
+		if err := do(ctx, args); err != nil {
+			return err
+		}
+		name, _, _ := strings.Cut(use, " ")
+		if a.json {
+			a.line(struct {
+				Environment string `json:"environment"`
+				Done        string `json:"done"`
+			}{a.env, name})
+		} else {
+			a.printf("%s: done\n", name)
+		}
+		return nil
+	})
+}
+
+// pause pauses an agent, which may be one that is still to come.
+func (a *app) pause(ctx context.Context, agent string) error {
+	agents, err := a.agentLines(ctx)
+	if err != nil {
+		return err
 	}
-	return cmds
+	if !slices.ContainsFunc(agents, func(g agentLine) bool { return g.Name == agent && g.Transport != "" }) {
+		a.say("no version names the agent %q so far; it is paused from the first one on that does", agent)
+	}
+	return a.engine.Pause(ctx, a.env, true, agent)
 }
 
 // workCommand is deploy or repair.
@@ -68,14 +85,14 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: name + " [FILTER]", Short: short, Example: example,
-		Long: short + ". It waits, unless --no-wait. FILTER: type=, agent=, status=, set=, an id or a glob of one.",
+		Long: short + ". It waits, unless --no-wait. " + filterHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			began := time.Now()
 			filter, err := deploy.ParseFilter(args)
 			if err != nil {
 				return err
 			}
-			if err := a.open(""); err != nil {
+			if err := a.look(""); err != nil {
 				return err
 			}
 			req := deploy.Request{Filter: filter, RetryFailed: retry}
@@ -89,11 +106,14 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if n == 0 && len(args) > 0 {
+				a.say("nothing that matches is to be done")
+			}
 			if noWait {
 				if a.json {
 					a.line(map[string]any{"environment": a.env, "scheduled": n})
 				} else {
-					a.printf("%d resources scheduled\n", n)
+					a.printf("%s scheduled\n", plural(n, "resource"))
 				}
 				return nil
 			}
@@ -109,7 +129,11 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 			p := drained.Progress
 			r := report{Environment: a.env, Version: p.Env.Released, Resources: total(p), Unchanged: total(p), Repaired: drained.Fixed, Counts: allCounts(p),
 				DurationMS: time.Since(began).Milliseconds()}
-			return a.summary(ctx, r, drained)
+			if p.Env.Released == 0 && !a.json {
+				a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)
+				return nil
+			}
+			return a.summary(ctx, r, drained, false)
 		},
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only schedule it")
@@ -132,20 +156,22 @@ func total(p deploy.Progress) int {
 
 func (a *app) dryRunCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "dryrun [VERSION]", Short: "Compare a version with reality and change nothing",
+		Use: "dryrun [VERSION]", Short: "Compare a version with reality and change nothing", Args: atMostOne("one version"),
+		Long:    "dryrun reads everything that a version describes, the released one unless another is named, and says what a repair would change.",
 		Example: "  southbound dryrun\n  southbound dryrun 12 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number := 0
-			if len(args) > 1 {
-				return fault.New(fault.Usage, "dryrun", "expected one version")
-			}
 			if len(args) == 1 {
-				if _, err := fmt.Sscanf(args[0], "%d", &number); err != nil || number < 1 {
+				var err error
+				if number, err = strconv.Atoi(args[0]); err != nil || number < 1 {
 					return fault.New(fault.Usage, "dryrun", "%q is no version", args[0]).WithHint("`southbound versions` lists them")
 				}
 			}
-			if err := a.open(""); err != nil {
+			if err := a.look(""); err != nil {
 				return err
+			}
+			if state, err := a.home.Env(cmd.Context(), a.env); err == nil && number == 0 && state.Released == 0 {
+				return fault.New(fault.NotFound, "dryrun", "nothing is released yet").WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares what is not stored")
 			}
 			d, err := a.engine.DryRun(cmd.Context(), a.env, number)
 			if err != nil {
@@ -158,48 +184,69 @@ func (a *app) dryRunCommand() *cobra.Command {
 }
 
 func (a *app) parameterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "parameter", Short: "Set, get or delete a parameter",
-		Example: "  southbound parameter set domain example.org\n  southbound parameter get domain"}
+	cmd := &cobra.Command{
+		Use: "parameter", Short: "Set, get or delete a parameter", Args: subcommand, RunE: help,
+		Example: "  southbound parameter set domain example.org\n  southbound parameter get domain\n  southbound parameter delete domain"}
 	cmd.AddCommand(
-		&cobra.Command{Use: "set NAME VALUE", Short: "Set a parameter", Args: exactArgs(2, "a name and a value"), RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.open(""); err != nil {
-				return err
-			}
-			return a.engine.SetParameters(cmd.Context(), a.env, deploy.Parameter{Name: args[0], Value: args[1], Source: "user"})
-		}},
-		&cobra.Command{Use: "get NAME", Short: "Print a parameter", Args: exactArgs(1, "a name"), RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.open(""); err != nil {
-				return err
-			}
-			ps, err := a.home.Parameters(cmd.Context(), a.env, deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: args[0]}}})
+		command("set NAME VALUE", "Set a parameter", "set gives a parameter a value. What was undefined without it is deployed next; what had another value keeps it until the next export.",
+			"  southbound parameter set domain example.org", exactArgs(2, "a name and a value"), a.open, a.setParameter),
+		command("get NAME", "Print a parameter", "", "  southbound parameter get domain", exactArgs(1, "a name"), a.look, func(ctx context.Context, args []string) error {
+			p, err := a.parameter(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if len(ps) == 0 {
-				return fault.New(fault.NotFound, "", "there is no parameter %q", args[0]).WithHint("`southbound parameters` lists them")
-			}
 			if a.json {
-				a.line(ps[0])
+				a.line(p)
 			} else {
-				a.printf("%s\n", ps[0].Value)
+				a.printf("%s\n", p.Value)
 			}
 			return nil
-		}},
-		&cobra.Command{Use: "delete NAME", Short: "Delete a parameter", Args: exactArgs(1, "a name"), RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.open(""); err != nil {
+		}),
+		command("delete NAME", "Delete a parameter", "", "  southbound parameter delete domain", exactArgs(1, "a name"), a.look, func(ctx context.Context, args []string) error {
+			p, err := a.parameter(ctx, args[0])
+			if err != nil {
 				return err
 			}
-			return a.engine.DeleteParameters(cmd.Context(), a.env, deploy.ParameterKey{Name: args[0]})
-		}},
+			if err := a.engine.DeleteParameters(ctx, a.env, deploy.ParameterKey{Name: args[0]}); err != nil {
+				return err
+			}
+			if a.json {
+				a.line(p)
+			}
+			return nil
+		}),
 	)
 	return cmd
+}
+
+func (a *app) setParameter(ctx context.Context, args []string) error {
+	if err := a.engine.SetParameters(ctx, a.env, deploy.Parameter{Name: args[0], Value: args[1], Source: "user"}); err != nil {
+		return err
+	}
+	p, err := a.parameter(ctx, args[0])
+	if err == nil && a.json {
+		a.line(p)
+	}
+	return err
+}
+
+// parameter returns a parameter that must be there.
+func (a *app) parameter(ctx context.Context, name string) (deploy.Parameter, error) {
+	ps, err := a.home.Parameters(ctx, a.env, deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: name}}})
+	if err != nil {
+		return deploy.Parameter{}, err
+	}
+	if len(ps) == 0 {
+		return deploy.Parameter{}, fault.New(fault.NotFound, "", "there is no parameter %q", name).WithHint("`southbound parameters` lists them")
+	}
+	return ps[0], nil
 }
 
 func (a *app) gcCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{Use: "gc", Short: "Remove old versions, actions and unused files", Example: "  southbound gc\n  southbound gc --grace 1h",
 		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.open(""); err != nil {
+			if err := a.look(""); err != nil {
 				return err
 			}
 			out, err := a.engine.Collect(cmd.Context(), a.env, grace)
@@ -209,7 +256,7 @@ func (a *app) gcCommand() *cobra.Command {
 			if a.json {
 				a.line(out)
 			} else {
-				a.printf("removed %d versions, %d actions, %d files\n", out.Versions, out.Actions, out.Files)
+				a.printf("removed %s, %s, %s\n", plural(out.Versions, "version"), plural(out.Actions, "action"), plural(out.Files, "file"))
 			}
 			return nil
 		}}
@@ -225,19 +272,23 @@ func (a *app) schemaCommand() *cobra.Command {
 				return err
 			}
 			b, err := source.JSONSchema(types)
-			a.printf("%s\n", b)
+			a.printf("%s", b)
 			return err
 		}}
 }
 
 func (a *app) runCommand() *cobra.Command {
-	return &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair, until stopped", Example: "  southbound run",
-		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.open(""); err != nil {
-				return err
+	var listen string
+	cmd := command("run", "Keep the embedded home alive: retries, timers and repair, until stopped",
+		"run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped.",
+		"  southbound run\n  southbound run --environment production", exactArgs(0, "nothing more"), a.open, func(ctx context.Context, _ []string) error {
+			if listen != "" {
+				return fault.New(fault.Unsupported, "run", "the HTTP API is not in this program yet").WithHint("leave out --listen")
 			}
 			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
-			a.runner().Serve(cmd.Context(), a.env, func(err error) { a.say("southbound: %v", err) })
+			a.runner().Serve(ctx, a.env, func(err error) { a.say("southbound: %v", err) })
 			return nil
-		}}
+		})
+	cmd.Flags().StringVar(&listen, "listen", "", "address of the HTTP API (not in this program yet)")
+	return cmd
 }

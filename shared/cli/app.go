@@ -9,16 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"southbound/handlers"
 	"southbound/shared/deploy"
@@ -54,6 +54,7 @@ type app struct {
 	noColor bool
 	env     string
 	data    string
+	scratch string // what look has made
 	api     string
 	code    int
 	project source.Project
@@ -78,54 +79,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if a.home != nil {
-		_ = a.home.Close()
-	}
+	a.close()
 	if err != nil {
+		a.json = a.json || slices.Contains(args, "--json") // flags are not read behind one that is wrong
 		return a.fail(err)
 	}
 	return a.code
-}
-
-func (a *app) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "southbound",
-		Short: "Deploy desired state",
-		Long: "Southbound makes files, commands and other things on machines and behind APIs what documents say they should be,\n" +
-			"keeps them so, and remembers what it did.",
-		Example:       "  southbound apply examples/quickstart\n  southbound status\n  southbound logs",
-		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if a.api != "" || os.Getenv("SOUTHBOUND_API") != "" {
-				return fault.New(fault.Unsupported, "", "the HTTP API is not in this program yet").WithHint("leave out --api and SOUTHBOUND_API: the embedded home is used")
-			}
-			return nil
-		},
-	}
-	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
-	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
-	f.StringVar(&a.data, "data", "", "data directory (default \".southbound\"; SOUTHBOUND_DATA)")
-	f.StringVar(&a.api, "api", "", "address of the HTTP API (SOUTHBOUND_API)")
-	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
-	f.BoolVar(&a.noColor, "no-color", false, "no colours")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fault.New(fault.Usage, "", "%v", err).WithHint("see southbound --help")
-	})
-	root.AddCommand(a.exportCommands()...)
-	root.AddCommand(a.showCommands()...)
-	root.AddCommand(a.actCommands()...)
-	return root
-}
-
-// exactArgs is cobra.ExactArgs with an error of ours.
-func exactArgs(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return fault.New(fault.Usage, cmd.CommandPath(), "expected %s", what).WithHint("see %s --help", cmd.CommandPath())
-		}
-		return nil
-	}
 }
 
 // registry returns the known types.
@@ -152,11 +111,8 @@ func pick(flag, variable, project, usual string) string {
 	return usual
 }
 
-// open opens the home for a command that works on path ("" when it works on none).
-func (a *app) open(path string) error {
-	if a.engine != nil {
-		return nil
-	}
+// locate finds out which environment and which data directory a command that works on path ("" when it works on none) is about.
+func (a *app) locate(path string) error {
 	var err error
 	if a.project, err = source.FindProject(path); err != nil {
 		return err
@@ -166,18 +122,62 @@ func (a *app) open(path string) error {
 		projectData = filepath.Join(a.project.Dir, projectData)
 	}
 	if a.project.API != "" {
-		return fault.New(fault.Unsupported, "", "the project file names an API, which is not in this program yet")
+		return fault.New(fault.Unsupported, "", "the project file names an API, which is not in this program yet").
+			WithHint("remove `api` from %s: the embedded home is used", filepath.Join(a.project.Dir, "southbound.yaml"))
 	}
 	a.env = pick(a.env, "SOUTHBOUND_ENVIRONMENT", a.project.Environment, "default")
 	if !validEnvironment(a.env) {
 		return fault.New(fault.Usage, "", "%q cannot name an environment", a.env).WithHint("use letters, digits, - and _, at most 100")
 	}
 	a.data = pick(a.data, "SOUTHBOUND_DATA", projectData, ".southbound")
+	return nil
+}
+
+// fresh reports that there is no data directory yet.
+func (a *app) fresh() bool {
+	_, err := os.Stat(a.data)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// look opens the home for a command that only reads. Where there is no data directory it reads an empty one and leaves none behind.
+func (a *app) look(path string) error {
+	if err := a.locate(path); err != nil {
+		return err
+	}
+	if !a.fresh() {
+		return a.openAt(a.data)
+	}
+	var err error
+	if a.scratch, err = os.MkdirTemp("", "southbound-"); err != nil {
+		return fault.Wrap(fault.Unavailable, "make a directory", err)
+	}
+	return a.openAt(a.scratch)
+}
+
+// open opens the home, and makes it when it is not there.
+func (a *app) open(path string) error {
+	if err := a.locate(path); err != nil {
+		return err
+	}
+	return a.openAt(a.data)
+}
+
+// close gives back what open and look have taken.
+func (a *app) close() {
+	if a.home != nil {
+		_ = a.home.Close()
+	}
+	if a.scratch != "" {
+		_ = os.RemoveAll(a.scratch)
+	}
+}
+
+func (a *app) openAt(dir string) error {
 	types, err := a.registry()
 	if err != nil {
 		return err
 	}
-	if a.home, err = local.Open(a.data); err != nil {
+	if a.home, err = local.Open(dir); err != nil {
 		return err
 	}
 	byType := map[string]provider.Handler{}
@@ -235,9 +235,6 @@ func (a *app) fail(err error) int {
 	if isInput {
 		kind = fault.Invalid
 	}
-	if kind == fault.Unknown && strings.HasPrefix(err.Error(), "unknown command") {
-		kind = fault.Usage
-	}
 	if a.json {
 		a.failJSON(err, kind, problems)
 	}
@@ -255,27 +252,40 @@ func (a *app) fail(err error) int {
 	return exitFault
 }
 
+// problemJSON is a problem as programs see it: every member is there.
+type problemJSON struct {
+	File      string     `json:"file"`
+	Line      int        `json:"line"`
+	Column    int        `json:"column"`
+	Resource  string     `json:"resource"`
+	Attribute string     `json:"attribute"`
+	Message   string     `json:"message"`
+	Hint      string     `json:"hint"`
+	Related   []diag.Pos `json:"related,omitempty"`
+}
+
 func (a *app) failJSON(err error, kind fault.Kind, problems diag.Problems) {
 	if kind == fault.Unknown {
 		kind = fault.Internal
 	}
 	message := err.Error()
 	if len(problems) > 0 {
-		message = fmt.Sprintf("%d problems; nothing was stored", len(problems))
+		message = countProblems(problems) + "; nothing was stored"
 		if len(problems) == 1 {
 			message = problems[0].String()
 		}
-	}
-	if problems == nil {
-		problems = diag.Problems{}
 	}
 	type failure struct {
 		Kind     fault.Kind    `json:"kind"`
 		Message  string        `json:"message"`
 		Hint     string        `json:"hint,omitempty"`
-		Problems diag.Problems `json:"problems"`
+		Problems []problemJSON `json:"problems"`
 	}
-	a.line(map[string]any{"error": failure{kind, message, fault.HintOf(err), problems}})
+	f := failure{kind, message, fault.HintOf(err), make([]problemJSON, 0, len(problems))}
+	for _, p := range problems {
+		f.Problems = append(f.Problems, problemJSON{p.File, p.Line, p.Column, p.Resource, p.Attribute, p.Message, p.Hint, p.Related})
+	}
+	a.line(map[string]failure{"error": f})
 }
 
 func (a *app) failText(err error, problems diag.Problems) {
@@ -292,11 +302,18 @@ func (a *app) failText(err error, problems diag.Problems) {
 			fmt.Fprintf(a.err, "  %s\n", p.Hint)
 		}
 	}
-	more := ""
-	if len(problems) == diag.Limit {
-		more = " or more"
+	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", countProblems(problems))
+}
+
+func countProblems(problems diag.Problems) string {
+	switch n := len(problems); n {
+	case 1:
+		return "1 problem"
+	case diag.Limit:
+		return fmt.Sprintf("the first %d problems", n)
+	default:
+		return fmt.Sprintf("%d problems", n)
 	}
-	fmt.Fprintf(a.err, "southbound: %d%s problems; nothing was stored\n", len(problems), more)
 }
 
 // stamp writes a time for JSON; nil for none.

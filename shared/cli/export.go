@@ -6,13 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"southbound/shared/deploy"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/source"
@@ -80,7 +83,20 @@ type report struct {
 
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
-	if err := a.open(path); err != nil {
+	if err := a.locate(path); err != nil {
+		return err
+	}
+	var read *loaded
+	if a.fresh() { // bad input must not leave a data directory behind
+		var err error
+		if read, err = a.load(ctx, path, f); err != nil {
+			return err
+		}
+		if err := read.check(read.model).Err(); err != nil {
+			return err
+		}
+	}
+	if err := a.openAt(a.data); err != nil {
 		return err
 	}
 	if f.timeout > 0 {
@@ -88,7 +104,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", f.timeout))
 		defer cancel()
 	}
-	out, err := a.store(ctx, path, f)
+	out, err := a.store(ctx, path, f, read)
 	if err != nil {
 		return err
 	}
@@ -104,7 +120,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	r.Repaired = drained.Fixed
 	r.Counts = allCounts(drained.Progress)
 	r.DurationMS = time.Since(began).Milliseconds()
-	return a.summary(ctx, r, drained)
+	return a.summary(ctx, r, drained, true)
 }
 
 // stored answers an export that is not waited for.
@@ -118,41 +134,66 @@ func (a *app) stored(ctx context.Context, r report, began time.Time) error {
 		a.line(r)
 		return nil
 	}
-	a.printf("version %d of %s: %d resources, %d changed, %d removed; %d to deploy\n", r.Version, r.Environment, r.Resources, r.Changed, r.Removed, p.Scheduled)
+	what := fmt.Sprintf("version %d of %s: %s", r.Version, r.Environment, plural(r.Resources, "resource"))
+	if p.Env.Released < r.Version {
+		a.printf("%s; stored and not released; the same export without --no-release releases it\n", what)
+		return nil
+	}
+	a.printf("%s, %d changed, %d removed; %d to deploy\n", what, r.Changed, r.Removed, p.Scheduled)
+	if p.Scheduled > 0 && len(p.Held) == 0 {
+		a.say("`southbound deploy` does it and waits; `southbound run` does it in the background")
+	}
 	return nil
 }
 
+// loaded is what was read of the documents.
+type loaded struct {
+	model  *deploy.Model
+	inputs source.Inputs
+	check  func(*deploy.Model) diag.Problems
+}
+
+func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, error) {
+	opts, err := a.options(path, f.partial)
+	if err != nil {
+		return nil, err
+	}
+	model, inputs, err := source.Load(ctx, opts)
+	return &loaded{model, inputs, opts.Check}, err
+}
+
 // store exports the documents, without reading them when nothing about them has changed.
-func (a *app) store(ctx context.Context, path string, f exportFlags) (deploy.Exported, error) {
-	opts := a.options(path)
+func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
 	cache := a.inputsFile(path)
-	whole := !f.partial && !f.noRelease
-	if whole {
-		if out, ok, err := a.known(ctx, opts, cache, f); ok || err != nil {
+	whole := !f.partial && !f.noRelease && len(f.deleteSets) == 0
+	if read == nil && whole {
+		if out, ok, err := a.known(ctx, path, cache, f); ok || err != nil {
 			return out, err
 		}
 	}
-	model, inputs, err := source.Load(ctx, opts)
-	if err != nil {
-		return deploy.Exported{}, err
+	if read == nil {
+		var err error
+		if read, err = a.load(ctx, path, f); err != nil {
+			return deploy.Exported{}, err
+		}
 	}
-	model.Fingerprint = a.fingerprint(model.Fingerprint)
-	out, err := a.engine.Export(ctx, a.env, deploy.Export{Model: model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
+	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
+	out, err := a.engine.Export(ctx, a.env, deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
 		Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings})
 	if err == nil && whole && path != "-" {
-		saveInputs(cache, inputs)
+		saveInputs(cache, read.inputs)
 	}
 	return out, err
 }
 
 // known handles an export of inputs that are exactly those of the last one.
-func (a *app) known(ctx context.Context, opts source.Options, cache string, f exportFlags) (deploy.Exported, bool, error) {
+func (a *app) known(ctx context.Context, path, cache string, f exportFlags) (deploy.Exported, bool, error) {
 	var inputs source.Inputs
 	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
 	if err != nil || json.Unmarshal(b, &inputs) != nil {
 		return deploy.Exported{}, false, nil
 	}
-	sum, ok := inputs.Fingerprint(opts)
+	sum, ok := inputs.Fingerprint(source.Options{Path: path})
 	if !ok {
 		return deploy.Exported{}, false, nil
 	}
@@ -217,13 +258,14 @@ func (a *app) planCommand() *cobra.Command {
 		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan . --exit-code --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.open(args[0]); err != nil {
+			if err := a.look(args[0]); err != nil {
 				return err
 			}
-			model, _, err := source.Load(cmd.Context(), a.options(args[0]))
+			in, err := a.load(cmd.Context(), args[0], exportFlags{})
 			if err != nil {
 				return err
 			}
+			model := in.model
 			var would []deploy.Would
 			if read {
 				var d deploy.DryRun
@@ -275,8 +317,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 	if a.json {
 		a.line(map[string]any{"summary": summary})
 	} else {
-		a.printf("%d to create, %d to update, %d to delete, %d to leave behind, %d undefined, %d as they are\n",
-			summary["create"], summary["update"], summary["delete"], summary["orphan"], summary["undefined"], summary["none"])
+		a.printf("%s\n", planText(summary))
 	}
 	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
 	switch {
@@ -288,38 +329,60 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 	return nil
 }
 
+// planText says in words what a plan comes to.
+func planText(summary map[string]int) string {
+	var parts []string
+	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
+		{"undefined", "undefined"}, {"failed", "could not be read"}, {"none", "as they are"}} {
+		if n := summary[p.action]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing there"
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (a *app) validateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "validate PATH", Short: "Make all checks that need no state",
 		Example: "  southbound validate .",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := a.registry(); err != nil {
-				return err
-			}
 			if _, err := source.FindProject(args[0]); err != nil {
 				return err
 			}
-			model, _, err := source.Load(cmd.Context(), a.options(args[0]))
+			in, err := a.load(cmd.Context(), args[0], exportFlags{})
 			if err != nil {
 				return err
 			}
-			e := deploy.New(deploy.Config{Types: a.types})
-			if problems := e.ValidateClosed(model); len(problems) > 0 {
-				return problems.Err()
+			if err := in.check(in.model).Err(); err != nil {
+				return err
 			}
 			if a.json {
-				a.line(map[string]any{"resources": len(model.Resources), "valid": true})
+				a.line(struct {
+					Valid     bool `json:"valid"`
+					Resources int  `json:"resources"`
+				}{true, len(in.model.Resources)})
 			} else {
-				a.printf("%d resources, no problems\n", len(model.Resources))
+				a.printf("%s, no problems\n", plural(len(in.model.Resources), "resource"))
 			}
 			return nil
 		},
 	}
 }
 
-// options say what to read, for the types of this program.
-func (a *app) options(path string) source.Options {
-	check := deploy.New(deploy.Config{Types: a.types}).Validate
-	return source.Options{Path: path, Stdin: a.stdin, Types: a.types, Check: check}
+// options say what to read, for the types of this program. The requirements of a partial export may be met by what is not in it.
+func (a *app) options(path string, partial bool) (source.Options, error) {
+	types, err := a.registry()
+	if err != nil {
+		return source.Options{}, err
+	}
+	e := deploy.New(deploy.Config{Types: types})
+	check := e.ValidateClosed
+	if partial {
+		check = e.Validate
+	}
+	return source.Options{Path: path, Stdin: a.stdin, Types: types, Check: check}, nil
 }

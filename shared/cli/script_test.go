@@ -1,7 +1,10 @@
 package cli_test
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +27,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":  exits,
 			"expand": expand,
+			"lines":  lines,
 		},
 	})
 }
@@ -50,6 +54,47 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if code != args[0] {
 		ts.Fatalf("exit code %s, want %s", code, args[0])
+	}
+}
+
+// lines checks what the last command wrote: every line is a JSON object with exactly these members, and there is one: lines id type agent.
+// A member a.b is that of an object, or of every item of a list, within.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	out := strings.TrimSpace(ts.ReadFile("stdout"))
+	if neg || len(args) == 0 || out == "" {
+		ts.Fatalf("usage: lines MEMBER...; the output is %q", out)
+	}
+	slices.Sort(args)
+	for line := range strings.Lines(out) {
+		var v map[string]any
+		ts.Check(json.Unmarshal([]byte(line), &v))
+		want := slices.Clone(args)
+		if name, within, _ := strings.Cut(args[0], "."); within != "" {
+			for i := range want {
+				want[i] = strings.TrimPrefix(want[i], name+".")
+			}
+			checkMembers(ts, v[name], want)
+			continue
+		}
+		checkMembers(ts, v, want)
+	}
+}
+
+func checkMembers(ts *testscript.TestScript, v any, want []string) {
+	switch v := v.(type) {
+	case []any:
+		if len(v) == 0 {
+			ts.Fatalf("the list is empty")
+		}
+		for _, e := range v {
+			checkMembers(ts, e, want)
+		}
+	case map[string]any:
+		if got := slices.Sorted(maps.Keys(v)); !slices.Equal(got, want) {
+			ts.Fatalf("members %v, want %v", got, want)
+		}
+	default:
+		ts.Fatalf("%v has no members", v)
 	}
 }
 

@@ -294,11 +294,15 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 			act = append(act, r)
 		}
 	}
+	for _, r := range act {
+		r.acted = true
+	}
 	batch, ok := handlerOf(act).(provider.BatchApplier)
 	if !ok || len(act) < 2 {
 		for _, r := range act {
 			if ctx.Err() != nil {
 				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
+				r.acted = false
 				continue
 			}
 			x.applyOne(ctx, r)
@@ -362,6 +366,7 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 func (x *executor) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
 	if l, is := r.handler.(provider.Reloader); is && r.reload && !r.want.Purged {
+		r.acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
 		if ok && err != nil {
 			x.fail(r, fmt.Errorf("reload: %w", err))

@@ -49,7 +49,7 @@ func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, er
 	if problems := e.validateExport(x); len(problems) > 0 {
 		return out, problems.Err()
 	}
-	uploaded, err := e.upload(ctx, x.Model)
+	uploaded, err := e.upload(ctx, env, x.Model)
 	if err != nil {
 		return out, err
 	}
@@ -83,14 +83,34 @@ func (e *Engine) validateExport(x Export) diag.Problems {
 	return problems
 }
 
-// upload stores the files of a model that are missing and returns how many these were.
-func (e *Engine) upload(ctx context.Context, m *Model) (int, error) {
+// upload stores the files of a model that are missing and returns how many these were. Nobody is asked about those of the last version: they
+// are there, or the planner finds out.
+func (e *Engine) upload(ctx context.Context, env string, m *Model) (int, error) {
 	if len(m.Files) == 0 {
 		return 0, nil
 	}
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return 0, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	vs, err := e.State.Versions(ctx, env, state.Last)
+	if err != nil {
+		return 0, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	known := map[string]bool{}
+	for _, v := range vs {
+		for _, h := range v.Files {
+			known[h] = true
+		}
+	}
 	hashes := make([]string, 0, len(m.Files))
 	for h := range m.Files {
-		hashes = append(hashes, h)
+		if !known[h] {
+			hashes = append(hashes, h)
+		}
+	}
+	if len(hashes) == 0 {
+		return 0, nil
 	}
 	slices.Sort(hashes)
 	missing, err := e.Files.Missing(ctx, hashes)
@@ -145,7 +165,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	fresh := last.Number == 0 || v.Digest != last.Digest
 	if fresh {
-		if err := p.storeVersion(ctx, v, blobs); err != nil {
+		if err := p.storeVersion(ctx, v, last, blobs); err != nil {
 			return Exported{}, err
 		}
 	} else {
@@ -182,18 +202,26 @@ func (p *planner) request(ctx context.Context, x Export) error {
 	return p.finishRelease(ctx)
 }
 
-// storeVersion stores the files of a version and then the version itself. A version of that number that a crashed export left
-// behind was never visible and is replaced.
-func (p *planner) storeVersion(ctx context.Context, v Version, blobs []Blob) error {
-	var hashes []string
-	byHash := map[string]Blob{}
+// storeVersion stores the files of a version. The version itself is written with what follows from it.
+func (p *planner) storeVersion(ctx context.Context, v, last Version, blobs []Blob) error {
+	byHash, ask := make(map[string]Blob, len(blobs)), make([]string, 0, len(blobs))
 	for _, b := range blobs {
-		hashes = append(hashes, b.Hash)
 		byHash[b.Hash] = b
+		if !slices.Contains(last.Chunks, b.Hash) { // those are stored: nothing removes what a version refers to
+			ask = append(ask, b.Hash)
+		}
 	}
-	missing, err := p.e.Files.Missing(ctx, append(hashes, v.Files...))
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "look for files", err)
+	for _, h := range v.Files {
+		if _, found := slices.BinarySearch(last.Files, h); !found {
+			ask = append(ask, h)
+		}
+	}
+	var missing []string
+	if len(ask) > 0 {
+		var err error
+		if missing, err = p.e.Files.Missing(ctx, ask); err != nil {
+			return fault.Wrap(fault.Unknown, "look for files", err)
+		}
 	}
 	var put []Blob
 	for _, h := range missing {
@@ -206,15 +234,8 @@ func (p *planner) storeVersion(ctx context.Context, v Version, blobs []Blob) err
 	if err := p.e.putFiles(ctx, put); err != nil {
 		return err
 	}
-	for try := 0; ; try++ {
-		err := p.e.State.PutVersion(ctx, p.env.Name, v)
-		if !fault.Is(err, fault.Conflict) || try == 3 {
-			return fault.Wrap(fault.Unknown, "store version", err)
-		}
-		if err := p.e.State.DropVersions(ctx, p.env.Name, v.Number); err != nil {
-			return fault.Wrap(fault.Unknown, "replace unfinished version", err)
-		}
-	}
+	p.store.version = &v
+	return nil
 }
 
 func versionDigest(content string, agents []resource.Agent) string {

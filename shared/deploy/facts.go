@@ -45,7 +45,7 @@ func (p *planner) askFacts(ctx context.Context) error {
 			continue // reported by its status: the fact is of something that does not exist
 		}
 		p.set(row, func(row *Row) bool {
-			if !runnable(row) {
+			if !runnable(row) || row.WantFacts && row.Ticket != 0 {
 				return false
 			}
 			row.WantFacts = true
@@ -90,7 +90,7 @@ func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
 	}
-	known, err := p.e.lookup(ctx, p.env.Name, resource.References(res.Attributes))
+	known, err := p.lookup(ctx, resource.References(res.Attributes))
 	if err != nil {
 		return err
 	}

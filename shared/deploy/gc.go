@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"southbound/shared/fault"
@@ -31,14 +32,18 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 		grace = fileGrace
 	}
 	err := e.plan(ctx, env, func(p *planner) error {
-		var err error
-		if out.Versions, err = p.dropVersions(ctx); err != nil {
+		if err := p.dropVersions(ctx); err != nil {
+			return err
+		}
+		out.Versions = len(p.store.forget)
+		if err := p.commit(ctx, false); err != nil {
 			return err
 		}
 		keep := p.env.Settings.KeepActions
 		if keep <= 0 {
 			keep = defaultKeepActions
 		}
+		var err error
 		out.Actions, err = e.State.DropActions(ctx, env, e.Clock.Now().Add(-keep))
 		return fault.Wrap(fault.Unknown, "remove actions", err)
 	})
@@ -49,53 +54,96 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 	return out, err
 }
 
-func (p *planner) dropVersions(ctx context.Context) (int, error) {
+// dropVersions plans to forget all but the last few versions, and never the one in force.
+func (p *planner) dropVersions(ctx context.Context) error {
 	keep := p.env.Settings.KeepVersions
 	if keep <= 0 {
 		keep = defaultKeepVersions
 	}
 	vs, err := p.e.State.Versions(ctx, p.env.Name)
 	if err != nil {
-		return 0, fault.Wrap(fault.Unknown, "read versions", err)
+		return fault.Wrap(fault.Unknown, "read versions", err)
 	}
-	var drop []int
 	for _, v := range vs {
 		if v.Number <= p.env.Last-keep && v.Number != p.env.Released {
-			drop = append(drop, v.Number)
+			p.store.forget = append(p.store.forget, v.Number)
 		}
 	}
-	if len(drop) == 0 {
-		return 0, nil
-	}
-	return len(drop), fault.Wrap(fault.Unknown, "remove versions", p.e.State.DropVersions(ctx, p.env.Name, drop...))
+	return nil
 }
 
-// dropFiles removes what nothing refers to: no version, no graph, no resource that has left its version behind.
+// dropFiles removes what nothing refers to: no version, no graph, no resource that has left its version behind. What might go is looked
+// for first; then, while no export can store anything, it is looked at once more and removed.
 func (e *Engine) dropFiles(ctx context.Context, grace time.Duration) (int, error) {
-	used := map[string]bool{}
-	envs, err := e.State.Envs(ctx)
+	used, err := e.used(ctx)
 	if err != nil {
-		return 0, fault.Wrap(fault.Unknown, "list environments", err)
-	}
-	for _, env := range envs {
-		if err := e.usedFiles(ctx, env, used); err != nil {
-			return 0, err
-		}
+		return 0, err
 	}
 	before := e.Clock.Now().Add(-grace)
-	var drop []string
+	var candidates []string
 	if err := e.Files.List(ctx, func(hash string, stored time.Time) error {
 		if !used[hash] && stored.Before(before) {
-			drop = append(drop, hash)
+			candidates = append(candidates, hash)
 		}
 		return nil
 	}); err != nil {
 		return 0, fault.Wrap(fault.Unknown, "list files", err)
 	}
-	if len(drop) == 0 {
+	if len(candidates) == 0 {
 		return 0, nil
 	}
-	return len(drop), fault.Wrap(fault.Unknown, "remove files", e.Files.Delete(ctx, drop))
+	return e.dropUnused(ctx, candidates)
+}
+
+// dropUnused removes those of hashes that are not used, while it holds the planning of all environments: an export may be about to refer to
+// a file that it found stored.
+func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
+	envs, err := e.State.Envs(ctx)
+	if err != nil {
+		return 0, fault.Wrap(fault.Unknown, "list environments", err)
+	}
+	until := time.Time{}
+	for _, env := range envs { // sorted, so that two collections do not wait for each other
+		l, err := e.acquire(ctx, env, planKey, planLease)
+		if err != nil {
+			return 0, err
+		}
+		defer e.release(ctx, env, l)
+		if until.IsZero() || l.Until.Before(until) {
+			until = l.Until
+		}
+	}
+	used, err := e.used(ctx)
+	if err != nil {
+		return 0, err
+	}
+	hashes = slices.DeleteFunc(hashes, func(h string) bool { return used[h] })
+	n := 0
+	for batch := range slices.Chunk(hashes, 500) {
+		if e.Clock.Now().Add(planLease / 2).After(until) {
+			break // the next collection goes on
+		}
+		if err := e.Files.Delete(ctx, batch); err != nil {
+			return n, fault.Wrap(fault.Unknown, "remove files", err)
+		}
+		n += len(batch)
+	}
+	return n, nil
+}
+
+// used returns the hashes that something refers to, in any environment.
+func (e *Engine) used(ctx context.Context) (map[string]bool, error) {
+	envs, err := e.State.Envs(ctx)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "list environments", err)
+	}
+	used := map[string]bool{}
+	for _, env := range envs {
+		if err := e.usedFiles(ctx, env, used); err != nil {
+			return nil, err
+		}
+	}
+	return used, nil
 }
 
 func (e *Engine) usedFiles(ctx context.Context, env string, used map[string]bool) error {

@@ -20,6 +20,13 @@ type planner struct {
 	order []resource.ID        // of rows, requirements first
 	graph *Graph               // what will be in force
 	drop  []string             // outbox entries that this settles
+	store struct {             // what is written with the rows
+		version *Version
+		forget  []int
+		agents  []resource.Agent
+		set     []Parameter
+		unset   []ParameterKey
+	}
 	// reapply makes the change anew on a row that somebody else has changed meanwhile.
 	reapply map[resource.ID]func(*Row) bool
 }
@@ -30,7 +37,7 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = e.State.Release(context.WithoutCancel(ctx), env, lease) }()
+	defer e.release(ctx, env, lease)
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
@@ -65,8 +72,15 @@ func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duratio
 	}
 }
 
+// release gives a lease back. When that fails it expires.
+func (e *Engine) release(ctx context.Context, env string, l Lease) {
+	ctx = context.WithoutCancel(ctx)
+	_ = e.retryUnavailable(ctx, func() error { return e.State.Release(ctx, env, l) })
+}
+
 func (p *planner) reset() {
 	p.rows, p.order, p.drop = map[resource.ID]*Row{}, nil, nil
+	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
 	p.reapply = map[resource.ID]func(*Row) bool{}
 }
 
@@ -107,10 +121,12 @@ func (p *planner) schedule(r *Row, priority Priority) {
 // commit writes what was planned, the environment with it, and rings the lanes that got work. Rows that a worker has changed
 // meanwhile are read and planned again until all are written.
 func (p *planner) commit(ctx context.Context, plan bool) error {
-	if len(p.order) == 0 && len(p.drop) == 0 && p.env == p.was {
+	s := &p.store
+	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset) == 0 && s.version == nil && p.env == p.was {
 		return nil
 	}
-	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env}
+	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
+		Version: s.version, Forget: s.forget, Agents: s.agents, Parameters: s.set, DropParameters: s.unset}
 	for _, id := range p.order {
 		c.Rows = append(c.Rows, *p.rows[id])
 	}
@@ -165,7 +181,7 @@ func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 				return err
 			}
 			if now.Rev == want.Rev+1 {
-				c.Env = nil // our own write: only this holder of the lease writes it
+				c.Env, c.Version = nil, nil // our own write: only this holder of the lease writes it
 			}
 		}
 		done, err = p.e.State.Commit(ctx, p.env.Name, c)

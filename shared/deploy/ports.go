@@ -15,23 +15,14 @@ import (
 type State interface {
 	// Env returns the environment; a new one has only its name and Rev 0.
 	Env(ctx context.Context, env string) (Env, error)
-	// PutEnv writes e when the stored Rev equals e.Rev, and returns it with the next Rev; Conflict otherwise. PlanSeq is
-	// never written by it.
-	PutEnv(ctx context.Context, e Env) (Env, error)
 	// Envs returns the names of all environments, sorted.
 	Envs(ctx context.Context) ([]string, error)
 
-	// PutVersion stores v when no version of that number exists; Conflict otherwise. Versions are never changed.
-	PutVersion(ctx context.Context, env string, v Version) error
 	// Versions returns the versions with these numbers, or all in ascending order when none is given. Unknown ones are left out.
 	Versions(ctx context.Context, env string, numbers ...int) ([]Version, error)
-	// DropVersions forgets versions; unknown ones are no error.
-	DropVersions(ctx context.Context, env string, numbers ...int) error
 
 	// Agents returns the agents of an environment by name.
 	Agents(ctx context.Context, env string) (map[string]Agent, error)
-	// PutAgents writes agents, each whole; pausing goes through Pause.
-	PutAgents(ctx context.Context, env string, agents ...resource.Agent) error
 	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes. After Pause(true) has
 	// returned no Commit gets its Next accepted for these agents. PlanSeq grows.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
@@ -39,7 +30,8 @@ type State interface {
 	Halt(ctx context.Context, env string, halted bool) error
 
 	// Acquire takes the lease of key for holder until a time, when it is free, expired at now, held by holder already, or
-	// its holder is known to be dead. The fence grows with every Acquire. Busy when it is held.
+	// its holder is known to be dead. The fence grows with every Acquire. Busy when it is held. Running is what the holder
+	// before was running when it ended without a Release; it stays so in the store until the first Commit.
 	Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (Lease, error)
 	// Release frees a lease when its fence is still l's; otherwise nothing happens and it is no error.
 	Release(ctx context.Context, env string, l Lease) error
@@ -70,16 +62,11 @@ type State interface {
 
 	// Parameters returns parameters and facts that match q, sorted by Of, then Name.
 	Parameters(ctx context.Context, env string, q ParameterQuery) ([]Parameter, error)
-	// PutParameters writes parameters and facts, each whole. DeleteParameters removes them; absent ones are no error.
-	PutParameters(ctx context.Context, env string, ps ...Parameter) error
-	DeleteParameters(ctx context.Context, env string, keys ...ParameterKey) error
 
 	// Actions returns actions that match q, newest first.
 	Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error)
 	// DropActions forgets actions finished before a time and returns how many.
 	DropActions(ctx context.Context, env string, before time.Time) (int, error)
-	// DropRows forgets rows, each only while its Rev is as given; the others stay.
-	DropRows(ctx context.Context, env string, rows []RowKey) error
 }
 
 // Files holds bytes by their SHA-256.

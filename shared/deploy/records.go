@@ -13,7 +13,7 @@ import (
 // Env is the state of an environment as a whole.
 type Env struct {
 	Name     string
-	Rev      int64  // grows with every PutEnv
+	Rev      int64  // grows with every Commit that has Env set
 	PlanSeq  int64  // grows with every Commit that has Plan set, with Pause and Halt
 	Last     int    // highest version number stored
 	Released int    // the version that is deployed; 0: none
@@ -176,14 +176,11 @@ type Row struct {
 	ChangedAt   time.Time
 	SucceededAt time.Time
 	WantFacts   bool // its facts are asked for
+	// Unsure: it may have been changed by a run that was not recorded as a change, so those that it sends events to are told
+	// when it is deployed next.
+	Unsure bool
 	// Gone, in a Commit, removes the row instead of writing it.
 	Gone bool
-}
-
-// RowKey names a row at a revision.
-type RowKey struct {
-	ID  resource.ID
-	Rev int64
 }
 
 // Schedule is what is scheduled at one instant.
@@ -228,16 +225,25 @@ type Commit struct {
 	// AddOutbox and DropOutbox change the outbox.
 	AddOutbox  []Outbox
 	DropOutbox []string
-	// Parameters are facts that were learned.
-	Parameters []Parameter
+	// Parameters are parameters and facts to write, each whole; DropParameters are removed, and absent ones are no error.
+	Parameters     []Parameter
+	DropParameters []ParameterKey
 	// Plan says that the schedule changes: PlanSeq grows.
 	Plan bool
-	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing applied, otherwise.
+	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing applied, otherwise. Its
+	// PlanSeq and Halted are not written.
 	Env *Env
+	// Version, when not nil, is stored when no version of that number exists; Conflict, and nothing applied, otherwise. Versions
+	// are never changed.
+	Version *Version
+	// Forget are numbers of versions to remove; unknown ones are no error.
+	Forget []int
+	// Agents are written, each whole but for its pause, which goes through Pause.
+	Agents []resource.Agent
 	// Until prolongs the lease; zero leaves it.
 	Until time.Time
 	// Next are the rows the holder starts now. They are accepted only while neither environment nor agent is paused and
-	// PlanSeq still is SeenPlan; with none, what runs is cleared.
+	// PlanSeq still is SeenPlan; when they are refused what runs stays as it was. With none, what runs is cleared.
 	Next     []resource.ID
 	SeenPlan int64
 	// WaveDone, when not 0, marks the guard's lane as finished with that wave.

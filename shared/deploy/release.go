@@ -75,9 +75,7 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Agent, before map[resource.ID]entry, after, all []entry) (released, error) {
 	var out released
 	if !sameAgents(oldAgents, v.Agents) {
-		if err := p.e.State.PutAgents(ctx, p.env.Name, v.Agents...); err != nil {
-			return out, fault.Wrap(fault.Unknown, "write agents", err)
-		}
+		p.store.agents = v.Agents
 	}
 	r := &releaser{p: p, v: v, lanes: lanesOf(v.Agents), before: before, after: after}
 	if err := r.load(ctx, relaned(oldAgents, v.Agents), all); err != nil {
@@ -88,8 +86,8 @@ func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Age
 		return out, err
 	}
 	p.graph = graph
-	for i := range after {
-		if err := r.bring(&after[i]); err != nil {
+	for i := range r.after {
+		if err := r.bring(&r.after[i], i < len(after)); err != nil {
 			return out, err
 		}
 	}
@@ -231,8 +229,8 @@ func (r *releaser) load(ctx context.Context, relaned map[string]bool, all []entr
 	return err
 }
 
-// bring plans one resource of the new version.
-func (r *releaser) bring(en *entry) error {
+// bring plans one resource of the new version. One that is not new only moves to another lane.
+func (r *releaser) bring(en *entry, fresh bool) error {
 	res, err := resource.Decode(en.Body)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "read resource", err)
@@ -244,7 +242,7 @@ func (r *releaser) bring(en *entry) error {
 		row = &Row{ID: en.ID}
 	}
 	old, had := r.before[en.ID]
-	if !had || old.Hash != en.Hash {
+	if fresh && (!had || old.Hash != en.Hash) {
 		r.released.changed++
 	}
 	r.p.set(row, func(row *Row) bool {
@@ -258,6 +256,9 @@ func (r *releaser) bring(en *entry) error {
 			*row = Row{ID: row.ID, Rev: row.Rev, Checked: row.Checked, Creating: row.Creating, LastRun: RunNew, Blocked: NotBlocked}
 		}
 		row.Version, row.Hash, row.Body, row.Lane = r.v.Number, en.Hash, en.Body, lane
+		if row.LastRun == RunSuccess && row.Compliance == NonCompliant {
+			row.LastRun = RunNew // what was skipped because of it is to be woken: see follows
+		}
 		row.Compliance, row.Missing = HasUpdate, missing
 		row.Class, row.Attempts, row.Reason, row.Causes = "", 0, "", nil
 		row.NextAt, row.NotBefore, row.Waiting = zeroTime, zeroTime, nil

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"slices"
+	"time"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -149,19 +150,17 @@ func (e *Engine) SetParameters(ctx context.Context, env string, ps ...Parameter)
 		}
 		ps[i].Updated = e.Clock.Now()
 	}
-	return e.changeParameters(ctx, env, func() error { return e.State.PutParameters(ctx, env, ps...) })
+	return e.changeParameters(ctx, env, func(p *planner) { p.store.set = ps })
 }
 
 // DeleteParameters removes parameters and facts. What was deployed with their values stays as it is until the next export.
 func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...ParameterKey) error {
-	return e.changeParameters(ctx, env, func() error { return e.State.DeleteParameters(ctx, env, keys...) })
+	return e.changeParameters(ctx, env, func(p *planner) { p.store.unset = keys })
 }
 
-func (e *Engine) changeParameters(ctx context.Context, env string, change func() error) error {
+func (e *Engine) changeParameters(ctx context.Context, env string, change func(p *planner)) error {
 	return e.plan(ctx, env, func(p *planner) error {
-		if err := change(); err != nil {
-			return fault.Wrap(fault.Unknown, "change parameters", err)
-		}
+		change(p)
 		p.env.Fingerprint = ""
 		if err := p.resolveAgain(ctx); err != nil {
 			return err
@@ -201,7 +200,7 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 // be told, when it has finished.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		event    bool
+		event    time.Time // the end of the last run that tells its dependants
 		priority Priority
 	}
 	wakes := map[resource.ID]wake{}
@@ -218,7 +217,9 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				ids = append(ids, id)
 				w.priority = entry.Priority
 			}
-			w.event = w.event || entry.Kind == OutboxEvent
+			if entry.Kind == OutboxEvent && entry.At.After(w.event) {
+				w.event = entry.At
+			}
 			w.priority = min(w.priority, entry.Priority)
 			wakes[id] = w
 		}
@@ -234,7 +235,8 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		}
 		w := wakes[id]
 		p.set(row, func(row *Row) bool {
-			told := w.event && receives(row) && runnable(row)
+			// What has run since, most often in the same batch, need not run again for it.
+			told := !w.event.IsZero() && !row.SucceededAt.After(w.event) && receives(row) && runnable(row)
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
 				return false
 			}

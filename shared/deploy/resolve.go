@@ -58,6 +58,21 @@ func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, e
 	return out, nil
 }
 
+// lookup is Engine.lookup with what is about to be written.
+func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
+	out, err := p.e.lookup(ctx, p.env.Name, refs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.store.set {
+		out.known[ParameterKey{Name: p.store.set[i].Name, Of: p.store.set[i].Of}] = p.store.set[i].Value
+	}
+	for _, k := range p.store.unset {
+		delete(out.known, k)
+	}
+	return out, nil
+}
+
 // resolveModel makes entries of a model.
 func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 	var out intents
@@ -72,7 +87,7 @@ func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 	for _, a := range m.Agents {
 		all = append(all, resource.References(a.Options)...)
 	}
-	known, err := p.e.lookup(ctx, p.env.Name, all)
+	known, err := p.lookup(ctx, all)
 	if err != nil {
 		return out, err
 	}

@@ -295,7 +295,7 @@ func (w *worker) changedSince(c *claim) bool {
 func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 	row := *r.claim.row
 	row.Creating = r.token
-	done, err := w.commit(ctx, Commit{Rows: []Row{row}, Next: []resource.ID{row.ID}, SeenPlan: w.sched.PlanSeq,
+	done, err := w.commit(ctx, Commit{Rows: []Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
 		Until: w.e.Clock.Now().Add(w.e.limitOf(&row) + leaseMargin)})
 	if err != nil {
 		return false, err

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (v *validator) attributes() {
 		attrs, problems := t.Check(r.Attributes)
 		problems = append(problems, openSecrets(t, r.Attributes)...)
 		for _, p := range problems {
-			p.Pos, p.Resource = v.m.at(i, p.Attribute), string(r.ID)
+			p.Pos, p.Resource, p.Hint = v.m.at(i, p.Attribute), string(r.ID), cmp.Or(p.Hint, t.Hint(p.Attribute))
 			v.problems.Add(p)
 		}
 		r.Attributes = attrs

@@ -27,7 +27,7 @@ type result struct {
 	causes    []resource.ID // skipped because of these
 	again     *provider.Again
 	person    bool // a create may have happened and nobody but a person can tell
-	reloaded  bool
+	acted     bool // the handler was told to change something
 	sendEvent bool
 }
 
@@ -123,6 +123,9 @@ func (w *worker) finish(c *claim) {
 // settle changes a row by the result of a run on its intent.
 func (e *Engine) settle(r *Row, res *result, s Settings) {
 	r.LastAt, r.LastAction, r.NextAt = res.finished, res.action, zeroTime
+	if res.sendEvent && res.acted && res.outcome != StatusDeployed {
+		r.Unsure = true
+	}
 	if res.outcome == StatusDeploying {
 		r.NotBefore, r.Waiting = res.finished.Add(res.again.After), res.again.State
 		r.Reason = "in progress"
@@ -130,8 +133,8 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 	}
 	r.Ticket, r.NotBefore, r.Waiting, r.Causes = 0, zeroTime, nil, nil
 	r.Reason, r.Class = res.reason, res.class
-	if res.sendEvent && res.change != plan.NoChange {
-		r.ChangedAt = res.finished
+	if res.sendEvent && res.outcome == StatusDeployed && (res.change != plan.NoChange || r.Unsure) {
+		r.ChangedAt, r.Unsure = res.finished, false
 	}
 	switch res.outcome {
 	case StatusDeployed, StatusNonCompliant:
@@ -194,7 +197,7 @@ func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 // clean reports whether a row has nothing about it that a check without findings would change.
 func clean(r *Row) bool {
 	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
-		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Removing && !r.Orphaned && r.Reason == ""
+		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == ""
 }
 
 // record commits results: rows, actions, facts, and what follows from them.
@@ -265,7 +268,8 @@ func (w *worker) follows(c *claim) []Outbox {
 	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}
-	failed := c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
+	failed := c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant ||
+		c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
 	if failed && c.result.outcome == StatusDeployed {
 		add(OutboxRecovered)
 	}

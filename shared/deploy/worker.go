@@ -45,7 +45,9 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 	}
 	w := &worker{e: e, env: env, lane: lane, lease: lease, until: until, claim: claimFirst}
 	defer w.close(ctx)
-	err = w.run(ctx)
+	if err = w.takeOver(ctx); err == nil {
+		err = w.run(ctx)
+	}
 	if fault.Is(err, fault.Fenced) {
 		return w.out, nil // another holder took over; what was not recorded is done again by it
 	}
@@ -76,13 +78,50 @@ type worker struct {
 	rings    map[string][]resource.ID
 	ringAll  bool
 	laneDone bool // the wave is marked as finished in this lane
+	running  []resource.ID
 }
 
 func (w *worker) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	w.flushRings(ctx)
 	w.session.close()
-	_ = w.e.State.Release(ctx, w.env, w.lease)
+	w.e.release(ctx, w.env, w.lease)
+}
+
+// takeOver notes what the holder before may have changed without recording it: those that it would have told are told when it is deployed next.
+func (w *worker) takeOver(ctx context.Context) error {
+	rows, err := w.e.rows(ctx, w.env, w.lease.Running)
+	if err != nil {
+		return err
+	}
+	for len(rows) > 0 {
+		var c Commit
+		for _, id := range w.lease.Running {
+			r := rows[id]
+			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !sendsEvents(r) {
+				continue
+			}
+			r.Unsure = true
+			c.Rows = append(c.Rows, *r)
+		}
+		if len(c.Rows) == 0 {
+			break
+		}
+		done, err := w.commit(ctx, c)
+		if err != nil {
+			return err
+		}
+		clear(rows)
+		for i := range done.Conflicts {
+			rows[done.Conflicts[i].ID] = &done.Conflicts[i]
+		}
+	}
+	return nil
+}
+
+func sendsEvents(r *Row) bool {
+	res, err := resource.Decode(r.Body)
+	return err == nil && res.SendEvent
 }
 
 // run loops: claim, run, commit.
@@ -367,6 +406,9 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 		longest = max(longest, w.e.limitOf(c.row))
 	}
 	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
+	if done.Started {
+		w.running = ids
+	}
 	return done.Started, err
 }
 

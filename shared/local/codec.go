@@ -18,7 +18,7 @@ func appendState(b []byte, r *deploy.Row) []byte {
 	b = append(b, stateFormat)
 	b = binary.AppendVarint(b, int64(r.Version))
 	b = appendText(b, r.Hash)
-	b = append(b, bits(r.Orphaned, r.Removing, r.WantFacts))
+	b = append(b, bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure))
 	b = binary.AppendVarint(b, int64(r.Priority))
 	for _, s := range []string{string(r.Compliance), string(r.LastRun), string(r.Blocked), r.Deployed, r.LastAction, r.Reason,
 		string(r.Class), r.Creating, string(r.Waiting)} {
@@ -78,7 +78,7 @@ func decodeState(b []byte, r *deploy.Row) error {
 	r.Version = int(d.varint())
 	r.Hash = d.text()
 	flags := d.byte()
-	r.Orphaned, r.Removing, r.WantFacts = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
 	r.Priority = deploy.Priority(d.varint())
 	r.Compliance, r.LastRun, r.Blocked = deploy.Compliance(d.word()), deploy.LastRun(d.word()), deploy.Blocked(d.word())
 	if r.Deployed = d.text(); r.Deployed == r.Hash {

@@ -48,6 +48,9 @@ func (t *tx) run() error {
 			return err
 		}
 	}
+	if err := t.store(); err != nil {
+		return err
+	}
 	for i := range t.in.Rows {
 		if err := t.row(&t.in.Rows[i]); err != nil {
 			return err
@@ -58,7 +61,30 @@ func (t *tx) run() error {
 			return err
 		}
 	}
-	return putParameters(t.c, t.env, t.in.Parameters)
+	if err := putParameters(t.c, t.env, t.in.Parameters); err != nil {
+		return err
+	}
+	return dropParameters(t.c, t.env, t.in.DropParameters)
+}
+
+// store writes the version, forgets versions, and writes agents.
+func (t *tx) store() error {
+	if t.in.Version != nil {
+		if err := putVersion(t.c, t.env, t.in.Version); err != nil {
+			return err
+		}
+	}
+	for _, n := range t.in.Forget {
+		if err := query(t.c, "DELETE FROM versions WHERE env = ? AND number = ?", nil, t.env, n); err != nil {
+			return err
+		}
+	}
+	for i := range t.in.Agents {
+		if err := putAgent(t.c, t.env, &t.in.Agents[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // row writes one row, or notes that it has changed.
@@ -192,28 +218,13 @@ func (t *tx) lease() error {
 	if t.out.Started {
 		running = joinIDs(t.in.Next)
 	}
-	if err := query(t.c, "UPDATE leases SET running = ?, until = max(until, ?), wave = max(wave, ?) WHERE env = ? AND key = ?", nil,
-		running, nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
+	refused := len(t.in.Next) > 0 && !t.out.Started
+	if err := query(t.c, "UPDATE leases SET running = iif(?, running, ?), until = max(until, ?), wave = max(wave, ?) WHERE env = ? AND key = ?", nil,
+		refused, running, nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
 		return err
 	}
 	if t.in.WaveDone == 0 {
 		return nil
 	}
 	return query(t.c, "DELETE FROM checks WHERE env = ? AND lane = ? AND epoch <= ?", nil, t.env, t.in.Guard.Key, t.in.WaveDone)
-}
-
-// DropRows implements deploy.State.
-func (h *Home) DropRows(ctx context.Context, env string, rows []deploy.RowKey) error {
-	return h.write(ctx, "remove resources", func(c *sqlite.Conn) error {
-		t := &tx{c: c, env: env, in: &deploy.Commit{}, out: &deploy.Committed{}, counts: map[countKey]int{}}
-		for _, r := range rows {
-			if r.Rev == 0 {
-				continue
-			}
-			if err := t.row(&deploy.Row{ID: r.ID, Rev: r.Rev, Gone: true}); err != nil {
-				return err
-			}
-		}
-		return t.addCounts()
-	})
 }

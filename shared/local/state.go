@@ -93,15 +93,6 @@ func readEnv(c *sqlite.Conn, env string) (deploy.Env, error) {
 	return out, err
 }
 
-// PutEnv implements deploy.State.
-func (h *Home) PutEnv(ctx context.Context, e deploy.Env) (deploy.Env, error) {
-	err := h.write(ctx, "write environment", func(c *sqlite.Conn) error { return putEnv(c, e) })
-	if err != nil {
-		return deploy.Env{}, err
-	}
-	return h.Env(ctx, e.Name)
-}
-
 func putEnv(c *sqlite.Conn, e deploy.Env) error {
 	if err := touchEnv(c, e.Name); err != nil {
 		return err
@@ -137,15 +128,13 @@ func (h *Home) Envs(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// PutVersion implements deploy.State.
-func (h *Home) PutVersion(ctx context.Context, env string, v deploy.Version) error {
-	return h.write(ctx, "write version", func(c *sqlite.Conn) error {
-		err := query(c, "INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil, env, v.Number, toJSON(v))
-		if err == nil && c.Changes() == 0 {
-			return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
-		}
-		return err
-	})
+// putVersion stores a version that must be new.
+func putVersion(c *sqlite.Conn, env string, v *deploy.Version) error {
+	err := query(c, "INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil, env, v.Number, toJSON(v))
+	if err == nil && c.Changes() == 0 {
+		return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
+	}
+	return err
 }
 
 // Versions implements deploy.State.
@@ -173,18 +162,6 @@ func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]depl
 	return out, err
 }
 
-// DropVersions implements deploy.State.
-func (h *Home) DropVersions(ctx context.Context, env string, numbers ...int) error {
-	return h.write(ctx, "remove versions", func(c *sqlite.Conn) error {
-		for _, n := range numbers {
-			if err := query(c, "DELETE FROM versions WHERE env = ? AND number = ?", nil, env, n); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // Agents implements deploy.State.
 func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
 	out := map[string]deploy.Agent{}
@@ -204,21 +181,13 @@ func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent,
 	return out, err
 }
 
-// PutAgents implements deploy.State.
-func (h *Home) PutAgents(ctx context.Context, env string, agents ...resource.Agent) error {
-	return h.write(ctx, "write agents", func(c *sqlite.Conn) error {
-		for _, a := range agents {
-			text, err := a.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if err := query(c, `INSERT INTO agents (env, name, record) VALUES (?, ?, ?)
-				ON CONFLICT DO UPDATE SET record = excluded.record`, nil, env, a.Name, string(text)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// putAgent writes an agent and leaves its pause.
+func putAgent(c *sqlite.Conn, env string, a *resource.Agent) error {
+	text, err := a.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return query(c, "INSERT INTO agents (env, name, record) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET record = excluded.record", nil, env, a.Name, string(text))
 }
 
 // Pause implements deploy.State.
@@ -255,9 +224,9 @@ func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until 
 		if have.Holder != "" && have.Holder != holder && now.Before(have.Until) && !h.dead(have.Holder) {
 			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
 		}
-		out = deploy.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Wave: have.Wave}
+		out = deploy.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Running: have.Running, Wave: have.Wave}
 		return query(c, `INSERT INTO leases (env, key, holder, fence, until) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until, running = ''`,
+			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`,
 			nil, env, key, holder, out.Fence, nanos(until))
 	})
 	return out, err
@@ -265,8 +234,9 @@ func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until 
 
 func readLease(c *sqlite.Conn, env, key string) (deploy.Lease, error) {
 	l := deploy.Lease{Key: key}
-	err := query(c, "SELECT holder, fence, until, wave FROM leases WHERE env = ? AND key = ?", func(s *sqlite.Stmt) error {
+	err := query(c, "SELECT holder, fence, until, wave, running FROM leases WHERE env = ? AND key = ?", func(s *sqlite.Stmt) error {
 		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1), timeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
+		l.Running = splitIDs(s.ColumnText(4))
 		return nil
 	}, env, key)
 	return l, err
@@ -575,11 +545,6 @@ func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQue
 	return out, err
 }
 
-// PutParameters implements deploy.State.
-func (h *Home) PutParameters(ctx context.Context, env string, ps ...deploy.Parameter) error {
-	return h.write(ctx, "write parameters", func(c *sqlite.Conn) error { return putParameters(c, env, ps) })
-}
-
 func putParameters(c *sqlite.Conn, env string, ps []deploy.Parameter) error {
 	for _, p := range ps {
 		if err := query(c, "INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil, env, string(p.Of), p.Name, toJSON(p)); err != nil {
@@ -589,14 +554,11 @@ func putParameters(c *sqlite.Conn, env string, ps []deploy.Parameter) error {
 	return nil
 }
 
-// DeleteParameters implements deploy.State.
-func (h *Home) DeleteParameters(ctx context.Context, env string, keys ...deploy.ParameterKey) error {
-	return h.write(ctx, "remove parameters", func(c *sqlite.Conn) error {
-		for _, k := range keys {
-			if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env, string(k.Of), k.Name); err != nil {
-				return err
-			}
+func dropParameters(c *sqlite.Conn, env string, keys []deploy.ParameterKey) error {
+	for _, k := range keys {
+		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env, string(k.Of), k.Name); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }

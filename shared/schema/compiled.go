@@ -38,6 +38,15 @@ func (c *Compiled) Attribute(name string) (*CompiledAttribute, bool) {
 // Namevars returns the naming attributes in declared order. The slice is not to be changed.
 func (c *Compiled) Namevars() []string { return c.namevars }
 
+// Hint says what an attribute is, or where the type is described, to those who wrote something else.
+func (c *Compiled) Hint(attribute string) string {
+	where := fmt.Sprintf("`southbound type %s` describes it", c.Name)
+	if a, ok := c.Attribute(attribute); ok && a.Description != "" {
+		return fmt.Sprintf("%s is %s; %s", attribute, a.Description, where)
+	}
+	return where
+}
+
 // Nearest returns the attribute that is spelled most like name, "" when none is near.
 func (c *Compiled) Nearest(name string) string { return Nearest(name, c.names()) }
 

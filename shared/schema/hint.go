@@ -104,7 +104,11 @@ func (d *DataType) hintBool(v bool) string {
 
 func (d *DataType) hintNumber(v any, show bool) string {
 	if d.wantsText() {
-		return `write it in quotes, such as "0644", so that it is text`
+		example := `"0644"`
+		if _, fraction := v.(float64); fraction {
+			example = `"1.10"`
+		}
+		return "write it in quotes, such as " + example + ", so that it is text"
 	}
 	switch n := v.(type) {
 	case int64:

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,6 +32,8 @@ type part struct {
 	places    []resourceAt // of resources
 	members   []memberAt
 	agents    []agentAt
+	dropped   []resource.ID // likely ids of resources that are not complete, "" where there is none
+	spans     []span
 }
 
 // document reads a file.
@@ -55,12 +59,17 @@ func (l *loader) document(ctx context.Context, d document) result {
 	default:
 		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text))...)
 	}
+	for _, p := range out.parts {
+		p.blame()
+	}
 	return out
 }
 
 func (r *report) unreadable(err error) {
-	hint := ""
+	hint := "it must be a file that can be read, or have a name that starts with _"
 	switch {
+	case r.file == "-":
+		hint = "standard input holds JSON, a document a line, up to 100 MiB"
 	case errors.Is(err, errTooLarge):
 		hint = "split it into several files of a directory"
 	case errors.Is(err, errOutside):
@@ -81,6 +90,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 		t.add(place{}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
 	}
 	for i := range docs {
+		t.defaults = usual
 		if t.header(&docs[i]) {
 			t.all(docs[i].get("resources"))
 		}
@@ -90,7 +100,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 
 func (l *loader) json(d document, text []byte) []*part {
 	t := l.taker(d)
-	if len(bytes.TrimSpace(text)) == 0 {
+	if len(bytes.Trim(text, jsonBlanks)) == 0 {
 		t.add(place{}, `a document starts with {"southbound": 1`, "there is no document in the file")
 		return []*part{t.part}
 	}
@@ -158,7 +168,7 @@ func (l *loader) lines(d document, text []byte) []*part {
 		parts[i] = t.part
 		at := starts[i].at
 		for line := range bytes.Lines(starts[i].text) {
-			if len(bytes.TrimSpace(line)) > 0 {
+			if len(bytes.Trim(line, jsonBlanks)) > 0 {
 				found.Store(true)
 				t.line(line, at)
 			}
@@ -175,7 +185,8 @@ func (l *loader) lines(d document, text []byte) []*part {
 
 func (t *taker) line(text []byte, at place) {
 	t.defaults = usual
-	j := t.newJSON(text, at)
+	j := t.newJSON(bytes.TrimRight(text, "\r\n"), at)
+	j.single = true
 	n, err := j.value(0)
 	if err == nil {
 		err = j.end()
@@ -203,6 +214,7 @@ type defaults struct {
 	agent, set string
 	flags      resource.Flags
 	managed    bool
+	badAgent   bool // what the document says of its agent is wrong
 }
 
 var usual = defaults{managed: true, flags: resource.Flags{ReceiveEvents: true}}
@@ -217,6 +229,9 @@ const (
 // header reads what a document says beside its resources; false when it is no document of ours.
 func (t *taker) header(n *node) bool {
 	if n.kind != object {
+		if n.bad {
+			return false
+		}
 		hint := "it starts with `southbound: 1`"
 		if n.kind == list {
 			hint = "put the list under `resources:`, below `southbound: 1`"
@@ -224,9 +239,12 @@ func (t *taker) header(n *node) bool {
 		t.add(n.at, hint, "a document is a map")
 		return false
 	}
+	t.spans = append(t.spans, span{at: n.at})
 	var format *node
 	for i := range n.items {
-		switch m := &n.items[i]; m.key {
+		m := &n.items[i]
+		t.spans = append(t.spans, span{at: m.keyAt})
+		switch m.key {
 		case keySouthbound:
 			format = m
 		case keyDefaults:
@@ -240,12 +258,34 @@ func (t *taker) header(n *node) bool {
 	}
 	switch {
 	case format == nil:
-		t.add(n.at, "add `southbound: 1`", "the document does not say its format")
+		if !n.bad {
+			t.add(n.at, "add `southbound: 1`", "the document does not say its format")
+		}
+	case format.bad:
+		return false
 	case format.value != int64(1):
-		t.add(format.at, "this program reads format 1: `southbound: 1`", "the format is not known")
+		t.add(format.at, "this program reads format 1: `southbound: 1`", "the format %s is not known", shown(format))
 		return false
 	}
 	return true
+}
+
+// shown writes a value for a message.
+func shown(n *node) string {
+	switch {
+	case n.kind == list:
+		return "[...]"
+	case n.kind == object:
+		return "{...}"
+	}
+	if f, ok := n.value.(float64); ok && f == math.Trunc(f) {
+		return fmt.Sprintf("%.1f", f)
+	}
+	b, err := json.Marshal(n.value)
+	if err != nil {
+		return "that stands here"
+	}
+	return short(string(b))
 }
 
 // unknown reports a member that means nothing.
@@ -262,7 +302,7 @@ func (t *taker) readDefaults(n *node) {
 		return
 	}
 	if n.kind != object {
-		t.add(n.at, "such as {agent: web1}", "defaults is a map")
+		t.add(n.at, "write it such as {agent: web1}", "defaults is a map")
 		return
 	}
 	for i := range n.items {
@@ -270,6 +310,7 @@ func (t *taker) readDefaults(n *node) {
 			t.unknown(m, commonKeys)
 		}
 	}
+	t.defaults.badAgent = t.defaults.agent == "" && (n.bad || n.get("agent") != nil)
 }
 
 var commonKeys = []string{"agent", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed"}
@@ -303,13 +344,15 @@ func (t *taker) common(m *node, d *defaults) bool {
 func (t *taker) text(m *node) string {
 	s, ok := m.value.(string)
 	switch {
+	case m.bad:
+		return ""
 	case m.null() || ok && s == "":
 		t.add(m.at, "write it, or leave it out", "%s is empty", m.key)
 		return ""
 	case !ok:
-		hint := ""
-		if m.kind == scalar {
-			hint = "put it in quotes"
+		hint := "put it in quotes"
+		if m.kind != scalar {
+			hint = "write one text, in quotes where it holds brackets"
 		}
 		t.add(m.at, hint, "%s is text", m.key)
 		return ""
@@ -324,6 +367,9 @@ func (t *taker) text(m *node) string {
 func (t *taker) flag(m *node, to *bool) {
 	if b, ok := m.value.(bool); ok {
 		*to = b
+		return
+	}
+	if m.bad {
 		return
 	}
 	t.add(m.at, "write true or false; yes, no, on and off are text in YAML 1.2", "%s is true or false", m.key)

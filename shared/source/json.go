@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -12,12 +13,15 @@ import (
 // jsonReader makes nodes of JSON. The grammar is the library's.
 type jsonReader struct {
 	*report
-	dec  *jsontext.Decoder
-	text []byte
-	seen int   // how much of text at has passed
-	at   place // of text[seen]
-	zero int64 // what dec calls the offset of text[0]
+	dec    *jsontext.Decoder
+	text   []byte
+	seen   int   // how much of text at has passed
+	at     place // of text[seen]
+	single bool  // a document on a line
 }
+
+// jsonBlanks may stand between tokens.
+const jsonBlanks = " \t\r\n"
 
 // errReported ends a parse whose problem has been reported.
 var errReported = errors.New("reported")
@@ -39,7 +43,10 @@ func (j *jsonReader) place(offset int) place {
 func (j *jsonReader) next() (jsontext.Kind, place) {
 	k := j.dec.PeekKind()
 	i := int(j.dec.InputOffset())
-	for i < len(j.text) && (j.text[i] <= ' ' || j.text[i] == ',' || j.text[i] == ':') {
+	if k == jsontext.KindInvalid {
+		return k, j.at // what comes fails, and says where
+	}
+	for i < len(j.text) && strings.IndexByte(jsonBlanks+",:", j.text[i]) >= 0 {
 		i++
 	}
 	return k, j.place(i)
@@ -54,29 +61,70 @@ func (j *jsonReader) fail(err error) error {
 	}
 	offset = min(max(offset, j.seen), len(j.text))
 	hint := ""
-	switch rest := j.text[offset:]; {
-	case len(bytes.TrimSpace(rest)) == 0:
+	switch {
+	case len(bytes.Trim(j.text[offset:], jsonBlanks)) == 0:
 		message, hint = "it ends early", "close what is open"
-	case bytes.HasPrefix(rest, []byte("#")) || bytes.HasPrefix(rest, []byte("/")):
-		hint = "JSON has no comments"
-	case bytes.HasPrefix(rest, []byte("'")):
-		hint = `text stands in "double quotes"`
-	case bytes.HasPrefix(rest, []byte("}")) || bytes.HasPrefix(rest, []byte("]")):
-		hint = "no comma stands before a closing bracket"
+		if j.single {
+			hint = "close what is open; a document stands on one line"
+		}
+		offset = len(bytes.TrimRight(j.text, jsonBlanks))
+	case strings.Contains(message, "max depth"):
+		message, hint = "lists and maps are nested too deeply", "write it less nested"
+	case j.single && len(bytes.Trim(j.text[:offset], jsonBlanks)) == 0:
+		hint = "standard input holds JSON, a document a line; name a YAML file by its path"
+	default:
+		hint = jsonHint(j.text, offset, message)
 	}
-	j.add(j.place(offset), hint, "this is no JSON: %s", message)
+	offset = max(offset, j.seen)
+	j.syntax(j.place(offset), hint, "this is no JSON: %s", message)
 	return errReported
+}
+
+// jsonHint says what the author most likely meant where the library only says what it could not read. Something stands at the offset.
+func jsonHint(text []byte, offset int, message string) string {
+	rest := text[offset:]
+	for _, h := range []struct{ start, hint string }{
+		{"#", "JSON has no comments"},
+		{"/", "JSON has no comments"},
+		{"'", `text stands in "double quotes"`},
+		{"}", "no comma stands before a closing bracket"},
+		{"]", "no comma stands before a closing bracket"},
+	} {
+		if bytes.HasPrefix(rest, []byte(h.start)) {
+			return h.hint
+		}
+	}
+	switch {
+	case rest[0] == ',' && bytes.IndexAny(bytes.TrimLeft(rest[1:], jsonBlanks), "]}") == 0:
+		return "no comma stands before a closing bracket"
+	case strings.Contains(message, "escape") || strings.Contains(message, "surrogate"):
+		return `an escape is \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits, two of these for what lies beyond \uffff`
+	case strings.Contains(message, "in string"):
+		return `close the quotes, or write \n for a line break`
+	case strings.Contains(message, "start of value") || strings.Contains(message, "literal"):
+		return `text stands in "double quotes"; the words without quotes are true, false and null`
+	case offset > 0 && text[offset-1] == '0' && '0' <= rest[0] && rest[0] <= '9':
+		return "a number does not start with 0; put it in quotes if it is text"
+	}
+	return "look for a comma, a colon or quotes that are missing here or just before"
 }
 
 // end reports what stands behind the value.
 func (j *jsonReader) end() error {
 	offset := int(j.dec.InputOffset())
-	rest := bytes.TrimLeft(j.text[offset:], " \t\r\n")
+	rest := bytes.TrimLeft(j.text[offset:], jsonBlanks)
 	if len(rest) == 0 {
 		return nil
 	}
-	j.add(j.place(len(j.text)-len(rest)), "a file holds one document; write several as a list of resources or as several files", "more stands behind the document")
+	j.syntax(j.place(len(j.text)-len(rest)), j.only(), "more stands behind the document")
 	return errReported
+}
+
+func (j *jsonReader) only() string {
+	if j.single {
+		return "each document stands on a line of its own"
+	}
+	return "a file holds one document; put the resources of all into one list, or into several files"
 }
 
 // value reads the value that comes next.
@@ -87,6 +135,7 @@ func (j *jsonReader) value(depth int) (node, error) {
 	case '{', '[':
 		if depth >= maxDepth {
 			j.add(at, "write it less nested", "lists and maps are nested deeper than %d", maxDepth)
+			n.bad = true
 			return n, j.skip()
 		}
 		if _, err := j.dec.ReadToken(); err != nil {
@@ -105,7 +154,7 @@ func (j *jsonReader) value(depth int) (node, error) {
 	case '"':
 		n.value, err = unquote(raw)
 	case '0':
-		n.value, err = j.number(raw, at)
+		j.number(raw, &n)
 	case 't', 'f':
 		n.value = k == 't'
 	}
@@ -128,21 +177,24 @@ func unquote(raw []byte) (string, error) {
 	return string(b), err
 }
 
-func (j *jsonReader) number(raw []byte, at place) (any, error) {
+// number reads a number into n.
+func (j *jsonReader) number(raw []byte, n *node) {
 	s := string(raw)
 	switch {
 	case len(s) > maxDigits:
-		j.add(at, "put it in quotes if it is text", "the number is too long")
-		return nil, nil
+		n.bad = true
+		j.add(n.at, "put it in quotes if it is text", "the number is too long")
 	case bytes.ContainsAny(raw, ".eE"):
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			j.add(at, "put it in quotes if it is text", "the number %s is too large", short(s))
-			return nil, nil
+			n.bad = true
+			j.add(n.at, "put it in quotes if it is text", "the number %s is too large", short(s))
+			return
 		}
-		return f + 0, nil // no -0
+		n.value = f + 0 // no -0
+	default:
+		n.value = integer(s, 10)
 	}
-	return integer(s, 10), nil
 }
 
 func (j *jsonReader) list(n *node, depth int) error {

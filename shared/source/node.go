@@ -30,6 +30,7 @@ type node struct {
 	items []node
 	kind  kind
 	zero  bool // an integer that is written with a 0 in front, such as 0644
+	bad   bool // what is wrong with it, or with a member that it lacks, is reported already
 }
 
 func (n *node) null() bool { return n.kind == scalar && n.value == nil }
@@ -99,8 +100,9 @@ func short(s string) string {
 
 // report collects what is wrong with one file, or one part of it.
 type report struct {
-	file string
-	list diag.Problems
+	file   string
+	list   diag.Problems
+	broken []place // where the text could not be read: what stands there belongs to nothing
 }
 
 // maxProblems is how many problems a report keeps: more than are shown, so that those shown are the first.
@@ -114,6 +116,12 @@ func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	}
 	r.list = append(r.list, p)
 	return &r.list[len(r.list)-1]
+}
+
+// syntax notes that the text cannot be read from a place on.
+func (r *report) syntax(at place, hint, format string, args ...any) {
+	r.broken = append(r.broken, at)
+	r.add(at, hint, format, args...)
 }
 
 func (r *report) clean() bool { return len(r.list) == 0 }

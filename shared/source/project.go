@@ -70,7 +70,7 @@ func (r *projectReader) project(docs []node, p *Project) {
 	}
 	n := &docs[0]
 	if n.kind != object {
-		r.add(n.at, "such as `environment: production`", "the project file is a map")
+		r.add(n.at, "write it such as `environment: production`", "the project file is a map")
 		return
 	}
 	for i := range n.items {
@@ -96,7 +96,7 @@ func (r *projectReader) settings(n *node, p *Project) {
 		return
 	}
 	if n.kind != object {
-		r.add(n.at, "such as {repair_timer: 3600}", "settings is a map")
+		r.add(n.at, "write it such as {repair_timer: 3600}", "settings is a map")
 		return
 	}
 	s := &deploy.Settings{}
@@ -140,7 +140,7 @@ func (r *projectReader) timer(n *node) string {
 func (r *projectReader) count(n *node) int {
 	v, ok := n.value.(int64)
 	if !ok || v < 1 || v > 1_000_000 {
-		r.add(n.at, "", "%s is a whole number from 1 to 1000000", n.key)
+		r.add(n.at, "write it such as 100", "%s is a whole number from 1 to 1000000", n.key)
 	}
 	return int(v)
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,10 @@ type taken struct {
 // resource takes one resource.
 func (t *taker) resource(n *node) {
 	if n.kind != object {
+		t.spans = append(t.spans, span{at: n.at})
+		if n.bad {
+			return
+		}
 		t.add(n.at, "start each resource with `- type:`", "a resource is a map")
 		return
 	}
@@ -55,8 +60,15 @@ func (t *taker) resource(n *node) {
 	for _, m := range unknown {
 		t.unknownMember(m, typ)
 	}
-	if !r.managed || !t.complete(&r, typ) {
+	complete := r.managed && t.complete(&r, typ)
+	if !t.clean() {
+		t.note(&r)
+	}
+	if !complete {
 		t.members = t.members[:from]
+		if r.managed {
+			t.dropped = append(t.dropped, t.likelyID(&r))
+		}
 		return
 	}
 	t.places = append(t.places, resourceAt{n.at, int32(from), int32(len(t.members))}) //nolint:gosec // texts are bounded
@@ -65,6 +77,9 @@ func (t *taker) resource(n *node) {
 // typeOf returns the type of a resource, nil when it has none.
 func (t *taker) typeOf(r *taken) *schema.Compiled {
 	if r.typ == nil {
+		if r.node.bad {
+			return nil
+		}
 		t.add(r.node.at, "add `type: fs::File`, for example; `southbound types` lists them", "the resource has no type")
 		return nil
 	}
@@ -95,16 +110,17 @@ func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
 
 // complete makes a resource of what was read and adds it; false when it lacks what makes it one.
 func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
-	if r.agent == "" && r.node.get("agent") == nil && t.defaults.agent == "" {
+	if r.agent == "" && r.node.get("agent") == nil && !t.defaults.badAgent && !r.node.bad {
 		t.add(r.node.at, "add `agent: NAME`, or `defaults: {agent: NAME}` to the document", "the resource has no agent")
 	}
 	attributes, ok := t.attributes(r, typ)
 	requires := t.requires(r.requires)
-	if !ok || typ == nil || r.agent == "" {
+	if !ok || typ == nil {
 		return false
 	}
-	keys, ok := t.keys(r, typ, attributes)
-	if !ok {
+	keys, unnamed := t.keys(typ, attributes)
+	if unnamed != "" || r.agent == "" {
+		t.unseen(r, typ, attributes, unnamed)
 		return false
 	}
 	t.part.resources = append(t.part.resources, resource.Resource{
@@ -118,24 +134,30 @@ func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool) {
 	switch n := r.attributes; {
 	case n == nil:
-		t.add(r.node.at, "add `attributes:`", "the resource has no attributes")
+		if !r.node.bad {
+			t.add(r.node.at, "add `attributes:`", "the resource has no attributes")
+		}
+		return nil, false
+	case n.kind != object && n.bad:
 		return nil, false
 	case n.kind != object:
-		t.add(n.at, "such as {path: /etc/motd}", "attributes is a map")
+		t.add(n.at, "write it such as {path: /etc/motd}", "attributes is a map")
 		return nil, false
 	}
 	out := make(map[string]any, len(r.attributes.items))
 	for i := range r.attributes.items {
 		m := &r.attributes.items[i]
-		name, v := m.key, t.value(m)
+		name, v, at := m.key, t.value(m), m.at
 		if typ != nil {
 			if a, ok := typ.Attribute(name); ok {
 				name = a.Name // one text for all resources
 				t.needlessZero(m, a, v)
+			} else {
+				at = m.keyAt // the name is what is wrong
 			}
 		}
 		out[name] = v
-		t.members = append(t.members, memberAt{name, m.at})
+		t.members = append(t.members, memberAt{name, at})
 	}
 	return out, true
 }
@@ -163,49 +185,56 @@ func firstZero(n *node) *node {
 	return nil
 }
 
-// keys returns what names a resource; when that cannot be said, everything that is wrong with its attributes is reported.
-func (t *taker) keys(r *taken, typ *schema.Compiled, attributes map[string]any) ([]resource.Key, bool) {
+// keys returns what names a resource, or the attribute of which that cannot be said.
+func (t *taker) keys(typ *schema.Compiled, attributes map[string]any) (keys []resource.Key, unnamed string) {
 	names := typ.Namevars()
-	keys := make([]resource.Key, len(names))
+	keys = make([]resource.Key, len(names))
 	for i, name := range names {
 		v, ok := attributes[name]
 		if a, _ := typ.Attribute(name); !ok && a != nil {
 			v = a.Default
 		}
 		if keys[i].Value, ok = resource.KeyText(v); !ok {
-			t.unnamed(r, typ, name, attributes)
-			return nil, false
+			return nil, name
 		}
 		keys[i].Name = name
 	}
-	return keys, true
+	return keys, ""
 }
 
-// unnamed reports what is wrong with the attributes of a resource that has no identity: nobody else gets to see it.
-func (t *taker) unnamed(r *taken, typ *schema.Compiled, name string, attributes map[string]any) {
+// unseen reports what is wrong with the attributes of a resource that has no identity: nobody else gets to see it. unnamed is the attribute
+// that it should be named by, or "".
+func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any, unnamed string) {
 	_, problems := typ.Check(attributes)
-	said := false
 	for _, p := range problems {
-		at := r.attributes
-		if m := at.get(p.Attribute); m != nil {
-			at = m
+		if p.Attribute == unnamed {
+			unnamed = ""
 		}
-		p.Pos = at.at.in(t.file)
-		*t.add(at.at, "", "") = p
-		said = said || p.Attribute == name
+		n := r.attributes.get(p.Attribute)
+		at := r.attributes.at
+		if _, known := typ.Attribute(p.Attribute); n != nil && !known {
+			at = n.keyAt
+		} else if n != nil {
+			at = n.at
+		}
+		if n != nil && n.bad || n == nil && r.attributes.bad {
+			continue
+		}
+		p.Pos, p.Hint = at.in(t.file), cmp.Or(p.Hint, typ.Hint(p.Attribute))
+		*t.add(at, "", "") = p
 	}
-	if !said {
+	if unnamed != "" {
 		at := r.attributes
-		if m := at.get(name); m != nil {
+		if m := at.get(unnamed); m != nil {
 			at = m
 		}
-		t.add(at.at, "write text that is not empty, or a number", "the attribute names the resource").Attribute = name
+		t.add(at.at, "write text that is not empty and holds no NUL, or a number", "the attribute names the resource").Attribute = unnamed
 	}
 }
 
 // requires reads a list of ids.
 func (t *taker) requires(n *node) []resource.ID {
-	const hint = `such as ["fs::Directory[web1,path=/srv]"]`
+	const hint = `write it such as ["fs::Directory[web1,path=/srv]"]`
 	if n == nil || n.null() {
 		return nil
 	}
@@ -226,8 +255,11 @@ func (t *taker) requires(n *node) []resource.ID {
 // id reads the identity of a resource.
 func (t *taker) id(n *node, what string) (resource.ID, bool) {
 	s, ok := n.value.(string)
+	if n.bad {
+		return "", false
+	}
 	if !ok {
-		hint := "such as fs::File[web1,path=/etc/motd]"
+		hint := "write it such as fs::File[web1,path=/etc/motd]"
 		if n.kind != scalar {
 			hint = `put ids in quotes, such as "fs::File[web1,path=/etc/motd]"`
 		}
@@ -249,7 +281,7 @@ func (t *taker) id(n *node, what string) (resource.ID, bool) {
 func (t *taker) agentName(m *node) string {
 	s := t.text(m)
 	if s != "" && !resource.ValidAgent(s) {
-		t.add(m.at, "at most 255 bytes that all print", "%q cannot name an agent", short(s))
+		t.add(m.at, "use at most 255 bytes that all print", "%q cannot name an agent", short(s))
 		return ""
 	}
 	return s
@@ -261,7 +293,7 @@ func (t *taker) readAgents(n *node) {
 		return
 	}
 	if n.kind != object {
-		t.add(n.at, "such as {web1: {transport: local}}", "agents is a map")
+		t.add(n.at, "write it such as {web1: {transport: local}}", "agents is a map")
 		return
 	}
 	for i := range n.items {
@@ -272,10 +304,12 @@ func (t *taker) readAgents(n *node) {
 func (t *taker) agent(n *node) {
 	a := resource.Agent{Name: n.key, Transport: "local", Lanes: 1, Options: map[string]any{}}
 	if !resource.ValidAgent(n.key) {
-		t.add(n.keyAt, "at most 255 bytes that all print", "%q cannot name an agent", short(n.key))
+		t.add(n.keyAt, "use at most 255 bytes that all print", "%q cannot name an agent", short(n.key))
 	}
 	if n.kind != object {
-		t.add(n.at, "such as {transport: local}", "an agent is a map")
+		if !n.bad {
+			t.add(n.at, "write it such as {transport: local}", "an agent is a map")
+		}
 		return
 	}
 	for i := range n.items {
@@ -284,8 +318,8 @@ func (t *taker) agent(n *node) {
 			a.Transport = t.text(m)
 		case "lanes":
 			lanes, ok := m.value.(int64)
-			if !ok || lanes < 1 || lanes > maxLanes {
-				t.add(m.at, "1 is one after the other", "lanes is a whole number from 1 to %d", maxLanes)
+			if !m.bad && (!ok || lanes < 1 || lanes > maxLanes) {
+				t.add(m.at, "write 1 for one after the other", "lanes is a whole number from 1 to %d", maxLanes)
 			}
 			a.Lanes = int(lanes)
 		default:

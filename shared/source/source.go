@@ -55,13 +55,27 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 	model, problems := l.join(read)
 	if len(problems) > 0 {
 		if opts.Check != nil {
-			problems = append(problems, opts.Check(model)...)
+			problems = also(problems, opts.Check(model))
 		}
 		return nil, Inputs{}, problems.Err()
 	}
 	in := l.inputs(read)
 	model.Fingerprint = in.digest()
 	return model, in, nil
+}
+
+// also adds problems that were found later. What is wrong with an attribute is said once: the first to find it knows best.
+func also(problems, later diag.Problems) diag.Problems {
+	known := make(map[diag.Pos]bool, len(problems))
+	for _, p := range problems {
+		known[p.Pos] = true
+	}
+	for _, p := range later {
+		if p.Attribute == "" || !known[p.Pos] {
+			problems = append(problems, p)
+		}
+	}
+	return problems
 }
 
 // loader holds what the parts of all documents share.
@@ -101,12 +115,14 @@ func (l *loader) join(read []result) (*deploy.Model, diag.Problems) {
 	m := &deploy.Model{Files: l.files.blobs(), Resources: make([]resource.Resource, 0, total)}
 	w := &places{}
 	var problems diag.Problems
+	var dropped []resource.ID
 	agents := map[string]agentAt{}
 	for i := range read {
 		for _, p := range read[i].parts {
 			problems = append(problems, p.list...)
 			w.add(p, len(p.resources))
 			m.Resources = append(m.Resources, p.resources...)
+			dropped = append(dropped, p.dropped...)
 			p.resources = nil
 			for _, a := range p.agents {
 				if first, known := agents[a.Name]; !known {
@@ -122,5 +138,8 @@ func (l *loader) join(read []result) (*deploy.Model, diag.Problems) {
 	}
 	slices.SortFunc(m.Agents, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
 	m.Where = w.where
+	if len(problems) > 0 {
+		forgive(m.Resources, dropped)
+	}
 	return m, problems
 }

@@ -20,8 +20,8 @@ func testTypes(tb testing.TB) *schema.Registry {
 		schema.Type{Name: "fs::Directory", Attributes: []schema.Attribute{{Name: "path", Type: "String[1]", Behaviour: schema.Namevar}}},
 		schema.Type{Name: "std::Null", Attributes: []schema.Attribute{
 			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
-			{Name: "a", Type: "Any"},
-			{Name: "b", Type: "Any"},
+			{Name: "a", Type: "Optional[Any]"},
+			{Name: "b", Type: "Optional[Any]"},
 		}},
 		schema.Type{Name: "net::Port", Attributes: []schema.Attribute{
 			{Name: "host", Type: "String[1]", Behaviour: schema.Namevar},

@@ -9,9 +9,13 @@ var byteOrderMark = []byte("\ufeff")
 
 // check reports a text that is not UTF-8 or holds a NUL, and returns it without a byte order mark.
 func (r *report) check(text []byte) ([]byte, bool) {
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		r.add(place{1, 1}, "save it as UTF-8", "the text is UTF-16")
-		return nil, false
+	for _, e := range []struct{ mark, name string }{ // the longer ones first
+		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+	} {
+		if bytes.HasPrefix(text, []byte(e.mark)) {
+			r.add(place{1, 1}, "save it as UTF-8", "the text is %s", e.name)
+			return nil, false
+		}
 	}
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if at := bytes.IndexByte(text, 0); at >= 0 {

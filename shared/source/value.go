@@ -72,7 +72,7 @@ const formHint = "{value: ...} holds a map that only looks like a reference"
 // formText reads what a form needs.
 func (t *taker) formText(n *node) string {
 	s, ok := n.value.(string)
-	if !ok || s == "" {
+	if (!ok || s == "") && !n.bad {
 		t.add(n.at, formHint, "%s refers to something and needs its name", n.key)
 	}
 	return s
@@ -96,7 +96,11 @@ func (t *taker) secret(n, version *node) any {
 		s.Version, _ = resource.KeyText(version.value)
 		return s
 	}
-	s.Version = t.formText(version)
+	v, ok := version.value.(string)
+	if (!ok || v == "") && !version.bad {
+		t.add(version.at, "write the version as the store of the secret names it, or leave it out", "the version of a secret is text or a whole number")
+	}
+	s.Version = v
 	return s
 }
 
@@ -118,7 +122,7 @@ func (t *taker) fileAt(n *node) any {
 	case errors.Is(f.err, fs.ErrNotExist):
 		t.add(n.at, "the path is relative to the document", "the file %s does not exist", short(name))
 	case f.err != nil:
-		t.add(n.at, "", "the file %s cannot be read: %v", short(name), f.err)
+		t.add(n.at, "it must be a regular file that can be read", "the file %s cannot be read: %v", short(name), f.err)
 	}
 	return resource.File{Hash: f.hash, Size: f.size}
 }

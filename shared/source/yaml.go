@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -45,9 +46,12 @@ var yamlHints = []struct{ message, hint string }{
 	{"tab character", "indent with spaces, not tabs"},
 	{"unknown anchor", "text that starts with * needs quotes"},
 	{"mapping values are not allowed", "put text that holds `: ` in quotes, or look at the indentation"},
+	{"mapping keys are not allowed", "put text that starts with `? ` in quotes, or look at the indentation"},
 	{"block sequence entries are not allowed", "start the list on a line of its own, or put text that starts with `- ` in quotes"},
 	{"did not find expected key", "look at the indentation, and for quotes that end too early"},
 	{"did not find expected '-'", "look at the indentation"},
+	{"did not find expected node content", "write a value here, or close the bracket"},
+	{"did not find expected <document start>", "a document starts with `---` where another one has ended; look at the indentation"},
 	{"could not find expected ':'", "a line of a map is `name: value`"},
 	{"did not find expected ',' or", "close the bracket, or put text with brackets in quotes"},
 	{"escape", `in double quotes \ has a meaning; single quotes take it as it is`},
@@ -67,13 +71,19 @@ func (r *report) yamlError(text []byte, err error) {
 		if strings.Contains(message, "end of stream") && le.ContextMark.Line > 0 {
 			mark, message, hint = le.ContextMark, "this has no end", "close the quotes or the bracket" // where it starts says more
 		}
+		if strings.Contains(message, "did not find expected ',' or") && le.ContextMark.Line > 0 {
+			message += fmt.Sprintf(" for what opens at %d:%d", le.ContextMark.Line, le.ContextMark.Column)
+		}
 		if mark.Line > 0 {
 			at = place{int32(mark.Line), int32(mark.Column)} //nolint:gosec // texts are bounded
 		}
 	}
+	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 && !hasOtherBreaks(text) {
+		at = end // the library counts a line behind the last one
+	}
 	if strings.Contains(message, "control characters") {
 		if i := control(text); i >= 0 {
-			r.add(placeOf(text, i), `write it as an escape in double quotes, such as "\e"`, "a control character stands in the text, at byte %d", i+1)
+			r.syntax(placeOf(text, i), `write it as an escape in double quotes, such as "\e"`, "a control character stands in the text, at byte %d", i+1)
 			return
 		}
 	}
@@ -85,7 +95,10 @@ func (r *report) yamlError(text []byte, err error) {
 			hint = h.hint
 		}
 	}
-	r.add(at, hint, "this is no YAML: %s", strings.TrimPrefix(message, "yaml: "))
+	if hint == "" {
+		hint = "look at this line and at the one before it"
+	}
+	r.syntax(at, hint, "this is no YAML: %s", strings.TrimPrefix(message, "yaml: "))
 }
 
 // startHint says what to do about a character that cannot start a value.
@@ -109,6 +122,7 @@ type converter struct {
 	*report
 	from, shift int32         // lines behind from stand shift lines further down in the file
 	open        []*yaml.Node  // aliases that are being replaced
+	aliasAt     place         // of the first of them
 	expanded    *atomic.Int64 // values that stand for aliases, in the whole document
 }
 
@@ -123,16 +137,16 @@ func (c *converter) place(n *yaml.Node) place {
 func (c *converter) bad(n *yaml.Node, hint, format string, args ...any) node {
 	at := c.place(n)
 	c.add(at, hint, format, args...)
-	return node{at: at}
+	return node{at: at, bad: true}
 }
 
 func (c *converter) convert(n *yaml.Node, depth int) node {
 	if len(c.open) > 0 {
 		if count := c.expanded.Add(1); count > maxExpanded {
 			if count == maxExpanded+1 {
-				c.bad(n, "write out what the aliases (*name) stand for", "the aliases stand for more than %d values", maxExpanded)
+				c.add(c.aliasAt, "write out what the aliases (*name) stand for", "the aliases up to this one stand for more than %d values", maxExpanded)
 			}
-			return node{at: c.place(n)}
+			return node{at: c.place(n), bad: true}
 		}
 	}
 	switch n.Kind {
@@ -142,7 +156,7 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 		return c.alias(n, depth)
 	case yaml.MappingNode, yaml.SequenceNode:
 	default:
-		return c.bad(n, "", "this cannot be read")
+		return c.bad(n, "write it as a map, a list or a value", "this cannot be read")
 	}
 	if depth >= maxDepth {
 		return c.bad(n, "write it less nested", "lists and maps are nested deeper than %d", maxDepth)
@@ -169,11 +183,14 @@ func (c *converter) tag(n *yaml.Node, usual string) {
 func (c *converter) alias(n *yaml.Node, depth int) node {
 	for _, o := range c.open {
 		if o == n.Alias {
-			return c.bad(n, "remove it", "the alias *%s stands within what it names", short(n.Value))
+			return c.bad(n, "write out what it should stand for", "the alias *%s stands within what it names", short(n.Value))
 		}
 	}
 	if n.Alias == nil {
-		return c.bad(n, "", "the alias *%s names nothing", short(n.Value))
+		return c.bad(n, "text that starts with * needs quotes", "the alias *%s names nothing", short(n.Value))
+	}
+	if len(c.open) == 0 {
+		c.aliasAt = c.place(n)
 	}
 	c.open = append(c.open, n.Alias)
 	out := c.convert(n.Alias, depth)
@@ -188,6 +205,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, ok := c.name(n.Content[i])
 		if !ok {
+			out.bad = true
 			continue
 		}
 		m := c.convert(n.Content[i+1], depth+1)
@@ -212,8 +230,7 @@ func (c *converter) name(n *yaml.Node) (string, bool) {
 	}
 	if n.Kind == yaml.ScalarNode {
 		if n.Style&(quoted|yaml.TaggedStyle) != 0 {
-			m := c.scalar(n)
-			s, ok := m.value.(string)
+			s, ok := c.scalar(n).value.(string)
 			return s, ok
 		}
 		if plainText(n.Value) {
@@ -242,7 +259,7 @@ func (c *converter) scalar(n *yaml.Node) node {
 		return c.tagged(n, out, problem)
 	}
 	if problem != "" {
-		c.bad(n, "put it in quotes if it is text", "%s: %s", short(n.Value), problem)
+		return c.bad(n, "put it in quotes if it is text", "%s: %s", short(n.Value), problem)
 	}
 	return out
 }

@@ -171,18 +171,16 @@ func parameterChecks() []check {
 	a, b, fact1, fact2, fact3 := p("a", ""), p("b", ""), p("a", id(1)), p("b", id(1)), p("a", id(2))
 	checks := []check{
 		{"WrittenWholeAndReplaced", func(f *fixture) {
-			f.ok(f.A.PutParameters(f.ctx, env, a, b))
+			f.ok(f.write(f.A, deploy.Commit{Parameters: []deploy.Parameter{a, b}}))
 			now := deploy.Parameter{Name: "a", Value: "", Source: "fact", Updated: at(1)}
-			f.ok(f.B.PutParameters(f.ctx, env, now))
-			f.ok(f.B.PutParameters(f.ctx, env))
+			f.ok(f.write(f.B, deploy.Commit{Parameters: []deploy.Parameter{now}}))
 			got, err := f.A.Parameters(f.ctx, env, deploy.ParameterQuery{})
 			f.ok(err)
 			f.same(got, []deploy.Parameter{now, b}, "parameters")
 		}},
 		{"DeletedByKey", func(f *fixture) {
-			f.ok(f.A.PutParameters(f.ctx, env, a, b, fact1, fact2))
-			f.ok(f.A.DeleteParameters(f.ctx, env, deploy.ParameterKey{Name: "a"}, deploy.ParameterKey{Name: "b", Of: id(1)}, deploy.ParameterKey{Name: "none"}))
-			f.ok(f.A.DeleteParameters(f.ctx, env))
+			f.ok(f.write(f.A, deploy.Commit{Parameters: []deploy.Parameter{a, b, fact1, fact2}}))
+			f.ok(f.write(f.A, deploy.Commit{DropParameters: []deploy.ParameterKey{deploy.ParameterKey{Name: "a"}, deploy.ParameterKey{Name: "b", Of: id(1)}, deploy.ParameterKey{Name: "none"}}}))
 			left, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
 			f.ok(err)
 			facts, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{Facts: true})
@@ -211,7 +209,7 @@ func parameterChecks() []check {
 		{"Keys", deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: "a", Of: id(2)}, {Name: "none"}, {Name: "b"}, {Name: "a"}}}, []deploy.Parameter{a, b, fact3}},
 	} {
 		checks = append(checks, check{"Query" + c.name, func(f *fixture) {
-			f.ok(f.A.PutParameters(f.ctx, env, fact3, b, fact2, a, fact1))
+			f.ok(f.write(f.A, deploy.Commit{Parameters: []deploy.Parameter{fact3, b, fact2, a, fact1}}))
 			got, err := f.B.Parameters(f.ctx, env, c.q)
 			f.ok(err)
 			f.same(got, c.want, "sorted by Of, then Name")

@@ -48,8 +48,9 @@ func at(d time.Duration) time.Time { return epoch.Add(d) }
 // fixture is what most subtests start with.
 type fixture struct {
 	StateHarness
-	t   *testing.T
-	ctx context.Context //nolint:containedctx // of one subtest
+	t     *testing.T
+	ctx   context.Context //nolint:containedctx // of one subtest
+	plans map[string]deploy.Guard
 }
 
 // check is one subtest of the suite for State.
@@ -135,6 +136,38 @@ func (f *fixture) put(g deploy.Guard, rows ...deploy.Row) {
 	}
 }
 
+// planning returns the lease under which environments are written; the first call takes it.
+func (f *fixture) planning(env string) deploy.Guard {
+	f.t.Helper()
+	if g, ok := f.plans[env]; ok {
+		return g
+	}
+	l, err := f.A.Acquire(f.ctx, env, "plan", f.HolderA(), epoch, at(24*time.Hour))
+	f.ok(err)
+	if f.plans == nil {
+		f.plans = map[string]deploy.Guard{}
+	}
+	f.plans[env] = guardOf(l)
+	return f.plans[env]
+}
+
+// putEnv writes an environment and returns it as it is then.
+func (f *fixture) putEnv(s deploy.State, e deploy.Env) (deploy.Env, error) {
+	f.t.Helper()
+	if _, err := s.Commit(f.ctx, e.Name, deploy.Commit{Guard: f.planning(e.Name), Env: &e}); err != nil {
+		return deploy.Env{}, err
+	}
+	return s.Env(f.ctx, e.Name)
+}
+
+// write makes a commit under the lease for planning.
+func (f *fixture) write(s deploy.State, c deploy.Commit) error {
+	f.t.Helper()
+	c.Guard = f.planning(env)
+	_, err := s.Commit(f.ctx, env, c)
+	return err
+}
+
 // row returns the row of an id by B, or one with Rev 0.
 func (f *fixture) row(id resource.ID) deploy.Row {
 	f.t.Helper()
@@ -217,7 +250,7 @@ func freshRows(n int) []deploy.Row {
 // full is a row in which every field but Gone is set.
 func full(n int) deploy.Row {
 	r := fresh(n)
-	r.Orphaned, r.Removing, r.WantFacts = true, true, true
+	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = true, true, true, true
 	r.Ticket, r.Priority, r.NotBefore = 7, deploy.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = deploy.NonCompliant, deploy.RunFailed, deploy.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}

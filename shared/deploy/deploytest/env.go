@@ -17,7 +17,7 @@ func envChecks() []check {
 		}},
 		{"PutStoresAllFields", func(f *fixture) {
 			e := wholeEnv()
-			got, err := f.A.PutEnv(f.ctx, e)
+			got, err := f.putEnv(f.A, e)
 			f.ok(err)
 			e.Rev = 1
 			f.same(got, e, "what PutEnv returned")
@@ -29,20 +29,20 @@ func envChecks() []check {
 			e := deploy.Env{Name: env}
 			for want := int64(1); want < 4; want++ {
 				var err error
-				e, err = f.A.PutEnv(f.ctx, e)
+				e, err = f.putEnv(f.A, e)
 				f.ok(err)
 				f.same(e.Rev, want, "Rev")
 			}
 		}},
 		{"PutOfStaleRevConflicts", func(f *fixture) {
-			first, err := f.A.PutEnv(f.ctx, deploy.Env{Name: env, Last: 1})
+			first, err := f.putEnv(f.A, deploy.Env{Name: env, Last: 1})
 			f.ok(err)
 			second := first
 			second.Last = 2
-			second, err = f.B.PutEnv(f.ctx, second)
+			second, err = f.putEnv(f.B, second)
 			f.ok(err)
 			for _, stale := range []int64{0, first.Rev, second.Rev + 1} {
-				_, err = f.A.PutEnv(f.ctx, deploy.Env{Name: env, Rev: stale, Last: 3})
+				_, err = f.putEnv(f.A, deploy.Env{Name: env, Rev: stale, Last: 3})
 				f.is(err, fault.Conflict, "a Rev that is not the stored one")
 			}
 			got, err := f.A.Env(f.ctx, env)
@@ -51,26 +51,26 @@ func envChecks() []check {
 		}},
 		{"PutNeverWritesPlanSeqNorHalted", func(f *fixture) {
 			f.ok(f.A.Halt(f.ctx, env, true))
-			got, err := f.A.PutEnv(f.ctx, deploy.Env{Name: env, PlanSeq: 99, Halted: false})
+			got, err := f.putEnv(f.A, deploy.Env{Name: env, PlanSeq: 99, Halted: false})
 			f.ok(err)
 			f.same([]any{got.PlanSeq, got.Halted}, []any{int64(1), true}, "PlanSeq and Halted")
 			f.ok(f.A.Halt(f.ctx, env, false))
 			got.Halted = true
-			got, err = f.A.PutEnv(f.ctx, got)
+			got, err = f.putEnv(f.A, got)
 			f.ok(err)
 			f.same([]any{got.PlanSeq, got.Halted}, []any{int64(2), false}, "PlanSeq and Halted")
 		}},
 		{"PauseAndHaltLeaveRev", func(f *fixture) {
-			e, err := f.A.PutEnv(f.ctx, deploy.Env{Name: env})
+			e, err := f.putEnv(f.A, deploy.Env{Name: env})
 			f.ok(err)
 			f.ok(f.B.Pause(f.ctx, env, true, "a"))
 			f.ok(f.B.Halt(f.ctx, env, true))
-			_, err = f.A.PutEnv(f.ctx, e)
+			_, err = f.putEnv(f.A, e)
 			f.ok(err)
 		}},
 		{"EnvsAreSorted", func(f *fixture) {
 			for _, name := range []string{"b", "c", "a", "B"} {
-				_, err := f.A.PutEnv(f.ctx, deploy.Env{Name: name})
+				_, err := f.putEnv(f.A, deploy.Env{Name: name})
 				f.ok(err)
 			}
 			got, err := f.B.Envs(f.ctx)
@@ -97,7 +97,7 @@ func environmentsAreApart(f *fixture) {
 	f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}, Plan: true, Env: &deploy.Env{Name: env, Last: 1},
 		Actions: []deploy.Action{{ID: "1", Resource: r.ID, Finished: at(0)}}, AddOutbox: []deploy.Outbox{{ID: "o", Of: r.ID}},
 		Parameters: []deploy.Parameter{{Name: "p"}}, Next: []resource.ID{r.ID}, SeenPlan: 1})
-	f.ok(f.A.PutVersion(f.ctx, env, deploy.Version{Number: 1}))
+	f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: 1}}))
 	f.ok(f.A.Pause(f.ctx, env, true, "a"))
 
 	e, err := f.B.Env(f.ctx, other)
@@ -139,7 +139,6 @@ func environmentsAreApart(f *fixture) {
 	n, err := f.B.DropActions(f.ctx, other, at(time.Hour))
 	f.ok(err)
 	f.same(n, 0, "dropped actions")
-	f.ok(f.B.DropRows(f.ctx, other, []deploy.RowKey{{ID: r.ID, Rev: 1}}))
 	f.same(f.row(r.ID).Rev, int64(1), "the row is still there")
 }
 
@@ -148,21 +147,21 @@ func versionChecks() []check {
 		{"WholeVersionComesBack", func(f *fixture) {
 			v := deploy.Version{Number: 3, At: at(0), Resources: 2, Digest: "d", Chunks: []string{"c1", "c2"}, Graph: "g",
 				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p", Files: []string{"f"}}
-			f.ok(f.A.PutVersion(f.ctx, env, v))
+			f.ok(f.write(f.A, deploy.Commit{Version: &v}))
 			got, err := f.B.Versions(f.ctx, env, 3)
 			f.ok(err)
 			f.same(got, []deploy.Version{v}, "version")
 		}},
 		{"ExistingNumberConflicts", func(f *fixture) {
-			f.ok(f.A.PutVersion(f.ctx, env, deploy.Version{Number: 1, Digest: "first"}))
-			f.is(f.B.PutVersion(f.ctx, env, deploy.Version{Number: 1, Digest: "second"}), fault.Conflict, "the same number")
+			f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: 1, Digest: "first"}}))
+			f.is(f.write(f.B, deploy.Commit{Version: &deploy.Version{Number: 1, Digest: "second"}}), fault.Conflict, "the same number")
 			got, err := f.A.Versions(f.ctx, env)
 			f.ok(err)
 			f.same(got, []deploy.Version{{Number: 1, Digest: "first"}}, "versions are never changed")
 		}},
 		{"ListsAscendingAndSome", func(f *fixture) {
 			for _, n := range []int{10, 2, 1} {
-				f.ok(f.A.PutVersion(f.ctx, env, deploy.Version{Number: n}))
+				f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: n}}))
 			}
 			got, err := f.B.Versions(f.ctx, env)
 			f.ok(err)
@@ -173,10 +172,9 @@ func versionChecks() []check {
 		}},
 		{"DropForgetsAndMindsNoUnknown", func(f *fixture) {
 			for n := range 3 {
-				f.ok(f.A.PutVersion(f.ctx, env, deploy.Version{Number: n + 1}))
+				f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: n + 1}}))
 			}
-			f.ok(f.A.DropVersions(f.ctx, env, 1, 2, 99))
-			f.ok(f.A.DropVersions(f.ctx, env))
+			f.ok(f.write(f.A, deploy.Commit{Forget: []int{1, 2, 99}}))
 			got, err := f.B.Versions(f.ctx, env)
 			f.ok(err)
 			f.same(got, []deploy.Version{{Number: 3}}, "what is left")
@@ -194,16 +192,16 @@ func agentChecks() []check {
 	return []check{
 		{"WholeAgentComesBack", func(f *fixture) {
 			a, b := wholeAgent(), resource.Agent{Name: "plain", Transport: "local", Lanes: 1}
-			f.ok(f.A.PutAgents(f.ctx, env, a, b))
+			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{a, b}}))
 			got, err := f.B.Agents(f.ctx, env)
 			f.ok(err)
 			f.same(got, map[string]deploy.Agent{a.Name: {Agent: a}, b.Name: {Agent: b}}, "agents")
 		}},
 		{"PutReplacesWholeAndKeepsPause", func(f *fixture) {
-			f.ok(f.A.PutAgents(f.ctx, env, wholeAgent(), resource.Agent{Name: "kept"}))
+			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{wholeAgent(), resource.Agent{Name: "kept"}}}))
 			f.ok(f.A.Pause(f.ctx, env, true, "web/1"))
 			now := resource.Agent{Name: "web/1", Transport: "local", Lanes: 1}
-			f.ok(f.B.PutAgents(f.ctx, env, now))
+			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{now}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
 			f.same(got["web/1"], deploy.Agent{Agent: now, Paused: true}, "the agent that was put again")
@@ -211,7 +209,7 @@ func agentChecks() []check {
 		}},
 		{"PauseWaitsForTheAgent", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "later", "never"))
-			f.ok(f.B.PutAgents(f.ctx, env, resource.Agent{Name: "later", Transport: "local"}))
+			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{resource.Agent{Name: "later", Transport: "local"}}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
 			f.same(got["later"], deploy.Agent{Agent: resource.Agent{Name: "later", Transport: "local"}, Paused: true}, "paused before it came")

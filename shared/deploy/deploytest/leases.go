@@ -96,7 +96,10 @@ func leaseChecks() []check {
 			}
 			start()
 			l = f.lease(f.A, lane, holder)
-			f.same(len(f.held(lane).Running), 0, "after the lease was taken again nothing is said to run")
+			f.same(l.Running, []resource.ID{id(1)}, "who takes over is told what ran")
+			f.same(f.held(lane).Running, []resource.ID{id(1)}, "and so is the next, should this one end at once")
+			f.commit(deploy.Commit{Guard: guardOf(l)})
+			f.same(len(f.held(lane).Running), 0, "until the first commit")
 			start()
 			f.ok(f.A.Release(f.ctx, env, l))
 			f.same(len(f.held(lane).Running), 0, "after a release nothing runs")

@@ -29,17 +29,18 @@ func raceChecks() []check {
 			}
 		}},
 		{"Env", func(f *fixture) {
+			f.planning(env)
 			for round := range 5 {
 				f.oneWins(fault.Conflict, func(i int, s deploy.State) error {
-					_, err := s.PutEnv(f.ctx, deploy.Env{Name: env, Rev: int64(round), Last: i})
-					return err
+					return f.write(s, deploy.Commit{Env: &deploy.Env{Name: env, Rev: int64(round), Last: i}})
 				})
 			}
 		}},
 		{"Version", func(f *fixture) {
+			f.planning(env)
 			for round := range 5 {
 				f.oneWins(fault.Conflict, func(i int, s deploy.State) error {
-					return s.PutVersion(f.ctx, env, deploy.Version{Number: round + 1, Resources: i})
+					return f.write(s, deploy.Commit{Version: &deploy.Version{Number: round + 1, Resources: i}})
 				})
 			}
 		}},

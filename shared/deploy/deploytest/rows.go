@@ -98,17 +98,6 @@ func rowChecks() []check {
 			f.put(g, fresh(0))
 			f.same(f.row(r.ID).Rev, int64(1), "it can come back")
 		}},
-		{"DropRowsOnlyAtTheirRev", func(f *fixture) {
-			f.put(f.guard(lane), freshRows(4)...)
-			f.ok(f.B.DropRows(f.ctx, env, []deploy.RowKey{{ID: id(0), Rev: 1}, {ID: id(1), Rev: 2}, {ID: id(2), Rev: 0}, {ID: id(99), Rev: 1}}))
-			f.ok(f.B.DropRows(f.ctx, env, nil))
-			rows, err := f.A.ScanRows(f.ctx, env, "", 10)
-			f.ok(err)
-			f.same(idsOf(rows), []resource.ID{id(1), id(2), id(3)}, "what is left")
-			counts, err := f.A.Counts(f.ctx, env)
-			f.ok(err)
-			f.same(nonZero(counts), map[deploy.Status]int{deploy.StatusAvailable: 3}, "counts")
-		}},
 	}
 }
 

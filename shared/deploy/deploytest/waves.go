@@ -25,7 +25,7 @@ func (f *fixture) beginWave(epoch int64) {
 	e, err := f.A.Env(f.ctx, env)
 	f.ok(err)
 	e.Wave = deploy.Wave{Epoch: epoch, Priority: deploy.PriorityUserRepair, At: at(0)}
-	_, err = f.A.PutEnv(f.ctx, e)
+	_, err = f.putEnv(f.A, e)
 	f.ok(err)
 }
 
@@ -100,7 +100,7 @@ func waveChecks() []check {
 		{"EmptyLanesAreNotWaitedFor", func(f *fixture) {
 			_, b := f.wave(1)
 			f.lease(f.A, "c/0", f.HolderA())
-			f.lease(f.A, "plan", f.HolderA())
+			f.lease(f.A, "pla", f.HolderA())
 			f.same(len(f.unfinished()), 2, "a lease makes no lane")
 			moved, gone := f.row(id(2)), f.row(id(3))
 			moved.Lane, gone.Gone = "a/0", true

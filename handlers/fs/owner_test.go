@@ -1,0 +1,225 @@
+package fs
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"testing"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+)
+
+// me is who this process runs as, by name and number, and an owner that is not: another user for the superuser, the superuser for others.
+func me(t *testing.T) (name, group string, uid, gid int) {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := user.LookupGroupId(u.Gid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username, g.Name, os.Getuid(), os.Getgid()
+}
+
+func TestOwnersByNameAndNumber(t *testing.T) {
+	name, group, uid, gid := me(t)
+	for _, d := range []provider.Definition{File(), Directory(), Symlink()} {
+		for _, tc := range []struct {
+			why          string
+			owner, group any
+		}{
+			{"by name", name, group},
+			{"by number, as text", strconv.Itoa(uid), strconv.Itoa(gid)},
+			{"by number", int64(uid), int64(gid)},
+			{"the owner alone", name, nil},
+			{"the group alone", nil, int64(gid)},
+		} {
+			t.Run(d.Type.Name+" "+tc.why, func(t *testing.T) {
+				g := newRig(t, d)
+				attrs := map[string]any{"path": g.path("a"), "owner": tc.owner, "group": tc.group}
+				if d.Type.Name == "fs::Symlink" {
+					attrs["target"] = "nowhere"
+				}
+				r := g.resource(attrs)
+				g.must(r, plan.Created)
+				if st := g.owner("a"); st != fmt.Sprintf("%d:%d", uid, gid) {
+					t.Fatal(st)
+				}
+				if os.Geteuid() != 0 {
+					return
+				}
+				g.do(os.Lchown(g.path("a"), stranger, stranger+1))
+				change, diff, err := g.apply(r)
+				if err != nil || change != plan.Updated {
+					t.Fatal(change, err)
+				}
+				if tc.owner != nil && diff["owner"] != (plan.Diff{Current: strconv.Itoa(stranger), Desired: tc.owner}) {
+					t.Fatal(diff)
+				}
+				want := map[bool]string{true: strconv.Itoa(uid), false: strconv.Itoa(stranger)}[tc.owner != nil] + ":" +
+					map[bool]string{true: strconv.Itoa(gid), false: strconv.Itoa(stranger + 1)}[tc.group != nil]
+				if st := g.owner("a"); st != want {
+					t.Fatalf("%s, expected %s", st, want)
+				}
+			})
+		}
+	}
+}
+
+// owner returns the numbers of the owner and the group of a thing.
+func (g *rig) owner(name string) string {
+	g.t.Helper()
+	all, err := world(g.dir)
+	g.do(err)
+	for line := range strings.Lines(all) {
+		if fields := strings.Fields(line); fields[0] == name {
+			return fields[2]
+		}
+	}
+	return ""
+}
+
+// TestAnotherOwner gives things away, which only the superuser may; others are told so, and nothing is left behind.
+func TestAnotherOwner(t *testing.T) {
+	for _, d := range []provider.Definition{File(), Directory(), Symlink()} {
+		t.Run(d.Type.Name, func(t *testing.T) {
+			g := newRig(t, d)
+			attrs := map[string]any{"path": g.path("a"), "owner": "nobody", "group": "nogroup"}
+			if os.Geteuid() != 0 {
+				attrs["owner"], attrs["group"] = "root", "root"
+			}
+			if d.Type.Name == "fs::Symlink" {
+				attrs["target"] = "nowhere"
+			} else {
+				attrs["mode"] = "4755" // which a change of owner takes away when it comes after the mode
+			}
+			r := g.resource(attrs)
+			if os.Geteuid() != 0 {
+				g.fails(r, provider.Terminal, "run it as a user that may")
+				g.has()
+				return
+			}
+			g.must(r, plan.Created)
+			if st := g.owner("a"); st != "65534:65534" {
+				t.Fatal(st)
+			}
+			g.do(os.Lchown(g.path("a"), 0, 0))
+			g.must(r, plan.Updated)
+		})
+	}
+}
+
+func TestUnknownOwners(t *testing.T) {
+	for _, tc := range []struct {
+		why   string
+		attrs map[string]any
+		text  string
+	}{
+		{"a user", map[string]any{"owner": "no-such-user"}, `there is no user "no-such-user"`},
+		{"a group", map[string]any{"group": "no-such-group"}, `there is no group "no-such-group"`},
+		{"a number that stands for none", map[string]any{"owner": "4294967295"}, `there is no user "4294967295"`},
+		{"a number below zero", map[string]any{"owner": "-1"}, `there is no user "-1"`},
+		{"a number beyond all", map[string]any{"group": "99999999999999999999"}, `there is no group "99999999999999999999"`},
+	} {
+		for _, d := range []provider.Definition{File(), Directory(), Symlink()} {
+			t.Run(tc.why+" "+d.Type.Name, func(t *testing.T) {
+				g := newRig(t, d)
+				tc.attrs["path"], tc.attrs["target"] = g.path("a"), "x"
+				if d.Type.Name != "fs::Symlink" {
+					delete(tc.attrs, "target")
+				}
+				r := g.resource(tc.attrs)
+				g.fails(r, provider.Retryable, tc.text)
+				g.has()
+				// What is to go does not need its owner.
+				r.Purged = true
+				if change, _, err := g.apply(r); err != nil || change != plan.NoChange {
+					t.Fatal(change, err)
+				}
+			})
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	for _, mode := range []string{"0000", "0400", "644", "0755", "0777", "1777", "2755", "4755", "6711", "7777", "0007"} {
+		for _, d := range []provider.Definition{File(), Directory()} {
+			t.Run(d.Type.Name+" "+mode, func(t *testing.T) {
+				g := newRig(t, d)
+				r := g.resource(map[string]any{"path": g.path("a"), "mode": mode})
+				g.must(r, plan.Created)
+				g.do(os.Chmod(g.path("a"), 0o751))
+				g.must(r, plan.Updated)
+				r.Purged = true
+				g.must(r, plan.Purged)
+			})
+		}
+	}
+}
+
+func TestModesThatNobodyAskedFor(t *testing.T) {
+	for _, tc := range []struct {
+		why    string
+		def    provider.Definition
+		before func(g *rig)
+		attrs  map[string]any
+		want   string
+	}{
+		{"a new file", File(), func(*rig) {}, map[string]any{"content": ""}, "-rw-r--r--"},
+		{"a new directory", Directory(), func(*rig) {}, nil, "drwxr-xr-x"},
+		{"a new directory where groups are handed on", Directory(), func(g *rig) { g.do(os.Chmod(g.dir, 0o755|os.ModeSetgid)) }, nil, "dgrwxr-xr-x"},
+		{"a file keeps its own", File(), func(g *rig) { g.write("a", "x", 0o604) }, map[string]any{"content": ""}, "-rw----r--"},
+		{"but other bytes do not run as another user", File(), func(g *rig) { g.write("a", "x", 0o755|os.ModeSetuid|os.ModeSetgid) }, map[string]any{"content": ""}, "-rwxr-xr-x"},
+		{"unless that is asked for", File(), func(g *rig) { g.write("a", "x", 0o755|os.ModeSetuid) }, map[string]any{"content": "", "mode": "4755"}, "urwxr-xr-x"},
+		{"a file instead of a link", File(), func(g *rig) { g.do(os.Symlink("/etc/passwd", g.path("a"))) }, map[string]any{"content": ""}, "-rw-r--r--"},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			g := newRig(t, tc.def)
+			tc.before(g)
+			attrs := map[string]any{"path": g.path("a")}
+			for k, v := range tc.attrs {
+				attrs[k] = v
+			}
+			if _, _, err := g.apply(g.resource(attrs)); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Lstat(g.path("a"))
+			g.do(err)
+			if got := info.Mode().String(); got != tc.want {
+				t.Fatalf("%s, expected %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestReplacedFilesKeepTheirOwner changes what is in files of other users.
+func TestReplacedFilesKeepTheirOwner(t *testing.T) {
+	g := newRig(t, File())
+	g.write("a", "old", 0o640)
+	want := fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+	if os.Geteuid() == 0 {
+		g.do(os.Chown(g.path("a"), stranger, stranger+1))
+		want = fmt.Sprintf("%d:%d", stranger, stranger+1)
+	}
+	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), plan.Updated)
+	if got := g.owner("a"); got != want {
+		t.Fatalf("%s, expected %s", got, want)
+	}
+}
+
+// TestOwnersThatCannotBeKept has another user than the superuser replace a file that is not the user's own.
+func TestOwnersThatCannotBeKept(t *testing.T) {
+	d := File()
+	d.Handler = file{&system{self: stranger}}
+	g := newRig(t, d)
+	g.write("a", "old", 0o640)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), plan.Updated)
+	if !strings.Contains(g.host.Output(), "only the superuser may keep the owner") {
+		t.Fatal(g.host.Output())
+	}
+}

@@ -1,0 +1,27 @@
+package handlers
+
+import (
+	"slices"
+	"testing"
+
+	"southbound/shared/schema"
+)
+
+// TestAll registers every type: a declaration that is not right would stop the program at its start.
+func TestAll(t *testing.T) {
+	var types []schema.Type
+	var names []string
+	for _, d := range All() {
+		types = append(types, d.Type)
+		names = append(names, d.Type.Name)
+		if d.Handler == nil {
+			t.Errorf("%s has no handler", d.Type.Name)
+		}
+	}
+	if _, err := schema.NewRegistry(types...); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"exec::Run", "fs::Directory", "fs::File", "fs::Symlink", "std::Null"}; !slices.Equal(names, want) {
+		t.Errorf("the types are %v, expected %v", names, want)
+	}
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/deploy"
+)
+
+// completer offers what can stand in place of a word.
+type completer = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// complete makes the shell offer what list returns for the first word behind a command. What cannot be read is not offered.
+func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) *cobra.Command {
+	c.ValidArgsFunction = completer(func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var out []cobra.Completion
+		if len(args) > 0 || a.look("") != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, s := range list(cmd.Context(), word) {
+			if strings.HasPrefix(s, word) {
+				out = append(out, s)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	})
+	return c
+}
+
+// mostOffered is how many resources are offered.
+const mostOffered = 500
+
+func (a *app) offerIDs(ctx context.Context, word string) []string {
+	var out []string
+	_ = a.engine.EachRow(ctx, a.env, deploy.Filter{}, func(r *deploy.Row) error {
+		if len(out) < mostOffered && strings.HasPrefix(string(r.ID), word) {
+			out = append(out, string(r.ID))
+		}
+		return nil
+	})
+	return out
+}
+
+func (a *app) offerFilters(ctx context.Context, word string) []string {
+	out := a.offerIDs(ctx, word)
+	for _, s := range statuses {
+		out = append(out, "status="+string(s))
+	}
+	for _, t := range a.offerTypes(ctx, word) {
+		out = append(out, "type="+t)
+	}
+	for _, g := range a.offerAgents(ctx, word) {
+		out = append(out, "agent="+g)
+	}
+	return out
+}
+
+func (a *app) offerTypes(context.Context, string) []string {
+	types, err := a.registry()
+	if err != nil {
+		return nil
+	}
+	return types.Names()
+}
+
+func (a *app) offerAgents(ctx context.Context, _ string) []string {
+	agents, err := a.agentLines(ctx)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, g := range agents {
+		out = append(out, g.Name)
+	}
+	return out
+}
+
+func (a *app) offerParameters(ctx context.Context, _ string) []string {
+	ps, err := a.home.Parameters(ctx, a.env, deploy.ParameterQuery{})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, p := range ps {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// completions adds to commands what their words can be.
+func (a *app) completions(root *cobra.Command) {
+	for name, list := range map[string]func(context.Context, string) []string{
+		"resource": a.offerIDs, "logs": a.offerIDs, "resources": a.offerFilters, "deploy": a.offerFilters, "repair": a.offerFilters,
+		"type": a.offerTypes, "pause": a.offerAgents, "resume": a.offerAgents, "parameter get": a.offerParameters, "parameter delete": a.offerParameters,
+	} {
+		if cmd, _, err := root.Find(strings.Fields(name)); err == nil {
+			a.complete(cmd, list)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"southbound/shared/fault"
+	"southbound/shared/schema"
+)
+
+// The groups of commands in the help.
+const (
+	groupEveryday = "everyday"
+	groupShow     = "show"
+	groupAct      = "act"
+	groupOther    = "other"
+)
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "southbound",
+		Short: "Deploy desired state",
+		Long: "Southbound makes files, commands and other things on machines and behind APIs what documents say they should be,\n" +
+			"keeps them so, and remembers what it did.",
+		Example:       "  southbound apply examples/quickstart\n  southbound status\n  southbound logs",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: subcommand, RunE: help,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if a.api != "" || os.Getenv("SOUTHBOUND_API") != "" {
+				return fault.New(fault.Unsupported, "", "the HTTP API is not in this program yet").WithHint("leave out --api and SOUTHBOUND_API: the embedded home is used")
+			}
+			return nil
+		},
+	}
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
+	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
+	f.StringVar(&a.data, "data", "", "data directory (default \".southbound\"; SOUTHBOUND_DATA)")
+	f.StringVar(&a.api, "api", "", "address of the HTTP API (SOUTHBOUND_API)")
+	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
+	f.BoolVar(&a.noColor, "no-color", false, "no colours")
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(&cobra.Group{ID: groupEveryday, Title: "Describe and deploy:"}, &cobra.Group{ID: groupShow, Title: "Look:"},
+		&cobra.Group{ID: groupAct, Title: "Act on what is released:"}, &cobra.Group{ID: groupOther, Title: "More:"})
+	root.SetHelpCommandGroupID(groupOther)
+	root.SetCompletionCommandGroupID(groupOther)
+	for group, cmds := range map[string][]*cobra.Command{groupEveryday: a.exportCommands(), groupShow: a.showCommands(), groupAct: a.actCommands(),
+		groupOther: a.otherCommands()} {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	a.completions(root)
+	return root
+}
+
+// help shows what a command consists of.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// subcommand refuses words that are no command.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	e := fault.New(fault.Usage, "", "%q is no command of %s", args[0], cmd.CommandPath()).WithHint("`%s --help` lists them", cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near[0])
+	}
+	return e
+}
+
+// flagError says what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	text, hint := err.Error(), ""
+	switch name, unknown := strings.CutPrefix(text, "unknown flag: --"); {
+	case unknown:
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := schema.Nearest(name, names); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
+	case strings.Contains(text, "duration"):
+		hint = "write a number with its unit, such as 30s or 5m"
+	}
+	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	if hint != "" {
+		e = e.WithHint("%s", hint)
+	}
+	return e
+}
+
+// words returns the words of a command behind the name of the program.
+func words(cmd *cobra.Command) string {
+	_, rest, _ := strings.Cut(cmd.CommandPath(), " ")
+	return rest
+}
+
+// exactArgs is cobra.ExactArgs with an error of ours.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return fault.New(fault.Usage, words(cmd), "expected %s, got %s", what, plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// atMostOne is cobra.MaximumNArgs(1) with an error of ours.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fault.New(fault.Usage, words(cmd), "expected at most %s, got %s", what, plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// command makes a command that opens the home before it runs.
+func command(use, short, long, example string, args cobra.PositionalArgs, open func(path string) error,
+	run func(ctx context.Context, args []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
+		if err := open(""); err != nil {
+			return err
+		}
+		return run(cmd.Context(), args)
+	}}
+}

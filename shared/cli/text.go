@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	"golang.org/x/term"
+
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// plural counts things in words.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// textWidth is how wide descriptions are written.
+const textWidth = 100
+
+// wrapped breaks a text into lines, each behind an indentation.
+func wrapped(text, indent string) string {
+	var b strings.Builder
+	at := 0
+	for _, word := range strings.Fields(text) {
+		switch n := len([]rune(word)); {
+		case at == 0:
+			b.WriteString(indent + word)
+			at = len(indent) + n
+		case at+1+n > textWidth:
+			b.WriteString("\n" + indent + word)
+			at = len(indent) + n
+		default:
+			b.WriteString(" " + word)
+			at += 1 + n
+		}
+	}
+	return b.String()
+}
+
+// terminal reports whether w is one.
+func terminal(w any) (int, bool) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	fd := int(f.Fd()) //nolint:gosec // a file descriptor
+	return fd, term.IsTerminal(fd)
+}
+
+// paint writes a status in a width, in colour on a terminal.
+func (a *app) paint(s deploy.Status, width int) string {
+	text := fmt.Sprintf("%-*s", width, s)
+	if _, is := terminal(a.out); a.noColor || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !is {
+		return text
+	}
+	code := "33"
+	switch s {
+	case deploy.StatusDeployed:
+		code = "32"
+	case deploy.StatusFailed, deploy.StatusUnavailable:
+		code = "31"
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// diff shows differences, an attribute a line.
+func (a *app) diff(changes map[string]plan.Diff) {
+	for _, name := range sortedNames(changes) {
+		if d := changes[name]; d.Current == nil {
+			a.printf("    %s: %s\n", name, short(d.Desired))
+		} else {
+			a.printf("    %s: %s -> %s\n", name, short(d.Current), short(d.Desired))
+		}
+	}
+}
+
+func sortedNames(m map[string]plan.Diff) []string {
+	names := make([]string, 0, len(m))
+	for n := range m {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// mostShown is how many characters of a value are shown.
+const mostShown = 80
+
+// short writes a value on a line.
+func short(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	if size, hash, is := fileOf(v); is {
+		return fmt.Sprintf("%s, SHA-256 %.12s", plural(size, "byte"), hash)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if r := []rune(string(b)); len(r) > mostShown {
+		return string(r[:mostShown-1]) + "…"
+	}
+	return string(b)
+}
+
+// fileOf recognises a file by its hash, also one that was read from JSON.
+func fileOf(v any) (size int, hash string, is bool) {
+	switch v := v.(type) {
+	case resource.File:
+		return int(v.Size), v.Hash, true
+	case map[string]any:
+		hash, isText := v["file"].(string)
+		if !isText || len(v) != 2 {
+			return 0, "", false
+		}
+		switch n := v["size"].(type) {
+		case float64:
+			return int(n), hash, true
+		case int64:
+			return int(n), hash, true
+		}
+	}
+	return 0, "", false
+}
+
+func firstIDs(ids []resource.ID, most int) string {
+	var parts []string
+	for i, id := range ids {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(ids)-most))
+			break
+		}
+		parts = append(parts, string(id))
+	}
+	return strings.Join(parts, ", ")
+}

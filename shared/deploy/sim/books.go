@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// books are what the checks know on their own, beside what the models hold: a model may be wrong as well as the engine.
+type books struct {
+	leases   map[string]*held // by key: who took it last
+	paused   map[string]bool  // agents
+	halted   bool
+	active   []activity // handler calls under way
+	actions  map[string]bool
+	visible  map[int]*content // versions that have become visible
+	events   map[resource.ID]time.Duration
+	removing map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
+	released *content
+	effect   *effective // of what is released
+	last     int
+}
+
+// held is a lease as its taker got it.
+type held struct {
+	by    *taskBooks
+	proc  *process
+	fence int64
+	until time.Time
+	freed bool
+}
+
+// activity is a handler call under way.
+type activity struct {
+	by *task
+	id resource.ID
+}
+
+// taskBooks are the books of one task.
+type taskBooks struct {
+	lane     string           // that it serves
+	leases   map[string]int64 // fences, by key
+	claimed  []resource.ID    // accepted and in order
+	unready  map[resource.ID]string
+	runs     map[resource.ID]*runBook
+	dry      bool // only compares
+	export   *exportBook
+	plain    bool // asks for no more than what changed: an export without flags
+	orphaned bool // left behind
+	rings    int
+	rows     int // written
+}
+
+// runBook is one run of a handler for one resource.
+type runBook struct {
+	began    time.Duration
+	parts    parts
+	purged   bool
+	lines    int
+	failed   bool
+	waits    bool // it was told to ask again
+	acted    bool
+	recorded bool
+	calls    int
+}
+
+func newBooks() *books {
+	return &books{leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
+		events: map[resource.ID]time.Duration{}, removing: map[resource.ID]map[resource.ID]bool{}}
+}
+
+func newTaskBooks() *taskBooks {
+	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}}
+}
+
+// orphan returns books for a call that was left behind: what it does counts for nobody.
+func (*taskBooks) orphan() *taskBooks {
+	b := newTaskBooks()
+	b.orphaned = true
+	return b
+}
+
+// run returns the run of a resource under way, and begins one when there is none.
+func (b *taskBooks) run(id resource.ID, now time.Duration) *runBook {
+	have := b.runs[id]
+	if have == nil || have.recorded {
+		have = &runBook{began: now}
+		b.runs[id] = have
+	}
+	return have
+}
+
+func (b *taskBooks) log(id resource.ID) {
+	if have := b.runs[id]; have != nil {
+		have.lines++
+	}
+}
+
+func (b *taskBooks) failed(id resource.ID) {
+	if have := b.runs[id]; have != nil {
+		have.failed = true
+	}
+}
+
+func (b *taskBooks) again(id resource.ID) {
+	if have := b.runs[id]; have != nil {
+		have.waits = true
+	}
+}
+
+// live reports whether a task holds the lane it works in.
+func (b *books) live(r *run, t *task) bool {
+	if t.books.orphaned || t.proc.dead {
+		return false
+	}
+	for key := range t.books.leases {
+		if h := b.leases[key]; h != nil && h.by == t.books && !h.freed && r.time().Before(h.until) {
+			return true
+		}
+	}
+	return false
+}
+
+// started notes that a handler call begins, and checks that it may.
+func (b *books) started(r *run, t *task, what string, c *provider.Context, res provider.Resource) {
+	id := res.ID
+	if t.books.orphaned {
+		return
+	}
+	have := t.books.run(id, r.sched.now)
+	if what == "read" && have.calls > 0 && !have.acted {
+		have.calls, have.failed, have.waits = 0, false, false // read again, one by one
+	}
+	have.parts, have.purged = partsOf(res.Attributes), res.Purged
+	have.calls++
+	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
+	have.acted = have.acted || changes
+	switch {
+	case t.books.dry:
+		if changes || !c.DryRun() {
+			r.violate("dry", "a dry run calls %s of %s", what, id)
+		}
+	case b.live(r, t):
+		r.checkStart(t, id, what)
+	}
+	b.active = append(b.active, activity{t, id})
+}
+
+// ended notes that a handler call has ended.
+func (b *books) ended(t *task, id resource.ID, _ string) {
+	for i := len(b.active) - 1; i >= 0; i-- {
+		if b.active[i].id == id && b.active[i].by == t {
+			b.active = slices.Delete(b.active, i, i+1)
+			return
+		}
+	}
+}
+
+// changed notes that a handler has changed a thing: what requires it, and is told, owes a reload from now on.
+func (b *books) changed(r *run, id resource.ID, what string) {
+	if what != "update" {
+		delete(b.events, id) // made anew, or gone: it needs no reload
+	}
+	if b.effect == nil || !b.live(r, r.sched.cur) || !r.says(id, `"send_event":true`) {
+		return
+	}
+	i, ok := b.effect.index[id]
+	if !ok {
+		return
+	}
+	e := r.state.look(env)
+	for j, d := range b.effect.ids {
+		row := e.rows[d]
+		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) {
+			continue
+		}
+		b.events[d] = r.sched.now
+	}
+}
+
+// says reports whether a text is in the intent of a resource.
+func (r *run) says(id resource.ID, text string) bool {
+	row := r.state.look(env).rows[id]
+	return row != nil && strings.Contains(string(row.Body), text)
+}
+
+// rang notes a message.
+func (b *books) rang(r *run, ring deploy.Ring) {
+	if t := r.sched.cur; t != nil {
+		t.books.rings++
+	}
+	r.checkText("a message", ring.Lane)
+	for _, id := range ring.Done {
+		r.checkText("a message", string(id))
+	}
+}

@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// checkPlan checks what a planner commits.
+func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b before) {
+	written(c, out, func(row *deploy.Row) {
+		was, had := b.rows[row.ID]
+		if !had {
+			return
+		}
+		r.checkPlanned(t, row, &was)
+	})
+	if c.Version != nil && r.books.visible[c.Version.Number] != nil {
+		r.violate("V2", "%s stores version %d, which is visible already", t.name, c.Version.Number)
+	}
+	if c.Env != nil {
+		r.checkEnv(t, &b.env)
+	}
+	if now := r.state.look(env).env.Released; now != 0 && slices.Contains(c.Forget, now) {
+		r.violate("V2", "%s forgets version %d, which is released", t.name, now)
+	}
+}
+
+// checkPlanned checks one row that a planner writes: invariants D5 and C1.
+func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
+	anew := was.Orphaned || was.Removing
+	switch {
+	case !anew && row.Deployed != was.Deployed:
+		r.violate("D5", "%s changes what is said to be deployed of %s, which only a run may", t.name, row.ID)
+	case !anew && row.LastAction != was.LastAction:
+		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
+	}
+	if !t.books.plain || anew {
+		return
+	}
+	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
+	if same && asWanted(was) && row.Ticket != was.Ticket && row.Ticket != 0 && !row.WantFacts {
+		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)
+	}
+	now := *row
+	now.Rev = was.Rev
+	if reflect.DeepEqual(&now, was) {
+		r.violate("C1", "%s writes %s, of which nothing has changed", t.name, row.ID)
+	}
+}
+
+// checkEnv checks what happens to the environment as a whole: invariants V1 and V2.
+func (r *run) checkEnv(t *task, was *deploy.Env) {
+	e := r.state.look(env)
+	now := &e.env
+	if now.Last != was.Last {
+		r.checkVisible(t, e, was.Last, now.Last)
+	}
+	if now.Released != was.Released || r.books.released == nil && now.Released != 0 {
+		r.released(t, now.Released)
+	}
+	if now.Tickets < was.Tickets || now.Wave.Epoch < was.Wave.Epoch {
+		r.violate("D3", "%s turns the counters of tickets or waves back", t.name)
+	}
+}
+
+func (r *run) checkVisible(t *task, e *environment, was, now int) {
+	v, stored := e.versions[now]
+	switch {
+	case now != was+1:
+		r.violate("V1", "%s makes version %d visible after version %d", t.name, now, was)
+		return
+	case !stored:
+		r.violate("V1", "%s makes version %d visible, which is not stored", t.name, now)
+		return
+	}
+	c := r.read(&v)
+	if c.problem != "" {
+		r.violate("V1", "%s makes version %d visible, which is not whole: %s", t.name, now, c.problem)
+		return
+	}
+	if before := r.books.visible[was]; before != nil && before.same(c) {
+		r.violate("V1", "%s makes version %d of what version %d is already", t.name, now, was)
+	}
+	r.books.visible[now], r.books.last = c, now
+	if book := t.books.export; book != nil {
+		r.checkContent(t, book, c)
+	}
+}
+
+// released notes what is in force now.
+func (r *run) released(t *task, number int) {
+	c := r.books.visible[number]
+	if c == nil {
+		r.violate("V1", "%s releases version %d, which is not visible", t.name, number)
+		return
+	}
+	b := r.books
+	removing := map[resource.ID]map[resource.ID]bool{}
+	for id, after := range b.removing {
+		if c.entries[id] == nil {
+			removing[id] = after
+		}
+	}
+	if b.released != nil {
+		for id, it := range b.released.entries {
+			if c.entries[id] == nil && it.res.PurgeOnDelete {
+				removing[id] = b.requiredBy(id)
+			}
+		}
+	}
+	b.removing, b.released = removing, c
+	b.effect = effectiveOf(c, removing)
+	r.traceReleased(t)
+}
+
+// traceReleased shows what is in force now.
+func (r *run) traceReleased(t *task) {
+	if r.sched.trace == nil {
+		return
+	}
+	for i, id := range r.books.effect.ids {
+		var after []resource.ID
+		for j, other := range r.books.effect.ids {
+			if r.books.effect.needs[i]&(1<<j) != 0 {
+				after = append(after, other)
+			}
+		}
+		r.tracef("%s releases %s after %v: %s", t.name, id, after, bodyOf(r.books.released.entries[id]))
+	}
+}
+
+func bodyOf(it *item) string {
+	if it == nil {
+		return "to be removed"
+	}
+	return it.body
+}
+
+// requiredBy returns what waits for a resource in what is released.
+func (b *books) requiredBy(id resource.ID) map[resource.ID]bool {
+	out := map[resource.ID]bool{}
+	if i, ok := b.effect.index[id]; ok {
+		for j, other := range b.effect.ids {
+			if b.effect.needs[j]&(1<<i) != 0 && b.released.entries[other] != nil {
+				out[other] = true
+			}
+		}
+	}
+	return out
+}
+
+// checkText is invariant S1 for one text.
+func (r *run) checkText(where, text string) {
+	if strings.Contains(text, marker) {
+		r.violate("S1", "a secret is in %s: %s", where, text)
+	}
+}
+
+// checkCommitText is invariant S1 for a commit.
+func (r *run) checkCommitText(c *deploy.Commit) {
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		for _, s := range []string{string(row.Body), row.Reason, string(row.Waiting), strings.Join(row.Missing, " "), row.Hash} {
+			r.checkText("the row of "+string(row.ID), s)
+		}
+	}
+	for i := range c.Actions {
+		text, err := json.Marshal(&c.Actions[i])
+		if err != nil {
+			r.violate("L1", "a record cannot be stored: %v", err)
+		}
+		r.checkText("the record of a run of "+string(c.Actions[i].Resource), string(text))
+	}
+	for i := range c.Parameters {
+		r.checkText("a fact", c.Parameters[i].Value)
+	}
+}
+
+// checkCollected is invariant V2: no file goes that a visible version or what is released refers to.
+func (r *run) checkCollected(hashes []string) {
+	e := r.state.look(env)
+	used := map[string]bool{e.env.Graph: true}
+	for _, n := range slices.Sorted(maps.Keys(e.versions)) {
+		if v := e.versions[n]; n <= e.env.Last {
+			for _, list := range [][]string{v.Chunks, v.Files, {v.Graph}} {
+				for _, h := range list {
+					used[h] = true
+				}
+			}
+		}
+	}
+	for _, h := range hashes {
+		if used[h] {
+			r.violate("V2", "file %s is removed, and a version refers to it", h)
+		}
+	}
+}

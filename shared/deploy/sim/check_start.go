@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"math/bits"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// checkClaim checks what a worker is allowed to start: pauses, and invariant D1.
+func (r *run) checkClaim(t *task, c *deploy.Commit) {
+	e := r.state.look(env)
+	b := r.books
+	agent := agentOf(c.Guard.Key)
+	switch {
+	case b.paused[agent]:
+		r.violate("pause", "%s starts %v though the agent is paused", t.name, c.Next)
+	case b.halted:
+		r.violate("pause", "%s starts %v though the environment is halted", t.name, c.Next)
+	}
+	if len(c.Rows) > 0 {
+		return // within what was claimed before
+	}
+	for id, have := range t.books.runs {
+		if have.acted && !have.recorded {
+			r.violate("L1", "%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
+		}
+	}
+	t.books.claimed, t.books.unready = c.Next, map[resource.ID]string{}
+	clear(t.books.runs)
+	if b.effect == nil {
+		return
+	}
+	scheduled := r.scheduled(e)
+	earlier := uint64(0)
+	for _, id := range c.Next {
+		i, ok := b.effect.index[id]
+		if !ok {
+			continue
+		}
+		if before := b.effect.all[i] & scheduled &^ earlier; before != 0 {
+			first := b.effect.ids[bits.TrailingZeros64(before)]
+			r.violate("D1", "%s starts %s while %s, which has to be finished before, is scheduled (ticket %d, %s, lane %s, wave %d of %d) and unfinished",
+				t.name, id, first, e.rows[first].Ticket, e.rows[first].Status(), e.rows[first].Lane, e.rows[first].Checked, e.env.Wave.Epoch)
+		}
+		if why := r.unready(e, i, earlier); why != "" {
+			t.books.unready[id] = why
+		}
+		earlier |= 1 << i
+	}
+}
+
+// scheduled returns which nodes are scheduled: by a ticket, or by a wave.
+func (r *run) scheduled(e *environment) uint64 {
+	var out uint64
+	for i, id := range r.books.effect.ids {
+		if row := e.rows[id]; row != nil && (row.Ticket != 0 || r.inWave(e, row)) {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+// inWave reports whether a wave has a row still to check.
+func (r *run) inWave(e *environment, row *deploy.Row) bool {
+	_, checked := slices.BinarySearch(e.checkedIn(row.Lane), row.ID)
+	terminal := row.Class == deploy.ClassTerminal || row.Class == deploy.ClassNeedsChange
+	return e.waveLeft(row.Lane) && row.Checked < e.env.Wave.Epoch && !checked && !row.Removing && !row.Orphaned && row.Compliance != deploy.Undefined &&
+		row.Blocked != deploy.BlockedYes && row.Blocked != deploy.NeedsPerson && !(e.env.Wave.KeepTerminal && terminal)
+}
+
+// unready returns what a node needs and is not deployed, leaving out what is claimed with it.
+func (r *run) unready(e *environment, i int, claimed uint64) string {
+	for j, id := range r.books.effect.ids {
+		if r.books.effect.needs[i]&(1<<j) == 0 || claimed&(1<<j) != 0 {
+			continue
+		}
+		if row := e.rows[id]; row != nil && !asWanted(row) {
+			return string(id) + " (" + string(row.Status()) + ")"
+		}
+	}
+	return ""
+}
+
+// asWanted reports whether a row was deployed as wanted when it was last looked at.
+func asWanted(row *deploy.Row) bool {
+	return row.LastRun == deploy.RunSuccess && row.Compliance == deploy.Compliant && row.Deployed == row.Hash
+}
+
+// checkStart checks a handler call of a task that holds its lane: invariants D1, D2, D6.
+func (r *run) checkStart(t *task, id resource.ID, what string) {
+	b := r.books
+	for _, a := range b.active {
+		if a.by != t && b.live(r, a.by) && (a.by.books.lane == t.books.lane || a.id == id) {
+			r.violate("D2", "%s calls %s of %s while %s, which holds its lane too, runs %s", t.name, what, id, a.by.name, a.id)
+		}
+	}
+	at := slices.Index(t.books.claimed, id)
+	if at < 0 {
+		r.violate("D3", "%s calls %s of %s, which it has not claimed", t.name, what, id)
+		return
+	}
+	if b.effect == nil {
+		return
+	}
+	i, ok := b.effect.index[id]
+	if !ok {
+		return
+	}
+	if why := t.books.unready[id]; why != "" && !r.reportOnly(id) {
+		r.violate("D6", "%s calls %s of %s, which requires %s", t.name, what, id, why)
+	}
+	for n, other := range t.books.claimed {
+		j, ok := b.effect.index[other]
+		if !ok || b.effect.all[i]&(1<<j) == 0 {
+			continue
+		}
+		have := t.books.runs[other]
+		direct := b.effect.needs[i]&(1<<j) != 0
+		switch {
+		case n > at:
+			r.violate("D1", "%s calls %s of %s before %s, which is claimed with it and has to be finished before", t.name, what, id, other)
+		case have != nil && have.waits && !have.failed:
+			r.violate("D1", "%s calls %s of %s while %s, which has to be finished before, is in progress", t.name, what, id, other)
+		case have != nil && have.failed && direct && !r.reportOnly(id):
+			r.violate("D6", "%s calls %s of %s, and %s, which it requires, has just failed", t.name, what, id, other)
+		}
+	}
+}
+
+// reportOnly reports whether a resource is only compared.
+func (r *run) reportOnly(id resource.ID) bool {
+	return r.says(id, `"report_only":true`)
+}
+
+// checkCreate is invariant D8: what a create may have led to is looked up before it is created again.
+func (r *run) checkCreate(t *thing, id resource.ID) {
+	who := r.sched.cur
+	if !r.books.live(r, who) {
+		return
+	}
+	have := who.books.runs[id]
+	for _, m := range t.made {
+		if !m.late && have != nil && m.at < have.began {
+			r.violate("D8", "%s creates %s, and what a create at %s led to was not looked up: now there are two", who.name, id, m.at)
+		}
+	}
+}

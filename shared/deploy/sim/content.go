@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// content is what a version holds, read by the checks themselves.
+type content struct {
+	number  int
+	ids     []resource.ID // ascending
+	entries map[resource.ID]*item
+	agents  []resource.Agent
+	problem string // why it cannot be read whole
+}
+
+// item is one resource of a version.
+type item struct {
+	res  *resource.Resource
+	hash string
+	body string
+}
+
+// read reads a version from its files.
+func (r *run) read(v *deploy.Version) *content {
+	c := &content{number: v.Number, entries: map[resource.ID]*item{}, agents: v.Agents}
+	for _, h := range v.Chunks {
+		c.chunk(r, h)
+	}
+	c.ids = slices.Sorted(maps.Keys(c.entries))
+	if c.problem == "" && len(c.ids) != v.Resources {
+		c.problem = "its files hold another number of resources than it says"
+	}
+	for _, h := range v.Files {
+		if _, ok := r.files.stored[h]; !ok {
+			c.problem = "its file " + h + " is not stored"
+		}
+	}
+	return c
+}
+
+func (c *content) chunk(r *run, hash string) {
+	s, ok := r.files.stored[hash]
+	if !ok {
+		c.problem = "its file " + hash + " is not stored"
+		return
+	}
+	text, err := r.unpack.DecodeAll(s.data, nil)
+	if err != nil {
+		c.problem = "its file " + hash + " cannot be read: " + err.Error()
+		return
+	}
+	r.checkText("a version", string(text))
+	for line := range bytes.Lines(text) {
+		h, body, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
+		res, err := resource.Decode(body)
+		if err != nil {
+			c.problem = "its file " + hash + " does not decode: " + err.Error()
+			return
+		}
+		c.entries[res.ID] = &item{res: res, hash: string(h), body: string(body)}
+	}
+}
+
+// same reports whether two versions hold the same.
+func (c *content) same(o *content) bool {
+	return len(c.ids) == len(o.ids) && slices.EqualFunc(c.agents, o.agents, func(a, b resource.Agent) bool {
+		return a.Name == b.Name && a.Transport == b.Transport && a.Lanes == b.Lanes
+	}) && !slices.ContainsFunc(c.ids, func(id resource.ID) bool {
+		a, b := c.entries[id], o.entries[id]
+		return b == nil || a.hash != b.hash || a.body != b.body
+	})
+}
+
+// newUnpacker returns what reads compressed files.
+func newUnpacker() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+}
+
+// effective is who waits for whom in what is released, by the rules of the architecture: requirements first; between two things that must not
+// exist the other way round; what left the model to be purged after all that required it.
+type effective struct {
+	ids   []resource.ID
+	index map[resource.ID]int
+	needs []uint64 // direct
+	all   []uint64 // through others, too
+}
+
+// mostNodes is how many resources a run may know at a time.
+const mostNodes = 64
+
+// effectiveOf works the graph out for a version and what is being removed beside it.
+func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effective {
+	e := &effective{ids: slices.Clone(c.ids), index: map[resource.ID]int{}}
+	for _, id := range slices.Sorted(maps.Keys(removing)) {
+		if c.entries[id] == nil && len(e.ids) < mostNodes {
+			e.ids = append(e.ids, id)
+		}
+	}
+	for i, id := range e.ids {
+		e.index[id] = i
+	}
+	if !e.fill(c, removing, true) {
+		e.fill(c, removing, false)
+	}
+	return e
+}
+
+// fill computes the edges; it returns false when turning those between purged resources round makes a cycle.
+func (e *effective) fill(c *content, removing map[resource.ID]map[resource.ID]bool, turn bool) bool {
+	e.needs = make([]uint64, len(e.ids))
+	for i, id := range e.ids {
+		en := c.entries[id]
+		if en == nil {
+			for of := range removing[id] {
+				if j, ok := e.index[of]; ok {
+					e.needs[i] |= 1 << j
+				}
+			}
+			continue
+		}
+		for _, q := range en.res.Requires {
+			j, ok := e.index[q]
+			switch {
+			case !ok:
+			case turn && en.res.Purged && c.entries[q] != nil && c.entries[q].res.Purged:
+				e.needs[j] |= 1 << i
+			default:
+				e.needs[i] |= 1 << j
+			}
+		}
+	}
+	return e.close()
+}
+
+// close computes what each needs through others; false when there is a cycle.
+func (e *effective) close() bool {
+	e.all = slices.Clone(e.needs)
+	for range e.ids {
+		changed := false
+		for i := range e.all {
+			was := e.all[i]
+			for j := range e.ids {
+				if was&(1<<j) != 0 {
+					e.all[i] |= e.all[j]
+				}
+			}
+			changed = changed || e.all[i] != was
+		}
+		if !changed {
+			break
+		}
+	}
+	for i := range e.all {
+		if e.all[i]&(1<<i) != 0 {
+			return false
+		}
+	}
+	return true
+}

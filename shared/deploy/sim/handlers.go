@@ -1,0 +1,290 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// The types of a simulation.
+const (
+	typeThing    = "sim::Thing"    // names are the author's; has facts and reloads
+	typeBatch    = "sim::Batch"    // read and changed many at a time
+	typeSlow     = "sim::Slow"     // changes take minutes: "ask again"
+	typeAssigned = "sim::Assigned" // the world chooses the identity; what a create led to can be looked up
+	typeLonely   = "sim::Lonely"   // the same, and it cannot
+)
+
+// callLimit is how long one handler call may take.
+const callLimit = 5 * time.Second
+
+// newTypes returns the registry of the types.
+func newTypes() (*schema.Registry, error) {
+	var types []schema.Type
+	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely} {
+		types = append(types, schema.Type{
+			Name: name, Timeout: callLimit, Assigned: name == typeAssigned || name == typeLonely,
+			Attributes: []schema.Attribute{
+				{Name: "name", Type: "String", Behaviour: schema.Namevar},
+				{Name: "v", Type: "Integer"},
+				{Name: "text", Type: "Optional[String]"},
+				{Name: "fixed", Type: "Optional[Integer]", Behaviour: schema.InitOnly},
+			},
+		})
+	}
+	return schema.NewRegistry(types...)
+}
+
+// newHandlers returns the handlers of one run.
+func (r *run) newHandlers() map[string]provider.Handler {
+	h := handler{r}
+	return map[string]provider.Handler{
+		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h}, typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
+	}
+}
+
+// handler is what all handlers share.
+type handler struct{ r *run }
+
+// act is one call to the world: it logs, takes time, may fail before or after effect has done its work, and the process may crash on the way.
+func (h handler) act(c *provider.Context, what string, res provider.Resource, effect func(t *thing) error) error {
+	r := h.r
+	who := r.sched.cur
+	r.books.started(r, who, what, c, res)
+	defer r.books.ended(who, res.ID, what)
+	who.books.log(res.ID)
+	c.Info("sim "+what, "v", res.Attributes["v"], "text", res.Attributes["text"])
+	th := r.world.thing(res.ID)
+	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
+		panic(fmt.Sprintf("panic in %s of %v", what, res.Attributes["text"]))
+	}
+	err := who.proc.call(what+" "+string(res.ID), &r.plan.faults.world, func() error {
+		if what != "read" && what != "find" && what != "facts" && !r.books.live(r, who) {
+			th.drifted = true
+			r.tracef("%s: %s of %s by a holder that lost its lane", who.name, what, res.ID)
+		}
+		if err := th.fail(what == "read" || what == "facts"); err != nil && what != "find" {
+			return err
+		}
+		return effect(th)
+	})
+	if err == nil && r.faulty && r.sched.rng.Float64() < r.plan.faults.refuses {
+		classes := []provider.Class{provider.Retryable, provider.Retryable, provider.Terminal, provider.NeedsChange}
+		err = provider.Errorf(classes[r.sched.rng.IntN(len(classes))], "refused, with %v", res.Attributes["text"])
+	}
+	if err != nil {
+		who.books.failed(res.ID)
+		r.tracef("%s: %s %s: %v", who.name, what, res.ID, err)
+	} else {
+		r.tracef("%s: %s %s v=%v", who.name, what, res.ID, res.Attributes["v"])
+	}
+	return err
+}
+
+// Read implements provider.Handler.
+func (h handler) Read(c *provider.Context, req provider.ReadRequest) (out provider.Observation, err error) {
+	err = h.act(c, "read", req.Resource, func(t *thing) error {
+		if p, ok := t.observe(h.r.sched.now); ok {
+			out = provider.Observation{Exists: true, Attributes: p.attributes()}
+		}
+		return nil
+	})
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	return out, nil
+}
+
+// Create implements provider.Handler.
+func (h handler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return h.set(c, "create", req.Resource)
+}
+
+// Update implements provider.Handler.
+func (h handler) Update(c *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.set(c, "update", req.Resource)
+}
+
+func (h handler) set(c *provider.Context, what string, res provider.Resource) (provider.Result, error) {
+	return provider.Result{}, h.act(c, what, res, func(t *thing) error {
+		fixed := t.fixed
+		t.parts = partsOf(res.Attributes)
+		if what == "update" && t.exists {
+			t.fixed = fixed
+		}
+		t.exists = true
+		h.r.books.changed(h.r, res.ID, what)
+		return nil
+	})
+}
+
+// Delete implements provider.Handler.
+func (h handler) Delete(c *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
+		t.exists, t.pending = false, nil
+		t.made = dropSeen(t.made)
+		h.r.books.changed(h.r, req.Resource.ID, "delete")
+		return nil
+	})
+}
+
+func dropSeen(made []*copyOf) []*copyOf {
+	var out []*copyOf
+	for _, c := range made {
+		if !c.seen {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// thingHandler has facts and reloads.
+type thingHandler struct{ handler }
+
+// Facts implements provider.FactReader.
+func (h thingHandler) Facts(c *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+	var out map[string]string
+	err := h.act(c, "facts", req.Resource, func(t *thing) error {
+		out = map[string]string{factName: fmt.Sprintf("%s-%d", req.Resource.Attributes["name"], t.v)}
+		return nil
+	})
+	return out, err
+}
+
+// factName is the fact that a sim::Thing has.
+const factName = "addr"
+
+// Reload implements provider.Reloader.
+func (h thingHandler) Reload(c *provider.Context, req provider.ReadRequest) error {
+	return h.act(c, "reload", req.Resource, func(t *thing) error {
+		delete(h.r.books.events, req.Resource.ID)
+		return nil
+	})
+}
+
+// batchHandler reads and changes many at a time.
+type batchHandler struct{ handler }
+
+// ReadBatch implements provider.BatchReader.
+func (h batchHandler) ReadBatch(_ context.Context, items []provider.BatchRead) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	for i, it := range items {
+		out[i].Observation, out[i].Err = h.Read(it.Context, it.ReadRequest)
+	}
+	return out
+}
+
+// ApplyBatch implements provider.BatchApplier.
+func (h batchHandler) ApplyBatch(_ context.Context, items []provider.BatchChange) []provider.Applied {
+	out := make([]provider.Applied, len(items))
+	for i, it := range items {
+		switch it.Change {
+		case plan.Purged:
+			out[i].Result, out[i].Err = h.Delete(it.Context, provider.DeleteRequest{Resource: it.Resource, Observed: it.Observed})
+		case plan.Created:
+			out[i].Result, out[i].Err = h.set(it.Context, "create", it.Resource)
+		default:
+			out[i].Result, out[i].Err = h.set(it.Context, "update", it.Resource)
+		}
+	}
+	return out
+}
+
+// slowHandler begins operations that end by themselves later.
+type slowHandler struct{ handler }
+
+// Create implements provider.Handler.
+func (h slowHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return h.begin(c, "create", req.Resource)
+}
+
+// Update implements provider.Handler.
+func (h slowHandler) Update(c *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.begin(c, "update", req.Resource)
+}
+
+func (h slowHandler) begin(c *provider.Context, what string, res provider.Resource) (provider.Result, error) {
+	var out provider.Result
+	err := h.act(c, what, res, func(t *thing) error {
+		now, want := h.r.sched.now, partsOf(res.Attributes)
+		if t.exists {
+			want.fixed = t.fixed
+		}
+		if t.pending == nil || *t.pending != want {
+			t.pending = &want
+			t.busyUntil = now + time.Duration(h.r.sched.rng.Int64N(int64(40*time.Second)))
+			h.r.books.changed(h.r, res.ID, what)
+		}
+		if t.settle(now); t.pending != nil {
+			out.Again = &provider.Again{After: t.busyUntil - now + time.Millisecond, State: []byte("under way")}
+		}
+		return nil
+	})
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if out.Again != nil {
+		h.r.sched.cur.books.again(res.ID)
+	}
+	return out, nil
+}
+
+// lonelyHandler creates things whose identity the world chooses and that cannot be looked up.
+type lonelyHandler struct{ handler }
+
+// Create implements provider.Handler.
+func (h lonelyHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	var made *copyOf
+	err := h.act(c, "create", req.Resource, func(t *thing) error {
+		h.r.checkCreate(t, req.Resource.ID)
+		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now, late: !h.r.books.live(h.r, h.r.sched.cur)}
+		t.made = append(t.made, made)
+		h.r.books.changed(h.r, req.Resource.ID, "create")
+		return nil
+	})
+	if err == nil && !h.r.sched.cur.books.orphaned {
+		made.seen = true // its identity has come back
+	}
+	return provider.Result{}, err
+}
+
+// Update implements provider.Handler.
+func (h lonelyHandler) Update(c *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return provider.Result{}, h.act(c, "update", req.Resource, func(t *thing) error {
+		for _, m := range t.made {
+			if m.seen {
+				fixed := m.fixed
+				m.parts = partsOf(req.Resource.Attributes)
+				m.fixed = fixed
+			}
+		}
+		h.r.books.changed(h.r, req.Resource.ID, "update")
+		return nil
+	})
+}
+
+// assignedHandler can look up what a create led to.
+type assignedHandler struct{ lonelyHandler }
+
+// FindCreated implements provider.Finder.
+func (h assignedHandler) FindCreated(c *provider.Context, req provider.CreateRequest) (found bool, err error) {
+	err = h.act(c, "find", req.Resource, func(t *thing) error {
+		for _, m := range t.made {
+			if m.token == req.Token {
+				m.seen, found = true, true
+			}
+		}
+		return nil
+	})
+	return found && err == nil, err
+}
+
+// isAssigned reports whether the world chooses the identity of things of a resource.
+func isAssigned(id resource.ID) bool {
+	return id.Type() == typeAssigned || id.Type() == typeLonely
+}

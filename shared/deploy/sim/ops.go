@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+)
+
+// do carries out an operation of the plan.
+func (r *run) do(o *op) {
+	switch o.kind {
+	case opExport:
+		r.export(o)
+		if o.twice {
+			r.export(o)
+		}
+	case opDrift, opBreak, opMend, opRotate, opCrash, opJump:
+		r.happen(o)
+	default:
+		if p := r.process(); p != nil {
+			r.ask(p, o)
+		}
+	}
+}
+
+// ask calls an entry point of the engine that people and timers use.
+func (r *run) ask(p *process, o *op) {
+	switch o.kind {
+	case opDeploy:
+		r.task(p, "Deploy", func(t *task) error {
+			_, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: o.retryFailed})
+			return err
+		})
+	case opRepair:
+		r.task(p, "Repair", func(t *task) error {
+			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(o.id)}})
+			return err
+		})
+	case opDryRun:
+		r.task(p, "DryRun", func(t *task) error {
+			t.books.dry = true
+			if last := r.books.last; last > 0 {
+				_, err := p.engine.DryRun(taskContext{t}, env, last)
+				if r.state.look(env).versions[last].Number == 0 {
+					return nil // it was collected meanwhile
+				}
+				return err
+			}
+			return nil
+		})
+	case opPause:
+		r.task(p, "Pause", func(t *task) error { return p.engine.Pause(taskContext{t}, env, o.on, o.agent) })
+	case opHalt:
+		r.task(p, "Halt", func(t *task) error { return p.engine.Halt(taskContext{t}, env, o.on) })
+	case opSetParameter:
+		r.task(p, "SetParameters", func(t *task) error {
+			return p.engine.SetParameters(taskContext{t}, env, deploy.Parameter{Name: "p0", Value: "value" + strconv.FormatInt(o.n, 10), Source: "user"})
+		})
+	case opDeleteParameter:
+		r.task(p, "DeleteParameters", func(t *task) error {
+			return p.engine.DeleteParameters(taskContext{t}, env, deploy.ParameterKey{Name: "p0"})
+		})
+	case opSweep:
+		r.sweep(p)
+	default:
+		r.task(p, "Collect", func(t *task) error {
+			_, err := p.engine.Collect(taskContext{t}, env, 0)
+			return err
+		})
+	}
+}
+
+func (r *run) sweep(p *process) {
+	r.task(p, "Sweep", func(t *task) error {
+		_, err := p.engine.Sweep(taskContext{t}, env)
+		return err
+	})
+}
+
+// happen does what nobody asked for.
+func (r *run) happen(o *op) {
+	r.tracef("it happens: %+v", struct {
+		Kind opKind
+		ID   resource.ID
+		N    int64
+		D    time.Duration
+	}{o.kind, o.id, o.n, o.d})
+	t := r.world.thing(o.id)
+	switch o.kind {
+	case opDrift:
+		r.drift(t, o)
+	case opBreak:
+		t.broken, t.forGood, t.unread, t.skips = o.class, o.good, o.n == 1, o.n == 2
+	case opMend:
+		if !t.forGood {
+			t.broken, t.unread, t.skips = "", false, false
+		}
+	case opRotate:
+		r.secretVersion = strconv.FormatInt(o.n, 10)
+	case opCrash:
+		if p := r.process(); p != nil {
+			r.crash(p, "its sleep")
+		}
+	case opJump:
+		r.sched.now += o.d
+	}
+}
+
+// drift changes a thing behind everybody's back.
+func (r *run) drift(t *thing, o *op) {
+	t.drifted = true
+	switch {
+	case o.n == 0:
+		t.wipe()
+	case t.pending != nil:
+	case isAssigned(o.id):
+		for _, m := range t.made {
+			m.v += 100
+		}
+	default:
+		t.exists = true
+		t.v += 100
+	}
+}
+
+// exportBook is what is known of one export: what it asked for, and what became visible of it.
+type exportBook struct {
+	op      *op
+	version int // that it made visible
+}
+
+// export starts an export as a pipeline does: it is repeated when it fails.
+func (r *run) export(o *op) {
+	book := &exportBook{op: o}
+	r.try(book, o.tries)
+}
+
+func (r *run) try(book *exportBook, tries int) {
+	p := r.process()
+	if p == nil {
+		r.again(book, tries)
+		return
+	}
+	name := "Export"
+	t := r.task(p, name, func(t *task) error {
+		out, err := p.engine.Export(taskContext{t}, env, r.exportOf(book.op))
+		var problems diag.Problems
+		switch {
+		case errors.As(err, &problems):
+			if len(book.op.partial) == 0 {
+				r.violate("errors", "%s: a valid model is refused: %v", t.name, err)
+			}
+		case err != nil:
+			r.again(book, tries)
+		default:
+			r.checkExported(t, book, out)
+		}
+		return err
+	})
+	t.books.export = book
+	t.books.plain = !book.op.check && !book.op.retryFailed
+}
+
+// again plans the next try of an export.
+func (r *run) again(book *exportBook, tries int) {
+	if tries > 1 && !r.ended {
+		r.sched.at(r.sched.now+time.Duration(r.sched.rng.Int64N(int64(3*time.Second))), func() { r.try(book, tries-1) })
+	}
+}
+
+// exportOf makes what the engine is given. Its parts are new: the engine may change them.
+func (r *run) exportOf(o *op) deploy.Export {
+	x := deploy.Export{Model: &deploy.Model{Agents: slices.Clone(o.agents)}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
+	if !x.Partial {
+		s := r.plan.Settings
+		x.Settings = &s
+	}
+	have := map[resource.ID]bool{}
+	for i := range o.model {
+		have[o.model[i].id] = true
+	}
+	for i := range o.model {
+		s := &o.model[i]
+		x.Model.Resources = append(x.Model.Resources, s.resource(have, x.Partial))
+	}
+	return x
+}
+
+// resource makes the resource of a spec. Requirements that the model does not have are left out, unless it is a part of one.
+func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resource {
+	parts, _ := resource.ParseID(string(s.id))
+	attributes := map[string]any{"name": parts.Keys[0].Value, "v": s.v}
+	if s.fixed != 0 {
+		attributes["fixed"] = s.fixed
+	}
+	if f, isFact := s.text.(resource.Fact); s.text != nil && (!isFact || have[f.Of] || partial) {
+		attributes["text"] = s.text
+	}
+	requires := slices.DeleteFunc(slices.Clone(s.requires), func(id resource.ID) bool { return !have[id] && !partial })
+	return resource.Resource{ID: s.id, Type: parts.Type, Agent: parts.Agent, Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
+}
+
+// checkExported is invariant V1 at the end of an export that went well: what it says is visible is what it was given.
+func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
+	c := r.books.visible[out.Version]
+	if c == nil {
+		r.violate("V1", "%s says that it made version %d, which nobody sees", t.name, out.Version)
+		return
+	}
+	r.checkContent(t, book, c)
+	if book.op.noRelease || t.books.exportLost(r, out.Version) {
+		return
+	}
+	if r.books.released == nil || r.books.released.number < out.Version {
+		r.violate("V1", "%s says that version %d is released, and it is not", t.name, out.Version)
+	}
+}
+
+// exportLost reports whether a later version has been released meanwhile.
+func (*taskBooks) exportLost(r *run, version int) bool {
+	return r.books.released != nil && r.books.released.number > version
+}
+
+// checkContent compares a version with what was exported.
+func (r *run) checkContent(t *task, book *exportBook, c *content) {
+	o := book.op
+	x := r.exportOf(o)
+	want, sets := map[resource.ID]*resource.Resource{}, map[string]bool{}
+	for i := range x.Model.Resources {
+		want[x.Model.Resources[i].ID] = &x.Model.Resources[i]
+		sets[x.Model.Resources[i].Set] = true
+	}
+	for id, w := range want {
+		have := c.entries[id]
+		switch {
+		case have == nil:
+			r.violate("V1", "%s: version %d lacks %s", t.name, c.number, id)
+		case o.partial != nil && w.Set == "": // merged with what was there
+		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags || !slices.Equal(have.res.Requires, w.Requires):
+			r.violate("V1", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, id, have.body)
+		}
+	}
+	for id, have := range c.entries {
+		mine := o.partial == nil || have.res.Set != "" && sets[have.res.Set]
+		if want[id] == nil && mine {
+			r.violate("V1", "%s: version %d has %s, which was not exported", t.name, c.number, id)
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Plan is everything that a seed decides before a run begins. What it leaves open (who goes on first, which call fails) is drawn
+// during the run from the same seed.
+type Plan struct {
+	Seed     uint64
+	Procs    int
+	Await    bool // workers wait for rings
+	Dead     bool // the state knows which holders are dead
+	Secrets  bool // there are secrets
+	Settings deploy.Settings
+	// PartialCommits lets a Commit that fails leave a prefix of its rows.
+	PartialCommits bool
+	Ops            []op
+	End            time.Duration // of the part with faults
+
+	laneFor time.Duration // how long a run of a lane may take
+	faults  faults
+}
+
+// faults are the kinds of faults of a run and how often they happen.
+type faults struct {
+	state, files, bell, world, secrets, connect faultRates
+	lost, doubled, late                         float64 // of messages
+	hang, panics, refuses                       float64 // of handler calls
+}
+
+// faultRates are the shares of calls that meet each fate, in 2^-20, each added to those before.
+type faultRates struct{ stall, slow, before, after, crash uint64 }
+
+// kind is one kind of fault.
+type kind int
+
+const (
+	kindStall kind = iota
+	kindSlow
+	kindBefore
+	kindAfter
+	kindCrash
+	kindLost
+	kindDoubled
+	kindLate
+	kindHang
+	kindPanic
+	kindRefuse
+	kindSecrets
+	kindConnect
+	kinds
+)
+
+// drawFaults chooses some kinds of faults: runs in which everything fails at once explore little.
+func drawFaults(rng *rand.Rand) [kinds]float64 {
+	var rates [kinds]float64
+	if rng.IntN(10) == 0 {
+		return rates
+	}
+	for k := range rates {
+		if rng.IntN(3) == 0 {
+			rates[k] = []float64{0.003, 0.01, 0.03, 0.1}[rng.IntN(4)]
+		}
+	}
+	rates[kindStall] /= 4
+	rates[kindCrash] /= 4
+	for _, k := range []kind{kindLost, kindDoubled, kindLate} {
+		rates[k] = min(1, rates[k]*5)
+	}
+	return rates
+}
+
+// faultsOf turns rates into what runs use.
+func faultsOf(rates [kinds]float64) faults {
+	share := func(of ...kind) faultRates {
+		var sum float64
+		next := func(k kind) uint64 {
+			if slices.Contains(of, k) {
+				sum += rates[k]
+			}
+			return uint64(sum * (1 << 20))
+		}
+		return faultRates{next(kindStall), next(kindSlow), next(kindBefore), next(kindAfter), next(kindCrash)}
+	}
+	ports := share(kindStall, kindSlow, kindBefore, kindAfter, kindCrash)
+	f := faults{state: ports, files: ports, bell: ports, world: ports,
+		lost: rates[kindLost], doubled: rates[kindDoubled], late: rates[kindLate], hang: rates[kindHang], panics: rates[kindPanic], refuses: rates[kindRefuse]}
+	f.secrets.before = uint64(rates[kindSecrets] * (1 << 20))
+	f.connect.before = uint64(rates[kindConnect] * (1 << 20))
+	for _, r := range []*faultRates{&f.secrets, &f.connect} {
+		r.after, r.crash = r.before, r.before
+	}
+	return f
+}
+
+// spec is one resource as a model describes it.
+type spec struct {
+	id       resource.ID
+	set      string
+	v, fixed int64
+	text     any // string, or a reference; nil: none
+	requires []resource.ID
+	flags    resource.Flags
+}
+
+// opKind says what an operation does.
+type opKind int
+
+const (
+	opExport opKind = iota
+	opDeploy
+	opRepair
+	opDryRun
+	opPause
+	opHalt
+	opSetParameter
+	opDeleteParameter
+	opDrift
+	opBreak
+	opMend
+	opRotate
+	opSweep
+	opCrash
+	opJump
+	opCollect
+)
+
+// op is one operation from outside at a time.
+type op struct {
+	At   time.Duration
+	kind opKind
+	// Exports.
+	model                         []spec
+	agents                        []resource.Agent
+	partial                       []string // sets
+	noRelease, check, retryFailed bool
+	twice                         bool // a second pipeline does the same at the same time
+	tries                         int
+	// Others.
+	agent string
+	on    bool
+	id    resource.ID
+	class provider.Class
+	good  bool // for good
+	n     int64
+	d     time.Duration
+}
+
+// Draw makes the plan of a seed.
+func Draw(seed uint64) *Plan {
+	rng := rand.New(rand.NewPCG(seed, 0xd4a3)) //nolint:gosec // a simulation
+	rates := drawFaults(rng)
+	p := &Plan{
+		Seed: seed, Procs: 1 + rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
+		laneFor: []time.Duration{time.Second, 10 * time.Second, time.Minute}[rng.IntN(3)], faults: faultsOf(rates),
+		Settings: deploy.Settings{RetryBase: time.Second, RetryMax: []time.Duration{4 * time.Second, time.Minute}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
+			KeepVersions: []int{0, 1, 3}[rng.IntN(3)]},
+	}
+	if rng.IntN(4) == 0 {
+		p.Settings.DeployTimer = "30"
+	}
+	if rng.IntN(4) == 0 {
+		p.Settings.RepairTimer = "120"
+	}
+	d := &drawer{rng: rng, p: p}
+	d.population()
+	d.ops()
+	return p
+}
+
+// drawer draws the operations of a plan while it keeps the model as the author has it.
+type drawer struct {
+	rng    *rand.Rand
+	p      *Plan
+	pool   []spec // all resources there will ever be
+	in     []bool // which are in the model now
+	agents []resource.Agent
+	sets   bool
+}
+
+func (d *drawer) one(n int) bool { return d.rng.IntN(n) == 0 }
+
+// population draws agents and resources.
+func (d *drawer) population() {
+	for i := range 1 + d.rng.IntN(3) {
+		d.agents = append(d.agents, resource.Agent{Name: fmt.Sprintf("a%d", i), Transport: "local", Lanes: []int{1, 1, 2, 3}[d.rng.IntN(4)]})
+	}
+	n := 2 + d.rng.IntN(8)
+	if d.one(10) {
+		n = 20 + d.rng.IntN(10)
+	}
+	d.sets = d.one(4)
+	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
+	for i := range n {
+		s := spec{v: 1, flags: resource.Flags{ReceiveEvents: !d.one(5), SendEvent: d.one(3), PurgeOnDelete: d.one(2)}}
+		s.id = resource.NewID(types[d.rng.IntN(len(types))], d.agents[d.rng.IntN(len(d.agents))].Name, resource.Key{Name: "name", Value: fmt.Sprintf("r%02d", i)})
+		if d.sets {
+			s.set = []string{"", "s1", "s2"}[d.rng.IntN(3)]
+		}
+		d.pool = append(d.pool, s)
+		d.pool[i].text, d.pool[i].requires = d.text(i), d.requires(i)
+		d.in = append(d.in, !d.one(5))
+	}
+	d.in[0] = true
+}
+
+// text draws the text of resource i: mostly none, else a value, a secret, a parameter or a fact.
+func (d *drawer) text(i int) any {
+	switch d.rng.IntN(10) {
+	case 0:
+		return "plain"
+	case 1, 2:
+		if d.p.Secrets {
+			return resource.Secret{Source: "env:" + []string{"A", "B"}[d.rng.IntN(2)]}
+		}
+	case 3:
+		return resource.Parameter{Name: "p0"}
+	case 4:
+		if i > 0 && d.pool[0].id.Type() == typeThing {
+			return resource.Fact{Name: factName, Of: d.pool[0].id}
+		}
+	}
+	return nil
+}
+
+// requires draws what resource i requires: resources before it, of its own set or of the shared one.
+func (d *drawer) requires(i int) []resource.ID {
+	var out []resource.ID
+	for range d.rng.IntN(4) {
+		if i == 0 {
+			break
+		}
+		if o := d.pool[d.rng.IntN(i)]; (o.set == "" || o.set == d.pool[i].set) && !slices.Contains(out, o.id) {
+			out = append(out, o.id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// model returns the model as it is now; requirements that are not in it are left out.
+func (d *drawer) model(sets []string) []spec {
+	in := map[resource.ID]bool{}
+	for i, s := range d.pool {
+		in[s.id] = d.in[i]
+	}
+	var out []spec
+	for i, s := range d.pool {
+		if !d.in[i] || sets != nil && s.set != "" && !slices.Contains(sets, s.set) {
+			continue
+		}
+		s.requires = slices.DeleteFunc(slices.Clone(s.requires), func(id resource.ID) bool { return !in[id] })
+		out = append(out, s)
+	}
+	return out
+}
+
+// edit changes the model a little.
+func (d *drawer) edit() {
+	for range 1 + d.rng.IntN(3) {
+		i := d.rng.IntN(len(d.pool))
+		s := &d.pool[i]
+		switch d.rng.IntN(12) {
+		case 0, 1, 2, 3:
+			s.v = 1 + d.rng.Int64N(9)
+		case 4, 5:
+			d.in[i] = !d.in[i]
+		case 6:
+			s.flags.Purged = !s.flags.Purged
+		case 7:
+			s.flags.ReportOnly = d.one(2)
+		case 8:
+			s.requires = d.requires(i)
+		case 9:
+			s.text = d.text(i)
+		case 10:
+			s.fixed = d.rng.Int64N(3)
+		default:
+			d.agents[d.rng.IntN(len(d.agents))].Lanes = 1 + d.rng.IntN(3)
+		}
+	}
+}
+
+func (d *drawer) export(at time.Duration) op {
+	o := op{At: at, kind: opExport, agents: slices.Clone(d.agents), twice: d.one(6), tries: 3, noRelease: d.one(12), check: d.one(12), retryFailed: d.one(12)}
+	if d.sets && at > 0 && d.one(2) {
+		o.partial = []string{[]string{"s1", "s2"}[d.rng.IntN(2)]}
+	}
+	o.model = d.model(o.partial)
+	return o
+}
+
+// ops draws what happens and when.
+func (d *drawer) ops() {
+	d.p.Ops = append(d.p.Ops, d.export(0))
+	at := time.Duration(0)
+	gap := []time.Duration{50 * time.Millisecond, time.Second, 20 * time.Second}[d.rng.IntN(3)]
+	for range 3 + d.rng.IntN(16) {
+		at += time.Duration(d.rng.Int64N(int64(gap)))
+		d.p.Ops = append(d.p.Ops, d.op(at)...)
+	}
+	d.p.End = at + gap
+	for sweep := gap; sweep < d.p.End; sweep += max(gap, 2*time.Second) {
+		d.p.Ops = append(d.p.Ops, op{At: sweep, kind: opSweep})
+	}
+	slices.SortStableFunc(d.p.Ops, func(a, b op) int { return int(a.At - b.At) })
+}
+
+// op draws one operation, or two that belong together.
+func (d *drawer) op(at time.Duration) []op {
+	o := op{At: at, agent: d.agents[d.rng.IntN(len(d.agents))].Name, id: d.pool[d.rng.IntN(len(d.pool))].id}
+	later := at + time.Duration(d.rng.Int64N(int64(30*time.Second)))
+	switch x := d.rng.IntN(30); {
+	case x < 9:
+		if !d.one(6) {
+			d.edit()
+		}
+		o = d.export(at)
+	case x < 11:
+		o.kind, o.retryFailed = opDeploy, d.one(2)
+	case x < 13:
+		if o.kind = opRepair; d.one(2) {
+			o.id = ""
+		}
+	case x < 14:
+		o.kind = opDryRun
+	case x < 16:
+		o.kind, o.on = opPause, true
+		back := o
+		back.At, back.on = later, false
+		return []op{o, back}
+	case x < 17:
+		o.kind, o.on = opHalt, true
+		back := o
+		back.At, back.on = later, false
+		return []op{o, back}
+	case x < 19:
+		o.kind, o.n = opSetParameter, d.rng.Int64N(3)
+	case x < 20:
+		o.kind = opDeleteParameter
+	case x < 23:
+		o.kind, o.n = opDrift, d.rng.Int64N(3)
+	case x < 26:
+		o.kind, o.class, o.good, o.n = opBreak, []provider.Class{provider.Retryable, provider.Terminal, provider.NeedsChange}[d.rng.IntN(3)], d.one(4), d.rng.Int64N(4)
+		o.good = o.good && o.class != provider.Retryable && o.n != 2 // what passes by itself is mended some day
+		back := op{At: later, kind: opMend, id: o.id}
+		return []op{o, back}
+	case x < 27:
+		o.kind, o.n = opRotate, 2+d.rng.Int64N(3)
+	case x < 28:
+		o.kind = opCrash
+	case x < 29:
+		o.kind, o.d = opJump, time.Duration(d.rng.Int64N(int64(2*time.Hour)))
+	default:
+		o.kind = opCollect
+	}
+	return []op{o}
+}

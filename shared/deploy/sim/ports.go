@@ -1,0 +1,267 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// filesPort is deploy.Files as a process reaches it.
+type filesPort struct {
+	p  *process
+	to deploy.Files
+}
+
+func (f *filesPort) call(op string, effect func() error) error {
+	return f.p.call(op, &f.p.world.plan.faults.files, effect)
+}
+
+// Missing implements deploy.Files.
+func (f *filesPort) Missing(ctx context.Context, hashes []string) (out []string, err error) {
+	err = f.call("Missing", func() (err error) {
+		out, err = f.to.Missing(ctx, hashes)
+		return err
+	})
+	return out, err
+}
+
+// Put implements deploy.Files.
+func (f *filesPort) Put(ctx context.Context, blobs []deploy.Blob) error {
+	return f.call("Put", func() error { return f.to.Put(ctx, blobs) })
+}
+
+// Get implements deploy.Files.
+func (f *filesPort) Get(ctx context.Context, hashes []string) (out [][]byte, err error) {
+	err = f.call("Get", func() (err error) {
+		out, err = f.to.Get(ctx, hashes)
+		return err
+	})
+	return out, err
+}
+
+// Open implements deploy.Files.
+func (f *filesPort) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
+	blobs, err := f.Get(ctx, []string{hash})
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(blobs[0])), nil
+}
+
+// List implements deploy.Files.
+func (f *filesPort) List(ctx context.Context, each func(hash string, stored time.Time) error) error {
+	return f.call("List", func() error { return f.to.List(ctx, each) })
+}
+
+// Delete implements deploy.Files.
+func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
+	return f.call("Delete", func() error { return f.to.Delete(ctx, hashes) })
+}
+
+// bellPort is deploy.Doorbell as a process reaches it.
+type bellPort struct{ p *process }
+
+// Ring implements deploy.Doorbell.
+func (b *bellPort) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
+	return b.p.call("Ring", &b.p.world.plan.faults.bell, func() error {
+		for _, r := range rings {
+			b.p.world.send(r)
+		}
+		return nil
+	})
+}
+
+// send puts a message into the bag.
+func (r *run) send(ring deploy.Ring) {
+	r.books.rang(r, ring)
+	copies := 1
+	f := &r.plan.faults
+	if r.faulty {
+		switch x := r.sched.rng.Float64(); {
+		case x < f.lost:
+			r.tracef("the ring of %s is lost", ring.Lane)
+			copies = 0
+		case x < f.lost+f.doubled:
+			copies = 2
+		}
+	}
+	for range copies {
+		late := time.Duration(r.sched.rng.Int64N(int64(5 * time.Millisecond)))
+		if r.faulty && r.sched.rng.Float64() < f.late {
+			late = time.Duration(r.sched.rng.Int64N(int64(30 * time.Second)))
+		}
+		r.sched.at(r.sched.now+late, func() { r.deliver(ring) })
+	}
+}
+
+// deliver hands a message to a process: to a task of it that waits for the lane, or it starts one.
+func (r *run) deliver(ring deploy.Ring) {
+	if r.ended {
+		return
+	}
+	p := r.procs[r.sched.rng.IntN(len(r.procs))]
+	if p == nil {
+		return // nobody is there: the message is lost
+	}
+	have := p.bell[ring.Lane]
+	if have == nil {
+		have = &rung{}
+		p.bell[ring.Lane] = have
+	}
+	if have.all = have.all || len(ring.Done) == 0; !have.all {
+		have.ids = append(have.ids, ring.Done...)
+	}
+	for _, t := range r.sched.tasks {
+		if t.proc == p && t.books.lane == ring.Lane && r.plan.Await {
+			return // it is served here, and whoever serves it looks when it waits, or when it ends
+		}
+	}
+	r.serve(p, ring.Lane)
+}
+
+// serve starts a run of a lane.
+func (r *run) serve(p *process, lane string) {
+	delete(p.bell, lane)
+	r.task(p, "RunLane "+lane, func(t *task) error {
+		t.books.lane = lane
+		_, err := p.engine.RunLane(taskContext{t}, env, lane, r.time().Add(r.plan.laneFor))
+		if p.dead {
+			return err
+		}
+		if t.books.lane = ""; p.bell[lane] != nil {
+			r.serve(p, lane)
+		}
+		return err
+	})
+}
+
+// await is deploy.Config.Await.
+func (b *bellPort) await(_ context.Context, _, lane string, d time.Duration) ([]resource.ID, bool) {
+	p := b.p
+	if p.dead {
+		_ = p.noMore(p.world.sched.cur, "Await")
+		return nil, false
+	}
+	p.world.sched.await(d, func() bool { return p.dead || p.bell[lane] != nil })
+	have := p.bell[lane]
+	if p.dead || have == nil {
+		return nil, false
+	}
+	delete(p.bell, lane)
+	if have.all {
+		return nil, true
+	}
+	return have.ids, true
+}
+
+// clockPort is deploy.Clock: one virtual clock for all.
+type clockPort struct{ p *process }
+
+// Now implements deploy.Clock.
+func (c clockPort) Now() time.Time { return c.p.world.time() }
+
+// Sleep implements deploy.Clock.
+func (c clockPort) Sleep(ctx context.Context, d time.Duration) error {
+	if !c.p.dead {
+		c.p.world.sched.pause(d)
+	}
+	if c.p.dead {
+		return c.p.noMore(c.p.world.sched.cur, "Sleep")
+	}
+	return fault.Wrap(fault.Canceled, "wait", ctx.Err())
+}
+
+// secretsPort is deploy.Secrets.
+type secretsPort struct{ p *process }
+
+// Resolve implements deploy.Secrets.
+func (s secretsPort) Resolve(_ context.Context, ref resource.Secret) (value, version string, err error) {
+	err = s.p.call("Resolve", &s.p.world.plan.faults.secrets, func() error {
+		value, version = s.p.world.secret(ref)
+		return nil
+	})
+	if err != nil {
+		return "", "", err
+	}
+	return value, version, nil
+}
+
+// connectorPort is deploy.Connector.
+type connectorPort struct{ p *process }
+
+// Connect implements deploy.Connector.
+func (c connectorPort) Connect(_ context.Context, a resource.Agent) (transport any, err error) {
+	err = c.p.call("Connect", &c.p.world.plan.faults.connect, func() error {
+		transport = "connection of " + a.Name
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return transport, nil
+}
+
+// callerPort is deploy.Caller.
+type callerPort struct{ p *process }
+
+// Call implements deploy.Caller. Most calls simply run; the seed lets some hang: these become tasks of their own, are left behind when the
+// time is up, and may act later.
+func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
+	r := c.p.world
+	t := r.sched.cur
+	if c.p.dead {
+		return c.p.noMore(t, "Call")
+	}
+	r.sched.pause(0)
+	if c.p.dead {
+		return c.p.noMore(t, "Call")
+	}
+	if !r.faulty || r.sched.rng.Float64() >= r.plan.faults.hang {
+		return guarded(func() { f(ctx) })
+	}
+	r.tracef("%s: a handler call hangs", t.name)
+	var err error
+	left := r.sched.spawn(c.p, t.name+", left behind", func(left *task) { err = guarded(func() { f(taskContext{left}) }) })
+	left.books = t.books
+	left.wake = r.sched.now + time.Duration(r.sched.rng.Int64N(int64(2*limit)))
+	r.sched.await(limit, func() bool { return left.done || c.p.dead })
+	switch {
+	case c.p.dead:
+		return c.p.noMore(t, "Call")
+	case left.done:
+		return err
+	}
+	left.canceled = true
+	left.books = left.books.orphan()
+	t.faults++
+	return fault.New(fault.Timeout, "call handler", "it took more than %s", limit)
+}
+
+// guarded runs f and makes an error of a panic.
+func guarded(f func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(runaway); ok {
+				panic(p)
+			}
+			err = fault.New(fault.Internal, "call handler", "panic: %v\nstack of %v", p, p)
+		}
+	}()
+	f()
+	return nil
+}
+
+// time returns the virtual time.
+func (r *run) time() time.Time { return r.epoch.Add(r.sched.now) }
+
+func (r *run) tracef(format string, args ...any) {
+	if r.sched.trace != nil {
+		r.sched.trace("%s  %s", r.sched.stamp(), fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// env is the one environment of a simulation.
+const env = "sim"
+
+// recorder stands between the processes and the models: it sees every call that takes effect, with who made it.
+type recorder struct {
+	deploy.State
+	deploy.Files
+	r *run
+}
+
+// Acquire implements deploy.State.
+func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+	l, err := c.State.Acquire(ctx, env, key, holder, now, until)
+	if err != nil {
+		return l, err
+	}
+	r, t := c.r, c.r.sched.cur
+	if was := r.books.leases[key]; was != nil {
+		if !was.freed && was.by != t.books && !was.proc.dead && r.time().Before(was.until) {
+			r.violate("D2", "%s takes %q, which is held until %s by another live holder", t.name, key, r.since(was.until))
+		}
+		if l.Fence <= was.fence {
+			r.violate("D3", "the fence of %q does not grow: %d after %d", key, l.Fence, was.fence)
+		}
+	}
+	r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: l.Until}
+	t.books.leases[key] = l.Fence
+	r.tracef("%s takes %q, fence %d, until %s", t.name, key, l.Fence, r.since(l.Until))
+	return l, nil
+}
+
+// Release implements deploy.State.
+func (c *recorder) Release(ctx context.Context, env string, l deploy.Lease) error {
+	err := c.State.Release(ctx, env, l)
+	if have := c.r.books.leases[l.Key]; err == nil && have != nil && have.fence == l.Fence {
+		have.freed = true
+		c.r.tracef("%s gives up %q", c.r.sched.cur.name, l.Key)
+	}
+	return err
+}
+
+// Pause implements deploy.State.
+func (c *recorder) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+	err := c.State.Pause(ctx, env, paused, agents...)
+	if err == nil {
+		for _, a := range agents {
+			c.r.books.paused[a] = paused
+		}
+	}
+	return err
+}
+
+// Halt implements deploy.State.
+func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
+	err := c.State.Halt(ctx, env, halted)
+	if err == nil {
+		c.r.books.halted = halted
+	}
+	return err
+}
+
+// Put implements deploy.Files.
+func (c *recorder) Put(ctx context.Context, blobs []deploy.Blob) error {
+	err := c.Files.Put(ctx, blobs)
+	for i := range blobs {
+		if have, ok := c.r.files.stored[blobs[i].Hash]; ok && sumOf(have.data) != blobs[i].Hash {
+			c.r.violate("V2", "file %s is stored with other bytes", blobs[i].Hash)
+		}
+	}
+	return err
+}
+
+// Delete implements deploy.Files.
+func (c *recorder) Delete(ctx context.Context, hashes []string) error {
+	c.r.checkCollected(hashes)
+	return c.Files.Delete(ctx, hashes)
+}
+
+// Commit implements deploy.State.
+func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (deploy.Committed, error) {
+	r := c.r
+	before := r.snapshot(&in)
+	out, err := c.State.Commit(ctx, name, in)
+	if err != nil {
+		if r.sched.trace != nil && !fault.Is(err, fault.Fenced) {
+			r.tracef("%s commit: %v", r.sched.cur.name, err)
+		}
+		return out, err
+	}
+	r.traceCommit(&in, &out)
+	r.checkCommit(&in, &out, before)
+	return out, nil
+}
+
+// before is what the checks of a commit need to know of the state before it.
+type before struct {
+	env  deploy.Env
+	rows map[resource.ID]deploy.Row
+}
+
+func (r *run) snapshot(c *deploy.Commit) before {
+	e := r.state.look(env)
+	b := before{env: e.env, rows: make(map[resource.ID]deploy.Row, len(c.Rows))}
+	for i := range c.Rows {
+		if have := e.rows[c.Rows[i].ID]; have != nil {
+			b.rows[have.ID] = *have
+		}
+	}
+	return b
+}
+
+// since returns a time as it stands in traces.
+func (r *run) since(t time.Time) time.Duration { return t.Sub(r.epoch) }
+
+func (r *run) traceCommit(c *deploy.Commit, out *deploy.Committed) {
+	if r.sched.trace == nil {
+		return
+	}
+	name := r.sched.cur.name
+	if c.Env != nil {
+		r.tracef("%s commit: released %d, last %d, wave %d, releasing %d", name, c.Env.Released, c.Env.Last, c.Env.Wave.Epoch, c.Env.Releasing)
+	}
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		gone := ""
+		if row.Gone {
+			gone = " and goes"
+		}
+		if slices.ContainsFunc(out.Conflicts, func(o deploy.Row) bool { return o.ID == row.ID }) {
+			gone = " (conflict: not written)"
+		}
+		r.tracef("%s commit: %s is %s, ticket %d, last run %s, blocked %s, causes %v%s", name, row.ID, row.Status(), row.Ticket, row.LastRun, row.Blocked, row.Causes, gone)
+	}
+	if len(c.Checked) > 0 {
+		r.tracef("%s commit: checked in wave %d: %v", name, c.Epoch, c.Checked)
+	}
+	if c.WaveDone > 0 {
+		r.tracef("%s commit: wave %d is done in %s", name, c.WaveDone, c.Guard.Key)
+	}
+	for _, o := range c.AddOutbox {
+		r.tracef("%s commit: to follow: %s of %s", name, o.Kind, o.Of)
+	}
+	if len(c.DropOutbox) > 0 {
+		r.tracef("%s commit: followed: %v", name, c.DropOutbox)
+	}
+	if len(c.Next) > 0 {
+		r.tracef("%s commit: starts %v: %v", name, c.Next, out.Started)
+	}
+}

@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// run is one run of a plan.
+type run struct {
+	plan   *Plan
+	mutant Mutant
+	sched  *scheduler
+	epoch  time.Time
+	faulty bool // faults happen
+	ended  bool
+
+	state    *State
+	files    *Files
+	recorder *recorder
+	world    *world
+	books    *books
+	procs    []*process // nil: crashed, and not yet back
+	dead     map[string]bool
+
+	types         *schema.Registry
+	handlers      map[string]provider.Handler
+	unpack        *zstd.Decoder
+	secretVersion string
+	started, ids  int
+	violation     *Violation
+	healed        time.Duration // when faults ended
+}
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	Check string // the name of the invariant, as in the architecture, or of a check beside them
+	What  string
+	At    time.Duration // since the start of the run
+}
+
+func (v *Violation) String() string { return fmt.Sprintf("%s at %s: %s", v.Check, v.At, v.What) }
+
+// newRun prepares a run.
+func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, error) {
+	types, err := newTypes()
+	if err != nil {
+		return nil, err
+	}
+	unpack, err := newUnpacker()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
+		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), dead: map[string]bool{}, types: types, unpack: unpack, secretVersion: "1",
+	}
+	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace} //nolint:gosec // a simulation
+	r.recorder = &recorder{State: r.state, Files: r.files, r: r}
+	r.handlers = r.newHandlers()
+	r.files.Now = r.time
+	if p.Dead {
+		r.state.Dead = func(holder string) bool {
+			name, _, _ := strings.Cut(holder, "#")
+			return r.dead[name]
+		}
+	}
+	for range p.Procs {
+		r.procs = append(r.procs, nil)
+	}
+	for i := range r.procs {
+		r.procs[i] = r.newProcess()
+	}
+	return r, nil
+}
+
+// violate notes the first violation, which ends the run.
+func (r *run) violate(check, format string, args ...any) {
+	if r.violation != nil || r.ended {
+		return
+	}
+	r.violation = &Violation{Check: check, What: fmt.Sprintf(format, args...), At: r.sched.now}
+	r.tracef("VIOLATION %s: %s", check, r.violation.What)
+}
+
+// task starts a call of an entry point of the engine in a process.
+func (r *run) task(p *process, name string, f func(t *task) error) *task {
+	return r.sched.spawn(p, p.holder+" "+name, func(t *task) {
+		err := f(t)
+		if err != nil {
+			r.tracef("%s ends: %v", t.name, err)
+			r.checkError(t, err)
+		}
+	})
+}
+
+// checkError checks that a call failed for a reason that a fault of this run explains.
+func (r *run) checkError(t *task, err error) {
+	var problems diag.Problems
+	if t.proc.dead || errors.As(err, &problems) {
+		return
+	}
+	switch kind := fault.KindOf(err); kind {
+	case fault.Unavailable, fault.Canceled, fault.Fenced, fault.Conflict, fault.Busy, fault.Timeout:
+		if !r.faulty && t.faults == 0 && t.began >= r.healed {
+			r.violate("errors", "%s fails though nothing is wrong any more: %v", t.name, err)
+		}
+	default:
+		r.violate("errors", "%s fails in a way that no fault explains (%s): %v", t.name, kind, err)
+	}
+}
+
+// process returns a process that runs, or nil.
+func (r *run) process() *process {
+	at := r.sched.rng.IntN(len(r.procs))
+	for i := range r.procs {
+		if p := r.procs[(at+i)%len(r.procs)]; p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// all does everything: the plan, the healing, the checks of what is left.
+func (r *run) all() *Violation {
+	defer r.close()
+	for i := range r.plan.Ops {
+		op := &r.plan.Ops[i]
+		r.sched.at(op.At, func() { r.do(op) })
+	}
+	r.sched.at(r.plan.End, func() {})
+	if !r.sched.run(r.plan.End) {
+		r.violate("D4", "the run does not come to an end: %d steps and it goes on", mostSteps)
+	}
+	r.checkRest()
+	return r.violation
+}
+
+// close ends what is left of a run, so that nothing of it stays in memory.
+func (r *run) close() {
+	r.ended = true
+	for _, p := range r.procs {
+		if p != nil {
+			p.dead = true
+		}
+	}
+	r.sched.close()
+	r.unpack.Close()
+}

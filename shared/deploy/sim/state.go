@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// State is deploy.State in memory, exactly as its contract has it. Its operations are instantaneous and never fail by themselves. It
+// shares the slices inside records with its callers, who do not write to them. It is for use by one goroutine at a time.
+type State struct {
+	// Dead reports whether a holder of leases is known to be dead. Nil: that is not known of any.
+	Dead func(holder string) bool
+
+	envs map[string]*environment
+}
+
+// environment is all that is stored of one environment.
+type environment struct {
+	env        deploy.Env
+	versions   map[int]deploy.Version
+	agents     map[string]deploy.Agent
+	leases     map[string]*deploy.Lease
+	rows       map[resource.ID]*deploy.Row
+	ids        []resource.ID // of rows, ascending
+	checks     map[string]*laneChecks
+	outbox     map[string]deploy.Outbox
+	parameters map[deploy.ParameterKey]deploy.Parameter
+	actions    map[string]deploy.Action
+}
+
+// laneChecks are the rows of a lane that were checked in a wave.
+type laneChecks struct {
+	epoch int64
+	ids   []resource.ID // ascending
+}
+
+// NewState returns an empty state.
+func NewState() *State { return &State{envs: map[string]*environment{}} }
+
+// touch returns an environment to write to.
+func (s *State) touch(env string) *environment {
+	e := s.envs[env]
+	if e == nil {
+		e = &environment{
+			env: deploy.Env{Name: env}, versions: map[int]deploy.Version{}, agents: map[string]deploy.Agent{}, leases: map[string]*deploy.Lease{},
+			rows: map[resource.ID]*deploy.Row{}, checks: map[string]*laneChecks{}, outbox: map[string]deploy.Outbox{},
+			parameters: map[deploy.ParameterKey]deploy.Parameter{}, actions: map[string]deploy.Action{},
+		}
+		s.envs[env] = e
+	}
+	return e
+}
+
+// look returns an environment to read; an unknown one is empty and not kept.
+func (s *State) look(env string) *environment {
+	if e := s.envs[env]; e != nil {
+		return e
+	}
+	return &environment{env: deploy.Env{Name: env}}
+}
+
+// Env implements deploy.State.
+func (s *State) Env(_ context.Context, env string) (deploy.Env, error) { return s.look(env).env, nil }
+
+func envConflict() error {
+	return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
+}
+
+// put writes an environment; whether the revision fits has been looked at.
+func (e *environment) put(n deploy.Env) {
+	n.Rev, n.PlanSeq, n.Halted = e.env.Rev+1, e.env.PlanSeq, e.env.Halted
+	e.env = n
+}
+
+// Envs implements deploy.State.
+func (s *State) Envs(context.Context) ([]string, error) { return slices.Sorted(maps.Keys(s.envs)), nil }
+
+// Versions implements deploy.State.
+func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+	e := s.look(env)
+	if len(numbers) == 0 {
+		numbers = slices.Sorted(maps.Keys(e.versions))
+	}
+	var out []deploy.Version
+	for _, n := range numbers {
+		if v, ok := e.versions[n]; ok {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// Agents implements deploy.State.
+func (s *State) Agents(_ context.Context, env string) (map[string]deploy.Agent, error) {
+	e := s.look(env)
+	out := make(map[string]deploy.Agent, len(e.agents))
+	maps.Copy(out, e.agents)
+	return out, nil
+}
+
+// Pause implements deploy.State.
+func (s *State) Pause(_ context.Context, env string, paused bool, agents ...string) error {
+	e := s.touch(env)
+	for _, name := range agents {
+		a := e.agents[name]
+		a.Name, a.Paused = name, paused
+		e.agents[name] = a
+	}
+	e.env.PlanSeq++
+	return nil
+}
+
+// Halt implements deploy.State.
+func (s *State) Halt(_ context.Context, env string, halted bool) error {
+	e := s.touch(env)
+	e.env.Halted = halted
+	e.env.PlanSeq++
+	return nil
+}
+
+// Acquire implements deploy.State.
+func (s *State) Acquire(_ context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+	if l := s.look(env).leases[key]; l != nil && l.Holder != "" && l.Holder != holder && now.Before(l.Until) && (s.Dead == nil || !s.Dead(l.Holder)) {
+		return deploy.Lease{}, fault.New(fault.Busy, "take lease", "%s is served by another", key)
+	}
+	e := s.touch(env)
+	l := e.leases[key]
+	if l == nil {
+		l = &deploy.Lease{Key: key}
+		e.leases[key] = l
+	}
+	l.Holder, l.Until = holder, until
+	l.Fence++
+	return *l, nil
+}
+
+// Release implements deploy.State.
+func (s *State) Release(_ context.Context, env string, l deploy.Lease) error {
+	if have := s.look(env).leases[l.Key]; have != nil && have.Fence == l.Fence {
+		have.Holder, have.Running = "", nil
+	}
+	return nil
+}
+
+// Leases implements deploy.State.
+func (s *State) Leases(_ context.Context, env string) ([]deploy.Lease, error) {
+	e := s.look(env)
+	out := make([]deploy.Lease, 0, len(e.leases))
+	for _, key := range slices.Sorted(maps.Keys(e.leases)) {
+		out = append(out, *e.leases[key])
+	}
+	return out, nil
+}
+
+// Outbox implements deploy.State.
+func (s *State) Outbox(_ context.Context, env string, limit int) ([]deploy.Outbox, error) {
+	e := s.look(env)
+	out := slices.Collect(maps.Values(e.outbox))
+	slices.SortFunc(out, func(a, b deploy.Outbox) int { return strings.Compare(a.ID, b.ID) })
+	return out[:min(max(limit, 0), len(out))], nil
+}
+
+// Parameters implements deploy.State.
+func (s *State) Parameters(_ context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
+	e := s.look(env)
+	var out []deploy.Parameter
+	add := func(p deploy.Parameter) {
+		if q.Of == "" || p.Of == q.Of {
+			out = append(out, p)
+		}
+	}
+	if len(q.Keys) == 0 {
+		for _, p := range e.parameters {
+			if (p.Of != "") == q.Facts {
+				add(p)
+			}
+		}
+	} else {
+		seen := make(map[deploy.ParameterKey]bool, len(q.Keys))
+		for _, k := range q.Keys {
+			if p, ok := e.parameters[k]; ok && !seen[k] {
+				add(p)
+			}
+			seen[k] = true
+		}
+	}
+	slices.SortFunc(out, func(a, b deploy.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
+	return out, nil
+}
+
+func (e *environment) putParameters(ps []deploy.Parameter) {
+	for _, p := range ps {
+		e.parameters[deploy.ParameterKey{Name: p.Name, Of: p.Of}] = p
+	}
+}

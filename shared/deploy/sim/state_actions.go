@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+)
+
+// Actions implements deploy.State.
+func (s *State) Actions(_ context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
+	e := s.look(env)
+	ids := slices.Sorted(maps.Keys(e.actions))
+	slices.Reverse(ids)
+	var out []deploy.Action
+	for _, id := range ids {
+		a := e.actions[id]
+		if !selects(&q, &a) {
+			continue
+		}
+		out = append(out, a)
+		if q.Limit > 0 && len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// selects reports whether a query selects an action.
+func selects(q *deploy.ActionQuery, a *deploy.Action) bool {
+	switch {
+	case q.Resource != "" && a.Resource != q.Resource:
+	case len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID):
+	case q.Version != 0 && a.Version != q.Version:
+	case q.Action != "" && a.Action != q.Action:
+	case q.Outcome != "" && a.Outcome != q.Outcome:
+	case q.After != "" && a.ID <= q.After:
+	case q.Before != "" && a.ID >= q.Before:
+	case !q.Since.IsZero() && a.Finished.Before(q.Since):
+	case q.Level != "" && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool { return severity(l.Level) >= severity(q.Level) }):
+	case q.Text != "" && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool { return strings.Contains(l.Msg, q.Text) }):
+	default:
+		return true
+	}
+	return false
+}
+
+func severity(l provider.Level) int {
+	return slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError}, l)
+}
+
+// DropActions implements deploy.State.
+func (s *State) DropActions(_ context.Context, env string, before time.Time) (int, error) {
+	e := s.look(env)
+	n := len(e.actions)
+	maps.DeleteFunc(e.actions, func(_ string, a deploy.Action) bool { return a.Finished.Before(before) })
+	return n - len(e.actions), nil
+}
+
+var _ deploy.State = (*State)(nil)

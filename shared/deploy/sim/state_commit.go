@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Commit implements deploy.State.
+func (s *State) Commit(_ context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	e := s.look(env)
+	if err := e.mayCommit(&c); err != nil {
+		return deploy.Committed{}, err
+	}
+	if c.Env != nil {
+		e.put(*c.Env)
+	}
+	e.keep(&c)
+	var out deploy.Committed
+	for i := range c.Rows {
+		e.writeRow(&c.Rows[i], c.Plan, &out)
+	}
+	for i := range c.Actions {
+		e.actions[c.Actions[i].ID] = c.Actions[i]
+	}
+	for _, o := range c.AddOutbox {
+		e.outbox[o.ID] = o
+	}
+	for _, id := range c.DropOutbox {
+		delete(e.outbox, id)
+	}
+	e.putParameters(c.Parameters)
+	for _, k := range c.DropParameters {
+		delete(e.parameters, k)
+	}
+	e.check(c.Guard.Key, c.Epoch, c.Checked)
+	if c.Plan {
+		e.env.PlanSeq++
+	}
+	e.prolong(&c, &out)
+	return out, nil
+}
+
+// CommitPrefix writes the first n rows of a Commit and nothing else, which is what is left of one that a home without transactions
+// of that size began and did not end. The contract says that a Commit is whole; this is for finding out what depends on it.
+func (s *State) CommitPrefix(env string, c deploy.Commit, n int) error {
+	e := s.look(env)
+	if err := e.mayCommit(&c); err != nil {
+		return err
+	}
+	var out deploy.Committed
+	for i := range c.Rows[:min(n, len(c.Rows))] {
+		e.writeRow(&c.Rows[i], c.Plan, &out)
+	}
+	return nil
+}
+
+// mayCommit checks the conditions of a whole Commit.
+func (e *environment) mayCommit(c *deploy.Commit) error {
+	l := e.leases[c.Guard.Key]
+	if l == nil || l.Holder == "" || l.Fence != c.Guard.Fence {
+		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", c.Guard.Key)
+	}
+	if c.Env != nil && c.Env.Rev != e.env.Rev {
+		return envConflict()
+	}
+	if c.Version != nil {
+		if _, exists := e.versions[c.Version.Number]; exists {
+			return fault.New(fault.Conflict, "write version", "version %d exists", c.Version.Number)
+		}
+	}
+	return nil
+}
+
+// keep writes what a Commit says of versions and agents.
+func (e *environment) keep(c *deploy.Commit) {
+	if c.Version != nil {
+		e.versions[c.Version.Number] = *c.Version
+	}
+	for _, n := range c.Forget {
+		delete(e.versions, n)
+	}
+	for _, a := range c.Agents {
+		e.agents[a.Name] = deploy.Agent{Agent: a, Paused: e.agents[a.Name].Paused}
+	}
+}
+
+// writeRow writes one row, or notes that it has changed.
+func (e *environment) writeRow(r *deploy.Row, plan bool, out *deploy.Committed) {
+	have := e.rows[r.ID]
+	switch {
+	case have == nil && r.Rev == 0 && r.Gone:
+	case have == nil && r.Rev != 0:
+		out.Conflicts = append(out.Conflicts, deploy.Row{ID: r.ID})
+	case have != nil && have.Rev != r.Rev:
+		out.Conflicts = append(out.Conflicts, *have)
+	case r.Gone:
+		e.drop(r.ID)
+	default:
+		row := *r
+		row.Rev++
+		if have != nil && !plan {
+			row.Body = have.Body
+		}
+		e.store(row)
+	}
+}
+
+// check notes rows as checked in a wave.
+func (e *environment) check(lane string, epoch int64, ids []resource.ID) {
+	if len(ids) == 0 {
+		return
+	}
+	c := e.checks[lane]
+	if c == nil || c.epoch < epoch {
+		c = &laneChecks{epoch: epoch}
+		e.checks[lane] = c
+	}
+	if c.epoch == epoch {
+		all := append(slices.Clone(c.ids), ids...)
+		slices.Sort(all)
+		c.ids = slices.Compact(all)
+	}
+}
+
+// prolong prolongs the lease and says whether what is next may start.
+func (e *environment) prolong(c *deploy.Commit, out *deploy.Committed) {
+	out.Paused = e.env.Halted || e.agents[agentOf(c.Guard.Key)].Paused
+	out.PlanSeq = e.env.PlanSeq
+	out.Started = len(c.Next) > 0 && !out.Paused && c.SeenPlan == e.env.PlanSeq
+	l := e.leases[c.Guard.Key]
+	if out.Started || len(c.Next) == 0 {
+		l.Running = c.Next
+	}
+	if c.Until.After(l.Until) {
+		l.Until = c.Until
+	}
+	l.Wave = max(l.Wave, c.WaveDone)
+}
+
+// agentOf returns the agent of a lane, agent/number.
+func agentOf(lane string) string {
+	for i := len(lane) - 1; i >= 0; i-- {
+		if lane[i] == '/' {
+			return lane[:i]
+		}
+	}
+	return lane
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// world is what handlers manage: a thing for each resource, and for types whose identity the world chooses as many as were created.
+type world struct {
+	things map[resource.ID]*thing
+}
+
+// thing is what is there for one resource.
+type thing struct {
+	parts
+	exists bool
+	made   []*copyOf // of types whose identity the world chooses
+	// A long operation that is under way.
+	pending   *parts
+	busyUntil time.Duration
+	// What is wrong with it.
+	broken  provider.Class // changing it fails so; "" is well
+	skips   bool           // with ErrSkip
+	unread  bool           // reading it fails, too
+	forGood bool           // stays broken when the world heals
+	// drifted: somebody other than a live holder changed it, so that only a check can put it right.
+	drifted bool
+}
+
+// parts are the attributes of a thing.
+type parts struct {
+	v     int64
+	text  string
+	fixed int64
+}
+
+// copyOf is one thing that a create made, of a type whose identity the world chooses.
+type copyOf struct {
+	parts
+	token string
+	at    time.Duration
+	// seen: its identity is known to whoever reads. What a create made whose answer was lost is not, until it is looked up.
+	seen bool
+	late bool // by a holder that had lost its lane
+}
+
+func (w *world) thing(id resource.ID) *thing {
+	t := w.things[id]
+	if t == nil {
+		t = &thing{}
+		w.things[id] = t
+	}
+	return t
+}
+
+// settle ends a long operation whose time has come.
+func (t *thing) settle(now time.Duration) {
+	if t.pending != nil && now >= t.busyUntil {
+		t.parts, t.exists, t.pending = *t.pending, true, nil
+	}
+}
+
+// observe returns what reading shows.
+func (t *thing) observe(now time.Duration) (parts, bool) {
+	t.settle(now)
+	if t.pending != nil {
+		p := t.parts
+		p.v = -1 // on its way to something else
+		return p, true
+	}
+	for _, c := range t.made {
+		if c.seen {
+			return c.parts, true
+		}
+	}
+	return t.parts, t.exists
+}
+
+// wipe removes the thing and what is known of it.
+func (t *thing) wipe() {
+	t.exists, t.pending, t.made = false, nil, nil
+}
+
+// partsOf returns the attributes of a desired resource.
+func partsOf(attributes map[string]any) parts {
+	var p parts
+	p.v, _ = attributes["v"].(int64)
+	p.text, _ = attributes["text"].(string)
+	p.fixed, _ = attributes["fixed"].(int64)
+	return p
+}
+
+// attributes returns what a handler reports.
+func (p parts) attributes() map[string]any {
+	m := map[string]any{"v": p.v}
+	if p.text != "" {
+		m["text"] = p.text
+	}
+	if p.fixed != 0 {
+		m["fixed"] = p.fixed
+	}
+	return m
+}
+
+// fail returns what is wrong with changing a thing, or with reading it.
+func (t *thing) fail(reading bool) error {
+	switch {
+	case reading && !t.unread:
+	case t.skips:
+		return fmt.Errorf("not now: %w", provider.ErrSkip)
+	case t.broken != "":
+		return provider.Errorf(t.broken, "the thing is broken (%s)", t.broken)
+	}
+	return nil
+}
+
+// secret returns the value of a reference to a secret and its version. The value holds a marker that may be stored nowhere.
+func (r *run) secret(ref resource.Secret) (value, version string) {
+	version = ref.Version
+	if version == "" {
+		version = r.secretVersion
+	}
+	return marker + "-" + ref.Source + "-" + version, version
+}
+
+// marker is in every secret of a simulation and nowhere else.
+const marker = "OPEN-SESAME"

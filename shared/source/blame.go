@@ -1,0 +1,123 @@
+package source
+
+import (
+	"cmp"
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// span says what stands from a place on, up to the next span. Spans are noted where something is wrong.
+type span struct {
+	at        place
+	resource  resource.ID
+	attribute string
+}
+
+// note notes where a resource and its attributes stand.
+func (t *taker) note(r *taken) {
+	id := t.likelyID(r)
+	t.spans = append(t.spans, span{at: r.node.at, resource: id})
+	for i := range r.node.items {
+		m := &r.node.items[i]
+		t.spans = append(t.spans, span{at: m.keyAt, resource: id})
+		if m != r.attributes {
+			continue
+		}
+		for j := range m.items {
+			a := &m.items[j]
+			t.spans = append(t.spans, span{a.keyAt, id, a.key})
+		}
+	}
+}
+
+// likelyID returns the id that a resource has or most likely should have, so that its author recognises it; "" when there is none.
+func (t *taker) likelyID(r *taken) resource.ID {
+	typ, ok := t.loader.types.Type(r.typeName)
+	if !ok {
+		typ, ok = t.loader.types.Type(t.loader.types.Nearest(r.typeName))
+	}
+	if !ok || r.agent == "" || r.attributes == nil {
+		return ""
+	}
+	keys, unnamed := t.keys(typ, scalars(r.attributes, typ))
+	if unnamed != "" || !resource.ValidType(r.typeName) {
+		return ""
+	}
+	return resource.NewID(r.typeName, r.agent, keys...)
+}
+
+// scalars returns the naming attributes that are no lists and no maps.
+func scalars(attributes *node, typ *schema.Compiled) map[string]any {
+	out := map[string]any{}
+	for _, name := range typ.Namevars() {
+		if m := attributes.get(name); m != nil && m.kind == scalar {
+			out[name] = m.value
+		}
+	}
+	return out
+}
+
+// blame says of what is wrong which resource and attribute it is about.
+func (p *part) blame() {
+	if p.clean() {
+		return
+	}
+	slices.SortStableFunc(p.spans, func(a, b span) int { return a.at.compare(b.at) })
+	for i := range p.list {
+		q := &p.list[i]
+		at, inclusive := placeAt(q.Pos), false
+		if slices.Contains(p.broken, at) {
+			continue
+		}
+		if len(q.Related) == 1 && q.Related[0].File == p.file {
+			at, inclusive = placeAt(q.Related[0]), true // the first of two members of one name
+		}
+		s := p.spanAt(at, inclusive)
+		if q.Resource == "" {
+			q.Resource = string(s.resource)
+		}
+		if q.Attribute == "" {
+			q.Attribute = s.attribute
+		}
+	}
+}
+
+// spanAt returns the span of a place. What is wrong with all attributes stands at the name of the first of them, so that place itself belongs
+// to the attribute only when it is asked for.
+func (p *part) spanAt(at place, inclusive bool) span {
+	n, found := slices.BinarySearchFunc(p.spans, at, func(s span, at place) int { return s.at.compare(at) })
+	for ; found && n < len(p.spans) && p.spans[n].at == at && (inclusive || p.spans[n].attribute == ""); n++ {
+	}
+	if n == 0 {
+		return span{}
+	}
+	return p.spans[n-1]
+}
+
+func placeAt(p diag.Pos) place { return place{int32(p.Line), int32(p.Column)} } //nolint:gosec // texts are bounded
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
+}
+
+// forgive removes from a model the requirements of what is not in it because it is not complete: that is reported already.
+func forgive(resources []resource.Resource, dropped []resource.ID) {
+	if len(dropped) == 0 {
+		return
+	}
+	gone := make(map[resource.ID]bool, len(dropped))
+	for _, id := range dropped {
+		gone[id] = true
+	}
+	there := make(map[resource.ID]bool, len(resources))
+	for i := range resources {
+		there[resources[i].ID] = true
+	}
+	for i := range resources {
+		r := &resources[i]
+		r.Requires = slices.DeleteFunc(r.Requires, func(id resource.ID) bool { return !there[id] && (gone[id] || gone[""]) })
+	}
+}

@@ -1,0 +1,222 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+)
+
+// Every fuzz target holds the same: reading never panics; it reads the same in pieces; what is wrong stands in the file; what is accepted
+// is exported again, as JSON, as JSON lines and as YAML, and gives the same resources each time.
+
+func FuzzYAML(f *testing.F) {
+	seeds(f, documentProblems(), resourceProblems(), valueProblems(), yamlProblems())
+	f.Fuzz(func(t *testing.T, text []byte) { holds(t, "a.yaml", text) })
+}
+
+func FuzzJSON(f *testing.F) {
+	seeds(f, jsonProblems())
+	f.Fuzz(func(t *testing.T, text []byte) { holds(t, "a.json", text) })
+}
+
+func FuzzJSONLines(f *testing.F) {
+	seeds(f, linesProblems(), jsonProblems())
+	f.Fuzz(func(t *testing.T, text []byte) { holds(t, "-", text) })
+}
+
+// seeds adds the texts of tables that are not long; more are in testdata.
+func seeds(f *testing.F, tables ...[]badCase) {
+	f.Helper()
+	for _, table := range tables {
+		for _, c := range table {
+			if len(c.text) < 2000 && c.name != "alias bomb" { // which takes long, and so do its descendants
+				f.Add([]byte(c.text))
+			}
+		}
+	}
+}
+
+// longestText is the longest text that is tried: a long one finds nothing that a short one does not.
+const longestText = 20_000
+
+func holds(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if len(text) > longestText {
+		return
+	}
+	dir := t.TempDir()
+	for file, content := range map[string]string{"f": "some bytes", "index.html": "<p>"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts := Options{Path: "-", Types: testTypes(t)}
+	if name != "-" {
+		opts.Path = filepath.Join(dir, name)
+		if err := os.WriteFile(opts.Path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(size int) (*deploy.Model, outcome) {
+		opts.Stdin = bytes.NewReader(text)
+		m, in, err := load(context.Background(), opts, size)
+		return m, outcomeOf(t, m, in, err)
+	}
+	began := time.Now()
+	m, whole := at(pieceSize)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it takes %v to read %d bytes", took, len(text))
+	}
+	for _, size := range []int{1, 64} {
+		if _, pieces := at(size); len(whole.Problems) < diag.Limit && !cmp.Equal(whole, pieces, same) {
+			t.Fatalf("in pieces of %d it reads otherwise (-whole +pieces):\n%s", size, cmp.Diff(whole, pieces, same))
+		}
+	}
+	for _, p := range whole.Problems {
+		checkProblem(t, opts.Path, text, p)
+	}
+	if whole.Problems == nil && whole.Fault == "" {
+		for _, as := range []string{"b.json", "b.yaml", "-"} {
+			checkAgain(t, dir, as, m)
+		}
+	}
+}
+
+// checkProblem wants a problem to be one of the file, at a place in it, with something to do.
+func checkProblem(t *testing.T, file string, text []byte, p diag.Problem) {
+	t.Helper()
+	if p.File != file || p.Message == "" || p.Hint == "" || !utf8.ValidString(p.Message) || strings.ContainsAny(p.Message, "\x00\n\r") {
+		t.Errorf("problem %+v", p)
+	}
+	if len(p.Message) > 2000 {
+		t.Errorf("a message of %d bytes", len(p.Message))
+	}
+	if p.Line == 0 && p.Column == 0 {
+		return // about the whole file
+	}
+	if bytes.ContainsAny(text, "\r\u0085\u2028\u2029") {
+		return // they are line breaks in YAML and none in JSON
+	}
+	lines := bytes.Split(bytes.TrimPrefix(text, byteOrderMark), newline)
+	if p.Line < 1 || p.Line > len(lines) {
+		t.Errorf("%v is beyond %d lines", p, len(lines))
+	} else if n := len([]rune(string(lines[p.Line-1]))); p.Column < 1 || p.Column > n+1 {
+		t.Errorf("%v is beyond %d columns", p, n)
+	}
+}
+
+// checkAgain exports a model again and wants the same resources and agents.
+func checkAgain(t *testing.T, dir, as string, m *deploy.Model) {
+	t.Helper()
+	text := export(t, dir, m)
+	opts := Options{Path: "-", Stdin: bytes.NewReader(text), Types: testTypes(t)}
+	if as != "-" {
+		opts.Path = filepath.Join(dir, as)
+		if err := os.WriteFile(opts.Path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, _, err := Load(context.Background(), opts)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", as, err, text)
+	}
+	clear := func(rs []resource.Resource) []resource.Resource {
+		out := make([]resource.Resource, len(rs)) // nil and empty are the same here
+		copy(out, rs)
+		for i := range out {
+			if len(out[i].Requires) == 0 {
+				out[i].Requires = nil
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff(clear(m.Resources), clear(again.Resources), same); diff != "" {
+		t.Fatalf("%s: other resources (-first +again):\n%s\n%s", as, diff, text)
+	}
+	if diff := cmp.Diff(m.Agents, again.Agents, same); diff != "" {
+		t.Fatalf("%s: other agents (-first +again):\n%s\n%s", as, diff, text)
+	}
+}
+
+var fileForm = regexp.MustCompile(`\{"file":"([0-9a-f]{64})","size":\d+\}`)
+
+// export writes a model as a document. Files are looked for by their bytes.
+func export(t *testing.T, dir string, m *deploy.Model) []byte {
+	t.Helper()
+	type resourceText struct {
+		Type          string                     `json:"type"`
+		Agent         string                     `json:"agent"`
+		Set           string                     `json:"set,omitempty"`
+		Attributes    map[string]json.RawMessage `json:"attributes"`
+		Requires      []resource.ID              `json:"requires,omitempty"`
+		Purged        bool                       `json:"purged"`
+		PurgeOnDelete bool                       `json:"purge_on_delete"`
+		ReportOnly    bool                       `json:"report_only"`
+		SendEvent     bool                       `json:"send_event"`
+		ReceiveEvents bool                       `json:"receive_events"`
+	}
+	doc := struct {
+		Southbound int                                   `json:"southbound"`
+		Agents     map[string]map[string]json.RawMessage `json:"agents"`
+		Resources  []resourceText                        `json:"resources"`
+	}{1, map[string]map[string]json.RawMessage{}, nil}
+	for _, r := range m.Resources {
+		doc.Resources = append(doc.Resources, resourceText{r.Type, r.Agent, r.Set, members(t, r.Attributes), r.Requires, r.Purged, r.PurgeOnDelete, r.ReportOnly, r.SendEvent, r.ReceiveEvents})
+	}
+	for _, a := range m.Agents {
+		o := members(t, a.Options)
+		o["transport"], _ = json.Marshal(a.Transport)
+		o["lanes"] = fmt.Appendf(nil, "%d", a.Lanes)
+		doc.Agents[a.Name] = o
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
+		t.Fatal(err)
+	}
+	return fileForm.ReplaceAllFunc(out.Bytes(), func(form []byte) []byte {
+		hash := string(fileForm.FindSubmatch(form)[1])
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if content, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && sumOf(content) == hash {
+				return fmt.Appendf(nil, `{"file":%q}`, e.Name())
+			}
+		}
+		return form
+	})
+}
+
+func sumOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+func members(t *testing.T, values map[string]any) map[string]json.RawMessage {
+	t.Helper()
+	out := map[string]json.RawMessage{}
+	for k, v := range values {
+		text, err := resource.CanonicalValue(v)
+		if err != nil {
+			t.Fatalf("%s: %v", k, err)
+		}
+		out[k] = text
+	}
+	return out
+}
