@@ -2,15 +2,17 @@ package dynamo
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
-// Agents implements deploy.State. All agents are one item, in a list of lists of what encodeAgent makes.
+// Agents implements deploy.State. All agents are one item; which are paused is in the head.
 func (s *State) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
 	out, err := s.agents(ctx, env)
 	if fault.Is(err, fault.NotFound) { // replaced while it was read
@@ -35,12 +37,12 @@ func (s *State) agents(ctx context.Context, env string) (map[string]deploy.Agent
 			paused = h.paused
 			continue
 		}
-		agents, _, err := s.agentsIn(ctx, i)
+		list, _, err := s.agentsIn(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		for name, a := range agents {
-			out[name] = deploy.Agent{Agent: a}
+		for _, a := range list {
+			out[a.Name] = deploy.Agent{Agent: a}
 		}
 	}
 	for _, name := range paused {
@@ -52,10 +54,9 @@ func (s *State) agents(ctx context.Context, env string) (map[string]deploy.Agent
 }
 
 // agentsIn decodes the item of the agents.
-func (s *State) agentsIn(ctx context.Context, i item) (map[string]resource.Agent, entry, error) {
-	out := map[string]resource.Agent{}
+func (s *State) agentsIn(ctx context.Context, i item) ([]resource.Agent, entry, error) {
 	if i == nil {
-		return out, entry{}, nil
+		return nil, entry{}, nil
 	}
 	doc, err := documentIn(i)
 	if err != nil {
@@ -69,63 +70,47 @@ func (s *State) agentsIn(ctx context.Context, i item) (map[string]resource.Agent
 	if err != nil {
 		return nil, doc, err
 	}
-	d := &dec{b: raw}
-	for n := d.len(); n > 0 && !d.bad; n-- {
-		a, err := decodeAgent(d.bytes())
-		if err != nil {
-			return nil, doc, err
-		}
-		out[a.Name] = a
-	}
-	if d.bad {
-		return nil, doc, damaged("the agents do not decode")
+	var out []resource.Agent
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, doc, damaged("the agents do not decode: %v", err)
 	}
 	return out, doc, nil
 }
 
-// PutAgents implements deploy.State.
-func (s *State) PutAgents(ctx context.Context, env string, agents ...resource.Agent) error {
-	if len(agents) == 0 {
+// agents prepares the item of the agents with those of the commit.
+func (c *commit) agents(ctx context.Context) error {
+	if len(c.in.Agents) == 0 {
 		return nil
 	}
-	return contend(ctx, func() error {
-		now, err := s.get(ctx, recordPart(env), agentsSort)
-		if err != nil {
-			return err
-		}
-		all, old, err := s.agentsIn(ctx, now)
-		if err != nil {
-			return err
-		}
-		for _, a := range agents {
-			all[a.Name] = a
-		}
-		e := &enc{}
-		e.len(len(all))
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			b, err := encodeAgent(all[name])
-			if err != nil {
-				return err
-			}
-			e.bytes(b)
-		}
-		doc, err := s.documentOf(ctx, e.b)
-		if err != nil {
-			return err
-		}
-		seq := numberOf(now, attrSeq)
-		i := keyItem(recordPart(env), agentsSort)
-		i[attrSeq], i[attrBody] = number(seq+1), blob(doc.encode())
-		now, err = s.putOne(ctx, put{seq: seq, item: i})
-		if err == errLost && now != nil { //nolint:errorlint // it is never wrapped
-			if have, e := documentIn(now); e == nil && have.is(doc.entry) {
-				err = nil // our own write, repeated by the SDK
-			}
-		}
-		if err != nil {
-			return err
-		}
-		s.dropObjects(ctx, old)
-		return nil
-	})
+	part, sort := recordPart(c.env), agentsSort
+	now, err := c.s.get(ctx, part, sort)
+	if err != nil {
+		return err
+	}
+	list, old, err := c.s.agentsIn(ctx, now)
+	if fault.Is(err, fault.NotFound) {
+		return errLost // replaced while it was read
+	}
+	if err != nil {
+		return err
+	}
+	all := map[string]resource.Agent{}
+	for _, a := range slices.Concat(list, c.in.Agents) {
+		all[a.Name] = a
+	}
+	list = slices.SortedFunc(maps.Values(all), func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "encode agents", err)
+	}
+	doc, err := c.s.documentOf(ctx, raw)
+	if err != nil {
+		return err
+	}
+	seq := numberOf(now, attrSeq)
+	i := keyItem(part, sort)
+	i[attrSeq], i[attrBody] = number(seq+1), blob(doc.encode())
+	c.more = append(c.more, put{part: part, sort: sort, seq: seq, item: i})
+	c.objects = append(c.objects, old)
+	return nil
 }

@@ -21,12 +21,12 @@ func (s *State) Commit(ctx context.Context, env string, in deploy.Commit) (deplo
 	return c.conclude(ctx)
 }
 
-// commit is one Commit, or one DropRows when it has no guard.
+// commit is one Commit.
 type commit struct {
 	s     *State
 	env   string
 	in    *deploy.Commit
-	guard string             // key of the guard's record; "": none
+	guard string             // key of the guard's record
 	known map[string]*record // what was read during this commit, by key
 	used  map[string]*record // what was decided by: a bag is used as it was at one instant
 	lanes []*record          // all lanes, when they were read
@@ -37,6 +37,10 @@ type commit struct {
 	where     map[resource.ID]place
 	conflicts []deploy.Row
 	forward   *forward // when it is rolled forward
+	more      []put    // items that are written with it
+	objects   []entry  // that nothing names when it is done
+
+	versionDoc *document
 }
 
 // place is where a row was found.
@@ -156,19 +160,18 @@ func (c *commit) edit(ctx context.Context, key string) (*edit, error) {
 func (c *commit) prepare(ctx context.Context) error {
 	c.edits, c.where, c.conflicts, c.head = map[string]*edit{}, map[resource.ID]place{}, nil, nil
 	c.used = map[string]*record{}
+	c.more, c.objects = nil, nil
 	if c.forward != nil {
 		c.forward = &forward{parts: map[string]*part{}}
 	}
-	if c.guard != "" {
-		e, err := c.edit(ctx, c.guard)
-		if err != nil {
-			return err
-		}
-		if e.rec.holder == "" || e.rec.fence != c.in.Guard.Fence {
-			return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", c.in.Guard.Key)
-		}
+	e, err := c.edit(ctx, c.guard)
+	if err != nil {
+		return err
 	}
-	for _, step := range []func(context.Context) error{c.changeEnv, c.locate, c.rows, c.drops, c.lease, c.parameters, c.recount} {
+	if e.rec.holder == "" || e.rec.fence != c.in.Guard.Fence {
+		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", c.in.Guard.Key)
+	}
+	for _, step := range []func(context.Context) error{c.changeEnv, c.version, c.forget, c.agents, c.locate, c.rows, c.drops, c.lease, c.parameters, c.recount} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -202,7 +205,7 @@ func (c *commit) changeEnv(ctx context.Context) error {
 func (c *commit) locate(ctx context.Context) error {
 	byLane := map[string][]resource.ID{}
 	for i := range c.in.Rows {
-		if r := &c.in.Rows[i]; r.Lane != "" { // a row to be dropped may be named without its lane
+		if r := &c.in.Rows[i]; r.Lane != "" { // a row to be removed may be named without its lane
 			byLane[keyOf(r.Lane)] = append(byLane[keyOf(r.Lane)], r.ID)
 		}
 	}
@@ -371,12 +374,12 @@ func (c *commit) drops(ctx context.Context) error {
 
 // lease prepares the guard: what the lease says, and what of the commit has no other place.
 func (c *commit) lease(ctx context.Context) error {
-	if c.guard == "" {
-		return nil
-	}
 	e := c.edits[c.guard]
 	n := e.next
-	n.running = c.in.Next
+	n.running, n.before = c.in.Next, nil
+	if len(c.in.Next) > 0 {
+		n.before = e.rec.ran()
+	}
 	if c.in.Until.After(n.until) {
 		n.until = c.in.Until
 	}
@@ -408,14 +411,14 @@ func (c *commit) lease(ctx context.Context) error {
 }
 
 func (c *commit) parameters(ctx context.Context) error {
-	if len(c.in.Parameters) == 0 {
+	if len(c.in.Parameters)+len(c.in.DropParameters) == 0 {
 		return nil
 	}
 	e, err := c.edit(ctx, paramsKey)
 	if err != nil {
 		return err
 	}
-	e.params = c.in.Parameters
+	e.params, e.without = c.in.Parameters, c.in.DropParameters
 	return nil
 }
 
@@ -449,12 +452,10 @@ func (c *commit) write(ctx context.Context) error {
 		c.forward = &forward{}
 		return errLost // prepared anew, to be rolled forward
 	}
-	if len(edits) == 0 {
-		return nil
-	}
-	if err := c.s.write(ctx, c.env, edits, c.head); err != nil {
+	if err := c.s.write(ctx, c.env, edits, c.head, c.more...); err != nil {
 		return err
 	}
+	c.s.dropObjects(ctx, c.objects...)
 	for _, e := range edits {
 		c.s.tidy(ctx, c.env, e.next)
 	}
@@ -491,28 +492,13 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 	}
 	_, err := c.s.change(ctx, c.env, c.guard, func(e *edit) error {
 		if e.rec.fence != c.in.Guard.Fence || e.rec.holder == "" {
-			return errNothing // what runs now is another's
+			return errNothing // another says now what runs
 		}
-		e.next.running = nil
+		e.next.running, e.next.before = e.rec.before, nil
 		return nil
 	})
 	if err == errNothing { //nolint:errorlint // it is never wrapped
 		err = nil
 	}
 	return out, err
-}
-
-// DropRows implements deploy.State.
-func (s *State) DropRows(ctx context.Context, env string, rows []deploy.RowKey) error {
-	in := deploy.Commit{}
-	for _, r := range rows {
-		if r.Rev != 0 {
-			in.Rows = append(in.Rows, deploy.Row{ID: r.ID, Rev: r.Rev, Gone: true})
-		}
-	}
-	c := &commit{s: s, env: env, in: &in, known: map[string]*record{}}
-	if err := c.run(ctx); err != nil || c.forward == nil {
-		return err
-	}
-	return c.finish(ctx)
 }

@@ -222,11 +222,12 @@ func (s *State) deltaOf(x entry) (*delta, error) {
 	return decodeDelta(raw)
 }
 
-// put is a conditional write of an item: body and number are those of next, the number there must be seq.
+// put is a conditional write of an item: the number there must be seq. With remove the item goes, whatever it is.
 type put struct {
 	part, sort string
 	seq        int64
 	item       item
+	remove     bool
 }
 
 func (s *State) recordPut(ctx context.Context, env string, e *edit) (put, error) {
@@ -271,6 +272,11 @@ func (s *State) putAll(ctx context.Context, puts []put) (map[int]item, error) {
 	token := newName()
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
 	for i := range puts {
+		if puts[i].remove {
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{TableName: &s.Table,
+				Key: keyItem(puts[i].part, puts[i].sort)}})
+			continue
+		}
 		expr, values := puts[i].condition()
 		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: &s.Table, Item: puts[i].item,
 			ConditionExpression: aws.String(expr), ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: oldItem}})

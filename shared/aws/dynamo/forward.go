@@ -21,6 +21,7 @@ import (
 type forward struct {
 	number int64
 	parts  map[string]*part // by key of the bag
+	forget []int            // versions
 	doc    document
 }
 
@@ -28,8 +29,14 @@ type forward struct {
 type part struct {
 	rows []deploy.Row
 	from []string // by row: the bag that has it, this one or another; "" when it is new
-	gone []deploy.RowKey
+	gone []goneRow
 	drop []string
+}
+
+// goneRow is a row that is to be removed at a revision.
+type goneRow struct {
+	id  resource.ID
+	rev int64
 }
 
 func (f *forward) part(key string) *part {
@@ -45,7 +52,7 @@ func (f *forward) part(key string) *part {
 func (f *forward) row(from string, r deploy.Row) {
 	if r.Gone {
 		p := f.part(from)
-		p.gone = append(p.gone, deploy.RowKey{ID: r.ID, Rev: r.Rev})
+		p.gone = append(p.gone, goneRow{r.ID, r.Rev})
 		return
 	}
 	p := f.part(keyOf(r.Lane))
@@ -67,10 +74,14 @@ func (f *forward) encode() []byte {
 		}
 		e.len(len(p.gone))
 		for _, k := range p.gone {
-			e.text(string(k.ID))
-			e.int(k.Rev)
+			e.text(string(k.id))
+			e.int(k.rev)
 		}
 		e.texts(p.drop)
+	}
+	e.len(len(f.forget))
+	for _, n := range f.forget {
+		e.int(int64(n))
 	}
 	return e.b
 }
@@ -90,9 +101,12 @@ func decodeForward(b []byte) (*forward, error) {
 			p.rows = append(p.rows, row)
 		}
 		for m := d.len(); m > 0 && !d.bad; m-- {
-			p.gone = append(p.gone, deploy.RowKey{ID: resource.ID(d.text()), Rev: d.int()})
+			p.gone = append(p.gone, goneRow{resource.ID(d.text()), d.int()})
 		}
 		p.drop = d.texts()
+	}
+	for n := d.len(); n > 0 && !d.bad; n-- {
+		f.forget = append(f.forget, int(d.int()))
 	}
 	if d.bad || len(d.b) != 0 {
 		return nil, damaged("a commit that was begun does not decode")
@@ -113,14 +127,18 @@ func (c *commit) begin(ctx context.Context, edits []*edit) error {
 	f.doc = doc
 	i := keyItem(recordPart(c.env), txSort)
 	i[attrSeq], i[attrBody] = number(f.number), blob(doc.encode())
-	return c.s.write(ctx, c.env, edits, c.head, put{part: recordPart(c.env), sort: txSort, item: i})
+	return c.s.write(ctx, c.env, edits, c.head, append(c.more, put{part: recordPart(c.env), sort: txSort, item: i})...)
 }
 
 // finish does what begin left to do, and adds what did not fit to the conflicts.
 func (c *commit) finish(ctx context.Context) error {
 	misfits, err := c.s.roll(ctx, c.env, c.forward)
-	if err != nil || len(misfits) == 0 {
+	if err != nil {
 		return err
+	}
+	c.s.dropObjects(ctx, c.objects...)
+	if len(misfits) == 0 {
+		return nil
 	}
 	rows, err := c.s.Rows(ctx, c.env, misfits)
 	if err != nil {
@@ -185,6 +203,9 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 			return nil, err
 		}
 	}
+	if err := s.deleteMany(ctx, versionKeys(env, f.forget)); err != nil {
+		return nil, err
+	}
 	return misfits, s.endRoll(ctx, env, f)
 }
 
@@ -242,7 +263,7 @@ func (r *roller) look(ctx context.Context, p *part) error {
 		want[from] = append(want[from], p.rows[i].ID)
 	}
 	for _, k := range p.gone {
-		want[r.key] = append(want[r.key], k.ID)
+		want[r.key] = append(want[r.key], k.id)
 	}
 	r.have = map[string]map[resource.ID]deploy.Row{}
 	for key, ids := range want {
@@ -303,10 +324,10 @@ func (r *roller) take(p *part) {
 		}
 	}
 	for _, k := range p.gone {
-		if old, ok := r.have[r.key][k.ID]; ok && old.Rev == k.Rev {
+		if old, ok := r.have[r.key][k.id]; ok && old.Rev == k.rev {
 			mine.remove(&old)
 		} else {
-			r.misfits = append(r.misfits, k.ID)
+			r.misfits = append(r.misfits, k.id)
 		}
 	}
 	mine.drop = p.drop

@@ -158,15 +158,6 @@ func (s *State) Env(ctx context.Context, env string) (deploy.Env, error) {
 	return h.env()
 }
 
-// PutEnv implements deploy.State.
-func (s *State) PutEnv(ctx context.Context, e deploy.Env) (deploy.Env, error) {
-	h, err := s.changeHead(ctx, e.Name, func(h *head) error { return h.replace(e) })
-	if err != nil {
-		return deploy.Env{}, err
-	}
-	return h.env()
-}
-
 // Envs implements deploy.State.
 func (s *State) Envs(ctx context.Context) ([]string, error) {
 	var out []string

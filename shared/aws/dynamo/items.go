@@ -43,6 +43,11 @@ func versionPart(env string) string { return "V/" + env }
 
 func versionSort(n int) string { return fmt.Sprintf("%010d", n) }
 
+func versionNumber(sort string) int {
+	n, _ := strconv.Atoi(sort)
+	return n
+}
+
 func itemPart(env string) string { return "R/" + env }
 
 func pagePart(env string, shard uint32) string { return fmt.Sprintf("P%d/%s", shard, env) }

@@ -18,14 +18,14 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 		if r.holder != "" && r.holder != holder && now.Before(r.until) {
 			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
 		}
-		r.holder, r.until, r.running = holder, until, nil
+		r.holder, r.until = holder, until
 		r.fence++
 		return nil
 	})
 	if err != nil {
 		return deploy.Lease{}, err
 	}
-	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Wave: rec.wave}, nil
+	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: rec.ran(), Wave: rec.wave}, nil
 }
 
 // Release implements deploy.State.
@@ -34,7 +34,7 @@ func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
 		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
 			return errNothing
 		}
-		e.next.holder, e.next.running = "", nil
+		e.next.holder, e.next.running, e.next.before = "", nil, nil
 		return nil
 	})
 	if err == errNothing { //nolint:errorlint // it is never wrapped

@@ -34,30 +34,3 @@ func (s *State) Parameters(ctx context.Context, env string, q deploy.ParameterQu
 	slices.SortFunc(out, func(a, b deploy.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
 	return slices.CompactFunc(out, func(a, b deploy.Parameter) bool { return a.Of == b.Of && a.Name == b.Name }), err
 }
-
-// PutParameters implements deploy.State.
-func (s *State) PutParameters(ctx context.Context, env string, ps ...deploy.Parameter) error {
-	if len(ps) == 0 {
-		return nil
-	}
-	return s.changeParameters(ctx, env, func(e *edit) { e.params = ps })
-}
-
-// DeleteParameters implements deploy.State.
-func (s *State) DeleteParameters(ctx context.Context, env string, keys ...deploy.ParameterKey) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	return s.changeParameters(ctx, env, func(e *edit) { e.without = keys })
-}
-
-func (s *State) changeParameters(ctx context.Context, env string, f func(e *edit)) error {
-	rec, err := s.change(ctx, env, paramsKey, func(e *edit) error {
-		f(e)
-		return nil
-	})
-	if err == nil {
-		s.tidy(ctx, env, rec)
-	}
-	return err
-}

@@ -21,6 +21,8 @@ type record struct {
 	until   time.Time
 	wave    int64
 	running []resource.ID
+	// before is what ran before running was said, while it was not known yet whether that was accepted.
+	before []resource.ID
 
 	tx      int64         // the last rolled-forward commit that this bag took its part of
 	misfits []resource.ID // what did not fit of it
@@ -107,6 +109,7 @@ func (r *record) encode(p *packer) []byte {
 	e.time(r.until)
 	e.int(r.wave)
 	e.packedIDs(r.running, p)
+	e.packedIDs(r.before, p)
 	e.int(r.tx)
 	e.packedIDs(r.misfits, p)
 	e.len(len(r.counts))
@@ -136,7 +139,7 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 		return nil, damaged("the record of %s has another format", key)
 	}
 	r := &record{key: key, seq: seq, nonce: d.uint(), holder: d.holder(), fence: d.int(), until: d.time(), wave: d.int()}
-	r.running = d.packedIDs(p)
+	r.running, r.before = d.packedIDs(p), d.packedIDs(p)
 	r.tx = d.int()
 	r.misfits = d.packedIDs(p)
 	if n := d.len(); n > 0 {
@@ -243,4 +246,15 @@ func (d *dec) entries() []entry {
 
 func (r *record) lease() deploy.Lease {
 	return deploy.Lease{Holder: r.holder, Fence: r.fence, Until: r.until, Running: r.running, Wave: r.wave}
+}
+
+// ran returns what may have run when the holder ended.
+func (r *record) ran() []resource.ID {
+	out := slices.Clone(r.running)
+	for _, id := range r.before {
+		if !slices.Contains(r.running, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }

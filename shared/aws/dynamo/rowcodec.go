@@ -42,6 +42,7 @@ const (
 	hasNextAt
 	hasChangedAt
 	hasSucceededAt
+	isUnsure
 )
 
 func (b *bits) set(is bool, bit bits) {
@@ -58,6 +59,7 @@ func bitsOf(r *deploy.Row, intent bool) bits {
 	b.set(r.Orphaned, isOrphaned)
 	b.set(r.Removing, isRemoving)
 	b.set(r.WantFacts, wantsFacts)
+	b.set(r.Unsure, isUnsure)
 	b.set(len(r.Missing) > 0, hasMissing)
 	b.set(r.Reason != "", hasReason)
 	b.set(len(r.Causes) > 0, hasCauses)
@@ -154,7 +156,7 @@ func (d *dec) row() storedRow {
 	r.has = bits(d.uint())
 	r.Rev = d.int()
 	has := func(b bits) bool { return r.has&b != 0 }
-	r.Orphaned, r.Removing, r.WantFacts = has(isOrphaned), has(isRemoving), has(wantsFacts)
+	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = has(isOrphaned), has(isRemoving), has(wantsFacts), has(isUnsure)
 	if has(hasIntent) {
 		r.Version, r.Hash, r.Body = int(d.int()), d.hex(), d.bytes()
 	}

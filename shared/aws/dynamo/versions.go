@@ -8,7 +8,6 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
-	"southbound/shared/resource"
 )
 
 // document is a value in an item of its own: compressed, in an object when it is large.
@@ -51,7 +50,7 @@ func (x entry) is(y entry) bool {
 	return x.name == y.name
 }
 
-// dropObjects removes the object of a document that is not used any more, if it has one.
+// dropObjects removes the objects of entries that are not used any more.
 func (s *State) dropObjects(ctx context.Context, entries ...entry) {
 	var names []string
 	for _, x := range entries {
@@ -64,87 +63,69 @@ func (s *State) dropObjects(ctx context.Context, entries ...entry) {
 	}
 }
 
-// PutVersion implements deploy.State.
-func (s *State) PutVersion(ctx context.Context, env string, v deploy.Version) error {
-	raw, err := encodeVersion(v)
+// version prepares the version of a commit. That one exists is only looked for when a write has lost: usually none does.
+func (c *commit) version(ctx context.Context) error {
+	v := c.in.Version
+	if v == nil {
+		return nil
+	}
+	part, sort := versionPart(c.env), versionSort(v.Number)
+	if c.tries > 0 {
+		have, err := c.s.get(ctx, part, sort)
+		if err != nil {
+			return err
+		}
+		if have != nil {
+			return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
+		}
+	}
+	if c.versionDoc == nil {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return fault.Wrap(fault.Internal, "encode version", err)
+		}
+		doc, err := c.s.documentOf(ctx, raw)
+		if err != nil {
+			return err
+		}
+		c.versionDoc = &doc
+	}
+	i := keyItem(part, sort)
+	i[attrSeq], i[attrBody] = number(1), blob(c.versionDoc.encode())
+	c.more = append(c.more, put{part: part, sort: sort, item: i})
+	return nil
+}
+
+// forget prepares what is to be removed of versions: with the commit when it is little, else when it is rolled forward.
+func (c *commit) forget(ctx context.Context) error {
+	const few = 20
+	if len(c.in.Forget) == 0 {
+		return nil
+	}
+	items, err := c.s.versionItems(ctx, c.env, c.in.Forget)
 	if err != nil {
 		return err
 	}
-	d, err := s.documentOf(ctx, raw)
-	if err != nil {
-		return err
-	}
-	i := keyItem(versionPart(env), versionSort(v.Number))
-	i[attrSeq], i[attrBody] = number(1), blob(d.encode())
-	now, err := s.putOne(ctx, put{item: i})
-	if err != errLost { //nolint:errorlint // it is never wrapped
-		return err
-	}
-	if have, e := documentIn(now); now != nil && e == nil && have.is(d.entry) {
-		return nil // our own write, repeated by the SDK
-	}
-	return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
-}
-
-// storedVersion is a version with the options of its agents in a form that keeps every kind of value.
-type storedVersion struct {
-	deploy.Version
-	Agents []string
-}
-
-func encodeVersion(v deploy.Version) ([]byte, error) {
-	out := storedVersion{Version: v}
-	for _, a := range v.Agents {
-		b, err := encodeAgent(a)
-		if err != nil {
-			return nil, err
+	c.objects = c.objects[:0]
+	numbers := make([]int, 0, len(items))
+	for _, i := range items {
+		numbers = append(numbers, versionNumber(textOf(i, attrSort)))
+		if d, err := documentIn(i); err == nil {
+			c.objects = append(c.objects, d)
 		}
-		out.Agents = append(out.Agents, string(b))
 	}
-	raw, err := json.Marshal(out)
-	return raw, fault.Wrap(fault.Internal, "encode version", err)
-}
-
-func decodeVersion(raw []byte) (deploy.Version, error) {
-	var in storedVersion
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return in.Version, damaged("a version does not decode: %v", err)
-	}
-	out := in.Version
-	out.Agents = nil
-	for _, text := range in.Agents {
-		a, err := decodeAgent([]byte(text))
-		if err != nil {
-			return out, err
+	switch {
+	case len(numbers) <= few:
+		for _, k := range versionKeys(c.env, numbers) {
+			c.more = append(c.more, put{part: textOf(k, attrPart), sort: textOf(k, attrSort), remove: true})
 		}
-		out.Agents = append(out.Agents, a)
+	case c.forward == nil:
+		c.forward = &forward{}
+		return errLost // prepared anew, to be rolled forward
+	default:
+		c.forward.forget = numbers
 	}
-	return out, nil
-}
-
-// encodeAgent and decodeAgent keep references to secrets and the kinds of numbers.
-func encodeAgent(a resource.Agent) ([]byte, error) {
-	record := map[string]any{"name": a.Name, "transport": a.Transport, "lanes": int64(a.Lanes)}
-	if a.Options != nil {
-		record["options"] = a.Options
-	}
-	b, err := resource.CanonicalValue(record)
-	return b, fault.Wrap(fault.Internal, "encode agent", err)
-}
-
-func decodeAgent(b []byte) (resource.Agent, error) {
-	raw, err := resource.DecodeValue(b)
-	m, ok := raw.(map[string]any)
-	if err != nil || !ok {
-		return resource.Agent{}, damaged("an agent does not decode: %v", err)
-	}
-	var a resource.Agent
-	a.Name, _ = m["name"].(string)
-	a.Transport, _ = m["transport"].(string)
-	lanes, _ := m["lanes"].(int64)
-	a.Lanes = int(lanes)
-	a.Options, _ = m["options"].(map[string]any)
-	return a, nil
+	return nil
 }
 
 // Versions implements deploy.State.
@@ -168,9 +149,9 @@ func (s *State) Versions(ctx context.Context, env string, numbers ...int) ([]dep
 		if err != nil {
 			return nil, err
 		}
-		v, err := decodeVersion(raw)
-		if err != nil {
-			return nil, err
+		var v deploy.Version
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return nil, damaged("a version does not decode: %v", err)
 		}
 		out = append(out, v)
 	}
@@ -204,24 +185,4 @@ func versionKeys(env string, numbers []int) []item {
 		keys[i] = keyItem(versionPart(env), versionSort(n))
 	}
 	return keys
-}
-
-// DropVersions implements deploy.State.
-func (s *State) DropVersions(ctx context.Context, env string, numbers ...int) error {
-	if len(numbers) == 0 {
-		return nil
-	}
-	items, err := s.versionItems(ctx, env, numbers)
-	if err != nil {
-		return err
-	}
-	if err := s.deleteMany(ctx, versionKeys(env, numbers)); err != nil {
-		return err
-	}
-	for _, i := range items {
-		if d, err := documentIn(i); err == nil {
-			s.dropObjects(ctx, d)
-		}
-	}
-	return nil
 }
