@@ -153,7 +153,7 @@ func (f *Files) missingMany(ctx context.Context, want []string) ([]string, error
 }
 
 // fewFiles are looked for one by one: a HEAD costs less than a tenth of a LIST.
-const fewFiles = 12
+const fewFiles = 3
 
 func (f *Files) missingFew(ctx context.Context, want []string) ([]string, error) {
 	gone := make([]bool, len(want))

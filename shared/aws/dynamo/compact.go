@@ -11,7 +11,7 @@ import (
 
 // tidy merges pieces of a bag when there are many. That it fails is no harm: the next change tries again.
 func (s *State) tidy(ctx context.Context, env string, rec *record) {
-	if len(rec.refs) > s.limits.refs {
+	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.refs {
 		_ = s.merge(context.WithoutCancel(ctx), env, rec, false)
 	}
 }
@@ -87,13 +87,14 @@ func (s *State) keepActions(ctx context.Context, env string, rec *record) error 
 // putRun stores a run that takes the place of the pieces from one on.
 func (s *State) putRun(ctx context.Context, env string, rec *record, from int, raw []byte) (ref, error) {
 	data := s.pack.pack(raw)
-	f := ref{kind: objectRef, last: rec.seq, size: len(data), name: newName()}
+	f := ref{kind: objectRef, last: rec.seq, size: len(data), objects: 1, name: newName()}
 	if from < len(rec.refs) {
 		f.first = rec.refs[from].first
 	}
 	if len(data) > s.limits.inline {
 		return f, s.Objects.Put(ctx, f.name, data)
 	}
+	f.objects = 0
 	f.kind, f.name = itemRef, fmt.Sprintf("%d-%d-%s", f.first, f.last, f.name)
 	part, sort := s.refKey(env, rec.key, f)
 	e := &enc{}

@@ -187,6 +187,7 @@ func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error)
 		}
 		if x.object != nil {
 			f.size += x.size
+			f.objects++
 		}
 		if o.n > 0 && (f.kind == itemRef || o.ids[1] > f.name) {
 			f.kind, f.name = pageRef, o.ids[1]

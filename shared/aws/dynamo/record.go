@@ -51,6 +51,7 @@ type ref struct {
 	kind        refKind
 	first, last int64
 	size        int
+	objects     int // that it takes to read it
 	name        string
 }
 
@@ -81,6 +82,20 @@ func (r *record) total() int {
 	n := 0
 	for _, c := range r.counts {
 		n += c
+	}
+	return n
+}
+
+// objects returns how many objects it takes to read the bag.
+func (r *record) objects() int {
+	n := 0
+	for _, f := range r.refs {
+		n += f.objects
+	}
+	for _, x := range r.tail {
+		if x.object != nil {
+			n++
+		}
 	}
 	return n
 }
@@ -127,6 +142,7 @@ func (r *record) encode(p *packer) []byte {
 		e.int(f.first)
 		e.int(f.last - f.first)
 		e.len(f.size)
+		e.len(f.objects)
 		e.hex(f.name)
 	}
 	e.entries(r.tail)
@@ -152,7 +168,7 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 	r.tickets, r.outbox, r.due, r.foreign = int(d.uint()), int(d.uint()), d.time(), d.bool() //nolint:gosec // counts
 	for n := d.len(); n > 0 && !d.bad; n-- {
 		f := ref{kind: refKind(d.byte()), first: d.int()}
-		f.last, f.size, f.name = f.first+d.int(), int(d.uint()), d.hex() //nolint:gosec // a size
+		f.last, f.size, f.objects, f.name = f.first+d.int(), int(d.uint()), int(d.uint()), d.hex() //nolint:gosec // sizes
 		r.refs = append(r.refs, f)
 	}
 	r.tail = d.entries()
