@@ -64,7 +64,7 @@ type oneByOne struct{ provider.Handler }
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	h := &home{t: t, table: awstest.Unique(t), bucket: strings.ToLower(awstest.Unique(t)), meter: &meter.Meter{}, clock: local.Clock{}}
+	h := &home{t: t, table: awstest.Unique(t), bucket: strings.ToLower(awstest.Unique(t)), meter: &meter.Meter{}, clock: local.Clock{}, bell: local.NewBell()}
 	d := dynamodb.NewFromConfig(awstest.Config(servers[server.DynamoDB].URL, nil))
 	if _, err := d.CreateTable(t.Context(), dynamo.Table(h.table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func (h *home) s3() *s3.Client {
 	return s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })
 }
 
-// restart begins a new process: one that knows nothing.
+// restart begins a new process: one that knows nothing but hears the same bell.
 func (h *home) restart() {
 	h.t.Helper()
 	c := awstest.Config(servers[server.DynamoDB].URL, nil)
@@ -93,7 +93,7 @@ func (h *home) restart() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.state, h.bell = state, local.NewBell()
+	h.state = state
 	var types []schema.Type
 	byType := map[string]provider.Handler{}
 	for _, d := range handlers.All() {
@@ -211,6 +211,7 @@ func TestFewChangedOfMany(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	export := h.meter.Take()
+	h.restart()
 	if ran := h.drain(); ran != changed {
 		t.Fatalf("%d ran, want %d", ran, changed)
 	}

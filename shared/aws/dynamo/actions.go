@@ -321,7 +321,7 @@ func (d *dropper) remove(ctx context.Context) error {
 		needs := slices.ContainsFunc(d.old, func(p oldPage) bool {
 			return used[p.sort] && strings.Contains(p.sort, "/"+rec.key+"/")
 		})
-		if needs && d.s.merge(ctx, d.env, rec, true) == nil {
+		if needs && d.s.merge(ctx, d.env, rec, 0) == nil {
 			merged[rec.key] = true
 		}
 	}

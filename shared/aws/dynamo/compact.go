@@ -11,18 +11,35 @@ import (
 
 // tidy merges pieces of a bag when there are many. That it fails is no harm: the next change tries again.
 func (s *State) tidy(ctx context.Context, env string, rec *record) {
-	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.refs {
-		_ = s.merge(context.WithoutCancel(ctx), env, rec, false)
+	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.objects {
+		_ = s.merge(context.WithoutCancel(ctx), env, rec, rec.mergeFrom(min(s.limits.refs/2, len(rec.refs)/2), 2))
 	}
 }
 
-// merge replaces the newest pieces of a bag, or with whole all of them, by one run that holds what they come to. It gives up
-// when somebody else changes the bag.
-func (s *State) merge(ctx context.Context, env string, rec *record, whole bool) error {
-	from := 0
-	if !whole {
-		from = rec.mergeFrom(s.limits.refs / 2)
+// settle merges what is spread over many objects, after a lease was given up: more than in tidy, because it is seldom.
+func (s *State) settle(ctx context.Context, env string, rec *record) {
+	if rec.objects() <= s.limits.settled {
+		return
 	}
+	if from := rec.mergeFrom(0, 8); len(rec.refs)-from > 1 || rec.mostlyTail() {
+		_ = s.merge(context.WithoutCancel(ctx), env, rec, from)
+	}
+}
+
+// mostlyTail reports whether the tail names more than one object.
+func (r *record) mostlyTail() bool {
+	n := 0
+	for _, x := range r.tail {
+		if x.object != nil {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// merge replaces the pieces of a bag from one on, and its tail, by one run that holds what they come to. It gives up when somebody else changes the
+// bag.
+func (s *State) merge(ctx context.Context, env string, rec *record, from int) error {
 	after := int64(0)
 	if from > 0 {
 		after = rec.refs[from-1].last
@@ -58,11 +75,17 @@ func (s *State) merge(ctx context.Context, env string, rec *record, whole bool) 
 	return s.dropPieces(ctx, env, rec.key, dropped, stale)
 }
 
-// mergeFrom chooses what to merge: the newest pieces, and each older one that is not more than twice as large as all after it, so that sizes
-// grow by powers and a row is rewritten seldom.
-func (r *record) mergeFrom(least int) int {
+// mergeFrom chooses what to merge: at least the newest pieces, and each older one that is not more than a number of times as large as all after
+// it, so that sizes grow by powers and a row is rewritten seldom.
+func (r *record) mergeFrom(least, times int) int {
 	sum, from := 0, len(r.refs)
-	for from > 0 && (len(r.refs)-from < least || r.refs[from-1].size <= 2*sum) {
+	for _, x := range r.tail {
+		sum += len(x.data)
+		if x.object != nil {
+			sum += x.size
+		}
+	}
+	for from > 0 && (len(r.refs)-from < least || r.refs[from-1].size <= times*sum) {
 		from--
 		sum += r.refs[from].size
 	}

@@ -29,6 +29,18 @@ func (d *delta) empty() bool {
 	return len(d.rows)+len(d.gone)+len(d.checked)+len(d.add)+len(d.drop)+len(d.params)+len(d.without)+len(d.actions) == 0 && d.waveDone == 0 && !d.run
 }
 
+// size estimates the bytes of the rows.
+func (d *delta) size() int {
+	n := 0
+	for i := range d.rows {
+		n += len(d.rows[i].ID) + 120
+		if d.rows[i].has&hasIntent != 0 {
+			n += len(d.rows[i].Body) + 40
+		}
+	}
+	return n
+}
+
 const deltaFormat = 1
 
 // The sections of a delta, by the byte before each: only ever added to.
@@ -48,7 +60,8 @@ const (
 
 // encode returns the stored form, not compressed.
 func (d *delta) encode() ([]byte, error) {
-	e := &enc{b: []byte{deltaFormat}}
+	e := &enc{b: make([]byte, 0, 64+d.size())}
+	e.byte(deltaFormat)
 	if d.run {
 		e.byte(runSection)
 		e.bool(d.whole)

@@ -114,16 +114,20 @@ func (m *image) check(d *delta) {
 // since returns what was changed after a number, as a run. From 0 on it is everything.
 func (m *image) since(after int64) *delta {
 	d := &delta{run: true, whole: after == 0, epoch: m.epoch}
-	for _, id := range m.order() {
+	ids := make([]resource.ID, 0, len(m.rows))
+	for id, r := range m.rows {
+		if r.wrote > after {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	d.rows = make([]storedRow, len(ids))
+	for i, id := range ids {
 		r := m.rows[id]
-		if r.wrote <= after {
-			continue
-		}
-		var has bits
+		d.rows[i].Row = r.Row
 		if r.intent > after {
-			has = hasIntent
+			d.rows[i].has = hasIntent
 		}
-		d.rows = append(d.rows, storedRow{Row: r.Row, has: has})
 	}
 	if after > 0 {
 		for id, seq := range m.gone {

@@ -30,7 +30,7 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 
 // Release implements deploy.State.
 func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
-	_, err := s.change(ctx, env, keyOf(l.Key), func(e *edit) error {
+	rec, err := s.change(ctx, env, keyOf(l.Key), func(e *edit) error {
 		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
 			return errNothing
 		}
@@ -39,6 +39,9 @@ func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
 	})
 	if err == errNothing { //nolint:errorlint // it is never wrapped
 		return nil
+	}
+	if err == nil {
+		s.settle(ctx, env, rec)
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func New(c Config) (*State, error) {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, together: 16}, bags: map[bagKey]*bag{}}, nil
+	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16}, bags: map[bagKey]*bag{}}, nil
 }
 
 // limits say when what is done otherwise. Tests make them small.
@@ -74,6 +74,8 @@ type limits struct {
 	inline   int // bytes of a compressed delta that stands in a record: above, a PUT of an object is the cheaper one
 	record   int // bytes of a record, where it can be kept so: one write unit, with its keys
 	refs     int // pieces that a record may name before the newest are merged
+	objects  int // that reading a bag may take before the newest are merged
+	settled  int // the same when its lease is given up: whoever reads it next may know nothing
 	together int // bags that are written in one transaction; commits over more are rolled forward
 }
 
