@@ -4,11 +4,15 @@ package awstest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +28,7 @@ import (
 func Config(url string, via http.RoundTripper) aws.Config {
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
 		HTTPClient: &http.Client{Transport: via}, Retryer: func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 20 * time.Millisecond })
+			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 3 * time.Millisecond })
 		}}
 }
 
@@ -68,6 +72,72 @@ type Faults struct {
 	Rewrite func(operation string, request []byte, answer *http.Response)
 	mu      sync.Mutex
 	seen    map[string]int
+}
+
+// NowAndThen returns a Decide that does something to one in n requests, at all operations in turn; of those that write the answer is lost
+// as often as the request.
+func NowAndThen(n int64) func(operation string, body []byte) Fault {
+	var count atomic.Int64
+	return func(operation string, _ []byte) Fault {
+		c := count.Add(1)
+		if c%n != 0 {
+			return None
+		}
+		if what := Fault(c / n % 5); what != Lose || strings.Contains(operation, "Put") || strings.Contains(operation, "Write") {
+			return what
+		}
+		return None
+	}
+}
+
+// Unprocessed is a Rewrite by which batches are answered as if DynamoDB had left the first of their items for later.
+func Unprocessed(operation string, request []byte, res *http.Response) {
+	if operation != "BatchGetItem" || res.StatusCode != http.StatusOK {
+		return
+	}
+	var asked struct {
+		RequestItems map[string]struct {
+			Keys           []json.RawMessage
+			ConsistentRead bool
+		}
+	}
+	var got struct {
+		Responses        map[string][]json.RawMessage
+		UnprocessedKeys  map[string]any
+		ConsumedCapacity any `json:",omitempty"`
+	}
+	body, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err == nil && json.Unmarshal(request, &asked) == nil && json.Unmarshal(body, &got) == nil {
+		for table, in := range asked.RequestItems {
+			if len(in.Keys) < 2 {
+				continue
+			}
+			// Half of the keys are left, with what was found for them.
+			later := map[string]bool{}
+			for _, k := range in.Keys[:len(in.Keys)/2] {
+				later[keyText(k)] = true
+			}
+			got.Responses[table] = slices.DeleteFunc(got.Responses[table], func(i json.RawMessage) bool { return later[keyText(i)] })
+			got.UnprocessedKeys = map[string]any{table: map[string]any{"Keys": in.Keys[:len(in.Keys)/2], "ConsistentRead": in.ConsistentRead}}
+			if b, err := json.Marshal(got); err == nil {
+				body = b
+			}
+		}
+	}
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	res.Header.Del("X-Amz-Crc32")
+	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
+}
+
+// keyText identifies the item that has, or is, a key of the table.
+func keyText(raw json.RawMessage) string {
+	var key struct {
+		K struct{ S string } `json:"k"`
+		S struct{ S string } `json:"s"`
+	}
+	_ = json.Unmarshal(raw, &key)
+	return key.K.S + "\x00" + key.S.S
 }
 
 // Seen returns how many requests of an operation there were, with those that were lost.
