@@ -376,9 +376,8 @@ func (c *commit) drops(ctx context.Context) error {
 func (c *commit) lease(ctx context.Context) error {
 	e := c.edits[c.guard]
 	n := e.next
-	n.running, n.before = c.in.Next, nil
-	if len(c.in.Next) > 0 {
-		n.before = e.rec.ran()
+	if err := c.running(ctx, e); err != nil {
+		return err
 	}
 	if c.in.Until.After(n.until) {
 		n.until = c.in.Until
@@ -408,6 +407,27 @@ func (c *commit) lease(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// running prepares what is said to run: Next, and, until that is accepted, what ran before.
+func (c *commit) running(ctx context.Context, e *edit) error {
+	n := e.next
+	n.running, n.before = idList{}, idList{}
+	if len(c.in.Next) == 0 {
+		return nil
+	}
+	ran, err := c.s.ran(ctx, e.rec)
+	if fault.Is(err, fault.NotFound) {
+		return c.outdated(c.guard)
+	}
+	if err != nil {
+		return err
+	}
+	if n.before, err = c.s.keepIDs(ctx, ran); err != nil {
+		return err
+	}
+	n.running, err = c.s.keepIDs(ctx, c.in.Next)
+	return err
 }
 
 func (c *commit) parameters(ctx context.Context) error {
@@ -494,7 +514,7 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 		if e.rec.fence != c.in.Guard.Fence || e.rec.holder == "" {
 			return errNothing // another says now what runs
 		}
-		e.next.running, e.next.before = e.rec.before, nil
+		e.next.running, e.next.before = e.rec.before, idList{}
 		return nil
 	})
 	if err == errNothing { //nolint:errorlint // it is never wrapped

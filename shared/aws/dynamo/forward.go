@@ -217,7 +217,7 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	}
 	switch {
 	case rec.tx == f.number:
-		return rec.misfits, nil
+		return s.idsOf(ctx, rec.misfits)
 	case rec.tx > f.number:
 		return nil, nil // long done
 	}
@@ -232,7 +232,9 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 		return nil, err
 	}
 	edits := slices.Collect(maps.Values(r.edits))
-	r.edits[key].next.misfits = r.misfits
+	if r.edits[key].next.misfits, err = s.keepIDs(ctx, r.misfits); err != nil {
+		return nil, err
+	}
 	if err := s.write(ctx, env, edits, nil); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 	if err != nil {
 		return deploy.Lease{}, err
 	}
-	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: rec.ran(), Wave: rec.wave}, nil
+	running, err := s.ran(ctx, rec)
+	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
 }
 
 // Release implements deploy.State.
@@ -34,7 +35,7 @@ func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
 		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
 			return errNothing
 		}
-		e.next.holder, e.next.running, e.next.before = "", nil, nil
+		e.next.holder, e.next.running, e.next.before = "", idList{}, idList{}
 		return nil
 	})
 	if err == errNothing { //nolint:errorlint // it is never wrapped
@@ -55,9 +56,11 @@ func (s *State) Leases(ctx context.Context, env string) ([]deploy.Lease, error) 
 	var out []deploy.Lease
 	for _, r := range recs {
 		if key, ok := laneOf(r.key); ok && r.fence > 0 {
-			l := r.lease()
-			l.Key = key
-			out = append(out, l)
+			running, err := s.idsOf(ctx, r.running)
+			if err != nil && !fault.Is(err, fault.NotFound) { // not found: it ran before, and does not now
+				return nil, err
+			}
+			out = append(out, deploy.Lease{Key: key, Holder: r.holder, Fence: r.fence, Until: r.until, Running: running, Wave: r.wave})
 		}
 	}
 	return out, nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
-	"southbound/shared/resource"
 )
 
 // record is what the item of a bag holds.
@@ -20,12 +19,12 @@ type record struct {
 	fence   int64
 	until   time.Time
 	wave    int64
-	running []resource.ID
+	running idList
 	// before is what ran before running was said, while it was not known yet whether that was accepted.
-	before []resource.ID
+	before idList
 
-	tx      int64         // the last rolled-forward commit that this bag took its part of
-	misfits []resource.ID // what did not fit of it
+	tx      int64  // the last rolled-forward commit that this bag took its part of
+	misfits idList // what did not fit of it
 
 	counts  map[deploy.Status]int
 	tickets int
@@ -123,10 +122,10 @@ func (r *record) encode(p *packer) []byte {
 	e.int(r.fence)
 	e.time(r.until)
 	e.int(r.wave)
-	e.packedIDs(r.running, p)
-	e.packedIDs(r.before, p)
+	e.idList(r.running, p)
+	e.idList(r.before, p)
 	e.int(r.tx)
-	e.packedIDs(r.misfits, p)
+	e.idList(r.misfits, p)
 	e.len(len(r.counts))
 	for _, status := range slices.Sorted(maps.Keys(r.counts)) {
 		e.word(string(status), statusWords)
@@ -155,9 +154,9 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 		return nil, damaged("the record of %s has another format", key)
 	}
 	r := &record{key: key, seq: seq, nonce: d.uint(), holder: d.holder(), fence: d.int(), until: d.time(), wave: d.int()}
-	r.running, r.before = d.packedIDs(p), d.packedIDs(p)
+	r.running, r.before = d.idList(p), d.idList(p)
 	r.tx = d.int()
-	r.misfits = d.packedIDs(p)
+	r.misfits = d.idList(p)
 	if n := d.len(); n > 0 {
 		r.counts = make(map[deploy.Status]int, n)
 		for ; n > 0 && !d.bad; n-- {
@@ -198,35 +197,6 @@ func (d *dec) holder() string {
 	return d.hex() + "#" + d.hex()
 }
 
-// packedIDs writes ids: many are much alike.
-func (e *enc) packedIDs(ids []resource.ID, p *packer) {
-	if len(ids) == 0 {
-		e.len(0)
-		return
-	}
-	in := &enc{}
-	in.ids(ids)
-	e.bytes(p.pack(in.b))
-}
-
-func (d *dec) packedIDs(p *packer) []resource.ID {
-	packed := d.bytes()
-	if len(packed) == 0 {
-		return nil
-	}
-	raw, err := p.unpack(packed)
-	if err != nil {
-		d.fail()
-		return nil
-	}
-	in := &dec{b: raw}
-	out := in.ids()
-	if in.bad {
-		d.fail()
-	}
-	return out
-}
-
 func (e *enc) entries(list []entry) {
 	e.len(len(list))
 	for _, x := range list {
@@ -256,21 +226,6 @@ func (d *dec) entries() []entry {
 			}
 		}
 		out = append(out, x)
-	}
-	return out
-}
-
-func (r *record) lease() deploy.Lease {
-	return deploy.Lease{Holder: r.holder, Fence: r.fence, Until: r.until, Running: r.running, Wave: r.wave}
-}
-
-// ran returns what may have run when the holder ended.
-func (r *record) ran() []resource.ID {
-	out := slices.Clone(r.running)
-	for _, id := range r.before {
-		if !slices.Contains(r.running, id) {
-			out = append(out, id)
-		}
 	}
 	return out
 }

@@ -36,6 +36,7 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 	}
 	for _, e := range edits {
 		s.took(env, e)
+		s.dropLists(ctx, e.rec, e.next)
 	}
 	if h != nil {
 		h.seq++
