@@ -28,7 +28,7 @@ import (
 func Config(url string, via http.RoundTripper) aws.Config {
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
 		HTTPClient: &http.Client{Transport: via}, Retryer: func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 3 * time.Millisecond })
+			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.MaxAttempts = 3*time.Millisecond, 5 })
 		}}
 }
 

@@ -10,11 +10,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/provider"
 )
 
 // Actions implements deploy.State: the tails of all lanes, and the pages from the newest on until there are enough.
 func (s *State) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
+	out, err := s.actions(ctx, env, q)
+	if fault.Is(err, fault.NotFound) { // dropped while they were read
+		out, err = s.actions(ctx, env, q)
+	}
+	return out, err
+}
+
+func (s *State) actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil {
 		return nil, err
@@ -25,7 +34,7 @@ func (s *State) Actions(ctx context.Context, env string, q deploy.ActionQuery) (
 		return nil, err
 	}
 	for _, rec := range recs {
-		if err := f.look(ctx, rec.tail); err != nil {
+		if _, err := f.look(ctx, rec.tail); err != nil {
 			return nil, err
 		}
 	}
@@ -80,17 +89,19 @@ func newest(found map[string]deploy.Action, limit int) []deploy.Action {
 	return out
 }
 
-// pages looks through one partition of pages, the newest first.
+// pages looks through one partition of pages, the newest first. Actions that are asked for by their ids are looked for from the oldest of
+// them on.
 func (f *finder) pages(ctx context.Context, part string) error {
 	in := partition(part, "", true)
-	in.ScanIndexForward = aws.Bool(false)
+	in.ScanIndexForward = aws.Bool(len(f.q.IDs) > 0)
 	if from := max(f.q.After, minID(f.q.IDs)); from != "" {
 		in.KeyConditionExpression = aws.String("k = :k AND s >= :s")
 		in.ExpressionAttributeValues[":s"] = text(from)
 	}
-	if f.q.Limit > 0 {
+	if f.unfiltered() {
 		in.Limit = aws.Int32(25) // pages hold some actions each: most queries end here
 	}
+	beyond := 0
 	return f.s.query(ctx, in, func(i item) (bool, error) {
 		greatest, _, _ := strings.Cut(textOf(i, attrSort), "/")
 		if f.enough(greatest) {
@@ -100,8 +111,18 @@ func (f *finder) pages(ctx context.Context, part string) error {
 		if err != nil {
 			return false, err
 		}
-		return true, f.look(ctx, list)
+		least, err := f.look(ctx, list)
+		if beyond++; len(f.q.IDs) == 0 || least <= slices.Max(f.q.IDs) {
+			beyond = 0
+		}
+		return beyond < mostKept, err
 	})
+}
+
+// unfiltered reports whether every action matches that is new enough.
+func (f *finder) unfiltered() bool {
+	q := f.q
+	return q.Limit > 0 && q.Resource == "" && len(q.IDs) == 0 && q.Version == 0 && q.Action == "" && q.Outcome == "" && q.Before == "" && q.Level == "" && q.Text == ""
 }
 
 func minID(ids []string) string {
@@ -125,29 +146,39 @@ func (f *finder) enough(greatest string) bool {
 	return n >= f.q.Limit
 }
 
-// look takes the actions that match out of entries.
-func (f *finder) look(ctx context.Context, entries []entry) error {
+// look takes the actions that match out of entries, and returns the least id that it saw.
+func (f *finder) look(ctx context.Context, entries []entry) (string, error) {
 	var list []entry
+	least := ""
+	saw := func(id string) {
+		if id != "" && (least == "" || id < least) {
+			least = id
+		}
+	}
 	for _, x := range entries {
+		if x.object != nil {
+			saw(x.ids[0])
+		}
 		if x.object == nil || f.may(x.object) {
 			list = append(list, x)
 		}
 	}
 	if err := f.s.fetch(ctx, list); err != nil {
-		return err
+		return "", err
 	}
 	for _, x := range list {
 		d, err := f.s.deltaOf(x)
 		if err != nil {
-			return err
+			return "", err
 		}
 		for _, a := range d.actions {
+			saw(a.ID)
 			if !a.Finished.Before(f.horizon) && matches(&a, f.q) {
 				merge(f.found, a)
 			}
 		}
 	}
-	return nil
+	return least, nil
 }
 
 // may reports whether an object can hold actions that match.
@@ -264,7 +295,7 @@ func (d *dropper) use(entries []entry) {
 	}
 }
 
-// mostKept ends the search for old pages: ids grow with time, so behind so many pages that are not old there are no old ones.
+// mostKept ends a search in order of ids: they grow with time, so behind so many pages without anything that is looked for there is nothing.
 const mostKept = 500
 
 // count notes the actions in entries that are forgotten, and reports whether those are all there are.

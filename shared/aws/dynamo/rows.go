@@ -110,8 +110,8 @@ func (s *State) Schedule(ctx context.Context, env string) (deploy.Schedule, erro
 		return deploy.Schedule{}, err
 	}
 	for {
-		out, lanes, err := s.schedule(ctx, env, before)
-		if err != nil || lanes < 2 {
+		out, bags, err := s.schedule(ctx, env, before)
+		if err != nil || bags < 2 {
 			return out, err // what one record says is of one instant
 		}
 		after, err := s.readHead(ctx, env)
@@ -122,7 +122,7 @@ func (s *State) Schedule(ctx context.Context, env string) (deploy.Schedule, erro
 	}
 }
 
-// schedule returns what is scheduled, and in how many lanes.
+// schedule returns what is scheduled, and how many lanes have rows.
 func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Schedule, int, error) {
 	e, err := h.env()
 	if err != nil {
@@ -133,14 +133,16 @@ func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Sched
 	if err != nil {
 		return out, 0, err
 	}
-	lanes := 0
+	bags := 0
 	for _, rec := range recs {
+		if rec.total() > 0 {
+			bags++
+		}
 		lane, _ := laneOf(rec.key)
 		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch && rec.total() > 0
 		if rec.tickets == 0 && !waving {
 			continue
 		}
-		lanes++
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
 			for id, r := range m.rows {
 				if r.Ticket != 0 {
@@ -162,7 +164,7 @@ func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Sched
 			return out, 0, err
 		}
 	}
-	return out, lanes, nil
+	return out, bags, nil
 }
 
 // Finished implements deploy.State.

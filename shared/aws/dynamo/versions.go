@@ -130,6 +130,14 @@ func (c *commit) forget(ctx context.Context) error {
 
 // Versions implements deploy.State.
 func (s *State) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+	out, err := s.versions(ctx, env, numbers)
+	if fault.Is(err, fault.NotFound) { // one was forgotten while it was read
+		out, err = s.versions(ctx, env, numbers)
+	}
+	return out, err
+}
+
+func (s *State) versions(ctx context.Context, env string, numbers []int) ([]deploy.Version, error) {
 	items, err := s.versionItems(ctx, env, numbers)
 	if err != nil {
 		return nil, err
