@@ -155,7 +155,8 @@ func total(p deploy.Progress) int {
 }
 
 func (a *app) dryRunCommand() *cobra.Command {
-	return &cobra.Command{
+	var noWait bool
+	cmd := &cobra.Command{
 		Use: "dryrun [VERSION]", Short: "Compare a version with reality and change nothing", Args: atMostOne("one version"),
 		Long:    "dryrun reads everything that a version describes, the released one unless another is named, and says what a repair would change.",
 		Example: "  southbound dryrun\n  southbound dryrun 12 --json",
@@ -166,6 +167,9 @@ func (a *app) dryRunCommand() *cobra.Command {
 				if number, err = strconv.Atoi(args[0]); err != nil || number < 1 {
 					return fault.New(fault.Usage, "dryrun", "%q is no version", args[0]).WithHint("`southbound versions` lists them")
 				}
+			}
+			if noWait {
+				return fault.New(fault.Unsupported, "dryrun", "the embedded home makes a dry run while the command waits").WithHint("leave out --no-wait")
 			}
 			if err := a.look(""); err != nil {
 				return err
@@ -181,6 +185,8 @@ func (a *app) dryRunCommand() *cobra.Command {
 			return a.showPlan(d.Would, false)
 		},
 	}
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in the embedded home)")
+	return cmd
 }
 
 func (a *app) parameterCommand() *cobra.Command {
@@ -279,12 +285,15 @@ func (a *app) schemaCommand() *cobra.Command {
 
 func (a *app) runCommand() *cobra.Command {
 	var listen string
+	open := func(path string) error {
+		if listen != "" {
+			return fault.New(fault.Unsupported, "run", "the HTTP API is not in this program yet").WithHint("leave out --listen")
+		}
+		return a.open(path)
+	}
 	cmd := command("run", "Keep the embedded home alive: retries, timers and repair, until stopped",
 		"run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped.",
-		"  southbound run\n  southbound run --environment production", exactArgs(0, "nothing more"), a.open, func(ctx context.Context, _ []string) error {
-			if listen != "" {
-				return fault.New(fault.Unsupported, "run", "the HTTP API is not in this program yet").WithHint("leave out --listen")
-			}
+		"  southbound run\n  southbound run --environment production", exactArgs(0, "nothing more"), open, func(ctx context.Context, _ []string) error {
 			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
 			a.runner().Serve(ctx, a.env, func(err error) { a.say("southbound: %v", err) })
 			return nil

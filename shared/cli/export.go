@@ -251,17 +251,21 @@ func (a *app) interrupted(err error) error {
 }
 
 func (a *app) planCommand() *cobra.Command {
+	var f exportFlags
 	var exitCode, read bool
 	cmd := &cobra.Command{
 		Use: "plan PATH", Short: "Show what an export would change",
 		Long:    "plan compares the documents under PATH with the last version, or, with --read, with reality. It changes and stores nothing.",
-		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan . --exit-code --json",
+		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.look(args[0]); err != nil {
 				return err
 			}
-			in, err := a.load(cmd.Context(), args[0], exportFlags{})
+			if read && (f.partial || len(f.deleteSets) > 0) {
+				return fault.New(fault.Usage, "plan", "--read compares a whole model, not a part").WithHint("leave out --read, or --partial and --delete-set")
+			}
+			in, err := a.load(cmd.Context(), args[0], f)
 			if err != nil {
 				return err
 			}
@@ -272,7 +276,7 @@ func (a *app) planCommand() *cobra.Command {
 				d, err = a.engine.Preview(cmd.Context(), a.env, model)
 				would = d.Would
 			} else {
-				would, err = a.engine.Plan(cmd.Context(), a.env, deploy.Export{Model: model})
+				would, err = a.engine.Plan(cmd.Context(), a.env, deploy.Export{Model: model, Partial: f.partial, DeleteSets: f.deleteSets})
 			}
 			if err != nil {
 				return err
@@ -282,6 +286,8 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
+	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "plan that a resource set is removed; with --partial")
 	return cmd
 }
 
@@ -345,15 +351,18 @@ func planText(summary map[string]int) string {
 }
 
 func (a *app) validateCommand() *cobra.Command {
-	return &cobra.Command{
+	var f exportFlags
+	cmd := &cobra.Command{
 		Use: "validate PATH", Short: "Make all checks that need no state",
-		Example: "  southbound validate .",
+		Long: "validate checks the documents under PATH as an export does, and needs no data directory. With --partial, requirements may name what is\n" +
+			"not in the documents.",
+		Example: "  southbound validate .\n  southbound validate teams/a --partial\n  southbound validate . --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := source.FindProject(args[0]); err != nil {
 				return err
 			}
-			in, err := a.load(cmd.Context(), args[0], exportFlags{})
+			in, err := a.load(cmd.Context(), args[0], f)
 			if err != nil {
 				return err
 			}
@@ -371,6 +380,8 @@ func (a *app) validateCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "check for a partial export")
+	return cmd
 }
 
 // options say what to read, for the types of this program. The requirements of a partial export may be met by what is not in it.

@@ -85,6 +85,25 @@ type dryRunner struct {
 	out     DryRun
 }
 
+// hideSecrets hides attributes that hold secrets by what is in force, or was: the things show them. It is called once they have been read,
+// since another version may be deployed meanwhile.
+func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
+	ids := make([]resource.ID, len(runs))
+	for i, r := range runs {
+		ids[i] = r.claim.row.ID
+	}
+	have, err := d.e.rows(ctx, d.env, ids)
+	for _, r := range runs {
+		if row := have[r.claim.row.ID]; row != nil {
+			row.hideSecrets()
+			for _, name := range row.Hidden {
+				r.host.hide(name)
+			}
+		}
+	}
+	return err
+}
+
 // run reads lane by lane, requirements first within the whole.
 func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 	d.out.Version = d.version
@@ -139,7 +158,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.e.State.Release(context.WithoutCancel(ctx), d.env, lease) }()
+	defer d.e.release(ctx, d.env, lease)
 	var s session
 	defer s.close()
 	agent := resource.Agent{Name: agentOfLane(lane), Transport: "local", Lanes: 1}
@@ -199,7 +218,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 		r.claim = &claim{row: row}
 	}
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
-		x := &executor{e: d.e, runs: byType[typ], dry: true}
+		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets}
 		if err := x.execute(ctx); err != nil {
 			return nil, err
 		}

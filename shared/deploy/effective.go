@@ -173,10 +173,8 @@ func (p *planner) reblock(ctx context.Context, g *Graph) error {
 		}
 	}
 	b := blocker{p: p, g: g, rows: map[resource.ID]*Row{}}
-	for _, id := range slices.Clone(p.order) {
-		if n := g.Node(id); n >= 0 && !p.rows[id].Orphaned {
-			b.queue = append(b.queue, n)
-		}
+	if err := b.begin(ctx); err != nil {
+		return err
 	}
 	return b.run(ctx)
 }
@@ -187,6 +185,29 @@ type blocker struct {
 	g     *Graph
 	rows  map[resource.ID]*Row
 	queue []int32
+}
+
+// begin queues the planned rows and what depends on them: edges between resources that must not exist turn round, so that a row may have to
+// be blocked, or not any more, although nothing else about it changes.
+func (b *blocker) begin(ctx context.Context) error {
+	old, err := b.p.e.graph(ctx, b.p.env.Graph)
+	if err != nil {
+		return err
+	}
+	var ids []resource.ID
+	for _, id := range b.p.order {
+		ids = append(ids, id)
+		for _, g := range []*Graph{old, b.g} {
+			if n := g.Node(id); n >= 0 {
+				for _, d := range g.Dependants(n) {
+					ids = append(ids, g.IDs[d])
+				}
+			}
+		}
+	}
+	slices.Sort(ids)
+	b.queue = b.g.nodes(slices.Compact(ids))
+	return nil
 }
 
 // row returns a planned or stored row, or nil.
@@ -206,7 +227,7 @@ func (b *blocker) run(ctx context.Context) error {
 		}
 		for _, n := range level {
 			row := b.row(b.g.IDs[n])
-			if row == nil || row.Orphaned || row.Removing {
+			if row == nil || row.Orphaned {
 				continue
 			}
 			cause := b.cause(n, row)
@@ -277,7 +298,7 @@ func (b *blocker) apply(row *Row, cause resource.ID) bool {
 			}
 		case row.Blocked == BlockedYes:
 			row.Blocked, row.Causes, row.Reason = NotBlocked, nil, ""
-			if row.Ticket == 0 && unfinished(row) {
+			if row.Ticket == 0 && (unfinished(row) || row.Removing) {
 				b.p.schedule(row, PriorityNewVersion)
 			}
 		default:

@@ -21,6 +21,8 @@ type executor struct {
 	dry  bool // stop before acting
 	// mark records that a create begins; false means that it must not.
 	mark func(ctx context.Context, r *run) (bool, error)
+	// seen, when not nil, is called when everything was read.
+	seen func(ctx context.Context, runs []*run) error
 }
 
 // execute gives each run its outcome; a run that was not carried out, because the caller gave up, has none.
@@ -32,6 +34,11 @@ func (x *executor) execute(ctx context.Context) error {
 		}
 	}
 	x.read(ctx, x.open())
+	if x.seen != nil {
+		if err := x.seen(ctx, x.runs); err != nil {
+			return err
+		}
+	}
 	for _, r := range x.open() {
 		x.decide(r)
 	}
@@ -205,6 +212,10 @@ func (x *executor) readOne(ctx context.Context, r *run) {
 // decide compares and says what is to be done.
 func (x *executor) decide(r *run) {
 	r.act = plan.NoChange
+	for name := range r.host.hidden {
+		r.host.secretsIn(r.seen.Attributes[name]) // what it holds may be a secret of before
+	}
+	r.host.redactLines()
 	switch {
 	case r.want.Purged && r.seen.Exists:
 		r.act = plan.Purged
@@ -365,7 +376,9 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 // after does what follows a deploy that went well: reload, facts, and the outcome.
 func (x *executor) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
-	if l, is := r.handler.(provider.Reloader); is && r.reload && !r.want.Purged {
+	// What this very run has made for the first time has seen every change.
+	made := r.claim != nil && !r.claim.row.SucceededAt.After(zeroTime) && r.change != plan.NoChange
+	if l, is := r.handler.(provider.Reloader); is && r.reload && !made && !r.want.Purged {
 		r.acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
 		if ok && err != nil {

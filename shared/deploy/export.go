@@ -269,6 +269,9 @@ func (p *planner) version(ctx context.Context, number int) (Version, error) {
 		return Version{}, fault.Wrap(fault.Unknown, "read version", err)
 	}
 	if len(vs) == 0 {
+		if now, err := p.e.State.Env(ctx, p.env.Name); err != nil || now.Rev != p.was.Rev {
+			return Version{}, fault.New(fault.Conflict, "read version", "version %d was forgotten meanwhile", number).WithHint("try again")
+		}
 		return Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number)
 	}
 	return vs[0], nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -12,18 +13,12 @@ import (
 func (p *planner) askFacts(ctx context.Context) error {
 	want := map[resource.ID]bool{}
 	for _, row := range p.rows {
-		if row.Compliance != Undefined || row.Orphaned {
-			continue
+		if err := wantedFacts(row, want); err != nil {
+			return err
 		}
-		res, err := resource.Decode(row.Body)
-		if err != nil {
-			return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
-		}
-		for _, ref := range resource.References(res.Attributes) {
-			if f, ok := ref.(resource.Fact); ok {
-				want[f.Of] = true
-			}
-		}
+	}
+	if err := p.awaitedFacts(ctx, want); err != nil {
+		return err
 	}
 	var ids []resource.ID
 	for id := range want {
@@ -42,20 +37,72 @@ func (p *planner) askFacts(ctx context.Context) error {
 			row = stored[id]
 		}
 		if row == nil {
-			continue // reported by its status: the fact is of something that does not exist
+			continue // it does not exist yet; awaitedFacts finds this when it comes
 		}
 		p.set(row, func(row *Row) bool {
-			if !runnable(row) || row.WantFacts && row.Ticket != 0 {
+			if row.WantFacts && (row.Ticket != 0 || !runnable(row)) {
 				return false
 			}
 			row.WantFacts = true
-			if row.Ticket == 0 {
+			if row.Ticket == 0 && runnable(row) {
 				p.schedule(row, PriorityFacts)
 			}
 			return true
 		})
 	}
 	return nil
+}
+
+// wantedFacts adds the resources whose facts a row lacks.
+func wantedFacts(row *Row, want map[resource.ID]bool) error {
+	if row.Compliance != Undefined || row.Orphaned {
+		return nil
+	}
+	res, err := resource.Decode(row.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+	}
+	for _, ref := range resource.References(res.Attributes) {
+		if f, ok := ref.(resource.Fact); ok {
+			want[f.Of] = true
+		}
+	}
+	return nil
+}
+
+// awaitedFacts adds the planned resources that are new and for whose facts something has been waiting.
+func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
+	fresh := map[resource.ID]bool{}
+	for id, row := range p.rows {
+		if _, has := p.e.Handlers[id.Type()].(provider.FactReader); has && row.Rev == 0 && p.env.Released != 0 {
+			fresh[id] = true
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	counts, err := p.e.State.Counts(ctx, p.env.Name)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "count resources", err)
+	}
+	if counts[StatusUndefined] == 0 {
+		return nil
+	}
+	return p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+		if p.rows[row.ID] != nil {
+			return nil
+		}
+		awaited := map[resource.ID]bool{}
+		if err := wantedFacts(row, awaited); err != nil {
+			return err
+		}
+		for id := range awaited {
+			if fresh[id] {
+				want[id] = true
+			}
+		}
+		return nil
+	})
 }
 
 // resolveAgain looks at everything undefined in the environment and gives what has become known an intent.

@@ -37,6 +37,12 @@ func (g *Graph) Node(id resource.ID) int32 {
 // Requires returns the nodes that must be finished before node.
 func (g *Graph) Requires(node int32) []int32 { return g.dag.Requires(int(node)) }
 
+// requires reports whether a requires b directly.
+func (g *Graph) requires(a, b resource.ID) bool {
+	n, q := g.Node(a), g.Node(b)
+	return n >= 0 && q >= 0 && slices.Contains(g.Requires(n), q)
+}
+
 // Dependants returns the nodes that wait for node.
 func (g *Graph) Dependants(node int32) []int32 { return g.dag.Dependants(int(node)) }
 

@@ -171,6 +171,19 @@ func (h *host) hide(attribute string) {
 	h.hidden[attribute] = true
 }
 
+// redactLines takes secrets that have become known since out of what was logged.
+func (h *host) redactLines() {
+	if len(h.hidden) == 0 {
+		return
+	}
+	for i := range h.lines {
+		h.lines[i].Msg = h.redact(h.lines[i].Msg)
+		for k, v := range h.lines[i].Kwargs {
+			h.lines[i].Kwargs[k] = h.redactAny(v)
+		}
+	}
+}
+
 // redact replaces secrets in a text and bounds its length.
 func (h *host) redact(s string) string {
 	h.mu.Lock()

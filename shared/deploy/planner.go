@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -29,6 +30,8 @@ type planner struct {
 	}
 	// reapply makes the change anew on a row that somebody else has changed meanwhile.
 	reapply map[resource.ID]func(*Row) bool
+	whole   map[resource.ID]bool // reapply makes the row anew if it has gone
+	before  map[resource.ID]Row  // the rows as they are stored
 }
 
 // plan runs f as the one planner of env. A release that a crash cut short is finished first.
@@ -81,17 +84,19 @@ func (e *Engine) release(ctx context.Context, env string, l Lease) {
 func (p *planner) reset() {
 	p.rows, p.order, p.drop = map[resource.ID]*Row{}, nil, nil
 	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
-	p.reapply = map[resource.ID]func(*Row) bool{}
+	p.reapply, p.whole, p.before = map[resource.ID]func(*Row) bool{}, map[resource.ID]bool{}, map[resource.ID]Row{}
 }
 
 // set changes a row by f and remembers f, in case the row has to be read again. f reports whether there is anything to write.
 func (p *planner) set(row *Row, f func(*Row) bool) {
+	was := *row
 	if !f(row) {
 		return
 	}
 	if _, ok := p.rows[row.ID]; !ok {
 		p.rows[row.ID] = row
 		p.order = append(p.order, row.ID)
+		p.before[row.ID] = was
 	}
 	if before := p.reapply[row.ID]; before != nil {
 		p.reapply[row.ID] = func(r *Row) bool {
@@ -128,7 +133,9 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
 		Version: s.version, Forget: s.forget, Agents: s.agents, Parameters: s.set, DropParameters: s.unset}
 	for _, id := range p.order {
-		c.Rows = append(c.Rows, *p.rows[id])
+		if row, was := p.rows[id], p.before[id]; row.Rev == 0 || !row.same(&was) { // what is changed and changed back is not written
+			c.Rows = append(c.Rows, *row)
+		}
 	}
 	lanes := map[string]bool{}
 	for _, r := range c.Rows {
@@ -152,6 +159,9 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 		c = Commit{Guard: c.Guard, Plan: plan}
 		for i := range done.Conflicts {
 			row := &done.Conflicts[i]
+			if row.Rev == 0 && !p.whole[row.ID] {
+				continue // it has gone, and what was to be done with it
+			}
 			if again := p.reapply[row.ID]; again(row) {
 				c.Rows = append(c.Rows, *row)
 			}
@@ -185,7 +195,7 @@ func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 			}
 		}
 		done, err = p.e.State.Commit(ctx, p.env.Name, c)
-		lost = true
+		lost = lost || err != nil
 		return err
 	})
 	if err != nil {
@@ -197,17 +207,38 @@ func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 	return done, nil
 }
 
-// sameAsPlanned reports whether a conflicting row is what we wrote ourselves.
+// sameAsPlanned reports whether a conflicting row is what we wrote ourselves. A result of a worker differs in its action at least.
 func (p *planner) sameAsPlanned(rows []Row, now Row) bool {
 	for i := range rows {
 		if rows[i].ID == now.ID {
 			if rows[i].Gone {
 				return now.Rev == 0
 			}
-			return now.Rev == rows[i].Rev+1 && now.Ticket == rows[i].Ticket && now.Hash == rows[i].Hash && now.Blocked == rows[i].Blocked
+			return rows[i].writtenAs(&now)
 		}
 	}
 	return false
+}
+
+// writtenAs reports whether now is r after it was written.
+func (r *Row) writtenAs(now *Row) bool {
+	a := *r
+	a.Rev++
+	return a.same(now)
+}
+
+// same reports whether two rows are the same but for form.
+func (r *Row) same(o *Row) bool {
+	if r.Rev != o.Rev || r.Ticket != o.Ticket || r.Hash != o.Hash || r.LastAction != o.LastAction {
+		return false
+	}
+	a, b := *r, *o
+	for _, x := range []*Row{&a, &b} { // these differ in form only, or are compared by what they stand for
+		x.Missing, x.Causes, x.Waiting, x.Hidden, x.Left = nil, nil, nil, nil, nil
+		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = zeroTime, zeroTime, zeroTime, zeroTime, zeroTime
+	}
+	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) && slices.Equal(r.Missing, o.Missing) && slices.Equal(r.Hidden, o.Hidden) &&
+		r.NextAt.Equal(o.NextAt) && r.NotBefore.Equal(o.NotBefore)
 }
 
 func (p *planner) ringLanes(ctx context.Context, lanes map[string]bool) {

@@ -179,6 +179,10 @@ type Row struct {
 	// Unsure: it may have been changed by a run that was not recorded as a change, so those that it sends events to are told
 	// when it is deployed next.
 	Unsure bool
+	// Hidden names attributes that held a secret in any intent before this one: the thing may still show it, or show it again.
+	Hidden []string
+	// Left are lanes it was moved away from, in which a run of it may be under way.
+	Left []string
 	// Gone, in a Commit, removes the row instead of writing it.
 	Gone bool
 }

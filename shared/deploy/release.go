@@ -1,8 +1,10 @@
 package deploy
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"southbound/shared/fault"
@@ -92,6 +94,13 @@ func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Age
 		}
 	}
 	r.remove(graph)
+	old, err := p.e.graph(ctx, p.env.Graph)
+	if err != nil {
+		return out, err
+	}
+	if err := r.wake(ctx, old, graph); err != nil {
+		return out, err
+	}
 	if err := p.askFacts(ctx); err != nil {
 		return out, err
 	}
@@ -245,17 +254,26 @@ func (r *releaser) bring(en *entry, fresh bool) error {
 	if fresh && (!had || old.Hash != en.Hash) {
 		r.released.changed++
 	}
+	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *Row) bool {
 		if row.Hash == en.Hash && !row.Orphaned && !row.Removing {
 			return r.adjust(row, en, lane)
 		}
-		if len(missing) > 0 && row.Version > 0 && row.Compliance != Undefined && r.resolvedSince(row, res) {
-			return r.adjust(row, &entry{Hash: row.Hash, Body: row.Body}, lane)
+		if len(missing) > 0 && row.Version > 0 && row.Compliance != Undefined && !row.Orphaned && !row.Removing {
+			if body := resolvedSince(row, res); body != nil {
+				return r.adjust(row, &entry{Hash: row.Hash, Body: body}, lane)
+			}
 		}
 		if row.Rev == 0 || row.Orphaned || row.Removing {
-			*row = Row{ID: row.ID, Rev: row.Rev, Checked: row.Checked, Creating: row.Creating, LastRun: RunNew, Blocked: NotBlocked}
+			row.hideSecrets()
+			*row = Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, LastRun: RunNew, Blocked: NotBlocked,
+				ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
 		}
-		row.Version, row.Hash, row.Body, row.Lane = r.v.Number, en.Hash, en.Body, lane
+		row.hideSecrets()
+		row.move(lane)
+		// A run for the intent before may be under way, and what it changes is not recorded as a change by anybody.
+		row.Unsure = row.Unsure || res.SendEvent && row.Rev > 0
+		row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
 		if row.LastRun == RunSuccess && row.Compliance == NonCompliant {
 			row.LastRun = RunNew // what was skipped because of it is to be woken: see follows
 		}
@@ -276,10 +294,19 @@ func (r *releaser) bring(en *entry, fresh bool) error {
 	return nil
 }
 
-// resolvedSince reports whether row holds the same resource with values that became known after the version was stored.
-func (r *releaser) resolvedSince(row *Row, res *resource.Resource) bool {
+// resolvedSince returns what row becomes when it holds the same resource as res with values that became known after the version was
+// stored, and nil when it does not: those values stay, and what is no part of the intent is as in res.
+func resolvedSince(row *Row, res *resource.Resource) []byte {
 	now, err := resource.Decode(row.Body)
-	return err == nil && sameIntent(res, now)
+	if err != nil || !sameIntent(res, now) {
+		return nil
+	}
+	now.Requires, now.Set, now.Flags = res.Requires, res.Set, res.Flags
+	body, err := now.Encode()
+	if err != nil {
+		return nil
+	}
+	return body
 }
 
 // adjust follows changes that are no change of intent: requirements, set, flags, lanes.
@@ -287,7 +314,8 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	if row.Lane == lane && string(row.Body) == string(en.Body) {
 		return false
 	}
-	row.Body, row.Lane = en.Body, lane
+	row.move(lane)
+	row.Body = en.Body
 	if row.Blocked == BlockedTemp {
 		// What it was skipped for may not be required any more; when it still is, it is skipped again.
 		row.Blocked = NotBlocked
@@ -296,8 +324,85 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	return true
 }
 
+// move puts a row into a lane. In that lane it has not been checked in a wave, and where it was a run of it may still be under way.
+func (r *Row) move(lane string) {
+	if r.Rev > 0 && r.Lane != lane {
+		r.Checked = 0
+		if !slices.Contains(r.Left, r.Lane) {
+			r.Left = append(slices.Clip(r.Left), r.Lane)
+		}
+	}
+	r.Lane = lane
+}
+
+// hideSecrets notes which attributes hold secrets, before the intent is replaced.
+func (r *Row) hideSecrets() {
+	for _, name := range secretsOf(r.Body) {
+		if !slices.Contains(r.Hidden, name) {
+			r.Hidden = append(slices.Clip(r.Hidden), name)
+		}
+	}
+}
+
+// secretsOf returns the names of the attributes of an encoded resource that refer to secrets, sorted.
+func secretsOf(body []byte) []string {
+	if !bytes.Contains(body, []byte(`"secret":`)) {
+		return nil
+	}
+	res, err := resource.Decode(body)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for name, v := range res.Attributes {
+		if slices.ContainsFunc(resource.References(v), func(ref any) bool { _, is := ref.(resource.Secret); return is }) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 func undefinedReason(missing []string) string {
 	return fmt.Sprintf("%s is not known", missing[0])
+}
+
+// wake schedules what was skipped and does not wait any more for something that is planned, or that is removed by now: edges turn round when a
+// resource must not exist, and go with one that leaves the model.
+func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
+	changed, ids := slices.Clone(r.p.order), []resource.ID(nil)
+	for n, id := range old.IDs {
+		if old.Removing[n] && now.Node(id) < 0 {
+			changed = append(changed, id)
+		}
+	}
+	for _, id := range changed {
+		n := old.Node(id)
+		if n < 0 {
+			continue
+		}
+		for _, d := range old.Dependants(n) {
+			if id := old.IDs[d]; !now.requires(id, old.IDs[n]) && r.p.rows[id] == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	rows, err := r.p.load(ctx, slices.Compact(ids))
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		r.p.set(rows[id], func(row *Row) bool {
+			if row.Blocked != BlockedTemp || row.Orphaned {
+				return false
+			}
+			row.Blocked = NotBlocked
+			r.p.schedule(row, PriorityNewVersion)
+			return true
+		})
+	}
+	return nil
 }
 
 // remove plans what left the model: purged where the model said so, orphaned otherwise.

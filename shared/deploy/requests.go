@@ -200,8 +200,9 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 // be told, when it has finished.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		event    time.Time // the end of the last run that tells its dependants
-		priority Priority
+		event     time.Time // the end of the last run that tells its dependants
+		recovered bool
+		priority  Priority
 	}
 	wakes := map[resource.ID]wake{}
 	var ids []resource.ID
@@ -220,6 +221,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 			if entry.Kind == OutboxEvent && entry.At.After(w.event) {
 				w.event = entry.At
 			}
+			w.recovered = w.recovered || entry.Kind == OutboxRecovered
 			w.priority = min(w.priority, entry.Priority)
 			wakes[id] = w
 		}
@@ -237,6 +239,8 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		p.set(row, func(row *Row) bool {
 			// What has run since, most often in the same batch, need not run again for it.
 			told := !w.event.IsZero() && !row.SucceededAt.After(w.event) && receives(row) && runnable(row)
+			// One that is scheduled may be about to be skipped, by somebody who has looked at what it requires a moment too early.
+			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
 				return false
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"time"
 
 	"southbound/shared/fault"
@@ -65,6 +66,10 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	for _, c := range group {
 		if ctx.Err() != nil {
 			break
+		}
+		if w.superseded(c) {
+			w.session.changed = true
+			continue // it stays scheduled, and waits
 		}
 		runs = append(runs, w.prepare(ctx, c))
 	}
@@ -138,7 +143,10 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	}
 	r.typ, r.handler = typ, handler
 	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
-	r.token = row.Creating
+	r.token, r.purged = row.Creating, res.Purged
+	for _, name := range row.Hidden {
+		r.host.hide(name)
+	}
 	r.host.state = row.Waiting
 	return r
 }
@@ -243,6 +251,23 @@ func (w *worker) dep(n int32) *Row {
 	return w.deps[n]
 }
 
+// superseded reports whether something that c requires has been given new work since c was claimed, so that it is not known yet whether c is
+// to be skipped.
+func (w *worker) superseded(c *claim) bool {
+	if c.node < 0 {
+		return false
+	}
+	return slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
+		r := w.dep(q)
+		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !asWanted(r)
+	})
+}
+
+// asWanted reports whether a row was deployed as its intent wants when it was last looked at.
+func asWanted(r *Row) bool {
+	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
+}
+
 // unready returns the root causes for which a resource is skipped: what it requires directly and is not deployed, or what that
 // was skipped for.
 func (w *worker) unready(c *claim) []resource.ID {
@@ -252,7 +277,7 @@ func (w *worker) unready(c *claim) []resource.ID {
 	var causes []resource.ID
 	for _, q := range w.graph.Requires(c.node) {
 		r := w.dep(q)
-		if r == nil || r.Gone || (r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash) {
+		if r == nil || r.Gone || asWanted(r) {
 			continue
 		}
 		if len(r.Causes) == 0 {
@@ -274,9 +299,10 @@ func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
 	return append(ids, id)
 }
 
-// changedSince reports whether something a resource requires has changed since its own last success, and said so.
+// changedSince reports whether something a resource requires has changed since its own last success, and said so. What has never
+// succeeded has missed every change.
 func (w *worker) changedSince(c *claim) bool {
-	if c.node < 0 || !c.row.SucceededAt.After(zeroTime) {
+	if c.node < 0 {
 		return false
 	}
 	if res, err := resource.Decode(c.row.Body); err != nil || !res.ReceiveEvents {

@@ -28,6 +28,7 @@ type result struct {
 	again     *provider.Again
 	person    bool // a create may have happened and nobody but a person can tell
 	acted     bool // the handler was told to change something
+	purged    bool // it must not exist
 	sendEvent bool
 }
 
@@ -112,7 +113,7 @@ func (w *worker) finish(c *claim) {
 		return
 	}
 	if c.result.outcome == StatusDeploying {
-		c.row.NotBefore, c.row.Waiting = row.NotBefore, row.Waiting
+		c.row.NotBefore, c.row.Waiting, c.row.Ticket = row.NotBefore, row.Waiting, row.Ticket
 		w.later = append(w.later, c.node)
 		return
 	}
@@ -129,9 +130,10 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 	if res.outcome == StatusDeploying {
 		r.NotBefore, r.Waiting = res.finished.Add(res.again.After), res.again.State
 		r.Reason = "in progress"
+		r.Ticket = max(r.Ticket, 1) // a wave that asked for it may be over before it is
 		return
 	}
-	r.Ticket, r.NotBefore, r.Waiting, r.Causes = 0, zeroTime, nil, nil
+	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.Left = 0, zeroTime, nil, nil, nil
 	r.Reason, r.Class = res.reason, res.class
 	if res.sendEvent && res.outcome == StatusDeployed && (res.change != plan.NoChange || r.Unsure) {
 		r.ChangedAt, r.Unsure = res.finished, false
@@ -139,7 +141,10 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 	switch res.outcome {
 	case StatusDeployed, StatusNonCompliant:
 		r.LastRun, r.Compliance, r.Blocked = RunSuccess, Compliant, NotBlocked
-		r.Deployed, r.Attempts, r.Creating, r.WantFacts = r.Hash, 0, "", false
+		r.Deployed, r.Attempts, r.Creating = r.Hash, 0, ""
+		if res.outcome == StatusDeployed && !res.purged {
+			r.WantFacts = false // they were read; what does not exist has none, and may exist some day
+		}
 		r.SucceededAt = res.started
 		if res.outcome == StatusNonCompliant {
 			r.Compliance = NonCompliant
@@ -158,7 +163,7 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 			r.Blocked = NeedsPerson
 			return
 		}
-		if r.Blocked == BlockedTemp {
+		if r.Blocked == BlockedTemp || r.Blocked == NeedsPerson {
 			r.Blocked = NotBlocked
 		}
 		e.retryLater(r, res, s)
@@ -241,13 +246,16 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		return err
 	}
 	conflicts := committed.Conflicts
+	follows := c.AddOutbox
 	for len(conflicts) > 0 {
-		if conflicts, err = w.again(ctx, conflicts, byID); err != nil {
+		var more []Outbox
+		if conflicts, more, err = w.again(ctx, conflicts, byID); err != nil {
 			return err
 		}
+		follows = append(follows, more...)
 	}
 	w.flushRings(ctx)
-	return w.propagate(ctx, c.AddOutbox)
+	return w.propagate(ctx, follows)
 }
 
 // actionOf makes the record of a run.
@@ -268,15 +276,24 @@ func (w *worker) follows(c *claim) []Outbox {
 	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}
-	failed := c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant ||
-		c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
-	if failed && c.result.outcome == StatusDeployed {
-		add(OutboxRecovered)
+	// A new intent clears what came of the one before, and with it what others may have been skipped for.
+	forgotten := c.row.LastRun == RunSkipped && c.row.Compliance == HasUpdate || c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
+	failed := forgotten || c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
+	if failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))) {
+		add(OutboxRecovered) // or it fails for something else now, which those skipped because of it are to name
 	}
 	if c.result.sendEvent && !w.allScheduled(w.graph.Dependants(c.node)) {
 		add(OutboxEvent)
 	}
 	return out
+}
+
+// roots returns what those name that are skipped because of r.
+func roots(r *Row) []resource.ID {
+	if len(r.Causes) > 0 {
+		return r.Causes
+	}
+	return []resource.ID{r.ID}
 }
 
 // allScheduled reports whether nodes are to run anyway, after this one.
@@ -291,7 +308,7 @@ func (w *worker) allScheduled(nodes []int32) bool {
 
 // again settles results on rows that have been changed since they were read: on the same intent the result counts, and what was
 // scheduled meanwhile stays scheduled; a result for an intent that has been replaced changes nothing.
-func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.ID]*claim) ([]Row, error) {
+func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.ID]*claim) ([]Row, []Outbox, error) {
 	var c Commit
 	w.session.changed = true
 	for i := range conflicts {
@@ -308,20 +325,23 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 		}
 		asked := row
 		w.e.settle(&row, cl.result, w.state.Settings)
-		row.Checked = max(row.Checked, cl.wrote.Checked)
-		if asked.Ticket != cl.row.Ticket {
+		if row.Lane == cl.row.Lane { // where it was moved to it is still to be checked
+			row.Checked = max(row.Checked, cl.wrote.Checked)
+		}
+		if asked.Ticket != cl.row.Ticket || asked.WantFacts && !cl.row.WantFacts {
 			row.Ticket, row.Priority, row.WantFacts, row.Gone = asked.Ticket, asked.Priority, asked.WantFacts, false
 		}
 		if asked.Blocked == BlockedYes {
 			row.Blocked, row.Causes, row.Reason, row.Ticket = asked.Blocked, asked.Causes, asked.Reason, 0
 		}
 		c.Rows = append(c.Rows, row)
+		c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: &asked, node: cl.node, result: cl.result, wrote: row})...)
 	}
 	if len(c.Rows)+len(c.Actions) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	committed, err := w.commit(ctx, c)
-	return committed.Conflicts, err
+	return committed.Conflicts, c.AddOutbox, err
 }
 
 // commit writes under the lane's lease. A write whose answer was lost is written again: rows then conflict with themselves and

@@ -141,6 +141,13 @@ func (w *worker) run(ctx context.Context) error {
 			}
 			continue
 		}
+		batch, err := w.withoutMoved(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if len(batch) == 0 {
+			continue
+		}
 		if !w.e.Clock.Now().Before(w.until) {
 			w.out.More = true
 			return nil
@@ -223,7 +230,7 @@ func (w *worker) index(rows []Row, waving bool) {
 		r := &rows[i]
 		n := g.Node(r.ID)
 		if n < 0 {
-			if r.Ticket != 0 {
+			if r.Ticket != 0 && !r.NotBefore.After(w.e.Clock.Now()) {
 				w.loose = append(w.loose, r)
 			}
 			continue
@@ -267,7 +274,7 @@ func (w *worker) inWave(r *Row) bool {
 
 // leftOut reports whether a wave passes a row by.
 func (w *worker) leftOut(r *Row) bool {
-	if !runnable(r) {
+	if !runnable(r) || r.Removing && r.Ticket == 0 {
 		return true
 	}
 	terminal := r.Class == ClassTerminal || r.Class == ClassNeedsChange
@@ -285,11 +292,12 @@ func (w *worker) checked() map[resource.ID]bool {
 	return w.session.checked
 }
 
-// skipInWave records the rows that the wave passes by, so that nothing waits for them.
+// skipInWave records the rows that the wave passes by, and those of which only the row says that they were checked, so that nothing waits
+// for them.
 func (w *worker) skipInWave(ctx context.Context) error {
 	var skip []resource.ID
 	for _, r := range w.rows {
-		if r.Ticket == 0 && r.Checked < w.sched.Wave.Epoch && w.leftOut(r) && !w.checked()[r.ID] {
+		if r.Ticket == 0 && (r.Checked >= w.sched.Wave.Epoch || w.leftOut(r)) && !w.checked()[r.ID] {
 			skip = append(skip, r.ID)
 		}
 	}
@@ -385,6 +393,41 @@ func (w *worker) wake(now time.Time) {
 			w.push(n)
 		}
 	}
+}
+
+// moveWait is how long a row waits that is being run in the lane it was moved away from.
+const moveWait = time.Second
+
+// withoutMoved leaves out rows that were moved to this lane while a run of them was under way in another, and looks at them again later.
+func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
+	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.Left) > 0 }) {
+		return batch, nil
+	}
+	leases, err := w.e.State.Leases(ctx, w.env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	now := w.e.Clock.Now()
+	runs := func(lane string, id resource.ID) bool {
+		return lane != w.lane && slices.ContainsFunc(leases, func(l Lease) bool {
+			return l.Key == lane && l.Holder != "" && now.Before(l.Until) && slices.Contains(l.Running, id)
+		})
+	}
+	dropped := map[int32]bool{}
+	return slices.DeleteFunc(batch, func(c *claim) bool {
+		switch {
+		case slices.ContainsFunc(c.row.Left, func(lane string) bool { return runs(lane, c.row.ID) }):
+			c.row.NotBefore = now.Add(moveWait)
+			if c.node >= 0 {
+				w.later = append(w.later, c.node)
+			}
+		case c.generation > 0 && slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool { return dropped[q] }):
+		default:
+			return false
+		}
+		dropped[c.node] = true
+		return true
+	}), nil
 }
 
 // claim is one row that was picked.

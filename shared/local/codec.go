@@ -36,6 +36,12 @@ func appendState(b []byte, r *deploy.Row) []byte {
 	for _, id := range r.Causes {
 		b = appendText(b, string(id))
 	}
+	for _, list := range [][]string{r.Hidden, r.Left} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, s := range list {
+			b = appendText(b, s)
+		}
+	}
 	return b
 }
 
@@ -95,6 +101,11 @@ func decodeState(b []byte, r *deploy.Row) error {
 	}
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		r.Causes = append(r.Causes, resource.ID(d.text()))
+	}
+	for _, list := range []*[]string{&r.Hidden, &r.Left} {
+		for n := d.uvarint(); n > 0 && !d.bad; n-- {
+			*list = append(*list, d.text())
+		}
 	}
 	if d.bad || len(d.b) != 0 {
 		return damagedRow(r.ID)

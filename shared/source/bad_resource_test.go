@@ -106,6 +106,9 @@ func resourceProblems() []badCase {
 			`4:54 | fs::File[a,path=/x] | content | the tag !t has no meaning here | remove the tag`,
 			`4:67 | fs::File[a,path=/x] | size | .inf: infinity is not a number that can be stored | put it in quotes if it is text`,
 		}},
+		{"a second problem at an attribute that is required", "it is not missed besides", head + "  - {type: test::Zone, attributes: {name: x, must: .nan}}\n", []string{
+			`4:52 | test::Zone[a,name=x,region=eu] | must | .nan: not-a-number cannot be stored | put it in quotes if it is text`,
+		}},
 		{"not managed", "it is not exported, so it is not checked", head + "  - {type: cloud::Bucket, managed: false}\n" +
 			"  - {type: std::Null, managed: maybe, attributes: {name: x}}\n", []string{
 			`5:32 | std::Null[a,name=x] |  | managed is true or false | write true or false; yes, no, on and off are text in YAML 1.2`,

@@ -67,8 +67,7 @@ func benchInputs(b *testing.B, f func(b *testing.B, opts Options, n int)) {
 	}
 }
 
-// BenchmarkLoad reads one file of six-line resources. On two cores of an AMD EPYC, 10,000 resources (2 MB) in pieces; the numbers are in
-// the package's design notes.
+// BenchmarkLoad reads one file of six-line resources.
 func BenchmarkLoad(b *testing.B) {
 	benchInputs(b, func(b *testing.B, opts Options, n int) {
 		for b.Loop() {

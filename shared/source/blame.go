@@ -68,14 +68,14 @@ func (p *part) blame() {
 	slices.SortStableFunc(p.spans, func(a, b span) int { return a.at.compare(b.at) })
 	for i := range p.list {
 		q := &p.list[i]
-		at, inclusive := placeAt(q.Pos), false
+		at := placeAt(q.Pos)
 		if slices.Contains(p.broken, at) {
 			continue
 		}
 		if len(q.Related) == 1 && q.Related[0].File == p.file {
-			at, inclusive = placeAt(q.Related[0]), true // the first of two members of one name
+			at = placeAt(q.Related[0]) // the first of two members of one name
 		}
-		s := p.spanAt(at, inclusive)
+		s := p.spanAt(at)
 		if q.Resource == "" {
 			q.Resource = string(s.resource)
 		}
@@ -85,12 +85,9 @@ func (p *part) blame() {
 	}
 }
 
-// spanAt returns the span of a place. What is wrong with all attributes stands at the name of the first of them, so that place itself belongs
-// to the attribute only when it is asked for.
-func (p *part) spanAt(at place, inclusive bool) span {
-	n, found := slices.BinarySearchFunc(p.spans, at, func(s span, at place) int { return s.at.compare(at) })
-	for ; found && n < len(p.spans) && p.spans[n].at == at && (inclusive || p.spans[n].attribute == ""); n++ {
-	}
+// spanAt returns the last span that starts at a place or before it.
+func (p *part) spanAt(at place) span {
+	n, _ := slices.BinarySearchFunc(p.spans, place{at.line, at.column + 1}, func(s span, at place) int { return s.at.compare(at) })
 	if n == 0 {
 		return span{}
 	}

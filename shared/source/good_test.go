@@ -206,12 +206,14 @@ southbound: 1
 resources:
   - {type: std::Null, agent: "a,b]", attributes: {name: "x=1\\"}}
   - {type: net::Port, agent: c, attributes: {port: 80, host: h}}
+  - {type: test::Zone, agent: c, attributes: {name: z, must: x}, requires: ["std::Null[a,name=c]", "std::Null[a,name=b]", "std::Null[a,name=c]"]}
 `)
 	want := []resource.Resource{
 		{ID: "std::Null[a,name=from defaults]", Agent: "a", Set: "s", Flags: resource.Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}},
 		{ID: "std::Null[b,name=own]", Agent: "b", Set: "t", Flags: resource.Flags{ReceiveEvents: true}},
 		{ID: `std::Null[a\,b\],name=x\=1\\]`, Agent: "a,b]", Flags: resource.Flags{ReceiveEvents: true}},
 		{ID: "net::Port[c,host=h,port=80]", Agent: "c", Flags: resource.Flags{ReceiveEvents: true}},
+		{ID: "test::Zone[c,name=z,region=eu]", Agent: "c", Flags: resource.Flags{ReceiveEvents: true}, Requires: []resource.ID{"std::Null[a,name=b]", "std::Null[a,name=c]"}},
 	}
 	for i := range m.Resources {
 		m.Resources[i].Type, m.Resources[i].Attributes = "", nil

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 )
 
@@ -48,9 +49,9 @@ func (in Inputs) digest() string {
 }
 
 // Fingerprint returns what Load would give as Model.Fingerprint, from the bytes alone; false when it would read other files, when
-// one has another size or cannot be read, and for standard input.
+// one has another size or cannot be read, and for what can be read only once, such as standard input and pipes.
 func (in Inputs) Fingerprint(opts Options) (string, bool) {
-	if opts.Path == "-" {
+	if info, err := os.Stat(opts.Path); opts.Path == "-" || err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 		return "", false
 	}
 	t, err := openTree(opts)

@@ -23,6 +23,11 @@ func testTypes(tb testing.TB) *schema.Registry {
 			{Name: "a", Type: "Optional[Any]"},
 			{Name: "b", Type: "Optional[Any]"},
 		}},
+		schema.Type{Name: "test::Zone", Attributes: []schema.Attribute{
+			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+			{Name: "region", Type: "String[1]", Behaviour: schema.Namevar, Default: "eu"},
+			{Name: "must", Type: "String[1]"},
+		}},
 		schema.Type{Name: "net::Port", Attributes: []schema.Attribute{
 			{Name: "host", Type: "String[1]", Behaviour: schema.Namevar},
 			{Name: "port", Type: "Integer[1,65535]", Behaviour: schema.Namevar},

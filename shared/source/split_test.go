@@ -113,6 +113,7 @@ func TestSplitReadsAsWhole(t *testing.T) {
 		{"problems", "each in its place", head + strings.Repeat("  - type: std::Null\n    attributes: {name: x, name: y}\n    tpye: x\n  - 7\n", 9)},
 		{"CRLF", "lines count the same", strings.ReplaceAll(head+many("  ")+"  - type: x\n", "\n", "\r\n")},
 		{"CR", "it breaks lines too", strings.ReplaceAll(head+many("  ")+"  - type: x\n", "\n", "\r")},
+		{"a CR in a comment", "it breaks the line, and what follows stands a line further down", head + many("  ") + "  # a\r  # b\n" + many("  ") + "  - x\n"},
 		{"other line breaks", "U+2028 and U+0085 are no breaks in YAML 1.2", head + many("  ") + "  # a\u2028b\u0085c\n  - type: x\n"},
 		{"no line end", "the last line may lack it", strings.TrimSuffix(head+many("  "), "\n")},
 		{"wide characters", "columns count characters", head + strings.Repeat("  - {type: std::Null, attributes: {name: \"äöü🙂\", nmae: x}, x: y}\n", 9)},
@@ -131,5 +132,43 @@ func TestSplitReadsAsWhole(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSplitCuts wants documents of the usual forms to be cut: reading as one is always right, and slow.
+func TestSplitCuts(t *testing.T) {
+	t.Parallel()
+	var items strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&items, "  - type: std::Null\n    attributes:\n      name: n%d\n      a: |\n        - text\n", i)
+	}
+	for _, c := range []struct {
+		why, text string
+		cut       bool
+	}{
+		{"the usual form", head + items.String(), true},
+		{"with comments", "# one\n" + head + "# two\n\n" + items.String() + "# three\n", true},
+		{"with a tail", head + items.String() + "agents: {a: {lanes: 2}}\n", true},
+		{"CRLF", strings.ReplaceAll(head+items.String(), "\n", "\r\n"), true},
+		{"no indentation", strings.ReplaceAll(head+items.String(), "\n  ", "\n"), true},
+		{"short", head + "  - {type: std::Null, attributes: {name: x}}\n", false},
+		{"brackets", "southbound: 1\nresources: [" + strings.Repeat("{type: std::Null, agent: a, attributes: {name: x}}, ", 50) + "]\n", false},
+		{"two documents", head + items.String() + "---\n" + head + items.String(), false},
+	} {
+		o, ok := outlineYAML([]byte(c.text), 500)
+		if ok != c.cut || ok && len(o.pieces) < 5 {
+			t.Errorf("%s: cut %v into %d pieces, want %v", c.why, ok, len(o.pieces), c.cut)
+		}
+		n := 0
+		for _, p := range o.pieces {
+			nodes, ok := o.itemsYAML(p)
+			if !ok {
+				t.Errorf("%s: a piece cannot be read:\n%s", c.why, p.text)
+			}
+			n += len(nodes)
+		}
+		if c.cut && n != 50 {
+			t.Errorf("%s: %d items, want 50", c.why, n)
+		}
 	}
 }

@@ -290,3 +290,29 @@ func TestFingerprint(t *testing.T) {
 		t.Error("a path that is not there has a fingerprint")
 	}
 }
+
+// TestPipe reads a pipe once: what it holds is gone then.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Path: pipe, Types: testTypes(t)}
+	send := func(text string) chan error {
+		done := make(chan error)
+		go func() { done <- os.WriteFile(pipe, []byte(text), 0o600) }()
+		return done
+	}
+	sent := send(doc("x"))
+	m, in, err := Load(context.Background(), opts)
+	if err != nil || len(m.Resources) != 1 {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := in.Fingerprint(opts); ok { // would wait for somebody to write
+		t.Error("a pipe has a fingerprint")
+	}
+}

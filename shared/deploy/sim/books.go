@@ -18,11 +18,17 @@ type books struct {
 	active   []activity // handler calls under way
 	actions  map[string]bool
 	visible  map[int]*content // versions that have become visible
-	events   map[resource.ID]time.Duration
+	events   map[resource.ID]owed
 	removing map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
 	released *content
 	effect   *effective // of what is released
 	last     int
+}
+
+// owed is a reload that is to come, for a change of something required.
+type owed struct {
+	at time.Duration
+	by resource.ID
 }
 
 // held is a lease as its taker got it.
@@ -45,9 +51,11 @@ type taskBooks struct {
 	lane     string           // that it serves
 	leases   map[string]int64 // fences, by key
 	claimed  []resource.ID    // accepted and in order
+	effect   *effective       // that was in force then
 	unready  map[resource.ID]string
 	runs     map[resource.ID]*runBook
-	dry      bool // only compares
+	later    map[resource.ID]time.Time // what it has recorded as in progress until then
+	dry      bool                      // only compares
 	export   *exportBook
 	plain    bool // asks for no more than what changed: an export without flags
 	orphaned bool // left behind
@@ -70,11 +78,11 @@ type runBook struct {
 
 func newBooks() *books {
 	return &books{leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
-		events: map[resource.ID]time.Duration{}, removing: map[resource.ID]map[resource.ID]bool{}}
+		events: map[resource.ID]owed{}, removing: map[resource.ID]map[resource.ID]bool{}}
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}}
+	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.
@@ -82,6 +90,14 @@ func (*taskBooks) orphan() *taskBooks {
 	b := newTaskBooks()
 	b.orphaned = true
 	return b
+}
+
+// gone notes that what left the model is removed: from the next release on nothing waits for it, even if one of that name comes back.
+func (b *books) gone(id resource.ID) {
+	delete(b.removing, id)
+	for _, after := range b.removing {
+		delete(after, id)
+	}
 }
 
 // run returns the run of a resource under way, and begins one when there is none.
@@ -178,7 +194,7 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) {
 			continue
 		}
-		b.events[d] = r.sched.now
+		b.events[d] = owed{r.sched.now, id}
 	}
 }
 

@@ -114,8 +114,18 @@ func (r *run) released(t *task, number int) {
 			}
 		}
 	}
+	for _, after := range removing { // nobody remembers what left the model in between
+		maps.DeleteFunc(after, func(id resource.ID, _ bool) bool { return c.entries[id] == nil && removing[id] == nil })
+	}
 	b.removing, b.released = removing, c
 	b.effect = effectiveOf(c, removing)
+	for id, o := range b.events { // what it does not require any more it owes nothing
+		i, known := b.effect.index[id]
+		j, there := b.effect.index[o.by]
+		if !known || !there || b.effect.needs[i]&(1<<j) == 0 {
+			delete(b.events, id)
+		}
+	}
 	r.traceReleased(t)
 }
 

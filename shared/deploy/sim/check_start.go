@@ -27,10 +27,15 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 			r.violate("L1", "%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
 		}
 	}
-	t.books.claimed, t.books.unready = c.Next, map[resource.ID]string{}
+	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
 	clear(t.books.runs)
 	if b.effect == nil {
 		return
+	}
+	for _, id := range c.Next {
+		if row := e.rows[id]; row != nil && row.NotBefore.After(r.time()) && t.books.later[id].Equal(row.NotBefore) {
+			r.violate("again", "%s starts %s, of which it has itself recorded that it is not to be before %s", t.name, id, r.since(row.NotBefore))
+		}
 	}
 	scheduled := r.scheduled(e)
 	earlier := uint64(0)
@@ -64,7 +69,11 @@ func (r *run) scheduled(e *environment) uint64 {
 
 // inWave reports whether a wave has a row still to check.
 func (r *run) inWave(e *environment, row *deploy.Row) bool {
-	_, checked := slices.BinarySearch(e.checkedIn(row.Lane), row.ID)
+	checked := false
+	for _, c := range e.checks { // also where it was before it was moved
+		_, listed := slices.BinarySearch(c.ids, row.ID)
+		checked = checked || listed && c.epoch == e.env.Wave.Epoch
+	}
 	terminal := row.Class == deploy.ClassTerminal || row.Class == deploy.ClassNeedsChange
 	return e.waveLeft(row.Lane) && row.Checked < e.env.Wave.Epoch && !checked && !row.Removing && !row.Orphaned && row.Compliance != deploy.Undefined &&
 		row.Blocked != deploy.BlockedYes && row.Blocked != deploy.NeedsPerson && !(e.env.Wave.KeepTerminal && terminal)
@@ -92,7 +101,7 @@ func asWanted(row *deploy.Row) bool {
 func (r *run) checkStart(t *task, id resource.ID, what string) {
 	b := r.books
 	for _, a := range b.active {
-		if a.by != t && b.live(r, a.by) && (a.by.books.lane == t.books.lane || a.id == id) {
+		if a.by != t && b.live(r, a.by) && (a.by.books.lane == t.books.lane || a.id == id) && !a.by.books.dry && !t.books.dry {
 			r.violate("D2", "%s calls %s of %s while %s, which holds its lane too, runs %s", t.name, what, id, a.by.name, a.id)
 		}
 	}
@@ -101,23 +110,30 @@ func (r *run) checkStart(t *task, id resource.ID, what string) {
 		r.violate("D3", "%s calls %s of %s, which it has not claimed", t.name, what, id)
 		return
 	}
-	if b.effect == nil {
+	eff := t.books.effect
+	if eff == nil {
 		return
 	}
-	i, ok := b.effect.index[id]
+	i, ok := eff.index[id]
 	if !ok {
 		return
 	}
-	if why := t.books.unready[id]; why != "" && !r.reportOnly(id) {
+	before := uint64(0) // what is claimed with it was looked at when it was run
+	for _, other := range t.books.claimed[:at] {
+		if j, ok := eff.index[other]; ok {
+			before |= 1 << j
+		}
+	}
+	if why := t.books.unready[id]; why != "" && eff == b.effect && r.unready(r.state.look(env), i, before) != "" && !r.reportOnly(id) {
 		r.violate("D6", "%s calls %s of %s, which requires %s", t.name, what, id, why)
 	}
 	for n, other := range t.books.claimed {
-		j, ok := b.effect.index[other]
-		if !ok || b.effect.all[i]&(1<<j) == 0 {
+		j, ok := eff.index[other]
+		if !ok || eff.all[i]&(1<<j) == 0 {
 			continue
 		}
 		have := t.books.runs[other]
-		direct := b.effect.needs[i]&(1<<j) != 0
+		direct := eff.needs[i]&(1<<j) != 0
 		switch {
 		case n > at:
 			r.violate("D1", "%s calls %s of %s before %s, which is claimed with it and has to be finished before", t.name, what, id, other)

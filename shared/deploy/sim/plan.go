@@ -20,12 +20,11 @@ type Plan struct {
 	Dead     bool // the state knows which holders are dead
 	Secrets  bool // there are secrets
 	Settings deploy.Settings
-	// PartialCommits lets a Commit that fails leave a prefix of its rows.
-	PartialCommits bool
-	Ops            []op
-	End            time.Duration // of the part with faults
+	Ops      []op
+	End      time.Duration // of the part with faults
 
 	laneFor time.Duration // how long a run of a lane may take
+	rates   [kinds]float64
 	faults  faults
 }
 
@@ -160,7 +159,7 @@ func Draw(seed uint64) *Plan {
 	rates := drawFaults(rng)
 	p := &Plan{
 		Seed: seed, Procs: 1 + rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
-		laneFor: []time.Duration{time.Second, 10 * time.Second, time.Minute}[rng.IntN(3)], faults: faultsOf(rates),
+		laneFor: []time.Duration{time.Second, 10 * time.Second, time.Minute}[rng.IntN(3)], rates: rates, faults: faultsOf(rates),
 		Settings: deploy.Settings{RetryBase: time.Second, RetryMax: []time.Duration{4 * time.Second, time.Minute}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
 			KeepVersions: []int{0, 1, 3}[rng.IntN(3)]},
 	}
@@ -348,6 +347,9 @@ func (d *drawer) op(at time.Duration) []op {
 		o.kind = opDeleteParameter
 	case x < 23:
 		o.kind, o.n = opDrift, d.rng.Int64N(3)
+		if d.one(2) {
+			return []op{o, {At: at + time.Millisecond, kind: opRepair}}
+		}
 	case x < 26:
 		o.kind, o.class, o.good, o.n = opBreak, []provider.Class{provider.Retryable, provider.Terminal, provider.NeedsChange}[d.rng.IntN(3)], d.one(4), d.rng.Int64N(4)
 		o.good = o.good && o.class != provider.Retryable && o.n != 2 // what passes by itself is mended some day

@@ -121,16 +121,6 @@ func (s *statePort) Counts(ctx context.Context, env string) (map[deploy.Status]i
 
 // Commit implements deploy.State.
 func (s *statePort) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
-	r := s.p.world
-	if n := len(c.Rows); n > 1 && r.faulty && r.plan.PartialCommits && r.sched.rng.IntN(20) == 0 {
-		return read(s, "Commit", func() (deploy.Committed, error) {
-			r.sched.cur.faults++
-			if err := r.state.CommitPrefix(env, c, r.sched.rng.IntN(n)); err != nil {
-				return deploy.Committed{}, err
-			}
-			return deploy.Committed{}, unavailable("Commit, of which a part took effect")
-		})
-	}
 	return read(s, "Commit", func() (deploy.Committed, error) { return s.to.Commit(ctx, env, c) })
 }
 

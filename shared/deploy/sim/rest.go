@@ -91,8 +91,11 @@ func (r *run) finish() {
 
 // forgetDrift: a check of everything puts right what somebody else has changed.
 func (r *run) forgetDrift() {
-	for _, t := range r.world.things {
-		t.drifted = false
+	e := r.state.look(env)
+	for id, t := range r.world.things {
+		if row := e.rows[id]; row != nil && !row.Orphaned { // of others nobody takes care
+			t.drifted = false
+		}
 	}
 }
 
@@ -116,6 +119,17 @@ func (r *run) rest() bool {
 		r.sched.now += wait
 	}
 	e := r.state.look(env)
+	for key, l := range e.leases {
+		checked := []resource.ID(nil)
+		if c := e.checks[key]; c != nil {
+			checked = c.ids
+		}
+		r.tracef("lane %s: wave %d, holder %q, checked %v", key, l.Wave, l.Holder, checked)
+	}
+	for _, id := range e.ids {
+		row := e.rows[id]
+		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id, row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore, row.NextAt)
+	}
 	for _, id := range e.ids {
 		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || r.inWave(e, row) {
 			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", most, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
@@ -198,7 +212,7 @@ func (r *run) checkRemoving(row *deploy.Row, i int) {
 	switch {
 	case !row.Removing:
 		r.violate("D4", "%s left the model, which says that it is to be purged, and is not being removed", row.ID)
-	case row.LastRun == deploy.RunFailed, row.LastRun == deploy.RunSkipped:
+	case row.LastRun == deploy.RunFailed, row.LastRun == deploy.RunSkipped, row.Blocked == deploy.BlockedYes:
 		r.checkRow(row, i)
 	default:
 		r.violate("D4", "%s left the model, is to be purged and waits for nothing", row.ID)
@@ -211,7 +225,7 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 	switch status := row.Status(); {
 	case row.Compliance == deploy.Undefined:
 		r.checkUndefined(row)
-	case undefined != "" && row.Blocked != deploy.BlockedYes && !row.Removing:
+	case undefined != "" && row.Blocked != deploy.BlockedYes:
 		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID, undefined, status)
 	case row.Blocked == deploy.BlockedYes && undefined == "":
 		r.violate("D6", "%s stays blocked, and all it requires is known", row.ID)
@@ -253,7 +267,7 @@ func (r *run) checkUndefined(row *deploy.Row) {
 			key.Name = f.Name
 		case resource.Fact:
 			key.Name, key.Of = f.Name, f.Of
-			if of := e.rows[f.Of]; of != nil && asWanted(of) && !strings.Contains(string(of.Body), `"purged":true`) {
+			if of := e.rows[f.Of]; of != nil && asWanted(of) && !of.Orphaned && !strings.Contains(string(of.Body), `"purged":true`) {
 				if _, known := e.parameters[key]; !known {
 					r.violate("D4", "%s waits for fact %q of %s, which is deployed and was never asked", row.ID, f.Name, f.Of)
 				}
@@ -301,7 +315,7 @@ func (r *run) checkDeployed() {
 			if n := t.countable(); n > 0 && !t.drifted {
 				r.violate("D4", "%s was removed and is there", id)
 			}
-		case row == nil || it == nil || it.res.ReportOnly:
+		case row == nil || it == nil || it.res.ReportOnly || row.Blocked == deploy.BlockedYes:
 		case asWanted(row):
 			r.checkThing(row, t)
 		case row.LastRun == deploy.RunFailed:
@@ -315,12 +329,12 @@ func (r *run) checkDeployed() {
 
 // countable returns how many things there are that a handler could know of.
 func (t *thing) countable() int {
-	n := 0
+	n := 0 // what somebody made who had lost the lane is known to nobody
 	if t.exists || t.pending != nil {
 		n = 1
 	}
 	for _, m := range t.made {
-		if m.seen {
+		if m.seen && !m.late {
 			n++
 		}
 	}
@@ -346,8 +360,8 @@ func (r *run) checkThing(row *deploy.Row, t *thing) {
 	case isAssigned(row.ID) && t.countable() > 1:
 		r.violate("D8", "%s is there %d times", row.ID, t.countable())
 	}
-	if at, owed := r.books.events[row.ID]; owed {
-		r.violate("D4", "%s was not reloaded although something it requires changed at %s", row.ID, at)
+	if o, owes := r.books.events[row.ID]; owes && !purged {
+		r.violate("D4", "%s was not reloaded although %s, which it requires, changed at %s", row.ID, o.by, o.at)
 	}
 }
 

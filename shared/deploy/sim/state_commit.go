@@ -44,20 +44,6 @@ func (s *State) Commit(_ context.Context, env string, c deploy.Commit) (deploy.C
 	return out, nil
 }
 
-// CommitPrefix writes the first n rows of a Commit and nothing else, which is what is left of one that a home without transactions
-// of that size began and did not end. The contract says that a Commit is whole; this is for finding out what depends on it.
-func (s *State) CommitPrefix(env string, c deploy.Commit, n int) error {
-	e := s.look(env)
-	if err := e.mayCommit(&c); err != nil {
-		return err
-	}
-	var out deploy.Committed
-	for i := range c.Rows[:min(n, len(c.Rows))] {
-		e.writeRow(&c.Rows[i], c.Plan, &out)
-	}
-	return nil
-}
-
 // mayCommit checks the conditions of a whole Commit.
 func (e *environment) mayCommit(c *deploy.Commit) error {
 	l := e.leases[c.Guard.Key]

@@ -11,7 +11,7 @@ import (
 )
 
 // batch does the same in two places, in one with batches and in the other with single calls, and compares.
-func batch(e *env) error {
+func batch(e *env) (err error) {
 	if len(e.Others) == 0 {
 		return errNotApplicable
 	}
@@ -24,6 +24,7 @@ func batch(e *env) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, single.leaks()) }()
 	// Every second exists already, so that batches are mixed.
 	for _, place := range []*env{e, single} {
 		all, err := place.all()
@@ -179,6 +180,11 @@ func (e *env) applyAll(items []provider.BatchChange) error {
 		if a.Err != nil {
 			e.errors = append(e.errors, a.Err.Error())
 			return fmt.Errorf("change %d: %w", i+1, a.Err)
+		}
+		if a.Result.Again != nil {
+			if _, err := e.applyFrom(todo[i].Resource, todo[i].Token, a.Result.Again.State); err != nil {
+				return fmt.Errorf("change %d, called again: %w", i+1, err)
+			}
 		}
 	}
 	return nil

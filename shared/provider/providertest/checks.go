@@ -1,7 +1,6 @@
 package providertest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -25,8 +24,11 @@ func checks() []check {
 		{"batch", "a batch does what single calls do, and answers in order", batch},
 		{"parallel", "a handler can be called for several resources at the same time", parallel},
 		{"canceled", "a call that is cut off ends, and the next one converges", canceled},
+		{"interrupted", "a call that is cut off after any of its steps is made good by the next", interrupted},
 		{"canonical", "a canonical form is its own canonical form", canonical},
 		{"find", "a create that may have happened can be looked up", find},
+		{"reload", "a reload can be repeated and leaves what is there as it is wanted", reload},
+		{"facts", "asking for facts changes nothing", facts},
 	}
 }
 
@@ -160,6 +162,9 @@ func updateGone(e *env) error {
 	if err := e.vanish(r); err != nil {
 		return fmt.Errorf("vanish: %w", err)
 	}
+	if now, err := e.read(r, false); err != nil || now.Exists {
+		return errors.Join(err, fmt.Errorf("what vanished is still reported: exists = %t", now.Exists))
+	}
 	// It may fail or make the thing anew, as long as what follows converges.
 	_, _ = e.act(provider.BatchChange{Change: plan.Updated, Resource: r, Observed: obs, Changes: diffs}, nil)
 	if _, err := e.apply(r); err != nil {
@@ -252,15 +257,8 @@ func dryRun(e *env) error {
 			return err
 		}
 		for _, s := range states {
-			for _, dry := range []bool{true, false} {
-				obs, err := e.read(s, dry)
-				if err == nil {
-					_, _, err = e.decide(s, obs)
-				}
-				var refused *initOnlyError
-				if err != nil && !errors.As(err, &refused) {
-					return fmt.Errorf("while it is %s: %w", phase, err)
-				}
+			if err := e.readsAlike(s); err != nil {
+				return fmt.Errorf("while it is %s: %w", phase, err)
 			}
 		}
 		if err := e.unchanged(before, "reading while it is "+phase); err != nil {
@@ -269,6 +267,26 @@ func dryRun(e *env) error {
 		if _, err := e.made(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// readsAlike demands that a dry run sees what a run sees.
+func (e *env) readsAlike(r provider.Resource) error {
+	var seen [2]provider.Observation
+	for i, dry := range []bool{true, false} {
+		obs, err := e.read(r, dry)
+		if err == nil {
+			_, _, err = e.decide(r, obs)
+		}
+		var refused *initOnlyError
+		if err != nil && !errors.As(err, &refused) {
+			return err
+		}
+		seen[i] = obs
+	}
+	if !reflect.DeepEqual(seen[0], seen[1]) {
+		return fmt.Errorf("a dry run sees %v, a run %v", seen[0], seen[1])
 	}
 	return nil
 }
@@ -320,24 +338,6 @@ func parallel(e *env) error {
 	return nil
 }
 
-func canceled(e *env) error {
-	r, err := e.want(e.Attributes)
-	if err != nil {
-		return err
-	}
-	cut := *e
-	ctx, cancel := context.WithCancel(e.ctx)
-	cancel()
-	cut.ctx = ctx
-	_, _ = cut.apply(r) // it may fail, or have been faster
-	_, _ = cut.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: "cut"}, nil)
-	e.errors = append(e.errors, cut.errors...)
-	if _, err := e.apply(r); err != nil {
-		return err
-	}
-	return e.settled(r)
-}
-
 func canonical(e *env) error {
 	c, ok := e.handler.(provider.Canonicaliser)
 	if !ok {
@@ -360,31 +360,6 @@ func canonical(e *env) error {
 		}
 		if !reflect.DeepEqual(once, twice) {
 			return fmt.Errorf("the canonical form of %v is %v", once, twice)
-		}
-	}
-	return nil
-}
-
-func find(e *env) error {
-	f, ok := e.handler.(provider.Finder)
-	if !ok {
-		if e.typ.Assigned {
-			return errors.New("the target chooses the identity, and creates cannot be looked up")
-		}
-		return errNotApplicable
-	}
-	r, err := e.want(e.Attributes)
-	if err != nil {
-		return err
-	}
-	req := provider.CreateRequest{Resource: r, Token: "mine"}
-	for _, want := range []bool{false, true} {
-		found, err := f.FindCreated(e.context(r, false), req)
-		if err != nil || found != want {
-			return errors.Join(err, fmt.Errorf("found = %t, expected %t", found, want))
-		}
-		if _, err := e.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: req.Token}, nil); err != nil {
-			return err
 		}
 	}
 	return nil

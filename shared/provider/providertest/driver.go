@@ -193,8 +193,12 @@ const mostAgain = 100
 // apply reads, compares and acts, and returns what was done.
 func (e *env) apply(r provider.Resource) (plan.Change, error) {
 	e.tokens++
-	token := fmt.Sprintf("token-%d", e.tokens)
-	change, state := plan.NoChange, []byte(nil)
+	return e.applyFrom(r, fmt.Sprintf("token-%d", e.tokens), nil)
+}
+
+// applyFrom is apply with a token, and the state that a call before it handed over.
+func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.Change, error) {
+	change := plan.NoChange
 	for range mostAgain {
 		obs, err := e.read(r, false)
 		if err != nil {

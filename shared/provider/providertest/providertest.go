@@ -36,6 +36,10 @@ type Case struct {
 	World func() (string, error)
 	// Vanish takes the thing away behind the handler's back. nil: Delete does it.
 	Vanish func() error
+	// Interrupt stops the handler before the n-th (from 0) call to its target from now on, and before all after it, as if its process had
+	// been killed there: those calls fail and have no effect. restore lets calls through again and reports whether any was stopped. nil:
+	// being cut off in the middle is not checked.
+	Interrupt func(n int) (restore func() (stopped bool))
 	// Secrets are parts of values above that must appear in no log line, change, fact or error.
 	Secrets []string
 	// Present says that the thing is always as wanted, can neither be made nor be removed, and so is never missing.

@@ -4,289 +4,221 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
-	"southbound/shared/schema"
 )
 
-// faults are ways in which the handler of this test can be wrong.
-type faults struct {
-	createTwiceFails, deleteGoneFails, readWrites, dryReadWrites, ignoresSize, alwaysDiffers, missesFixed, leavesTrace, tellsSecret,
-	secretInError, undeclared, parameterReported, wrongType, changesInput, batchSwaps, batchShort, batchSkips, updateAdds, updateGoneStuck,
-	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost bool
-}
-
-// String names the faults that are switched on.
-func (f faults) String() string {
-	type plain faults
-	on := slices.DeleteFunc(strings.Fields(strings.Trim(fmt.Sprintf("%+v", plain(f)), "{}")), func(s string) bool { return !strings.HasSuffix(s, ":true") })
-	return strings.Join(on, " ")
-}
-
-// shelf is a target in memory with a handler for test::Box on it.
-type shelf struct {
-	faults
-	mu    sync.Mutex
-	boxes map[string]map[string]any
-	made  map[string]bool // tokens
-	trace int
-}
-
-func boxType() schema.Type {
-	return schema.Type{
-		Name: "test::Box", Description: "a box on a shelf", Assigned: true,
-		Attributes: []schema.Attribute{
-			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
-			{Name: "size", Type: "Integer", Default: int64(1), Description: "how large it is"},
-			{Name: "colour", Type: "Optional[String]", Description: "how it looks"},
-			{Name: "wood", Type: "String", Default: "oak", Behaviour: schema.InitOnly, Description: "what it is made of"},
-			{Name: "care", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "how it is handled"},
-		},
-	}
-}
-
-func subject(f faults) Subject {
-	s := &shelf{faults: f, boxes: map[string]map[string]any{}, made: map[string]bool{}}
-	places := 0
-	return Subject{
-		Definition: provider.Definition{Type: boxType(), Handler: s},
-		New: func(string, *Host) (Case, error) {
-			places++
-			return boxCase(s, fmt.Sprintf("place %d/", places)), nil
-		},
-	}
-}
-
-// boxCase is a case with boxes whose names begin with place.
-func boxCase(s *shelf, place string) Case {
-	return Case{
-		Attributes: map[string]any{"name": place + "a", "colour": "RED", "care": "s3cr3t"},
-		Updates:    []map[string]any{{"size": int64(2)}, {"colour": "blue", "size": int64(3)}},
-		InitOnly:   map[string]any{"wood": "pine"},
-		Others:     []map[string]any{{"name": place + "b"}, {"name": place + "c", "size": int64(7)}, {"name": place + "d"}},
-		World: func() (string, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			var b strings.Builder
-			for _, name := range slices.Sorted(maps.Keys(s.boxes)) {
-				if own, ok := strings.CutPrefix(name, place); ok {
-					fmt.Fprintf(&b, "%s %v\n", own, s.boxes[name])
-				}
-			}
-			return fmt.Sprintf("%s%d", b.String(), s.trace), nil
-		},
-		Vanish: func() error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.boxes, place+"a")
-			return nil
-		},
-		Secrets: []string{"s3cr3t"},
-	}
-}
-
-func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
-
-func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	if s.panics {
-		panic("broken")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.readWrites || s.dryReadWrites && ctx.DryRun() {
-		s.trace++
-	}
-	if s.tellsSecret {
-		ctx.Info("careful", "care", req.Resource.Attributes["care"])
-	}
-	if s.changesInput {
-		req.Resource.Attributes["colour"] = "black"
-	}
-	box, ok := s.boxes[nameOf(req.Resource)]
-	if !ok {
-		if s.ghost {
-			return provider.Observation{Attributes: map[string]any{"size": int64(0)}}, nil
-		}
-		return provider.Observation{}, nil
-	}
-	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"]}
-	switch {
-	case s.ignoresSize:
-		out["size"] = req.Resource.Attributes["size"]
-	case s.alwaysDiffers:
-		out["size"] = int64(-1)
-	case s.missesFixed:
-		out["wood"] = req.Resource.Attributes["wood"]
-	case s.undeclared:
-		out["weight"] = int64(1)
-	case s.parameterReported:
-		out["care"] = "gentle"
-	case s.wrongType:
-		out["size"] = "large"
-	}
-	return provider.Observation{Exists: true, Attributes: out}, nil
-}
-
-func (s *shelf) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	if s.hangsWhenCanceled && ctx.Err() != nil {
-		select {}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	name := nameOf(req.Resource)
-	if s.boxes[name] != nil && s.createTwiceFails {
-		return provider.Result{}, errors.New("it exists")
-	}
-	if s.createsTwin && s.boxes[name] != nil {
-		name += "'"
-	}
-	if s.secretInError && ctx.Err() != nil {
-		return provider.Result{}, fmt.Errorf("cannot handle %v", req.Resource.Attributes["care"])
-	}
-	s.boxes[name] = s.store(req.Resource)
-	s.made[req.Token] = true
-	return provider.Result{}, nil
-}
-
-func (s *shelf) store(r provider.Resource) map[string]any {
-	colour, _ := r.Attributes["colour"].(string)
-	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"]}
-	if colour != "" {
-		box["colour"] = strings.ToLower(colour)
-	}
-	return box
-}
-
-func (s *shelf) Update(_ *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	name := nameOf(req.Resource)
-	if s.boxes[name] == nil {
-		if s.updateGoneStuck {
-			s.boxes[name] = map[string]any{"size": int64(-1), "wood": "rotten"}
-		}
-		return provider.Result{}, nil
-	}
-	if s.updateAdds {
-		size, _ := s.boxes[name]["size"].(int64)
-		want, _ := req.Resource.Attributes["size"].(int64)
-		observed, _ := req.Observed.Attributes["size"].(int64)
-		s.boxes[name]["size"] = size + want - observed
-		return provider.Result{}, nil
-	}
-	s.boxes[name] = s.store(req.Resource)
-	return provider.Result{}, nil
-}
-
-func (s *shelf) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	name := nameOf(req.Resource)
-	if s.boxes[name] == nil && s.deleteGoneFails {
-		return provider.Result{}, errors.New("it is gone")
-	}
-	if s.leavesTrace {
-		s.trace++
-	}
-	delete(s.boxes, name)
-	return provider.Result{}, nil
-}
-
-func (s *shelf) Canonicalise(attrs map[string]any) (map[string]any, error) {
-	out := maps.Clone(attrs)
-	if colour, ok := out["colour"].(string); ok {
-		out["colour"] = strings.ToLower(colour)
-		if s.canonicalMoves {
-			out["colour"] = strings.ToLower(colour) + "ish"
-		}
-	}
-	return out, nil
-}
-
-func (s *shelf) FindCreated(_ *provider.Context, req provider.CreateRequest) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.made[req.Token] != s.misfinds, nil
-}
-
-func (s *shelf) ReadBatch(_ context.Context, items []provider.BatchRead) []provider.Reading {
-	out := make([]provider.Reading, len(items))
-	for i, item := range items {
-		out[i].Observation, out[i].Err = s.Read(item.Context, item.ReadRequest)
-	}
-	if s.batchSwaps {
-		slices.Reverse(out)
-	}
-	return out
-}
-
-func (s *shelf) ApplyBatch(_ context.Context, items []provider.BatchChange) []provider.Applied {
-	out := make([]provider.Applied, len(items))
-	for i, item := range items {
-		switch {
-		case s.batchSkips && i == 1:
-		case item.Change == plan.Created:
-			out[i].Result, out[i].Err = s.Create(item.Context, provider.CreateRequest{Resource: item.Resource, Token: item.Token})
-		case item.Change == plan.Updated:
-			out[i].Result, out[i].Err = s.Update(item.Context, provider.UpdateRequest{Resource: item.Resource, Observed: item.Observed, Changes: item.Changes})
-		case item.Change == plan.Purged:
-			out[i].Result, out[i].Err = s.Delete(item.Context, provider.DeleteRequest{Resource: item.Resource, Observed: item.Observed})
-		}
-	}
-	if s.batchShort {
-		out = out[:len(out)-1]
-	}
-	return out
-}
-
-func TestGoodHandlerPasses(t *testing.T) {
-	Run(t, subject(faults{}))
-}
-
-// TestSuiteCanFail breaks the handler in one way after the other; the named check has to find each.
-func TestSuiteCanFail(t *testing.T) {
-	for check, list := range map[string][]faults{
-		"create":       {{alwaysDiffers: true}, {undeclared: true}, {parameterReported: true}, {wrongType: true}, {changesInput: true}, {tellsSecret: true}, {panics: true}, {ghost: true}, {canonicalMoves: true}},
-		"create_twice": {{createTwiceFails: true}, {createsTwin: true}},
-		"update":       {{ignoresSize: true}, {updateAdds: true}},
-		"update_gone":  {{updateGoneStuck: true}},
-		"init_only":    {{missesFixed: true}},
-		"delete":       {{deleteGoneFails: true}, {leavesTrace: true}},
-		"dry_run":      {{readWrites: true}, {dryReadWrites: true}},
-		"batch":        {{batchSwaps: true}, {batchShort: true}, {batchSkips: true}},
-		"canceled":     {{secretInError: true}},
-		"canonical":    {{canonicalMoves: true}},
-		"find":         {{misfinds: true}},
+func TestGoodHandlersPass(t *testing.T) {
+	for _, tc := range []struct {
+		why    string
+		faults faults
+		change func(s *Subject, c *Case)
+	}{
+		{"with all that a handler can have", faults{}, func(*Subject, *Case) {}},
+		{"that takes its time", faults{patient: true}, func(_ *Subject, c *Case) { c.Interrupt = nil }},
+		{"with the four calls alone", faults{}, func(s *Subject, c *Case) {
+			s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
+			s.Definition.Type.Assigned = false
+			c.Attributes["colour"], c.Updates = "red", nil // nothing makes RED red
+		}},
+		{"of which the world is not known", faults{}, func(_ *Subject, c *Case) { c.World = nil }},
+		{"whose things vanish by being deleted", faults{}, func(_ *Subject, c *Case) { c.Vanish = nil }},
+		{"alone", faults{}, func(_ *Subject, c *Case) { c.Others = nil }},
 	} {
-		for _, f := range list {
-			t.Run(check+" finds "+f.String(), func(t *testing.T) {
-				var found []string
-				for _, failure := range Verify(t.Context(), subject(f), func() (string, error) { return t.TempDir(), nil }) {
-					found = append(found, failure.Check)
-				}
-				if !slices.Contains(found, check) {
-					t.Fatalf("found by %v", found)
-				}
-			})
+		t.Run(tc.why, func(t *testing.T) {
+			s := subject(tc.faults)
+			newCase := s.New
+			if tc.change != nil {
+				tc.change(&s, &Case{Attributes: map[string]any{}})
+			}
+			s.New = func(dir string, host *Host) (Case, error) {
+				c, err := newCase(dir, host)
+				tc.change(&Subject{}, &c)
+				return c, err
+			}
+			Run(t, s)
+		})
+	}
+}
+
+// verify returns what each check that failed has to say.
+func verify(ctx context.Context, t *testing.T, s Subject) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, failure := range Verify(ctx, s, func() (string, error) { return t.TempDir(), nil }) {
+		found[failure.Check] = failure.Err.Error()
+	}
+	return found
+}
+
+// TestSuiteCanFail breaks the handler in one way after the other; the named check has to find each, and to say what is wrong.
+func TestSuiteCanFail(t *testing.T) {
+	for _, tc := range []struct {
+		check  string
+		faults faults
+		says   string
+	}{
+		{"declaration", faults{noDescription: true}, "the type has no description"},
+		{"declaration", faults{noAttributeDescription: true}, "attribute size has no description"},
+		{"declaration", faults{negativeTimeout: true}, "time limit of a call is negative"},
+		{"create", faults{alwaysDiffers: true}, "a dry run would do \"updated\": [size] differ"},
+		{"create", faults{undeclared: true}, "weight was reported, and is not declared"},
+		{"create", faults{parameterReported: true}, "care was reported, and is a parameter"},
+		{"create", faults{wrongType: true}, "size was reported with a value that its type does not allow"},
+		{"create", faults{changesInput: true}, "changed the attributes that it was given"},
+		{"create", faults{tellsSecret: true}, "a secret is in what the handler says"},
+		{"create", faults{secretInChange: true}, "a secret is in what the handler says"},
+		{"create", faults{panics: true}, "panic: broken"},
+		{"create", faults{ghost: true}, "what does not exist was reported with attributes"},
+		{"create", faults{canonicalMoves: true}, "differ"},
+		{"create", faults{asksForever: true}, "still asks for another call"},
+		{"create", faults{largeState: true}, "larger than 4 KiB"},
+		{"create", faults{dryBlind: true}, "a dry run would do \"created\""},
+		{"create_twice", faults{createTwiceFails: true}, "it exists"},
+		{"create_twice", faults{createsTwin: true}, "creating twice and purging changed the world"},
+		{"update", faults{ignoresSize: true}, "update 1: the difference is not seen"},
+		{"update", faults{updateAdds: true}, "update 1, repeated"},
+		{"update", faults{updateTwiceFails: true}, "repeated: updated: nothing to do"},
+		{"update_gone", faults{updateGoneStuck: true}, "only be set at creation"},
+		{"update_gone", faults{remembers: true}, "what vanished is still reported"},
+		{"init_only", faults{missesFixed: true}, "another value of wood is not refused"},
+		{"delete", faults{deleteGoneFails: true}, "deleting what is gone: purged: it is gone"},
+		{"delete", faults{leavesTrace: true}, "creating and purging changed the world"},
+		{"dry_run", faults{readWrites: true}, "reading while it is missing changed the world"},
+		{"dry_run", faults{dryReadWrites: true}, "reading while it is missing changed the world"},
+		{"dry_run", faults{dryBlind: true}, "a dry run sees"},
+		{"batch", faults{batchSwaps: true}, "reads differently in a batch"},
+		{"batch", faults{batchReadsStale: true}, "reads differently in a batch"},
+		{"batch", faults{batchShort: true}, "answers for"},
+		{"batch", faults{batchSkips: true}, "after the batch"},
+		{"parallel", faults{oneAtATime: true}, "another call is under way"},
+		{"canceled", faults{secretInError: true}, "a secret is in what the handler says"},
+		{"canceled", faults{batchForgetsCanceled: true}, "0 answers for 4 changes"},
+		{"interrupted", faults{halfMade: true}, "create, stopped before step 2: wood can only be set at creation"},
+		{"interrupted", faults{leavesHalf: true}, "stopped before step 1: in the end there is"},
+		{"canonical", faults{canonicalMoves: true}, "the canonical form of"},
+		{"find", faults{misfinds: true}, "found = true, expected false"},
+		{"find", faults{findFails: true}, "cannot look"},
+		{"reload", faults{reloadFails: true}, "once is enough"},
+		{"reload", faults{reloadBreaks: true}, "a dry run would do \"created\""},
+		{"facts", faults{factsWrite: true}, "asking for facts while it is missing changed the world"},
+		{"facts", faults{secretInFact: true}, "a secret is in what the handler says"},
+	} {
+		t.Run(tc.check+" finds "+tc.faults.String(), func(t *testing.T) {
+			found := verify(t.Context(), t, subject(tc.faults))
+			if says, ok := found[tc.check]; !ok || !strings.Contains(says, tc.says) {
+				t.Fatalf("found: %q", found)
+			}
+		})
+	}
+}
+
+// TestEveryCheckCanFail leaves no check that nothing was ever found by.
+func TestEveryCheckCanFail(t *testing.T) {
+	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only", "delete", "dry_run", "batch", "parallel", "canceled", "interrupted",
+		"canonical", "find", "reload", "facts"} // those in TestSuiteCanFail
+	var all []string
+	for _, c := range checks() {
+		all = append(all, c.name)
+		if c.meaning == "" {
+			t.Errorf("%s does not say what it means", c.name)
 		}
 	}
+	if !slices.Equal(all, able) {
+		t.Errorf("the checks are %v", all)
+	}
+}
+
+// TestWrongCases tells the author of a test, not of a handler, what to change.
+func TestWrongCases(t *testing.T) {
+	for _, tc := range []struct {
+		why    string
+		change func(s *Subject, c *Case)
+		check  string
+		says   string
+	}{
+		{"a type that cannot be", func(s *Subject, _ *Case) { s.Definition.Type.Name = "no name" }, "create", "the type is not valid"},
+		{"attributes that are not allowed", func(_ *Subject, c *Case) { c.Attributes["size"] = "large" }, "create", "the case is not valid"},
+		{"no other value of what can only be set at creation", func(_ *Subject, c *Case) { c.InitOnly = nil }, "init_only", "the case has no other value for wood"},
+		{"an update that changes nothing", func(_ *Subject, c *Case) { c.Updates = []map[string]any{{"care": "gentle"}} }, "update", "the difference is not seen"},
+		{"what exists already", func(_ *Subject, c *Case) { c.Attributes["name"] = "always there" }, "create", "before it was created: exists = true"},
+		{"a world that cannot be described", func(_ *Subject, c *Case) { c.World = func() (string, error) { return "", errors.New("fog") } }, "create", "describe the world: fog"},
+		{"a target that assigns identities and cannot be asked", func(s *Subject, _ *Case) { s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler} },
+			"find", "creates cannot be looked up"},
+		{"one that is stopped for ever", func(_ *Subject, c *Case) { c.Interrupt = func(int) func() bool { return func() bool { return true } } },
+			"interrupted", "it is still stopped after"},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			s := subject(faults{})
+			h, _ := s.Definition.Handler.(*shelf)
+			h.boxes["always there"] = map[string]any{"size": int64(1), "wood": "oak"}
+			newCase := s.New
+			tc.change(&s, &Case{Attributes: map[string]any{}})
+			s.New = func(dir string, host *Host) (Case, error) {
+				c, err := newCase(dir, host)
+				tc.change(&Subject{}, &c)
+				return c, err
+			}
+			if says := verify(t.Context(), t, s)[tc.check]; !strings.Contains(says, tc.says) {
+				t.Fatalf("%q", says)
+			}
+		})
+	}
+	t.Run("no case at all", func(t *testing.T) {
+		s := subject(faults{})
+		s.New = func(string, *Host) (Case, error) { return Case{}, errors.New("no place") }
+		if found := verify(t.Context(), t, s); len(found) != len(checks()) || found["create"] != "no place" {
+			t.Fatalf("%q", found)
+		}
+	})
 }
 
 func TestSuiteEndsWhatHangs(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	var found []string
-	for _, failure := range Verify(ctx, subject(faults{hangsWhenCanceled: true}), func() (string, error) { return t.TempDir(), nil }) {
-		found = append(found, failure.Check)
+	if says := verify(ctx, t, subject(faults{hangsWhenCanceled: true}))["canceled"]; !strings.Contains(says, "the handler hangs") {
+		t.Fatal(says)
 	}
-	if !slices.Contains(found, "canceled") {
-		t.Fatalf("found by %v", found)
+}
+
+// TestHost remembers what a handler says, and replaces what it named as a secret.
+func TestHost(t *testing.T) {
+	host := NewHost("a transport")
+	file := host.AddFile([]byte("bytes"))
+	ctx := host.Context(t.Context(), provider.Options{})
+	ctx.Info("hello", "key", "s3cr3t")
+	ctx.Changed("colour", "red", "blue")
+	ctx.Fact("size", "large")
+	ctx.Secret("s3cr3t")
+	if ctx.Transport() != "a transport" || host.Now().IsZero() {
+		t.Error("the transport or the time is missing")
+	}
+	if lines := host.Lines(); len(lines) != 1 || lines[0].Msg != "hello" || lines[0].Kwargs["key"] != "s3cr3t" {
+		t.Error(lines)
+	}
+	if host.AttributeChanges()["colour"] != (plan.Diff{Current: "red", Desired: "blue"}) || host.Facts()["size"] != "large" {
+		t.Error(host.AttributeChanges(), host.Facts())
+	}
+	if out := host.Output(); strings.Contains(out, "s3cr3t") || !strings.Contains(out, "hello") || !strings.Contains(out, "blue") || !strings.Contains(out, "large") {
+		t.Error(out)
+	}
+	f, err := ctx.Files().Open(ctx, file.Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 10)
+	if n, _ := f.Read(data); string(data[:n]) != "bytes" {
+		t.Error(fmt.Sprintf("%q", data[:n]))
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := ctx.Files().Open(ctx, "none"); err == nil {
+		t.Error("a file that was never added")
 	}
 }

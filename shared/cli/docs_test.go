@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"southbound/shared/source"
+)
+
+// pages are the documents for users.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../examples/README.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[f] = string(b)
+		}
+	}
+	if len(out) < 5 {
+		t.Fatalf("only %d pages", len(out))
+	}
+	return out
+}
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestPagesShowWhatIsRight validates every document that the pages show.
+func TestPagesShowWhatIsRight(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for page, text := range pages(t) {
+		for _, m := range yamlBlock.FindAllStringSubmatch(text, -1) {
+			n++
+			dir := t.TempDir()
+			name := "site.yaml"
+			if !strings.HasPrefix(m[1], "southbound: 1") {
+				name = "southbound.yaml"
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(m[1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name == "southbound.yaml" {
+				if _, err := source.FindProject(dir); err != nil {
+					t.Errorf("%s: %v", page, err)
+				}
+				continue
+			}
+			var errors strings.Builder
+			if code := Main([]string{"validate", filepath.Join(dir, name)}, strings.NewReader(""), io.Discard, &errors); code != 0 {
+				t.Errorf("%s: exit code %d\n%s", page, code, errors.String())
+			}
+		}
+	}
+	if n < 4 {
+		t.Errorf("only %d documents were found in the pages", n)
+	}
+}
+
+var commandText = regexp.MustCompile("southbound ([a-z]+[^`\n|#\"]*)")
+
+// TestPagesNameWhatIsThere looks up every command and flag that the pages name.
+func TestPagesNameWhatIsThere(t *testing.T) {
+	t.Parallel()
+	root := (&app{}).root()
+	root.InitDefaultCompletionCmd()
+	n := 0
+	for page, text := range pages(t) {
+		text = strings.ReplaceAll(text, "bin/southbound", "southbound")
+		for _, line := range strings.Split(text, "\n") {
+			if !strings.Contains(line, "`southbound") && !strings.HasPrefix(line, "southbound ") {
+				continue
+			}
+			for _, m := range commandText.FindAllStringSubmatch(line, -1) {
+				words := strings.Fields(m[1])
+				cmd, _, err := root.Find(words)
+				if err != nil || cmd == root {
+					t.Errorf("%s: no command %q", page, m[0])
+					continue
+				}
+				n++
+				for _, w := range words {
+					if name, is := strings.CutPrefix(w, "--"); is && cmd.Flags().Lookup(name) == nil && cmd.InheritedFlags().Lookup(name) == nil && name != "help" {
+						t.Errorf("%s: %s has no flag --%s", page, cmd.CommandPath(), name)
+					}
+				}
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d commands were found in the pages", n)
+	}
+}

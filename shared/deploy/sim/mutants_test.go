@@ -1,0 +1,356 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// mutant is a mutant with how many seeds are enough to find it.
+type mutant struct {
+	Mutant
+	within uint64
+}
+
+// mutants are faults as a home or the engine could have them. Each wraps the ports of a process, so that the engine under test is the one of
+// production.
+func mutants() []mutant {
+	return slices.Concat(leaseMutants(), claimMutants(), crashMutants(), storeMutants(), timerMutants(), messageMutants())
+}
+
+// state makes a mutant of what a port of State does.
+func state(name, why, check string, within uint64, wrap func(deploy.State, *State) deploy.State) mutant {
+	return mutant{Mutant{Name: name, Why: why, Check: check, Config: func(c *deploy.Config, s *State) { c.State = wrap(c.State, s) }}, within}
+}
+
+// commits makes a mutant that changes what is committed, or what is answered.
+func commits(name, why, check string, within uint64, before func(c *deploy.Commit, s *State), after func(c *deploy.Commit, out *deploy.Committed)) mutant {
+	return state(name, why, check, within, func(to deploy.State, s *State) deploy.State { return &mutantCommit{to, s, before, after} })
+}
+
+type mutantCommit struct {
+	deploy.State
+	s      *State
+	before func(c *deploy.Commit, s *State)
+	after  func(c *deploy.Commit, out *deploy.Committed)
+}
+
+func (m *mutantCommit) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	c.Rows = slices.Clone(c.Rows)
+	if m.before != nil {
+		m.before(&c, m.s)
+	}
+	out, err := m.State.Commit(ctx, env, c)
+	if err == nil && m.after != nil {
+		m.after(&c, &out)
+	}
+	return out, err
+}
+
+func leaseMutants() []mutant {
+	return []mutant{
+		commits("FenceNotChecked", "the fence of a commit is not compared with the lease's", "", 2000, func(c *deploy.Commit, s *State) {
+			if l := s.look(env).leases[c.Guard.Key]; l != nil {
+				c.Guard.Fence = l.Fence
+				if l.Holder == "" {
+					l.Holder = "nobody"
+				}
+			}
+		}, nil),
+		state("LeaseNotConditional", "a lease is taken although another holds it", "D2", 100, func(to deploy.State, _ *State) deploy.State { return &takesLeases{to} }),
+		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 1000, func(c *deploy.Commit, s *State) {
+			if e := s.look(env); len(c.Next) > 0 && c.SeenPlan == e.env.PlanSeq {
+				for name, a := range e.agents {
+					a.Paused = false
+					e.agents[name] = a
+				}
+			}
+		}, nil),
+		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 2000, func(c *deploy.Commit, s *State) {
+			if e := s.look(env); len(c.Next) > 0 && e.env.Halted {
+				e.env.Halted, c.SeenPlan = false, e.env.PlanSeq
+			}
+		}, nil),
+		commits("TakenOverForgotten", "what the holder before was running is not told to the next", "D4", 60000, nil, nil).wrapping(func(to deploy.State, _ *State) deploy.State {
+			return &forgetsRunning{to}
+		}),
+	}
+}
+
+// wrapping replaces what a mutant does to State.
+func (m mutant) wrapping(wrap func(deploy.State, *State) deploy.State) mutant {
+	m.Config = func(c *deploy.Config, s *State) { c.State = wrap(c.State, s) }
+	return m
+}
+
+// takesLeases takes every lease, as if the ones held had expired.
+type takesLeases struct{ deploy.State }
+
+func (m *takesLeases) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+	return m.State.Acquire(ctx, env, key, holder, now.Add(100*time.Hour), until)
+}
+
+type forgetsRunning struct{ deploy.State }
+
+func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+	l, err := m.State.Acquire(ctx, env, key, holder, now, until)
+	l.Running = nil
+	return l, err
+}
+
+func claimMutants() []mutant {
+	return []mutant{
+		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "D1", 3000, func(c *deploy.Commit, s *State) { c.SeenPlan = s.look(env).env.PlanSeq }, nil),
+		commits("RevisionNotChecked", "a row is written although somebody else has changed it", "", 1000, func(c *deploy.Commit, s *State) {
+			for i := range c.Rows {
+				if have := s.look(env).rows[c.Rows[i].ID]; have != nil {
+					c.Rows[i].Rev = have.Rev
+				}
+			}
+		}, nil),
+		state("StaleResultAccepted", "the result for an intent that was replaced counts for the new one", "", 3000, func(to deploy.State, s *State) deploy.State { return &acceptsStale{to, s} }),
+		state("OrderForgotten", "what is scheduled in other lanes is not looked at", "D1", 300, func(to deploy.State, _ *State) deploy.State { return &forgetsTickets{to} }),
+		state("RequirementsReadLate", "what is required is read from a copy that lags behind", "", 500, func(to deploy.State, _ *State) deploy.State {
+			return &lags{State: to, seen: map[resource.ID]deploy.Row{}}
+		}),
+		commits("WaveEndsEarly", "a check of everything counts as done in a lane that has begun it", "", 2000, func(c *deploy.Commit, s *State) {
+			if c.Guard.Key != planKey {
+				c.WaveDone = s.look(env).env.Wave.Epoch
+			}
+		}, nil),
+	}
+}
+
+// acceptsStale writes results that conflict onto whatever the row is now.
+type acceptsStale struct {
+	deploy.State
+	s *State
+}
+
+func (m *acceptsStale) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	if c.Guard.Key == planKey {
+		return m.State.Commit(ctx, env, c)
+	}
+	c.Rows = slices.Clone(c.Rows)
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if have := m.s.look(env).rows[r.ID]; have != nil && have.Rev != r.Rev && r.LastRun == deploy.RunSuccess {
+			r.Rev, r.Hash, r.Version, r.Body, r.Lane, r.Orphaned, r.Deployed = have.Rev, have.Hash, have.Version, have.Body, have.Lane, have.Orphaned, have.Hash
+		}
+	}
+	return m.State.Commit(ctx, env, c)
+}
+
+// forgetsTickets leaves the tickets out of schedules.
+type forgetsTickets struct{ deploy.State }
+
+func (m *forgetsTickets) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
+	s, err := m.State.Schedule(ctx, env)
+	if len(s.Tickets) > 1 {
+		s.Tickets = s.Tickets[:1]
+	}
+	return s, err
+}
+
+// lags answers Rows with what it has seen first.
+type lags struct {
+	deploy.State
+	seen map[resource.ID]deploy.Row
+}
+
+func (m *lags) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
+	rows, err := m.State.Rows(ctx, env, ids)
+	for i := range rows {
+		if old, ok := m.seen[rows[i].ID]; ok {
+			rows[i] = old
+		} else {
+			m.seen[rows[i].ID] = rows[i]
+		}
+	}
+	return rows, err
+}
+
+func crashMutants() []mutant {
+	return []mutant{
+		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "", 500, func(c *deploy.Commit, _ *State) { c.AddOutbox = nil }, nil),
+		state("OutboxNeverRead", "what was left to follow is not found again", "", 3000, func(to deploy.State, _ *State) deploy.State { return &noOutbox{to} }),
+		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000, func(c *deploy.Commit, s *State) {
+			for _, o := range c.AddOutbox {
+				if o.Kind != deploy.OutboxFact {
+					c.DropOutbox = append(slices.Clip(c.DropOutbox), o.ID)
+				}
+			}
+		}, nil),
+		commits("CreateRepeatedWithoutLookUp", "that a create was begun is not stored", "D8", 1000, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].Creating = ""
+			}
+		}, nil),
+		commits("ResultLost", "one row of a commit that was answered is not written", "", 300, func(c *deploy.Commit, _ *State) {
+			if n := len(c.Rows); n > 1 && c.Guard.Key != planKey {
+				c.Rows = c.Rows[:n-1]
+			}
+		}, nil),
+		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50, func(c *deploy.Commit, _ *State) { c.Actions = nil }, nil),
+		state("VersionForgottenEarly", "a version in force is forgotten", "", 3000, func(to deploy.State, _ *State) deploy.State { return &forgetsVersions{to} }),
+	}
+}
+
+type noOutbox struct{ deploy.State }
+
+func (m *noOutbox) Outbox(context.Context, string, int) ([]deploy.Outbox, error) { return nil, nil }
+
+// forgetsVersions forgets the version that a commit releases, together with old ones.
+type forgetsVersions struct{ deploy.State }
+
+func (m *forgetsVersions) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	if len(c.Forget) > 0 && c.Env != nil {
+		c.Forget = append(slices.Clip(c.Forget), c.Env.Released)
+	}
+	return m.State.Commit(ctx, env, c)
+}
+
+func storeMutants() []mutant {
+	files := func(name, why, check string, within uint64, wrap func(deploy.Files) deploy.Files) mutant {
+		return mutant{Mutant{Name: name, Why: why, Check: check, Config: func(c *deploy.Config, _ *State) { c.Files = wrap(c.Files) }}, within}
+	}
+	return []mutant{
+		files("VersionVisibleBeforeItsFiles", "a file that is said to be stored is not", "", 20, func(f deploy.Files) deploy.Files { return &losesFiles{f} }),
+		state("EqualExportMakesVersion", "an export that is equal to the last makes a version", "V1", 50, func(to deploy.State, _ *State) deploy.State { return &forgetsDigest{to} }),
+		mutant{Mutant{Name: "SecretInIntent", Why: "the value of a secret gets into what is stored", Check: "S1", Config: func(c *deploy.Config, _ *State) {
+			c.Secrets = leaks{c.Secrets}
+		}}, 100},
+		commits("EventsForgotten", "that something changed is not stored", "D4", 3000, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].ChangedAt = time.Time{}
+			}
+		}, nil),
+		commits("CausesForgotten", "why something was skipped is not stored", "D6", 1000, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].Causes = nil
+			}
+		}, nil),
+		commits("RemovedStays", "the row of what was purged stays", "", 1000, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].Gone = false
+			}
+		}, nil),
+		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "D2", 60000, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].Left = nil
+			}
+		}, nil),
+	}
+}
+
+// losesFiles stores nothing.
+type losesFiles struct{ deploy.Files }
+
+func (m *losesFiles) Put(_ context.Context, blobs []deploy.Blob) error {
+	if len(blobs) > 1 {
+		return m.Files.Put(context.Background(), blobs[1:])
+	}
+	return nil
+}
+
+type forgetsDigest struct{ deploy.State }
+
+func (m *forgetsDigest) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+	vs, err := m.State.Versions(ctx, env, numbers...)
+	for i := range vs {
+		vs[i].Digest = ""
+	}
+	return vs, err
+}
+
+// leaks gives the value of a secret for its version.
+type leaks struct{ deploy.Secrets }
+
+func (m leaks) Resolve(ctx context.Context, s resource.Secret) (value, version string, err error) {
+	value, _, err = m.Secrets.Resolve(ctx, s)
+	return value, value, err
+}
+
+func timerMutants() []mutant {
+	return []mutant{
+		commits("RetryForgotten", "when a failure is to be tried again is not stored", "D7", 300, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].NextAt = time.Time{}
+			}
+		}, nil),
+		commits("TerminalRetried", "what failed for good is tried again", "D7", 1000, func(c *deploy.Commit, s *State) {
+			for i := range c.Rows {
+				if r := &c.Rows[i]; r.LastRun == deploy.RunFailed && r.Class == deploy.ClassTerminal && !r.LastAt.IsZero() {
+					r.NextAt = r.LastAt.Add(time.Second)
+				}
+			}
+		}, nil),
+		state("TimersNeverDue", "rows whose time has come are not found", "D4", 500, func(to deploy.State, _ *State) deploy.State { return &neverDue{to} }),
+		commits("InProgressForgotten", "an operation that is in progress counts as done", "", 1000, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				if r := &c.Rows[i]; !r.NotBefore.IsZero() {
+					r.NotBefore, r.Ticket, r.LastRun, r.Compliance, r.Deployed = time.Time{}, 0, deploy.RunSuccess, deploy.Compliant, r.Hash
+				}
+			}
+		}, nil),
+	}
+}
+
+type neverDue struct{ deploy.State }
+
+func (m *neverDue) Due(context.Context, string, time.Time, int) ([]resource.ID, time.Time, error) {
+	return nil, time.Time{}, nil
+}
+
+func messageMutants() []mutant {
+	return []mutant{
+		{Mutant{Name: "ReRingSwallowed", Why: "a message like one before is taken for a double", Check: "D4", Config: func(c *deploy.Config, _ *State) {
+			c.Doorbell = &swallows{c.Doorbell, map[string]bool{}}
+		}}, 300},
+		{Mutant{Name: "HintTakenForTruth", Why: "what a message names counts as finished, unseen", Check: "", Config: func(c *deploy.Config, _ *State) {
+			c.State = &believes{c.State}
+		}}, 60000},
+		{Mutant{Name: "BusyTakenForFault", Why: "a lease that is held counts as free for readers of errors", Check: "errors", Config: func(c *deploy.Config, _ *State) {
+			c.State = &busyIsDamage{c.State}
+		}}, 100},
+	}
+}
+
+// swallows delivers the first message of a lane only.
+type swallows struct {
+	deploy.Doorbell
+	seen map[string]bool
+}
+
+func (m *swallows) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
+	var out []deploy.Ring
+	for _, r := range rings {
+		if !m.seen[r.Lane] {
+			m.seen[r.Lane] = true
+			out = append(out, r)
+		}
+	}
+	return m.Doorbell.Ring(ctx, env, out)
+}
+
+// believes answers that all that is asked about has finished.
+type believes struct{ deploy.State }
+
+func (m *believes) Finished(_ context.Context, _ string, ids []resource.ID, _ int64) ([]resource.ID, error) {
+	return ids, nil
+}
+
+// busyIsDamage gives a lease that is held another kind of error.
+type busyIsDamage struct{ deploy.State }
+
+func (m *busyIsDamage) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+	l, err := m.State.Acquire(ctx, env, key, holder, now, until)
+	if fault.Is(err, fault.Busy) {
+		err = fault.New(fault.Damaged, "take lease", "it is held")
+	}
+	return l, err
+}

@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 0, "how many seeds TestLong runs; 0: none")
+	first = flag.Uint64("first", 1, "the seed that TestLong begins with")
+	seed  = flag.Uint64("seed", 0, "the seed that TestSeed shows; 0: none")
+	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
+)
+
+// usual is how many seeds a run of all tests makes; with the race detector that takes about a minute.
+const usual = 4000
+
+// TestSeeds pins that no invariant is violated in the first seeds.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	campaign(t, 1, usual)
+}
+
+// TestLong is the same for as many seeds as one likes: go test ./shared/deploy/sim -run TestLong -seeds 1000000.
+func TestLong(t *testing.T) {
+	if *seeds > 0 {
+		campaign(t, *first, *seeds)
+	}
+}
+
+func campaign(t *testing.T, first, n uint64) {
+	t.Helper()
+	found, done, err := Campaign(first, n, Mutant{}, func(done uint64) { t.Logf("%d of %d seeds", done, n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found == nil {
+		t.Logf("%d seeds, no violation", done)
+		return
+	}
+	explain(t, found.Plan, Mutant{}, found.Violation.Check)
+	t.Fatalf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed -seed %d -v", found.Plan.Seed, found.Violation, found.Plan.Seed)
+}
+
+// explain logs the shortest trace that is found.
+func explain(t *testing.T, p *Plan, m Mutant, check string) {
+	t.Helper()
+	small, err := Shrink(p, m, check)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Explain(small, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(text)
+}
+
+// TestSeed shows one seed: go test ./shared/deploy/sim -run TestSeed -seed N -v, and -mutant NAME.
+func TestSeed(t *testing.T) {
+	if *seed == 0 {
+		return
+	}
+	var m Mutant
+	if i := slices.IndexFunc(mutants(), func(m mutant) bool { return m.Name == *name }); i >= 0 {
+		m = mutants()[i].Mutant
+	}
+	res, err := Run(Draw(*seed), m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Violation == nil {
+		text, err := Explain(res.Plan, m)
+		t.Logf("%s\nseed %d: no violation (%v)", text, *seed, err)
+		return
+	}
+	explain(t, res.Plan, m, res.Violation.Check)
+	t.Errorf("seed %d: %s", *seed, res.Violation)
+}
+
+// TestMutants pins that the simulation can fail: each fault that is built in on purpose is found within so many seeds, by the check that is
+// for it.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants() {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			found, done, err := Campaign(1, m.within, m.Mutant, nil)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case found == nil:
+				t.Fatalf("%s (%s): not found within %d seeds", m.Name, m.Why, m.within)
+			case m.Check != "" && found.Violation.Check != m.Check:
+				t.Errorf("%s (%s): found by %s, want %s: %s", m.Name, m.Why, found.Violation.Check, m.Check, found.Violation)
+			}
+			t.Logf("after %d seeds: %s", done, found.Violation)
+		})
+	}
+}
+
+// TestSameSeedSameRun pins that a seed is replayed exactly.
+func TestSameSeedSameRun(t *testing.T) {
+	t.Parallel()
+	for s := uint64(1); s <= 20; s++ {
+		one, err1 := Explain(Draw(s), Mutant{})
+		two, err2 := Explain(Draw(s), Mutant{})
+		if one != two || err1 != nil || err2 != nil {
+			t.Fatalf("seed %d: two runs differ (%v, %v)", s, err1, err2)
+		}
+	}
+}
+
+// TestShrink pins that a failing plan gets smaller and still fails by the same check.
+func TestShrink(t *testing.T) {
+	t.Parallel()
+	m := crashMutants()[5].Mutant
+	found, _, err := Campaign(1, 100, m, nil)
+	if err != nil || found == nil {
+		t.Fatal("not found", err)
+	}
+	small, err := Shrink(found.Plan, m, found.Violation.Check)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := Run(small, m, nil)
+	if err != nil || res.Violation == nil || res.Violation.Check != found.Violation.Check {
+		t.Fatalf("the smaller plan: %v, %v", res.Violation, err)
+	}
+	if len(small.Ops) >= len(found.Plan.Ops) || len(small.Ops) > 2 {
+		t.Errorf("%d operations of %d are left", len(small.Ops), len(found.Plan.Ops))
+	}
+	text, err := Explain(small, m)
+	if err != nil || !strings.Contains(text, "VIOLATION L1") {
+		t.Errorf("the trace does not show it: %v\n%s", err, text)
+	}
+}

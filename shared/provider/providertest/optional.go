@@ -1,0 +1,88 @@
+package providertest
+
+import (
+	"errors"
+	"fmt"
+
+	"southbound/shared/provider"
+)
+
+func find(e *env) error {
+	f, ok := e.handler.(provider.Finder)
+	if !ok {
+		if e.typ.Assigned {
+			return errors.New("the target chooses the identity, and creates cannot be looked up")
+		}
+		return errNotApplicable
+	}
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	req := provider.CreateRequest{Resource: r, Token: "mine"}
+	for _, want := range []bool{false, true} {
+		found, err := f.FindCreated(e.context(r, false), req)
+		if err != nil || found != want {
+			return errors.Join(err, fmt.Errorf("found = %t, expected %t", found, want))
+		}
+		if _, err := e.applyFrom(r, req.Token, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reload(e *env) error {
+	h, ok := e.handler.(provider.Reloader)
+	if !ok {
+		return errNotApplicable
+	}
+	r, err := e.made()
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		ctx := e.host.Context(e.ctx, provider.Options{ID: r.ID, Reload: true})
+		if err := e.call(r, func() error { return h.Reload(ctx, provider.ReadRequest{Resource: r}) }); err != nil {
+			return err
+		}
+		if err := e.settled(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func facts(e *env) error {
+	h, ok := e.handler.(provider.FactReader)
+	if !ok {
+		return errNotApplicable
+	}
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	for _, phase := range []string{"missing", "there"} {
+		before, err := e.world()
+		if err != nil {
+			return err
+		}
+		err = e.call(r, func() error {
+			learned, err := h.Facts(e.context(r, false), provider.ReadRequest{Resource: r})
+			for name, value := range learned {
+				e.host.Fact(name, value)
+			}
+			return err
+		})
+		if err != nil && phase == "there" {
+			return err
+		}
+		if err := e.unchanged(before, "asking for facts while it is "+phase); err != nil {
+			return err
+		}
+		if _, err := e.made(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

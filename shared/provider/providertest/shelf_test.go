@@ -1,0 +1,392 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// faults are ways in which the handler of this test can be wrong.
+type faults struct {
+	createTwiceFails, deleteGoneFails, readWrites, dryReadWrites, ignoresSize, alwaysDiffers, missesFixed, leavesTrace, tellsSecret,
+	secretInError, undeclared, parameterReported, wrongType, changesInput, batchSwaps, batchShort, batchSkips, updateAdds, updateGoneStuck,
+	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription, noAttributeDescription, negativeTimeout, oneAtATime,
+	dryBlind, batchForgetsCanceled, batchReadsStale, reloadBreaks, reloadFails, factsWrite, secretInFact, asksForever, largeState, remembers, halfMade, leavesHalf,
+	updateTwiceFails, secretInChange, findFails bool
+
+	// These are no faults.
+	patient bool // creating takes two calls
+}
+
+// String names the faults that are switched on.
+func (f faults) String() string {
+	type plain faults
+	on := slices.DeleteFunc(strings.Fields(strings.Trim(fmt.Sprintf("%+v", plain(f)), "{}")), func(s string) bool { return !strings.HasSuffix(s, ":true") })
+	return strings.Join(on, " ")
+}
+
+// shelf is a target in memory with a handler for test::Box on it.
+type shelf struct {
+	faults
+	mu       sync.Mutex
+	boxes    map[string]map[string]any
+	made     map[string]bool // tokens
+	memory   map[string]bool // names that were seen
+	trace    int
+	meet     chan struct{}
+	calls    int // to the target, since they are counted
+	most     int // how many calls reach it; -1: all
+	reloaded bool
+}
+
+var errCut = errors.New("the process is gone")
+
+// reach is asked before each change of the target.
+func (s *shelf) reach() error {
+	if s.calls++; s.most >= 0 && s.calls > s.most {
+		return errCut
+	}
+	return nil
+}
+
+// interrupt implements Case.Interrupt.
+func (s *shelf) interrupt(n int) (restore func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls, s.most = 0, n
+	return func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		stopped := s.calls > s.most
+		s.most = -1
+		return stopped
+	}
+}
+
+func boxType() schema.Type {
+	return schema.Type{
+		Name: "test::Box", Description: "a box on a shelf", Assigned: true,
+		Attributes: []schema.Attribute{
+			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
+			{Name: "size", Type: "Integer", Default: int64(1), Description: "how large it is"},
+			{Name: "colour", Type: "Optional[String]", Description: "how it looks"},
+			{Name: "wood", Type: "String", Default: "oak", Behaviour: schema.InitOnly, Description: "what it is made of"},
+			{Name: "care", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "how it is handled"},
+		},
+	}
+}
+
+func subject(f faults) Subject {
+	s := &shelf{faults: f, boxes: map[string]map[string]any{}, made: map[string]bool{}, memory: map[string]bool{}, meet: make(chan struct{}), most: -1}
+	places := 0
+	typ := boxType()
+	if f.noDescription {
+		typ.Description = ""
+	}
+	if f.noAttributeDescription {
+		typ.Attributes[1].Description = ""
+	}
+	return Subject{
+		Definition: provider.Definition{Type: typ, Handler: s},
+		New: func(string, *Host) (Case, error) {
+			places++
+			return boxCase(s, fmt.Sprintf("place %d/", places)), nil
+		},
+	}
+}
+
+// boxCase is a case with boxes whose names begin with place.
+func boxCase(s *shelf, place string) Case {
+	return Case{
+		Attributes: map[string]any{"name": place + "a", "colour": "RED", "care": "s3cr3t"},
+		Updates:    []map[string]any{{"size": int64(2)}, {"colour": "blue", "size": int64(3)}},
+		InitOnly:   map[string]any{"wood": "pine"},
+		Others:     []map[string]any{{"name": place + "b"}, {"name": place + "c", "size": int64(7)}, {"name": place + "d"}},
+		World: func() (string, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			var b strings.Builder
+			for _, name := range slices.Sorted(maps.Keys(s.boxes)) {
+				if own, ok := strings.CutPrefix(name, place); ok {
+					fmt.Fprintf(&b, "%s %v\n", own, s.boxes[name])
+				}
+			}
+			return fmt.Sprintf("%s%d", b.String(), s.trace), nil
+		},
+		Vanish: func() error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.boxes, place+"a")
+			return nil
+		},
+		Interrupt: s.interrupt,
+		Secrets:   []string{"s3cr3t"},
+	}
+}
+
+func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
+
+func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	if s.panics {
+		panic("broken")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readWrites || s.dryReadWrites && ctx.DryRun() {
+		s.trace++
+	}
+	if s.secretInChange {
+		ctx.Changed("care", nil, req.Resource.Attributes["care"])
+	}
+	if s.tellsSecret {
+		ctx.Info("careful", "care", req.Resource.Attributes["care"])
+	}
+	if s.changesInput {
+		req.Resource.Attributes["colour"] = "black"
+	}
+	box, ok := s.boxes[nameOf(req.Resource)]
+	if s.dryBlind && ctx.DryRun() {
+		ok = false
+	}
+	if s.remembers && s.memory[nameOf(req.Resource)] && !req.Resource.Purged {
+		return provider.Observation{Exists: true, Attributes: map[string]any{"size": req.Resource.Attributes["size"], "colour": "red",
+			"wood": req.Resource.Attributes["wood"]}}, nil
+	}
+	s.memory[nameOf(req.Resource)] = ok
+	if !ok {
+		if s.ghost {
+			return provider.Observation{Attributes: map[string]any{"size": int64(0)}}, nil
+		}
+		return provider.Observation{}, nil
+	}
+	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"]}
+	switch {
+	case s.ignoresSize:
+		out["size"] = req.Resource.Attributes["size"]
+	case s.alwaysDiffers:
+		out["size"] = int64(-1)
+	case s.missesFixed:
+		out["wood"] = req.Resource.Attributes["wood"]
+	case s.undeclared:
+		out["weight"] = int64(1)
+	case s.parameterReported:
+		out["care"] = "gentle"
+	case s.wrongType:
+		out["size"] = "large"
+	}
+	return provider.Observation{Exists: true, Attributes: out}, nil
+}
+
+func (s *shelf) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	if s.hangsWhenCanceled && ctx.Err() != nil {
+		select {}
+	}
+	if s.oneAtATime {
+		select {
+		case s.meet <- struct{}{}:
+			return provider.Result{}, errors.New("another call is under way")
+		case <-s.meet:
+			return provider.Result{}, errors.New("another call is under way")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := nameOf(req.Resource)
+	if s.boxes[name] != nil && s.createTwiceFails {
+		return provider.Result{}, errors.New("it exists")
+	}
+	if s.createsTwin && s.boxes[name] != nil {
+		name += "'"
+	}
+	if s.secretInError && ctx.Err() != nil {
+		return provider.Result{}, fmt.Errorf("cannot handle %v", req.Resource.Attributes["care"])
+	}
+	switch {
+	case s.asksForever:
+		return provider.Result{Again: &provider.Again{After: time.Hour}}, nil
+	case s.largeState:
+		return provider.Result{Again: &provider.Again{State: make([]byte, 5<<10)}}, nil
+	case s.patient && ctx.State() == nil:
+		return provider.Result{Again: &provider.Again{After: time.Hour, State: []byte("ordered")}}, nil
+	}
+	return provider.Result{}, s.make(name, req)
+}
+
+// make makes a box in two steps; after the first it has what cannot be changed later.
+func (s *shelf) make(name string, req provider.CreateRequest) error {
+	if err := s.reach(); err != nil {
+		return err
+	}
+	box := s.store(req.Resource)
+	half := map[string]any{"wood": box["wood"], "size": int64(0)}
+	if s.halfMade {
+		half["wood"] = "unknown"
+	}
+	s.boxes[name], s.made[req.Token] = half, true
+	if err := s.reach(); err != nil {
+		return err
+	}
+	s.boxes[name] = box
+	return nil
+}
+
+func (s *shelf) store(r provider.Resource) map[string]any {
+	colour, _ := r.Attributes["colour"].(string)
+	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"]}
+	if colour != "" {
+		box["colour"] = strings.ToLower(colour)
+	}
+	return box
+}
+
+func (s *shelf) Update(_ *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := nameOf(req.Resource)
+	if s.boxes[name] == nil {
+		if s.updateGoneStuck {
+			s.boxes[name] = map[string]any{"size": int64(-1), "wood": "rotten"}
+		}
+		return provider.Result{}, nil
+	}
+	if s.updateAdds {
+		size, _ := s.boxes[name]["size"].(int64)
+		want, _ := req.Resource.Attributes["size"].(int64)
+		observed, _ := req.Observed.Attributes["size"].(int64)
+		s.boxes[name]["size"] = size + want - observed
+		return provider.Result{}, nil
+	}
+	if s.updateTwiceFails && s.boxes[name]["size"] == req.Resource.Attributes["size"] && s.boxes[name]["colour"] == req.Resource.Attributes["colour"] {
+		return provider.Result{}, errors.New("nothing to do")
+	}
+	if s.leavesHalf {
+		s.trace++
+		defer func() {
+			if s.most < 0 || s.calls <= s.most {
+				s.trace--
+			}
+		}()
+	}
+	if err := s.reach(); err != nil {
+		return provider.Result{}, err
+	}
+	s.boxes[name] = s.store(req.Resource)
+	return provider.Result{}, nil
+}
+
+func (s *shelf) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := nameOf(req.Resource)
+	if s.boxes[name] == nil && s.deleteGoneFails {
+		return provider.Result{}, errors.New("it is gone")
+	}
+	if err := s.reach(); err != nil {
+		return provider.Result{}, err
+	}
+	if s.leavesTrace {
+		s.trace++
+	}
+	delete(s.boxes, name)
+	return provider.Result{}, nil
+}
+
+func (s *shelf) Reload(_ *provider.Context, req provider.ReadRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reloadBreaks {
+		delete(s.boxes, nameOf(req.Resource))
+	}
+	if s.reloadFails && s.reloaded {
+		return errors.New("once is enough")
+	}
+	s.reloaded = true
+	return nil
+}
+
+func (s *shelf) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.factsWrite {
+		s.trace++
+	}
+	if s.secretInFact {
+		return map[string]string{"care": fmt.Sprint(req.Resource.Attributes["care"])}, nil
+	}
+	return map[string]string{"boxes": "some"}, nil
+}
+
+func (s *shelf) CallTimeout(provider.Resource) time.Duration {
+	if s.negativeTimeout {
+		return -1
+	}
+	return 0
+}
+
+func (s *shelf) Canonicalise(attrs map[string]any) (map[string]any, error) {
+	out := maps.Clone(attrs)
+	if colour, ok := out["colour"].(string); ok {
+		out["colour"] = strings.ToLower(colour)
+		if s.canonicalMoves {
+			out["colour"] = strings.ToLower(colour) + "ish"
+		}
+	}
+	return out, nil
+}
+
+func (s *shelf) FindCreated(_ *provider.Context, req provider.CreateRequest) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.findFails {
+		return false, errors.New("cannot look")
+	}
+	return s.made[req.Token] != s.misfinds, nil
+}
+
+func (s *shelf) ReadBatch(_ context.Context, items []provider.BatchRead) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	for i, item := range items {
+		out[i].Observation, out[i].Err = s.Read(item.Context, item.ReadRequest)
+	}
+	if s.batchReadsStale {
+		for i := range out {
+			out[i].Observation.Attributes = nil
+		}
+	}
+	if s.batchSwaps {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+func (s *shelf) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	if s.batchForgetsCanceled && ctx.Err() != nil {
+		return nil
+	}
+	out := make([]provider.Applied, len(items))
+	for i, item := range items {
+		switch {
+		case s.batchSkips && i == 1:
+		case item.Change == plan.Created:
+			out[i].Result, out[i].Err = s.Create(item.Context, provider.CreateRequest{Resource: item.Resource, Token: item.Token})
+		case item.Change == plan.Updated:
+			out[i].Result, out[i].Err = s.Update(item.Context, provider.UpdateRequest{Resource: item.Resource, Observed: item.Observed, Changes: item.Changes})
+		case item.Change == plan.Purged:
+			out[i].Result, out[i].Err = s.Delete(item.Context, provider.DeleteRequest{Resource: item.Resource, Observed: item.Observed})
+		}
+	}
+	if s.batchShort {
+		out = out[:len(out)-1]
+	}
+	return out
+}
