@@ -43,6 +43,8 @@ const (
 	hasChangedAt
 	hasSucceededAt
 	isUnsure
+	hasHidden
+	hasLeft
 )
 
 func (b *bits) set(is bool, bit bits) {
@@ -60,6 +62,8 @@ func bitsOf(r *deploy.Row, intent bool) bits {
 	b.set(r.Removing, isRemoving)
 	b.set(r.WantFacts, wantsFacts)
 	b.set(r.Unsure, isUnsure)
+	b.set(len(r.Hidden) > 0, hasHidden)
+	b.set(len(r.Left) > 0, hasLeft)
 	b.set(len(r.Missing) > 0, hasMissing)
 	b.set(r.Reason != "", hasReason)
 	b.set(len(r.Causes) > 0, hasCauses)
@@ -142,6 +146,12 @@ func (e *enc) rare(r *deploy.Row, has bits) {
 	if has&hasCreating != 0 {
 		e.hex(r.Creating)
 	}
+	if has&hasHidden != 0 {
+		e.texts(r.Hidden)
+	}
+	if has&hasLeft != 0 {
+		e.texts(r.Left)
+	}
 }
 
 // storedRow is a row as it was read: what its bits say is not there comes from the row before.
@@ -212,6 +222,12 @@ func (d *dec) rare(r *storedRow) {
 	}
 	if r.has&hasCreating != 0 {
 		r.Creating = d.hex()
+	}
+	if r.has&hasHidden != 0 {
+		r.Hidden = d.texts()
+	}
+	if r.has&hasLeft != 0 {
+		r.Left = d.texts()
 	}
 }
 
