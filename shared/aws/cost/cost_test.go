@@ -4,8 +4,10 @@ package cost_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/meter"
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -57,6 +60,7 @@ type home struct {
 	ids    atomic.Int64
 	clock  deploy.Clock
 	plain  bool // handlers do not take several resources at once
+	faults *awstest.Faults
 }
 
 // oneByOne hides what else a handler can do.
@@ -86,7 +90,11 @@ func (h *home) s3() *s3.Client {
 // restart begins a new process: one that knows nothing but hears the same bell.
 func (h *home) restart() {
 	h.t.Helper()
-	c := awstest.Config(servers[server.DynamoDB].URL, nil)
+	var via http.RoundTripper
+	if h.faults != nil {
+		via = h.faults
+	}
+	c := awstest.Config(servers[server.DynamoDB].URL, via)
 	h.meter.Install(&c)
 	objects := h.s3()
 	state, err := dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(c), Table: h.table, Objects: bucket.NewObjects(objects, h.bucket)})
@@ -107,10 +115,11 @@ func (h *home) restart() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	process := time.Now().UnixNano() & 0xffffffff
 	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket), Doorbell: h.bell, Clock: h.clock, Caller: local.Caller{},
 		Secrets: noSecrets{}, Connector: local.Connector{}, Types: registry, Handlers: byType, Pack: "test", Holder: fmt.Sprintf("%024x", time.Now().UnixNano()),
 		NewID: func() string {
-			return fmt.Sprintf("%012x%020x", time.Now().UnixMilli(), h.ids.Add(1))
+			return fmt.Sprintf("%012x%012x%08x", time.Now().UnixMilli(), h.ids.Add(1), process)
 		}, Jitter: func() float64 { return 0.5 }})
 }
 
@@ -286,5 +295,59 @@ func TestIdle(t *testing.T) {
 	}
 	if rests, err := h.state.Rest(t.Context(), "prod", swept.Next); err != nil || rests {
 		t.Errorf("%v: it was sent to rest with work to do", err)
+	}
+}
+
+// TestProcessesShareTheWork runs chains that cross agents in three processes at once, over connections that lose one request or answer in five,
+// and pins that everything is deployed, each resource once.
+func TestProcessesShareTheWork(t *testing.T) {
+	const n, agents = 300, 5
+	h := newHome(t)
+	m := model(n, agents, 0)
+	for i := range m.Resources {
+		if i >= agents {
+			m.Resources[i].Requires = []resource.ID{m.Resources[i-agents+1].ID} // on the next agent
+		}
+	}
+	h.export(m)
+	var ran atomic.Int64
+	var wg sync.WaitGroup
+	for range 3 {
+		p := &home{t: t, table: h.table, bucket: h.bucket, meter: h.meter, clock: local.Clock{}, bell: h.bell, faults: &awstest.Faults{Decide: awstest.NowAndThen(5)}}
+		p.restart()
+		engine := p.engine
+		wg.Go(func() {
+			for ran.Load() < n {
+				lanes, err := engine.WorkLanes(t.Context(), "prod")
+				if err != nil && !fault.Is(err, fault.Unavailable) {
+					t.Error(err)
+					return
+				}
+				for _, lane := range lanes {
+					out, err := engine.RunLane(t.Context(), "prod", lane, time.Now().Add(time.Minute))
+					if err != nil && !fault.Is(err, fault.Unavailable) {
+						t.Error(err)
+						return
+					}
+					ran.Add(int64(out.Ran))
+				}
+				if len(lanes) == 0 && err == nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	counts, err := h.state.Counts(t.Context(), "prod")
+	if err != nil || counts[deploy.StatusDeployed] != n {
+		t.Fatalf("%v: %v", err, counts)
+	}
+	actions, err := h.state.Actions(t.Context(), "prod", deploy.ActionQuery{Outcome: deploy.StatusDeployed})
+	if err != nil || len(actions) < n {
+		t.Errorf("%v: %d actions", err, len(actions))
+	}
+	p, err := h.engine.Progress(t.Context(), "prod")
+	if err != nil || !p.Done() {
+		t.Errorf("%v: %+v", err, p)
 	}
 }
