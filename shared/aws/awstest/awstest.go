@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -241,6 +242,19 @@ func (o *Objects) Delete(_ context.Context, names ...string) error {
 	defer o.mu.Unlock()
 	for _, n := range names {
 		delete(o.data, n)
+	}
+	return nil
+}
+
+// List implements dynamo.Objects. All objects are as old as time.
+func (o *Objects) List(_ context.Context, f func(name string, stored time.Time) error) error {
+	o.mu.Lock()
+	names := slices.Collect(maps.Keys(o.data))
+	o.mu.Unlock()
+	for _, n := range names {
+		if err := f(n, time.Time{}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

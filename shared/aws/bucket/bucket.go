@@ -323,17 +323,25 @@ func (c *checked) Read(p []byte) (int, error) {
 
 // List implements deploy.Files.
 func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Time) error) error {
-	in := &s3.ListObjectsV2Input{Bucket: &f.bucket, Prefix: aws.String(filePrefix)}
+	return listKeys(ctx, f.api, f.bucket, filePrefix, func(key string, stored time.Time) error {
+		if h, ok := hashOf(key); ok {
+			return visit(h, stored)
+		}
+		return nil
+	})
+}
+
+// listKeys calls visit for every object under a prefix, until it returns an error.
+func listKeys(ctx context.Context, api API, bucket, prefix string, visit func(key string, stored time.Time) error) error {
+	in := &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix}
 	for {
-		res, err := f.api.ListObjectsV2(ctx, in)
+		res, err := api.ListObjectsV2(ctx, in)
 		if err != nil {
 			return awserr.Fault("list files", err)
 		}
 		for _, o := range res.Contents {
-			if h, ok := hashOf(aws.ToString(o.Key)); ok {
-				if err := visit(h, aws.ToTime(o.LastModified)); err != nil {
-					return err
-				}
+			if err := visit(aws.ToString(o.Key), aws.ToTime(o.LastModified)); err != nil {
+				return err
 			}
 		}
 		if !aws.ToBool(res.IsTruncated) {

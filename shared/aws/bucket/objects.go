@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -23,7 +25,9 @@ var _ dynamo.Objects = (*Objects)(nil)
 // NewObjects returns the objects of a bucket that exists.
 func NewObjects(api API, bucket string) *Objects { return &Objects{api: api, bucket: bucket} }
 
-func objectKey(name string) *string { return aws.String("state/" + name) }
+const objectPrefix = "state/"
+
+func objectKey(name string) *string { return aws.String(objectPrefix + name) }
 
 // Put implements dynamo.Objects.
 func (o *Objects) Put(ctx context.Context, name string, data []byte) error {
@@ -49,4 +53,11 @@ func (o *Objects) Delete(ctx context.Context, names ...string) error {
 		keys[i] = *objectKey(n)
 	}
 	return deleteKeys(ctx, o.api, o.bucket, keys)
+}
+
+// List implements dynamo.Objects.
+func (o *Objects) List(ctx context.Context, f func(name string, stored time.Time) error) error {
+	return listKeys(ctx, o.api, o.bucket, objectPrefix, func(key string, stored time.Time) error {
+		return f(strings.TrimPrefix(key, objectPrefix), stored)
+	})
 }

@@ -31,6 +31,8 @@ type Objects interface {
 	Get(ctx context.Context, name string) ([]byte, error)
 	// Delete removes objects; absent ones are no error.
 	Delete(ctx context.Context, names ...string) error
+	// List calls f for every object, until f returns an error.
+	List(ctx context.Context, f func(name string, stored time.Time) error) error
 }
 
 // Config says where the state is.
