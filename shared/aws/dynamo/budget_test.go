@@ -37,7 +37,7 @@ func TestRequestsOfOperations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plan := before(t, s)
+	plan := before(t, s, env)
 	lease, err := s.Acquire(ctx, env, "a/0", "worker#1", start, start.Add(time.Hour))
 	must(err)
 	g := deploy.Guard{Key: "a/0", Fence: lease.Fence}
@@ -130,7 +130,7 @@ func TestLargerThanItems(t *testing.T) {
 	api, table := client(t, server.DynamoDB, nil)
 	c := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
 	s, other := open(t, c), open(t, c)
-	plan := before(t, s)
+	plan := before(t, s, env)
 	big := row("a", 7)
 	big.Body = noise(large)
 	text := fmt.Sprintf("%x", noise(large/2))
@@ -152,7 +152,7 @@ func TestLargerThanItems(t *testing.T) {
 	if err != nil || !out.Started {
 		t.Fatalf("%v: %+v", err, out)
 	}
-	w := look(t, other)
+	w := look(t, other, env)
 	i := slices.IndexFunc(w.Rows, func(r deploy.Row) bool { return r.ID == big.ID })
 	if i < 0 || !bytes.Equal(w.Rows[i].Body, big.Body) || w.Versions[1].Digest != text || w.Agents["z"].Options["x"] != text ||
 		w.Params[0].Value != text || w.Actions[0].Reason != text {
@@ -206,5 +206,20 @@ func TestManyLanes(t *testing.T) {
 	sched, err := other.Schedule(t.Context(), env)
 	if err != nil || len(sched.Tickets) != lanes-1 {
 		t.Errorf("%v: %d tickets", err, len(sched.Tickets))
+	}
+	// All of them move to one lane: more lanes change together than a transaction can hold.
+	moves := deploy.Commit{Guard: g, Plan: true}
+	for i := range in.Rows {
+		r := in.Rows[i]
+		r.Rev, r.Lane = 2, "z/0"
+		moves.Rows = append(moves.Rows, r)
+	}
+	if out, err = s.Commit(t.Context(), env, moves); err != nil || len(out.Conflicts) != 0 || out.PlanSeq != 3 {
+		t.Fatalf("%v: %+v", err, out)
+	}
+	rows, err := other.LaneRows(t.Context(), env, "z/0", true)
+	counts, e := other.Counts(t.Context(), env)
+	if err != nil || e != nil || len(rows) != lanes || counts[deploy.StatusAvailable] != lanes {
+		t.Errorf("%v, %v: %d rows, counts %v", err, e, len(rows), counts)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -48,7 +49,7 @@ type world struct {
 	Next     time.Time
 }
 
-func look(t *testing.T, s *dynamo.State) world {
+func look(t *testing.T, s *dynamo.State, env string) world {
 	t.Helper()
 	var w world
 	ctx := t.Context()
@@ -76,7 +77,7 @@ func look(t *testing.T, s *dynamo.State) world {
 func different(a, b world) string { return cmp.Diff(a, b, cmpopts.EquateEmpty()) }
 
 // before makes an environment with rows in three lanes, and returns the lease under which it is planned.
-func before(t *testing.T, s *dynamo.State) deploy.Guard {
+func before(t *testing.T, s *dynamo.State, env string) deploy.Guard {
 	t.Helper()
 	l, err := s.Acquire(t.Context(), env, "plan", "planner#1", start, start.Add(time.Hour))
 	if err != nil {
@@ -100,7 +101,7 @@ func before(t *testing.T, s *dynamo.State) deploy.Guard {
 }
 
 // change is a commit that does everything at once, in three lanes: rows are written, added, removed and moved.
-func change(g deploy.Guard) deploy.Commit {
+func change(g deploy.Guard, env string) deploy.Commit {
 	c := deploy.Commit{Guard: g, Plan: true, Env: &deploy.Env{Name: env, Rev: 1, Last: 2}, Version: &deploy.Version{Number: 2, Digest: "two"}, Forget: []int{1},
 		Agents: []resource.Agent{{Name: "b", Transport: "ssh", Lanes: 2}}, Parameters: []deploy.Parameter{{Name: "p", Value: "2"}},
 		DropParameters: []deploy.ParameterKey{{Name: "q"}}, AddOutbox: []deploy.Outbox{{ID: "o3", At: start}}, DropOutbox: []string{"o1"},
@@ -125,10 +126,12 @@ func TestCrashAnywhereLeavesACommitWholeOrUndone(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			undone, done := 0, 0
+			api, table := client(t, server.DynamoDB, nil)
+			config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
 			for point := 1; ; point++ {
 				crashed := false
 				for _, last := range []awstest.Fault{awstest.Drop, awstest.Lose} {
-					c := crash{t: t, prepare: way.prepare, point: int64(point), last: last}
+					c := crash{t: t, prepare: way.prepare, config: config, env: fmt.Sprintf("%d-%d", point, last), point: int64(point), last: last}
 					whole, reached := c.run()
 					crashed = crashed || reached
 					if whole {
@@ -151,6 +154,8 @@ func TestCrashAnywhereLeavesACommitWholeOrUndone(t *testing.T) {
 type crash struct {
 	t       *testing.T
 	prepare func(*dynamo.State)
+	config  dynamo.Config
+	env     string
 	point   int64
 	last    awstest.Fault
 }
@@ -171,36 +176,35 @@ func (c *crash) run() (whole, reached bool) {
 		}
 		return awstest.None
 	}}
-	through, table := client(t, server.DynamoDB, faults)
-	plain, _ := client(t, server.DynamoDB, nil)
-	objects := &awstest.Objects{}
-	a := open(t, dynamo.Config{API: through, Table: table, Objects: objects})
-	c.prepare(a)
-	g := before(t, a)
 	fresh := func() *dynamo.State {
-		s := open(t, dynamo.Config{API: plain, Table: table, Objects: objects})
+		s := open(t, c.config)
 		c.prepare(s)
 		return s
 	}
-	was := look(t, fresh())
+	through := c.config
+	through.API = dynamodb.NewFromConfig(awstest.Config(servers[server.DynamoDB].URL, faults))
+	a := open(t, through)
+	c.prepare(a)
+	g := before(t, a, c.env)
+	was := look(t, fresh(), c.env)
 	armed.Store(true)
-	_, err := a.Commit(context.WithoutCancel(t.Context()), env, change(g))
+	_, err := a.Commit(context.WithoutCancel(t.Context()), c.env, change(g, c.env))
 	if reached = dead.Load(); !reached && err != nil {
 		t.Fatal(err)
 	}
-	now := look(t, fresh())
+	now := look(t, fresh(), c.env)
 	if different(was, now) == "" {
 		if err == nil {
 			t.Errorf("point %d: a commit that succeeded changed nothing", c.point)
 		}
 		// What comes after a crash finds nothing in its way.
-		if out, err := fresh().Commit(t.Context(), env, change(g)); err != nil || len(out.Conflicts) > 0 {
+		if out, err := fresh().Commit(t.Context(), c.env, change(g, c.env)); err != nil || len(out.Conflicts) > 0 {
 			t.Errorf("point %d: after the crash: %v, conflicts %+v", c.point, err, out.Conflicts)
 		}
 	} else {
 		whole = true
 	}
-	wantWhole(t, c.point, look(t, fresh()))
+	wantWhole(t, c.point, look(t, fresh(), c.env))
 	return whole, reached
 }
 

@@ -221,19 +221,27 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	case rec.tx > f.number:
 		return nil, nil // long done
 	}
-	p := f.parts[key]
 	r := &roller{s: s, env: env, key: key, edits: map[string]*edit{key: newEdit(rec)}}
-	r.edits[key].next.tx = f.number
-	if err := r.look(ctx, p); err != nil {
+	if err := r.look(ctx, f.parts[key]); err != nil {
 		return nil, err
 	}
+	p, all := r.fitting(f.parts[key])
 	r.take(p)
 	if err := r.recount(ctx); err != nil {
 		return nil, err
 	}
-	edits := slices.Collect(maps.Values(r.edits))
-	if r.edits[key].next.misfits, err = s.keepIDs(ctx, r.misfits); err != nil {
-		return nil, err
+	if all {
+		mine := r.edits[key].next
+		mine.tx = f.number
+		if mine.misfits, err = s.keepIDs(ctx, r.misfits); err != nil {
+			return nil, err
+		}
+	}
+	edits := make([]*edit, 0, len(r.edits))
+	for _, e := range r.edits {
+		if e.next.key == key || !e.delta.empty() {
+			edits = append(edits, e)
+		}
 	}
 	if err := s.write(ctx, env, edits, nil); err != nil {
 		return nil, err
@@ -241,7 +249,41 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	for _, e := range edits {
 		s.tidy(ctx, env, e.next)
 	}
+	if !all {
+		return nil, errLost // there is more of it
+	}
 	return r.misfits, nil
+}
+
+// mostSources is from how many bags rows can move to one in one transaction.
+const mostSources = 90
+
+// fitting returns what of a part can be done now: all of it, unless rows move here from more bags than a transaction can hold.
+func (r *roller) fitting(p *part) (*part, bool) {
+	sources := map[string]bool{}
+	moves := &part{} // all else is done once, with the mark
+	more := false
+	for i, from := range p.from {
+		if from == "" || from == r.key || r.have[from][p.rows[i].ID].Rev != p.rows[i].Rev-1 {
+			continue // it stays, has moved, or does not fit
+		}
+		if !sources[from] && len(sources) == mostSources {
+			more = true
+			continue
+		}
+		sources[from] = true
+		moves.rows, moves.from = append(moves.rows, p.rows[i]), append(moves.from, from)
+	}
+	if !more {
+		return p, true
+	}
+	return moves, false
+}
+
+// moved reports whether a row was moved here already, in a part of this part.
+func (r *roller) moved(now *deploy.Row) bool {
+	have, ok := r.have[r.key][now.ID]
+	return ok && have.Rev == now.Rev
 }
 
 // roller is one bag doing its part.
@@ -263,6 +305,9 @@ func (r *roller) look(ctx context.Context, p *part) error {
 			from = r.key
 		}
 		want[from] = append(want[from], p.rows[i].ID)
+		if from != r.key {
+			want[r.key] = append(want[r.key], p.rows[i].ID)
+		}
 	}
 	for _, k := range p.gone {
 		want[r.key] = append(want[r.key], k.id)
@@ -314,6 +359,7 @@ func (r *roller) take(p *part) {
 		}
 		old, ok := r.have[from][now.ID]
 		switch {
+		case from != r.key && !ok && r.moved(&now):
 		case old.Rev != now.Rev-1:
 			r.misfits = append(r.misfits, now.ID)
 		case from != r.key:

@@ -20,8 +20,8 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 	c := dynamo.Config{API: api, Table: table, Objects: objects}
 	s := open(t, c)
 	s.Squeeze()
-	g := before(t, s)
-	if out, err := s.Commit(t.Context(), env, change(g)); err != nil || len(out.Conflicts) > 0 {
+	g := before(t, s, env)
+	if out, err := s.Commit(t.Context(), env, change(g, env)); err != nil || len(out.Conflicts) > 0 {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	l, err := s.Acquire(t.Context(), env, "a/0", "worker#1", start, start.Add(time.Hour))
@@ -42,18 +42,18 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	was, have := look(t, open(t, c)), objects.Len()
+	was, have := look(t, open(t, c), env), objects.Len()
 	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n < 3 || n > 6 || objects.Len() != have-n {
 		t.Errorf("%v: %d objects removed, want the 3 that nothing names and the few that are left of what was merged", err, n)
 	}
-	if diff := different(was, look(t, open(t, c))); diff != "" {
+	if diff := different(was, look(t, open(t, c), env)); diff != "" {
 		t.Errorf("something else is gone (-was +is):\n%s", diff)
 	}
 	if n, err := s.DropActions(t.Context(), env, start.Add(time.Hour)); err != nil || n != 21 {
 		t.Errorf("%v: %d actions dropped, want 21", err, n)
 	}
 	was.Actions = nil
-	if diff := different(was, look(t, open(t, c))); diff != "" {
+	if diff := different(was, look(t, open(t, c), env)); diff != "" {
 		t.Errorf("more than actions is gone (-was +is):\n%s", diff)
 	}
 	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n > 3 {
