@@ -16,8 +16,9 @@ verify: ## formatting and vet
 	@test -z "$$(gofmt -l cmd examples handlers shared)" || { gofmt -l cmd examples handlers shared; exit 1; }
 	$(GO) vet ./...
 
-test: verify ## all tests, with the race detector
+test: verify ## all tests, with the race detector, and more of the simulator without it
 	$(GO) test -race -timeout 15m ./...
+	$(GO) test -timeout 10m ./shared/deploy/sim
 
 N ?= 100000
 sim: ## N= seeds of the simulator

@@ -27,15 +27,20 @@ func Directory() provider.Definition {
 				pathAttribute(),
 				modeAttribute("0755"),
 				{Name: "recurse_purge", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "removes what is in it, with all below, unless its name is in keep; and everything when the directory is purged. " +
-						"Without it only an empty directory can be purged"},
-				{Name: "keep", Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
-					Description: "names in it that recurse_purge leaves alone; list what other resources manage here"},
+					Description: "removes what is in it, with all below, unless other resources manage it or its name is in keep; and everything when the " +
+						"directory is purged. Without it only an empty directory can be purged"},
+				{Name: "keep", Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter, Description: "more names in it that recurse_purge leaves alone"},
+				{Name: managedNames, Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
+					Description: "names in it that other resources manage; filled in for recurse_purge"},
+				{Name: managedBackups, Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
+					Description: "names under which fs::File keeps old bytes in it, each also with a number; filled in for recurse_purge"},
 				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "names in it that recurse_purge would remove"},
 			}, ownerAttributes()...),
 			Features:  []string{"batch"},
-			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validPurge(a)...) },
+			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validPurge(a), validGathered(a)) },
 			Relations: parentRelations,
+			Gather:    gather,
+			Gathers:   func(a map[string]any) bool { return a["recurse_purge"] == true },
 		},
 		Handler: directory{},
 	}
@@ -100,8 +105,8 @@ func surplus(dir openFile, r provider.Resource) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep, _ := r.Attributes["keep"].([]any)
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(keep, any(name)) })
+	left := leftAlone(r)
+	names = slices.DeleteFunc(names, left)
 	slices.Sort(names)
 	return names, nil
 }

@@ -97,7 +97,9 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 		switch row := r.rows[id]; {
 		case old.Removing[n]:
 			for _, q := range old.Requires(int32(n)) { //nolint:gosec // an index
-				node.Requires = append(node.Requires, old.IDs[q])
+				if came := old.IDs[q]; !old.Removing[q] || !r.index[came] || r.rows[came] != nil { // else it was removed, and comes anew
+					node.Requires = append(node.Requires, came)
+				}
 			}
 		case row != nil && !row.Orphaned && (row.Removing || purgeOnDelete(row)):
 			for _, d := range old.Dependants(int32(n)) { //nolint:gosec // an index

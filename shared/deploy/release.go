@@ -315,10 +315,16 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 		return false
 	}
 	row.move(lane)
+	was := row.Body
 	row.Body = en.Body
-	if row.Blocked == BlockedTemp {
+	switch {
+	case row.Blocked == BlockedTemp:
 		// What it was skipped for may not be required any more; when it still is, it is skipped again.
 		row.Blocked = NotBlocked
+		r.p.schedule(row, PriorityNewVersion)
+	case row.Ticket != 0:
+		r.p.schedule(row, row.Priority) // a run that has begun did not wait for what it requires now
+	case runnable(row) && mayOweReload(was, row.Body):
 		r.p.schedule(row, PriorityNewVersion)
 	}
 	return true
@@ -361,6 +367,17 @@ func secretsOf(body []byte) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// mayOweReload reports whether a resource that is told of changes requires something that it did not: that may be changing right now, by
+// somebody who does not know yet whom to tell.
+func mayOweReload(was, now []byte) bool {
+	before, err := resource.Decode(was)
+	if err != nil {
+		return true
+	}
+	after, err := resource.Decode(now)
+	return err != nil || after.ReceiveEvents && slices.ContainsFunc(after.Requires, func(id resource.ID) bool { return !slices.Contains(before.Requires, id) })
 }
 
 func undefinedReason(missing []string) string {

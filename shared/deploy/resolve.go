@@ -76,6 +76,7 @@ func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
 // resolveModel makes entries of a model.
 func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 	var out intents
+	p.e.gather(m)
 	refs := make([][]any, len(m.Resources))
 	var all []any
 	for i := range m.Resources {

@@ -51,6 +51,17 @@ type Type struct {
 	// Relations returns the ids (as text, may name what does not exist: ignored then) that a resource requires by its nature, such as
 	// the directory of a file. agent is the resource's own.
 	Relations func(agent string, attributes map[string]any) []string
+	// Gather completes the attributes of a resource by what the whole model has of those that require it by their nature (see Relations),
+	// as a directory that is emptied has to know what else is managed in it. It returns new attributes, the same for the same dependents in any
+	// order. It is called when Gathers says that it has to be.
+	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
+	Gathers func(attributes map[string]any) bool
+}
+
+// Dependent is a resource that requires another one by its nature.
+type Dependent struct {
+	Type       string
+	Attributes map[string]any
 }
 
 // DefaultTimeout bounds one handler call for types that do not say.

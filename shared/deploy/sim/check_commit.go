@@ -180,6 +180,19 @@ func (r *run) checkAction(t *task, a *deploy.Action) {
 	}
 }
 
+// checkEnded is invariant L1 at the end of a run of a lane: also one that was told to stop records what its handlers did.
+func (r *run) checkEnded(t *task, lane string, err error) {
+	have := r.books.leases[lane]
+	if err != nil || have == nil || have.by != t.books || t.faults > 0 {
+		return // it could not, or somebody else goes on
+	}
+	for id, run := range t.books.runs {
+		if run.acted && !run.recorded {
+			r.violate("L1", "%s ends, and its run of %s, which acted, is not recorded", t.name, id)
+		}
+	}
+}
+
 // wanted returns what a row wants of its thing.
 func (r *run) wanted(row *deploy.Row) (parts, bool) {
 	res, err := resource.Decode(row.Body)

@@ -33,6 +33,9 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		return
 	}
 	for _, id := range c.Next {
+		if row := e.rows[id]; row != nil && row.Orphaned {
+			r.violate("orphan", "%s starts %s, which left the model and is not managed any more", t.name, id)
+		}
 		if row := e.rows[id]; row != nil && row.NotBefore.After(r.time()) && t.books.later[id].Equal(row.NotBefore) {
 			r.violate("again", "%s starts %s, of which it has itself recorded that it is not to be before %s", t.name, id, r.since(row.NotBefore))
 		}

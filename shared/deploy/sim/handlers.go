@@ -63,7 +63,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
 		panic(fmt.Sprintf("panic in %s of %v", what, res.Attributes["text"]))
 	}
-	err := who.proc.call(what+" "+string(res.ID), &r.plan.faults.world, func() error {
+	err := who.proc.call(c.Context, what+" "+string(res.ID), &r.plan.faults.world, func() error {
 		if what != "read" && what != "find" && what != "facts" && !r.books.live(r, who) {
 			th.drifted = true
 			r.tracef("%s: %s of %s by a holder that lost its lane", who.name, what, res.ID)

@@ -20,7 +20,7 @@ func (r *run) do(o *op) {
 		if o.twice {
 			r.export(o)
 		}
-	case opDrift, opBreak, opMend, opRotate, opCrash, opJump:
+	case opDrift, opBreak, opMend, opRotate, opCrash, opJump, opCancel:
 		r.happen(o)
 	default:
 		if p := r.process(); p != nil {
@@ -109,6 +109,13 @@ func (r *run) happen(o *op) {
 		}
 	case opJump:
 		r.sched.now += o.d
+	case opCancel:
+		for _, t := range r.sched.tasks {
+			if t.books.lane != "" {
+				t.canceled = true
+				r.tracef("%s is to stop", t.name)
+			}
+		}
 	}
 }
 

@@ -130,6 +130,7 @@ const (
 	opCrash
 	opJump
 	opCollect
+	opCancel
 )
 
 // op is one operation from outside at a time.
@@ -358,7 +359,7 @@ func (d *drawer) op(at time.Duration) []op {
 	case x < 27:
 		o.kind, o.n = opRotate, 2+d.rng.Int64N(3)
 	case x < 28:
-		o.kind = opCrash
+		o.kind = []opKind{opCrash, opCancel}[d.rng.IntN(2)]
 	case x < 29:
 		o.kind, o.d = opJump, time.Duration(d.rng.Int64N(int64(2*time.Hour)))
 	default:

@@ -15,9 +15,9 @@ type statePort struct {
 }
 
 // read calls f as a call of the state port that returns a value. What a failed call returns is lost.
-func read[T any](s *statePort, op string, f func() (T, error)) (T, error) {
+func read[T any](ctx context.Context, s *statePort, op string, f func() (T, error)) (T, error) {
 	var out, none T
-	err := s.p.call(op, &s.p.world.plan.faults.state, func() (err error) {
+	err := s.p.call(ctx, op, &s.p.world.plan.faults.state, func() (err error) {
 		out, err = f()
 		return err
 	})
@@ -27,78 +27,78 @@ func read[T any](s *statePort, op string, f func() (T, error)) (T, error) {
 	return out, nil
 }
 
-func (s *statePort) write(op string, f func() error) error {
-	return s.p.call(op, &s.p.world.plan.faults.state, f)
+func (s *statePort) write(ctx context.Context, op string, f func() error) error {
+	return s.p.call(ctx, op, &s.p.world.plan.faults.state, f)
 }
 
 // Env implements deploy.State.
 func (s *statePort) Env(ctx context.Context, env string) (deploy.Env, error) {
-	return read(s, "Env", func() (deploy.Env, error) { return s.to.Env(ctx, env) })
+	return read(ctx, s, "Env", func() (deploy.Env, error) { return s.to.Env(ctx, env) })
 }
 
 // Envs implements deploy.State.
 func (s *statePort) Envs(ctx context.Context) ([]string, error) {
-	return read(s, "Envs", func() ([]string, error) { return s.to.Envs(ctx) })
+	return read(ctx, s, "Envs", func() ([]string, error) { return s.to.Envs(ctx) })
 }
 
 // Versions implements deploy.State.
 func (s *statePort) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
-	return read(s, "Versions", func() ([]deploy.Version, error) { return s.to.Versions(ctx, env, numbers...) })
+	return read(ctx, s, "Versions", func() ([]deploy.Version, error) { return s.to.Versions(ctx, env, numbers...) })
 }
 
 // Agents implements deploy.State.
 func (s *statePort) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
-	return read(s, "Agents", func() (map[string]deploy.Agent, error) { return s.to.Agents(ctx, env) })
+	return read(ctx, s, "Agents", func() (map[string]deploy.Agent, error) { return s.to.Agents(ctx, env) })
 }
 
 // Pause implements deploy.State.
 func (s *statePort) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
-	return s.write("Pause", func() error { return s.to.Pause(ctx, env, paused, agents...) })
+	return s.write(ctx, "Pause", func() error { return s.to.Pause(ctx, env, paused, agents...) })
 }
 
 // Halt implements deploy.State.
 func (s *statePort) Halt(ctx context.Context, env string, halted bool) error {
-	return s.write("Halt", func() error { return s.to.Halt(ctx, env, halted) })
+	return s.write(ctx, "Halt", func() error { return s.to.Halt(ctx, env, halted) })
 }
 
 // Acquire implements deploy.State.
 func (s *statePort) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
-	return read(s, "Acquire", func() (deploy.Lease, error) { return s.to.Acquire(ctx, env, key, holder, now, until) })
+	return read(ctx, s, "Acquire", func() (deploy.Lease, error) { return s.to.Acquire(ctx, env, key, holder, now, until) })
 }
 
 // Release implements deploy.State.
 func (s *statePort) Release(ctx context.Context, env string, l deploy.Lease) error {
-	return s.write("Release", func() error { return s.to.Release(ctx, env, l) })
+	return s.write(ctx, "Release", func() error { return s.to.Release(ctx, env, l) })
 }
 
 // Leases implements deploy.State.
 func (s *statePort) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
-	return read(s, "Leases", func() ([]deploy.Lease, error) { return s.to.Leases(ctx, env) })
+	return read(ctx, s, "Leases", func() ([]deploy.Lease, error) { return s.to.Leases(ctx, env) })
 }
 
 // Rows implements deploy.State.
 func (s *statePort) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
-	return read(s, "Rows", func() ([]deploy.Row, error) { return s.to.Rows(ctx, env, ids) })
+	return read(ctx, s, "Rows", func() ([]deploy.Row, error) { return s.to.Rows(ctx, env, ids) })
 }
 
 // LaneRows implements deploy.State.
 func (s *statePort) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
-	return read(s, "LaneRows", func() ([]deploy.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
+	return read(ctx, s, "LaneRows", func() ([]deploy.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
 }
 
 // ScanRows implements deploy.State.
 func (s *statePort) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]deploy.Row, error) {
-	return read(s, "ScanRows", func() ([]deploy.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
+	return read(ctx, s, "ScanRows", func() ([]deploy.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
 }
 
 // Schedule implements deploy.State.
 func (s *statePort) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
-	return read(s, "Schedule", func() (deploy.Schedule, error) { return s.to.Schedule(ctx, env) })
+	return read(ctx, s, "Schedule", func() (deploy.Schedule, error) { return s.to.Schedule(ctx, env) })
 }
 
 // Finished implements deploy.State.
 func (s *statePort) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
-	return read(s, "Finished", func() ([]resource.ID, error) { return s.to.Finished(ctx, env, ids, epoch) })
+	return read(ctx, s, "Finished", func() ([]resource.ID, error) { return s.to.Finished(ctx, env, ids, epoch) })
 }
 
 // Due implements deploy.State.
@@ -107,7 +107,7 @@ func (s *statePort) Due(ctx context.Context, env string, at time.Time, limit int
 		ids  []resource.ID
 		next time.Time
 	}
-	out, err := read(s, "Due", func() (out answer, err error) {
+	out, err := read(ctx, s, "Due", func() (out answer, err error) {
 		out.ids, out.next, err = s.to.Due(ctx, env, at, limit)
 		return out, err
 	})
@@ -116,30 +116,30 @@ func (s *statePort) Due(ctx context.Context, env string, at time.Time, limit int
 
 // Counts implements deploy.State.
 func (s *statePort) Counts(ctx context.Context, env string) (map[deploy.Status]int, error) {
-	return read(s, "Counts", func() (map[deploy.Status]int, error) { return s.to.Counts(ctx, env) })
+	return read(ctx, s, "Counts", func() (map[deploy.Status]int, error) { return s.to.Counts(ctx, env) })
 }
 
 // Commit implements deploy.State.
 func (s *statePort) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
-	return read(s, "Commit", func() (deploy.Committed, error) { return s.to.Commit(ctx, env, c) })
+	return read(ctx, s, "Commit", func() (deploy.Committed, error) { return s.to.Commit(ctx, env, c) })
 }
 
 // Outbox implements deploy.State.
 func (s *statePort) Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error) {
-	return read(s, "Outbox", func() ([]deploy.Outbox, error) { return s.to.Outbox(ctx, env, limit) })
+	return read(ctx, s, "Outbox", func() ([]deploy.Outbox, error) { return s.to.Outbox(ctx, env, limit) })
 }
 
 // Parameters implements deploy.State.
 func (s *statePort) Parameters(ctx context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
-	return read(s, "Parameters", func() ([]deploy.Parameter, error) { return s.to.Parameters(ctx, env, q) })
+	return read(ctx, s, "Parameters", func() ([]deploy.Parameter, error) { return s.to.Parameters(ctx, env, q) })
 }
 
 // Actions implements deploy.State.
 func (s *statePort) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
-	return read(s, "Actions", func() ([]deploy.Action, error) { return s.to.Actions(ctx, env, q) })
+	return read(ctx, s, "Actions", func() ([]deploy.Action, error) { return s.to.Actions(ctx, env, q) })
 }
 
 // DropActions implements deploy.State.
 func (s *statePort) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
-	return read(s, "DropActions", func() (int, error) { return s.to.DropActions(ctx, env, before) })
+	return read(ctx, s, "DropActions", func() (int, error) { return s.to.DropActions(ctx, env, before) })
 }

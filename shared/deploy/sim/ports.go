@@ -18,13 +18,13 @@ type filesPort struct {
 	to deploy.Files
 }
 
-func (f *filesPort) call(op string, effect func() error) error {
-	return f.p.call(op, &f.p.world.plan.faults.files, effect)
+func (f *filesPort) call(ctx context.Context, op string, effect func() error) error {
+	return f.p.call(ctx, op, &f.p.world.plan.faults.files, effect)
 }
 
 // Missing implements deploy.Files.
 func (f *filesPort) Missing(ctx context.Context, hashes []string) (out []string, err error) {
-	err = f.call("Missing", func() (err error) {
+	err = f.call(ctx, "Missing", func() (err error) {
 		out, err = f.to.Missing(ctx, hashes)
 		return err
 	})
@@ -33,12 +33,12 @@ func (f *filesPort) Missing(ctx context.Context, hashes []string) (out []string,
 
 // Put implements deploy.Files.
 func (f *filesPort) Put(ctx context.Context, blobs []deploy.Blob) error {
-	return f.call("Put", func() error { return f.to.Put(ctx, blobs) })
+	return f.call(ctx, "Put", func() error { return f.to.Put(ctx, blobs) })
 }
 
 // Get implements deploy.Files.
 func (f *filesPort) Get(ctx context.Context, hashes []string) (out [][]byte, err error) {
-	err = f.call("Get", func() (err error) {
+	err = f.call(ctx, "Get", func() (err error) {
 		out, err = f.to.Get(ctx, hashes)
 		return err
 	})
@@ -56,20 +56,20 @@ func (f *filesPort) Open(ctx context.Context, hash string) (io.ReadCloser, error
 
 // List implements deploy.Files.
 func (f *filesPort) List(ctx context.Context, each func(hash string, stored time.Time) error) error {
-	return f.call("List", func() error { return f.to.List(ctx, each) })
+	return f.call(ctx, "List", func() error { return f.to.List(ctx, each) })
 }
 
 // Delete implements deploy.Files.
 func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
-	return f.call("Delete", func() error { return f.to.Delete(ctx, hashes) })
+	return f.call(ctx, "Delete", func() error { return f.to.Delete(ctx, hashes) })
 }
 
 // bellPort is deploy.Doorbell as a process reaches it.
 type bellPort struct{ p *process }
 
 // Ring implements deploy.Doorbell.
-func (b *bellPort) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
-	return b.p.call("Ring", &b.p.world.plan.faults.bell, func() error {
+func (b *bellPort) Ring(ctx context.Context, _ string, rings []deploy.Ring) error {
+	return b.p.call(ctx, "Ring", &b.p.world.plan.faults.bell, func() error {
 		for _, r := range rings {
 			b.p.world.send(r)
 		}
@@ -134,6 +134,7 @@ func (r *run) serve(p *process, lane string) {
 		if p.dead {
 			return err
 		}
+		r.checkEnded(t, lane, err)
 		if t.books.lane = ""; p.bell[lane] != nil {
 			r.serve(p, lane)
 		}
@@ -181,8 +182,8 @@ func (c clockPort) Sleep(ctx context.Context, d time.Duration) error {
 type secretsPort struct{ p *process }
 
 // Resolve implements deploy.Secrets.
-func (s secretsPort) Resolve(_ context.Context, ref resource.Secret) (value, version string, err error) {
-	err = s.p.call("Resolve", &s.p.world.plan.faults.secrets, func() error {
+func (s secretsPort) Resolve(ctx context.Context, ref resource.Secret) (value, version string, err error) {
+	err = s.p.call(ctx, "Resolve", &s.p.world.plan.faults.secrets, func() error {
 		value, version = s.p.world.secret(ref)
 		return nil
 	})
@@ -196,8 +197,8 @@ func (s secretsPort) Resolve(_ context.Context, ref resource.Secret) (value, ver
 type connectorPort struct{ p *process }
 
 // Connect implements deploy.Connector.
-func (c connectorPort) Connect(_ context.Context, a resource.Agent) (transport any, err error) {
-	err = c.p.call("Connect", &c.p.world.plan.faults.connect, func() error {
+func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport any, err error) {
+	err = c.p.call(ctx, "Connect", &c.p.world.plan.faults.connect, func() error {
 		transport = "connection of " + a.Name
 		return nil
 	})

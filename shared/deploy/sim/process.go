@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -62,11 +63,14 @@ const (
 )
 
 // call is every call of a port: it takes time, in which others go on, and may fail. effect does the work.
-func (p *process) call(op string, f *faultRates, effect func() error) error {
+func (p *process) call(ctx context.Context, op string, f *faultRates, effect func() error) error {
 	r := p.world
 	t := r.sched.cur
 	if p.dead {
 		return p.noMore(t, op)
+	}
+	if ctx.Err() != nil {
+		return fault.Wrap(fault.Canceled, op, ctx.Err())
 	}
 	how, slow := r.fate(f)
 	r.sched.pause(slow)

@@ -227,6 +227,7 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 		r.checkUndefined(row)
 	case undefined != "" && row.Blocked != deploy.BlockedYes:
 		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID, undefined, status)
+	case row.Removing && row.Blocked != deploy.NotBlocked && r.waitsForNamesake(row):
 	case row.Blocked == deploy.BlockedYes && undefined == "":
 		r.violate("D6", "%s stays blocked, and all it requires is known", row.ID)
 	case row.Blocked == deploy.BlockedYes:
@@ -239,6 +240,16 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 	default:
 		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it", row.ID, status, row.LastRun, row.Class)
 	}
+}
+
+// waitsForNamesake reports whether something that is being removed waits for one that was removed and has come back while the version was
+// planned: to wait for the new one, too, is cautious and no fault.
+func (r *run) waitsForNamesake(row *deploy.Row) bool {
+	e := r.state.look(env)
+	return slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
+		c := e.rows[id]
+		return c != nil && r.books.released.entries[id] != nil && !asWanted(c)
+	})
 }
 
 // lacking returns what a node requires, directly or not, of which something is not known.

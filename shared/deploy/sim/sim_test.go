@@ -14,9 +14,6 @@ var (
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
 )
 
-// usual is how many seeds a run of all tests makes; with the race detector that takes about a minute.
-const usual = 4000
-
 // TestSeeds pins that no invariant is violated in the first seeds.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
