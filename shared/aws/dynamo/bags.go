@@ -113,7 +113,7 @@ func (s *State) load(ctx context.Context, env string, b *bag, rec *record) error
 		if d.whole {
 			b.size.Store(0)
 		}
-		b.size.Add(int64(len(raw)))
+		b.size.Add(3 * int64(len(raw))) // decoded rows take about three times the room
 		if err := m.apply(p.seq, d); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (s *State) took(env string, e *edit) {
 		return
 	}
 	b.img.seq = e.next.seq
-	b.size.Add(int64(e.size))
+	b.size.Add(3 * int64(e.size))
 }
 
 // pieces returns, in order, what brings an image from a change to rec: compressed deltas with the number of the change that each leads to.
