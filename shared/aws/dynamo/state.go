@@ -55,6 +55,7 @@ type State struct {
 	mu   sync.Mutex
 	bags map[bagKey]*bag
 	tick int64
+	docs map[string][]byte // a few, by the name of the object
 }
 
 var _ deploy.State = (*State)(nil)
@@ -68,7 +69,7 @@ func New(c Config) (*State, error) {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16}, bags: map[bagKey]*bag{}}, nil
+	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16}, bags: map[bagKey]*bag{}, docs: map[string][]byte{}}, nil
 }
 
 // limits say when what is done otherwise. Tests make them small.

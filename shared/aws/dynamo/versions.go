@@ -148,7 +148,7 @@ func (s *State) versions(ctx context.Context, env string, numbers []int) ([]depl
 			return nil, err
 		}
 	}
-	if err := s.fetch(ctx, docs); err != nil {
+	if err := s.fetchKept(ctx, docs); err != nil {
 		return nil, err
 	}
 	var out []deploy.Version
@@ -165,6 +165,35 @@ func (s *State) versions(ctx context.Context, env string, numbers []int) ([]depl
 	}
 	slices.SortFunc(out, func(a, b deploy.Version) int { return a.Number - b.Number })
 	return out, nil
+}
+
+// mostKeptDocs is how many large documents are kept in memory: a planner reads the last version more than once.
+const mostKeptDocs = 4
+
+// fetchKept reads documents like fetch, and keeps the last few: what an object holds never changes.
+func (s *State) fetchKept(ctx context.Context, docs []entry) error {
+	s.mu.Lock()
+	for i := range docs {
+		if docs[i].object != nil {
+			docs[i].data = s.docs[docs[i].name]
+		}
+	}
+	s.mu.Unlock()
+	if err := s.fetch(ctx, docs); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := max(0, len(docs)-mostKeptDocs); i < len(docs); i++ {
+		if docs[i].object == nil {
+			continue
+		}
+		if len(s.docs) >= mostKeptDocs {
+			clear(s.docs)
+		}
+		s.docs[docs[i].name] = docs[i].data
+	}
+	return nil
 }
 
 func (s *State) versionItems(ctx context.Context, env string, numbers []int) ([]item, error) {
