@@ -140,7 +140,7 @@ func (d *delta) section(section byte, in *dec) error {
 		d.run, d.whole, d.epoch = true, in.bool(), in.int()
 	case rowSection:
 		n := in.len()
-		d.rows = make([]storedRow, 0, n)
+		d.rows = make([]storedRow, 0, min(n, len(in.b)/16)) // a row takes more bytes than that
 		for ; n > 0 && !in.bad; n-- {
 			d.rows = append(d.rows, in.row())
 		}
