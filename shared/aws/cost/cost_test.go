@@ -3,6 +3,7 @@ package cost_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/handlers"
 	"southbound/localstack/server"
@@ -22,6 +24,7 @@ import (
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/meter"
+	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/local"
@@ -56,7 +59,8 @@ type home struct {
 	meter  *meter.Meter
 	engine *deploy.Engine
 	state  *dynamo.State
-	bell   *local.Bell
+	queues *queue.Queues
+	sqs    *sqs.Client
 	ids    atomic.Int64
 	clock  deploy.Clock
 	plain  bool // handlers do not take several resources at once
@@ -68,7 +72,7 @@ type oneByOne struct{ provider.Handler }
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	h := &home{t: t, table: awstest.Unique(t), bucket: strings.ToLower(awstest.Unique(t)), meter: &meter.Meter{}, clock: local.Clock{}, bell: local.NewBell()}
+	h := &home{t: t, table: awstest.Unique(t), bucket: strings.ToLower(awstest.Unique(t)), meter: &meter.Meter{}, clock: local.Clock{}}
 	d := dynamodb.NewFromConfig(awstest.Config(servers[server.DynamoDB].URL, nil))
 	if _, err := d.CreateTable(t.Context(), dynamo.Table(h.table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
@@ -87,7 +91,7 @@ func (h *home) s3() *s3.Client {
 	return s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })
 }
 
-// restart begins a new process: one that knows nothing but hears the same bell.
+// restart begins a new process: one that knows nothing.
 func (h *home) restart() {
 	h.t.Helper()
 	var via http.RoundTripper
@@ -102,6 +106,10 @@ func (h *home) restart() {
 		h.t.Fatal(err)
 	}
 	h.state = state
+	q := awstest.Config(servers[server.MiniStack].URL, nil)
+	h.meter.Install(&q)
+	h.sqs = sqs.NewFromConfig(q)
+	h.queues = &queue.Queues{API: h.sqs, Prefix: h.bucket, Base: servers[server.MiniStack].URL + "/000000000000/"}
 	var types []schema.Type
 	byType := map[string]provider.Handler{}
 	for _, d := range handlers.All() {
@@ -116,7 +124,7 @@ func (h *home) restart() {
 		h.t.Fatal(err)
 	}
 	process := time.Now().UnixNano() & 0xffffffff
-	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket), Doorbell: h.bell, Clock: h.clock, Caller: local.Caller{},
+	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket), Doorbell: queue.NewBell(h.sqs, h.queues), Clock: h.clock, Caller: local.Caller{},
 		Secrets: noSecrets{}, Connector: local.Connector{}, Types: registry, Handlers: byType, Pack: "test", Holder: fmt.Sprintf("%024x", time.Now().UnixNano()),
 		NewID: func() string {
 			return fmt.Sprintf("%012x%012x%08x", time.Now().UnixMilli(), h.ids.Add(1), process)
@@ -154,23 +162,33 @@ func (h *home) export(m *deploy.Model) deploy.Exported {
 	return out
 }
 
-// drain serves all lanes that have work and returns how many resources ran.
-func (h *home) drain() int {
+// drain hears the queues of agents web00.. until they are empty, serves the lanes that were rung, and returns how many resources ran.
+func (h *home) drain(agents int) int {
 	h.t.Helper()
 	total := 0
-	for range 100 {
-		lanes, _ := h.bell.Rung("prod")
-		ran := 0
-		for _, lane := range lanes {
-			h.bell.Answer("prod", lane)
-			out, err := h.engine.RunLane(h.t.Context(), "prod", lane, time.Now().Add(time.Minute))
+	for rung := true; rung; {
+		rung = false
+		for a := range agents {
+			url, err := h.queues.URL(h.t.Context(), "prod", fmt.Sprintf("web%02d", a))
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			ran += out.Ran
-		}
-		if total += ran; ran == 0 {
-			return total
+			l := &queue.Listener{API: h.sqs, URL: url, Hide: time.Minute}
+			heard, err := l.Hear(h.t.Context(), 0)
+			if err != nil && !awserr.NoQueue(errors.Unwrap(err)) {
+				h.t.Fatal(err)
+			}
+			for _, lane := range heard {
+				rung = true
+				out, err := h.engine.RunLane(h.t.Context(), lane.Env, lane.Lane, time.Now().Add(time.Minute))
+				if err != nil {
+					h.t.Fatal(err)
+				}
+				total += out.Ran
+			}
+			if err := l.Done(h.t.Context(), heard...); err != nil {
+				h.t.Fatal(err)
+			}
 		}
 	}
 	return total
@@ -186,7 +204,7 @@ func TestChangedResources(t *testing.T) {
 		h.export(model(c.n, c.agents, 0))
 		export := h.meter.Take()
 		exported := time.Since(began)
-		if ran := h.drain(); ran != c.n {
+		if ran := h.drain(c.agents); ran != c.n {
 			t.Fatalf("%d ran, want %d", ran, c.n)
 		}
 		run := h.meter.Take()
@@ -210,7 +228,7 @@ func TestFewChangedOfMany(t *testing.T) {
 	const n, changed = 100000, 10
 	h := newHome(t)
 	h.export(model(n, 1, 0))
-	if ran := h.drain(); ran != n {
+	if ran := h.drain(1); ran != n {
 		t.Fatalf("%d ran, want %d", ran, n)
 	}
 	t.Logf("the first export and its run: %.4f requests and %.4f WCU a resource", float64(h.meter.Take().Sum().Calls)/n, 0.0)
@@ -221,7 +239,7 @@ func TestFewChangedOfMany(t *testing.T) {
 	}
 	export := h.meter.Take()
 	h.restart()
-	if ran := h.drain(); ran != changed {
+	if ran := h.drain(1); ran != changed {
 		t.Fatalf("%d ran, want %d", ran, changed)
 	}
 	run := h.meter.Take()
@@ -258,7 +276,7 @@ func TestOneByOne(t *testing.T) {
 	h.restart()
 	h.meter.Take()
 	h.export(model(n, 1, 0))
-	if ran := h.drain(); ran != n {
+	if ran := h.drain(1); ran != n {
 		t.Fatalf("%d ran, want %d", ran, n)
 	}
 	got := h.meter.Take()
@@ -273,7 +291,7 @@ func TestOneByOne(t *testing.T) {
 func TestIdle(t *testing.T) {
 	h := newHome(t)
 	h.export(model(40, 20, 0))
-	h.drain()
+	h.drain(20)
 	swept, err := h.engine.Sweep(t.Context(), "prod")
 	if err != nil || swept.Rung != 0 || swept.Next.IsZero() {
 		t.Fatalf("%v: %+v", err, swept)
@@ -313,7 +331,7 @@ func TestProcessesShareTheWork(t *testing.T) {
 	var ran atomic.Int64
 	var wg sync.WaitGroup
 	for range 3 {
-		p := &home{t: t, table: h.table, bucket: h.bucket, meter: h.meter, clock: local.Clock{}, bell: h.bell, faults: &awstest.Faults{Decide: awstest.NowAndThen(5)}}
+		p := &home{t: t, table: h.table, bucket: h.bucket, meter: h.meter, clock: local.Clock{}, faults: &awstest.Faults{Decide: awstest.NowAndThen(5)}}
 		p.restart()
 		engine := p.engine
 		wg.Go(func() {

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy/deploytest"
 )
@@ -68,6 +70,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false},
 		{"MiniStack", server.MiniStack, func(*dynamo.State) {}, false},
+		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false},
 		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false},
 		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false},
 		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true},
@@ -83,6 +86,9 @@ func TestConformance(t *testing.T) {
 				}
 				api, table := client(t, c.kind, faults)
 				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
+				if c.kind == server.MiniStack {
+					config.Objects = objects(t, table)
+				}
 				a, b := open(t, config), open(t, config)
 				c.prepare(a)
 				c.prepare(b)
@@ -92,6 +98,16 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
+}
+
+// objects returns real objects in a new bucket.
+func objects(t *testing.T, name string) dynamo.Objects {
+	t.Helper()
+	api := s3.NewFromConfig(awstest.Config(servers[server.MiniStack].URL, nil), func(o *s3.Options) { o.UsePathStyle = true })
+	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
+		t.Fatal(err)
+	}
+	return bucket.NewObjects(api, name)
 }
 
 func harness(a, b *dynamo.State) deploytest.StateHarness {

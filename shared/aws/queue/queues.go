@@ -25,6 +25,8 @@ type Maker interface {
 type Queues struct {
 	API    Maker
 	Prefix string
+	// Base, when not empty, is what the URLs of the account's queues begin with: then a queue is not looked up before it is used.
+	Base string
 	// Attributes and Tags of queues that are made, beside those that make them what they are.
 	Attributes map[string]string
 	Tags       map[string]string
@@ -50,7 +52,11 @@ func (q *Queues) URL(ctx context.Context, env, agent string) (string, error) {
 		return url, nil
 	}
 	name := Name(q.Prefix, env, agent)
-	if !gone {
+	switch {
+	case gone:
+	case q.Base != "":
+		return q.Base + name, nil
+	default:
 		out, err := q.API.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 		if err == nil {
 			return q.keep(key, aws.ToString(out.QueueUrl)), nil
