@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/source"
@@ -155,4 +156,34 @@ func TestSchemaAcceptsWhatIsShown(t *testing.T) {
 			t.Errorf("%v in\n%s", err, text)
 		}
 	}
+}
+
+// TestHelpHasExamples wants an example that is right for every command.
+func TestHelpHasExamples(t *testing.T) {
+	t.Parallel()
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		for _, c := range cmd.Commands() {
+			check(c)
+		}
+		if cmd.Name() == "help" || cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+			return
+		}
+		if cmd.Example == "" || cmd.Short == "" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			_, words, ok := strings.Cut(line, "southbound ")
+			if !ok {
+				t.Errorf("%s: the example %q", cmd.CommandPath(), line)
+				continue
+			}
+			if found, _, err := cmd.Root().Find(strings.Fields(words)); err != nil || found != cmd && cmd.HasParent() && !cmd.HasSubCommands() {
+				t.Errorf("%s: the example %q is one of %v", cmd.CommandPath(), line, found)
+			}
+		}
+	}
+	root := (&app{}).root()
+	root.InitDefaultCompletionCmd()
+	check(root)
 }
