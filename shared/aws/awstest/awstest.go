@@ -21,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"southbound/shared/aws/dynamo"
 	"southbound/shared/fault"
 )
 
@@ -209,8 +208,6 @@ type Objects struct {
 	// Puts and Gets count.
 	Puts, Gets int
 }
-
-var _ dynamo.Objects = (*Objects)(nil)
 
 // Put implements dynamo.Objects.
 func (o *Objects) Put(_ context.Context, name string, data []byte) error {

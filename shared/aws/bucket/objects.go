@@ -11,16 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/aws/dynamo"
 )
 
-// Objects keeps the large pieces of the state, under state/.
+// Objects keeps the large pieces of the state, under state/. It is what package dynamo asks for as Objects.
 type Objects struct {
 	api    API
 	bucket string
 }
-
-var _ dynamo.Objects = (*Objects)(nil)
 
 // NewObjects returns the objects of a bucket that exists.
 func NewObjects(api API, bucket string) *Objects { return &Objects{api: api, bucket: bucket} }
