@@ -190,9 +190,14 @@ func crashMutants() []mutant {
 				c.Rows[i].Creating = ""
 			}
 		}, nil),
-		commits("ResultLost", "one row of a commit that was answered is not written", "", 300, func(c *deploy.Commit, _ *State) {
-			if n := len(c.Rows); n > 1 && c.Guard.Key != planKey {
-				c.Rows = c.Rows[:n-1]
+		commits("ResultLost", "a row is struck off the schedule and its result is not written", "", 300, func(c *deploy.Commit, s *State) {
+			n := len(c.Rows) - 1
+			if n < 0 || c.Guard.Key == planKey || c.Rows[n].Ticket != 0 {
+				return
+			}
+			if have := s.look(env).rows[c.Rows[n].ID]; have != nil && have.Rev == c.Rows[n].Rev {
+				c.Rows[n] = *have
+				c.Rows[n].Ticket = 0
 			}
 		}, nil),
 		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50, func(c *deploy.Commit, _ *State) { c.Actions = nil }, nil),
@@ -229,7 +234,7 @@ func storeMutants() []mutant {
 				c.Rows[i].ChangedAt = time.Time{}
 			}
 		}, nil),
-		commits("CausesForgotten", "why something was skipped is not stored", "D6", 1000, func(c *deploy.Commit, _ *State) {
+		commits("CausesForgotten", "why something was skipped is not stored", "", 1000, func(c *deploy.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Causes = nil
 			}

@@ -314,6 +314,18 @@ func (d *drawer) ops() {
 	slices.SortStableFunc(d.p.Ops, func(a, b op) int { return int(a.At - b.At) })
 }
 
+// sender returns a resource that tells others of its changes, and otherwise when there is none.
+func (d *drawer) sender(otherwise resource.ID) resource.ID {
+	for i := range d.pool {
+		for j := range d.pool {
+			if s := &d.pool[j]; d.in[i] && d.in[j] && d.pool[i].flags.SendEvent && s.id.Type() == typeThing && slices.Contains(s.requires, d.pool[i].id) {
+				return d.pool[i].id
+			}
+		}
+	}
+	return otherwise
+}
+
 // op draws one operation, or two that belong together.
 func (d *drawer) op(at time.Duration) []op {
 	o := op{At: at, agent: d.agents[d.rng.IntN(len(d.agents))].Name, id: d.pool[d.rng.IntN(len(d.pool))].id}
@@ -348,8 +360,12 @@ func (d *drawer) op(at time.Duration) []op {
 		o.kind = opDeleteParameter
 	case x < 23:
 		o.kind, o.n = opDrift, d.rng.Int64N(3)
-		if d.one(2) {
-			return []op{o, {At: at + time.Millisecond, kind: opRepair}}
+		switch repair := (op{At: at + time.Millisecond, kind: opRepair}); d.rng.IntN(4) {
+		case 0: // and somebody dies over it
+			o.id = d.sender(o.id)
+			return []op{o, repair, {At: at + time.Duration(2+d.rng.IntN(30))*time.Millisecond, kind: opCrash}}
+		case 1:
+			return []op{o, repair}
 		}
 	case x < 26:
 		o.kind, o.class, o.good, o.n = opBreak, []provider.Class{provider.Retryable, provider.Terminal, provider.NeedsChange}[d.rng.IntN(3)], d.one(4), d.rng.Int64N(4)
