@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed" // the locked lists of what is installed
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	//go:embed pom.xml
+	dynamoPOM []byte
+	//go:embed ministack.txt
+	ministackLock []byte
+	//go:embed localstack.txt
+	localstackLock []byte
+)
+
+// marker is written last into a folder, so that an installation that was cut short is seen.
+const marker = ".complete"
+
+// install returns the folder in which a kind of server is installed, and installs it there when it is not: once for all processes
+// and users of the same cache folder.
+func install(ctx context.Context, kind Kind) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find cache folder: %w", err)
+	}
+	lock, into := kind.lock(), kind.into()
+	sum := sha256.Sum256(lock)
+	dir := filepath.Join(cache, "southbound", "servers", string(kind)+"-"+hex.EncodeToString(sum[:6]))
+	if complete(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // a cache
+		return "", err
+	}
+	unlock, err := lockFile(dir + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if complete(dir) { // another process was first
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a cache
+		return "", err
+	}
+	if err := into(ctx, dir, lock); err != nil {
+		return "", fmt.Errorf("install %s into %s: %w", kind, dir, err)
+	}
+	return dir, os.WriteFile(filepath.Join(dir, marker), nil, 0o644) //nolint:gosec // a cache
+}
+
+func complete(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, marker))
+	return err == nil
+}
+
+// lockFile waits for an exclusive lock, which the system drops when this process ends.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // a cache
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+func (k Kind) lock() []byte {
+	switch k {
+	case DynamoDB:
+		return dynamoPOM
+	case MiniStack:
+		return ministackLock
+	default:
+		return localstackLock
+	}
+}
+
+func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
+	switch k {
+	case DynamoDB:
+		return mavenInto
+	case MiniStack:
+		return func(ctx context.Context, dir string, lock []byte) error { return pipInto(ctx, "3", dir, lock) }
+	default:
+		return func(ctx context.Context, dir string, lock []byte) error { return pipInto(ctx, "3.13", dir, lock) }
+	}
+}
+
+// mavenInto copies the libraries of a POM into dir/lib.
+func mavenInto(ctx context.Context, dir string, pom []byte) error {
+	file := filepath.Join(dir, "pom.xml")
+	if err := os.WriteFile(file, pom, 0o644); err != nil { //nolint:gosec // a cache
+		return err
+	}
+	return run(ctx, dir, "mvn", "-q", "-B", "-f", file, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
+}
+
+// pipInto makes a virtual environment in dir and installs exactly what the lock lists, by hash.
+func pipInto(ctx context.Context, version, dir string, lock []byte) error {
+	python, err := findPython(ctx, version)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "lock.txt")
+	if err := os.WriteFile(file, lock, 0o644); err != nil { //nolint:gosec // a cache
+		return err
+	}
+	if err := run(ctx, dir, python, "-m", "venv", filepath.Join(dir, "venv")); err != nil {
+		return err
+	}
+	return run(ctx, dir, filepath.Join(dir, "venv", "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--no-deps", "--require-hashes", "-r", file)
+}
+
+// findPython returns a Python of a version: the one that SOUTHBOUND_PYTHON names, one on the path, or one of pyenv.
+func findPython(ctx context.Context, version string) (string, error) {
+	home, _ := os.UserHomeDir()
+	candidates := []string{os.Getenv("SOUTHBOUND_PYTHON"), "python" + version}
+	more, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", version+"*", "bin", "python"))
+	for _, c := range append(candidates, more...) {
+		if c == "" {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, c, "-c", "import sys, venv; print('%d.%d.' % sys.version_info[:2])").Output() //nolint:gosec // named by the caller
+		if err == nil && strings.HasPrefix(string(out), version+".") {
+			return c, nil
+		}
+	}
+	return "", fmt.Errorf("no Python %s: install it, with its venv module, or name it in SOUTHBOUND_PYTHON", version)
+}
+
+func run(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // fixed commands
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%s is not installed: %w", name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, tail(out))
+	}
+	return nil
+}
+
+// tail returns the end of what a program said.
+func tail(out []byte) []byte {
+	const most = 4000
+	if len(out) > most {
+		out = out[len(out)-most:]
+	}
+	return out
+}

@@ -1,0 +1,88 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"southbound/localstack/server"
+)
+
+// TestServers pins that each kind installs, answers on loopback, and is gone after Stop.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []server.Kind{server.DynamoDB, server.MiniStack, server.LocalStack} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s, err := server.Start(t.Context(), kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !answers(t.Context(), s.URL) {
+				t.Error("it does not answer")
+			}
+			s.Stop()
+			s.Stop()
+			if answers(t.Context(), s.URL) {
+				t.Error("it answers after it was stopped")
+			}
+		})
+	}
+}
+
+// TestKilledParentTakesItsServerAlong pins that no server is left when a test process is killed.
+func TestKilledParentTakesItsServerAlong(t *testing.T) {
+	if os.Getenv("SOUTHBOUND_START_AND_HANG") != "" {
+		s, err := server.Start(t.Context(), server.DynamoDB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = os.Stdout.WriteString(s.URL + "\n")
+		select {}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledParentTakesItsServerAlong$")
+	cmd.Env = append(os.Environ(), "SOUTHBOUND_START_AND_HANG=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 200)
+	n, err := out.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.TrimSpace(string(buf[:n]))
+	if !answers(t.Context(), url) {
+		t.Fatalf("%s does not answer", url)
+	}
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_ = cmd.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for answers(ctx, url) {
+		if ctx.Err() != nil {
+			t.Fatal("the server still answers")
+		}
+	}
+}
+
+func answers(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = res.Body.Close()
+	return true
+}

@@ -1,0 +1,143 @@
+// Package awserr is the one place where errors of AWS's services get a kind. Callers branch on fault kinds, and on Is where a code means
+// something to one operation only.
+package awserr
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"southbound/shared/fault"
+)
+
+// The codes that operations look for.
+const (
+	ConditionFailed      = "ConditionalCheckFailedException"
+	TransactionCanceled  = "TransactionCanceledException"
+	TransactionConflict  = "TransactionConflictException"
+	PreconditionFailed   = "PreconditionFailed"
+	ConditionalConflict  = "ConditionalRequestConflict"
+	BadDigest            = "BadDigest"
+	NoSuchKey            = "NoSuchKey"
+	TableInUse           = "ResourceInUseException"
+	QueueMissing         = "AWS.SimpleQueueService.NonExistentQueue"
+	queueMissingNew      = "QueueDoesNotExist"
+	QueueDeletedRecently = "AWS.SimpleQueueService.QueueDeletedRecently"
+	QueueNameExists      = "QueueAlreadyExists"
+)
+
+// kinds says what codes mean. What is not in it follows from the HTTP status, see byStatus.
+var kinds = map[string]fault.Kind{
+	ConditionFailed: fault.Conflict, TransactionConflict: fault.Conflict, PreconditionFailed: fault.Conflict, TableInUse: fault.Conflict,
+	"IdempotentParameterMismatchException": fault.Internal, "ValidationException": fault.Internal, "SerializationException": fault.Internal,
+	"InvalidRequest": fault.Internal, "InvalidArgument": fault.Internal, "MalformedXML": fault.Internal,
+	ConditionalConflict: fault.Unavailable, "OperationAborted": fault.Unavailable, "SlowDown": fault.Unavailable, "RequestTimeout": fault.Unavailable,
+	"ProvisionedThroughputExceededException": fault.Unavailable, "ThrottlingException": fault.Unavailable, "RequestLimitExceeded": fault.Unavailable,
+	"RequestThrottled": fault.Unavailable, "TransactionInProgressException": fault.Unavailable, "InternalServerError": fault.Unavailable,
+	"InternalError": fault.Unavailable, "InternalFailure": fault.Unavailable, "ServiceUnavailable": fault.Unavailable, "OverLimit": fault.Unavailable,
+	"KmsThrottled": fault.Unavailable, "KMS.ThrottlingException": fault.Unavailable, QueueDeletedRecently: fault.Unavailable,
+	"ItemCollectionSizeLimitExceededException": fault.Full, "LimitExceededException": fault.Full, "ServiceQuotaExceededException": fault.Full,
+	"AccessDenied": fault.Denied, "AccessDeniedException": fault.Denied, "UnrecognizedClientException": fault.Denied, "ExpiredToken": fault.Denied,
+	"ExpiredTokenException": fault.Denied, "InvalidSignatureException": fault.Denied, "SignatureDoesNotMatch": fault.Denied,
+	"InvalidAccessKeyId": fault.Denied, "InvalidClientTokenId": fault.Denied, "MissingAuthenticationToken": fault.Denied, "KmsAccessDenied": fault.Denied,
+	"KmsDisabled": fault.Denied, "RequestTimeTooSkewed": fault.Denied, "AllAccessDisabled": fault.Denied,
+	"ResourceNotFoundException": fault.NotFound, NoSuchKey: fault.NotFound, "NoSuchBucket": fault.NotFound, "NotFound": fault.NotFound,
+	QueueMissing: fault.NotFound, queueMissingNew: fault.NotFound, QueueNameExists: fault.Conflict,
+	BadDigest: fault.Invalid, "XAmzContentSHA256Mismatch": fault.Invalid, "XAmzContentChecksumMismatch": fault.Invalid, "EntityTooLarge": fault.Invalid,
+}
+
+// hints are for the person who has to act.
+var hints = map[fault.Kind]string{
+	fault.Denied: "check which credentials are in use and what their policy allows",
+	fault.Full:   "a quota of the account is used up; ask for more, or remove what is not needed",
+}
+
+// Fault returns err with a kind and an operation, or nil when err is nil. What already has a kind is returned as it is.
+func Fault(op string, err error) error {
+	var have *fault.Error
+	if err == nil || errors.As(err, &have) {
+		return err
+	}
+	kind := Kind(err)
+	return &fault.Error{Kind: kind, Op: op, Err: err, Hint: hints[kind]}
+}
+
+// Kind classifies err.
+func Kind(err error) fault.Kind {
+	if k := fault.KindOf(err); k != fault.Unknown {
+		return k
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		if k, ok := kinds[api.ErrorCode()]; ok {
+			return k
+		}
+		if k := byStatus(err); k != fault.Unknown {
+			return k
+		}
+		if api.ErrorFault() == smithy.FaultServer {
+			return fault.Unavailable
+		}
+		return fault.Internal
+	}
+	if k := byStatus(err); k != fault.Unknown {
+		return k
+	}
+	var canceled *smithy.CanceledError
+	var params smithy.InvalidParamsError
+	switch {
+	case errors.As(err, &canceled):
+		return fault.Canceled
+	case errors.As(err, &params):
+		return fault.Internal
+	}
+	return fault.Unavailable // no answer: the network, or a name that does not resolve
+}
+
+// byStatus classifies by the status of the response, for services and proxies that send no code we know.
+func byStatus(err error) fault.Kind {
+	var res *smithyhttp.ResponseError
+	if !errors.As(err, &res) {
+		return fault.Unknown
+	}
+	switch code := res.HTTPStatusCode(); {
+	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
+		return fault.Unavailable
+	case code == http.StatusNotFound:
+		return fault.NotFound
+	case code == http.StatusForbidden, code == http.StatusUnauthorized:
+		return fault.Denied
+	case code == http.StatusConflict:
+		return fault.Unavailable
+	case code == http.StatusPreconditionFailed:
+		return fault.Conflict
+	}
+	return fault.Unknown
+}
+
+// Code returns the service's code of err, or "".
+func Code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// Is reports whether err has one of the codes.
+func Is(err error, codes ...string) bool {
+	code := Code(err)
+	return code != "" && slices.Contains(codes, code)
+}
+
+// NoQueue reports whether err says that a queue does not exist, in either of the codes in use.
+func NoQueue(err error) bool { return Is(err, QueueMissing, queueMissingNew) }
+
+// Passing reports whether err may pass by itself, so that the same request can be made again. A context that has ended does not.
+func Passing(err error) bool {
+	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && Kind(err) == fault.Unavailable
+}

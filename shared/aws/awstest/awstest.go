@@ -1,0 +1,264 @@
+// Package awstest helps tests of what runs on AWS: clients of the servers in localstack/server, and faults on the way to them.
+package awstest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"southbound/shared/fault"
+)
+
+// Config returns the configuration of clients of a local server. Requests go through via, when it is not nil.
+func Config(url string, via http.RoundTripper) aws.Config {
+	return aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
+		HTTPClient: &http.Client{Transport: via}, Retryer: func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.MaxAttempts = 3*time.Millisecond, 5 })
+		}}
+}
+
+// Unique returns a name that no other call returns, made of letters, digits and dashes.
+func Unique(t *testing.T) string {
+	t.Helper()
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '-'
+	}, t.Name())
+	if len(clean) > 30 {
+		clean = clean[len(clean)-30:]
+	}
+	return fmt.Sprintf("t%x-%s", time.Now().UnixNano(), strings.Trim(strings.ToLower(clean), "-"))
+}
+
+// Fault is what happens to a request.
+type Fault int
+
+// The faults.
+const (
+	None Fault = iota
+	// Throttle answers that the service is throttling; the request does not reach it.
+	Throttle
+	// Break answers 500; the request does not reach the service.
+	Break
+	// Lose lets the request through and loses the answer.
+	Lose
+	// Drop loses the request; the connection breaks.
+	Drop
+)
+
+// Faults is a RoundTripper that injects faults. Operation names are those of the service, such as "PutItem" or "PUT" for S3.
+type Faults struct {
+	// Decide says what happens to a request, by its operation and body; nil: nothing.
+	Decide func(operation string, body []byte) Fault
+	// Rewrite changes an answer, when it is not nil.
+	Rewrite func(operation string, request []byte, answer *http.Response)
+	mu      sync.Mutex
+	seen    map[string]int
+}
+
+// NowAndThen returns a Decide that does something to one in n requests, at all operations in turn; of those that write the answer is lost
+// as often as the request.
+func NowAndThen(n int64) func(operation string, body []byte) Fault {
+	var count atomic.Int64
+	return func(operation string, _ []byte) Fault {
+		c := count.Add(1)
+		if c%n != 0 {
+			return None
+		}
+		if what := Fault(c / n % 5); what != Lose || strings.Contains(operation, "Put") || strings.Contains(operation, "Write") {
+			return what
+		}
+		return None
+	}
+}
+
+// Unprocessed is a Rewrite by which batches are answered as if DynamoDB had left the first of their items for later.
+func Unprocessed(operation string, request []byte, res *http.Response) {
+	if operation != "BatchGetItem" || res.StatusCode != http.StatusOK {
+		return
+	}
+	var asked struct {
+		RequestItems map[string]struct {
+			Keys           []json.RawMessage
+			ConsistentRead bool
+		}
+	}
+	var got struct {
+		Responses        map[string][]json.RawMessage
+		UnprocessedKeys  map[string]any
+		ConsumedCapacity any `json:",omitempty"`
+	}
+	body, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err == nil && json.Unmarshal(request, &asked) == nil && json.Unmarshal(body, &got) == nil {
+		for table, in := range asked.RequestItems {
+			if len(in.Keys) < 2 {
+				continue
+			}
+			// Half of the keys are left, with what was found for them.
+			later := map[string]bool{}
+			for _, k := range in.Keys[:len(in.Keys)/2] {
+				later[keyText(k)] = true
+			}
+			got.Responses[table] = slices.DeleteFunc(got.Responses[table], func(i json.RawMessage) bool { return later[keyText(i)] })
+			got.UnprocessedKeys = map[string]any{table: map[string]any{"Keys": in.Keys[:len(in.Keys)/2], "ConsistentRead": in.ConsistentRead}}
+			if b, err := json.Marshal(got); err == nil {
+				body = b
+			}
+		}
+	}
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	res.Header.Del("X-Amz-Crc32")
+	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
+}
+
+// keyText identifies the item that has, or is, a key of the table.
+func keyText(raw json.RawMessage) string {
+	var key struct {
+		K struct{ S string } `json:"k"`
+		S struct{ S string } `json:"s"`
+	}
+	_ = json.Unmarshal(raw, &key)
+	return key.K.S + "\x00" + key.S.S
+}
+
+// Seen returns how many requests of an operation there were, with those that were lost.
+func (f *Faults) Seen(operation string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seen[operation]
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *Faults) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		_ = req.Body.Close()
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	operation := req.Method
+	if target := req.Header.Get("X-Amz-Target"); target != "" {
+		_, operation, _ = strings.Cut(target, ".")
+	}
+	f.mu.Lock()
+	if f.seen == nil {
+		f.seen = map[string]int{}
+	}
+	f.seen[operation]++
+	decide := f.Decide
+	f.mu.Unlock()
+	what := None
+	if decide != nil {
+		what = decide(operation, body)
+	}
+	switch what {
+	case Throttle:
+		return answer(req, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow down"}`), nil
+	case Break:
+		return answer(req, http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"broken"}`), nil
+	case Drop:
+		return nil, io.ErrUnexpectedEOF
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if what == Lose {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	if f.Rewrite != nil {
+		f.Rewrite(operation, body, res)
+	}
+	return res, nil
+}
+
+func answer(req *http.Request, status int, body string) *http.Response {
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+}
+
+// Objects keeps objects in memory. It implements dynamo.Objects.
+type Objects struct {
+	mu   sync.Mutex
+	data map[string][]byte
+	// Puts and Gets count.
+	Puts, Gets int
+}
+
+// Put implements dynamo.Objects.
+func (o *Objects) Put(_ context.Context, name string, data []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.data == nil {
+		o.data = map[string][]byte{}
+	}
+	o.Puts++
+	o.data[name] = bytes.Clone(data)
+	return nil
+}
+
+// Get implements dynamo.Objects.
+func (o *Objects) Get(_ context.Context, name string) ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Gets++
+	data, ok := o.data[name]
+	if !ok {
+		return nil, fault.New(fault.NotFound, "read object", "%s is not there", name)
+	}
+	return bytes.Clone(data), nil
+}
+
+// Delete implements dynamo.Objects.
+func (o *Objects) Delete(_ context.Context, names ...string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, n := range names {
+		delete(o.data, n)
+	}
+	return nil
+}
+
+// List implements dynamo.Objects. All objects are as old as time.
+func (o *Objects) List(_ context.Context, f func(name string, stored time.Time) error) error {
+	o.mu.Lock()
+	names := slices.Collect(maps.Keys(o.data))
+	o.mu.Unlock()
+	for _, n := range names {
+		if err := f(n, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Len returns how many objects there are.
+func (o *Objects) Len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.data)
+}

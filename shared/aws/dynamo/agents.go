@@ -1,0 +1,116 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Agents implements deploy.State. All agents are one item; which are paused is in the head.
+func (s *State) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
+	out, err := s.agents(ctx, env)
+	if fault.Is(err, fault.NotFound) { // replaced while it was read
+		out, err = s.agents(ctx, env)
+	}
+	return out, err
+}
+
+func (s *State) agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
+	items, err := s.getMany(ctx, []item{keyItem(headPart, headPrefix+env), keyItem(recordPart(env), agentsSort)})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]deploy.Agent{}
+	var paused []string
+	for _, i := range items {
+		if textOf(i, attrPart) == headPart {
+			h, err := headOf(env, i)
+			if err != nil {
+				return nil, err
+			}
+			paused = h.paused
+			continue
+		}
+		list, _, err := s.agentsIn(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range list {
+			out[a.Name] = deploy.Agent{Agent: a}
+		}
+	}
+	for _, name := range paused {
+		a := out[name]
+		a.Name, a.Paused = name, true
+		out[name] = a
+	}
+	return out, nil
+}
+
+// agentsIn decodes the item of the agents.
+func (s *State) agentsIn(ctx context.Context, i item) ([]resource.Agent, entry, error) {
+	if i == nil {
+		return nil, entry{}, nil
+	}
+	doc, err := documentIn(i)
+	if err != nil {
+		return nil, doc, err
+	}
+	got := []entry{doc}
+	if err := s.fetch(ctx, got); err != nil {
+		return nil, doc, err
+	}
+	raw, err := s.pack.unpack(got[0].data)
+	if err != nil {
+		return nil, doc, err
+	}
+	var out []resource.Agent
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, doc, damaged("the agents do not decode: %v", err)
+	}
+	return out, doc, nil
+}
+
+// agents prepares the item of the agents with those of the commit.
+func (c *commit) agents(ctx context.Context) error {
+	if len(c.in.Agents) == 0 {
+		return nil
+	}
+	part, sort := recordPart(c.env), agentsSort
+	now, err := c.s.get(ctx, part, sort)
+	if err != nil {
+		return err
+	}
+	list, old, err := c.s.agentsIn(ctx, now)
+	if fault.Is(err, fault.NotFound) {
+		return errLost // replaced while it was read
+	}
+	if err != nil {
+		return err
+	}
+	all := map[string]resource.Agent{}
+	for _, a := range slices.Concat(list, c.in.Agents) {
+		all[a.Name] = a
+	}
+	list = slices.SortedFunc(maps.Values(all), func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "encode agents", err)
+	}
+	doc, err := c.s.documentOf(ctx, raw)
+	if err != nil {
+		return err
+	}
+	seq := numberOf(now, attrSeq)
+	i := keyItem(part, sort)
+	i[attrSeq], i[attrBody] = number(seq+1), blob(doc.encode())
+	c.more = append(c.more, put{part: part, sort: sort, seq: seq, item: i})
+	c.objects = append(c.objects, old)
+	return nil
+}

@@ -1,0 +1,173 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/aws/awserr"
+)
+
+// tidy merges pieces of a bag when there are many. That it fails is no harm: the next change tries again.
+func (s *State) tidy(ctx context.Context, env string, rec *record) {
+	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.objects {
+		_ = s.merge(context.WithoutCancel(ctx), env, rec, rec.mergeFrom(min(s.limits.refs/2, len(rec.refs)/2), 2))
+	}
+}
+
+// settle merges what is spread over many objects, after a lease was given up: more than in tidy, because it is seldom.
+func (s *State) settle(ctx context.Context, env string, rec *record) {
+	if rec.objects() <= s.limits.settled {
+		return
+	}
+	if from := rec.mergeFrom(0, 8); len(rec.refs)-from > 1 || rec.mostlyTail() {
+		_ = s.merge(context.WithoutCancel(ctx), env, rec, from)
+	}
+}
+
+// mostlyTail reports whether the tail names more than one object.
+func (r *record) mostlyTail() bool {
+	n := 0
+	for _, x := range r.tail {
+		if x.object != nil {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// merge replaces the pieces of a bag from one on, and its tail, by one run that holds what they come to. It gives up when somebody else changes the
+// bag.
+func (s *State) merge(ctx context.Context, env string, rec *record, from int) error {
+	after := int64(0)
+	if from > 0 {
+		after = rec.refs[from-1].last
+	}
+	var raw []byte
+	if err := s.withImage(ctx, env, rec, func(m *image) (err error) {
+		if m.seq != rec.seq {
+			return errLost
+		}
+		raw, err = m.since(after).encode()
+		return err
+	}); err != nil {
+		return err
+	}
+	stale, err := s.staleObjects(ctx, env, rec, from)
+	if err != nil {
+		return err
+	}
+	if err := s.keepActions(ctx, env, rec); err != nil {
+		return err
+	}
+	run, err := s.putRun(ctx, env, rec, from, raw)
+	if err != nil {
+		return err
+	}
+	e := newEdit(rec)
+	dropped := e.next.refs[from:]
+	e.next.refs = append(e.next.refs[:from:from], run)
+	e.next.tail, e.merged = nil, true
+	if err := s.write(ctx, env, []*edit{e}, nil); err != nil {
+		return err
+	}
+	return s.dropPieces(ctx, env, rec.key, dropped, stale)
+}
+
+// mergeFrom chooses what to merge: at least the newest pieces, and each older one that is not more than a number of times as large as all after
+// it, so that sizes grow by powers and a row is rewritten seldom.
+func (r *record) mergeFrom(least, times int) int {
+	sum, from := 0, len(r.refs)
+	for _, x := range r.tail {
+		sum += len(x.data)
+		if x.object != nil {
+			sum += x.size
+		}
+	}
+	for from > 0 && (len(r.refs)-from < least || r.refs[from-1].size <= times*sum) {
+		from--
+		sum += r.refs[from].size
+	}
+	return from
+}
+
+// keepActions copies a tail with actions into a page before the tail is dropped.
+func (s *State) keepActions(ctx context.Context, env string, rec *record) error {
+	for _, x := range rec.tail {
+		o, err := s.describeEntry(x)
+		if err != nil {
+			return err
+		}
+		if o.n > 0 {
+			_, err := s.flush(ctx, env, rec)
+			return err
+		}
+	}
+	return nil
+}
+
+// putRun stores a run that takes the place of the pieces from one on.
+func (s *State) putRun(ctx context.Context, env string, rec *record, from int, raw []byte) (ref, error) {
+	data := s.pack.pack(raw)
+	f := ref{kind: objectRef, last: rec.seq, size: len(data), objects: 1, name: newName()}
+	if from < len(rec.refs) {
+		f.first = rec.refs[from].first
+	}
+	if len(data) > s.limits.inline {
+		return f, s.Objects.Put(ctx, f.name, data)
+	}
+	f.objects = 0
+	f.kind, f.name = itemRef, fmt.Sprintf("%d-%d-%s", f.first, f.last, f.name)
+	part, sort := s.refKey(env, rec.key, f)
+	e := &enc{}
+	e.entries([]entry{{seq: f.last, data: data}})
+	i := keyItem(part, sort)
+	i[attrBody] = blob(e.b)
+	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i})
+	return f, awserr.Fault("write state", err)
+}
+
+// staleObjects returns the objects of pieces that are to be merged, and of the tail, that hold no actions: nothing needs them afterwards.
+func (s *State) staleObjects(ctx context.Context, env string, rec *record, from int) ([]entry, error) {
+	var keys []item
+	for _, f := range rec.refs[from:] {
+		if f.kind != objectRef {
+			keys = append(keys, keyItem(s.refKey(env, rec.key, f)))
+		}
+	}
+	found, err := s.getMany(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	all := rec.tail
+	for _, i := range found {
+		list, err := pageEntries(i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all[:len(all):len(all)], list...)
+	}
+	var out []entry
+	for _, x := range all {
+		if x.object != nil && x.n == 0 {
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+// dropPieces removes what was merged: items and objects without actions. Pages stay until their actions are dropped.
+func (s *State) dropPieces(ctx context.Context, env, key string, refs []ref, objects []entry) error {
+	var keys []item
+	for _, f := range refs {
+		switch f.kind {
+		case itemRef:
+			keys = append(keys, keyItem(s.refKey(env, key, f)))
+		case objectRef:
+			objects = append(objects, entry{object: &object{name: f.name}})
+		}
+	}
+	s.dropObjects(ctx, objects...)
+	return s.deleteMany(ctx, keys)
+}

@@ -1,0 +1,275 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// What follows are the steps of commit.prepare: each decides a part of what is to be written.
+
+// changeEnv prepares the head.
+func (c *commit) changeEnv(ctx context.Context) error {
+	if c.in.Env == nil && !c.in.Plan && c.forward == nil {
+		return nil
+	}
+	h, err := c.s.readHead(ctx, c.env)
+	if err != nil {
+		return err
+	}
+	h.rest = time.Time{}
+	if c.in.Env != nil {
+		if err := h.replace(*c.in.Env); err != nil {
+			return err
+		}
+	}
+	if c.in.Plan {
+		h.plan++
+	}
+	c.head = h
+	return nil
+}
+
+// locate finds the rows of the commit: in their lanes, and, those that are not there, wherever else they could be.
+func (c *commit) locate(ctx context.Context) error {
+	byLane := map[string][]resource.ID{}
+	for i := range c.in.Rows {
+		if r := &c.in.Rows[i]; r.Lane != "" { // a row to be removed may be named without its lane
+			byLane[keyOf(r.Lane)] = append(byLane[keyOf(r.Lane)], r.ID)
+		}
+	}
+	for key, ids := range byLane {
+		if err := c.find(ctx, key, ids); err != nil {
+			return err
+		}
+	}
+	var missing []*deploy.Row
+	for i := range c.in.Rows {
+		if r := &c.in.Rows[i]; c.where[r.ID].key == "" {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	lanes, err := c.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rec := range lanes {
+		if rec.total() == 0 {
+			continue
+		}
+		lane, _ := laneOf(rec.key)
+		agent := agentOf(lane)
+		var ids []resource.ID
+		for _, r := range missing {
+			if r.Lane != lane && (rec.foreign || r.ID.Agent() == agent) {
+				ids = append(ids, r.ID)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := c.find(ctx, rec.key, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find looks for rows in one bag.
+func (c *commit) find(ctx context.Context, key string, ids []resource.ID) error {
+	rec, err := c.record(ctx, key)
+	if err != nil || rec.total() == 0 {
+		return err
+	}
+	return c.s.withImage(ctx, c.env, rec, func(m *image) error {
+		if m.seq != rec.seq {
+			return c.outdated(key)
+		}
+		for _, id := range ids {
+			if r := m.rows[id]; r != nil {
+				c.where[id] = place{key, r.Row}
+			}
+		}
+		return nil
+	})
+}
+
+// outdated notes that a record that was used is not the newest.
+func (c *commit) outdated(key string) error {
+	delete(c.known, key)
+	c.lanes = nil
+	return errLost
+}
+
+// rows decides row by row.
+func (c *commit) rows(ctx context.Context) error {
+	for i := range c.in.Rows {
+		r := c.in.Rows[i]
+		at := c.where[r.ID]
+		if at.row.Rev != r.Rev {
+			c.conflicts = append(c.conflicts, conflictOf(r.ID, at))
+			continue
+		}
+		if at.key == "" && r.Gone {
+			continue
+		}
+		if at.key != "" && !c.in.Plan {
+			r.Body = at.row.Body // a result never changes what is wanted
+		}
+		if c.forward != nil {
+			c.forward.row(at.key, r)
+			continue
+		}
+		if at.key != "" && (r.Gone || at.key != keyOf(r.Lane)) {
+			e, err := c.edit(ctx, at.key)
+			if err != nil {
+				return err
+			}
+			e.remove(&at.row)
+			c.where[r.ID] = place{}
+		}
+		if r.Gone {
+			continue
+		}
+		e, err := c.edit(ctx, keyOf(r.Lane))
+		if err != nil {
+			return err
+		}
+		var old *deploy.Row
+		if at.key == keyOf(r.Lane) {
+			old = &at.row
+		}
+		r.Rev++
+		e.put(old, r)
+		c.where[r.ID] = place{at.key, r}
+	}
+	return nil
+}
+
+func conflictOf(id resource.ID, at place) deploy.Row {
+	if at.key == "" {
+		return deploy.Row{ID: id}
+	}
+	return at.row
+}
+
+// drops finds the bags that hold the entries of the outbox that are to be dropped.
+func (c *commit) drops(ctx context.Context) error {
+	if len(c.in.DropOutbox) == 0 {
+		return nil
+	}
+	lanes, err := c.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range lanes {
+		if r.outbox == 0 {
+			continue
+		}
+		var have []string
+		if err := c.s.withImage(ctx, c.env, r, func(m *image) error {
+			if m.seq != r.seq {
+				return c.outdated(r.key)
+			}
+			for _, id := range c.in.DropOutbox {
+				if _, ok := m.outbox[id]; ok {
+					have = append(have, id)
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if len(have) == 0 {
+			continue
+		}
+		if c.forward != nil {
+			p := c.forward.part(r.key)
+			p.drop = append(p.drop, have...)
+			continue
+		}
+		e, err := c.edit(ctx, r.key)
+		if err != nil {
+			return err
+		}
+		e.drop = have
+		e.next.outbox -= len(have)
+	}
+	return nil
+}
+
+// lease prepares the guard: what the lease says, and what of the commit has no other place.
+func (c *commit) lease(ctx context.Context) error {
+	e := c.edits[c.guard]
+	n := e.next
+	if err := c.running(ctx, e); err != nil {
+		return err
+	}
+	if c.in.Until.After(n.until) {
+		n.until = c.in.Until
+	}
+	n.wave = max(n.wave, c.in.WaveDone)
+	e.waveDone, e.epoch, e.checked, e.actions = c.in.WaveDone, c.in.Epoch, c.in.Checked, c.in.Actions
+	if len(c.in.AddOutbox) == 0 {
+		return nil
+	}
+	e.add = c.in.AddOutbox
+	return c.s.withImage(ctx, c.env, e.rec, func(m *image) error {
+		if m.seq != e.rec.seq {
+			return c.outdated(c.guard)
+		}
+		fresh := map[string]bool{}
+		for _, o := range c.in.AddOutbox {
+			if _, have := m.outbox[o.ID]; !have {
+				fresh[o.ID] = true
+			}
+		}
+		n.outbox += len(fresh)
+		for _, id := range c.in.DropOutbox { // added and dropped at once
+			if fresh[id] {
+				n.outbox--
+				e.drop = append(e.drop, id)
+			}
+		}
+		return nil
+	})
+}
+
+// running prepares what is said to run: Next, and, until that is accepted, what ran before.
+func (c *commit) running(ctx context.Context, e *edit) error {
+	n := e.next
+	n.running, n.before = idList{}, idList{}
+	if len(c.in.Next) == 0 {
+		return nil
+	}
+	ran, err := c.s.ran(ctx, e.rec)
+	if fault.Is(err, fault.NotFound) {
+		return c.outdated(c.guard)
+	}
+	if err != nil {
+		return err
+	}
+	if n.before, err = c.s.keepIDs(ctx, ran); err != nil {
+		return err
+	}
+	n.running, err = c.s.keepIDs(ctx, c.in.Next)
+	return err
+}
+
+func (c *commit) parameters(ctx context.Context) error {
+	if len(c.in.Parameters)+len(c.in.DropParameters) == 0 {
+		return nil
+	}
+	e, err := c.edit(ctx, paramsKey)
+	if err != nil {
+		return err
+	}
+	e.params, e.without = c.in.Parameters, c.in.DropParameters
+	return nil
+}

@@ -1,0 +1,178 @@
+package dynamo
+
+import (
+	"encoding/json"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// delta is what a commit changes in one bag, or, in a run, what was changed by many. Rows and what is gone are by id; in a run what stands beside them
+// replaces what there was.
+type delta struct {
+	run      bool
+	whole    bool // a run that holds all there is: what was before is forgotten
+	rows     []storedRow
+	gone     []resource.ID
+	epoch    int64 // of checked
+	checked  []resource.ID
+	waveDone int64
+	add      []deploy.Outbox
+	drop     []string
+	params   []deploy.Parameter
+	without  []deploy.ParameterKey
+	actions  []deploy.Action // never in a run
+}
+
+func (d *delta) empty() bool {
+	return len(d.rows)+len(d.gone)+len(d.checked)+len(d.add)+len(d.drop)+len(d.params)+len(d.without)+len(d.actions) == 0 && d.waveDone == 0 && !d.run
+}
+
+// size estimates the bytes of the rows.
+func (d *delta) size() int {
+	n := 0
+	for i := range d.rows {
+		n += len(d.rows[i].ID) + 120
+		if d.rows[i].has&hasIntent != 0 {
+			n += len(d.rows[i].Body) + 40
+		}
+	}
+	return n
+}
+
+const deltaFormat = 1
+
+// The sections of a delta, by the byte before each: only ever added to.
+const (
+	endSection = iota
+	runSection
+	rowSection
+	goneSection
+	checkedSection
+	waveSection
+	addSection
+	dropSection
+	paramSection
+	withoutSection
+	actionSection
+)
+
+// encode returns the stored form, not compressed.
+func (d *delta) encode() ([]byte, error) {
+	e := &enc{b: make([]byte, 0, 64+d.size())}
+	e.byte(deltaFormat)
+	if d.run {
+		e.byte(runSection)
+		e.bool(d.whole)
+		e.int(d.epoch)
+	}
+	if len(d.rows) > 0 {
+		e.byte(rowSection)
+		e.len(len(d.rows))
+		for i := range d.rows {
+			e.row(&d.rows[i].Row, d.rows[i].has&hasIntent != 0)
+		}
+	}
+	if len(d.gone) > 0 {
+		e.byte(goneSection)
+		e.ids(d.gone)
+	}
+	if len(d.checked) > 0 {
+		e.byte(checkedSection)
+		e.int(d.epoch)
+		e.ids(d.checked)
+	}
+	if d.waveDone != 0 {
+		e.byte(waveSection)
+		e.int(d.waveDone)
+	}
+	if len(d.drop) > 0 {
+		e.byte(dropSection)
+		e.texts(d.drop)
+	}
+	for _, s := range []struct {
+		section byte
+		list    any
+		n       int
+	}{
+		{addSection, d.add, len(d.add)}, {paramSection, d.params, len(d.params)}, {withoutSection, d.without, len(d.without)},
+		{actionSection, d.actions, len(d.actions)},
+	} {
+		if s.n == 0 {
+			continue
+		}
+		raw, err := json.Marshal(s.list)
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, "encode commit", err)
+		}
+		e.byte(s.section)
+		e.bytes(raw)
+	}
+	e.byte(endSection)
+	return e.b, nil
+}
+
+// decodeDelta reads what encode wrote; bodies of rows stay parts of b.
+func decodeDelta(b []byte) (*delta, error) {
+	in, out := &dec{b: b}, &delta{}
+	if in.byte() != deltaFormat {
+		return nil, damaged("a stored piece has another format")
+	}
+	for {
+		section := in.byte()
+		if section == endSection || in.bad {
+			break
+		}
+		if err := out.section(section, in); err != nil {
+			return nil, err
+		}
+	}
+	if in.bad || len(in.b) != 0 {
+		return nil, damaged("a stored piece does not decode")
+	}
+	return out, nil
+}
+
+func (d *delta) section(section byte, in *dec) error {
+	switch section {
+	case runSection:
+		d.run, d.whole, d.epoch = true, in.bool(), in.int()
+	case rowSection:
+		n := in.len()
+		d.rows = make([]storedRow, 0, min(n, len(in.b)/16)) // a row takes more bytes than that
+		for ; n > 0 && !in.bad; n-- {
+			d.rows = append(d.rows, in.row())
+		}
+	case goneSection:
+		d.gone = in.ids()
+	case checkedSection:
+		d.epoch, d.checked = in.int(), in.ids()
+	case waveSection:
+		d.waveDone = in.int()
+	case dropSection:
+		d.drop = in.texts()
+	case addSection:
+		return fromJSON(in, &d.add)
+	case paramSection:
+		return fromJSON(in, &d.params)
+	case withoutSection:
+		return fromJSON(in, &d.without)
+	case actionSection:
+		return fromJSON(in, &d.actions)
+	default:
+		in.fail()
+	}
+	return nil
+}
+
+func fromJSON(in *dec, v any) error {
+	raw := in.bytes()
+	if in.bad {
+		return nil // reported by the caller
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return damaged("a stored piece does not decode: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// forward is the part of a commit that is rolled forward: what each bag has to do. The commit has happened once its number stands in the head and
+// what it says in the item beside the records; whoever finds that item makes the bags do their part.
+type forward struct {
+	number int64
+	parts  map[string]*part // by key of the bag
+	forget []int            // versions
+	doc    document
+}
+
+// part is what one bag has to do. Rows are whole; their Rev is the one they get.
+type part struct {
+	rows []deploy.Row
+	from []string // by row: the bag that has it, this one or another; "" when it is new
+	gone []goneRow
+	drop []string
+}
+
+// goneRow is a row that is to be removed at a revision.
+type goneRow struct {
+	id  resource.ID
+	rev int64
+}
+
+func (f *forward) part(key string) *part {
+	p := f.parts[key]
+	if p == nil {
+		p = &part{}
+		f.parts[key] = p
+	}
+	return p
+}
+
+// row adds a row that was found in the bag from.
+func (f *forward) row(from string, r deploy.Row) {
+	if r.Gone {
+		p := f.part(from)
+		p.gone = append(p.gone, goneRow{r.ID, r.Rev})
+		return
+	}
+	p := f.part(keyOf(r.Lane))
+	r.Rev++
+	p.rows, p.from = append(p.rows, r), append(p.from, from)
+}
+
+func (f *forward) encode() []byte {
+	e := &enc{}
+	e.int(f.number)
+	e.len(len(f.parts))
+	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
+		p := f.parts[key]
+		e.text(key)
+		e.len(len(p.rows))
+		for i := range p.rows {
+			e.text(p.from[i])
+			e.row(&p.rows[i], true)
+		}
+		e.len(len(p.gone))
+		for _, k := range p.gone {
+			e.text(string(k.id))
+			e.int(k.rev)
+		}
+		e.texts(p.drop)
+	}
+	e.len(len(f.forget))
+	for _, n := range f.forget {
+		e.int(int64(n))
+	}
+	return e.b
+}
+
+func decodeForward(b []byte) (*forward, error) {
+	d := &dec{b: b}
+	f := &forward{number: d.int(), parts: map[string]*part{}}
+	for n := d.len(); n > 0 && !d.bad; n-- {
+		key := d.text()
+		p := f.part(key)
+		lane, _ := laneOf(key)
+		for m := d.len(); m > 0 && !d.bad; m-- {
+			p.from = append(p.from, d.text())
+			stored := d.row()
+			row := stored.after(&stored.Row)
+			row.Lane = lane
+			p.rows = append(p.rows, row)
+		}
+		for m := d.len(); m > 0 && !d.bad; m-- {
+			p.gone = append(p.gone, goneRow{resource.ID(d.text()), d.int()})
+		}
+		p.drop = d.texts()
+	}
+	for n := d.len(); n > 0 && !d.bad; n-- {
+		f.forget = append(f.forget, int(d.int()))
+	}
+	if d.bad || len(d.b) != 0 {
+		return nil, damaged("a commit that was begun does not decode")
+	}
+	return f, nil
+}
+
+// begin makes the commit happen: the head, the guard, and the note of what is left to do, in one transaction.
+func (c *commit) begin(ctx context.Context, edits []*edit) error {
+	f := c.forward
+	c.head.tx++
+	c.head.pending = true
+	f.number = c.head.tx
+	doc, err := c.s.documentOf(ctx, f.encode())
+	if err != nil {
+		return err
+	}
+	f.doc = doc
+	i := keyItem(recordPart(c.env), txSort)
+	i[attrSeq], i[attrBody] = number(f.number), blob(doc.encode())
+	return c.s.write(ctx, c.env, edits, c.head, append(c.more, put{part: recordPart(c.env), sort: txSort, item: i})...)
+}
+
+// finish does what begin left to do, and adds what did not fit to the conflicts.
+func (c *commit) finish(ctx context.Context) error {
+	misfits, err := c.s.roll(ctx, c.env, c.forward)
+	if err != nil {
+		return err
+	}
+	c.s.dropObjects(ctx, c.objects...)
+	if len(misfits) == 0 {
+		return nil
+	}
+	rows, err := c.s.Rows(ctx, c.env, misfits)
+	if err != nil {
+		return err
+	}
+	for _, id := range misfits {
+		now := deploy.Row{ID: id}
+		if i := slices.IndexFunc(rows, func(r deploy.Row) bool { return r.ID == id }); i >= 0 {
+			now = rows[i]
+		}
+		c.conflicts = append(c.conflicts, now)
+	}
+	return nil
+}
+
+// finishPending finishes the commit that an environment's head says is being rolled forward.
+func (s *State) finishPending(ctx context.Context, env string) error {
+	i, err := s.get(ctx, recordPart(env), txSort)
+	if err != nil || i == nil {
+		return err // nil: somebody else has finished it
+	}
+	return s.rollForward(ctx, env, i)
+}
+
+// rollForward finishes the commit that an item describes.
+func (s *State) rollForward(ctx context.Context, env string, i item) error {
+	doc, err := documentIn(i)
+	if err != nil {
+		return err
+	}
+	got := []entry{doc}
+	if err := s.fetch(ctx, got); err != nil {
+		if fault.Is(err, fault.NotFound) {
+			return nil // finished by somebody else meanwhile: whoever called looks again
+		}
+		return err
+	}
+	raw, err := s.pack.unpack(got[0].data)
+	if err != nil {
+		return err
+	}
+	f, err := decodeForward(raw)
+	if err != nil {
+		return err
+	}
+	f.doc = document{doc}
+	_, err = s.roll(ctx, env, f)
+	return err
+}
+
+// roll makes every bag do its part and removes the note. It returns the rows that did not fit.
+func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
+	var misfits []resource.ID
+	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
+		if err := contend(ctx, func() error {
+			out, err := s.rollBag(ctx, env, key, f)
+			if err == nil {
+				misfits = append(misfits, out...)
+			}
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.deleteMany(ctx, versionKeys(env, f.forget)); err != nil {
+		return nil, err
+	}
+	return misfits, s.endRoll(ctx, env, f)
+}
+
+// endRoll removes the note of a commit that all bags did their part of.
+func (s *State) endRoll(ctx context.Context, env string, f *forward) error {
+	err := contend(ctx, func() error {
+		i, err := s.get(ctx, headPart, headPrefix+env)
+		if err != nil {
+			return err
+		}
+		h, err := headOf(env, i)
+		if err != nil || h.tx != f.number || !h.pending {
+			return err
+		}
+		h.pending = false
+		p := h.put()
+		expr, values := p.condition()
+		_, err = s.API.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(newName()),
+			TransactItems: []types.TransactWriteItem{
+				{Put: &types.Put{TableName: &s.Table, Item: p.item, ConditionExpression: &expr, ExpressionAttributeValues: values}},
+				{Delete: &types.Delete{TableName: &s.Table, Key: keyItem(recordPart(env), txSort)}},
+			}})
+		var canceled *types.TransactionCanceledException
+		if errors.As(err, &canceled) {
+			_, err = lostTo(canceled)
+			return err
+		}
+		if awserr.Is(err, awserr.TransactionConflict) {
+			return errLost
+		}
+		return awserr.Fault("write state", err)
+	})
+	if err == nil {
+		s.dropObjects(ctx, f.doc.entry)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package dynamo
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// idList is a list of ids in a record: packed, or in an object when that would make the record large.
+type idList struct {
+	ids    []resource.ID
+	object string
+}
+
+const (
+	mayBeLarge = 32 << 10 // bytes of ids that are packed to see whether they are large
+	mostIDs    = 8 << 10  // packed bytes of a list that stands in a record
+)
+
+// keepIDs returns a list of ids; a large one is put into an object.
+func (s *State) keepIDs(ctx context.Context, ids []resource.ID) (idList, error) {
+	n := 0
+	for _, id := range ids {
+		n += len(id)
+	}
+	if n <= mayBeLarge {
+		return idList{ids: ids}, nil
+	}
+	e := &enc{}
+	e.ids(ids)
+	packed := s.pack.pack(e.b)
+	if len(packed) <= mostIDs {
+		return idList{ids: ids}, nil
+	}
+	l := idList{object: newName()}
+	return l, fault.Wrap(fault.Unknown, "write state", s.Objects.Put(ctx, l.object, packed))
+}
+
+// idsOf returns the ids of a list.
+func (s *State) idsOf(ctx context.Context, l idList) ([]resource.ID, error) {
+	if l.object == "" {
+		return l.ids, nil
+	}
+	packed, err := s.Objects.Get(ctx, l.object)
+	if err != nil {
+		return nil, err
+	}
+	d := &dec{b: packed}
+	d.b, err = s.pack.unpack(packed)
+	if err != nil {
+		return nil, err
+	}
+	ids := d.ids()
+	if d.bad {
+		return nil, damaged("a list of ids does not decode")
+	}
+	return ids, nil
+}
+
+// ran returns what may have run when the holder of a lease ended.
+func (s *State) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
+	out, err := s.idsOf(ctx, rec.running)
+	if err != nil {
+		return nil, err
+	}
+	more, err := s.idsOf(ctx, rec.before)
+	if err != nil || len(more) == 0 {
+		return out, err
+	}
+	seen := make(map[resource.ID]bool, len(out))
+	for _, id := range out {
+		seen[id] = true
+	}
+	out = slices.Clone(out)
+	for _, id := range more {
+		if !seen[id] {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// dropLists removes the objects of lists that a new record does not name any more.
+func (s *State) dropLists(ctx context.Context, old, now *record) {
+	named := []string{now.running.object, now.before.object, now.misfits.object}
+	for _, l := range []idList{old.running, old.before, old.misfits} {
+		if l.object != "" && !slices.Contains(named, l.object) {
+			s.dropObjects(ctx, entry{object: &object{name: l.object}})
+		}
+	}
+}
+
+// idList writes a list.
+func (e *enc) idList(l idList, p *packer) {
+	switch {
+	case l.object != "":
+		e.byte(2)
+		e.hex(l.object)
+	case len(l.ids) == 0:
+		e.byte(0)
+	default:
+		e.byte(1)
+		in := &enc{}
+		in.ids(l.ids)
+		e.bytes(p.pack(in.b))
+	}
+}
+
+func (d *dec) idList(p *packer) idList {
+	switch d.byte() {
+	case 0:
+		return idList{}
+	case 1:
+		raw, err := p.unpack(d.bytes())
+		in := &dec{b: raw}
+		l := idList{ids: in.ids()}
+		if err != nil || in.bad {
+			d.fail()
+		}
+		return l
+	case 2:
+		return idList{object: d.hex()}
+	}
+	d.fail()
+	return idList{}
+}

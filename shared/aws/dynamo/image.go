@@ -1,0 +1,163 @@
+package dynamo
+
+import (
+	"slices"
+	"sync"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// image is a bag in memory as it is after change number seq. Rows that were handed out are not changed in place.
+type image struct {
+	mu      sync.Mutex
+	lane    string
+	seq     int64
+	rows    map[resource.ID]*imageRow
+	gone    map[resource.ID]int64 // removed since the oldest run, by number of change
+	sorted  []resource.ID         // of rows; nil: not known
+	epoch   int64                 // of checked
+	checked map[resource.ID]bool
+	outbox  map[string]deploy.Outbox
+	params  map[deploy.ParameterKey]deploy.Parameter
+	size    int // bytes read, about
+}
+
+// imageRow is a row with the numbers of the changes that wrote it and its intent last.
+type imageRow struct {
+	deploy.Row
+	wrote, intent int64
+}
+
+func newImage(lane string) *image {
+	return &image{lane: lane, rows: map[resource.ID]*imageRow{}, gone: map[resource.ID]int64{}, checked: map[resource.ID]bool{},
+		outbox: map[string]deploy.Outbox{}, params: map[deploy.ParameterKey]deploy.Parameter{}}
+}
+
+// apply takes a delta that brings the image to seq. What is older than the image changes nothing.
+func (m *image) apply(seq int64, d *delta) error {
+	if seq <= m.seq {
+		return nil
+	}
+	if d.whole {
+		m.rows, m.gone, m.sorted = make(map[resource.ID]*imageRow, len(d.rows)), map[resource.ID]int64{}, nil
+	}
+	for i := range d.rows {
+		if err := m.put(seq, &d.rows[i]); err != nil {
+			return err
+		}
+	}
+	for _, id := range d.gone {
+		if m.rows[id] != nil {
+			delete(m.rows, id)
+			m.sorted = nil
+		}
+		m.gone[id] = seq
+	}
+	if d.run {
+		m.checked, m.outbox, m.params = map[resource.ID]bool{}, map[string]deploy.Outbox{}, map[deploy.ParameterKey]deploy.Parameter{}
+		m.epoch = d.epoch
+	}
+	m.check(d)
+	for _, o := range d.add {
+		m.outbox[o.ID] = o
+	}
+	for _, id := range d.drop {
+		delete(m.outbox, id)
+	}
+	for _, p := range d.params {
+		m.params[deploy.ParameterKey{Name: p.Name, Of: p.Of}] = p
+	}
+	for _, k := range d.without {
+		delete(m.params, k)
+	}
+	m.seq = seq
+	return nil
+}
+
+func (m *image) put(seq int64, r *storedRow) error {
+	have := m.rows[r.ID]
+	next := &imageRow{wrote: seq, intent: seq}
+	if r.has&hasIntent == 0 {
+		if have == nil {
+			return damaged("the intent of %s is missing", r.ID)
+		}
+		next.intent = have.intent
+		next.Row = r.after(&have.Row)
+	} else {
+		next.Row = r.after(&r.Row)
+	}
+	next.Lane = m.lane
+	if have == nil {
+		m.sorted = nil
+	}
+	m.rows[r.ID] = next
+	delete(m.gone, r.ID)
+	return nil
+}
+
+// check takes what was checked in a wave, unless a later wave has begun.
+func (m *image) check(d *delta) {
+	if len(d.checked) > 0 && d.epoch >= m.epoch {
+		if d.epoch > m.epoch {
+			m.epoch, m.checked = d.epoch, map[resource.ID]bool{}
+		}
+		for _, id := range d.checked {
+			m.checked[id] = true
+		}
+	}
+	if d.waveDone >= m.epoch && d.waveDone != 0 {
+		m.checked = map[resource.ID]bool{}
+	}
+}
+
+// since returns what was changed after a number, as a run. From 0 on it is everything.
+func (m *image) since(after int64) *delta {
+	d := &delta{run: true, whole: after == 0, epoch: m.epoch}
+	ids := make([]resource.ID, 0, len(m.rows))
+	for id, r := range m.rows {
+		if r.wrote > after {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	d.rows = make([]storedRow, len(ids))
+	for i, id := range ids {
+		r := m.rows[id]
+		d.rows[i].Row = r.Row
+		if r.intent > after {
+			d.rows[i].has = hasIntent
+		}
+	}
+	if after > 0 {
+		for id, seq := range m.gone {
+			if seq > after {
+				d.gone = append(d.gone, id)
+			}
+		}
+		slices.Sort(d.gone)
+	}
+	for id := range m.checked {
+		d.checked = append(d.checked, id)
+	}
+	slices.Sort(d.checked)
+	for _, o := range m.outbox {
+		d.add = append(d.add, o)
+	}
+	for _, p := range m.params {
+		d.params = append(d.params, p)
+	}
+	return d
+}
+
+// order returns the ids of the rows, ascending.
+func (m *image) order() []resource.ID {
+	if m.sorted == nil {
+		m.sorted = make([]resource.ID, 0, len(m.rows))
+		for id := range m.rows {
+			m.sorted = append(m.sorted, id)
+		}
+		slices.Sort(m.sorted)
+	}
+	return m.sorted
+}

@@ -1,0 +1,67 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// errNothing says that there is nothing to change.
+var errNothing = fault.New(fault.Internal, "", "nothing to change")
+
+// Acquire implements deploy.State. Whether a holder is dead is never known here: leases of the dead expire.
+func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+	rec, err := s.change(ctx, env, keyOf(key), func(e *edit) error {
+		r := e.next
+		if r.holder != "" && r.holder != holder && now.Before(r.until) {
+			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
+		}
+		r.holder, r.until = holder, until
+		r.fence++
+		return nil
+	})
+	if err != nil {
+		return deploy.Lease{}, err
+	}
+	running, err := s.ran(ctx, rec)
+	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
+}
+
+// Release implements deploy.State.
+func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
+	rec, err := s.change(ctx, env, keyOf(l.Key), func(e *edit) error {
+		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
+			return errNothing
+		}
+		e.next.holder, e.next.running, e.next.before = "", idList{}, idList{}
+		return nil
+	})
+	if err == errNothing { //nolint:errorlint // it is never wrapped
+		return nil
+	}
+	if err == nil {
+		s.settle(ctx, env, rec)
+	}
+	return err
+}
+
+// Leases implements deploy.State.
+func (s *State) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	var out []deploy.Lease
+	for _, r := range recs {
+		if key, ok := laneOf(r.key); ok && r.fence > 0 {
+			running, err := s.idsOf(ctx, r.running)
+			if err != nil && !fault.Is(err, fault.NotFound) { // not found: it ran before, and does not now
+				return nil, err
+			}
+			out = append(out, deploy.Lease{Key: key, Holder: r.holder, Fence: r.fence, Until: r.until, Running: running, Wave: r.wave})
+		}
+	}
+	return out, nil
+}

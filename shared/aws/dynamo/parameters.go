@@ -1,0 +1,36 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"southbound/shared/deploy"
+)
+
+// Parameters implements deploy.State.
+func (s *State) Parameters(ctx context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
+	rec, err := s.readRecord(ctx, env, paramsKey)
+	if err != nil || rec.seq == 0 {
+		return nil, err
+	}
+	var out []deploy.Parameter
+	err = s.withImage(ctx, env, rec, func(m *image) error {
+		if len(q.Keys) > 0 {
+			for _, k := range q.Keys {
+				if p, ok := m.params[k]; ok && (q.Of == "" || p.Of == q.Of) {
+					out = append(out, p)
+				}
+			}
+			return nil
+		}
+		for _, p := range m.params {
+			if (p.Of != "") == q.Facts && (q.Of == "" || p.Of == q.Of) {
+				out = append(out, p)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b deploy.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
+	return slices.CompactFunc(out, func(a, b deploy.Parameter) bool { return a.Of == b.Of && a.Name == b.Name }), err
+}

@@ -1,0 +1,86 @@
+package dynamo
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+// Resting says of each environment until when nothing is due in it; the zero time when that is not known. It is one query.
+func (s *State) Resting(ctx context.Context) (map[string]time.Time, error) {
+	out := map[string]time.Time{}
+	err := s.query(ctx, partition(headPart, headPrefix, false), func(i item) (bool, error) {
+		name := strings.TrimPrefix(textOf(i, attrSort), headPrefix)
+		h, err := headOf(name, i)
+		out[name] = h.restUntil()
+		return true, err
+	})
+	return out, err
+}
+
+func (h *head) restUntil() time.Time {
+	if h == nil || h.pending {
+		return time.Time{}
+	}
+	return h.rest
+}
+
+// Rest notes that nothing is due in an environment until a time, and reports whether that holds. The note is made first and what it says is looked
+// at afterwards; a commit that finds the note removes it. So whatever begins meanwhile is seen by one side or the other.
+func (s *State) Rest(ctx context.Context, env string, until time.Time) (bool, error) {
+	h, err := s.readHead(ctx, env)
+	if err != nil || h.seq == 0 {
+		return false, err
+	}
+	h.rest = until
+	if err := s.write(ctx, env, nil, h); err != nil {
+		if err == errLost { //nolint:errorlint // it is never wrapped
+			err = nil
+		}
+		return false, err
+	}
+	quiet, err := s.quiet(ctx, env, h, until)
+	if err == nil && quiet {
+		return true, nil
+	}
+	if e := s.wake(ctx, env); err == nil {
+		err = e
+	}
+	return false, err
+}
+
+// quiet reports whether nothing in the records has to be looked at before a time.
+func (s *State) quiet(ctx context.Context, env string, h *head, until time.Time) (bool, error) {
+	e, err := h.env()
+	if err != nil || e.Releasing != 0 {
+		return false, err
+	}
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range recs {
+		waving := e.Wave.Epoch != 0 && r.wave < e.Wave.Epoch && r.total() > 0
+		if r.tickets > 0 || r.outbox > 0 || r.holder != "" || waving || (!r.due.IsZero() && r.due.Before(until)) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// wake ends the rest of an environment.
+func (s *State) wake(ctx context.Context, env string) error {
+	_, err := s.changeHead(ctx, env, func(h *head) error {
+		if h.rest.IsZero() && h.seq != 0 {
+			return errNothing
+		}
+		h.rest = time.Time{}
+		return nil
+	})
+	if err == errNothing || fault.Is(err, fault.Canceled) { //nolint:errorlint // it is never wrapped
+		return nil
+	}
+	return err
+}

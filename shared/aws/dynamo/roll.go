@@ -1,0 +1,199 @@
+package dynamo
+
+import (
+	"context"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// rollBag makes one bag do its part, once: together with it, rows leave the bags that they move from.
+func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]resource.ID, error) {
+	rec, err := s.readRecord(ctx, env, key)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case rec.tx == f.number:
+		return s.idsOf(ctx, rec.misfits)
+	case rec.tx > f.number:
+		return nil, nil // long done
+	}
+	r := &roller{s: s, env: env, key: key, edits: map[string]*edit{key: newEdit(rec)}}
+	if err := r.look(ctx, f.parts[key]); err != nil {
+		return nil, err
+	}
+	p, all := r.fitting(f.parts[key])
+	r.take(p)
+	if err := r.recount(ctx); err != nil {
+		return nil, err
+	}
+	if all {
+		mine := r.edits[key].next
+		mine.tx = f.number
+		if mine.misfits, err = s.keepIDs(ctx, r.misfits); err != nil {
+			return nil, err
+		}
+	}
+	edits := make([]*edit, 0, len(r.edits))
+	for _, e := range r.edits {
+		if e.next.key == key || !e.delta.empty() {
+			edits = append(edits, e)
+		}
+	}
+	if err := s.write(ctx, env, edits, nil); err != nil {
+		return nil, err
+	}
+	for _, e := range edits {
+		s.tidy(ctx, env, e.next)
+	}
+	if !all {
+		return nil, errLost // there is more of it
+	}
+	return r.misfits, nil
+}
+
+// mostSources is from how many bags rows can move to one in one transaction.
+const mostSources = 90
+
+// fitting returns what of a part can be done now: all of it, unless rows move here from more bags than a transaction can hold.
+func (r *roller) fitting(p *part) (*part, bool) {
+	sources := map[string]bool{}
+	moves := &part{} // all else is done once, with the mark
+	more := false
+	for i, from := range p.from {
+		if from == "" || from == r.key || r.have[from][p.rows[i].ID].Rev != p.rows[i].Rev-1 {
+			continue // it stays, has moved, or does not fit
+		}
+		if !sources[from] && len(sources) == mostSources {
+			more = true
+			continue
+		}
+		sources[from] = true
+		moves.rows, moves.from = append(moves.rows, p.rows[i]), append(moves.from, from)
+	}
+	if !more {
+		return p, true
+	}
+	return moves, false
+}
+
+// moved reports whether a row was moved here already, in a part of this part.
+func (r *roller) moved(now *deploy.Row) bool {
+	have, ok := r.have[r.key][now.ID]
+	return ok && have.Rev == now.Rev
+}
+
+// roller is one bag doing its part.
+type roller struct {
+	s       *State
+	env     string
+	key     string
+	edits   map[string]*edit // this bag's, and those that rows leave
+	have    map[string]map[resource.ID]deploy.Row
+	outbox  int // entries of drop that are there
+	misfits []resource.ID
+}
+
+// look reads the rows of the part as they are.
+func (r *roller) look(ctx context.Context, p *part) error {
+	want := map[string][]resource.ID{r.key: {}}
+	for i, from := range p.from {
+		if from == "" {
+			from = r.key
+		}
+		want[from] = append(want[from], p.rows[i].ID)
+		if from != r.key {
+			want[r.key] = append(want[r.key], p.rows[i].ID)
+		}
+	}
+	for _, k := range p.gone {
+		want[r.key] = append(want[r.key], k.id)
+	}
+	r.have = map[string]map[resource.ID]deploy.Row{}
+	for key, ids := range want {
+		if r.edits[key] == nil {
+			rec, err := r.s.readRecord(ctx, r.env, key)
+			if err != nil {
+				return err
+			}
+			r.edits[key] = newEdit(rec)
+		}
+		rec := r.edits[key].rec
+		found := map[resource.ID]deploy.Row{}
+		r.have[key] = found
+		if err := r.s.withImage(ctx, r.env, rec, func(m *image) error {
+			if m.seq != rec.seq {
+				return errLost
+			}
+			for _, id := range ids {
+				if row := m.rows[id]; row != nil {
+					found[id] = row.Row
+				}
+			}
+			if key == r.key {
+				r.outbox = 0
+				for _, id := range p.drop {
+					if _, ok := m.outbox[id]; ok {
+						r.outbox++
+					}
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take puts the part into the edits; rows that have changed since are left out.
+func (r *roller) take(p *part) {
+	mine := r.edits[r.key]
+	for i := range p.rows {
+		now, from := p.rows[i], p.from[i]
+		if from == "" {
+			from = r.key
+		}
+		old, ok := r.have[from][now.ID]
+		switch {
+		case from != r.key && !ok && r.moved(&now):
+		case old.Rev != now.Rev-1:
+			r.misfits = append(r.misfits, now.ID)
+		case from != r.key:
+			r.edits[from].remove(&old)
+			mine.put(nil, now)
+		case ok:
+			mine.put(&old, now)
+		default:
+			mine.put(nil, now)
+		}
+	}
+	for _, k := range p.gone {
+		if old, ok := r.have[r.key][k.id]; ok && old.Rev == k.rev {
+			mine.remove(&old)
+		} else {
+			r.misfits = append(r.misfits, k.id)
+		}
+	}
+	mine.drop = p.drop
+	mine.next.outbox -= r.outbox
+}
+
+func (r *roller) recount(ctx context.Context) error {
+	for _, e := range r.edits {
+		if !e.dueOut {
+			continue
+		}
+		if err := r.s.withImage(ctx, r.env, e.rec, func(m *image) error {
+			if m.seq != e.rec.seq {
+				return errLost
+			}
+			e.recount(m)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

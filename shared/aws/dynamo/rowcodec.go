@@ -1,0 +1,259 @@
+package dynamo
+
+import (
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// The words of the state vector, by the byte they are stored as: only ever added to.
+var (
+	complianceWords = []string{string(deploy.HasUpdate), string(deploy.Compliant), string(deploy.NonCompliant), string(deploy.Undefined)}
+	lastRunWords    = []string{string(deploy.RunNew), string(deploy.RunSuccess), string(deploy.RunFailed), string(deploy.RunSkipped)}
+	blockedWords    = []string{string(deploy.NotBlocked), string(deploy.BlockedYes), string(deploy.BlockedTemp), string(deploy.NeedsPerson)}
+	classWords      = []string{"", string(provider.Retryable), string(deploy.ClassTerminal), string(deploy.ClassNeedsChange), string(deploy.ClassUnavailable)}
+)
+
+// bits say which parts of a row are there.
+type bits uint64
+
+const (
+	hasIntent  bits = 1 << iota // version, hash and body; otherwise they are those of the row before
+	isDeployed                  // Deployed is Hash
+	isOrphaned
+	isRemoving
+	wantsFacts
+	hasMissing
+	hasReason
+	hasCauses
+	hasClass
+	hasWaiting
+	hasCreating
+	hasChecked
+	hasAttempts
+	hasTicket
+	hasPriority
+	hasDeployed
+	hasLastAt
+	hasLastAction
+	hasNotBefore
+	hasNextAt
+	hasChangedAt
+	hasSucceededAt
+	isUnsure
+	hasHidden
+	hasLeft
+)
+
+func (b *bits) set(is bool, bit bits) {
+	if is {
+		*b |= bit
+	}
+}
+
+func bitsOf(r *deploy.Row, intent bool) bits {
+	var b bits
+	b.set(intent, hasIntent)
+	b.set(r.Deployed != "" && r.Deployed == r.Hash, isDeployed)
+	b.set(r.Deployed != "" && r.Deployed != r.Hash, hasDeployed)
+	b.set(r.Orphaned, isOrphaned)
+	b.set(r.Removing, isRemoving)
+	b.set(r.WantFacts, wantsFacts)
+	b.set(r.Unsure, isUnsure)
+	b.set(len(r.Hidden) > 0, hasHidden)
+	b.set(len(r.Left) > 0, hasLeft)
+	b.set(len(r.Missing) > 0, hasMissing)
+	b.set(r.Reason != "", hasReason)
+	b.set(len(r.Causes) > 0, hasCauses)
+	b.set(r.Class != "", hasClass)
+	b.set(len(r.Waiting) > 0, hasWaiting)
+	b.set(r.Creating != "", hasCreating)
+	b.set(r.Checked != 0, hasChecked)
+	b.set(r.Attempts != 0, hasAttempts)
+	b.set(r.Ticket != 0, hasTicket)
+	b.set(r.Priority != 0, hasPriority)
+	b.set(!r.LastAt.IsZero(), hasLastAt)
+	b.set(r.LastAction != "", hasLastAction)
+	b.set(!r.NotBefore.IsZero(), hasNotBefore)
+	b.set(!r.NextAt.IsZero(), hasNextAt)
+	b.set(!r.ChangedAt.IsZero(), hasChangedAt)
+	b.set(!r.SucceededAt.IsZero(), hasSucceededAt)
+	return b
+}
+
+// row writes a row without its lane, which is its bag's; with intent false also without version, hash and body.
+func (e *enc) row(r *deploy.Row, intent bool) {
+	has := bitsOf(r, intent)
+	e.text(string(r.ID))
+	e.uint(uint64(has))
+	e.int(r.Rev)
+	if intent {
+		e.int(int64(r.Version))
+		e.hex(r.Hash)
+		e.bytes(r.Body)
+	}
+	e.word(string(r.Compliance), complianceWords)
+	e.word(string(r.LastRun), lastRunWords)
+	e.word(string(r.Blocked), blockedWords)
+	e.rare(r, has)
+	for _, n := range []struct {
+		bit bits
+		v   int64
+	}{{hasChecked, r.Checked}, {hasAttempts, int64(r.Attempts)}, {hasTicket, r.Ticket}, {hasPriority, int64(r.Priority)}} {
+		if has&n.bit != 0 {
+			e.int(n.v)
+		}
+	}
+	if has&hasDeployed != 0 {
+		e.hex(r.Deployed)
+	}
+	if has&hasLastAction != 0 {
+		e.hex(r.LastAction)
+	}
+	last := nanos(r.LastAt)
+	if has&hasLastAt != 0 {
+		e.int(last)
+	}
+	for _, t := range []struct { // they are near the end of the last run
+		bit bits
+		t   time.Time
+	}{{hasNotBefore, r.NotBefore}, {hasNextAt, r.NextAt}, {hasChangedAt, r.ChangedAt}, {hasSucceededAt, r.SucceededAt}} {
+		if has&t.bit != 0 {
+			e.int(nanos(t.t) - last)
+		}
+	}
+}
+
+// rare writes what few rows have.
+func (e *enc) rare(r *deploy.Row, has bits) {
+	if has&hasMissing != 0 {
+		e.texts(r.Missing)
+	}
+	if has&hasReason != 0 {
+		e.text(r.Reason)
+	}
+	if has&hasCauses != 0 {
+		e.ids(r.Causes)
+	}
+	if has&hasClass != 0 {
+		e.word(string(r.Class), classWords)
+	}
+	if has&hasWaiting != 0 {
+		e.bytes(r.Waiting)
+	}
+	if has&hasCreating != 0 {
+		e.hex(r.Creating)
+	}
+	if has&hasHidden != 0 {
+		e.texts(r.Hidden)
+	}
+	if has&hasLeft != 0 {
+		e.texts(r.Left)
+	}
+}
+
+// storedRow is a row as it was read: what its bits say is not there comes from the row before.
+type storedRow struct {
+	deploy.Row
+	has bits
+}
+
+func (d *dec) row() storedRow {
+	r := storedRow{}
+	r.ID = resource.ID(d.text())
+	r.has = bits(d.uint())
+	r.Rev = d.int()
+	has := func(b bits) bool { return r.has&b != 0 }
+	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = has(isOrphaned), has(isRemoving), has(wantsFacts), has(isUnsure)
+	if has(hasIntent) {
+		r.Version, r.Hash, r.Body = int(d.int()), d.hex(), d.bytes()
+	}
+	r.Compliance, r.LastRun = deploy.Compliance(d.word(complianceWords)), deploy.LastRun(d.word(lastRunWords))
+	r.Blocked = deploy.Blocked(d.word(blockedWords))
+	d.rare(&r)
+	var attempts, priority, last, notBefore, nextAt, changedAt, succeededAt int64
+	for _, n := range []struct {
+		bit bits
+		v   *int64
+	}{{hasChecked, &r.Checked}, {hasAttempts, &attempts}, {hasTicket, &r.Ticket}, {hasPriority, &priority}} {
+		if has(n.bit) {
+			*n.v = d.int()
+		}
+	}
+	r.Attempts, r.Priority = int(attempts), deploy.Priority(priority)
+	if has(hasDeployed) {
+		r.Deployed = d.hex()
+	}
+	if has(hasLastAction) {
+		r.LastAction = d.hex()
+	}
+	if has(hasLastAt) {
+		last = d.int()
+	}
+	for _, t := range []struct {
+		bit bits
+		v   *int64
+	}{{hasNotBefore, &notBefore}, {hasNextAt, &nextAt}, {hasChangedAt, &changedAt}, {hasSucceededAt, &succeededAt}} {
+		if has(t.bit) {
+			*t.v = d.int() + last
+		}
+	}
+	r.LastAt, r.NotBefore, r.NextAt, r.ChangedAt, r.SucceededAt = timeOf(last), timeOf(notBefore), timeOf(nextAt), timeOf(changedAt), timeOf(succeededAt)
+	return r
+}
+
+func (d *dec) rare(r *storedRow) {
+	if r.has&hasMissing != 0 {
+		r.Missing = d.texts()
+	}
+	if r.has&hasReason != 0 {
+		r.Reason = d.text()
+	}
+	if r.has&hasCauses != 0 {
+		r.Causes = d.ids()
+	}
+	if r.has&hasClass != 0 {
+		r.Class = provider.Class(d.word(classWords))
+	}
+	if r.has&hasWaiting != 0 {
+		r.Waiting = d.bytes()
+	}
+	if r.has&hasCreating != 0 {
+		r.Creating = d.hex()
+	}
+	if r.has&hasHidden != 0 {
+		r.Hidden = d.texts()
+	}
+	if r.has&hasLeft != 0 {
+		r.Left = d.texts()
+	}
+}
+
+// after completes a row by the one before it.
+func (r *storedRow) after(before *deploy.Row) deploy.Row {
+	out := r.Row
+	if r.has&hasIntent == 0 {
+		out.Version, out.Hash, out.Body = before.Version, before.Hash, before.Body
+	}
+	if r.has&isDeployed != 0 {
+		out.Deployed = out.Hash
+	}
+	return out
+}
+
+func (e *enc) ids(ids []resource.ID) {
+	e.len(len(ids))
+	for _, id := range ids {
+		e.text(string(id))
+	}
+}
+
+func (d *dec) ids() []resource.ID {
+	var out []resource.ID
+	for n := d.len(); n > 0 && !d.bad; n-- {
+		out = append(out, resource.ID(d.text()))
+	}
+	return out
+}

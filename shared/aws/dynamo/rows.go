@@ -1,0 +1,269 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// Rows implements deploy.State.
+func (s *State) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
+	var out []deploy.Row
+	err := s.eachFound(ctx, env, ids, func(_ *record, _ *image, r *deploy.Row) { out = append(out, *r) })
+	return out, err
+}
+
+// eachFound calls f for each of ids that has a row, with what it is in.
+func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f func(rec *record, m *image, r *deploy.Row)) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return err
+	}
+	byAgent := map[string][]resource.ID{}
+	found := make(map[resource.ID]bool, len(ids))
+	for _, id := range ids {
+		byAgent[id.Agent()] = append(byAgent[id.Agent()], id)
+	}
+	for _, rec := range recs {
+		lane, _ := laneOf(rec.key)
+		look := byAgent[agentOf(lane)]
+		if rec.foreign {
+			look = ids
+		}
+		if len(look) == 0 || rec.total() == 0 {
+			continue
+		}
+		if err := s.withImage(ctx, env, rec, func(m *image) error {
+			for _, id := range look {
+				if r := m.rows[id]; r != nil && !found[id] {
+					found[id] = true
+					f(rec, m, &r.Row)
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LaneRows implements deploy.State.
+func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+	rec, err := s.readRecord(ctx, env, keyOf(lane))
+	if err != nil || rec.total() == 0 || (!all && rec.tickets == 0) {
+		return nil, err
+	}
+	var out []deploy.Row
+	err = s.withImage(ctx, env, rec, func(m *image) error {
+		for _, id := range m.order() {
+			if r := m.rows[id]; all || r.Ticket != 0 {
+				out = append(out, r.Row)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// ScanRows implements deploy.State.
+func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]deploy.Row, error) {
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	var out []deploy.Row
+	for _, rec := range recs {
+		if rec.total() == 0 {
+			continue
+		}
+		if err := s.withImage(ctx, env, rec, func(m *image) error {
+			ids := m.order()
+			from := sort.Search(len(ids), func(i int) bool { return ids[i] > after })
+			for _, id := range ids[from:min(from+limit, len(ids))] {
+				out = append(out, m.rows[id].Row)
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b deploy.Row) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return out[:min(limit, len(out))], nil
+}
+
+// Schedule implements deploy.State: head, records, and the head again. The records are read one after the other, but only a planner adds
+// tickets, and it changes the head.
+func (s *State) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
+	before, err := s.readHead(ctx, env)
+	if err != nil {
+		return deploy.Schedule{}, err
+	}
+	for {
+		out, bags, err := s.schedule(ctx, env, before)
+		if err != nil || bags < 2 {
+			return out, err // what one record says is of one instant
+		}
+		after, err := s.readHead(ctx, env)
+		if err != nil || after.plan == before.plan && after.rev == before.rev && after.tx == before.tx {
+			return out, err
+		}
+		before = after
+	}
+}
+
+// schedule returns what is scheduled, and how many lanes have rows.
+func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Schedule, int, error) {
+	e, err := h.env()
+	if err != nil {
+		return deploy.Schedule{}, 0, err
+	}
+	out := deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return out, 0, err
+	}
+	bags := 0
+	for _, rec := range recs {
+		if rec.total() > 0 {
+			bags++
+		}
+		lane, _ := laneOf(rec.key)
+		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch && rec.total() > 0
+		if rec.tickets == 0 && !waving {
+			continue
+		}
+		if err := s.withImage(ctx, env, rec, func(m *image) error {
+			for id, r := range m.rows {
+				if r.Ticket != 0 {
+					out.Tickets = append(out.Tickets, deploy.Ticket{ID: id, Lane: lane, N: r.Ticket})
+				}
+			}
+			if !waving {
+				return nil
+			}
+			if out.Unfinished == nil {
+				out.Unfinished = map[string][]resource.ID{}
+			}
+			out.Unfinished[lane] = nil
+			if m.epoch == e.Wave.Epoch {
+				out.Unfinished[lane] = slices.Sorted(maps.Keys(m.checked))
+			}
+			return nil
+		}); err != nil {
+			return out, 0, err
+		}
+	}
+	return out, bags, nil
+}
+
+// Finished implements deploy.State.
+func (s *State) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
+	open := map[resource.ID]bool{}
+	err := s.eachFound(ctx, env, ids, func(rec *record, m *image, r *deploy.Row) {
+		checked := epoch == 0 || r.Checked >= epoch || rec.wave >= epoch || (m.epoch == epoch && m.checked[r.ID])
+		open[r.ID] = r.Ticket != 0 || !checked
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []resource.ID
+	for _, id := range ids {
+		if !open[id] {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// Due implements deploy.State.
+func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	type timer struct {
+		at time.Time
+		id resource.ID
+	}
+	var due []timer
+	var next time.Time
+	later := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	for _, rec := range recs {
+		switch {
+		case rec.due.IsZero():
+			continue
+		case rec.due.After(at):
+			later(rec.due)
+			continue
+		}
+		if err := s.withImage(ctx, env, rec, func(m *image) error {
+			for id, r := range m.rows {
+				switch {
+				case r.NextAt.IsZero():
+				case r.NextAt.After(at):
+					later(r.NextAt)
+				default:
+					due = append(due, timer{r.NextAt, id})
+				}
+			}
+			return nil
+		}); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	slices.SortFunc(due, func(a, b timer) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
+	var out []resource.ID
+	for _, t := range due[:min(limit, len(due))] {
+		out = append(out, t.id)
+	}
+	return out, next, nil
+}
+
+// Counts implements deploy.State.
+func (s *State) Counts(ctx context.Context, env string) (map[deploy.Status]int, error) {
+	recs, err := s.readRecords(ctx, env)
+	out := map[deploy.Status]int{}
+	for _, rec := range recs {
+		for status, n := range rec.counts {
+			out[status] += n
+		}
+	}
+	return out, err
+}
+
+// Outbox implements deploy.State.
+func (s *State) Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error) {
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	var out []deploy.Outbox
+	for _, rec := range recs {
+		if rec.outbox == 0 {
+			continue
+		}
+		if err := s.withImage(ctx, env, rec, func(m *image) error {
+			out = slices.AppendSeq(out, maps.Values(m.outbox))
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b deploy.Outbox) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	return out[:min(limit, len(out))], nil
+}

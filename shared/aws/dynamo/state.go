@@ -1,0 +1,197 @@
+// Package dynamo keeps the engine's state in one DynamoDB table, with an object store for what is large. docs/design/aws-ports.md says how, and why.
+package dynamo
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// API is what State needs of DynamoDB; *dynamodb.Client has it.
+type API interface {
+	GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+	BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error)
+	TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// Objects keeps what is too large for the table. Names are never used twice.
+type Objects interface {
+	Put(ctx context.Context, name string, data []byte) error
+	// Get returns NotFound when there is no such object.
+	Get(ctx context.Context, name string) ([]byte, error)
+	// Delete removes objects; absent ones are no error.
+	Delete(ctx context.Context, names ...string) error
+	// List calls f for every object, until f returns an error.
+	List(ctx context.Context, f func(name string, stored time.Time) error) error
+}
+
+// Config says where the state is.
+type Config struct {
+	API     API
+	Table   string
+	Objects Objects
+	// CacheBytes bounds what is kept of bags in memory, about; 0: 128 MB.
+	CacheBytes int
+}
+
+const defaultCache = 128 << 20
+
+// State is deploy.State on a table that Table describes. It may be used by any number of goroutines and processes.
+type State struct {
+	Config
+	pack   *packer
+	limits limits
+
+	mu   sync.Mutex
+	bags map[bagKey]*bag
+	tick int64
+	docs map[string][]byte // a few, by the name of the object
+}
+
+var _ deploy.State = (*State)(nil)
+
+// New returns the state in a table that exists.
+func New(c Config) (*State, error) {
+	p, err := newPacker()
+	if err != nil {
+		return nil, err
+	}
+	if c.CacheBytes <= 0 {
+		c.CacheBytes = defaultCache
+	}
+	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16}, bags: map[bagKey]*bag{}, docs: map[string][]byte{}}, nil
+}
+
+// limits say when what is done otherwise. Tests make them small.
+type limits struct {
+	inline   int // bytes of a compressed delta that stands in a record: above, a PUT of an object is the cheaper one
+	record   int // bytes of a record, where it can be kept so: one write unit, with its keys
+	refs     int // pieces that a record may name before the newest are merged
+	objects  int // that reading a bag may take before the newest are merged
+	settled  int // the same when its lease is given up: whoever reads it next may know nothing
+	together int // bags that are written in one transaction; commits over more are rolled forward
+}
+
+// bagKey names a bag: the environment and the sort key of its record.
+type bagKey struct{ env, key string }
+
+// bag is what this process knows of a bag: never newer than the table, often the same.
+type bag struct {
+	mu    sync.Mutex // held while the image is loaded
+	rec   *record    // guarded by State.mu; nil: not known
+	img   *image     // guarded by mu
+	size  atomic.Int64
+	touch int64
+}
+
+// known returns the record of a bag as this process saw it last, or nil.
+func (s *State) known(key bagKey) *record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.bags[key]; b != nil {
+		return b.rec
+	}
+	return nil
+}
+
+// saw remembers a record, unless a later one is known.
+func (s *State) saw(env string, r *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.bagLocked(bagKey{env, r.key})
+	if b.rec == nil || b.rec.seq <= r.seq {
+		b.rec = r
+	}
+}
+
+// forget makes the next use of a bag read its record.
+func (s *State) forget(key bagKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.bags[key]; b != nil {
+		b.rec = nil
+	}
+}
+
+func (s *State) bag(key bagKey) *bag {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bagLocked(key)
+}
+
+func (s *State) bagLocked(key bagKey) *bag {
+	b := s.bags[key]
+	if b == nil {
+		b = &bag{}
+		s.bags[key] = b
+	}
+	s.tick++
+	b.touch = s.tick
+	return b
+}
+
+// shrink forgets the images that were not used for longest until the rest fits. Whoever uses one keeps it.
+func (s *State) shrink() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		sum, oldest := int64(0), bagKey{}
+		var first *bag
+		for key, b := range s.bags {
+			sum += b.size.Load()
+			if b.size.Load() > 0 && (first == nil || b.touch < first.touch) {
+				first, oldest = b, key
+			}
+		}
+		if sum <= int64(s.CacheBytes) || first == nil || first.touch == s.tick {
+			return
+		}
+		delete(s.bags, oldest)
+	}
+}
+
+const (
+	mostTries = 60
+	mostPause = 100 * time.Millisecond
+)
+
+// errLost says that a conditional write lost against another: what it was made from has to be read again.
+var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster")
+
+// contend calls f until it returns something else than errLost, with growing random pauses.
+func contend(ctx context.Context, f func() error) error {
+	for try := range mostTries {
+		err := f()
+		if err != errLost { //nolint:errorlint // it is never wrapped
+			return err
+		}
+		if try > 0 {
+			limit := min(time.Millisecond<<min(try, 10), mostPause)
+			if err := sleep(ctx, rand.N(limit)); err != nil { //nolint:gosec // no secret
+				return err
+			}
+		}
+	}
+	return fault.New(fault.Unavailable, "write state", "others were faster %d times", mostTries)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(fault.KindOf(ctx.Err()), "write state", ctx.Err())
+	}
+}

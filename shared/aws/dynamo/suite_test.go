@@ -1,0 +1,117 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/bucket"
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy/deploytest"
+)
+
+// servers are those of this package's tests.
+var servers = map[server.Kind]*server.Server{}
+
+func TestMain(m *testing.M) {
+	code := 1
+	defer func() { os.Exit(code) }()
+	for _, kind := range []server.Kind{server.DynamoDB, server.MiniStack} {
+		s, err := server.Start(context.Background(), kind)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		defer s.Stop()
+		servers[kind] = s
+	}
+	code = m.Run()
+}
+
+// client returns a client of a server and a new table there.
+func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*dynamodb.Client, string) {
+	t.Helper()
+	plain := dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+	table := awstest.Unique(t)
+	if _, err := plain.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) { // in use: the SDK asked twice
+		t.Fatal(err)
+	}
+	if faults == nil {
+		return plain, table
+	}
+	return dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, faults)), table
+}
+
+func open(t *testing.T, c dynamo.Config) *dynamo.State {
+	t.Helper()
+	s, err := dynamo.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestConformance runs the suite of the port on each server: as it is, and with limits so small that every way of storing is taken.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		kind    server.Kind
+		prepare func(*dynamo.State)
+		faults  bool
+	}{
+		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false},
+		{"MiniStack", server.MiniStack, func(*dynamo.State) {}, false},
+		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false},
+		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false},
+		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false},
+		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true},
+		{"FaultsAndItems", server.DynamoDB, (*dynamo.State).SqueezeItems, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
+				t.Helper()
+				var faults *awstest.Faults
+				if c.faults {
+					faults = &awstest.Faults{Decide: awstest.NowAndThen(4), Rewrite: awstest.Unprocessed}
+				}
+				api, table := client(t, c.kind, faults)
+				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
+				if c.kind == server.MiniStack {
+					config.Objects = objects(t, table)
+				}
+				a, b := open(t, config), open(t, config)
+				c.prepare(a)
+				c.prepare(b)
+				h := harness(a, b)
+				h.Serial = c.faults // a winner whose answer was lost may be told that it lost: see RepeatedCommitShowsItself
+				return h
+			})
+		})
+	}
+}
+
+// objects returns real objects in a new bucket.
+func objects(t *testing.T, name string) dynamo.Objects {
+	t.Helper()
+	api := s3.NewFromConfig(awstest.Config(servers[server.MiniStack].URL, nil), func(o *s3.Options) { o.UsePathStyle = true })
+	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
+		t.Fatal(err)
+	}
+	return bucket.NewObjects(api, name)
+}
+
+func harness(a, b *dynamo.State) deploytest.StateHarness {
+	var n atomic.Int64
+	holder := func() string { return fmt.Sprintf("holder#%d", n.Add(1)) }
+	return deploytest.StateHarness{A: a, B: b, HolderA: holder, HolderB: holder}
+}

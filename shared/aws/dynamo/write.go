@@ -1,0 +1,115 @@
+package dynamo
+
+import (
+	"context"
+)
+
+// write makes edits of bags, and of the head when it is not nil, together. With errLost nothing was written, and what was in the way is known
+// better than before.
+func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, more ...put) error {
+	puts := make([]put, 0, len(edits)+2)
+	for _, e := range edits {
+		p, err := s.recordPut(ctx, env, e)
+		if err != nil {
+			return err
+		}
+		puts = append(puts, p)
+	}
+	if h != nil {
+		puts = append(puts, h.put())
+	}
+	puts = append(puts, more...)
+	var err error
+	if len(puts) == 1 {
+		err = s.writeOne(ctx, env, puts[0], edits)
+	} else {
+		err = s.writeAll(ctx, env, puts, edits)
+	}
+	switch {
+	case err == errLost: //nolint:errorlint // it is never wrapped
+		return err // objects stay: an attempt whose answer was lost may have been written, and another change upon it
+	case err != nil:
+		for _, e := range edits {
+			s.forget(bagKey{env, e.next.key})
+		}
+		return err
+	}
+	for _, e := range edits {
+		s.took(env, e)
+		s.dropLists(ctx, e.rec, e.next)
+	}
+	if h != nil {
+		h.seq++
+	}
+	return nil
+}
+
+// writeOne writes one record, or the head alone.
+func (s *State) writeOne(ctx context.Context, env string, p put, edits []*edit) error {
+	now, err := s.putOne(ctx, p)
+	if err != errLost || len(edits) == 0 { //nolint:errorlint // it is never wrapped
+		return err
+	}
+	e := edits[0]
+	s.forget(bagKey{env, e.next.key})
+	if now == nil {
+		return errLost
+	}
+	rec, decodeErr := s.recordOf(env, e.next.key, now)
+	if decodeErr != nil {
+		return decodeErr
+	}
+	if rec.nonce == e.next.nonce {
+		return nil // our own write, repeated by the SDK
+	}
+	return errLost
+}
+
+// writeAll writes in one transaction. The SDK's repetitions of it are recognised by DynamoDB.
+func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*edit) error {
+	lost, err := s.putAll(ctx, puts)
+	if err != errLost { //nolint:errorlint // it is never wrapped
+		return err
+	}
+	for i, now := range lost {
+		if i >= len(edits) {
+			continue
+		}
+		s.forget(bagKey{env, edits[i].next.key})
+		if now != nil {
+			if _, err := s.recordOf(env, edits[i].next.key, now); err != nil {
+				return err
+			}
+		}
+	}
+	return errLost
+}
+
+// change changes one bag by f until nobody else was faster. f gets the record as it is now, or, at first, as it is known: what it decides against
+// it decides again on the record as it is.
+func (s *State) change(ctx context.Context, env, key string, f func(e *edit) error) (*record, error) {
+	var out *record
+	err := contend(ctx, func() error {
+		rec, fresh := s.known(bagKey{env, key}), false
+		for {
+			var err error
+			if rec == nil {
+				if rec, err = s.readRecord(ctx, env, key); err != nil {
+					return err
+				}
+				fresh = true
+			}
+			e := newEdit(rec)
+			err = f(e)
+			if err == nil {
+				out = e.next
+				return s.write(ctx, env, []*edit{e}, nil)
+			}
+			if fresh || err == errLost { //nolint:errorlint // it is never wrapped
+				return err
+			}
+			rec = nil
+		}
+	})
+	return out, err
+}

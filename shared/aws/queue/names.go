@@ -1,0 +1,49 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+const mostName = 80 // characters of the name of a queue, with its ending
+
+// Name returns the name of an agent's queue: readable parts of environment and agent, and a hash of both in full, so that names which are long,
+// odd or alike are kept apart.
+func Name(prefix, env, agent string) string {
+	const ending = ".fifo"
+	tail := "-" + hashOf(env + "\x00" + agent)[:12] + ending
+	room := mostName - len(tail)
+	name := slug(prefix) + "-" + slug(env) + "-" + slug(agent)
+	if len(name) > room {
+		name = name[:room]
+	}
+	return strings.TrimRight(name, "-") + tail
+}
+
+// hashOf returns hexadecimal digits of the SHA-256 of a text.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// slug keeps what the name of a queue may hold.
+func slug(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, text)
+}
+
+// plain reports whether a text may be a message group.
+func plain(text string) bool {
+	for _, r := range text {
+		if r <= ' ' || r > '~' {
+			return false
+		}
+	}
+	return text != ""
+}

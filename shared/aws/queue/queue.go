@@ -1,0 +1,218 @@
+// Package queue is the engine's doorbell on SQS: a FIFO queue an agent, a message group a lane. Messages say that there may be work; what there is
+// stands in the state. docs/design/aws-ports.md says why.
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Sender is what ringing needs of SQS; *sqs.Client has it.
+type Sender interface {
+	SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+}
+
+// Finder finds the queues of agents.
+type Finder interface {
+	// URL returns the queue of an agent, which may have to be made.
+	URL(ctx context.Context, env, agent string) (string, error)
+	// Missing is told that the queue which URL returned does not exist.
+	Missing(env, agent string)
+}
+
+// Bell is deploy.Doorbell. It may be used by any number of goroutines.
+type Bell struct {
+	api    Sender
+	queues Finder
+	nonce  string
+	count  atomic.Int64
+}
+
+var _ deploy.Doorbell = (*Bell)(nil)
+
+// NewBell returns a doorbell that rings on queues.
+func NewBell(api Sender, queues Finder) *Bell {
+	var raw [12]byte
+	_, _ = rand.Read(raw[:]) // it never fails
+	return &Bell{api: api, queues: queues, nonce: hex.EncodeToString(raw[:])}
+}
+
+const (
+	batchSize = 10      // messages of a request
+	hintBytes = 8 << 10 // of a message: ten of them stay below what any server takes in one request
+	workers   = 8
+	tries     = 3
+)
+
+// Message is what is sent.
+type Message struct {
+	Format int           `json:"v"`
+	Env    string        `json:"env"`
+	Lane   string        `json:"lane"`
+	Done   []resource.ID `json:"done,omitempty"`
+}
+
+const format = 1
+
+// encode returns the message of a ring. Hints that would make it long are left out: without any, everything is looked at.
+func encode(env string, r deploy.Ring) (string, error) {
+	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
+	n := 0
+	for _, id := range r.Done {
+		n += len(id) + 3
+	}
+	if n > hintBytes {
+		m.Done = nil
+	}
+	b, err := json.Marshal(m)
+	if err == nil && len(b) > 2*hintBytes { // ids of characters that JSON writes long
+		m.Done = nil
+		b, err = json.Marshal(m)
+	}
+	return string(b), fault.Wrap(fault.Internal, "encode ring", err)
+}
+
+// Decode reads the body of a message. Foreign is its error: the message is of another program or of a newer version.
+func Decode(body string) (Message, error) {
+	var m Message
+	if err := json.Unmarshal([]byte(body), &m); err != nil {
+		return m, fault.Wrap(fault.Foreign, "read ring", err)
+	}
+	if m.Format != format || m.Lane == "" {
+		return m, fault.New(fault.Foreign, "read ring", "it has format %d, this program knows %d", m.Format, format)
+	}
+	return m, nil
+}
+
+// Ring implements deploy.Doorbell. Agents are rung side by side; an error of one does not keep others from being rung.
+func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
+	byAgent := map[string][]deploy.Ring{}
+	for _, r := range rings {
+		agent := agentOf(r.Lane)
+		byAgent[agent] = append(byAgent[agent], r)
+	}
+	agents := slices.Sorted(maps.Keys(byAgent))
+	errs := make([]error, len(agents))
+	slots := make(chan struct{}, workers)
+	var wg sync.WaitGroup
+	for i, agent := range agents {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = b.ringAgent(ctx, env, agent, byAgent[agent])
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agentOf returns the agent of a lane: all before the last slash.
+func agentOf(lane string) string {
+	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
+		return lane[:i]
+	}
+	return lane
+}
+
+func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []deploy.Ring) error {
+	var entries []types.SendMessageBatchRequestEntry
+	for i, r := range rings {
+		body, err := encode(env, r)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body,
+			MessageGroupId: aws.String(group(env, r.Lane)), MessageDeduplicationId: aws.String(b.dispatch())})
+	}
+	for part := range slices.Chunk(entries, batchSize) {
+		if err := b.send(ctx, env, agent, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group is the message group of a lane. Groups are of one queue, which may serve one agent of several environments.
+func group(env, lane string) string {
+	name := env + "/" + lane
+	if len(name) <= mostGroup && plain(name) {
+		return name
+	}
+	return hashOf(name)
+}
+
+const mostGroup = 128
+
+// dispatch returns a deduplication id that is never used again: SQS swallows a message with an id of the last five minutes, also
+// when that message was handled long ago.
+func (b *Bell) dispatch() string { return fmt.Sprintf("%s-%d", b.nonce, b.count.Add(1)) }
+
+// send sends a batch, what failed of it again, and makes the queue when there is none.
+func (b *Bell) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
+	for try := 1; ; try++ {
+		url, err := b.queues.URL(ctx, env, agent)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "ring agent "+agent, err)
+		}
+		out, err := b.api.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
+		switch {
+		case awserr.NoQueue(err) && try < tries:
+			b.queues.Missing(env, agent)
+			continue
+		case err != nil:
+			return awserr.Fault("ring agent "+agent, err)
+		}
+		var left []types.SendMessageBatchRequestEntry
+		for _, f := range out.Failed {
+			if f.SenderFault {
+				return fault.New(fault.Internal, "ring agent "+agent, "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
+			}
+			left = append(left, entries[slices.IndexFunc(entries, func(e types.SendMessageBatchRequestEntry) bool { return *e.Id == *f.Id })])
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		if try == tries {
+			return fault.New(fault.Unavailable, "ring agent "+agent, "SQS refused %d of %d messages", len(left), len(entries))
+		}
+		entries = left
+		if err := pause(ctx, time.Duration(try)*50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(fault.KindOf(ctx.Err()), "ring", ctx.Err())
+	}
+}

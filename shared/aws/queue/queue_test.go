@@ -1,0 +1,243 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	valid := regexp.MustCompile(`^[A-Za-z0-9_-]{1,75}\.fifo$`)
+	seen := map[string]string{}
+	long := strings.Repeat("long-", 50)
+	for _, agent := range []string{"web1", "Web1", "web/1", "web-1", "web.1", "ü", "ö", "", long, long + "x", "a b", "-"} {
+		for _, env := range []string{"prod", "Prod", long} {
+			name := queue.Name("southbound", env, agent)
+			if !valid.MatchString(name) {
+				t.Errorf("%q in %q: %q is no name of a FIFO queue", agent, env, name)
+			}
+			if other, ok := seen[name]; ok {
+				t.Errorf("%q in %q has the queue of %s", agent, env, other)
+			}
+			seen[name] = fmt.Sprintf("%q in %q", agent, env)
+		}
+	}
+	if a, b := queue.Name("p", "ab", "c"), queue.Name("p", "a", "bc"); a == b {
+		t.Errorf("%s serves two agents", a)
+	}
+}
+
+// fake answers like SQS, with faults.
+type fake struct {
+	mu     sync.Mutex
+	sent   []types.SendMessageBatchRequestEntry
+	calls  int
+	fail   func(call int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
+	absent int // times that the queue is reported missing
+}
+
+func (f *fake) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.fail != nil {
+		if out, err := f.fail(f.calls, in); out != nil || err != nil {
+			return out, err
+		}
+	}
+	f.sent = append(f.sent, in.Entries...)
+	return &sqs.SendMessageBatchOutput{}, nil
+}
+
+func (*fake) URL(context.Context, string, string) (string, error) { return "url", nil }
+
+func (f *fake) Missing(string, string) { f.absent++ }
+
+func rings(n int) []deploy.Ring {
+	out := make([]deploy.Ring, n)
+	for i := range out {
+		out[i].Lane = fmt.Sprintf("a/%d", i)
+	}
+	return out
+}
+
+func TestFaultsOfSending(t *testing.T) {
+	t.Parallel()
+	refuse := func(sender bool, ids ...string) *sqs.SendMessageBatchOutput {
+		out := &sqs.SendMessageBatchOutput{}
+		for _, id := range ids {
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: aws.String(id), Code: aws.String("C"), SenderFault: sender})
+		}
+		return out
+	}
+	missing := &smithy.GenericAPIError{Code: "AWS.SimpleQueueService.NonExistentQueue"}
+	for _, c := range []struct {
+		reason string
+		fail   func(call int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
+		kind   fault.Kind
+		calls  int
+	}{
+		{"two requests for twelve messages", nil, fault.Unknown, 2},
+		{"what SQS refused is sent again", func(call int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+			if call == 1 {
+				return refuse(false, *in.Entries[3].Id), nil
+			}
+			return nil, nil
+		}, fault.Unknown, 3},
+		{"it is not sent for ever", func(_ int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+			return refuse(false, *in.Entries[0].Id), nil
+		}, fault.Unavailable, 3},
+		{"our own mistake is not sent again", func(_ int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+			return refuse(true, *in.Entries[0].Id), nil
+		}, fault.Internal, 1},
+		{"a queue that is gone is made again", func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+			if call == 1 {
+				return nil, missing
+			}
+			return nil, nil
+		}, fault.Unknown, 3},
+		{"no network", func(int, *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+			return nil, errors.New("connection refused")
+		}, fault.Unavailable, 1},
+	} {
+		f := &fake{fail: c.fail}
+		err := queue.NewBell(f, f).Ring(t.Context(), "e", rings(12))
+		if fault.KindOf(err) != c.kind || f.calls != c.calls {
+			t.Errorf("%s: %v after %d calls, want %d", c.reason, err, f.calls, c.calls)
+		}
+	}
+}
+
+// TestEveryDispatchIsNew pins that no deduplication id comes twice, also from other processes, and that groups are those of lanes.
+func TestEveryDispatchIsNew(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	for range 3 {
+		if err := queue.NewBell(f, f).Ring(t.Context(), "e", rings(5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids, groups := map[string]bool{}, map[string]bool{}
+	for _, m := range f.sent {
+		ids[*m.MessageDeduplicationId], groups[*m.MessageGroupId] = true, true
+	}
+	if len(ids) != 15 || len(groups) != 5 {
+		t.Errorf("%d ids and %d groups of 15 messages in 5 lanes", len(ids), len(groups))
+	}
+	long := deploy.Ring{Lane: "ünicode agent/" + strings.Repeat("0", 200), Done: []resource.ID{"x"}}
+	if err := queue.NewBell(f, f).Ring(t.Context(), "e", []deploy.Ring{long}); err != nil {
+		t.Fatal(err)
+	}
+	if g := *f.sent[15].MessageGroupId; !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(g) {
+		t.Errorf("group %q", g)
+	}
+}
+
+func TestForeignMessagesRingNothing(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","lane":"a/0"}`, `{"v":1,"env":"e"}`} {
+		if _, err := queue.Decode(body); !fault.Is(err, fault.Foreign) {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}
+
+// TestTwoMakeAQueueAtOnce pins that a queue is there once, whoever comes first, and that one that was deleted comes back.
+func TestTwoMakeAQueueAtOnce(t *testing.T) {
+	t.Parallel()
+	api, prefix := client(server.MiniStack), awstest.Unique(t)
+	urls := make([]string, 4)
+	var wg sync.WaitGroup
+	var made sync.Map
+	for i := range urls {
+		q := &queue.Queues{API: api, Prefix: prefix, Tags: map[string]string{"n": "same"}, Made: func(_ context.Context, _, agent, url string) error {
+			made.Store(agent, url)
+			return nil
+		}}
+		wg.Go(func() {
+			var err error
+			if urls[i], err = q.URL(t.Context(), "e", "a"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, u := range urls {
+		if u != urls[0] || u == "" {
+			t.Errorf("queues %v", urls)
+		}
+	}
+	if url, _ := made.Load("a"); url != urls[0] {
+		t.Errorf("made %v", url)
+	}
+	q := &queue.Queues{API: api, Prefix: prefix}
+	bell := queue.NewBell(api, q)
+	if err := bell.Ring(t.Context(), "e", rings(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &urls[0]}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bell.Ring(t.Context(), "e", rings(1)); err != nil {
+		t.Errorf("after the queue was deleted: %v", err)
+	}
+}
+
+// TestLaterIsHeardAgain pins that a message that was put off comes back, blocks its lane meanwhile, and no other.
+func TestLaterIsHeardAgain(t *testing.T) {
+	t.Parallel()
+	api := client(server.MiniStack)
+	q := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
+	bell := queue.NewBell(api, q)
+	url, err := q.URL(t.Context(), "e", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &queue.Listener{API: api, URL: url, Hide: time.Minute}
+	hear := func(want ...string) []queue.Heard {
+		t.Helper()
+		heard, err := l.Hear(t.Context(), 0)
+		var lanes []string
+		for _, h := range heard {
+			lanes = append(lanes, h.Lane)
+		}
+		if err != nil || strings.Join(lanes, " ") != strings.Join(want, " ") {
+			t.Fatalf("%v: heard %v, want %v", err, lanes, want)
+		}
+		return heard
+	}
+	if err := bell.Ring(t.Context(), "e", rings(1)); err != nil {
+		t.Fatal(err)
+	}
+	first := hear("a/0")
+	if err := bell.Ring(t.Context(), "e", rings(2)); err != nil {
+		t.Fatal(err)
+	}
+	second := hear("a/1")
+	if err := l.Later(t.Context(), 0, first...); err != nil {
+		t.Fatal(err)
+	}
+	third := hear("a/0")
+	if err := l.Done(t.Context(), append(second, third...)...); err != nil {
+		t.Fatal(err)
+	}
+	hear()
+}

@@ -1,0 +1,154 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Puller is what listening needs of SQS; *sqs.Client has it.
+type Puller interface {
+	ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, opts ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
+	ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, opts ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
+}
+
+// Listener hears the rings of one queue, for whoever serves an agent without a function.
+type Listener struct {
+	API Puller
+	URL string
+	// Hide is how long a message that was heard is hidden from others.
+	Hide time.Duration
+}
+
+// Heard is a lane that was rung: by one message, or by several.
+type Heard struct {
+	Env, Lane string
+	// Done names what may have finished elsewhere; none: everything has to be looked at.
+	Done []resource.ID
+	// Receipts are those of the messages; they are given back to Done or Later.
+	Receipts []string
+}
+
+// Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were rung. What cannot be read is deleted: it can
+// ring nothing, and a sweep rings again.
+func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error) {
+	out, err := l.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
+		WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide)})
+	if err != nil {
+		return nil, awserr.Fault("receive", err)
+	}
+	var messages []Message
+	var receipts, bad []string
+	for _, m := range out.Messages {
+		got, err := Decode(aws.ToString(m.Body))
+		if err != nil {
+			bad = append(bad, aws.ToString(m.ReceiptHandle))
+			continue
+		}
+		messages, receipts = append(messages, got), append(receipts, aws.ToString(m.ReceiptHandle))
+	}
+	if len(bad) > 0 {
+		if err := l.Done(ctx, Heard{Receipts: bad}); err != nil {
+			return nil, err
+		}
+	}
+	heard := Merge(messages)
+	for i := range heard {
+		for j, m := range messages {
+			if m.Env == heard[i].Env && m.Lane == heard[i].Lane {
+				heard[i].Receipts = append(heard[i].Receipts, receipts[j])
+			}
+		}
+	}
+	return heard, nil
+}
+
+func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most hours
+
+// Merge makes one of the messages of each lane, in the order of the first. A message without hints makes those of others worthless.
+func Merge(messages []Message) []Heard {
+	type lane struct{ env, lane string }
+	var out []Heard
+	at, all := map[lane]int{}, map[lane]bool{}
+	for _, m := range messages {
+		key := lane{m.Env, m.Lane}
+		i, ok := at[key]
+		if !ok {
+			i = len(out)
+			at[key] = i
+			out = append(out, Heard{Env: m.Env, Lane: m.Lane})
+		}
+		all[key] = all[key] || len(m.Done) == 0
+		out[i].Done = append(out[i].Done, m.Done...)
+	}
+	for i := range out {
+		if all[lane{out[i].Env, out[i].Lane}] {
+			out[i].Done = nil
+		}
+	}
+	return out
+}
+
+// Done deletes the messages of lanes that were served.
+func (l *Listener) Done(ctx context.Context, heard ...Heard) error {
+	return each(heard, func(receipts []string) error {
+		entries := make([]types.DeleteMessageBatchRequestEntry, len(receipts))
+		for i := range receipts {
+			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i]}
+		}
+		out, err := l.API.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &l.URL, Entries: entries})
+		if err != nil {
+			return awserr.Fault("delete messages", err)
+		}
+		return failed("delete messages", out.Failed)
+	})
+}
+
+// Later hides the messages of lanes for a time, after which they are heard again. Zero: at once.
+func (l *Listener) Later(ctx context.Context, hide time.Duration, heard ...Heard) error {
+	return each(heard, func(receipts []string) error {
+		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(receipts))
+		for i := range receipts {
+			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i], VisibilityTimeout: seconds(hide)}
+		}
+		out, err := l.API.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &l.URL, Entries: entries})
+		if err != nil {
+			return awserr.Fault("hide messages", err)
+		}
+		return failed("hide messages", out.Failed)
+	})
+}
+
+// each calls f with receipts, as many as fit into a request.
+func each(heard []Heard, f func(receipts []string) error) error {
+	var all []string
+	for _, h := range heard {
+		all = append(all, h.Receipts...)
+	}
+	for part := range slices.Chunk(all, batchSize) {
+		if err := f(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed returns the first of what could not be done. A message stays in the queue then, and is heard again: that is no harm.
+func failed(op string, entries []types.BatchResultErrorEntry) error {
+	for _, e := range entries {
+		if !e.SenderFault { // otherwise the receipt has expired: the message is another's now
+			return fault.New(fault.Unavailable, op, "%s: %s", aws.ToString(e.Code), aws.ToString(e.Message))
+		}
+	}
+	return nil
+}

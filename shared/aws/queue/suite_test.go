@@ -1,0 +1,103 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy/deploytest"
+	"southbound/shared/resource"
+)
+
+// servers are those of this package's tests.
+var servers = map[server.Kind]*server.Server{}
+
+func TestMain(m *testing.M) {
+	code := 1
+	defer func() { os.Exit(code) }()
+	for _, kind := range []server.Kind{server.LocalStack, server.MiniStack} {
+		s, err := server.Start(context.Background(), kind)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		defer s.Stop()
+		servers[kind] = s
+	}
+	code = m.Run()
+}
+
+func client(kind server.Kind) *sqs.Client {
+	return sqs.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+}
+
+// ears hears all queues and keeps what it heard by lane.
+type ears struct {
+	t      *testing.T
+	api    *sqs.Client
+	queues *queue.Queues
+	heard  map[[2]string][]queue.Message
+}
+
+// listen takes all messages that are in the queue of an agent.
+func (e *ears) listen(ctx context.Context, env, agent string) {
+	e.t.Helper()
+	url, err := e.queues.URL(ctx, env, agent)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	l := &queue.Listener{API: e.api, URL: url, Hide: time.Minute}
+	for {
+		heard, err := l.Hear(ctx, 0)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if len(heard) == 0 {
+			return
+		}
+		for _, h := range heard {
+			key := [2]string{h.Env, h.Lane}
+			e.heard[key] = append(e.heard[key], queue.Message{Env: h.Env, Lane: h.Lane, Done: h.Done})
+		}
+		if err := l.Done(ctx, heard...); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// answer is what DoorbellHarness asks for.
+func (e *ears) answer(ctx context.Context, env, lane string) ([]resource.ID, bool) {
+	e.t.Helper()
+	e.listen(ctx, env, lane[:1])
+	key := [2]string{env, lane}
+	got := queue.Merge(e.heard[key])
+	delete(e.heard, key)
+	if len(got) == 0 {
+		return nil, false
+	}
+	return got[0].Done, true
+}
+
+// TestConformance runs the suite of the port on each server.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for kind := range servers {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			deploytest.TestDoorbell(t, func(t *testing.T) deploytest.DoorbellHarness {
+				t.Helper()
+				api := client(kind)
+				queues := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
+				e := &ears{t: t, api: api, queues: queues, heard: map[[2]string][]queue.Message{}}
+				return deploytest.DoorbellHarness{Bell: queue.NewBell(api, queues), Heard: e.answer}
+			})
+		})
+	}
+}
