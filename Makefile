@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test verify sim bench bench-peers clean
+.PHONY: help build quickstart test test-aws verify sim bench bench-peers clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -13,12 +13,16 @@ quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
 
 verify: ## formatting and vet
-	@test -z "$$(gofmt -l cmd examples handlers shared)" || { gofmt -l cmd examples handlers shared; exit 1; }
+	@test -z "$$(gofmt -l cmd examples handlers localstack shared)" || { gofmt -l cmd examples handlers localstack shared; exit 1; }
 	$(GO) vet ./...
 
 test: verify ## all tests, with the race detector, and more of the simulator without it
 	$(GO) test -race -timeout 15m ./...
 	$(GO) test -timeout 10m ./shared/deploy/sim
+
+test-aws: ## tests of the AWS ports against real servers; needs Java 17, Maven and Python 3.13
+	$(GO) vet -tags servers ./shared/aws/... ./localstack/...
+	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./localstack/...
 
 N ?= 100000
 sim: ## N= seeds of the simulator

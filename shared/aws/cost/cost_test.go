@@ -1,3 +1,5 @@
+//go:build servers
+
 // Package cost_test counts what an engine on the ports of AWS asks of them. Budgets are on counts, which are the same on every machine.
 package cost_test
 

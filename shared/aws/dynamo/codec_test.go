@@ -1,3 +1,5 @@
+//go:build servers
+
 package dynamo
 
 import (

@@ -1,3 +1,5 @@
+//go:build servers
+
 package dynamo
 
 // Squeeze makes all limits so small that every way of storing is taken: objects, pages, runs and rolled-forward commits.
