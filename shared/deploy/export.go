@@ -178,6 +178,12 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: fresh}
 	if x.NoRelease {
+		if fresh {
+			if out.Changed, out.Removed, err = p.compareVersions(ctx, last, v, set.entries); err != nil {
+				return Exported{}, err
+			}
+			out.Unchanged = v.Resources - out.Changed
+		}
 		return out, p.commit(ctx, false)
 	}
 	diff, err := p.release(ctx, v, set.entries)
@@ -187,6 +193,26 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	out.Changed, out.Removed = diff.changed, diff.removed
 	out.Unchanged = v.Resources - diff.changed
 	return out, p.request(ctx, x)
+}
+
+// compareVersions counts what is new or has another intent in v, and what has left; entries are v's. Chunks that both share are not read.
+func (p *planner) compareVersions(ctx context.Context, last, v Version, entries []entry) (changed, removed int, err error) {
+	shared := sharedChunks(last.Chunks, v.Chunks)
+	before, err := p.e.readChunks(ctx, without(last.Chunks, shared))
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range entries {
+		en := &entries[i]
+		if shared[v.Chunks[bucketOf(en.ID, len(v.Chunks))]] {
+			continue
+		}
+		if old, had := before[en.ID]; !had || old.Hash != en.Hash {
+			changed++
+		}
+		delete(before, en.ID)
+	}
+	return changed, len(before), nil
 }
 
 // request adds what an export asks for beside the release, and writes all of it.
