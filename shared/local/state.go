@@ -3,9 +3,6 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -213,56 +210,6 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 	})
 }
 
-// Acquire implements deploy.State.
-func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
-	var out deploy.Lease
-	err := h.write(ctx, "take lease", func(c *sqlite.Conn) error {
-		have, err := readLease(c, env, key)
-		if err != nil {
-			return err
-		}
-		if have.Holder != "" && have.Holder != holder && now.Before(have.Until) && !h.dead(have.Holder) {
-			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
-		}
-		out = deploy.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Running: have.Running, Wave: have.Wave}
-		return query(c, `INSERT INTO leases (env, key, holder, fence, until) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`,
-			nil, env, key, holder, out.Fence, nanos(until))
-	})
-	return out, err
-}
-
-func readLease(c *sqlite.Conn, env, key string) (deploy.Lease, error) {
-	l := deploy.Lease{Key: key}
-	err := query(c, "SELECT holder, fence, until, wave, running FROM leases WHERE env = ? AND key = ?", func(s *sqlite.Stmt) error {
-		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1), timeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
-		l.Running = splitIDs(s.ColumnText(4))
-		return nil
-	}, env, key)
-	return l, err
-}
-
-// Release implements deploy.State.
-func (h *Home) Release(ctx context.Context, env string, l deploy.Lease) error {
-	return h.write(ctx, "give up lease", func(c *sqlite.Conn) error {
-		return query(c, "UPDATE leases SET holder = '', running = '' WHERE env = ? AND key = ? AND fence = ?", nil, env, l.Key, l.Fence)
-	})
-}
-
-// Leases implements deploy.State.
-func (h *Home) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
-	var out []deploy.Lease
-	err := h.read(ctx, "read leases", func(c *sqlite.Conn) error {
-		return query(c, "SELECT key, holder, fence, until, running, wave FROM leases WHERE env = ? ORDER BY key", func(s *sqlite.Stmt) error {
-			l := deploy.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1), Fence: s.ColumnInt64(2), Until: timeOf(s.ColumnInt64(3)),
-				Running: splitIDs(s.ColumnText(4)), Wave: s.ColumnInt64(5)}
-			out = append(out, l)
-			return nil
-		}, env)
-	})
-	return out, err
-}
-
 // joinIDs and splitIDs store lists of ids as a JSON list: an id may hold any character.
 func joinIDs(ids []resource.ID) string {
 	if len(ids) == 0 {
@@ -359,55 +306,6 @@ func (h *Home) scan(ctx context.Context, sql string, args ...any) ([]deploy.Row,
 	return out, err
 }
 
-// Schedule implements deploy.State.
-func (h *Home) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
-	var out deploy.Schedule
-	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
-		e, err := readEnv(c, env)
-		if err != nil {
-			return err
-		}
-		out = deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
-		if err := query(c, "SELECT id, lane, ticket FROM rows WHERE env = ? AND ticket <> 0", func(s *sqlite.Stmt) error {
-			out.Tickets = append(out.Tickets, deploy.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: s.ColumnText(1), N: s.ColumnInt64(2)})
-			return nil
-		}, env); err != nil || e.Wave.Epoch == 0 {
-			return err
-		}
-		return unfinished(c, env, e.Wave.Epoch, &out)
-	})
-	return out, err
-}
-
-// unfinished fills in the lanes that have not finished the wave, and what was checked in them.
-func unfinished(c *sqlite.Conn, env string, epoch int64, out *deploy.Schedule) error {
-	out.Unfinished = map[string][]resource.ID{}
-	if err := query(c, `SELECT DISTINCT n.lane FROM counts n LEFT JOIN leases l ON l.env = n.env AND l.key = n.lane
-		WHERE n.env = ? AND n.n > 0 AND coalesce(l.wave, 0) < ?`, func(s *sqlite.Stmt) error {
-		out.Unfinished[s.ColumnText(0)] = nil
-		return nil
-	}, env, epoch); err != nil {
-		return err
-	}
-	for lane := range out.Unfinished {
-		var ids []resource.ID
-		if err := eachChecked(c, env, lane, epoch, 0, func(_ int64, more []resource.ID) { ids = append(ids, more...) }); err != nil {
-			return err
-		}
-		slices.Sort(ids)
-		out.Unfinished[lane] = slices.Compact(ids)
-	}
-	return nil
-}
-
-// eachChecked calls f for the lists of what was checked in a lane that were written after one.
-func eachChecked(c *sqlite.Conn, env, lane string, epoch, after int64, f func(k int64, ids []resource.ID)) error {
-	return query(c, "SELECT k, ids FROM checks WHERE env = ? AND lane = ? AND epoch = ? AND k > ? ORDER BY k", func(s *sqlite.Stmt) error {
-		f(s.ColumnInt64(0), splitIDs(s.ColumnText(1)))
-		return nil
-	}, env, lane, epoch, after)
-}
-
 // checkedIn remembers the lists of one lane and wave that were read: they are only ever added to.
 type checkedIn struct {
 	last int64
@@ -417,89 +315,6 @@ type checkedIn struct {
 type waveKey struct {
 	env, lane string
 	epoch     int64
-}
-
-// Finished implements deploy.State.
-func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
-	var out []resource.ID
-	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
-		for _, id := range ids {
-			done := true
-			if err := query(c, `SELECT r.ticket, r.checked, r.lane, coalesce(l.wave, 0) FROM rows r LEFT JOIN leases l ON l.env = r.env AND l.key = r.lane
-				WHERE r.env = ? AND r.id = ?`, func(s *sqlite.Stmt) error {
-				done = s.ColumnInt64(0) == 0
-				if !done || epoch == 0 || s.ColumnInt64(1) >= epoch || s.ColumnInt64(3) >= epoch {
-					return nil
-				}
-				var err error
-				done, err = h.wasChecked(c, waveKey{env, s.ColumnText(2), epoch}, id)
-				return err
-			}, env, string(id)); err != nil {
-				return err
-			}
-			if done {
-				out = append(out, id)
-			}
-		}
-		return nil
-	})
-	return out, err
-}
-
-func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, error) {
-	h.wavesMu.Lock()
-	defer h.wavesMu.Unlock()
-	seen := h.waves[key]
-	if seen == nil {
-		if len(h.waves) > 1000 {
-			clear(h.waves) // of older waves, most of them; the others are read again
-		}
-		seen = &checkedIn{ids: map[resource.ID]bool{}}
-		h.waves[key] = seen
-	}
-	if seen.ids[id] {
-		return true, nil
-	}
-	err := eachChecked(c, key.env, key.lane, key.epoch, seen.last, func(k int64, ids []resource.ID) {
-		seen.last = k
-		for _, id := range ids {
-			seen.ids[id] = true
-		}
-	})
-	return seen.ids[id], err
-}
-
-// Due implements deploy.State.
-func (h *Home) Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
-	var ids []resource.ID
-	var next time.Time
-	err := h.read(ctx, "read timers", func(c *sqlite.Conn) error {
-		if err := query(c, "SELECT id FROM rows WHERE env = ? AND next_at > 0 AND next_at <= ? ORDER BY next_at LIMIT ?", func(s *sqlite.Stmt) error {
-			ids = append(ids, resource.ID(s.ColumnText(0)))
-			return nil
-		}, env, nanos(at), limit); err != nil {
-			return err
-		}
-		return query(c, "SELECT next_at FROM rows WHERE env = ? AND next_at > 0 AND next_at > ? ORDER BY next_at LIMIT 1", func(s *sqlite.Stmt) error {
-			next = timeOf(s.ColumnInt64(0))
-			return nil
-		}, env, nanos(at))
-	})
-	return ids, next, err
-}
-
-// Counts implements deploy.State.
-func (h *Home) Counts(ctx context.Context, env string) (map[deploy.Status]int, error) {
-	out := map[deploy.Status]int{}
-	err := h.read(ctx, "count resources", func(c *sqlite.Conn) error {
-		return query(c, "SELECT status, sum(n) FROM counts WHERE env = ? GROUP BY status", func(s *sqlite.Stmt) error {
-			if n := s.ColumnInt(1); n > 0 {
-				out[deploy.Status(s.ColumnText(0))] = n
-			}
-			return nil
-		}, env)
-	})
-	return out, err
 }
 
 // Outbox implements deploy.State.
@@ -514,51 +329,4 @@ func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]deploy.Outb
 		}, env, limit)
 	})
 	return out, err
-}
-
-// Parameters implements deploy.State.
-func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
-	var out []deploy.Parameter
-	err := h.read(ctx, "read parameters", func(c *sqlite.Conn) error {
-		each := func(s *sqlite.Stmt) error {
-			var p deploy.Parameter
-			err := fromJSON(s.ColumnText(0), &p)
-			if err == nil && (q.Of == "" || p.Of == q.Of) {
-				out = append(out, p)
-			}
-			return err
-		}
-		if len(q.Keys) == 0 {
-			return query(c, "SELECT record FROM parameters WHERE env = ? AND (of <> '') = ? ORDER BY of, name", each, env, q.Facts)
-		}
-		keys := slices.Clone(q.Keys)
-		slices.SortFunc(keys, func(a, b deploy.ParameterKey) int {
-			return strings.Compare(string(a.Of)+"\x00"+a.Name, string(b.Of)+"\x00"+b.Name)
-		})
-		for _, k := range slices.Compact(keys) {
-			if err := query(c, "SELECT record FROM parameters WHERE env = ? AND of = ? AND name = ?", each, env, string(k.Of), k.Name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return out, err
-}
-
-func putParameters(c *sqlite.Conn, env string, ps []deploy.Parameter) error {
-	for _, p := range ps {
-		if err := query(c, "INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil, env, string(p.Of), p.Name, toJSON(p)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func dropParameters(c *sqlite.Conn, env string, keys []deploy.ParameterKey) error {
-	for _, k := range keys {
-		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env, string(k.Of), k.Name); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,189 @@
+package deploy
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+func (w *worker) push(n int32) {
+	r := w.rows[n]
+	if r == nil {
+		return
+	}
+	p, t := r.Priority, r.Ticket
+	if r.Ticket == 0 {
+		p = w.sched.Wave.Priority
+	}
+	heap.Push(&w.ready, readyNode{node: n, priority: p, ticket: t})
+}
+
+// pick returns what to claim next: ready rows, best first, and behind them rows of this lane that only wait for rows picked
+// before them. The order is one in which they can run.
+func (w *worker) pick() []*claim {
+	now := w.e.Clock.Now()
+	w.wake(now)
+	var batch []*claim
+	waiting, picked := map[int32]int32{}, map[int32]bool{}
+	for len(batch) < w.claim && (len(w.ready) > 0 || len(w.loose) > 0) {
+		if len(w.loose) > 0 {
+			batch = append(batch, &claim{row: w.loose[0], node: -1})
+			w.loose = w.loose[1:]
+			continue
+		}
+		n := heap.Pop(&w.ready).(readyNode).node
+		r := w.rows[n]
+		if r == nil || picked[n] || !w.frontier.ready(n) {
+			continue
+		}
+		picked[n] = true
+		if r.NotBefore.After(now) {
+			w.later = append(w.later, n)
+			continue
+		}
+		batch = append(batch, &claim{row: r, node: n})
+	}
+	for i := 0; i < len(batch) && len(batch) < w.claim; i++ {
+		if batch[i].node >= 0 {
+			batch = w.follow(batch, i, waiting, now)
+		}
+	}
+	return batch
+}
+
+// follow appends the rows of this lane that wait for nothing but what is in the batch, once batch[i] is counted.
+func (w *worker) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time) []*claim {
+	for _, d := range w.graph.Dependants(batch[i].node) {
+		r := w.rows[d]
+		if r == nil || !w.frontier.needs[d] || r.NotBefore.After(now) {
+			continue
+		}
+		if _, seen := waiting[d]; !seen {
+			waiting[d] = w.frontier.waiting[d]
+		}
+		waiting[d]--
+		if waiting[d] == 0 && len(batch) < w.claim {
+			batch = append(batch, &claim{row: r, node: d, generation: batch[i].generation + 1})
+		}
+	}
+	return batch
+}
+
+// wake moves rows whose time has come back to the heap and notes when the next one is due.
+func (w *worker) wake(now time.Time) {
+	w.out.Next = zeroTime
+	later := w.later
+	w.later = nil
+	for _, n := range later {
+		r := w.rows[n]
+		switch {
+		case r == nil || !w.frontier.ready(n):
+		case r.NotBefore.After(now):
+			w.later = append(w.later, n)
+			if w.out.Next.IsZero() || r.NotBefore.Before(w.out.Next) {
+				w.out.Next = r.NotBefore
+			}
+		default:
+			w.push(n)
+		}
+	}
+}
+
+// moveWait is how long a row waits that is being run in the lane it was moved away from.
+const moveWait = time.Second
+
+// withoutMoved leaves out rows that were moved to this lane while a run of them was under way in another, and looks at them again later.
+func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
+	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.Left) > 0 }) {
+		return batch, nil
+	}
+	leases, err := w.e.State.Leases(ctx, w.env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	now := w.e.Clock.Now()
+	runs := func(lane string, id resource.ID) bool {
+		return lane != w.lane && slices.ContainsFunc(leases, func(l Lease) bool {
+			return l.Key == lane && l.Holder != "" && now.Before(l.Until) && slices.Contains(l.Running, id)
+		})
+	}
+	dropped := map[int32]bool{}
+	return slices.DeleteFunc(batch, func(c *claim) bool {
+		switch {
+		case slices.ContainsFunc(c.row.Left, func(lane string) bool { return runs(lane, c.row.ID) }):
+			c.row.NotBefore = now.Add(moveWait)
+			if c.node >= 0 {
+				w.later = append(w.later, c.node)
+			}
+		case c.generation > 0 && slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool { return dropped[q] }):
+		default:
+			return false
+		}
+		dropped[c.node] = true
+		return true
+	}), nil
+}
+
+// claim is one row that was picked.
+type claim struct {
+	row        *Row
+	node       int32 // -1: not in the graph
+	generation int   // 0: ready; n: waits for something of generation n-1 in the same batch
+	result     *result
+	wrote      Row // the row as the result leaves it
+}
+
+// begin claims a batch: it prolongs the lease for as long as the batch may take, and is refused when the agent was paused or the
+// schedule changed.
+func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
+	ids := make([]resource.ID, len(batch))
+	longest := time.Duration(0)
+	for i, c := range batch {
+		ids[i] = c.row.ID
+		longest = max(longest, w.e.limitOf(c.row))
+	}
+	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
+	if done.Started {
+		w.running = ids
+	}
+	return done.Started, err
+}
+
+// readyHeap orders nodes by priority, then by ticket.
+type readyHeap []readyNode
+
+type readyNode struct {
+	node     int32
+	priority Priority
+	ticket   int64
+}
+
+func (h readyHeap) Len() int { return len(h) }
+
+func (h readyHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h readyHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.priority != b.priority {
+		return a.priority < b.priority
+	}
+	if a.ticket != b.ticket {
+		return a.ticket < b.ticket
+	}
+	return a.node < b.node
+}
+
+// Push implements heap.Interface.
+func (h *readyHeap) Push(x any) { *h = append(*h, x.(readyNode)) }
+
+// Pop implements heap.Interface.
+func (h *readyHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}

@@ -1,0 +1,84 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/resource"
+)
+
+// waveOf marks what the wave has still to check in other lanes.
+func (w *worker) waveOf(scheduled []bool) {
+	if len(w.sched.Unfinished) == 0 {
+		return
+	}
+	checked := map[resource.ID]bool{}
+	pending := make([]bool, len(w.graph.Lanes))
+	for i, lane := range w.graph.Lanes {
+		ids, ok := w.sched.Unfinished[lane]
+		pending[i] = ok && lane != w.lane
+		for _, id := range ids {
+			checked[id] = true
+		}
+	}
+	for n, id := range w.graph.IDs {
+		if pending[w.graph.LaneOf[n]] && !w.graph.Removing[n] && !checked[id] {
+			scheduled[n] = true
+		}
+	}
+}
+
+// inWave reports whether the wave asks for a row of this lane.
+func (w *worker) inWave(r *Row) bool {
+	return r.Checked < w.sched.Wave.Epoch && !w.leftOut(r) && !w.checked()[r.ID]
+}
+
+// leftOut reports whether a wave passes a row by.
+func (w *worker) leftOut(r *Row) bool {
+	if !runnable(r) || r.Removing && r.Ticket == 0 {
+		return true
+	}
+	terminal := r.Class == ClassTerminal || r.Class == ClassNeedsChange
+	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && terminal
+}
+
+// checked returns what was checked in the wave in this lane already.
+func (w *worker) checked() map[resource.ID]bool {
+	if w.session.checked == nil {
+		w.session.checked = map[resource.ID]bool{}
+		for _, id := range w.sched.Unfinished[w.lane] {
+			w.session.checked[id] = true
+		}
+	}
+	return w.session.checked
+}
+
+// skipInWave records the rows that the wave passes by, and those of which only the row says that they were checked, so that nothing waits
+// for them.
+func (w *worker) skipInWave(ctx context.Context) error {
+	var skip []resource.ID
+	for _, r := range w.rows {
+		if r.Ticket == 0 && (r.Checked >= w.sched.Wave.Epoch || w.leftOut(r)) && !w.checked()[r.ID] {
+			skip = append(skip, r.ID)
+		}
+	}
+	if len(skip) == 0 {
+		return nil
+	}
+	slices.Sort(skip)
+	for _, id := range skip {
+		w.checked()[id] = true
+	}
+	_, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
+	return err
+}
+
+// waveLeft reports whether the wave has rows of this lane left.
+func (w *worker) waveLeft() bool {
+	for n, r := range w.rows {
+		if w.frontier.needs[n] && r.Checked < w.sched.Wave.Epoch && !w.checked()[r.ID] {
+			return true
+		}
+	}
+	return false
+}

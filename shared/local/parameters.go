@@ -1,0 +1,58 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/deploy"
+)
+
+// Parameters implements deploy.State.
+func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
+	var out []deploy.Parameter
+	err := h.read(ctx, "read parameters", func(c *sqlite.Conn) error {
+		each := func(s *sqlite.Stmt) error {
+			var p deploy.Parameter
+			err := fromJSON(s.ColumnText(0), &p)
+			if err == nil && (q.Of == "" || p.Of == q.Of) {
+				out = append(out, p)
+			}
+			return err
+		}
+		if len(q.Keys) == 0 {
+			return query(c, "SELECT record FROM parameters WHERE env = ? AND (of <> '') = ? ORDER BY of, name", each, env, q.Facts)
+		}
+		keys := slices.Clone(q.Keys)
+		slices.SortFunc(keys, func(a, b deploy.ParameterKey) int {
+			return strings.Compare(string(a.Of)+"\x00"+a.Name, string(b.Of)+"\x00"+b.Name)
+		})
+		for _, k := range slices.Compact(keys) {
+			if err := query(c, "SELECT record FROM parameters WHERE env = ? AND of = ? AND name = ?", each, env, string(k.Of), k.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func putParameters(c *sqlite.Conn, env string, ps []deploy.Parameter) error {
+	for _, p := range ps {
+		if err := query(c, "INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil, env, string(p.Of), p.Name, toJSON(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dropParameters(c *sqlite.Conn, env string, keys []deploy.ParameterKey) error {
+	for _, k := range keys {
+		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env, string(k.Of), k.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
