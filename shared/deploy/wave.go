@@ -42,12 +42,14 @@ func (w *worker) leftOut(r *Row) bool {
 	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && terminal
 }
 
-// checked returns what was checked in the wave in this lane already.
+// checked returns what was checked in the wave already, also in lanes that rows were moved away from: all lanes have to see the same.
 func (w *worker) checked() map[resource.ID]bool {
 	if w.session.checked == nil {
 		w.session.checked = map[resource.ID]bool{}
-		for _, id := range w.sched.Unfinished[w.lane] {
-			w.session.checked[id] = true
+		for _, ids := range w.sched.Unfinished {
+			for _, id := range ids {
+				w.session.checked[id] = true
+			}
 		}
 	}
 	return w.session.checked
