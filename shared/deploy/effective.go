@@ -285,6 +285,19 @@ func (b *blocker) cause(n int32, row *Row) resource.ID {
 	return ""
 }
 
+// unblock lets a row run again. Blocking has struck it off the schedule, whatever it was to do.
+func (b *blocker) unblock(row *Row) {
+	row.Blocked, row.Causes, row.Reason = NotBlocked, nil, ""
+	stored, planned := b.p.before[row.ID]
+	lifted := !planned || stored.Blocked == BlockedYes
+	if !lifted && row.Ticket == 0 { // it was blocked on the way only
+		row.Ticket, row.Priority, row.Causes, row.Reason = stored.Ticket, stored.Priority, stored.Causes, stored.Reason
+	}
+	if row.Ticket == 0 && (lifted || unfinished(row) || row.Removing) {
+		b.p.schedule(row, PriorityNewVersion)
+	}
+}
+
 // apply blocks or unblocks a row and reports whether dependants have to be looked at.
 func (b *blocker) apply(row *Row, cause resource.ID) bool {
 	was := row.Blocked == BlockedYes
@@ -299,10 +312,7 @@ func (b *blocker) apply(row *Row, cause resource.ID) bool {
 				row.Reason = "requires " + string(cause) + ", of which something is not known"
 			}
 		case row.Blocked == BlockedYes:
-			row.Blocked, row.Causes, row.Reason = NotBlocked, nil, ""
-			if row.Ticket == 0 && (unfinished(row) || row.Removing) {
-				b.p.schedule(row, PriorityNewVersion)
-			}
+			b.unblock(row)
 		default:
 			return false
 		}
