@@ -1,0 +1,83 @@
+// Package shared holds nothing but this test of how the packages below it may import each other.
+package shared
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layers are the packages of the module, the lowest first: a package imports packages of lower layers only, and of its own tree. A
+// tree is named by the start of its path.
+var layers = [][]string{
+	{"shared/fault", "shared/diag", "shared/dag"},
+	{"shared/resource"},
+	{"shared/schema"},
+	{"shared/plan"},
+	{"shared/provider"},
+	{"shared/deploy", "handlers"}, // neither knows the other
+	{"shared/source", "shared/local", "shared/aws", "localstack"},
+	{"shared/cli"},
+	{"cmd", "shared/bench", "examples"},
+}
+
+// TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know no engine.
+func TestImportsGoDown(t *testing.T) {
+	t.Parallel()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		dir := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), ".."+string(filepath.Separator)))
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range file.Imports {
+			what, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			check(t, path, dir, what)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t *testing.T, path, dir, what string) {
+	t.Helper()
+	from, tree := layerOf(dir)
+	if from < 0 {
+		t.Errorf("%s: package %s stands in no layer; name it in layers", path, dir)
+		return
+	}
+	if sdk := strings.Contains(what, "aws-sdk-go"); sdk && tree != "shared/aws" {
+		t.Errorf("%s imports %s: only shared/aws knows AWS", path, what)
+	}
+	own, ours := strings.CutPrefix(what, "southbound/")
+	if !ours {
+		return
+	}
+	if to, other := layerOf(own); to >= from && other != tree {
+		t.Errorf("%s imports %s, which does not stand in a lower layer", path, what)
+	}
+}
+
+// layerOf returns the layer of a package and the tree it belongs to; -1 when there is none.
+func layerOf(dir string) (int, string) {
+	for n, trees := range layers {
+		for _, tree := range trees {
+			if dir == tree || strings.HasPrefix(dir, tree+"/") {
+				return n, tree
+			}
+		}
+	}
+	return -1, ""
+}
