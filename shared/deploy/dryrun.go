@@ -159,6 +159,9 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 		return err
 	}
 	defer d.e.release(ctx, d.env, lease)
+	if err := d.e.takeOver(ctx, d.env, lease); err != nil {
+		return err
+	}
 	var s session
 	defer s.close()
 	agent := resource.Agent{Name: agentOfLane(lane), Transport: "local", Lanes: 1}

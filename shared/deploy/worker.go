@@ -44,7 +44,7 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 	}
 	w := &worker{e: e, env: env, lane: lane, lease: lease, until: until, claim: claimFirst}
 	defer w.close(ctx)
-	if err = w.takeOver(ctx); err == nil {
+	if err = e.takeOver(ctx, env, lease); err == nil {
 		err = w.run(ctx)
 	}
 	if fault.Is(err, fault.Fenced) {
@@ -87,15 +87,16 @@ func (w *worker) close(ctx context.Context) {
 	w.e.release(ctx, w.env, w.lease)
 }
 
-// takeOver notes what the holder before may have changed without recording it: those that it would have told are told when it is deployed next.
-func (w *worker) takeOver(ctx context.Context) error {
-	rows, err := w.e.rows(ctx, w.env, w.lease.Running)
+// takeOver notes what the holder of a lane before may have changed without recording it: those that it would have told are told when it is
+// deployed next. Whoever takes a lane does this first, since its first commit clears what was running.
+func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
+	rows, err := e.rows(ctx, env, l.Running)
 	if err != nil {
 		return err
 	}
 	for len(rows) > 0 {
-		var c Commit
-		for _, id := range w.lease.Running {
+		c := Commit{Guard: Guard{Key: l.Key, Fence: l.Fence}}
+		for _, id := range l.Running {
 			r := rows[id]
 			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !sendsEvents(r) {
 				continue
@@ -106,9 +107,12 @@ func (w *worker) takeOver(ctx context.Context) error {
 		if len(c.Rows) == 0 {
 			break
 		}
-		done, err := w.commit(ctx, c)
-		if err != nil {
+		var done Committed
+		if err := e.retryUnavailable(ctx, func() (err error) {
+			done, err = e.State.Commit(ctx, env, c)
 			return err
+		}); err != nil {
+			return fault.Wrap(fault.Unknown, "take lane over", err)
 		}
 		clear(rows)
 		for i := range done.Conflicts {
