@@ -378,7 +378,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
 	// What this very run has made for the first time has seen every change.
 	made := r.claim != nil && !r.claim.row.SucceededAt.After(zeroTime) && r.change != plan.NoChange
-	if l, is := r.handler.(provider.Reloader); is && r.reload && !made && !r.want.Purged {
+	if l, is := r.handler.(provider.Reloader); is && r.reload && !made && !r.want.Purged && !r.reportOnly {
 		r.acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
 		if ok && err != nil {

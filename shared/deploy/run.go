@@ -143,7 +143,7 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	}
 	r.typ, r.handler = typ, handler
 	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
-	r.token, r.purged = row.Creating, res.Purged
+	r.token, r.purged, r.reportOnly = row.Creating, res.Purged, res.ReportOnly
 	for _, name := range row.Hidden {
 		r.host.hide(name)
 	}

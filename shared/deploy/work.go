@@ -13,23 +13,25 @@ import (
 
 // result is what came of one run.
 type result struct {
-	action    string // id
-	kind      ActionKind
-	started   time.Time
-	finished  time.Time
-	outcome   Status // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
-	change    plan.Change
-	changes   map[string]plan.Diff
-	lines     []provider.Line
-	facts     map[string]string
-	reason    string
-	class     provider.Class
-	causes    []resource.ID // skipped because of these
-	again     *provider.Again
-	person    bool // a create may have happened and nobody but a person can tell
-	acted     bool // the handler was told to change something
-	purged    bool // it must not exist
-	sendEvent bool
+	action   string // id
+	kind     ActionKind
+	started  time.Time
+	finished time.Time
+	outcome  Status // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
+	change   plan.Change
+	changes  map[string]plan.Diff
+	lines    []provider.Line
+	facts    map[string]string
+	reason   string
+	class    provider.Class
+	causes   []resource.ID // skipped because of these
+	again    *provider.Again
+	person   bool // a create may have happened and nobody but a person can tell
+	acted    bool // the handler was told to change something
+	purged   bool // it must not exist
+	// reportOnly: it was only compared.
+	reportOnly bool
+	sendEvent  bool
 }
 
 // work runs a batch as far as it gets before it is time to commit, and commits what was done.
@@ -145,7 +147,9 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 		if res.outcome == StatusDeployed && !res.purged {
 			r.WantFacts = false // they were read; what does not exist has none, and may exist some day
 		}
-		r.SucceededAt = res.started
+		if !res.reportOnly { // one that is only compared has not followed any change
+			r.SucceededAt = res.started
+		}
 		if res.outcome == StatusNonCompliant {
 			r.Compliance = NonCompliant
 		}
