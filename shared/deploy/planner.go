@@ -328,5 +328,5 @@ func runnable(r *Row) bool {
 
 // unfinished reports whether a row is not as its intent wants, as far as is known.
 func unfinished(r *Row) bool {
-	return r.Hash != r.Deployed || r.LastRun != RunSuccess || r.Compliance != Compliant
+	return !asWanted(r)
 }
