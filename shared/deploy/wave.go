@@ -12,20 +12,30 @@ func (w *worker) waveOf(scheduled []bool) {
 	if len(w.sched.Unfinished) == 0 {
 		return
 	}
-	checked := map[resource.ID]bool{}
-	pending := make([]bool, len(w.graph.Lanes))
-	for i, lane := range w.graph.Lanes {
-		ids, ok := w.sched.Unfinished[lane]
-		pending[i] = ok && lane != w.lane
-		for _, id := range ids {
-			checked[id] = true
-		}
-	}
+	unfinished := w.unfinished()
+	checked := w.checked()
 	for n, id := range w.graph.IDs {
-		if pending[w.graph.LaneOf[n]] && !w.graph.Removing[n] && !checked[id] {
+		if unfinished[w.graph.LaneOf[n]] && !w.graph.Removing[n] && !checked[id] {
 			scheduled[n] = true
 		}
 	}
+}
+
+// unfinished returns in which lanes of the graph the wave may have rows to check that are not this lane's. While a release is under way rows
+// may be in another lane of their agent than the graph says: then one lane of an agent that is unfinished stands for all of them.
+func (w *worker) unfinished() []bool {
+	agents := map[string]bool{}
+	if w.state.Releasing != 0 {
+		for lane := range w.sched.Unfinished {
+			agents[agentOfLane(lane)] = true
+		}
+	}
+	out := make([]bool, len(w.graph.Lanes))
+	for i, lane := range w.graph.Lanes {
+		_, ok := w.sched.Unfinished[lane]
+		out[i] = ok && lane != w.lane || agents[agentOfLane(lane)]
+	}
+	return out
 }
 
 // inWave reports whether the wave asks for a row of this lane.

@@ -182,11 +182,12 @@ func (w *worker) run(ctx context.Context) error {
 func (w *worker) reload(ctx context.Context) error {
 	var err error
 	w.session.checked, w.laneDone = nil, false
-	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
-		return fault.Wrap(fault.Unknown, "read environment", err)
-	}
 	if w.sched, err = w.e.State.Schedule(ctx, w.env); err != nil {
 		return fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	// Read after the schedule: when it is newer than that, the next claim is refused.
+	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
+		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	if w.graph, err = w.e.graph(ctx, w.sched.Graph); err != nil {
 		return err
