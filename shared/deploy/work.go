@@ -303,7 +303,7 @@ func roots(r *Row) []resource.ID {
 // allScheduled reports whether nodes are to run anyway, after this one.
 func (w *worker) allScheduled(nodes []int32) bool {
 	for _, n := range nodes {
-		if !w.frontier.needs[n] {
+		if !w.frontier.needs[n] || w.unsure[n] {
 			return false
 		}
 	}

@@ -69,6 +69,7 @@ type worker struct {
 	graph    *Graph
 	frontier *frontier
 	rows     map[int32]*Row // of this lane, by node
+	unsure   map[int32]bool // taken for scheduled, and perhaps not
 	loose    []*Row         // scheduled rows that are not in the graph
 	ready    readyHeap
 	later    []int32 // ready, but not before a time
@@ -197,7 +198,8 @@ func (w *worker) reload(ctx context.Context) error {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	_, waving := w.sched.Unfinished[w.lane]
-	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving)
+	moving := w.state.Releasing != 0 && len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
+	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving || moving)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
@@ -240,6 +242,7 @@ func (w *worker) index(rows []Row, waving bool) {
 			continue
 		}
 		w.rows[n] = r
+		delete(w.unsure, n)
 		scheduled[n] = r.Ticket != 0 || (waving && w.inWave(r))
 	}
 	w.frontier = newFrontier(g, scheduled)
