@@ -190,9 +190,11 @@ func (w *worker) reload(ctx context.Context) error {
 	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	if w.graph, err = w.e.graph(ctx, w.sched.Graph); err != nil {
-		return err
+	graph, err := w.e.graph(ctx, w.sched.Graph)
+	if err != nil {
+		return err // the graph before stays: what is to be rung is rung at the end
 	}
+	w.graph = graph
 	agents, err := w.e.State.Agents(ctx, w.env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
