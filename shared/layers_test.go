@@ -21,6 +21,7 @@ var layers = [][]string{
 	{"shared/provider"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
+	{"shared/api"},
 	{"shared/cli"},
 	{"cmd", "shared/bench", "examples"},
 }
