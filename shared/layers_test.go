@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/cli"},
-	{"cmd", "shared/bench", "examples"},
+	{"cmd", "functions", "shared/bench", "examples"},
 }
 
 // TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know no engine.
