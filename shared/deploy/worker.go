@@ -70,6 +70,7 @@ type worker struct {
 	frontier *frontier
 	rows     map[int32]*Row // of this lane, by node
 	unsure   map[int32]bool // taken for scheduled, and perhaps not
+	tickets  []int64        // by node; 0: none
 	loose    []*Row         // scheduled rows that are not in the graph
 	ready    readyHeap
 	later    []int32 // ready, but not before a time
@@ -228,9 +229,10 @@ func (w *worker) index(rows []Row, waving bool) {
 	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
 	w.ready, w.later, w.loose = readyHeap{}, nil, nil
 	scheduled := make([]bool, len(g.IDs))
+	w.tickets = make([]int64, len(g.IDs))
 	for _, t := range w.sched.Tickets {
 		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
-			scheduled[n] = true
+			scheduled[n], w.tickets[n] = true, t.N
 		}
 	}
 	w.waveOf(scheduled)
