@@ -13,15 +13,16 @@ import (
 // planner changes what is scheduled in one environment. It holds the lease "plan", so there is one at a time; workers go on
 // meanwhile, and rows they change first are read again. See docs/design/engine.md.
 type planner struct {
-	e     *Engine
-	env   Env
-	was   Env // as stored
-	lease Lease
-	rows  map[resource.ID]*Row // to be written
-	order []resource.ID        // of rows, requirements first
-	graph *Graph               // what will be in force
-	drop  []string             // outbox entries that this settles
-	store struct {             // what is written with the rows
+	e       *Engine
+	env     Env
+	was     Env // as stored
+	lease   Lease
+	commits int64                // made so far
+	rows    map[resource.ID]*Row // to be written
+	order   []resource.ID        // of rows, requirements first
+	graph   *Graph               // what will be in force
+	drop    []string             // outbox entries that this settles
+	store   struct {             // what is written with the rows
 		version *Version
 		forget  []int
 		agents  []resource.Agent
@@ -108,11 +109,8 @@ func (p *planner) set(row *Row, f func(*Row) bool) {
 	p.reapply[row.ID] = f
 }
 
-// ticket returns the next ticket.
-func (p *planner) ticket() int64 {
-	p.env.Tickets++
-	return p.env.Tickets
-}
+// ticket returns the ticket of everything that is scheduled by the next commit: greater than those of all commits before.
+func (p *planner) ticket() int64 { return p.lease.Fence<<20 | p.commits }
 
 // schedule gives a row a ticket.
 func (p *planner) schedule(r *Row, priority Priority) {
@@ -201,6 +199,7 @@ func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 	if err != nil {
 		return done, fault.Wrap(fault.Unknown, "write plan", err)
 	}
+	p.commits++
 	if lost {
 		done.Conflicts = slices.DeleteFunc(done.Conflicts, func(r Row) bool { return p.sameAsPlanned(c.Rows, r) })
 	}

@@ -24,7 +24,6 @@ type Env struct {
 	Settings    Settings
 	Fingerprint string // of the inputs of the last export, to recognise an export of the same
 	Wave        Wave
-	Tickets     int64 // the last ticket handed out
 	LastDeploy  time.Time
 	LastRepair  time.Time // end of the last repair of everything
 }
@@ -151,7 +150,7 @@ type Row struct {
 	Orphaned bool   // left the model; not managed any more
 	Removing bool   // left the model and is being purged; the row goes when it is
 	// Schedule.
-	Ticket    int64 // 0: not scheduled, unless a wave asks
+	Ticket    int64 // 0: not scheduled, unless a wave asks; else that of the commit that scheduled it, see planner.ticket
 	Priority  Priority
 	NotBefore time.Time // in progress: not before then
 	// State vector.

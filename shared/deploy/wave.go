@@ -7,35 +7,31 @@ import (
 	"southbound/shared/resource"
 )
 
-// waveOf marks what the wave has still to check in other lanes.
+// waveOf marks what the wave has still to check in other lanes. While a release is under way rows may be in another lane of their agent than
+// the graph says: then one lane of an agent that is unfinished stands for all of them, and what is only so marked is unsure.
 func (w *worker) waveOf(scheduled []bool) {
+	w.unsure = map[int32]bool{}
 	if len(w.sched.Unfinished) == 0 {
 		return
 	}
-	unfinished := w.unfinished()
-	checked := w.checked()
-	for n, id := range w.graph.IDs {
-		if unfinished[w.graph.LaneOf[n]] && !w.graph.Removing[n] && !checked[id] {
-			scheduled[n] = true
-		}
-	}
-}
-
-// unfinished returns in which lanes of the graph the wave may have rows to check that are not this lane's. While a release is under way rows
-// may be in another lane of their agent than the graph says: then one lane of an agent that is unfinished stands for all of them.
-func (w *worker) unfinished() []bool {
 	agents := map[string]bool{}
-	if w.state.Releasing != 0 {
-		for lane := range w.sched.Unfinished {
-			agents[agentOfLane(lane)] = true
-		}
+	for lane := range w.sched.Unfinished {
+		agents[agentOfLane(lane)] = w.state.Releasing != 0
 	}
-	out := make([]bool, len(w.graph.Lanes))
+	sure, perhaps := make([]bool, len(w.graph.Lanes)), make([]bool, len(w.graph.Lanes))
 	for i, lane := range w.graph.Lanes {
 		_, ok := w.sched.Unfinished[lane]
-		out[i] = ok && lane != w.lane || agents[agentOfLane(lane)]
+		sure[i], perhaps[i] = ok && lane != w.lane, agents[agentOfLane(lane)]
 	}
-	return out
+	checked := w.checked()
+	for n, id := range w.graph.IDs {
+		if lane := w.graph.LaneOf[n]; (sure[lane] || perhaps[lane]) && !scheduled[n] && !w.graph.Removing[n] && !checked[id] {
+			scheduled[n] = true
+			if perhaps[lane] {
+				w.unsure[int32(n)] = true //nolint:gosec // nodes are int32
+			}
+		}
+	}
 }
 
 // inWave reports whether the wave asks for a row of this lane.

@@ -286,7 +286,7 @@ func (w *worker) follows(c *claim) []Outbox {
 	if failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))) {
 		add(OutboxRecovered) // or it fails for something else now, which those skipped because of it are to name
 	}
-	if c.result.sendEvent && !w.allScheduled(w.graph.Dependants(c.node)) {
+	if c.result.sendEvent && !w.allFollow(c) {
 		add(OutboxEvent)
 	}
 	return out
@@ -300,10 +300,13 @@ func roots(r *Row) []resource.ID {
 	return []resource.ID{r.ID}
 }
 
-// allScheduled reports whether nodes are to run anyway, after this one.
-func (w *worker) allScheduled(nodes []int32) bool {
-	for _, n := range nodes {
-		if !w.frontier.needs[n] {
+// allFollow reports whether all that require c are to run anyway, after it. In another lane something may be running since before c was
+// scheduled; what has the ticket of the same plan or of a later one was claimed with c in sight, and waits. A wave asks again for what ran in it
+// before it began.
+func (w *worker) allFollow(c *claim) bool {
+	for _, n := range w.graph.Dependants(c.node) {
+		here := w.rows[n] != nil
+		if !w.frontier.needs[n] || w.unsure[n] || !here && w.tickets[n] < c.row.Ticket {
 			return false
 		}
 	}

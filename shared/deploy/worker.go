@@ -69,6 +69,8 @@ type worker struct {
 	graph    *Graph
 	frontier *frontier
 	rows     map[int32]*Row // of this lane, by node
+	unsure   map[int32]bool // taken for scheduled, and perhaps not
+	tickets  []int64        // by node; 0: none
 	loose    []*Row         // scheduled rows that are not in the graph
 	ready    readyHeap
 	later    []int32 // ready, but not before a time
@@ -189,15 +191,18 @@ func (w *worker) reload(ctx context.Context) error {
 	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	if w.graph, err = w.e.graph(ctx, w.sched.Graph); err != nil {
-		return err
+	graph, err := w.e.graph(ctx, w.sched.Graph)
+	if err != nil {
+		return err // the graph before stays: what is to be rung is rung at the end
 	}
+	w.graph = graph
 	agents, err := w.e.State.Agents(ctx, w.env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	_, waving := w.sched.Unfinished[w.lane]
-	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving)
+	moving := w.state.Releasing != 0 && len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
+	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving || moving)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
@@ -224,9 +229,10 @@ func (w *worker) index(rows []Row, waving bool) {
 	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
 	w.ready, w.later, w.loose = readyHeap{}, nil, nil
 	scheduled := make([]bool, len(g.IDs))
+	w.tickets = make([]int64, len(g.IDs))
 	for _, t := range w.sched.Tickets {
 		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
-			scheduled[n] = true
+			scheduled[n], w.tickets[n] = true, t.N
 		}
 	}
 	w.waveOf(scheduled)
@@ -240,6 +246,7 @@ func (w *worker) index(rows []Row, waving bool) {
 			continue
 		}
 		w.rows[n] = r
+		delete(w.unsure, n)
 		scheduled[n] = r.Ticket != 0 || (waving && w.inWave(r))
 	}
 	w.frontier = newFrontier(g, scheduled)

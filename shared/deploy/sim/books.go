@@ -23,6 +23,7 @@ type books struct {
 	released *content
 	effect   *effective // of what is released
 	last     int
+	ticket   int64 // the greatest so far
 }
 
 // owed is a reload that is to come, for a change of something required.
