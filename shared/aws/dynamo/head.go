@@ -26,6 +26,7 @@ type head struct {
 	rest    time.Time
 	horizon time.Time // actions that were finished before are forgotten
 	record  []byte    // deploy.Env
+	asleep  int64     // see Asleep
 }
 
 const headFormat = 1
@@ -42,6 +43,9 @@ func (h *head) encode() []byte {
 	e.time(h.rest)
 	e.time(h.horizon)
 	e.bytes(h.record)
+	if h.asleep != 0 { // heads of environments where no agent ever slept stay as they always were
+		e.int(h.asleep)
+	}
 	return e.b
 }
 
@@ -57,6 +61,9 @@ func headOf(env string, i item) (*head, error) {
 	h.seq = numberOf(i, attrSeq)
 	h.nonce, h.rev, h.plan, h.halted, h.paused = d.uint(), d.int(), d.int(), d.bool(), d.texts()
 	h.tx, h.pending, h.rest, h.horizon, h.record = d.int(), d.bool(), d.time(), d.time(), d.bytes()
+	if len(d.b) > 0 {
+		h.asleep = d.int()
+	}
 	if d.bad || len(d.b) != 0 {
 		return nil, damaged("environment %q does not decode", env)
 	}
@@ -115,6 +122,7 @@ func (s *State) readHead(ctx context.Context, env string) (*head, error) {
 		}
 		h, err := headOf(env, i)
 		if err != nil || !h.pending {
+			s.sawAsleep(env, h)
 			return h, err
 		}
 		if err := s.finishPending(ctx, env); err != nil {

@@ -56,6 +56,8 @@ type State struct {
 	bags map[bagKey]*bag
 	tick int64
 	docs map[string][]byte // a few, by the name of the object
+
+	asleep map[string]sleepers // by environment, see Asleep
 }
 
 var _ deploy.State = (*State)(nil)
@@ -69,7 +71,8 @@ func New(c Config) (*State, error) {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16}, bags: map[bagKey]*bag{}, docs: map[string][]byte{}}, nil
+	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16}, bags: map[bagKey]*bag{}, docs: map[string][]byte{},
+		asleep: map[string]sleepers{}}, nil
 }
 
 // limits say when what is done otherwise. Tests make them small.
