@@ -4,6 +4,7 @@ package home
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
 
 // Config says where the parts of the home are, and what the engine in this process may do.
@@ -35,6 +37,11 @@ type Config struct {
 	Secrets deploy.Secrets
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
+	// Leave says which agents this process leaves to others; nil: none. See serve.View.
+	Leave func(a resource.Agent) bool
+	// Log, when not nil, gets a line for each action that the engine commits; Count is told how many, by outcome.
+	Log   *slog.Logger
+	Count func(outcome deploy.Status, n int)
 	// CacheBytes bounds what is kept of the state in memory; 0: 128 MB.
 	CacheBytes int
 }

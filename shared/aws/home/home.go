@@ -19,6 +19,7 @@ import (
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/queue"
+	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
@@ -36,7 +37,7 @@ type Home struct {
 	Files  *bucket.Files
 	Signer *bucket.Signer
 	Queues *queue.Queues
-	Bell   *queue.Bell
+	Bell   *serve.Bell
 	Types  *schema.Registry
 	SQS    *sqs.Client
 	S3     *s3.Client
@@ -63,7 +64,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	h.Files = bucket.NewFiles(h.S3, c.Bucket)
 	h.Signer = &bucket.Signer{URL: c.bucketURL(h.AWS.Region), Region: h.AWS.Region, Credentials: h.AWS.Credentials, Now: machine.Clock{}.Now}
 	h.Queues = &queue.Queues{API: h.SQS, Prefix: c.Prefix, Base: c.queueBase()}
-	h.Bell = queue.NewBell(h.SQS, h.Queues)
+	h.Bell = serve.NewBell(queue.NewBell(h.SQS, h.Queues))
 	return h, h.engine()
 }
 
@@ -108,9 +109,10 @@ func (h *Home) engine() error {
 	if secrets == nil {
 		secrets = nothing{}
 	}
-	h.Engine = deploy.New(deploy.Config{State: h.State, Files: h.Files, Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{},
+	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count}
+	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{},
 		Secrets: secrets, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
-		Jitter: rand.Float64})
+		Jitter: rand.Float64, Await: h.Bell.Await})
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"southbound/shared/resource"
 )
 
 const mostName = 80 // characters of the name of a queue, with its ending
@@ -46,4 +48,11 @@ func plain(text string) bool {
 		}
 	}
 	return text != ""
+}
+
+// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and not by a function: no function reaches its
+// machine, or the agent says so by its option runner.
+func ByRunner(a resource.Agent) bool {
+	runner, _ := a.Options["runner"].(bool)
+	return runner || a.Transport == "" || a.Transport == "local"
 }

@@ -107,7 +107,7 @@ func Decode(body string) (Message, error) {
 func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
 	byAgent := map[string][]deploy.Ring{}
 	for _, r := range rings {
-		agent := agentOf(r.Lane)
+		agent := AgentOf(r.Lane)
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
@@ -130,8 +130,8 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 	return nil
 }
 
-// agentOf returns the agent of a lane: all before the last slash.
-func agentOf(lane string) string {
+// AgentOf returns the agent of a lane: all before the last slash.
+func AgentOf(lane string) string {
 	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
 		return lane[:i]
 	}
