@@ -22,6 +22,7 @@ var layers = [][]string{
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
+	{"shared/api"},
 	{"shared/cli"},
 	{"cmd", "functions", "shared/bench", "examples"},
 }
