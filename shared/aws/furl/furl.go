@@ -46,13 +46,13 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 	if id := e.RequestContext.Authorizer; id != nil && id.IAM != nil {
 		ctx = context.WithValue(ctx, callerKey{}, id.IAM.UserARN)
 	}
-	target := (&url.URL{Path: e.RawPath, RawQuery: e.RawQueryString}).RequestURI()
-	if path, err := url.PathUnescape(e.RawPath); err == nil { // it comes escaped, as the caller wrote it
-		target = (&url.URL{Path: path, RawPath: e.RawPath, RawQuery: e.RawQueryString}).RequestURI()
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, "/", bytes.NewReader(body))
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "read event", err)
+	}
+	req.URL = &url.URL{Path: e.RawPath, RawQuery: e.RawQueryString}
+	if path, err := url.PathUnescape(e.RawPath); err == nil { // it comes escaped, as the caller wrote it
+		req.URL.Path, req.URL.RawPath = path, e.RawPath
 	}
 	for name, value := range e.Headers { // several of one name come joined by commas
 		req.Header.Set(name, value)
@@ -60,7 +60,7 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 	if len(e.Cookies) > 0 {
 		req.Header.Set("Cookie", strings.Join(e.Cookies, "; "))
 	}
-	req.RequestURI, req.Host = target, e.RequestContext.DomainName
+	req.RequestURI, req.Host = req.URL.RequestURI(), e.RequestContext.DomainName
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host
 		req.Header.Del("Host")

@@ -54,8 +54,5 @@ func plain(text string) bool {
 }
 
 // ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and not by a function: no function reaches its
-// machine, or the agent says so by its option runner.
-func ByRunner(a resource.Agent) bool {
-	runner, _ := a.Options["runner"].(bool)
-	return runner || a.Transport == "" || a.Transport == "local"
-}
+// machine.
+func ByRunner(a resource.Agent) bool { return a.Transport == "" || a.Transport == "local" }
