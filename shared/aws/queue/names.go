@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"southbound/shared/resource"
 )
 
 const mostName = 80 // characters of the name of a queue, with its ending
@@ -14,12 +16,15 @@ func Name(prefix, env, agent string) string {
 	const ending = ".fifo"
 	tail := "-" + hashOf(env + "\x00" + agent)[:12] + ending
 	room := mostName - len(tail)
-	name := slug(prefix) + "-" + slug(env) + "-" + slug(agent)
+	name := NamePrefix(prefix) + slug(env) + "-" + slug(agent)
 	if len(name) > room {
 		name = name[:room]
 	}
 	return strings.TrimRight(name, "-") + tail
 }
+
+// NamePrefix returns what the names of all queues of a prefix begin with; those of a longer prefix may, too.
+func NamePrefix(prefix string) string { return slug(prefix) + "-" }
 
 // hashOf returns hexadecimal digits of the SHA-256 of a text.
 func hashOf(text string) string {
@@ -47,3 +52,7 @@ func plain(text string) bool {
 	}
 	return text != ""
 }
+
+// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and not by a function: no function reaches its
+// machine.
+func ByRunner(a resource.Agent) bool { return a.Transport == "" || a.Transport == "local" }

@@ -1,0 +1,27 @@
+// Command handler is the function behind the queues of agents: it runs what is scheduled in the lanes that were rung. A plain invoke compares a version or an
+// export with reality, for the API function, which has no handlers.
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"southbound/functions/internal/run"
+	"southbound/shared/aws/home"
+	"southbound/shared/aws/queue"
+)
+
+func main() {
+	run.Main(func(ctx context.Context) (any, error) {
+		f := &function{}
+		var err error
+		f.Function, err = run.Begin(ctx, func(c *home.Config) {
+			c.Leave, c.Count = queue.ByRunner, f.count
+		})
+		if err != nil {
+			return nil, err
+		}
+		f.prepare()
+		return func(ctx context.Context, event json.RawMessage) (any, error) { return f.handle(ctx, event) }, nil
+	})
+}

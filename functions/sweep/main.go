@@ -1,0 +1,35 @@
+// Command sweep is the function that a schedule calls each minute: it does what nobody else is left to do, in all environments.
+package main
+
+import (
+	"context"
+	"time"
+
+	"southbound/functions/internal/run"
+	"southbound/shared/aws/home"
+	"southbound/shared/aws/logs"
+	"southbound/shared/aws/sweep"
+)
+
+// event is what the schedule sends; all of it may be missing.
+type event struct {
+	Time time.Time `json:"time"`
+}
+
+func main() {
+	run.Main(func(ctx context.Context) (any, error) {
+		f, err := run.Begin(ctx, func(c *home.Config) { c.Makes = true })
+		if err != nil {
+			return nil, err
+		}
+		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Logger: f.Log}, Clock: f.Home.Engine.Clock,
+			Log: f.Log, Metrics: f.Metrics}
+		return func(ctx context.Context, e event) error {
+			defer f.Flush(ctx)
+			if e.Time.IsZero() {
+				e.Time = f.Home.Engine.Clock.Now()
+			}
+			return s.Run(ctx, e.Time)
+		}, nil
+	})
+}
