@@ -22,7 +22,8 @@ var layers = [][]string{
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
-	{"shared/cli"},
+	{"shared/api"},
+	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "examples"},
 }
 
