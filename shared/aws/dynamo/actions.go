@@ -11,7 +11,6 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
-	"southbound/shared/provider"
 )
 
 // Actions implements deploy.State: the tails of all lanes, and the pages from the newest on until there are enough.
@@ -122,7 +121,7 @@ func (f *finder) pages(ctx context.Context, part string) error {
 // unfiltered reports whether every action matches that is new enough.
 func (f *finder) unfiltered() bool {
 	q := f.q
-	return q.Limit > 0 && q.Resource == "" && len(q.IDs) == 0 && q.Version == 0 && q.Action == "" && q.Outcome == "" && q.Before == "" && q.Level == "" && q.Text == ""
+	return q.Limit > 0 && q.Resource == "" && q.Agent == "" && q.Until.IsZero() && len(q.IDs) == 0 && q.Version == 0 && q.Action == "" && q.Outcome == "" && q.Before == "" && q.Level == "" && q.Text == ""
 }
 
 func minID(ids []string) string {
@@ -173,7 +172,7 @@ func (f *finder) look(ctx context.Context, entries []entry) (string, error) {
 		}
 		for _, a := range d.actions {
 			saw(a.ID)
-			if !a.Finished.Before(f.horizon) && matches(&a, f.q) {
+			if !a.Finished.Before(f.horizon) && f.q.Selects(&a) {
 				merge(f.found, a)
 			}
 		}
@@ -191,22 +190,6 @@ func (f *finder) may(o *object) bool {
 		return false
 	}
 	return true
-}
-
-func matches(a *deploy.Action, q deploy.ActionQuery) bool {
-	switch {
-	case q.Resource != "" && a.Resource != q.Resource, len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID), q.Version != 0 && a.Version != q.Version,
-		q.Action != "" && a.Action != q.Action, q.Outcome != "" && a.Outcome != q.Outcome, q.After != "" && a.ID <= q.After,
-		q.Before != "" && a.ID >= q.Before, !q.Since.IsZero() && a.Finished.Before(q.Since):
-		return false
-	}
-	return q.Level == "" && q.Text == "" || slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
-		return severity(l.Level) >= severity(q.Level) && strings.Contains(l.Msg, q.Text)
-	})
-}
-
-func severity(l provider.Level) int {
-	return slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError}, l)
 }
 
 // DropActions implements deploy.State: what was finished before the horizon is forgotten by moving it. Then what lies behind it
