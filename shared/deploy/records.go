@@ -322,8 +322,8 @@ type ActionQuery struct {
 	Version  int
 	Action   ActionKind
 	Outcome  Status
-	After    string // only actions with a greater id (ids grow with time)
-	Before   string // only actions with a smaller id
+	After    string         // only actions with a greater id (ids grow with time)
+	Before   string         // only actions with a smaller id
 	Since    time.Time      // only actions that were finished then or later
 	Until    time.Time      // only actions that were finished before
 	Level    provider.Level // with a line at least this severe
