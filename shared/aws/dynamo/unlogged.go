@@ -306,3 +306,9 @@ func (b *unlogged) spent() []page {
 func (r *record) needs(last int64) bool {
 	return last > r.since() || slices.ContainsFunc(r.refs, func(f ref) bool { return f.kind == pageRef && last >= f.first && last <= f.last })
 }
+
+// Empty reports whether there is nothing to log, not even a cursor to move.
+func (u *Unlogged) Empty() bool { return len(u.bags) == 0 }
+
+// Lanes returns of how many lanes, and of parameters, u is.
+func (u *Unlogged) Lanes() int { return len(u.bags) }
