@@ -15,13 +15,14 @@ import (
 // tree is named by the start of its path.
 var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/dag"},
-	{"shared/resource", "shared/aws/awserr"},
+	{"shared/resource", "shared/machine", "shared/aws/awserr"},
 	{"shared/schema"},
 	{"shared/plan"},
 	{"shared/provider"},
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
+	{"shared/api"},
 	{"shared/cli"},
 	{"cmd", "functions", "shared/bench", "examples"},
 }

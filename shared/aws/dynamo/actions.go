@@ -98,13 +98,11 @@ func (f *finder) committed(ctx context.Context) error {
 		}
 	}
 	errs := make([]error, shards)
-	var wg sync.WaitGroup
-	for shard, keys := range behind {
-		if len(keys) > 0 {
-			wg.Go(func() { errs[shard] = f.pages(ctx, uint32(shard), keys) }) //nolint:gosec // a few
+	f.s.Host.Each(shards, shards, func(shard int) {
+		if keys := behind[shard]; len(keys) > 0 {
+			errs[shard] = f.pages(ctx, uint32(shard), keys) //nolint:gosec // a few
 		}
-	}
-	wg.Wait()
+	})
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -265,20 +264,13 @@ func (u *Unlogged) decode(s *State) error {
 
 // Logged says that all of u is in the log now: the cursors move, and pages that nobody needs any more are removed.
 func (s *State) Logged(ctx context.Context, u *Unlogged) error {
-	const workers = 8
+	const width = 8
 	errs := make([]error, len(u.bags))
-	slots := make(chan struct{}, workers)
-	var wg sync.WaitGroup
-	for i := range u.bags {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if b := &u.bags[i]; b.to > b.from {
-				errs[i] = s.advance(ctx, u.Env, b.rec.key, b.to)
-			}
-		})
-	}
-	wg.Wait()
+	s.Host.Each(len(u.bags), width, func(i int) {
+		if b := &u.bags[i]; b.to > b.from {
+			errs[i] = s.advance(ctx, u.Env, b.rec.key, b.to)
+		}
+	})
 	for _, err := range errs {
 		if err != nil {
 			return err
