@@ -18,6 +18,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
+	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
@@ -33,14 +34,16 @@ type Home struct {
 	AWS    aws.Config // with the endpoint of the emulator, when there is one
 	Engine *deploy.Engine
 	State  *dynamo.State
-	Files  *bucket.Files
-	Signer *bucket.Signer
-	Queues *queue.Queues
-	Bell   *queue.Bell
-	Types  *schema.Registry
-	SQS    *sqs.Client
-	S3     *s3.Client
-	IDs    *machine.IDs
+	// LogStore is where State finds actions that were logged.
+	LogStore *logs.Store
+	Files    *bucket.Files
+	Signer   *bucket.Signer
+	Queues   *queue.Queues
+	Bell     *queue.Bell
+	Types    *schema.Registry
+	SQS      *sqs.Client
+	S3       *s3.Client
+	IDs      *machine.IDs
 }
 
 // Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a function starts fast.
@@ -55,7 +58,11 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	}
 	h.S3 = s3.NewFromConfig(h.AWS, func(o *s3.Options) { o.UsePathStyle = c.Endpoint != "" })
 	h.SQS = sqs.NewFromConfig(h.AWS)
-	h.State, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(h.AWS), Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket),
+	api := dynamodb.NewFromConfig(h.AWS)
+	if h.LogStore, err = logs.New(logs.Config{API: api, Table: c.Table, Objects: bucket.NewLogObjects(h.S3, c.Bucket)}); err != nil {
+		return nil, err
+	}
+	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
 		CacheBytes: c.CacheBytes})
 	if err != nil {
 		return nil, err
