@@ -28,6 +28,8 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/source"
+	"southbound/shared/transport"
+	"southbound/shared/transport/aws"
 )
 
 // Version is the version of this program.
@@ -62,6 +64,7 @@ type app struct {
 	engine  *deploy.Engine
 	types   *schema.Registry
 	ran     atomic.Int64
+	aws     aws.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -164,6 +167,7 @@ func (a *app) open(path string) error {
 
 // close gives back what open and look have taken.
 func (a *app) close() {
+	_ = a.aws.Close()
 	if a.home != nil {
 		_ = a.home.Close()
 	}
@@ -185,10 +189,15 @@ func (a *app) openAt(dir string) error {
 		byType[d.Type.Name] = d.Handler
 	}
 	a.engine = deploy.New(deploy.Config{State: a.home, Files: a.home.Files(), Doorbell: a.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: a.home.Secrets(), Connector: local.Connector{}, Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.home.Holder(),
+		Secrets: a.home.Secrets(), Connector: a.connector(), Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.home.Holder(),
 		NewID: a.home.NewID, Jitter: rand.Float64, Await: a.home.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	return nil
+}
+
+// connector serves the agents of this machine, and AWS with the credentials of who runs the program.
+func (a *app) connector() deploy.Connector {
+	return &transport.Connector{Local: true, AWS: &a.aws, Secrets: a.home.Secrets()}
 }
 
 // packDigest identifies the handlers of this program.

@@ -19,6 +19,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/source"
+	"southbound/shared/transport"
 )
 
 // exportFlags are what apply and export are asked for.
@@ -395,5 +396,5 @@ func (a *app) options(path string, partial bool) (source.Options, error) {
 	if partial {
 		check = e.Validate
 	}
-	return source.Options{Path: path, Stdin: a.stdin, Types: types, Check: check}, nil
+	return source.Options{Path: path, Stdin: a.stdin, Types: types, Agent: transport.Check, Check: check}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +23,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 	"southbound/shared/resource"
 )
 
@@ -38,7 +37,7 @@ type Home struct {
 	holder string
 	lock   *os.File
 	files  string
-	ids    ids
+	ids    *machine.IDs
 
 	wavesMu sync.Mutex
 	waves   map[waveKey]*checkedIn
@@ -79,11 +78,8 @@ func (h *Home) hold() error {
 		return err
 	}
 	h.sweepHolders(dir)
-	var raw [12]byte
-	if _, err := rand.Read(raw[:]); err != nil {
-		return err
-	}
-	h.holder = hex.EncodeToString(raw[:])
+	h.ids = machine.NewIDs()
+	h.holder = h.ids.Holder
 	f, err := os.OpenFile(filepath.Join(dir, h.holder), os.O_CREATE|os.O_EXCL|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err
@@ -120,78 +116,14 @@ func (h *Home) dead(holder string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
-// ids makes identifiers that grow: milliseconds, a counter and randomness.
-type ids struct {
-	mu   sync.Mutex
-	last int64
-	n    uint32
-}
-
 // NewID returns a unique id, greater than all this process made before and, as far as clocks agree, others.
-func (h *Home) NewID() string {
-	h.ids.mu.Lock()
-	defer h.ids.mu.Unlock()
-	ms := time.Now().UnixMilli()
-	if ms <= h.ids.last {
-		h.ids.n++
-	} else {
-		h.ids.last, h.ids.n = ms, 0
-	}
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], uint64(h.ids.last)<<16) //nolint:gosec // the time is positive
-	binary.BigEndian.PutUint32(raw[6:], h.ids.n)
-	copy(raw[10:], h.holder[:6])
-	return hex.EncodeToString(raw[:])
-}
-
-// Now implements deploy.Clock.
-func (Clock) Now() time.Time { return time.Now().UTC() }
+func (h *Home) NewID() string { return h.ids.NewID() }
 
 // Clock is the time of the machine.
-type Clock struct{}
-
-// Sleep implements deploy.Clock.
-func (Clock) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+type Clock = machine.Clock
 
 // Caller calls handlers in goroutines of their own.
-type Caller struct{}
-
-// Call implements deploy.Caller.
-func (Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- fault.New(fault.Internal, "", "%v\n%s", p, debug.Stack())
-			}
-		}()
-		f(ctx)
-		done <- nil
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	// A handler that minds its context gets a moment to say what went wrong.
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(time.Second):
-		return fault.New(fault.Timeout, "call handler", "no answer within %s", limit)
-	}
-}
+type Caller = machine.Caller
 
 // Secrets resolves secrets from the environment and from files.
 type Secrets struct {

@@ -326,7 +326,26 @@ func (t *taker) agent(n *node) {
 			a.Options[m.key] = t.value(m)
 		}
 	}
+	t.agentOptions(n, a)
 	t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)})
+}
+
+// agentOptions checks what a transport is told, unless something about it is wrong already.
+func (t *taker) agentOptions(n *node, a resource.Agent) {
+	if t.loader.agent == nil || n.bad {
+		return
+	}
+	for _, p := range t.loader.agent(a) {
+		at := n.keyAt
+		m := n.get(p.Attribute)
+		switch {
+		case m != nil && m.bad:
+			continue
+		case m != nil:
+			at = m.at
+		}
+		t.add(at, p.Hint, "agent %q: %s", short(a.Name), p.Message)
+	}
 }
 
 const maxLanes = 1024

@@ -25,6 +25,8 @@ type Options struct {
 	Path  string    // a file, a directory, or "-": JSON lines from Stdin
 	Stdin io.Reader // for "-"
 	Types *schema.Registry
+	// Agent, when not nil, finds what is wrong with the options of an agent; Attribute of a problem names the option.
+	Agent func(resource.Agent) []diag.Problem
 	// Check, when not nil, finds what else is wrong with a model that has problems already, so that all are named at once.
 	Check func(*deploy.Model) diag.Problems
 }
@@ -42,7 +44,7 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 		return nil, Inputs{}, err
 	}
 	defer t.close()
-	l := &loader{types: opts.Types, tree: t, files: newFiles(t), pieceSize: size}
+	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size}
 	read := make([]result, len(t.docs))
 	parallel(len(t.docs), func(i int) {
 		if ctx.Err() == nil {
@@ -81,6 +83,7 @@ func also(problems, later diag.Problems) diag.Problems {
 // loader holds what the parts of all documents share.
 type loader struct {
 	types     *schema.Registry
+	agent     func(resource.Agent) []diag.Problem
 	tree      *tree
 	files     *files
 	pieceSize int

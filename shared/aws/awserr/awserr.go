@@ -28,6 +28,11 @@ const (
 	queueMissingNew      = "QueueDoesNotExist"
 	QueueDeletedRecently = "AWS.SimpleQueueService.QueueDeletedRecently"
 	QueueNameExists      = "QueueAlreadyExists"
+	// Of Lambda: something like it exists, or an update of the function is under way; a mapping is in the middle of a change; and what is wrong with
+	// the request, or with what it names.
+	ResourceConflict = "ResourceConflictException"
+	ResourceInUse    = TableInUse
+	InvalidParameter = "InvalidParameterValueException"
 )
 
 // kinds says what codes mean. What is not in it follows from the HTTP status, see byStatus.
@@ -46,7 +51,9 @@ var kinds = map[string]fault.Kind{
 	"InvalidAccessKeyId": fault.Denied, "InvalidClientTokenId": fault.Denied, "MissingAuthenticationToken": fault.Denied, "KmsAccessDenied": fault.Denied,
 	"KmsDisabled": fault.Denied, "RequestTimeTooSkewed": fault.Denied, "AllAccessDisabled": fault.Denied,
 	"ResourceNotFoundException": fault.NotFound, NoSuchKey: fault.NotFound, "NoSuchBucket": fault.NotFound, "NotFound": fault.NotFound,
-	QueueMissing: fault.NotFound, queueMissingNew: fault.NotFound, QueueNameExists: fault.Conflict,
+	ResourceConflict: fault.Conflict, InvalidParameter: fault.Invalid, "TooManyRequestsException": fault.Unavailable, "ServiceException": fault.Unavailable,
+	"ResourceNotReadyException": fault.Unavailable,
+	QueueMissing:                fault.NotFound, queueMissingNew: fault.NotFound, QueueNameExists: fault.Conflict,
 	BadDigest: fault.Invalid, "XAmzContentSHA256Mismatch": fault.Invalid, "XAmzContentChecksumMismatch": fault.Invalid, "EntityTooLarge": fault.Invalid,
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,16 +40,12 @@ func (s *State) actions(ctx context.Context, env string, q deploy.ActionQuery) (
 	tails := f.found
 	lists := make([]map[string]deploy.Action, shards)
 	errs := make([]error, shards)
-	var wg sync.WaitGroup
-	for shard := range lists {
-		wg.Go(func() {
-			one := *f
-			one.found = map[string]deploy.Action{}
-			errs[shard] = one.pages(ctx, pagePart(env, uint32(shard))) //nolint:gosec // a few
-			lists[shard] = one.found
-		})
-	}
-	wg.Wait()
+	s.Host.Each(shards, shards, func(shard int) {
+		one := *f
+		one.found = map[string]deploy.Action{}
+		errs[shard] = one.pages(ctx, pagePart(env, uint32(shard))) //nolint:gosec // a few
+		lists[shard] = one.found
+	})
 	for i := range lists {
 		if errs[i] != nil {
 			return nil, errs[i]

@@ -71,7 +71,7 @@ func TestAnyRowComesBack(t *testing.T) {
 
 func TestAnyRecordComesBack(t *testing.T) {
 	t.Parallel()
-	p, err := newPacker()
+	p, err := newPacker(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestAnyRecordComesBack(t *testing.T) {
 
 // FuzzDecode pins that bytes from anywhere are refused or read, never more.
 func FuzzDecode(f *testing.F) {
-	p, err := newPacker()
+	p, err := newPacker(false)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -40,6 +40,7 @@ func (r *record) mostlyTail() bool {
 // merge replaces the pieces of a bag from one on, and its tail, by one run that holds what they come to. It gives up when somebody else changes the
 // bag.
 func (s *State) merge(ctx context.Context, env string, rec *record, from int) error {
+	ctx = withPurpose(ctx, Purpose{Name: "merge"})
 	after := int64(0)
 	if from > 0 {
 		after = rec.refs[from-1].last
@@ -110,7 +111,7 @@ func (s *State) keepActions(ctx context.Context, env string, rec *record) error 
 // putRun stores a run that takes the place of the pieces from one on.
 func (s *State) putRun(ctx context.Context, env string, rec *record, from int, raw []byte) (ref, error) {
 	data := s.pack.pack(raw)
-	f := ref{kind: objectRef, last: rec.seq, size: len(data), objects: 1, name: newName()}
+	f := ref{kind: objectRef, last: rec.seq, size: len(data), objects: 1, name: s.newName()}
 	if from < len(rec.refs) {
 		f.first = rec.refs[from].first
 	}

@@ -3,12 +3,8 @@ package dynamo
 import (
 	"bytes"
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,7 +29,6 @@ type edit struct {
 func newEdit(rec *record) *edit {
 	e := &edit{rec: rec, next: rec.clone()}
 	e.next.seq++
-	e.next.nonce = rand.Uint64() //nolint:gosec // to recognise, not to hide
 	return e
 }
 
@@ -139,7 +134,7 @@ func (s *State) entryOf(ctx context.Context, env string, e *edit) (entry, error)
 		return x, nil
 	}
 	x.object = describe(e.actions)
-	x.name, x.size = newName(), len(x.data)
+	x.name, x.size = s.newName(), len(x.data)
 	if err := s.Objects.Put(ctx, x.name, x.data); err != nil {
 		return entry{}, fault.Wrap(fault.Unknown, "write state", err)
 	}
@@ -164,15 +159,6 @@ func describe(actions []deploy.Action) *object {
 		}
 	}
 	return o
-}
-
-// newName returns a name for an object that nothing has had before. It begins with random digits, which spreads the load.
-func newName() string {
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], uint64(time.Now().UnixNano())) //nolint:gosec // positive
-	_, _ = crand.Read(raw[8:])
-	raw[0], raw[15] = raw[15], raw[0]
-	return hex.EncodeToString(raw[:])
 }
 
 // flush copies the tail of a record, which was committed, into an item, and returns its name. It may be done twice.
@@ -232,6 +218,7 @@ type put struct {
 }
 
 func (s *State) recordPut(ctx context.Context, env string, e *edit) (put, error) {
+	e.next.nonce = s.Host.Random()
 	b, err := s.finish(ctx, env, e)
 	if err != nil {
 		return put{}, err
@@ -270,7 +257,7 @@ func (s *State) putOne(ctx context.Context, p put) (item, error) {
 
 // putAll writes items together. When it lost it returns errLost and the items that were in the way, by their place, as they are now.
 func (s *State) putAll(ctx context.Context, puts []put) (map[int]item, error) {
-	token := newName()
+	token := s.newName()
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
 	for i := range puts {
 		if puts[i].remove {

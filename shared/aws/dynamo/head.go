@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +25,7 @@ type head struct {
 	rest    time.Time
 	horizon time.Time // actions that were finished before are forgotten
 	record  []byte    // deploy.Env
+	asleep  int64     // see Asleep
 }
 
 const headFormat = 1
@@ -42,6 +42,9 @@ func (h *head) encode() []byte {
 	e.time(h.rest)
 	e.time(h.horizon)
 	e.bytes(h.record)
+	if h.asleep != 0 { // heads of environments where no agent ever slept stay as they always were
+		e.int(h.asleep)
+	}
 	return e.b
 }
 
@@ -57,6 +60,9 @@ func headOf(env string, i item) (*head, error) {
 	h.seq = numberOf(i, attrSeq)
 	h.nonce, h.rev, h.plan, h.halted, h.paused = d.uint(), d.int(), d.int(), d.bool(), d.texts()
 	h.tx, h.pending, h.rest, h.horizon, h.record = d.int(), d.bool(), d.time(), d.time(), d.bytes()
+	if len(d.b) > 0 {
+		h.asleep = d.int()
+	}
 	if d.bad || len(d.b) != 0 {
 		return nil, damaged("environment %q does not decode", env)
 	}
@@ -96,9 +102,9 @@ func (h *head) stopped(agent string) bool {
 }
 
 // put makes the write of h, which was read at seq, as changed. Every change ends the rest of the environment.
-func (h *head) put() put {
+func (h *head) put(nonce uint64) put {
 	i := keyItem(headPart, headPrefix+h.name)
-	h.nonce = rand.Uint64() //nolint:gosec // to recognise, not to hide
+	h.nonce = nonce
 	i[attrSeq], i[attrBody] = number(h.seq+1), blob(h.encode())
 	return put{part: headPart, sort: headPrefix + h.name, seq: h.seq, item: i}
 }
@@ -115,6 +121,7 @@ func (s *State) readHead(ctx context.Context, env string) (*head, error) {
 		}
 		h, err := headOf(env, i)
 		if err != nil || !h.pending {
+			s.sawAsleep(env, h)
 			return h, err
 		}
 		if err := s.finishPending(ctx, env); err != nil {
@@ -126,7 +133,7 @@ func (s *State) readHead(ctx context.Context, env string) (*head, error) {
 // changeHead changes the head by f until nobody else was faster, and returns it as it was written.
 func (s *State) changeHead(ctx context.Context, env string, f func(h *head) error) (*head, error) {
 	var out *head
-	err := contend(ctx, func() error {
+	err := s.contend(ctx, func() error {
 		h, err := s.readHead(ctx, env)
 		if err != nil {
 			return err
@@ -135,7 +142,7 @@ func (s *State) changeHead(ctx context.Context, env string, f func(h *head) erro
 			return err
 		}
 		h.rest = time.Time{}
-		p := h.put()
+		p := h.put(s.Host.Random())
 		now, err := s.putOne(ctx, p)
 		if err == errLost && now != nil { //nolint:errorlint // it is never wrapped
 			if is, e := headOf(env, now); e == nil && is.nonce == h.nonce {

@@ -14,12 +14,15 @@ func Name(prefix, env, agent string) string {
 	const ending = ".fifo"
 	tail := "-" + hashOf(env + "\x00" + agent)[:12] + ending
 	room := mostName - len(tail)
-	name := slug(prefix) + "-" + slug(env) + "-" + slug(agent)
+	name := NamePrefix(prefix) + slug(env) + "-" + slug(agent)
 	if len(name) > room {
 		name = name[:room]
 	}
 	return strings.TrimRight(name, "-") + tail
 }
+
+// NamePrefix returns what the names of all queues of a prefix begin with; those of a longer prefix may, too.
+func NamePrefix(prefix string) string { return slug(prefix) + "-" }
 
 // hashOf returns hexadecimal digits of the SHA-256 of a text.
 func hashOf(text string) string {

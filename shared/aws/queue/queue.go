@@ -37,6 +37,8 @@ type Finder interface {
 	URL(ctx context.Context, env, agent string) (string, error)
 	// Missing is told that the queue which URL returned does not exist.
 	Missing(env, agent string)
+	// Rang is called after messages were sent to an agent: its queue may be one that nobody listens to now.
+	Rang(ctx context.Context, env, agent string) error
 }
 
 // Bell is deploy.Doorbell. It may be used by any number of goroutines.
@@ -61,6 +63,8 @@ const (
 	hintBytes = 8 << 10 // of a message: ten of them stay below what any server takes in one request
 	workers   = 8
 	tries     = 3
+	triesMade = 6 // of sending to a queue that was just made: SQS asks for a second
+	pauseMade = 100 * time.Millisecond
 )
 
 // Message is what is sent.
@@ -107,7 +111,7 @@ func Decode(body string) (Message, error) {
 func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
 	byAgent := map[string][]deploy.Ring{}
 	for _, r := range rings {
-		agent := agentOf(r.Lane)
+		agent := AgentOf(r.Lane)
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
@@ -130,8 +134,8 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 	return nil
 }
 
-// agentOf returns the agent of a lane: all before the last slash.
-func agentOf(lane string) string {
+// AgentOf returns the agent of a lane: all before the last slash.
+func AgentOf(lane string) string {
 	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
 		return lane[:i]
 	}
@@ -153,7 +157,7 @@ func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []deploy.
 			return err
 		}
 	}
-	return nil
+	return fault.Wrap(fault.Unknown, "wake agent "+agent, b.queues.Rang(ctx, env, agent))
 }
 
 // group is the message group of a lane. Groups are of one queue, which may serve one agent of several environments.
@@ -171,7 +175,7 @@ const mostGroup = 128
 // when that message was handled long ago.
 func (b *Bell) dispatch() string { return fmt.Sprintf("%s-%d", b.nonce, b.count.Add(1)) }
 
-// send sends a batch, what failed of it again, and makes the queue when there is none.
+// send sends a batch, what failed of it again, and makes the queue when there is none. A queue that was just made is not there for everybody yet.
 func (b *Bell) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
 	for try := 1; ; try++ {
 		url, err := b.queues.URL(ctx, env, agent)
@@ -180,8 +184,13 @@ func (b *Bell) send(ctx context.Context, env, agent string, entries []types.Send
 		}
 		out, err := b.api.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
 		switch {
-		case awserr.NoQueue(err) && try < tries:
+		case awserr.NoQueue(err) && try == 1:
 			b.queues.Missing(env, agent)
+			continue
+		case awserr.NoQueue(err) && try < triesMade:
+			if err := pause(ctx, pauseMade<<(try-2)); err != nil {
+				return err
+			}
 			continue
 		case err != nil:
 			return awserr.Fault("ring agent "+agent, err)
@@ -196,7 +205,7 @@ func (b *Bell) send(ctx context.Context, env, agent string, entries []types.Send
 		if len(left) == 0 {
 			return nil
 		}
-		if try == tries {
+		if try >= tries {
 			return fault.New(fault.Unavailable, "ring agent "+agent, "SQS refused %d of %d messages", len(left), len(entries))
 		}
 		entries = left

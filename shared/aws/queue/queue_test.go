@@ -73,6 +73,8 @@ func (*fake) URL(context.Context, string, string) (string, error) { return "url"
 
 func (f *fake) Missing(string, string) { f.absent++ }
 
+func (*fake) Rang(context.Context, string, string) error { return nil }
+
 func rings(n int) []deploy.Ring {
 	out := make([]deploy.Ring, n)
 	for i := range out {

@@ -3,9 +3,7 @@ package queue
 import (
 	"context"
 	"maps"
-	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -18,6 +16,7 @@ import (
 type Maker interface {
 	GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, opts ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, opts ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
+	SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, opts ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
 }
 
 // Queues finds the queue of an agent by its name, and makes it on first use. It may be used by any number of goroutines and processes: making
@@ -30,8 +29,12 @@ type Queues struct {
 	// Attributes and Tags of queues that are made, beside those that make them what they are.
 	Attributes map[string]string
 	Tags       map[string]string
+	// Fixed: no queue is made here; one that is missing is NotFound, and somebody who may make it, such as the sweep, rings again.
+	Fixed bool
 	// Made, when not nil, is called when a queue may have been made: also after a crash between the two. It must be idempotent.
 	Made func(ctx context.Context, env, agent, url string) error
+	// Rung, when not nil, is called after every ring of an agent.
+	Rung func(ctx context.Context, env, agent string) error
 
 	mu   sync.Mutex
 	urls map[string]string
@@ -42,34 +45,45 @@ var _ Finder = (*Queues)(nil)
 
 func cacheKey(env, agent string) string { return env + "\x00" + agent }
 
+// Rang implements Finder.
+func (q *Queues) Rang(ctx context.Context, env, agent string) error {
+	if q.Rung == nil {
+		return nil
+	}
+	return q.Rung(ctx, env, agent)
+}
+
 // URL implements Finder.
 func (q *Queues) URL(ctx context.Context, env, agent string) (string, error) {
-	key := cacheKey(env, agent)
+	url, err := q.Lookup(ctx, env, agent)
+	if err == nil || q.Fixed || !fault.Is(err, fault.NotFound) {
+		return url, err
+	}
+	return q.Make(ctx, env, agent)
+}
+
+// Lookup returns the queue of an agent and never makes one. NotFound: there is none. With Base it is not looked for, unless it was said to be missing.
+func (q *Queues) Lookup(ctx context.Context, env, agent string) (string, error) {
+	key, name := cacheKey(env, agent), Name(q.Prefix, env, agent)
 	q.mu.Lock()
 	url, gone := q.urls[key], q.gone[key]
-	q.mu.Unlock()
-	if url != "" {
-		return url, nil
+	if q.Fixed {
+		delete(q.gone, key) // somebody else may make it: the next ring asks again
 	}
-	name := Name(q.Prefix, env, agent)
+	q.mu.Unlock()
 	switch {
+	case url != "":
+		return url, nil
 	case gone:
+		return "", fault.New(fault.NotFound, "find queue", "there is no queue %s", name)
 	case q.Base != "":
 		return q.Base + name, nil
-	default:
-		out, err := q.API.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
-		if err == nil {
-			return q.keep(key, aws.ToString(out.QueueUrl)), nil
-		}
-		if !awserr.NoQueue(err) {
-			return "", awserr.Fault("find queue", err)
-		}
 	}
-	url, err := q.make(ctx, name, env, agent)
+	out, err := q.API.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if err != nil {
-		return "", err
+		return "", awserr.Fault("find queue "+name, err)
 	}
-	return q.keep(key, url), nil
+	return q.keep(key, aws.ToString(out.QueueUrl)), nil
 }
 
 func (q *Queues) keep(key, url string) string {
@@ -95,41 +109,44 @@ func (q *Queues) Missing(env, agent string) {
 	q.gone[key] = true
 }
 
-func (q *Queues) make(ctx context.Context, name, env, agent string) (string, error) {
+// Make makes the queue of an agent when it is not there, gives it the attributes that it should have, and calls Made in any case.
+func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
+	name := Name(q.Prefix, env, agent)
 	attributes := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "false", "DeduplicationScope": "messageGroup",
 		"FifoThroughputLimit": "perMessageGroupId"}
 	maps.Copy(attributes, q.Attributes)
-	tags := map[string]string{"southbound:environment": tagValue(env), "southbound:agent": tagValue(agent)}
+	tags := AgentTags(env, agent)
 	maps.Copy(tags, q.Tags)
+	var url string
 	out, err := q.API.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
-	if awserr.Is(err, awserr.QueueNameExists) { // made by an earlier version, with other attributes: these stay
-		have, e := q.API.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
-		if e != nil {
-			return "", awserr.Fault("find queue", e)
+	switch {
+	case awserr.Is(err, awserr.QueueNameExists): // made with other attributes, before the stack was updated
+		if url, err = q.adapt(ctx, name, attributes); err != nil {
+			return "", err
 		}
-		return aws.ToString(have.QueueUrl), q.made(ctx, env, agent, aws.ToString(have.QueueUrl))
-	}
-	if err != nil {
+	case awserr.Is(err, awserr.QueueDeletedRecently):
+		return "", fault.Wrap(fault.Unavailable, "make queue "+name, err)
+	case err != nil:
 		return "", awserr.Fault("make queue "+name, err)
+	default:
+		url = aws.ToString(out.QueueUrl)
 	}
-	return aws.ToString(out.QueueUrl), q.made(ctx, env, agent, aws.ToString(out.QueueUrl))
-}
-
-func (q *Queues) made(ctx context.Context, env, agent, url string) error {
-	if q.Made == nil {
-		return nil
-	}
-	return fault.Wrap(fault.Unknown, "prepare queue", q.Made(ctx, env, agent, url))
-}
-
-// tagValue keeps the beginning of a name that is too long for a tag, and a dash for what a tag may not hold.
-func tagValue(text string) string {
-	const most = 256
-	out := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" _.:/=+-@", r) {
-			return r
+	if q.Made != nil {
+		if err := q.Made(ctx, env, agent, url); err != nil {
+			return "", fault.Wrap(fault.Unknown, "prepare queue", err)
 		}
-		return '-'
-	}, text))
-	return string(out[:min(most, len(out))])
+	}
+	return q.keep(cacheKey(env, agent), url), nil
+}
+
+// adapt gives a queue that exists the attributes that it should have, and returns its URL.
+func (q *Queues) adapt(ctx context.Context, name string, attributes map[string]string) (string, error) {
+	have, err := q.API.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if err != nil {
+		return "", awserr.Fault("find queue "+name, err)
+	}
+	want := maps.Clone(attributes)
+	delete(want, "FifoQueue") // never changes
+	_, err = q.API.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: have.QueueUrl, Attributes: want})
+	return aws.ToString(have.QueueUrl), awserr.Fault("change queue "+name, err)
 }

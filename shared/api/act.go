@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Schedule implements Home.
+func (s *Service) Schedule(ctx context.Context, env string, w Work) (int, error) {
+	filter, err := deploy.ParseFilter(w.Filter)
+	if err != nil {
+		return 0, err
+	}
+	do := s.Engine.Deploy
+	if w.Repair {
+		do = s.Engine.Repair
+	}
+	n, err := do(ctx, env, deploy.Request{Filter: filter, RetryFailed: w.RetryFailed})
+	s.changed(env)
+	return n, err
+}
+
+// Pause implements Home.
+func (s *Service) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+	defer s.changed(env)
+	return s.Engine.Pause(ctx, env, paused, agents...)
+}
+
+// Halt implements Home.
+func (s *Service) Halt(ctx context.Context, env string, halted bool) error {
+	defer s.changed(env)
+	return s.Engine.Halt(ctx, env, halted)
+}
+
+// Collect implements Home.
+func (s *Service) Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error) {
+	return s.Engine.Collect(ctx, env, grace)
+}
+
+// Parameters implements Home.
+func (s *Service) Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error) {
+	ps, err := s.Engine.State.Parameters(ctx, env, deploy.ParameterQuery{Facts: facts})
+	return ps, fault.Wrap(fault.Unknown, "read parameters", err)
+}
+
+// Parameter implements Home.
+func (s *Service) Parameter(ctx context.Context, env, name string) (deploy.Parameter, error) {
+	ps, err := s.Engine.State.Parameters(ctx, env, deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: name}}})
+	if err != nil {
+		return deploy.Parameter{}, fault.Wrap(fault.Unknown, "read parameter", err)
+	}
+	if len(ps) == 0 {
+		return deploy.Parameter{}, fault.New(fault.NotFound, "", "there is no parameter %q", name).WithHint("`southbound parameters` lists them")
+	}
+	return ps[0], nil
+}
+
+// SetParameter implements Home.
+func (s *Service) SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error) {
+	err := s.Engine.SetParameters(ctx, env, deploy.Parameter{Name: name, Value: value, Source: "user"})
+	if err != nil {
+		return deploy.Parameter{}, err
+	}
+	s.changed(env)
+	return s.Parameter(ctx, env, name)
+}
+
+// DeleteParameter implements Home.
+func (s *Service) DeleteParameter(ctx context.Context, env, name string) error {
+	return s.Engine.DeleteParameters(ctx, env, deploy.ParameterKey{Name: name})
+}

@@ -1,0 +1,233 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"southbound/handlers"
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/local"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+const token = "t0ken"
+
+// world is a server of the embedded home on loopback.
+type world struct {
+	*httptest.Server
+	service *api.Service
+	types   *schema.Registry
+	home    *local.Home
+}
+
+// start serves a new data directory; wrap, when not nil, stands before everything.
+func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
+	t.Helper()
+	w := &world{}
+	var err error
+	if w.home, err = local.Open(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.home.Close() })
+	var types []schema.Type
+	byType := map[string]provider.Handler{}
+	for _, d := range handlers.All() {
+		types = append(types, d.Type)
+		byType[d.Type.Name] = d.Handler
+	}
+	if w.types, err = schema.NewRegistry(types...); err != nil {
+		t.Fatal(err)
+	}
+	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(), Doorbell: w.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
+		Secrets: w.home.Secrets(), Connector: local.Connector{}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
+		NewID: w.home.NewID, Jitter: rand.Float64})
+	w.service = api.New(api.Config{Engine: engine, About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
+	w.Server = httptest.NewUnstartedServer(nil)
+	guard := api.Guard{Token: token, Hosts: []string{w.Listener.Addr().String()}}
+	w.Config.Handler = guard.Wrap(api.Handler(w.service))
+	if wrap != nil {
+		w.Config.Handler = wrap(w.Config.Handler)
+	}
+	w.Start()
+	t.Cleanup(w.Close)
+	return w
+}
+
+// ask makes a request and returns the answer with its body.
+func (w *world) ask(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, w.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		} else if header[i+1] == "" {
+			req.Header.Del(header[i])
+		} else {
+			req.Header.Set(header[i], header[i+1])
+		}
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(b)
+}
+
+// TestOpenAPI holds the description against what is served.
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	resp, text := w.ask(t, "GET", "/openapi.json", "", "Authorization", "")
+	if resp.StatusCode != 200 {
+		t.Fatalf("%d %s", resp.StatusCode, text)
+	}
+	var doc struct {
+		OpenAPI string `json:"openapi"`
+		Paths   map[string]map[string]struct {
+			OperationID string                     `json:"operationId"`
+			Responses   map[string]json.RawMessage `json:"responses"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for path, ops := range doc.Paths {
+		for method, op := range ops {
+			n++
+			if op.OperationID == "" {
+				t.Errorf("%s %s has no name", method, path)
+			}
+			if op.OperationID != "putFile" && !bytes.Contains(op.Responses["default"], []byte("problem+json")) {
+				t.Errorf("%s %s does not describe its errors: %s", method, path, op.Responses["default"])
+			}
+		}
+	}
+	if doc.OpenAPI != "3.1.0" || n < 25 {
+		t.Errorf("OpenAPI %s with %d operations", doc.OpenAPI, n)
+	}
+	if resp, text := w.ask(t, "GET", "/openapi.yaml", ""); resp.StatusCode != 200 || !strings.Contains(text, "openapi: 3.1.0") {
+		t.Errorf("%d %.200s", resp.StatusCode, text)
+	}
+}
+
+// TestAsks makes a request of each kind, and holds answers to what they must be.
+func TestAsks(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	for _, c := range []struct {
+		why, method, path, body string
+		status                  int
+		want                    string
+	}{
+		{"anybody may see what this is", "GET", "/", "", 200, `"auth":"bearer"`},
+		{"progress of nothing", "GET", "/v1/environments/e/progress", "", 200, `"environment":"e","released":0`},
+		{"no trouble", "GET", "/v1/environments/e/trouble", "", 200, `"groups":[]`},
+		{"an empty list", "GET", "/v1/environments/e/resources", "", 200, `{"items":[]}`},
+		{"a filter", "GET", "/v1/environments/e/resources?filter=status=failed&filter=type=std::Null", "", 200, `{"items":[]}`},
+		{"a wrong filter says what is right", "GET", "/v1/environments/e/resources?filter=colour=red", "", 400, `"hint":"use type=, agent=`},
+		{"no such resource", "GET", "/v1/environments/e/resource?id=std::Null%5Ba,name=x%5D", "", 404, `"kind":"not_found"`},
+		{"an odd environment", "GET", "/v1/environments/a%20b/progress", "", 422, `"kind":"invalid"`},
+		{"versions", "GET", "/v1/environments/e/versions", "", 200, `{"items":[]}`},
+		{"agents", "GET", "/v1/environments/e/agents", "", 200, `{"items":[]}`},
+		{"actions", "GET", "/v1/environments/e/actions?level=error&since=2026-01-01T00:00:00Z&agent=a", "", 200, `{"items":[]}`},
+		{"a level that is none", "GET", "/v1/environments/e/actions?level=loud", "", 422, `"kind":"invalid"`},
+		{"facts", "GET", "/v1/environments/e/facts", "", 200, `{"items":[]}`},
+		{"set a parameter", "PUT", "/v1/environments/e/parameter?name=a%2Fb", `{"value":"x"}`, 200, `"name":"a/b","value":"x"`},
+		{"it is there", "GET", "/v1/environments/e/parameter?name=a%2Fb", "", 200, `"value":"x"`},
+		{"and in the list", "GET", "/v1/environments/e/parameters", "", 200, `"name":"a/b"`},
+		{"delete it", "DELETE", "/v1/environments/e/parameter?name=a%2Fb", "", 200, `{"done":true}`},
+		{"it is gone", "GET", "/v1/environments/e/parameter?name=a%2Fb", "", 404, `"hint":"` + "`southbound parameters`"},
+		{"types", "GET", "/v1/types", "", 200, `"name":"std::Null"`},
+		{"one type", "GET", "/v1/type?name=fs::File", "", 200, `"behaviour":"namevar"`},
+		{"a type that is none", "GET", "/v1/type?name=fs::Fil", "", 404, `did you mean`},
+		{"deploy nothing", "POST", "/v1/environments/e/deploy", `{}`, 200, `{"scheduled":0}`},
+		{"repair", "POST", "/v1/environments/e/repair", `{"filter":["agent=a"]}`, 200, `{"scheduled":0}`},
+		{"a dry run of nothing", "POST", "/v1/environments/e/dryruns", `{}`, 404, `there is no version 0`},
+		{"pause", "POST", "/v1/environments/e/pause", `{"agents":["a"],"paused":true}`, 200, `{"done":true}`},
+		{"halt", "POST", "/v1/environments/e/halt", `{"halted":true}`, 200, `{"done":true}`},
+		{"collect", "POST", "/v1/environments/e/collect", `{}`, 200, `"files":0`},
+		{"no such address", "GET", "/v1/nothing", "", 404, `"kind":"not_found"`},
+		{"no such method", "PATCH", "/v1/environments/e/progress", "", 404, `"kind":"not_found"`},
+		{"what is sent is not repeated", "POST", "/v1/environments/e/halt", `{"halted":"s3cr3t-marker"}`, 422, `body.halted`},
+		{"members that are not known", "POST", "/v1/environments/e/halt", `{"halted":true,"s3cr3t":1}`, 422, `"kind":"invalid"`},
+		{"no JSON", "POST", "/v1/environments/e/halt", `s3cr3t-marker`, 400, `"kind":"usage"`},
+	} {
+		resp, text := w.ask(t, c.method, c.path, c.body)
+		if resp.StatusCode != c.status || !strings.Contains(text, c.want) || strings.Contains(text, "s3cr3t-marker") {
+			t.Errorf("%s: %s %s: %d %.500s", c.why, c.method, c.path, resp.StatusCode, text)
+		}
+		if kind := resp.Header.Get("Content-Type"); c.status >= 400 != (kind == "application/problem+json") {
+			t.Errorf("%s: content type %q", c.why, kind)
+		}
+	}
+}
+
+// TestConditional wants an answer that has not changed to be sent once.
+func TestConditional(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	for _, path := range []string{"/v1/environments/e/progress", "/v1/environments/e/versions", "/v1/types", "/openapi.json"} {
+		resp, _ := w.ask(t, "GET", path, "")
+		tag := resp.Header.Get("ETag")
+		if again, text := w.ask(t, "GET", path, "", "If-None-Match", `"other", W/`+tag); tag == "" || again.StatusCode != 304 || text != "" {
+			t.Errorf("%s: tag %q, then %d %.100s", path, tag, again.StatusCode, text)
+		}
+	}
+	resp, _ := w.ask(t, "GET", "/v1/environments/e/progress", "")
+	if err := w.service.Halt(context.Background(), "e", true); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := w.ask(t, "GET", "/v1/environments/e/progress", "", "If-None-Match", resp.Header.Get("ETag")); again.StatusCode != 200 {
+		t.Errorf("what changed is not sent: %d", again.StatusCode)
+	}
+}
+
+// TestGuard lets in those who have the token, and no web page.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	host := w.Listener.Addr().String()
+	for _, c := range []struct {
+		why, path string
+		status    int
+		header    []string
+	}{
+		{"the right token", "/v1/types", 200, nil},
+		{"no token", "/v1/types", 401, []string{"Authorization", ""}},
+		{"a wrong token", "/v1/types", 401, []string{"Authorization", "Bearer t0keN"}},
+		{"an empty token", "/v1/types", 401, []string{"Authorization", "Bearer "}},
+		{"another scheme", "/v1/types", 401, []string{"Authorization", "Basic " + token}},
+		{"what anybody may see", "/", 200, []string{"Authorization", ""}},
+		{"a name that was led here", "/v1/types", 403, []string{"Host", "evil.example"}},
+		{"also for what anybody may see", "/", 403, []string{"Host", "evil.example:80"}},
+		{"another port", "/v1/types", 403, []string{"Host", "127.0.0.1:1"}},
+		{"a page of this server", "/v1/types", 200, []string{"Origin", "http://" + host}},
+		{"a page of another", "/v1/types", 403, []string{"Origin", "http://evil.example"}},
+		{"a page without a name", "/v1/types", 403, []string{"Origin", "null"}},
+		{"a page of another, as browsers say it", "/v1/types", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+	} {
+		resp, text := w.ask(t, "GET", c.path, "", c.header...)
+		if resp.StatusCode != c.status || strings.Contains(text, token) {
+			t.Errorf("%s: %d %s", c.why, resp.StatusCode, text)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Resources travel in chunks: zstd of one encoded resource a line, sorted by id. A chunk has the resources whose hashed ids start with
+// the same bits, as many bits as it takes to make it small: a resource that changes, comes or goes changes one chunk.
+const (
+	chunkResources = 8192
+	chunkBytes     = 4 << 20 // before compression
+	// mostPacked and mostUnpacked bound a chunk on arrival; one that holds a single huge resource is larger than chunkBytes.
+	mostPacked   = 64 << 20
+	mostUnpacked = 256 << 20
+	maxBits      = 60
+)
+
+// packed is a model as it travels.
+type packed struct {
+	chunks []deploy.Blob
+	agents *deploy.Blob // nil: none is described
+	order  []int32      // of the resources in the chunks: their place in the model
+}
+
+// packer splits resources into chunks.
+type packer struct {
+	resources []resource.Resource
+	hashes    []uint64
+	enc       *zstd.Encoder
+	out       packed
+}
+
+// pack makes the chunks of a model. Beside the model it holds them compressed, and one as it is.
+func pack(m *deploy.Model) (packed, error) {
+	enc, err := newEncoder()
+	if err != nil {
+		return packed{}, fault.Wrap(fault.Internal, "pack resources", err)
+	}
+	p := &packer{resources: m.Resources, enc: enc, hashes: make([]uint64, len(m.Resources))}
+	all := make([]int32, len(m.Resources))
+	for i := range all {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(m.Resources[i].ID))
+		p.hashes[i], all[i] = h.Sum64(), int32(i) //nolint:gosec // far fewer than 2^31
+	}
+	if err := p.split(all, 0); err != nil {
+		return packed{}, err
+	}
+	if len(m.Agents) > 0 {
+		var text []byte
+		for i := range m.Agents {
+			line, err := m.Agents[i].MarshalJSON()
+			if err != nil {
+				return packed{}, err //nolint:wrapcheck // a fault already
+			}
+			text = append(append(text, line...), '\n')
+		}
+		b := blobOf(enc.EncodeAll(text, nil))
+		p.out.agents = &b
+	}
+	return p.out, nil
+}
+
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+}
+
+// split makes one chunk of resources whose hashes have the same first bits, or two parts of them.
+func (p *packer) split(of []int32, bits int) error {
+	if len(of) == 0 {
+		return nil
+	}
+	if len(of) <= chunkResources || bits == maxBits {
+		slices.SortFunc(of, func(a, b int32) int { return cmp.Compare(p.resources[a].ID, p.resources[b].ID) })
+		text, err := p.encode(of, bits)
+		if err != nil || text != nil {
+			if err == nil {
+				p.out.chunks = append(p.out.chunks, blobOf(p.enc.EncodeAll(text, nil)))
+				p.out.order = append(p.out.order, of...)
+			}
+			return err
+		}
+	}
+	mid := len(of)
+	slices.SortStableFunc(of, func(a, b int32) int { return cmp.Compare(p.bit(a, bits), p.bit(b, bits)) })
+	for i, n := range of {
+		if p.bit(n, bits) == 1 {
+			mid = i
+			break
+		}
+	}
+	if err := p.split(of[:mid], bits+1); err != nil {
+		return err
+	}
+	return p.split(of[mid:], bits+1)
+}
+
+func (p *packer) bit(i int32, n int) uint64 { return p.hashes[i] >> (63 - n) & 1 }
+
+// encode returns the lines of a chunk; nil when they are too many for one that can be split.
+func (p *packer) encode(of []int32, bits int) ([]byte, error) {
+	text := make([]byte, 0, 200*len(of))
+	for _, i := range of {
+		line, err := p.resources[i].Encode()
+		if err != nil {
+			return nil, err //nolint:wrapcheck // a fault already
+		}
+		text = append(append(text, line...), '\n')
+		if len(text) > chunkBytes && len(of) > 1 && bits < maxBits {
+			return nil, nil
+		}
+	}
+	return text, nil
+}
+
+func blobOf(data []byte) deploy.Blob {
+	sum := sha256.Sum256(data)
+	return deploy.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
+}
+
+// unpacker reads chunks that a client has sent. It trusts nothing in them.
+type unpacker struct {
+	files deploy.Files
+	types *schema.Registry
+	room  int // bytes that may still be unpacked
+}
+
+// mostModel bounds the encoded resources of one export.
+const mostModel = 2 << 30
+
+// chunk returns the resources of one chunk.
+func (u *unpacker) chunk(ctx context.Context, hash string) ([]resource.Resource, error) {
+	text, err := u.text(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	return readChunk(u.types, hash, text)
+}
+
+// readChunk reads the lines of a chunk; anything that this program would not have written is Invalid.
+func readChunk(types *schema.Registry, hash string, text []byte) ([]resource.Resource, error) {
+	out := make([]resource.Resource, 0, bytes.Count(text, []byte("\n")))
+	for line := range bytes.Lines(text) {
+		r, err := resource.Decode(bytes.TrimSuffix(line, []byte("\n")))
+		if err == nil {
+			err = checkResource(types, r)
+		}
+		if err != nil {
+			return nil, badChunk(hash, len(out)+1, err)
+		}
+		out = append(out, *r)
+	}
+	return out, nil
+}
+
+func badChunk(hash string, line int, err error) error {
+	return &fault.Error{Kind: fault.Invalid, Op: fmt.Sprintf("read chunk %.12s, line %d", hash, line), Err: err, Hint: fault.HintOf(err)}
+}
+
+// agents returns the agents of a file of them.
+func (u *unpacker) agents(ctx context.Context, hash string) ([]resource.Agent, error) {
+	text, err := u.text(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	return readAgents(hash, text)
+}
+
+func readAgents(hash string, text []byte) ([]resource.Agent, error) {
+	var out []resource.Agent
+	names := map[string]bool{}
+	for line := range bytes.Lines(text) {
+		var a resource.Agent
+		err := json.Unmarshal(line, &a)
+		if err == nil {
+			err = checkAgent(a, names)
+		}
+		if err != nil {
+			return nil, badChunk(hash, len(out)+1, err)
+		}
+		names[a.Name] = true
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b resource.Agent) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// text reads a stored file and decompresses it.
+func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
+	src, err := u.files.Open(ctx, hash)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read chunk", err)
+	}
+	defer func() { _ = src.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(src, mostPacked+1))
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "read chunk", err)
+	}
+	if len(raw) > mostPacked {
+		return nil, fault.New(fault.Invalid, "read chunk", "%.12s is larger than %d bytes", hash, mostPacked)
+	}
+	text, err := unpack(raw)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
+	}
+	if u.room -= len(text); u.room < 0 {
+		return nil, fault.New(fault.Invalid, "read chunks", "the resources are larger than %d bytes", mostModel)
+	}
+	return text, nil
+}
+
+// unpack decompresses, to mostUnpacked bytes.
+func unpack(raw []byte) ([]byte, error) {
+	dec, err := decoder()
+	if err != nil {
+		return nil, err
+	}
+	return dec.DecodeAll(raw, nil) //nolint:wrapcheck // callers say what it was
+}
+
+// decoder is costly to make and safe for concurrent use of DecodeAll.
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(mostUnpacked))
+})

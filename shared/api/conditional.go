@@ -1,0 +1,70 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+)
+
+// conditional gives every answer to a GET a tag over its bytes, and answers 304 when the client has them already.
+func conditional(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		if r.Method != http.MethodGet {
+			h.Set("Cache-Control", "no-store")
+			next.ServeHTTP(w, r)
+			return
+		}
+		b := &buffered{header: h}
+		next.ServeHTTP(b, r)
+		if h.Get("Cache-Control") == "" {
+			h.Set("Cache-Control", "no-cache, private")
+		}
+		if b.status == 0 || b.status == http.StatusOK {
+			tag := h.Get("ETag")
+			if tag == "" {
+				sum := sha256.Sum256(b.body.Bytes())
+				tag = `"` + hex.EncodeToString(sum[:16]) + `"`
+				h.Set("ETag", tag)
+			}
+			if matches(r.Header.Get("If-None-Match"), tag) {
+				h.Del("Content-Type")
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+		if b.status != 0 {
+			w.WriteHeader(b.status)
+		}
+		_, _ = w.Write(b.body.Bytes())
+	})
+}
+
+// matches reports whether a list of tags has tag.
+func matches(list, tag string) bool {
+	for _, t := range strings.Split(list, ",") {
+		if t = strings.TrimPrefix(strings.TrimSpace(t), "W/"); t == tag || t == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// buffered keeps an answer, which is bounded.
+type buffered struct {
+	header http.Header
+	body   bytes.Buffer
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (b *buffered) Header() http.Header { return b.header }
+
+// Write implements http.ResponseWriter.
+func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
+
+// WriteHeader implements http.ResponseWriter.
+func (b *buffered) WriteHeader(status int) { b.status = status }

@@ -1,0 +1,187 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+)
+
+// Bundle is an export as it travels: what was uploaded before, by hash, and what is asked for.
+type Bundle struct {
+	Chunks      []string  `json:"chunks" maxItems:"20000" doc:"hashes of files of resources"`
+	Agents      string    `json:"agents,omitempty" doc:"hash of a file of agents"`
+	Partial     bool      `json:"partial,omitempty" doc:"replace only the resource sets that are exported"`
+	DeleteSets  []string  `json:"delete_sets,omitempty" doc:"sets to remove, with partial"`
+	NoRelease   bool      `json:"no_release,omitempty" doc:"only store the version"`
+	Check       bool      `json:"check,omitempty" doc:"check everything else against reality"`
+	RetryFailed bool      `json:"retry_failed,omitempty" doc:"schedule what failed, too"`
+	Settings    *Settings `json:"settings,omitempty" doc:"replace those of the environment"`
+	Fingerprint string    `json:"fingerprint,omitempty" maxLength:"200" doc:"identifies the inputs, to recognise an export of the same"`
+}
+
+// Settings of an environment; see deploy.Settings.
+type Settings struct {
+	DeployTimer   string `json:"deploy_timer,omitempty" doc:"seconds or cron (UTC); 0: off"`
+	RepairTimer   string `json:"repair_timer,omitempty" doc:"seconds or cron (UTC); 0: off"`
+	RetryBaseMS   int64  `json:"retry_base_ms,omitempty" minimum:"0"`
+	RetryMaxMS    int64  `json:"retry_max_ms,omitempty" minimum:"0"`
+	KeepVersions  int    `json:"keep_versions,omitempty" minimum:"0" maximum:"1000000"`
+	KeepActionsMS int64  `json:"keep_actions_ms,omitempty" minimum:"0"`
+}
+
+func settingsOf(s *deploy.Settings) *Settings {
+	if s == nil {
+		return nil
+	}
+	return &Settings{s.DeployTimer, s.RepairTimer, s.RetryBase.Milliseconds(), s.RetryMax.Milliseconds(), s.KeepVersions, s.KeepActions.Milliseconds()}
+}
+
+// longest is the longest duration a setting takes.
+const longest = 36500 * 24 * time.Hour
+
+// engine returns the settings as the engine has them, when they are as a project file could say them.
+func (s *Settings) engine() (*deploy.Settings, error) {
+	if s == nil {
+		return nil, nil
+	}
+	for name, timer := range map[string]string{"deploy_timer": s.DeployTimer, "repair_timer": s.RepairTimer} {
+		if timer == "" {
+			continue
+		}
+		if err := deploy.CheckTimer(timer); err != nil {
+			return nil, &fault.Error{Kind: fault.Invalid, Op: name, Message: "it is whole seconds or a cron expression", Err: err}
+		}
+	}
+	most := longest.Milliseconds()
+	if min(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) < 0 || max(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) > most || s.KeepVersions < 0 {
+		return nil, fault.New(fault.Invalid, "read settings", "a length of time is from 0 to %d ms", most)
+	}
+	if s.RetryMaxMS != 0 && s.RetryBaseMS > s.RetryMaxMS {
+		return nil, fault.New(fault.Invalid, "read settings", "retry_max_ms is less than retry_base_ms")
+	}
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	return &deploy.Settings{DeployTimer: s.DeployTimer, RepairTimer: s.RepairTimer, RetryBase: ms(s.RetryBaseMS), RetryMax: ms(s.RetryMaxMS), KeepVersions: s.KeepVersions,
+		KeepActions: ms(s.KeepActionsMS)}, nil
+}
+
+// Known implements Home.
+func (s *Service) Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error) {
+	return s.Engine.Known(ctx, env, s.fingerprint(fingerprint))
+}
+
+// fingerprint adds to that of the inputs the handlers of this home.
+func (s *Service) fingerprint(inputs string) string {
+	if inputs == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(inputs + " " + s.Engine.Pack))
+	return hex.EncodeToString(sum[:])
+}
+
+// Export implements Home.
+func (s *Service) Export(ctx context.Context, env string, x deploy.Export, _ func(Sent)) (deploy.Exported, error) {
+	if x.Model != nil {
+		m := *x.Model
+		m.Fingerprint = s.fingerprint(m.Fingerprint)
+		x.Model = &m
+	}
+	out, err := s.Engine.Export(ctx, env, x)
+	s.changed(env)
+	return out, err
+}
+
+// Commit exports what was uploaded. A chunk that is not stored is NotFound: it has to be uploaded again.
+func (s *Service) Commit(ctx context.Context, env string, b Bundle) (deploy.Exported, error) {
+	x, err := s.unpack(ctx, b)
+	if err != nil {
+		return deploy.Exported{}, err
+	}
+	return s.Export(ctx, env, x, nil)
+}
+
+// placeMark starts the file of a place in a model that came without places: the line is the index of the resource from 1.
+const placeMark = "\x00"
+
+// unpack reads what an export refers to.
+func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
+	settings, err := b.Settings.engine()
+	if err != nil {
+		return deploy.Export{}, err
+	}
+	for _, h := range append([]string{b.Agents}, b.Chunks...) {
+		if h != "" && !validHash(h) {
+			return deploy.Export{}, fault.New(fault.Invalid, "read export", "%.80q is no SHA-256", h)
+		}
+	}
+	m := &deploy.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
+		return diag.Pos{File: placeMark + attribute, Line: i + 1}
+	}}
+	u := &unpacker{files: s.Engine.Files, types: s.Engine.Types, room: mostModel}
+	if b.Agents != "" {
+		if m.Agents, err = u.agents(ctx, b.Agents); err != nil {
+			return deploy.Export{}, err
+		}
+	}
+	for _, h := range b.Chunks {
+		part, err := u.chunk(ctx, h)
+		if err != nil {
+			return deploy.Export{}, err
+		}
+		m.Resources = append(m.Resources, part...)
+	}
+	return deploy.Export{Model: m, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease, Check: b.Check, RetryFailed: b.RetryFailed,
+		Settings: settings}, nil
+}
+
+// mostUploads is how many files can be asked for at once.
+const mostUploads = 1000
+
+// maxFile is the largest file there can be.
+const maxFile = 5 << 30
+
+// FileSize is a file that is to be uploaded.
+type FileSize struct {
+	Hash string `json:"hash" pattern:"^[0-9a-f]{64}$"`
+	Size int64  `json:"size" minimum:"0" maximum:"5368709120"`
+}
+
+// Uploads returns a request for each of these files that is not stored.
+func (s *Service) Uploads(ctx context.Context, files []FileSize) ([]Upload, error) {
+	sizes := make(map[string]int64, len(files))
+	hashes := make([]string, 0, len(files))
+	for _, f := range files {
+		if !validHash(f.Hash) || f.Size < 0 || f.Size > maxFile {
+			return nil, fault.New(fault.Invalid, "ask for uploads", "%.80q is no SHA-256, or its size is not from 0 to %d bytes", f.Hash, int64(maxFile))
+		}
+		if _, again := sizes[f.Hash]; !again {
+			hashes = append(hashes, f.Hash)
+		}
+		sizes[f.Hash] = f.Size
+	}
+	missing, err := s.Engine.Files.Missing(ctx, hashes)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "look for files", err)
+	}
+	out := make([]Upload, len(missing))
+	for i, h := range missing {
+		if s.Sign == nil {
+			out[i] = Upload{Hash: h, Method: "PUT", URL: "/v1/files/" + h, Header: map[string]string{}}
+		} else if out[i], err = s.Sign(ctx, h, sizes[h]); err != nil {
+			return nil, fault.Wrap(fault.Unknown, "sign upload", err)
+		}
+	}
+	return out, nil
+}
+
+// placeless reports where in a model without places a problem lies.
+func placeless(p diag.Pos) (index int, attribute string, is bool) {
+	attribute, is = strings.CutPrefix(p.File, placeMark)
+	return p.Line - 1, attribute, is
+}

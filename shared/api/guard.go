@@ -1,0 +1,86 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+)
+
+// Guard lets in who has a token, on a server that is reached as one of some hosts.
+type Guard struct {
+	// Token is what a request must bear.
+	Token string
+	// Hosts are the names, with their ports, under which the server may be asked. A web page whose name was led to this machine asks under
+	// its own.
+	Hosts []string
+	// AnyAddress also allows numeric addresses as hosts, which no name server can lead anywhere.
+	AnyAddress bool
+}
+
+// Wrap returns a handler that lets through to next what may pass.
+func (g Guard) Wrap(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(g.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.host(r.Host) || !g.origin(r.Header) {
+			writeProblem(w, problemWith(http.StatusForbidden, Failure{Kind: fault.Denied, Message: "this server is not asked under that name, or by that page",
+				Hint: "use the address that `southbound run --listen` printed", Problems: []Wrong{}}))
+			return
+		}
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(strings.TrimSpace(token))) // of equal length, so that comparing takes equal time
+		right := subtle.ConstantTimeCompare(got[:], want[:]) == 1 && g.Token != "" && strings.EqualFold(scheme, "Bearer")
+		if !right && !public(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="southbound"`)
+			writeProblem(w, problemWith(http.StatusUnauthorized, Failure{Kind: fault.Denied, Message: "the token is missing or wrong",
+				Hint: "give --data the data directory of the server, or set SOUTHBOUND_TOKEN", Problems: []Wrong{}}))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// public reports whether a request may be made by anybody.
+func public(r *http.Request) bool {
+	switch r.URL.Path {
+	case "/", "/openapi.json", "/openapi.yaml":
+		return r.Method == http.MethodGet
+	}
+	return false
+}
+
+func (g Guard) host(host string) bool {
+	if slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
+		return true
+	}
+	if !g.AnyAddress {
+		return false
+	}
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	_, err = netip.ParseAddr(strings.Trim(name, "[]"))
+	return err == nil
+}
+
+// origin reports whether a request was made by a program, or by a page of this server.
+func (g Guard) origin(h http.Header) bool {
+	for _, o := range h.Values("Origin") {
+		u, err := url.Parse(o)
+		if err != nil || u.Host == "" || !g.host(u.Host) {
+			return false
+		}
+	}
+	switch h.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"southbound/shared/fault"
+)
+
+// The bounds of bodies.
+const (
+	mostBody   = 1 << 20
+	mostBundle = 8 << 20
+)
+
+// Handler serves the API of a service. It authenticates nobody; see Guard.
+func Handler(s *Service) http.Handler { return handler(s, true) }
+
+// ExportHandler serves only what exports need: discovery, uploads, exports and plans.
+func ExportHandler(s *Service) http.Handler { return handler(s, false) }
+
+func handler(s *Service, all bool) http.Handler {
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("Southbound", cmp.Or(s.About.Version, "0"))
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
+	config.Info.Description = "Desired state, what became of it, and what to do about it."
+	config.Transformers = []huma.Transformer{ownErrors}
+	r := &routes{s: s, api: humago.New(mux, config)}
+	r.discovery()
+	r.exports()
+	if all {
+		r.lists()
+		r.single()
+		r.acts()
+	}
+	r.document()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, problemOf(fault.New(fault.NotFound, "", "there is no such address, or not with this method").WithHint("GET /openapi.json describes what there is")))
+	})
+	return conditional(mux)
+}
+
+// routes registers what can be asked for.
+type routes struct {
+	s   *Service
+	api huma.API
+}
+
+// in is what every request about an environment has.
+type in struct {
+	Env string `path:"env" pattern:"^[A-Za-z0-9_-]{1,100}$" doc:"the environment"`
+}
+
+type out[T any] struct {
+	Body T
+}
+
+// answer makes the output of a handler.
+func answer[T any](v T, err error) (*out[T], error) {
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &out[T]{v}, nil
+}
+
+// serve registers an operation.
+func serve[I, O any](r *routes, method, path, id, summary string, f func(context.Context, *I) (*O, error), change ...func(*huma.Operation)) {
+	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, MaxBodyBytes: mostBody, BodyReadTimeout: -1}
+	for _, c := range change {
+		c(&op)
+	}
+	huma.Register(r.api, op, f)
+}
+
+func (r *routes) discovery() {
+	serve(r, http.MethodGet, "/{$}", "discover", "What this is", func(context.Context, *struct{}) (*out[Discovery], error) {
+		return answer(r.s.About, nil)
+	})
+}
+
+// document puts our errors into the description, in place of those of the library.
+func (r *routes) document() {
+	doc := r.api.OpenAPI()
+	schemas := doc.Components.Schemas
+	ours := &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: schemas.Schema(reflect.TypeFor[ErrorBody](), true, "Error")}}}
+	if root := doc.Paths["/{$}"]; root != nil {
+		doc.Paths["/"] = root
+		delete(doc.Paths, "/{$}")
+	}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Delete} {
+			if op != nil {
+				op.Responses["default"] = ours
+			}
+		}
+	}
+	delete(schemas.Map(), "ErrorModel")
+	delete(schemas.Map(), "ErrorDetail")
+}
+
+func writeProblem(w http.ResponseWriter, p *ErrorBody) {
+	b, err := encode(p)
+	if err != nil {
+		b = nil
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(b, '\n'))
+}

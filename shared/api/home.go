@@ -1,0 +1,71 @@
+// Package api is what can be asked of an environment: Home, as a service in this process or as a client of one over HTTP.
+//
+// Service answers from the engine, Handler serves it over HTTP with OpenAPI 3.1 made from the code, and Client asks such a server. What
+// they return is the same, also the kinds and hints of errors.
+package api
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// Home is what the command line works through. Filters are the terms that deploy.ParseFilter reads. Errors are faults, or diag.Problems where
+// a model is handed in.
+type Home interface {
+	// Progress returns how far an environment is.
+	Progress(ctx context.Context, env string) (Progress, error)
+	// Trouble returns what is not well.
+	Trouble(ctx context.Context, env string) (Trouble, error)
+	// Resources calls f for every resource that matches, in order of id, until f returns an error.
+	Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error
+	// Resource returns one.
+	Resource(ctx context.Context, env string, id resource.ID) (Detail, error)
+	// Versions returns the versions that are kept, ascending.
+	Versions(ctx context.Context, env string) ([]Version, error)
+	// Agents returns the agents by name.
+	Agents(ctx context.Context, env string) ([]Agent, error)
+	// Actions returns actions, newest first.
+	Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error)
+	// Parameters returns parameters, or facts.
+	Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error)
+	// Parameter returns a parameter of the environment; NotFound when there is none.
+	Parameter(ctx context.Context, env, name string) (deploy.Parameter, error)
+	// SetParameter sets a parameter and returns it as stored.
+	SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error)
+	// DeleteParameter removes a parameter; absent ones are no error.
+	DeleteParameter(ctx context.Context, env, name string) error
+	// Types returns the resource types, by name.
+	Types(ctx context.Context) ([]Type, error)
+	// Schedule asks for work on what is released and returns how many resources that are.
+	Schedule(ctx context.Context, env string, w Work) (int, error)
+	// DryRun compares a version (0: the released one) with reality.
+	DryRun(ctx context.Context, env string, version int) (deploy.DryRun, error)
+	// Pause stops claims of agents, or lets them go on.
+	Pause(ctx context.Context, env string, paused bool, agents ...string) error
+	// Halt stops all claims, or lets them go on.
+	Halt(ctx context.Context, env string, halted bool) error
+	// Collect removes what is old; see deploy.Engine.Collect.
+	Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error)
+	// Known reports whether inputs of this fingerprint are what is released.
+	Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error)
+	// Export stores and releases a model. told, when not nil, is called while it is sent.
+	Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (deploy.Exported, error)
+	// Plan says what an export would change: compared with the last version or, with read, with reality.
+	Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error)
+}
+
+// Sent says how far an upload is.
+type Sent struct {
+	Files, OfFiles int
+	Bytes, OfBytes int64
+}
+
+// Work asks for work on what is released.
+type Work struct {
+	Filter      []string
+	Repair      bool // check everything that matches against reality, not only what is unfinished
+	RetryFailed bool
+}

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+)
+
+// Failure is an error as programs see it, on the command line and in answers of the API.
+type Failure struct {
+	Kind     fault.Kind `json:"kind"`
+	Message  string     `json:"message"`
+	Hint     string     `json:"hint,omitempty"`
+	Problems []Wrong    `json:"problems"`
+}
+
+// Wrong is one thing that is wrong with an input.
+type Wrong struct {
+	File      string     `json:"file"`
+	Line      int        `json:"line"`
+	Column    int        `json:"column"`
+	Resource  string     `json:"resource"`
+	Attribute string     `json:"attribute"`
+	Message   string     `json:"message"`
+	Hint      string     `json:"hint"`
+	Related   []diag.Pos `json:"related,omitempty"`
+	// Place stands for file, line and column where only the client knows these.
+	Place *Place `json:"place,omitempty"`
+	// Others stand for Related.
+	Others []Place `json:"related_places,omitempty"`
+}
+
+// Place is where in an uploaded export something lies.
+type Place struct {
+	Index     int    `json:"resource_index" doc:"of the resource in the chunks, in order, from 0"`
+	Attribute string `json:"attribute_at" doc:"an attribute or member of it; empty: the resource itself"`
+}
+
+// FailureOf writes an error for programs.
+func FailureOf(err error) Failure {
+	var problems diag.Problems
+	kind, message := fault.KindOf(err), err.Error()
+	if errors.As(err, &problems) {
+		kind, message = fault.Invalid, CountProblems(problems)+"; nothing was stored"
+		if len(problems) == 1 {
+			message = strings.ReplaceAll(problems[0].String(), placeMark, "")
+		}
+	}
+	if kind == fault.Unknown {
+		kind = fault.Internal
+	}
+	f := Failure{Kind: kind, Message: message, Hint: fault.HintOf(err), Problems: make([]Wrong, 0, len(problems))}
+	for _, p := range problems {
+		f.Problems = append(f.Problems, wrongOf(p))
+	}
+	return f
+}
+
+func wrongOf(p diag.Problem) Wrong {
+	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource, Attribute: p.Attribute, Message: p.Message, Hint: p.Hint}
+	if i, attribute, is := placeless(p.Pos); is {
+		w.File, w.Line, w.Place = "", 0, &Place{i, attribute}
+	}
+	for _, at := range p.Related {
+		if i, attribute, is := placeless(at); is {
+			w.Others = append(w.Others, Place{i, attribute})
+		} else {
+			w.Related = append(w.Related, at)
+		}
+	}
+	return w
+}
+
+// CountProblems says how many problems there are.
+func CountProblems(problems diag.Problems) string {
+	switch n := len(problems); n {
+	case 1:
+		return "1 problem"
+	case diag.Limit:
+		return fmt.Sprintf("the first %d problems", n)
+	default:
+		return fmt.Sprintf("%d problems", n)
+	}
+}
+
+// err makes the error again. Where, when not nil, says where the resource with an index, or a part of it, is.
+func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
+	if len(f.Problems) == 0 {
+		return &fault.Error{Kind: f.Kind, Message: f.Message, Hint: f.Hint}
+	}
+	var out diag.Problems
+	for _, w := range f.Problems {
+		p := diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line, Column: w.Column}, Resource: w.Resource, Attribute: w.Attribute, Message: w.Message, Hint: w.Hint,
+			Related: w.Related}
+		if w.Place != nil && where != nil {
+			p.Pos = where(w.Place.Index, w.Place.Attribute)
+		}
+		for _, at := range w.Others {
+			if where != nil {
+				p.Related = append(p.Related, where(at.Index, at.Attribute))
+			}
+		}
+		out.Add(p)
+	}
+	return out.Err()
+}
+
+// ErrorBody is the body of an answer that is an error, as RFC 9457 has it.
+type ErrorBody struct {
+	Type   string  `json:"type"`
+	Title  string  `json:"title"`
+	Status int     `json:"status"`
+	Detail string  `json:"detail"`
+	Err    Failure `json:"error"`
+}
+
+// Error implements error.
+func (p *ErrorBody) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *ErrorBody) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *ErrorBody) ContentType(string) string { return problemType }
+
+const problemType = "application/problem+json"
+
+func problemOf(err error) *ErrorBody {
+	f := FailureOf(err)
+	return problemWith(statusOf(f.Kind), f)
+}
+
+func problemWith(status int, f Failure) *ErrorBody {
+	return &ErrorBody{"about:blank", http.StatusText(status), status, f.Message, f}
+}
+
+// statusOf returns the status of HTTP for a kind of error.
+func statusOf(kind fault.Kind) int {
+	switch kind {
+	case fault.Usage:
+		return http.StatusBadRequest
+	case fault.Invalid:
+		return http.StatusUnprocessableEntity
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.Conflict, fault.Fenced:
+		return http.StatusConflict
+	case fault.Busy, fault.Unavailable, fault.Canceled:
+		return http.StatusServiceUnavailable
+	case fault.Timeout:
+		return http.StatusGatewayTimeout
+	case fault.Full:
+		return http.StatusInsufficientStorage
+	case fault.Denied:
+		return http.StatusForbidden
+	case fault.Unsupported:
+		return http.StatusNotImplemented
+	}
+	return http.StatusInternalServerError
+}
+
+// kindOf returns the kind of an error for a status that came without one.
+func kindOf(status int) fault.Kind {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return fault.Denied
+	case status == http.StatusNotFound:
+		return fault.NotFound
+	case status == http.StatusConflict:
+		return fault.Conflict
+	case status == http.StatusUnprocessableEntity, status == http.StatusRequestEntityTooLarge:
+		return fault.Invalid
+	case status == http.StatusNotImplemented:
+		return fault.Unsupported
+	case status == http.StatusTooManyRequests, status >= 500:
+		return fault.Unavailable
+	}
+	return fault.Usage
+}
+
+// ownErrors writes the errors that huma makes as ours. What was sent is left out of them: it may be a secret.
+func ownErrors(_ huma.Context, _ string, v any) (any, error) {
+	e, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	var b strings.Builder
+	b.WriteString(e.Detail)
+	for i, d := range e.Errors {
+		if i == 10 {
+			b.WriteString("; and more")
+			break
+		}
+		fmt.Fprintf(&b, "; %s: %s", d.Location, d.Message)
+	}
+	return problemWith(e.Status, Failure{Kind: kindOf(e.Status), Message: b.String(), Hint: "GET /openapi.json describes what can be asked for", Problems: []Wrong{}}), nil
+}

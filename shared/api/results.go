@@ -1,0 +1,225 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// Would says what a deploy would do to one resource.
+type Would struct {
+	ID      resource.ID          `json:"id"`
+	Action  string               `json:"action"`
+	Changes map[string]plan.Diff `json:"changes,omitempty"`
+	Reason  string               `json:"reason,omitempty"`
+	Failed  bool                 `json:"failed,omitempty" doc:"reading it failed"`
+}
+
+// ReadJob is a comparison: of a stored version, or of an export, with reality.
+type ReadJob struct {
+	Environment string  `json:"environment"`
+	Version     int     `json:"version,omitempty"` // 0: the released one, unless there is a bundle
+	Bundle      *Bundle `json:"bundle,omitempty"`
+}
+
+// ReadDone is the answer to a comparison. What does not fit into Items is in stored files, in order.
+type ReadDone struct {
+	Version int      `json:"version"`
+	Covered int      `json:"covered" doc:"how many were compared with reality"`
+	Total   int      `json:"total"`
+	Items   []Would  `json:"items"`
+	Parts   []string `json:"parts" doc:"hashes of results"`
+}
+
+// ResultPart is a stored part of the answer to a comparison.
+type ResultPart struct {
+	Result int     `json:"southbound_result"`
+	Items  []Would `json:"items"`
+}
+
+const (
+	resultMark = `{"southbound_result":1,"items":[`
+	mostInline = 256 << 10
+	partBytes  = 2 << 20
+)
+
+// DryRun implements Home.
+func (s *Service) DryRun(ctx context.Context, env string, version int) (deploy.DryRun, error) {
+	if s.Elsewhere == nil {
+		return s.Engine.DryRun(ctx, env, version)
+	}
+	return s.elsewhere(ctx, ReadJob{Environment: env, Version: version})
+}
+
+// Plan implements Home.
+func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error) {
+	if read {
+		return s.Engine.Preview(ctx, env, x.Model)
+	}
+	would, err := s.Engine.Plan(ctx, env, x)
+	return deploy.DryRun{Would: would}, err
+}
+
+// ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of another service leads to.
+func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
+	var d deploy.DryRun
+	var err error
+	if job.Bundle == nil {
+		d, err = s.Engine.DryRun(ctx, job.Environment, job.Version)
+	} else {
+		var x deploy.Export
+		if x, err = s.unpack(ctx, *job.Bundle); err == nil {
+			d, err = s.Engine.Preview(ctx, job.Environment, x.Model)
+		}
+	}
+	if err != nil {
+		return ReadDone{}, err
+	}
+	return s.keep(ctx, d)
+}
+
+// read makes a comparison, wherever the handlers are.
+func (s *Service) read(ctx context.Context, job ReadJob) (ReadDone, error) {
+	if s.Elsewhere != nil {
+		return s.Elsewhere(ctx, job)
+	}
+	return s.ReadHere(ctx, job)
+}
+
+func (s *Service) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun, error) {
+	done, err := s.Elsewhere(ctx, job)
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	return gather(done, func(hash string) (ResultPart, error) {
+		var part ResultPart
+		b, err := s.Result(ctx, hash)
+		if err == nil {
+			err = decode(b, &part)
+		}
+		return part, err
+	})
+}
+
+// planned compares an upload with the last version.
+func (s *Service) planned(ctx context.Context, env string, b Bundle) (ReadDone, error) {
+	x, err := s.unpack(ctx, b)
+	if err != nil {
+		return ReadDone{}, err
+	}
+	would, err := s.Engine.Plan(ctx, env, x)
+	if err != nil {
+		return ReadDone{}, err
+	}
+	return s.keep(ctx, deploy.DryRun{Would: would})
+}
+
+// keep makes an answer of a bounded size: what is long is stored in parts.
+func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
+	done := ReadDone{Version: d.Version, Covered: d.Covered, Total: len(d.Would), Items: []Would{}, Parts: []string{}}
+	var blobs []deploy.Blob
+	var text []byte
+	flush := func() {
+		if len(text) > 0 {
+			blobs = append(blobs, blobOf(append(text, "]}"...)))
+			done.Parts = append(done.Parts, blobs[len(blobs)-1].Hash)
+			text = nil
+		}
+	}
+	size := 0
+	for i := range d.Would {
+		w := Would(d.Would[i])
+		line, err := encode(w)
+		if err != nil {
+			return ReadDone{}, err
+		}
+		if size += len(line); size <= mostInline {
+			done.Items = append(done.Items, w)
+			continue
+		}
+		if len(text)+len(line) > partBytes {
+			flush()
+		}
+		if text == nil {
+			text = append(make([]byte, 0, partBytes), resultMark...)
+		} else {
+			text = append(text, ',')
+		}
+		text = append(text, line...)
+	}
+	flush()
+	if len(blobs) > 0 {
+		if err := s.Engine.Files.Put(ctx, blobs); err != nil {
+			return ReadDone{}, fault.Wrap(fault.Unknown, "store result", err)
+		}
+	}
+	return done, nil
+}
+
+// Result returns a stored part of the answer to a comparison; other files are NotFound.
+func (s *Service) Result(ctx context.Context, hash string) ([]byte, error) {
+	gone := fault.New(fault.NotFound, "read result", "there is no such result").WithHint("results are kept for a day; ask again")
+	if !validHash(hash) {
+		return nil, gone
+	}
+	f, err := s.Engine.Files.Open(ctx, hash)
+	if fault.Is(err, fault.NotFound) {
+		return nil, gone
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read result", err)
+	}
+	defer func() { _ = f.Close() }()
+	start := make([]byte, len(resultMark))
+	if _, err := io.ReadFull(f, start); err != nil || string(start) != resultMark {
+		return nil, gone
+	}
+	rest, err := io.ReadAll(io.LimitReader(f, 64<<20))
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "read result", err)
+	}
+	return append(start, rest...), nil
+}
+
+// gather puts an answer together, reading its parts with get.
+func gather(done ReadDone, get func(hash string) (ResultPart, error)) (deploy.DryRun, error) {
+	d := deploy.DryRun{Version: done.Version, Covered: done.Covered, Would: make([]deploy.Would, 0, done.Total)}
+	items := done.Items
+	for n := 0; ; n++ {
+		for _, w := range items {
+			d.Would = append(d.Would, deploy.Would(w))
+		}
+		if n == len(done.Parts) {
+			return d, nil
+		}
+		part, err := get(done.Parts[n])
+		if err != nil {
+			return d, err
+		}
+		items = part.Items
+	}
+}
+
+// encode writes JSON as it is sent.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fault.Wrap(fault.Internal, "write answer", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decode reads JSON with its numbers as they are written.
+func decode(b []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return fault.Wrap(fault.Damaged, "read answer", dec.Decode(v))
+}

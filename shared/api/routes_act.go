@@ -1,0 +1,98 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"time"
+
+	"southbound/shared/deploy"
+)
+
+// Scheduled says how many resources a request is about.
+type Scheduled struct {
+	Scheduled int `json:"scheduled"`
+}
+
+// Done is the answer where there is nothing to say.
+type Done struct {
+	Done bool `json:"done"`
+}
+
+type workIn struct {
+	in
+	Body struct {
+		Filter      []string `json:"filter,omitempty" maxItems:"20" doc:"terms as on the command line"`
+		RetryFailed bool     `json:"retry_failed,omitempty"`
+	}
+}
+
+type nameIn struct {
+	in
+	Name string `query:"name" required:"true" maxLength:"4096"`
+}
+
+func (r *routes) acts() {
+	for _, repair := range []bool{false, true} {
+		name, what := "deploy", "Schedule what is unfinished and matches"
+		if repair {
+			name, what = "repair", "Schedule everything that matches to be checked against reality"
+		}
+		serve(r, http.MethodPost, inEnv+"/"+name, name, what, func(ctx context.Context, i *workIn) (*out[Scheduled], error) {
+			n, err := r.s.Schedule(ctx, i.Env, Work{Filter: i.Body.Filter, Repair: repair, RetryFailed: i.Body.RetryFailed})
+			return answer(Scheduled{n}, err)
+		})
+	}
+	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun", "Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
+		in
+		Body struct {
+			Version int `json:"version,omitempty" minimum:"0" doc:"0: the released one"`
+		}
+	}) (*out[ReadDone], error) {
+		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version}))
+	})
+	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Stop claims of agents, or let them go on", func(ctx context.Context, i *struct {
+		in
+		Body struct {
+			Agents []string `json:"agents" minItems:"1" maxItems:"1000"`
+			Paused bool     `json:"paused"`
+		}
+	}) (*out[Done], error) {
+		return answer(Done{true}, r.s.Pause(ctx, i.Env, i.Body.Paused, i.Body.Agents...))
+	})
+	serve(r, http.MethodPost, inEnv+"/halt", "halt", "Stop all claims of the environment, or let them go on", func(ctx context.Context, i *struct {
+		in
+		Body struct {
+			Halted bool `json:"halted"`
+		}
+	}) (*out[Done], error) {
+		return answer(Done{true}, r.s.Halt(ctx, i.Env, i.Body.Halted))
+	})
+	serve(r, http.MethodPost, inEnv+"/collect", "collect", "Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
+		in
+		Body struct {
+			GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"keep unused files that are younger; 0: a day"`
+		}
+	}) (*out[deploy.Collected], error) {
+		return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
+	})
+	r.parameters()
+}
+
+func (r *routes) parameters() {
+	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter", func(ctx context.Context, i *nameIn) (*out[deploy.Parameter], error) {
+		return answer(r.s.Parameter(ctx, i.Env, i.Name))
+	})
+	serve(r, http.MethodPut, inEnv+"/parameter", "setParameter", "Set a parameter", func(ctx context.Context, i *struct {
+		in
+		Name string `query:"name" required:"true" maxLength:"4096"`
+		Body struct {
+			Value string `json:"value"`
+		}
+	}) (*out[deploy.Parameter], error) {
+		return answer(r.s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
+	})
+	serve(r, http.MethodDelete, inEnv+"/parameter", "deleteParameter", "Delete a parameter", func(ctx context.Context, i *nameIn) (*out[Done], error) {
+		return answer(Done{true}, r.s.DeleteParameter(ctx, i.Env, i.Name))
+	})
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// ExportDone says what an export led to.
+type ExportDone struct {
+	Version   int  `json:"version"`
+	Resources int  `json:"resources"`
+	Changed   int  `json:"changed"`
+	Unchanged int  `json:"unchanged"`
+	Removed   int  `json:"removed"`
+	New       bool `json:"new" doc:"a version was stored; false: equal to the last one"`
+}
+
+// KnownDone says whether inputs are what is released.
+type KnownDone struct {
+	Known    bool        `json:"known"`
+	Exported *ExportDone `json:"exported,omitempty"`
+}
+
+func exportDone(x deploy.Exported) ExportDone {
+	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New}
+}
+
+func (d ExportDone) exported() deploy.Exported {
+	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed, Unchanged: d.Unchanged, Removed: d.Removed, New: d.New}
+}
+
+type uploadsAsked struct {
+	Files []FileSize `json:"files" maxItems:"1000"`
+}
+
+type uploadsDone struct {
+	Uploads []Upload `json:"uploads"`
+}
+
+type planAsked struct {
+	Bundle
+	Read bool `json:"read,omitempty" doc:"compare with reality, not with the last version"`
+}
+
+type bundleIn struct {
+	in
+	Body Bundle
+}
+
+func large(op *huma.Operation) { op.MaxBodyBytes = mostBundle }
+
+const inEnv = "/v1/environments/{env}"
+
+func (r *routes) exports() {
+	serve(r, http.MethodPost, inEnv+"/known", "known", "Whether inputs are what is released", func(ctx context.Context, i *struct {
+		in
+		Body struct {
+			Fingerprint string `json:"fingerprint" maxLength:"200"`
+		}
+	}) (*out[KnownDone], error) {
+		x, known, err := r.s.Known(ctx, i.Env, i.Body.Fingerprint)
+		done := KnownDone{Known: known}
+		if known {
+			e := exportDone(x)
+			done.Exported = &e
+		}
+		return answer(done, err)
+	})
+	serve(r, http.MethodPost, inEnv+"/uploads", "askUploads", "Which of these files are missing, and how to store them", func(ctx context.Context, i *struct {
+		in
+		Body uploadsAsked
+	}) (*out[uploadsDone], error) {
+		ups, err := r.s.Uploads(ctx, i.Body.Files)
+		return answer(uploadsDone{orEmpty(ups)}, err)
+	})
+	serve(r, http.MethodPost, inEnv+"/exports", "export", "Store and release what was uploaded", func(ctx context.Context, i *bundleIn) (*out[ExportDone], error) {
+		x, err := r.s.Commit(ctx, i.Env, i.Body)
+		return answer(exportDone(x), err)
+	}, large)
+	serve(r, http.MethodPost, inEnv+"/plans", "plan", "What an export of what was uploaded would change", func(ctx context.Context, i *struct {
+		in
+		Body planAsked
+	}) (*out[ReadDone], error) {
+		if !i.Body.Read {
+			return answer(r.s.planned(ctx, i.Env, i.Body.Bundle))
+		}
+		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle}))
+	}, large)
+	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result", "A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
+		in
+		Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+	}) (*rawOut, error) {
+		b, err := r.s.Result(ctx, i.Hash)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return &rawOut{"application/json", `"` + i.Hash + `"`, "private, immutable, max-age=86400", b}, nil
+	})
+	if r.s.Sign == nil {
+		r.putFile()
+	}
+}
+
+type rawOut struct {
+	ContentType  string `header:"Content-Type"`
+	ETag         string `header:"ETag"`
+	CacheControl string `header:"Cache-Control"`
+	Body         []byte
+}
+
+// putFile streams a file into the store; the description is made by hand, since the body is not read by the library.
+func (r *routes) putFile() {
+	op := &huma.Operation{Method: http.MethodPut, Path: "/v1/files/{hash}", OperationID: "putFile", Summary: "Store a file by its SHA-256",
+		Parameters: []*huma.Param{{Name: "hash", In: "path", Required: true, Schema: &huma.Schema{Type: "string", Pattern: "^[0-9a-f]{64}$"}}},
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}},
+		Responses: map[string]*huma.Response{"204": {Description: "Stored"}}}
+	r.api.OpenAPI().AddOperation(op)
+	r.api.Adapter().Handle(op, func(c huma.Context) {
+		if err := r.store(c); err != nil {
+			p := problemOf(err)
+			c.SetHeader("Content-Type", problemType)
+			c.SetStatus(p.Status)
+			if b, err := encode(p); err == nil {
+				_, _ = c.BodyWriter().Write(b)
+			}
+			return
+		}
+		c.SetStatus(http.StatusNoContent)
+	})
+}
+
+func (r *routes) store(c huma.Context) error {
+	hash := c.Param("hash")
+	if !validHash(hash) {
+		return fault.New(fault.Invalid, "store file", "%.80q is no SHA-256", hash)
+	}
+	missing, err := r.s.Engine.Files.Missing(c.Context(), []string{hash})
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "look for file", err)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	body := &bounded{r: c.BodyReader(), left: maxFile}
+	opened := false
+	err = r.s.Engine.Files.Put(c.Context(), []deploy.Blob{{Hash: hash, Open: func() (io.ReadCloser, error) {
+		if opened {
+			return nil, fault.New(fault.Unavailable, "store file", "the bytes were read and have to be sent again")
+		}
+		opened = true
+		return io.NopCloser(body), nil
+	}}})
+	return fault.Wrap(fault.Unknown, "store file", err)
+}
+
+// bounded is a body that may not be longer than it may be.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+var errTooLong = errors.New("the body is longer than a file may be")
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n, errTooLong
+	}
+	return n, err //nolint:wrapcheck // io.EOF must stay itself
+}

@@ -1,0 +1,278 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+const (
+	mostItems = 5000
+	pageBytes = 3 << 20
+)
+
+// Page is a part of a list. Next, when not empty, is the cursor of the following part.
+type Page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+// paging is how far to go.
+type paging struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"5000" default:"1000"`
+	Cursor string `query:"cursor" maxLength:"4096" doc:"next of the page before"`
+}
+
+// pager makes pages that are bounded in items and bytes.
+type pager[T any] struct {
+	page  Page[T]
+	limit int
+	bytes int
+}
+
+// add adds an item, and reports whether there was room: the page is full when not.
+func (p *pager[T]) add(v T) (bool, error) {
+	b, err := encode(v)
+	if err != nil {
+		return false, err
+	}
+	if len(p.page.Items) == p.limit || p.bytes+len(b) > pageBytes && p.bytes > 0 {
+		return false, nil
+	}
+	p.bytes += len(b) + 1
+	p.page.Items = append(p.page.Items, v)
+	return true, nil
+}
+
+func newPager[T any](limit int) *pager[T] {
+	return &pager[T]{limit: min(max(limit, 1), mostItems), page: Page[T]{Items: []T{}}}
+}
+
+// pageOf makes the page of a list that begins at a number of an item.
+func pageOf[T any](list []T, g paging, err error) (*out[Page[T]], error) {
+	from := 0
+	if g.Cursor != "" && err == nil {
+		if from, err = strconv.Atoi(g.Cursor); err != nil || from < 0 {
+			err = fault.New(fault.Usage, "", "this is no cursor of this list")
+		}
+	}
+	p := newPager[T](g.Limit)
+	for i := min(from, len(list)); err == nil && i < len(list); i++ {
+		var ok bool
+		if ok, err = p.add(list[i]); !ok && err == nil {
+			p.page.Next = strconv.Itoa(i)
+			break
+		}
+	}
+	return answer(p.page, err)
+}
+
+func (r *routes) lists() {
+	serve(r, http.MethodGet, "/v1/types", "types", "Resource types", func(ctx context.Context, g *paging) (*out[Page[Type]], error) {
+		list, err := r.s.Types(ctx)
+		return pageOf(list, *g, err)
+	})
+	type listIn struct {
+		in
+		paging
+	}
+	serve(r, http.MethodGet, inEnv+"/resources", "resources", "Resources, in order of id", r.resources)
+	serve(r, http.MethodGet, inEnv+"/actions", "actions", "What was done, newest first", r.actions)
+	serve(r, http.MethodGet, inEnv+"/versions", "versions", "Versions, ascending", func(ctx context.Context, i *listIn) (*out[Page[Version]], error) {
+		return r.versions(ctx, i.Env, i.paging)
+	})
+	serve(r, http.MethodGet, inEnv+"/agents", "agents", "Agents, by name", func(ctx context.Context, i *listIn) (*out[Page[Agent]], error) {
+		list, err := r.s.Agents(ctx, i.Env)
+		return pageOf(list, i.paging, err)
+	})
+	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name", func(ctx context.Context, i *listIn) (*out[Page[deploy.Parameter]], error) {
+		list, err := r.s.Parameters(ctx, i.Env, false)
+		return pageOf(list, i.paging, err)
+	})
+	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name", func(ctx context.Context, i *listIn) (*out[Page[deploy.Parameter]], error) {
+		list, err := r.s.Parameters(ctx, i.Env, true)
+		return pageOf(list, i.paging, err)
+	})
+}
+
+// versions pages by number, since old versions are removed.
+func (r *routes) versions(ctx context.Context, env string, g paging) (*out[Page[Version]], error) {
+	after := 0
+	if g.Cursor != "" {
+		var err error
+		if after, err = strconv.Atoi(g.Cursor); err != nil {
+			return nil, problemOf(fault.New(fault.Usage, "", "this is no cursor of this list"))
+		}
+	}
+	list, err := r.s.Versions(ctx, env)
+	p := newPager[Version](g.Limit)
+	for _, v := range list {
+		if v.Version <= after {
+			continue
+		}
+		if ok, _ := p.add(v); !ok {
+			p.page.Next = strconv.Itoa(p.page.Items[len(p.page.Items)-1].Version)
+			break
+		}
+	}
+	return answer(p.page, err)
+}
+
+type resourcesIn struct {
+	in
+	paging
+	Filter []string `query:"filter,explode" maxItems:"20" doc:"terms as on the command line: type=, agent=, status=, set=, an id or a glob of one"`
+}
+
+// scanRows is how many rows are read at once, and mostScanned how many for one page, however few of them match.
+const (
+	scanRows    = 1000
+	mostScanned = 50_000
+)
+
+func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resource]], error) {
+	filter, err := deploy.ParseFilter(i.Filter)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	running, err := r.s.running(ctx, i.Env)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	p := newPager[Resource](i.Limit)
+	after := resource.ID(i.Cursor)
+	for scanned := 0; ; scanned += scanRows {
+		if scanned >= mostScanned {
+			p.page.Next = string(after)
+			return answer(p.page, nil)
+		}
+		rows, err := r.s.Engine.State.ScanRows(ctx, i.Env, after, scanRows)
+		if err != nil {
+			return nil, problemOf(fault.Wrap(fault.Unknown, "read resources", err))
+		}
+		for n := range rows {
+			l := resourceOf(&rows[n], running)
+			if !filter.Match(&rows[n]) || filter.Status != "" && l.Status != filter.Status {
+				after = l.ID
+				continue
+			}
+			ok, err := p.add(l)
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			if !ok {
+				p.page.Next = string(after)
+				return answer(p.page, nil)
+			}
+			after = l.ID
+		}
+		if len(rows) < scanRows {
+			return answer(p.page, nil)
+		}
+	}
+}
+
+type actionsIn struct {
+	in
+	paging
+	Resource string    `query:"resource"`
+	Agent    string    `query:"agent"`
+	Version  int       `query:"version" minimum:"0"`
+	Action   string    `query:"action" enum:"deploy,repair,dryrun,facts,store"`
+	Outcome  string    `query:"outcome" doc:"a status of resources"`
+	After    string    `query:"after" doc:"only actions with a greater id: what is new since"`
+	Since    time.Time `query:"since"`
+	Until    time.Time `query:"until"`
+	Level    string    `query:"level" enum:"DEBUG,INFO,WARNING,ERROR,debug,info,warning,error" doc:"with a line at least this severe"`
+	Text     string    `query:"text" maxLength:"1000" doc:"with a line that contains it"`
+}
+
+func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
+	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version, Action: deploy.ActionKind(i.Action), Outcome: deploy.Status(i.Outcome),
+		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Limit: min(max(i.Limit, 1), mostItems)}
+	found, next, err := r.s.actionsPage(ctx, i.Env, q)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	p := newPager[Action](i.Limit)
+	p.page.Next = next
+	for n := range found {
+		ok, err := p.add(found[n])
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		if !ok {
+			p.page.Next = found[n-1].ID
+			break
+		}
+	}
+	return answer(p.page, nil)
+}
+
+func (r *routes) single() {
+	serve(r, http.MethodGet, "/v1/type", "type", "One resource type", func(ctx context.Context, i *struct {
+		Name string `query:"name" required:"true"`
+	}) (*out[Type], error) {
+		t, ok := r.s.Engine.Types.Type(i.Name)
+		if !ok {
+			return nil, problemOf(UnknownType(i.Name, r.s.Engine.Types.Nearest(i.Name)))
+		}
+		return answer(typeOf(t), nil)
+	})
+	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments", func(ctx context.Context, g *paging) (*out[Page[string]], error) {
+		list, err := r.s.Engine.State.Envs(ctx)
+		return pageOf(list, *g, err)
+	})
+	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is", func(ctx context.Context, i *in) (*out[Progress], error) {
+		return answer(r.s.Progress(ctx, i.Env))
+	})
+	serve(r, http.MethodGet, inEnv+"/trouble", "trouble", "What is not well, causes first", func(ctx context.Context, i *in) (*out[Trouble], error) {
+		t, err := r.s.Trouble(ctx, i.Env)
+		t.bound()
+		return answer(t, err)
+	})
+	serve(r, http.MethodGet, inEnv+"/resource", "resource", "One resource", func(ctx context.Context, i *struct {
+		in
+		ID string `query:"id" required:"true" maxLength:"4096"`
+	}) (*out[Detail], error) {
+		return answer(r.s.Resource(ctx, i.Env, resource.ID(i.ID)))
+	})
+}
+
+// mostNamed is how many ids an answer names of those that are not done because of something.
+const mostNamed = 20_000
+
+// bound leaves out ids beyond the first mostNamed.
+func (t *Trouble) bound() {
+	room := mostNamed
+	for i := range t.Single {
+		p := &t.Single[i]
+		p.Because = p.Because[:min(len(p.Because), room)]
+		room -= len(p.Because)
+	}
+}
+
+// UnknownType is the error for a type that is not known; near is a name like it, or "".
+func UnknownType(name, near string) error {
+	e := fault.New(fault.NotFound, "", "unknown type %q", name).WithHint("`southbound types` lists them")
+	if near != "" {
+		e = e.WithHint("did you mean %q?", near)
+	}
+	return e
+}
+
+func levelOf(s string) provider.Level {
+	for _, l := range []provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError} {
+		if strings.EqualFold(string(l), s) {
+			return l
+		}
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Config is what a service is made of.
+type Config struct {
+	Engine *deploy.Engine
+	// Sign, when not nil, makes requests that store files where files are, so that their bytes do not pass through the API.
+	Sign func(ctx context.Context, hash string, size int64) (Upload, error)
+	// Elsewhere, when not nil, has a comparison with reality made where the handlers are, by Service.ReadHere of another process.
+	Elsewhere func(ctx context.Context, job ReadJob) (ReadDone, error)
+	// Changed, when not nil, is told that an environment may have work now.
+	Changed func(env string)
+	// About is what the server says of itself; name, api and openapi are filled in.
+	About Discovery
+}
+
+// Service answers from the engine. It is safe for concurrent use.
+type Service struct{ Config }
+
+// New returns a service.
+func New(c Config) *Service {
+	c.About.Name, c.About.API, c.About.OpenAPI = "southbound", "v1", "/openapi.json"
+	c.About.Auth = cmp.Or(c.About.Auth, AuthNone)
+	return &Service{c}
+}
+
+// The ways to authenticate.
+const (
+	AuthBearer = "bearer"
+	AuthSigV4  = "sigv4"
+	AuthNone   = "none"
+)
+
+var _ Home = (*Service)(nil)
+
+func (s *Service) changed(env string) {
+	if s.Changed != nil {
+		s.Changed(env)
+	}
+}
+
+// Progress implements Home.
+func (s *Service) Progress(ctx context.Context, env string) (Progress, error) {
+	p, err := s.Engine.Progress(ctx, env)
+	if err != nil {
+		return Progress{}, err
+	}
+	return ProgressOf(env, p), nil
+}
+
+// ProgressOf writes the engine's counters as those of the API.
+func ProgressOf(env string, p deploy.Progress) Progress {
+	out := Progress{Environment: env, Released: p.Env.Released, Last: p.Env.Last, Releasing: p.Env.Releasing, Halted: p.Env.Halted, Counts: p.Counts,
+		Scheduled: p.Scheduled, Running: orEmpty(p.Running[:min(len(p.Running), mostRunning)]), RunningCount: len(p.Running), Lanes: orEmpty(p.Lanes),
+		Held: sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
+	if out.Counts == nil {
+		out.Counts = map[deploy.Status]int{}
+	}
+	return out
+}
+
+func sortedKeys(m map[string]bool) []string { return orEmpty(slices.Sorted(maps.Keys(m))) }
+
+// orEmpty makes a list that is written as [].
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// timeOrNil makes a time that is written as null when it is zero.
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// Resources implements Home.
+func (s *Service) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
+	parsed, err := deploy.ParseFilter(filter)
+	if err != nil {
+		return err
+	}
+	running, err := s.running(ctx, env)
+	if err != nil {
+		return err
+	}
+	return s.Engine.EachRow(ctx, env, parsed, func(r *deploy.Row) error {
+		l := resourceOf(r, running)
+		if parsed.Status != "" && l.Status != parsed.Status {
+			return nil
+		}
+		return f(&l)
+	})
+}
+
+func resourceOf(r *deploy.Row, running map[resource.ID]bool) Resource {
+	l := Resource{ID: r.ID, Type: r.ID.Type(), Agent: r.ID.Agent(), Status: r.Status(), Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked,
+		Deploying: running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason, LastAction: r.LastAction}
+	if l.Deploying {
+		l.Status = deploy.StatusDeploying
+	}
+	if res, err := resource.Decode(r.Body); err == nil {
+		l.Set = res.Set
+	}
+	return l
+}
+
+// running returns what runs now.
+func (s *Service) running(ctx context.Context, env string) (map[resource.ID]bool, error) {
+	leases, err := s.Engine.State.Leases(ctx, env)
+	out := map[resource.ID]bool{}
+	now := s.Engine.Clock.Now()
+	for _, l := range leases {
+		if l.Holder != "" && l.Until.After(now) {
+			for _, id := range l.Running {
+				out[id] = true
+			}
+		}
+	}
+	return out, fault.Wrap(fault.Unknown, "read leases", err)
+}
+
+// Resource implements Home.
+func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
+	row, err := s.Engine.Row(ctx, env, id)
+	if err != nil {
+		return Detail{}, err
+	}
+	running, err := s.running(ctx, env)
+	if err != nil {
+		return Detail{}, err
+	}
+	requires, dependants, err := s.Engine.Neighbours(ctx, env, row.ID)
+	if err != nil {
+		return Detail{}, err
+	}
+	actions, err := s.Actions(ctx, env, ActionQuery{Resource: row.ID, Limit: 1})
+	if err != nil {
+		return Detail{}, err
+	}
+	d := Detail{Resource: resourceOf(&row, running), Requires: orEmpty(requires), RequiredBy: orEmpty(dependants), Causes: orEmpty(row.Causes),
+		NextAt: timeOrNil(row.NextAt), Attempts: row.Attempts}
+	if len(actions) > 0 {
+		d.Last = &actions[0]
+	}
+	return d, nil
+}
+
+// Versions implements Home.
+func (s *Service) Versions(ctx context.Context, env string) ([]Version, error) {
+	vs, state, err := s.Engine.VersionsOf(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Version, len(vs))
+	for i, v := range vs {
+		out[i] = Version{v.Number, v.At.UTC(), v.Resources, v.Number == state.Released, v.Base > 0, v.Pack, v.Digest}
+	}
+	return out, nil
+}
+
+// Agents implements Home.
+func (s *Service) Agents(ctx context.Context, env string) ([]Agent, error) {
+	agents, err := s.Engine.State.Agents(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	out := make([]Agent, 0, len(agents))
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		g := agents[name]
+		out = append(out, Agent{name, g.Transport, max(g.Lanes, 1), g.Paused})
+	}
+	return out, nil
+}
+
+// Types implements Home.
+func (s *Service) Types(context.Context) ([]Type, error) { return TypesOf(s.Engine.Types), nil }
+
+// TypesOf describes all types of a registry.
+func TypesOf(r *schema.Registry) []Type {
+	var out []Type
+	for _, name := range r.Names() {
+		if t, ok := r.Type(name); ok {
+			out = append(out, typeOf(t))
+		}
+	}
+	return out
+}
+
+func typeOf(t *schema.Compiled) Type {
+	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features), Providers: []string{"default"}, Attributes: []Attribute{}}
+	for _, at := range t.Attributes {
+		l.Attributes = append(l.Attributes, Attribute{at.Name, at.Type, cmp.Or(string(at.Behaviour), "property"), at.Default, at.Description, at.Sensitive})
+	}
+	return l
+}

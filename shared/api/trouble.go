@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+const (
+	// mostGroups and mostSingle bound what Trouble returns.
+	mostGroups = 100
+	mostSingle = 100
+	// mostNotDone is how many of those that are not done because of a group are named.
+	mostNotDone = 3
+)
+
+// Unhealthy are the statuses that make a command that waits end with exit code 3.
+func Unhealthy() []deploy.Status {
+	return []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined}
+}
+
+// Trouble implements Home.
+func (s *Service) Trouble(ctx context.Context, env string) (Trouble, error) {
+	var rows []deploy.Row
+	because := map[resource.ID][]resource.ID{}
+	unhealthy := Unhealthy()
+	err := s.Engine.EachRow(ctx, env, deploy.Filter{}, func(r *deploy.Row) error {
+		switch s := r.Status(); {
+		case !slices.Contains(unhealthy, s):
+		case len(r.Causes) > 0 && r.Causes[0] != r.ID:
+			for _, c := range r.Causes {
+				because[c] = append(because[c], r.ID)
+			}
+		default:
+			row := *r
+			row.Body = nil
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	out := Trouble{Groups: []Group{}, Single: []Problem{}}
+	if err != nil {
+		return out, err
+	}
+	for _, g := range grouped(rows) {
+		if len(out.Groups) < mostGroups {
+			out.Groups = append(out.Groups, groupOf(g, because))
+		}
+		for _, r := range g {
+			if len(out.Single) < mostSingle {
+				out.Single = append(out.Single, Problem{r.ID, r.Status(), r.Reason, timeOrNil(r.NextAt), orEmpty(because[r.ID])})
+			}
+		}
+	}
+	return out, nil
+}
+
+func groupOf(g []*deploy.Row, because map[resource.ID][]resource.ID) Group {
+	r := g[0]
+	var skipped []resource.ID
+	for _, r := range g {
+		skipped = append(skipped, because[r.ID]...)
+	}
+	slices.Sort(skipped)
+	skipped = slices.Compact(skipped)
+	return Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt), Count: len(g), NotDone: len(skipped),
+		FirstNot: orEmpty(skipped[:min(len(skipped), mostNotDone)])}
+}
+
+// grouped puts rows together that are not well for the same reason, but for their own names in it; the largest groups first.
+func grouped(rows []deploy.Row) [][]*deploy.Row {
+	index := map[string]int{}
+	var out [][]*deploy.Row
+	for i := range rows {
+		reason := string(rows[i].Status()) + rows[i].Reason
+		if parts, err := resource.ParseID(string(rows[i].ID)); err == nil {
+			for _, k := range parts.Keys {
+				reason = strings.ReplaceAll(reason, k.Value, "…")
+			}
+		}
+		at, ok := index[reason]
+		if !ok {
+			at = len(out)
+			index[reason] = at
+			out = append(out, nil)
+		}
+		out[at] = append(out[at], &rows[i])
+	}
+	slices.SortStableFunc(out, func(a, b []*deploy.Row) int { return len(b) - len(a) })
+	return out
+}

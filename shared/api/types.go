@@ -1,0 +1,190 @@
+package api
+
+import (
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Progress is how far an environment is: counters, never listings.
+type Progress struct {
+	Environment  string                `json:"environment"`
+	Released     int                   `json:"released" doc:"the version that is deployed; 0: none"`
+	Last         int                   `json:"last" doc:"the highest version stored"`
+	Releasing    int                   `json:"releasing" doc:"the version whose release was begun and not finished; 0: none"`
+	Halted       bool                  `json:"halted"`
+	Counts       map[deploy.Status]int `json:"counts" doc:"resources by status"`
+	Scheduled    int                   `json:"scheduled"`
+	Running      []resource.ID         `json:"running" doc:"the first of what runs now"`
+	RunningCount int                   `json:"running_count"`
+	Lanes        []string              `json:"lanes" doc:"lanes with work"`
+	Held         []string              `json:"held" doc:"lanes that somebody serves now"`
+	Paused       []string              `json:"paused" doc:"paused agents"`
+	Outbox       int                   `json:"outbox" doc:"what follows from commits and is not done yet; a few are counted"`
+}
+
+// mostRunning is how many of what runs are named.
+const mostRunning = 20
+
+// Done reports whether nothing is scheduled or under way.
+func (p *Progress) Done() bool {
+	return p.Scheduled == 0 && p.Outbox == 0 && len(p.Lanes) == 0 && p.Releasing == 0
+}
+
+// Resource is one resource as it is now.
+type Resource struct {
+	ID         resource.ID       `json:"id"`
+	Type       string            `json:"type"`
+	Agent      string            `json:"agent"`
+	Status     deploy.Status     `json:"status"`
+	Compliance deploy.Compliance `json:"compliance"`
+	LastRun    deploy.LastRun    `json:"last_run"`
+	Blocked    deploy.Blocked    `json:"blocked"`
+	Deploying  bool              `json:"deploying"`
+	Version    int               `json:"version"`
+	Hash       string            `json:"hash"`
+	Set        string            `json:"set"`
+	Reason     string            `json:"reason"`
+	LastAction string            `json:"last_action"`
+}
+
+// Detail is a resource with what it depends on and its last action.
+type Detail struct {
+	Resource
+	Requires   []resource.ID `json:"requires"`
+	RequiredBy []resource.ID `json:"required_by"`
+	Causes     []resource.ID `json:"causes" doc:"root causes of a skip"`
+	NextAt     *time.Time    `json:"next_at" doc:"when a timer asks for it"`
+	Attempts   int           `json:"attempts" doc:"failures in a row"`
+	Last       *Action       `json:"last"`
+}
+
+// Version is one stored version.
+type Version struct {
+	Version   int       `json:"version"`
+	At        time.Time `json:"at"`
+	Resources int       `json:"resources"`
+	Released  bool      `json:"released"`
+	Partial   bool      `json:"partial"`
+	Pack      string    `json:"pack"`
+	Digest    string    `json:"digest"`
+}
+
+// Agent is where resources are managed.
+type Agent struct {
+	Name      string `json:"name"`
+	Transport string `json:"transport" doc:"empty while no version names the agent, which can be paused all the same"`
+	Lanes     int    `json:"lanes"`
+	Paused    bool   `json:"paused"`
+}
+
+// Action is one finished run of a handler for one resource. Every member is there, but for reason and stale.
+type Action struct {
+	ID       string               `json:"id"`
+	Resource resource.ID          `json:"resource"`
+	Version  int                  `json:"version"`
+	Action   deploy.ActionKind    `json:"action"`
+	Outcome  deploy.Status        `json:"outcome"`
+	Change   plan.Change          `json:"change"`
+	Started  time.Time            `json:"started"`
+	Finished time.Time            `json:"finished"`
+	Reason   string               `json:"reason,omitempty"`
+	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced while it ran"`
+	Pack     string               `json:"pack"`
+	Changes  map[string]plan.Diff `json:"changes"`
+	Messages []Message            `json:"messages"`
+}
+
+// Message is a line that a handler wrote.
+type Message struct {
+	At     time.Time      `json:"at"`
+	Level  provider.Level `json:"level"`
+	Msg    string         `json:"msg"`
+	Kwargs map[string]any `json:"kwargs"`
+}
+
+// ActionQuery selects actions; zero fields select all.
+type ActionQuery struct {
+	Resource resource.ID
+	Agent    string
+	Version  int
+	Action   deploy.ActionKind
+	Outcome  deploy.Status
+	After    string // only those with a greater id
+	Before   string // only those with a smaller id
+	Since    time.Time
+	Until    time.Time
+	Level    provider.Level
+	Text     string
+	Limit    int // 0: all
+}
+
+// Trouble is what is not well, causes first.
+type Trouble struct {
+	// Groups are put together by reason, the largest first.
+	Groups []Group `json:"groups"`
+	// Single are the first of all, one by one.
+	Single []Problem `json:"single"`
+}
+
+// Group is what is not well by itself, for one reason.
+type Group struct {
+	ID       resource.ID   `json:"id" doc:"one of them"`
+	Status   deploy.Status `json:"status"`
+	Reason   string        `json:"reason"`
+	NextAt   *time.Time    `json:"next_at"`
+	Count    int           `json:"count"`
+	NotDone  int           `json:"not_done" doc:"how many others are not done because of these"`
+	FirstNot []resource.ID `json:"first_not_done"`
+}
+
+// Problem is one resource that is not well by itself, with those that are not done because of it.
+type Problem struct {
+	ID      resource.ID   `json:"id"`
+	Status  deploy.Status `json:"status"`
+	Reason  string        `json:"reason"`
+	NextAt  *time.Time    `json:"next_at"`
+	Because []resource.ID `json:"not_done_because_of_it"`
+}
+
+// Type is a resource type.
+type Type struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Attributes  []Attribute `json:"attributes"`
+	Features    []string    `json:"features"`
+	Providers   []string    `json:"providers"`
+}
+
+// Attribute is one of a type.
+type Attribute struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Behaviour   string `json:"behaviour"`
+	Default     any    `json:"default"`
+	Description string `json:"description"`
+	Sensitive   bool   `json:"sensitive"`
+}
+
+// Upload is a request that stores one file: it must be sent with exactly these headers. A URL without a host is one of the API.
+type Upload struct {
+	Hash   string            `json:"hash"`
+	Method string            `json:"method"`
+	URL    string            `json:"url"`
+	Header map[string]string `json:"header"`
+}
+
+// Discovery is what a server says of itself to anybody.
+type Discovery struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	API     string `json:"api"`
+	Auth    string `json:"auth" enum:"bearer,sigv4,none"`
+	Region  string `json:"region,omitempty" doc:"to sign for, with sigv4"`
+	// ExportURL is where uploads, exports and plans go; empty: here.
+	ExportURL string `json:"export_url,omitempty"`
+	OpenAPI   string `json:"openapi"`
+}

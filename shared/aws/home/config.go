@@ -1,0 +1,98 @@
+// Package home is the AWS home: the engine over DynamoDB, S3 and SQS, put together from what the stack says about itself.
+package home
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// Config says where the parts of the home are, and what the engine in this process may do.
+type Config struct {
+	Table       string // of the state
+	Bucket      string // of files and of large pieces of the state
+	Prefix      string // the names of agents' queues begin with it
+	DeadLetters string // ARN of the queue of messages that could not be handled
+	Handler     string // name of the function that serves agents' queues
+	LogQueue    string // URL; empty: actions are in the state only
+	KMSKey      string // of what this home makes; empty: keys of AWS
+	ExportURL   string // where exports go; empty: not told
+	Endpoint    string // of an emulator; empty: AWS
+	Region      string // empty: as the SDK finds out
+
+	// Definitions are the types and their handlers.
+	Definitions []provider.Definition
+	// Connector connects agents; nil: none can be connected, as in a function that runs no handlers.
+	Connector deploy.Connector
+	// Secrets resolves references to secrets; nil: none is resolved.
+	Secrets deploy.Secrets
+	// AWS replaces what the SDK finds out about credentials and the region by itself.
+	AWS *aws.Config
+	// CacheBytes bounds what is kept of the state in memory; 0: 128 MB.
+	CacheBytes int
+}
+
+// Variables are the environment variables that FromEnv reads, by the field of Config that they set.
+const (
+	EnvTable       = "SOUTHBOUND_TABLE"
+	EnvBucket      = "SOUTHBOUND_BUCKET"
+	EnvPrefix      = "SOUTHBOUND_PREFIX"
+	EnvDeadLetters = "SOUTHBOUND_DEAD_LETTERS"
+	EnvHandler     = "SOUTHBOUND_HANDLER"
+	EnvLogQueue    = "SOUTHBOUND_LOG_QUEUE"
+	EnvKMSKey      = "SOUTHBOUND_KMS_KEY"
+	EnvExportURL   = "SOUTHBOUND_EXPORT_URL"
+	EnvEndpoint    = "SOUTHBOUND_ENDPOINT"
+)
+
+var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,20}$`)
+
+// FromEnv reads the configuration from environment variables, which get returns by name. Invalid names everything that is missing.
+func FromEnv(get func(name string) string) (Config, error) {
+	c := Config{Table: get(EnvTable), Bucket: get(EnvBucket), Prefix: get(EnvPrefix), DeadLetters: get(EnvDeadLetters), Handler: get(EnvHandler),
+		LogQueue: get(EnvLogQueue), KMSKey: get(EnvKMSKey), ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
+		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
+	return c, c.check()
+}
+
+func (c *Config) check() error {
+	var missing []string
+	for _, v := range []struct{ name, value string }{{EnvTable, c.Table}, {EnvBucket, c.Bucket}, {EnvPrefix, c.Prefix}} {
+		if v.value == "" {
+			missing = append(missing, v.name)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return fault.New(fault.Usage, "configure", "%s not set", strings.Join(missing, ", ")).
+			WithHint("the outputs of the stack name them")
+	case !prefixPattern.MatchString(c.Prefix):
+		return fault.New(fault.Usage, "configure", "%s is %q", EnvPrefix, c.Prefix).WithHint("at most 20 letters, digits and dashes")
+	}
+	return nil
+}
+
+// bucketURL is where the bucket is: as a host of its own in AWS, as a path on an emulator.
+func (c *Config) bucketURL(region string) string {
+	if c.Endpoint != "" {
+		return c.Endpoint + "/" + c.Bucket
+	}
+	domain := "amazonaws.com"
+	if strings.HasPrefix(region, "cn-") {
+		domain += ".cn"
+	}
+	return fmt.Sprintf("https://%s.s3.%s.%s", c.Bucket, region, domain)
+}
+
+// queueBase is what the URLs of the stack's queues begin with, known from the one that is told; empty: they have to be looked up.
+func (c *Config) queueBase() string {
+	i := strings.LastIndexByte(c.LogQueue, '/')
+	return c.LogQueue[:i+1]
+}

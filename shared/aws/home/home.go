@@ -1,0 +1,144 @@
+package home
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/bucket"
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/machine"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Home is an open AWS home. Its parts may be used by any number of goroutines. Close it.
+type Home struct {
+	Config Config
+	AWS    aws.Config // with the endpoint of the emulator, when there is one
+	Engine *deploy.Engine
+	State  *dynamo.State
+	Files  *bucket.Files
+	Signer *bucket.Signer
+	Queues *queue.Queues
+	Bell   *queue.Bell
+	Types  *schema.Registry
+	SQS    *sqs.Client
+	S3     *s3.Client
+	IDs    *machine.IDs
+}
+
+// Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a function starts fast.
+func Open(ctx context.Context, c Config) (*Home, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	h := &Home{Config: c, IDs: machine.NewIDs()}
+	var err error
+	if h.AWS, err = loadAWS(ctx, c); err != nil {
+		return nil, err
+	}
+	h.S3 = s3.NewFromConfig(h.AWS, func(o *s3.Options) { o.UsePathStyle = c.Endpoint != "" })
+	h.SQS = sqs.NewFromConfig(h.AWS)
+	h.State, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(h.AWS), Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket),
+		CacheBytes: c.CacheBytes})
+	if err != nil {
+		return nil, err
+	}
+	h.Files = bucket.NewFiles(h.S3, c.Bucket)
+	h.Signer = &bucket.Signer{URL: c.bucketURL(h.AWS.Region), Region: h.AWS.Region, Credentials: h.AWS.Credentials, Now: machine.Clock{}.Now}
+	h.Queues = &queue.Queues{API: h.SQS, Prefix: c.Prefix, Base: c.queueBase()}
+	h.Bell = queue.NewBell(h.SQS, h.Queues)
+	return h, h.engine()
+}
+
+// loadAWS finds credentials and the region.
+func loadAWS(ctx context.Context, c Config) (aws.Config, error) {
+	var out aws.Config
+	if c.AWS != nil {
+		out = c.AWS.Copy()
+	} else {
+		var err error
+		if out, err = awsconfig.LoadDefaultConfig(ctx); err != nil {
+			return out, awserr.Fault("find credentials", err)
+		}
+	}
+	if c.Region != "" {
+		out.Region = c.Region
+	}
+	if c.Endpoint != "" {
+		out.BaseEndpoint = &c.Endpoint
+	}
+	if out.Region == "" {
+		return out, fault.New(fault.Usage, "configure", "the region is not known").WithHint("set AWS_REGION")
+	}
+	return out, nil
+}
+
+func (h *Home) engine() error {
+	var types []schema.Type
+	byType := map[string]provider.Handler{}
+	for _, d := range h.Config.Definitions {
+		types = append(types, d.Type)
+		byType[d.Type.Name] = d.Handler
+	}
+	var err error
+	if h.Types, err = schema.NewRegistry(types...); err != nil {
+		return err
+	}
+	connector, secrets := h.Config.Connector, h.Config.Secrets
+	if connector == nil {
+		connector = nothing{}
+	}
+	if secrets == nil {
+		secrets = nothing{}
+	}
+	h.Engine = deploy.New(deploy.Config{State: h.State, Files: h.Files, Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{},
+		Secrets: secrets, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
+		Jitter: rand.Float64})
+	return nil
+}
+
+// Close gives back what the home holds: connections end with the process, so there is nothing else.
+func (h *Home) Close() error { return nil }
+
+// pack identifies the handlers of this program: what it was built from, and the types in it.
+func pack(types *schema.Registry) string {
+	text := strings.Join(types.Names(), " ")
+	if info, ok := debug.ReadBuildInfo(); ok {
+		i := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" })
+		if i >= 0 {
+			text = info.Settings[i].Value + " " + text
+		}
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// nothing connects no agent and resolves no secret.
+type nothing struct{}
+
+// Connect implements deploy.Connector.
+func (nothing) Connect(_ context.Context, a resource.Agent) (any, error) {
+	return nil, fault.New(fault.Unsupported, "connect", "this process connects no agents, not %q with the transport %q", a.Name, a.Transport)
+}
+
+// Resolve implements deploy.Secrets.
+func (nothing) Resolve(context.Context, resource.Secret) (value, version string, err error) {
+	return "", "", fault.New(fault.Unsupported, "resolve secret", "this process resolves no secrets")
+}

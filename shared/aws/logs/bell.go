@@ -1,0 +1,73 @@
+package logs
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+)
+
+// Sender is what Bell needs of SQS; *sqs.Client has it.
+type Sender interface {
+	SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+}
+
+// Bell rings the log function. Messages may be lost, doubled, late or out of order: what there is to log stands in the state.
+type Bell struct {
+	API Sender
+	URL string // of the log queue
+}
+
+// Message is what is sent.
+type Message struct {
+	Format int    `json:"v"`
+	Env    string `json:"env"`
+	Lane   string `json:"lane"`
+}
+
+const (
+	messageFormat = 1
+	ringAtOnce    = 10 // messages of a request
+)
+
+// Notify says that lanes of an environment ran and may have committed something to log. That it fails is no harm: the sweep notices.
+func (b *Bell) Notify(ctx context.Context, env string, lanes ...string) error {
+	for len(lanes) > 0 {
+		n := min(len(lanes), ringAtOnce)
+		in := &sqs.SendMessageBatchInput{QueueUrl: &b.URL}
+		for i, lane := range lanes[:n] {
+			body, err := json.Marshal(Message{Format: messageFormat, Env: env, Lane: lane})
+			if err != nil {
+				return fault.Wrap(fault.Internal, "encode message", err)
+			}
+			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(string(body))})
+		}
+		lanes = lanes[n:]
+		out, err := b.API.SendMessageBatch(ctx, in)
+		if err != nil {
+			return awserr.Fault("ring the log", err)
+		}
+		for _, f := range out.Failed {
+			return fault.New(fault.Unavailable, "ring the log", "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
+		}
+	}
+	return nil
+}
+
+// Decode reads the body of a message. Foreign is its error: the message is of another program or of a newer version.
+func Decode(body string) (Message, error) {
+	var m Message
+	if err := json.Unmarshal([]byte(body), &m); err != nil {
+		return m, fault.Wrap(fault.Foreign, "read message", err)
+	}
+	if m.Format != messageFormat || m.Env == "" || m.Lane == "" {
+		return m, fault.New(fault.Foreign, "read message", "it has format %d, this program knows %d", m.Format, messageFormat)
+	}
+	return m, nil
+}

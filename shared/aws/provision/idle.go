@@ -1,0 +1,227 @@
+package provision
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+const (
+	unserved   = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
+	lookAgain  = 10 * time.Minute // at such an agent
+	mostLooked = 200              // of these at once: Lambda takes 15 requests a second of this kind from an account
+	idleEvery  = time.Hour        // agents that may sleep are looked for
+	mostSlept  = 50               // looked at then
+)
+
+// life is what the state says about whether somebody has to listen to an agent.
+type life struct {
+	work bool      // something is scheduled
+	held bool      // a lane is being served
+	last time.Time // when the last lease of a lane ended or ends; zero: none was ever taken
+}
+
+// lives returns the agents that have lanes, or work.
+func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, deploy.Schedule, error) {
+	out := map[string]*life{}
+	of := func(lane string) *life {
+		agent := queue.AgentOf(lane)
+		if out[agent] == nil {
+			out[agent] = &life{}
+		}
+		return out[agent]
+	}
+	leases, err := p.State.Leases(ctx, env)
+	if err != nil {
+		return nil, deploy.Schedule{}, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	now := p.Clock.Now()
+	for _, l := range leases {
+		if !strings.Contains(l.Key, "/") { // the planner's
+			continue
+		}
+		a := of(l.Key)
+		a.held = a.held || (l.Holder != "" && now.Before(l.Until))
+		if l.Until.After(a.last) {
+			a.last = l.Until
+		}
+	}
+	s, err := p.State.Schedule(ctx, env)
+	if err != nil {
+		return nil, s, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	for _, t := range s.Tickets {
+		of(t.Lane).work = true
+	}
+	for lane := range s.Unfinished {
+		of(lane).work = true
+	}
+	return out, s, nil
+}
+
+// Check looks at the agents that have work and that nobody has served for a minute: it makes what is missing of queue and mapping, and enables a mapping that is
+// disabled. The sweep calls it for every environment with work, so that nothing is left waiting for the next ring of somebody who happens to know
+// nothing, whatever was interrupted or lost before. It returns how many agents were looked at. An error of one agent keeps none of the others from it.
+func (p *Provisioner) Check(ctx context.Context, env string) (looked int, err error) {
+	lives, s, err := p.lives(ctx, env)
+	if err != nil || s.Halted {
+		return 0, err
+	}
+	agents, err := p.State.Agents(ctx, env)
+	if err != nil {
+		return 0, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	now := p.Clock.Now()
+	for _, agent := range slices.Sorted(maps.Keys(lives)) {
+		a, o := lives[agent], owner{env, agent}
+		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused || !p.look(o, now) {
+			continue
+		}
+		if looked++; looked > mostLooked || ctx.Err() != nil {
+			break
+		}
+		if e := p.Wake(ctx, env, agent); e != nil {
+			p.lookSoon(o)
+			if err == nil {
+				err = e
+			}
+		}
+	}
+	return looked, err
+}
+
+// look reports whether it is time to look at an agent, and notes that it is being done.
+func (p *Provisioner) look(o owner, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last, ok := p.looked[o]; ok && now.Before(last.Add(lookAgain)) {
+		return false
+	}
+	p.looked[o] = now
+	return true
+}
+
+func (p *Provisioner) lookSoon(o owner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.looked, o)
+}
+
+// Idle disables the mappings of agents on which nothing has run for a long time and nothing is scheduled, and those of agents that functions do not reach
+// any more. It may be called every minute: most calls do nothing at all. It returns how many mappings it disabled.
+func (p *Provisioner) Idle(ctx context.Context) (slept int, err error) {
+	now := p.Clock.Now()
+	p.mu.Lock()
+	due := p.IdleAfter > 0 && !now.Before(p.nextIdle)
+	if due {
+		p.nextIdle = now.Add(min(idleEvery, p.IdleAfter/4))
+	}
+	p.mu.Unlock()
+	if !due {
+		return 0, nil
+	}
+	envs, err := p.State.Envs(ctx)
+	if err != nil {
+		return 0, fault.Wrap(fault.Unknown, "read environments", err)
+	}
+	for _, env := range envs {
+		n, e := p.idle(ctx, env, now)
+		slept += n
+		if err == nil {
+			err = e
+		}
+	}
+	return slept, err
+}
+
+// idle does what Idle does for one environment. The order is what makes it safe: first everybody is told that agents may sleep, then mappings are
+// disabled, then what was scheduled meanwhile is looked at. Who schedules after the first knows that it has to wake; what was scheduled before is seen in
+// the end. Should this process die in between, Check finds what waits.
+func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slept int, err error) {
+	tired, sleepers, err := p.tired(ctx, env, now)
+	if err != nil {
+		return 0, err
+	}
+	if !sleepers && p.State.Asleep(env) != 0 { // every agent has been served lately: all are awake
+		return 0, fault.Wrap(fault.Unknown, "note that agents are awake", p.State.SetAsleep(ctx, env, 0))
+	}
+	if len(tired) == 0 {
+		return 0, nil
+	}
+	number := max(p.State.Asleep(env)+1, now.Unix())
+	if err := p.State.SetAsleep(ctx, env, number); err != nil {
+		return 0, fault.Wrap(fault.Unknown, "note that agents sleep", err)
+	}
+	for _, agent := range tired {
+		did, e := p.sleep(ctx, owner{env, agent})
+		if did {
+			slept++
+		}
+		if err == nil {
+			err = e
+		}
+	}
+	lives, _, e := p.lives(ctx, env)
+	if e != nil {
+		return slept, e
+	}
+	for _, agent := range tired {
+		if a := lives[agent]; a != nil && a.work {
+			if e := p.Wake(ctx, env, agent); err == nil {
+				err = e
+			}
+		}
+	}
+	return slept, err
+}
+
+// tired returns agents that should sleep and were not seen to, a number of them; and whether there are any that should, seen or not.
+func (p *Provisioner) tired(ctx context.Context, env string, now time.Time) (tired []string, sleepers bool, err error) {
+	lives, _, err := p.lives(ctx, env)
+	if err != nil {
+		return nil, false, err
+	}
+	agents, err := p.State.Agents(ctx, env)
+	if err != nil {
+		return nil, false, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, agent := range slices.Sorted(maps.Keys(lives)) {
+		a, o := lives[agent], owner{env, agent}
+		known, ok := agents[agent]
+		reached := ok && p.Reaches(known.Transport)
+		if reached && (a.work || a.held || a.last.IsZero() || now.Before(a.last.Add(p.IdleAfter))) {
+			delete(p.resting, o)
+			continue
+		}
+		sleepers = sleepers || reached
+		if !p.resting[o] && len(tired) < mostSlept {
+			tired = append(tired, agent)
+		}
+	}
+	return tired, sleepers, nil
+}
+
+// sleep disables the mapping of an agent, and reports whether it was enabled.
+func (p *Provisioner) sleep(ctx context.Context, o owner) (bool, error) {
+	url, err := p.queues.Lookup(ctx, o.env, o.agent)
+	did := false
+	if err == nil {
+		did, err = p.disconnect(ctx, o, url)
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return did, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resting[o] = true
+	delete(p.awake, o)
+	return did, nil
+}

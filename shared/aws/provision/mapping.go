@@ -1,0 +1,211 @@
+package provision
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/queue"
+	"southbound/shared/fault"
+)
+
+// The states of a mapping.
+const (
+	stateCreating  = "Creating"
+	stateEnabling  = "Enabling"
+	stateEnabled   = "Enabled"
+	stateUpdating  = "Updating"
+	stateDisabling = "Disabling"
+	stateDisabled  = "Disabled"
+	stateDeleting  = "Deleting"
+)
+
+const (
+	batchSize  = 10                     // the most that Lambda takes from a FIFO queue at once
+	settling   = 5 * time.Second        // that is waited for a mapping in the middle of a change; then it is left to the next sweep
+	firstPause = 100 * time.Millisecond // between two looks at it
+	mostPause  = 2 * time.Second
+)
+
+// connect brings the mapping of a queue to where Lambda polls it.
+func (p *Provisioner) connect(ctx context.Context, o owner, url string) error {
+	_, err := p.bring(ctx, o, url, true)
+	return err
+}
+
+// disconnect brings the mapping of a queue, if it has one, to where nobody polls it, and reports whether somebody did.
+func (p *Provisioner) disconnect(ctx context.Context, o owner, url string) (bool, error) {
+	return p.bring(ctx, o, url, false)
+}
+
+// bring steps until the mapping is, or is going to be, as wanted. It reports whether it changed anything. Every step begins with what there is, so
+// it does not matter who made the steps before.
+func (p *Provisioner) bring(ctx context.Context, o owner, url string, want bool) (changed bool, err error) {
+	deadline := p.Clock.Now().Add(settling)
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		there, did, err := p.step(ctx, o, url, want)
+		changed = changed || did
+		if err != nil || there {
+			return changed, err
+		}
+		if p.Clock.Now().Add(pause).After(deadline) {
+			return changed, fault.New(fault.Unavailable, "prepare agent "+o.agent, "its event source mapping is in the middle of a change").
+				WithHint("the next sweep goes on with it")
+		}
+		if err := p.Clock.Sleep(ctx, pause); err != nil {
+			return changed, fault.Wrap(fault.KindOf(err), "prepare agent "+o.agent, err)
+		}
+	}
+}
+
+// step looks at the mapping and does the next thing. There: nothing is left to do.
+func (p *Provisioner) step(ctx context.Context, o owner, url string, want bool) (there, changed bool, err error) {
+	uuid, err := p.mappingOf(ctx, o, url)
+	if err != nil {
+		return false, false, err
+	}
+	state := ""
+	if uuid != "" {
+		if state, err = p.stateOf(ctx, uuid); err != nil {
+			return false, false, err
+		}
+	}
+	switch {
+	case state == "" && want:
+		there, err = p.create(ctx, o, url)
+		return there, true, err
+	case state == "":
+		return true, false, nil
+	case want && (state == stateEnabled || state == stateEnabling || state == stateCreating || state == stateUpdating):
+		return true, false, nil
+	case !want && (state == stateDisabled || state == stateDisabling || state == stateDeleting):
+		return true, false, nil
+	case (want && state == stateDisabled) || (!want && state == stateEnabled):
+		there, err = p.switchTo(ctx, uuid, want)
+		return there, there, err
+	}
+	return false, false, nil // on the way to somewhere else
+}
+
+// mappingOf returns the UUID of the mapping that was made for a queue, from memory or from the tag of the queue; "" when neither knows.
+func (p *Provisioner) mappingOf(ctx context.Context, o owner, url string) (string, error) {
+	p.mu.Lock()
+	uuid := p.mappings[o]
+	p.mu.Unlock()
+	if uuid != "" {
+		return uuid, nil
+	}
+	out, err := p.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
+	if err != nil {
+		return "", awserr.Fault("read tags of queue", err)
+	}
+	if uuid = out.Tags[tagMapping]; uuid != "" {
+		p.remember(o, uuid)
+	}
+	return uuid, nil
+}
+
+func (p *Provisioner) remember(o owner, uuid string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if uuid == "" {
+		delete(p.mappings, o)
+		return
+	}
+	p.mappings[o] = uuid
+}
+
+// stateOf returns the state of a mapping; "" when it is gone, or is of another function.
+func (p *Provisioner) stateOf(ctx context.Context, uuid string) (string, error) {
+	out, err := p.Lambda.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: &uuid})
+	switch {
+	case err != nil && awserr.Kind(err) == fault.NotFound:
+		return "", nil
+	case err != nil:
+		return "", awserr.Fault("read event source mapping", err)
+	case !p.ours(aws.ToString(out.FunctionArn)):
+		return "", nil
+	}
+	return aws.ToString(out.State), nil
+}
+
+// ours reports whether an ARN is that of the handler function, or of a version of it.
+func (p *Provisioner) ours(arn string) bool {
+	if strings.HasPrefix(p.Function, "arn:") {
+		return arn == p.Function || strings.HasPrefix(arn, p.Function+":")
+	}
+	_, name, _ := strings.Cut(arn, ":function:")
+	return name == p.Function || strings.HasPrefix(name, p.Function+":")
+}
+
+// create makes the mapping and notes it at the queue. Two who do it at once get one mapping: Lambda names the one that is there to the second.
+func (p *Provisioner) create(ctx context.Context, o owner, url string) (there bool, err error) {
+	tags := queue.AgentTags(o.env, o.agent)
+	maps.Copy(tags, p.tags())
+	out, err := p.Lambda.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
+		EventSourceArn: aws.String(p.arn(queue.Name(p.Prefix, o.env, o.agent))), FunctionName: &p.Function, BatchSize: aws.Int32(batchSize),
+		Enabled: aws.Bool(true), FunctionResponseTypes: []types.FunctionResponseType{types.FunctionResponseTypeReportBatchItemFailures}, Tags: tags})
+	switch uuid := existing(err); {
+	case err == nil:
+		return true, p.note(ctx, o, url, aws.ToString(out.UUID))
+	case uuid != "":
+		return false, p.note(ctx, o, url, uuid) // it may be disabled
+	case awserr.Is(err, awserr.ResourceConflict, awserr.ResourceInUse), queueUnseen(err):
+		return false, nil
+	}
+	return false, explain(err)
+}
+
+// note tells everybody which mapping a queue has.
+func (p *Provisioner) note(ctx context.Context, o owner, url, uuid string) error {
+	p.remember(o, uuid)
+	_, err := p.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: map[string]string{tagMapping: uuid}})
+	return awserr.Fault("tag queue", err)
+}
+
+// switchTo enables or disables a mapping. There: it was accepted.
+func (p *Provisioner) switchTo(ctx context.Context, uuid string, enabled bool) (there bool, err error) {
+	_, err = p.Lambda.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &enabled})
+	if awserr.Is(err, awserr.ResourceConflict, awserr.ResourceInUse) {
+		return false, nil // somebody else changes it: look again
+	}
+	if err != nil && awserr.Kind(err) == fault.NotFound {
+		return false, nil
+	}
+	return err == nil, awserr.Fault("change event source mapping", err)
+}
+
+var uuidOf = regexp.MustCompile(`\bUUID ([0-9a-fA-F-]{36})\b`)
+
+// existing returns the UUID of the mapping that there is already, from the refusal to make another; "" when err is something else.
+func existing(err error) string {
+	if !awserr.Is(err, awserr.ResourceConflict) {
+		return ""
+	}
+	if m := uuidOf.FindStringSubmatch(err.Error()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// queueUnseen reports whether Lambda does not see a queue that was just made.
+func queueUnseen(err error) bool {
+	return awserr.Is(err, awserr.InvalidParameter) && (strings.Contains(err.Error(), "NonExistentQueue") || strings.Contains(err.Error(), "queue does not exist"))
+}
+
+// explain returns the fault of a mapping that could not be made, and what to do about what people get wrong.
+func explain(err error) error {
+	if !awserr.Is(err, awserr.InvalidParameter, "ResourceNotFoundException") {
+		return awserr.Fault("make event source mapping", err)
+	}
+	return fault.New(awserr.Kind(err), "make event source mapping", "%v", err).
+		WithHint("the handler function must exist, may take at most a sixth of the time that its queues hide messages, and its role must allow to receive from them")
+}

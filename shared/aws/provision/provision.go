@@ -1,0 +1,215 @@
+// Package provision makes what the AWS home has outside its stack, and removes it: a queue an agent, and the mapping by which Lambda polls that queue and
+// invokes the handler function. docs/design/provision.md says in which states they can be, and who finishes what was interrupted.
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// SQS is what is needed of it; *sqs.Client has it. ListQueues is for List and Destroy only.
+type SQS interface {
+	queue.Maker
+	ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, opts ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
+	TagQueue(ctx context.Context, in *sqs.TagQueueInput, opts ...func(*sqs.Options)) (*sqs.TagQueueOutput, error)
+	DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, opts ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
+	ListQueues(ctx context.Context, in *sqs.ListQueuesInput, opts ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error)
+}
+
+// Lambda is what is needed of it; *lambda.Client has it. ListEventSourceMappings is for Destroy only.
+type Lambda interface {
+	CreateEventSourceMapping(ctx context.Context, in *lambda.CreateEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.CreateEventSourceMappingOutput, error)
+	GetEventSourceMapping(ctx context.Context, in *lambda.GetEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.GetEventSourceMappingOutput, error)
+	UpdateEventSourceMapping(ctx context.Context, in *lambda.UpdateEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.UpdateEventSourceMappingOutput, error)
+	DeleteEventSourceMapping(ctx context.Context, in *lambda.DeleteEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.DeleteEventSourceMappingOutput, error)
+	ListEventSourceMappings(ctx context.Context, in *lambda.ListEventSourceMappingsInput, opts ...func(*lambda.Options)) (*lambda.ListEventSourceMappingsOutput, error)
+}
+
+// State is what is needed of the state; *dynamo.State has it.
+type State interface {
+	Envs(ctx context.Context) ([]string, error)
+	Agents(ctx context.Context, env string) (map[string]deploy.Agent, error)
+	Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error)
+	Leases(ctx context.Context, env string) ([]deploy.Lease, error)
+	Schedule(ctx context.Context, env string) (deploy.Schedule, error)
+	Asleep(env string) int64
+	SetAsleep(ctx context.Context, env string, number int64) error
+}
+
+// Config says for whom, and how.
+type Config struct {
+	SQS    SQS
+	Lambda Lambda
+	State  State
+	Clock  deploy.Clock
+	// Prefix of the names of all queues, unique to the stack.
+	Prefix string
+	// Base, when not empty, is what the URLs of the account's queues begin with, see queue.Queues.
+	Base string
+	// Function is the name or the ARN of the handler function.
+	Function string
+	// Timeout of the handler function; 0: DefaultTimeout. Messages are hidden six times as long.
+	Timeout time.Duration
+	// DeadLetters is the ARN of the FIFO queue for messages that nobody could handle. It tells account and region, too.
+	DeadLetters string
+	// Key is the KMS key that encrypts messages; empty: the key of SQS.
+	Key string
+	// Reaches reports whether a function can reach the things of agents with a transport; nil: all but "local". Other agents get a queue and no mapping.
+	Reaches func(transport string) bool
+	// IdleAfter is how long nothing must have run on an agent before nobody polls its queue any more; 0: DefaultIdle, negative: never.
+	IdleAfter time.Duration
+}
+
+// Defaults of Config.
+const (
+	DefaultTimeout = 120 * time.Second
+	DefaultIdle    = 14 * 24 * time.Hour
+)
+
+// The tags of everything that is made here, beside those that name environment and agent.
+const (
+	TagPrefix  = "southbound:prefix"
+	TagManaged = "southbound:managed-by"
+	tagMapping = "southbound:mapping" // of a queue: the mapping that was made for it
+	managed    = "southbound"
+)
+
+const (
+	hiddenTimes = 6              // of the function's timeout, as AWS asks for
+	retention   = 24 * time.Hour // of messages: the sweep rings again for what is left
+	receives    = 20             // before a message is a dead letter: every failure of one costs its neighbours a receive
+	keyReuse    = 1 * time.Hour  // of a data key of KMS
+)
+
+// Provisioner makes and removes queues and mappings. It may be used by any number of goroutines and processes.
+type Provisioner struct {
+	Config
+	queues *queue.Queues
+
+	mu       sync.Mutex
+	mappings map[owner]string    // their UUIDs
+	awake    map[owner]int64     // the number of State.Asleep at which it was seen to be awake
+	looked   map[owner]time.Time // when it was last looked at because it has work that nobody does
+	resting  map[owner]bool      // seen to be asleep
+	nextIdle time.Time
+}
+
+// owner is whose a queue is.
+type owner struct{ env, agent string }
+
+// New returns a provisioner. Nothing is asked of AWS.
+func New(c Config) (*Provisioner, error) {
+	if c.Prefix == "" || c.Function == "" || strings.Count(c.DeadLetters, ":") != 5 {
+		return nil, fault.New(fault.Usage, "prepare queues", "a prefix, a function and the ARN of the dead letters are needed; they are %q, %q and %q", c.Prefix, c.Function, c.DeadLetters)
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.IdleAfter == 0 {
+		c.IdleAfter = DefaultIdle
+	}
+	if c.Reaches == nil {
+		c.Reaches = func(transport string) bool { return transport != "local" && transport != "" }
+	}
+	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, looked: map[owner]time.Time{}, resting: map[owner]bool{}}
+	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, Rung: p.Rung}
+	return p, nil
+}
+
+// Queues returns the finder that makes queues and wakes agents by p.
+func (p *Provisioner) Queues() *queue.Queues { return p.queues }
+
+func (p *Provisioner) attributes() map[string]string {
+	policy, _ := json.Marshal(struct { // it never fails
+		Target string `json:"deadLetterTargetArn"`
+		Most   string `json:"maxReceiveCount"`
+	}{p.DeadLetters, strconv.Itoa(receives)})
+	out := map[string]string{"VisibilityTimeout": seconds(hiddenTimes * p.Timeout), "MessageRetentionPeriod": seconds(retention), "RedrivePolicy": string(policy)}
+	if p.Key == "" {
+		out["SqsManagedSseEnabled"] = "true"
+	} else {
+		out["KmsMasterKeyId"], out["KmsDataKeyReusePeriodSeconds"] = p.Key, seconds(keyReuse)
+	}
+	return out
+}
+
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+
+func (p *Provisioner) tags() map[string]string {
+	return map[string]string{TagPrefix: p.Prefix, TagManaged: managed}
+}
+
+// arn returns the ARN of a queue: it is in the account and the region of the dead letters.
+func (p *Provisioner) arn(name string) string {
+	return p.DeadLetters[:strings.LastIndexByte(p.DeadLetters, ':')+1] + name
+}
+
+// reached reports whether a function serves an agent. One that the state does not know is on the machine of whoever serves it.
+func (p *Provisioner) reached(ctx context.Context, o owner) (bool, error) {
+	agents, err := p.State.Agents(ctx, o.env)
+	if err != nil {
+		return false, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	a, ok := agents[o.agent]
+	return ok && p.Reaches(a.Transport), nil
+}
+
+// Made makes the mapping of a queue that may have been made. It is what queue.Queues calls.
+func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
+	o := owner{env, agent}
+	reached, err := p.reached(ctx, o)
+	if err != nil || !reached {
+		return err
+	}
+	return p.connect(ctx, o, url)
+}
+
+// Rung wakes an agent when it may be asleep; mostly it asks nobody. It is what queue.Queues calls.
+func (p *Provisioner) Rung(ctx context.Context, env, agent string) error {
+	number := p.State.Asleep(env)
+	p.mu.Lock()
+	known := p.awake[owner{env, agent}]
+	p.mu.Unlock()
+	if number == 0 || number == known {
+		return nil
+	}
+	return p.Wake(ctx, env, agent)
+}
+
+// Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent that functions do not reach is left alone.
+func (p *Provisioner) Wake(ctx context.Context, env, agent string) error {
+	o := owner{env, agent}
+	number := p.State.Asleep(env) // before it is looked at: a number that comes later makes this worthless
+	reached, err := p.reached(ctx, o)
+	if err != nil {
+		return err
+	}
+	url, err := p.queues.Lookup(ctx, env, agent)
+	switch {
+	case err == nil && reached:
+		err = p.connect(ctx, o, url)
+	case err == nil:
+		_, err = p.disconnect(ctx, o, url)
+	}
+	if fault.Is(err, fault.NotFound) {
+		p.queues.Missing(env, agent)
+		_, err = p.queues.Make(ctx, env, agent)
+	}
+	if err == nil {
+		p.mu.Lock()
+		p.awake[o] = number
+		p.mu.Unlock()
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+// Package machine is what every home of the engine takes from the machine it runs on: the time, calls with a limit, and names for what is new.
+package machine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+// Clock is the time of the machine. It implements deploy.Clock.
+type Clock struct{}
+
+// Now returns the time in UTC.
+func (Clock) Now() time.Time { return time.Now().UTC() }
+
+// Sleep waits d or until ctx is done, and returns the error of ctx then.
+func (Clock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Caller calls handlers in goroutines of their own. It implements deploy.Caller.
+type Caller struct{}
+
+// Call runs f and waits for it at most limit.
+func (Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fault.New(fault.Internal, "", "%v\n%s", p, debug.Stack())
+			}
+		}()
+		f(ctx)
+		done <- nil
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	// A handler that minds its context gets a moment to say what went wrong.
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Second):
+		return fault.New(fault.Timeout, "call handler", "no answer within %s", limit)
+	}
+}
+
+// IDs makes identifiers. It may be used by any number of goroutines.
+type IDs struct {
+	// Holder names this process.
+	Holder string
+	tail   [6]byte
+
+	mu   sync.Mutex
+	last int64
+	n    uint32
+}
+
+// NewIDs returns identifiers of this process, under a holder that no other process has.
+func NewIDs() *IDs {
+	var raw [12]byte
+	_, _ = rand.Read(raw[:]) // it never fails
+	return &IDs{Holder: hex.EncodeToString(raw[:]), tail: [6]byte(raw[:6])}
+}
+
+// NewID returns a unique id: milliseconds, a counter and a part of this process. It is greater than all this process made before and, as
+// far as clocks agree, others.
+func (i *IDs) NewID() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	ms := time.Now().UnixMilli()
+	if ms <= i.last {
+		i.n++
+	} else {
+		i.last, i.n = ms, 0
+	}
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(i.last)<<16) //nolint:gosec // the time is positive
+	binary.BigEndian.PutUint32(raw[6:], i.n)
+	copy(raw[10:], i.tail[:])
+	return hex.EncodeToString(raw[:])
+}

@@ -1,0 +1,229 @@
+// Package aws is the transport aws: agents that stand for an AWS account and a region. Handlers get a Conn with a configuration for clients.
+package aws
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+)
+
+// Conn is the connection of an agent. It may be used by any number of goroutines.
+type Conn struct {
+	session *session
+	done    func()
+	once    sync.Once
+}
+
+// NewConn returns a connection with a configuration of one's own, for tests of handlers.
+func NewConn(cfg sdk.Config) *Conn { return &Conn{session: &session{config: cfg}, done: func() {}} }
+
+// Config returns the configuration for clients: region, endpoint, credentials, retries.
+func (c *Conn) Config() sdk.Config { return c.session.config }
+
+// Close gives the connection back. It may be called more than once.
+func (c *Conn) Close() error {
+	c.once.Do(c.done)
+	return nil
+}
+
+// Client returns the client of type T of the connection's session, and makes it when there is none, so that runs of an agent share clients, and
+// with them what they know of throttling.
+func Client[T any](c *Conn, create func(sdk.Config) T) T {
+	s, key := c.session, reflect.TypeFor[T]()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have, ok := s.clients[key].(T); ok {
+		return have
+	}
+	made := create(s.config)
+	if s.clients == nil {
+		s.clients = map[reflect.Type]any{}
+	}
+	s.clients[key] = made
+	return made
+}
+
+// Sessions are kept for agents across runs: credentials, connections and clients. The zero value is ready to use.
+type Sessions struct {
+	// RoleRequired refuses agents that name no role: where the process's own credentials are not for the authors of documents, as in a
+	// function that may write the state.
+	RoleRequired bool
+	// Now tells the time; nil: time.Now.
+	Now func() time.Time
+
+	mu   sync.Mutex
+	open map[Options]*session
+}
+
+// session is what agents with the same options share.
+type session struct {
+	config sdk.Config
+	http   *http.Client // nil: not ours
+	users  int
+	left   time.Time // when the last user went
+
+	mu      sync.Mutex
+	clients map[reflect.Type]any
+}
+
+// idle is how long a session is kept that nobody uses.
+const idle = 15 * time.Minute
+
+// Connect returns a connection for an agent with these options (references resolved), once there are credentials. Who gets it closes it.
+func (s *Sessions) Connect(ctx context.Context, agent string, options map[string]any) (*Conn, error) {
+	o, err := parse(options)
+	if err != nil {
+		return nil, err
+	}
+	if s.RoleRequired && o.Role == "" {
+		return nil, fault.New(fault.Unsupported, "connect", "the agent names no role, and functions lend their own rights to nobody").
+			WithHint("add `role: ARN` to the agent; the role must trust that of the handler function")
+	}
+	if s.RoleRequired && o.Profile != "" {
+		return nil, fault.New(fault.Unsupported, "connect", "a function has no profiles").WithHint("remove `profile` from the agent and name a role")
+	}
+	in, err := s.take(ctx, agent, o)
+	if err != nil {
+		return nil, err
+	}
+	conn := &Conn{session: in, done: func() { s.give(in) }}
+	if _, err := in.config.Credentials.Retrieve(ctx); err != nil {
+		_ = conn.Close()
+		return nil, credentialsError(o, err)
+	}
+	return conn, nil
+}
+
+// credentialsError says what to do about missing credentials.
+func credentialsError(o Options, err error) error {
+	kind := awserr.Kind(err)
+	e := &fault.Error{Kind: kind, Op: "get credentials", Err: err}
+	switch {
+	case kind == fault.Canceled || kind == fault.Timeout:
+		return e
+	case o.Role != "":
+		return e.WithHint("the role %s must exist, and trust who assumes it (and ask for the external_id that the agent has)", o.Role)
+	}
+	return e.WithHint("the credentials come from the environment, the AWS configuration files or the machine's role; `aws sts get-caller-identity` tries them")
+}
+
+// take returns the session for options, with one user more.
+func (s *Sessions) take(ctx context.Context, agent string, o Options) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	in := s.open[o]
+	if in == nil {
+		var err error
+		if in, err = load(ctx, agent, o); err != nil {
+			return nil, err
+		}
+		if s.open == nil {
+			s.open = map[Options]*session{}
+		}
+		s.open[o] = in
+	}
+	in.users++
+	return in, nil
+}
+
+func (s *Sessions) give(in *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.users--
+	in.left = s.now()
+	s.forget()
+}
+
+// forget closes sessions that have been idle for long.
+func (s *Sessions) forget() {
+	for o, in := range s.open {
+		if in.users == 0 && s.now().Sub(in.left) >= idle {
+			delete(s.open, o)
+			in.close()
+		}
+	}
+}
+
+func (s *Sessions) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// Close closes the sessions. Connections that are still in use fail from then on or open new network connections.
+func (s *Sessions) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for o, in := range s.open {
+		delete(s.open, o)
+		in.close()
+	}
+	return nil
+}
+
+func (in *session) close() {
+	if in.http == nil {
+		return
+	}
+	in.http.CloseIdleConnections()
+}
+
+// tries is how often a request is made; the SDK waits between two, longer each time, and longer for throttling.
+const tries = 6
+
+// load makes a session. It makes no request except those that the default chain of credentials needs.
+func load(ctx context.Context, agent string, o Options) (*session, error) {
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
+	set := []func(*config.LoadOptions) error{config.WithRegion(o.Region), config.WithHTTPClient(client), config.WithRetryMaxAttempts(tries),
+		config.WithAppID("southbound")}
+	if o.Profile != "" {
+		set = append(set, config.WithSharedConfigProfile(o.Profile))
+	}
+	if o.Endpoint != "" {
+		set = append(set, config.WithBaseEndpoint(o.Endpoint))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, set...)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read the AWS configuration", err)
+	}
+	in := &session{}
+	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // the SDK's own cannot be closed
+		own := &http.Client{Transport: b.GetTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		cfg.HTTPClient, in.http = own, own
+	}
+	if o.Role != "" {
+		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), o.Role, func(r *stscreds.AssumeRoleOptions) {
+			r.RoleSessionName = sessionName(agent)
+			if o.ExternalID != "" {
+				r.ExternalID = &o.ExternalID
+			}
+		})
+		// Credentials are renewed a minute before they end, so that a call that has just begun does not meet their end.
+		cfg.Credentials = sdk.NewCredentialsCache(provider, func(c *sdk.CredentialsCacheOptions) { c.ExpiryWindow = time.Minute })
+	}
+	in.config = cfg
+	return in, nil
+}
+
+var notInSessionNames = regexp.MustCompile(`[^\w+=,.@-]+`)
+
+// sessionName is how the agent appears in the account's audit log. Agents with the same options share the session of the first of them.
+func sessionName(agent string) string {
+	name := "southbound-" + strings.Trim(notInSessionNames.ReplaceAllString(agent, "-"), "-")
+	return name[:min(len(name), 64)]
+}

@@ -1,0 +1,106 @@
+// Package transport connects agents with the places where their resources are: by the name of their transport.
+package transport
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/transport/aws"
+)
+
+// The names of transports.
+const (
+	NameLocal = "local"
+	NameSSH   = "ssh"
+	NameHTTP  = "http"
+	NameAWS   = "aws"
+)
+
+// Local is the connection of an agent with the transport local: the machine on which the handlers run.
+type Local struct{}
+
+// Secrets resolves references to secrets in the options of agents; deploy.Secrets has it.
+type Secrets interface {
+	Resolve(ctx context.Context, s resource.Secret) (value, version string, err error)
+}
+
+// Connector opens the connections of agents. It implements deploy.Connector and may be used by any number of goroutines.
+type Connector struct {
+	// Local says that this process runs on the machine of the agents with the transport local, so that it may serve them.
+	Local bool
+	// AWS holds the sessions of agents with the transport aws; nil: this process serves none. Who made it closes it.
+	AWS *aws.Sessions
+	// Secrets resolves secrets in options; nil: options must have none.
+	Secrets Secrets
+}
+
+// Connect implements deploy.Connector: the answer is a Local or an *aws.Conn, whose Close is to be called. Unsupported when this process does not
+// serve the transport, Invalid when the options are wrong, and what the transport itself answers, such as Denied or Unavailable.
+func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
+	switch {
+	case a.Transport == "" || a.Transport == NameLocal:
+		if !c.Local {
+			return nil, fault.New(fault.Unsupported, "connect", "nothing here is the machine of the agent").
+				WithHint("on that machine, run `southbound agent run %s`", a.Name)
+		}
+		return Local{}, nil
+	case a.Transport == NameAWS && c.AWS != nil:
+		options, err := c.options(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := c.AWS.Connect(ctx, a.Name, options)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	case a.Transport == NameAWS:
+		return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport aws")
+	}
+	return nil, fault.New(fault.Unsupported, "connect", "the transport %q is not in this program yet", a.Transport).
+		WithHint("there are %s", strings.Join(c.names(), " and "))
+}
+
+// names are the transports that this process serves.
+func (c *Connector) names() []string {
+	var out []string
+	if c.Local {
+		out = append(out, NameLocal)
+	}
+	if c.AWS != nil {
+		out = append(out, NameAWS)
+	}
+	return out
+}
+
+// options returns the options of an agent with secrets resolved.
+func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]any, error) {
+	resolved, err := resource.Walk(a.Options, func(ref any) (any, error) {
+		s, ok := ref.(resource.Secret)
+		if !ok || c.Secrets == nil {
+			return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
+		}
+		value, _, err := c.Secrets.Resolve(ctx, s)
+		return value, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	m, _ := resolved.(map[string]any)
+	return m, nil
+}
+
+// Check returns what is wrong with the options of an agent, for the author of a document; Attribute of a problem names the option. Options that are
+// references are not known yet and right.
+func Check(a resource.Agent) []diag.Problem {
+	if a.Transport != NameAWS {
+		return nil
+	}
+	problems := aws.Check(a.Options)
+	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
+	return problems
+}
