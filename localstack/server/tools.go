@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// samTools is AWS's SAM CLI, cfn-lint and its rules for serverless applications, in one virtual environment.
+// samTools is AWS's SAM CLI and cfn-lint, in one virtual environment.
 const samTools Kind = "sam"
 
 // Tools are programs that build, check and deploy the stack.
