@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
-	{"shared/cli"},
+	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "examples", "infra"},
 }
 
