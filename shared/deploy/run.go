@@ -75,6 +75,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	}
 	x := &executor{e: w.e, runs: runs, mark: w.markCreating}
 	if err := x.execute(ctx); err != nil {
+		w.unrecorded = true
 		return err
 	}
 	for _, r := range runs {

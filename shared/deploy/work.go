@@ -38,6 +38,7 @@ type result struct {
 func (w *worker) work(ctx context.Context, batch []*claim) error {
 	began := w.e.Clock.Now()
 	var done []*claim
+	var failed error
 	rest := batch
 	for len(rest) > 0 {
 		group := w.group(rest)
@@ -47,8 +48,8 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 		if len(group) == 0 {
 			continue
 		}
-		if err := w.runGroup(ctx, group); err != nil {
-			return err
+		if failed = w.runGroup(ctx, group); failed != nil {
+			break // what ran before is recorded all the same
 		}
 		for _, c := range group {
 			if c.result == nil {
@@ -76,6 +77,9 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	err := w.record(ctx, done)
 	if w.e.Ran != nil {
 		w.e.Ran(len(done))
+	}
+	if failed != nil {
+		return failed
 	}
 	return err
 }
@@ -245,6 +249,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		}
 	}
 	// What follows has to reach the lanes of others before they hear that this one is done.
+	w.unrecorded = true
 	committed, err := w.commit(ctx, c)
 	if err != nil {
 		return err
@@ -258,6 +263,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		}
 		follows = append(follows, more...)
 	}
+	w.unrecorded = false
 	w.flushRings(ctx)
 	return w.propagate(ctx, follows)
 }
@@ -321,13 +327,16 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 	for i := range conflicts {
 		row := conflicts[i]
 		cl := byID[row.ID]
-		if cl == nil || row.Rev == 0 || row.LastAction == cl.result.action {
-			continue // gone, or our own write whose answer was lost
+		if cl == nil || row.Rev != 0 && row.LastAction == cl.result.action {
+			continue // our own write whose answer was lost
 		}
-		if row.Hash != cl.row.Hash || row.Orphaned {
-			act := w.e.actionOf(cl.row, cl.result)
-			act.Stale = true
-			c.Actions = append(c.Actions, act)
+		if row.Rev == 0 || row.Hash != cl.row.Hash || row.Orphaned {
+			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
+			if row.Rev != 0 {
+				act := w.e.actionOf(cl.row, cl.result)
+				act.Stale = true
+				c.Actions = append(c.Actions, act)
+			}
 			continue
 		}
 		asked := row
@@ -344,11 +353,19 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 		c.Rows = append(c.Rows, row)
 		c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: &asked, node: cl.node, result: cl.result, wrote: row})...)
 	}
-	if len(c.Rows)+len(c.Actions) == 0 {
+	if len(c.Rows)+len(c.Actions)+len(c.AddOutbox) == 0 {
 		return nil, nil, nil
 	}
 	committed, err := w.commit(ctx, c)
 	return committed.Conflicts, c.AddOutbox, err
+}
+
+// unskip wakes what was skipped with c, because of a result of c that does not count any more.
+func (w *worker) unskip(c *claim) []Outbox {
+	if c.node < 0 || c.result.outcome == StatusDeployed || c.result.outcome == StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
+		return nil
+	}
+	return []Outbox{{ID: c.result.action + "-" + string(OutboxRecovered), Kind: OutboxRecovered, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
 }
 
 // commit writes under the lane's lease. A write whose answer was lost is written again: rows then conflict with themselves and

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"sync"
 
 	"southbound/shared/fault"
 )
@@ -197,7 +196,7 @@ func (s *State) pieces(ctx context.Context, env string, rec *record, after int64
 // refKey returns the key of the item that a ref names.
 func (s *State) refKey(env, key string, f ref) (part, sort string) {
 	if f.kind == pageRef {
-		return pagePart(env, shardOf(key)), pageSort(f.name, key, f.last)
+		return pagePart(env, shardOf(key)), pageSort(key, f.last)
 	}
 	return itemPart(env), key + "/" + f.name
 }
@@ -214,21 +213,18 @@ func pageEntries(i item) ([]entry, error) {
 
 // fetch reads the objects of entries that have one.
 func (s *State) fetch(ctx context.Context, entries []entry) error {
-	const workers = 8
+	const width = 8
 	errs := make([]error, len(entries))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, workers)
+	var absent []int
 	for i := range entries {
-		if entries[i].object == nil || len(entries[i].data) > 0 {
-			continue
+		if entries[i].object != nil && len(entries[i].data) == 0 {
+			absent = append(absent, i)
 		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			entries[i].data, errs[i] = s.Objects.Get(ctx, entries[i].name)
-		})
 	}
-	wg.Wait()
+	s.Host.Each(len(absent), width, func(n int) {
+		i := absent[n]
+		entries[i].data, errs[i] = s.Objects.Get(ctx, entries[i].name)
+	})
 	for _, err := range errs {
 		if err != nil {
 			return err

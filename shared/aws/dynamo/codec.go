@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"time"
@@ -174,7 +175,7 @@ func timeOf(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// packer compresses. Small pieces gain by a dictionary of what stands in most of them; it is part of the format.
+// packer compresses; without encoder and decoder it does nothing. Small pieces gain by a dictionary of what stands in most of them; it is part of the format.
 type packer struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
@@ -182,7 +183,10 @@ type packer struct {
 
 const dictID = 1
 
-func newPacker() (*packer, error) {
+func newPacker(plain bool) (*packer, error) {
+	if plain {
+		return &packer{}, nil
+	}
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(dictID, []byte(dictionary)),
 		zstd.WithEncoderCRC(true))
 	if err != nil {
@@ -195,9 +199,17 @@ func newPacker() (*packer, error) {
 	return &packer{enc: e, dec: d}, nil
 }
 
-func (p *packer) pack(b []byte) []byte { return p.enc.EncodeAll(b, nil) }
+func (p *packer) pack(b []byte) []byte {
+	if p.enc == nil {
+		return bytes.Clone(b)
+	}
+	return p.enc.EncodeAll(b, nil)
+}
 
 func (p *packer) unpack(b []byte) ([]byte, error) {
+	if p.dec == nil {
+		return b, nil
+	}
 	out, err := p.dec.DecodeAll(b, nil)
 	if err != nil {
 		return nil, damaged("a stored piece does not decompress: %v", err)

@@ -49,7 +49,7 @@ type place struct {
 }
 
 func (c *commit) run(ctx context.Context) error {
-	return contend(ctx, func() error {
+	return c.s.contend(ctx, func() error {
 		for {
 			err := c.prepare(ctx)
 			if err == errLost { //nolint:errorlint // it is never wrapped
@@ -128,7 +128,7 @@ func (c *commit) certain() bool {
 
 // refresh reads what was decided by and is not certain.
 func (c *commit) refresh(ctx context.Context) error {
-	for key := range c.used {
+	for _, key := range slices.Sorted(maps.Keys(c.used)) {
 		if c.known[key] != nil {
 			continue
 		}
@@ -180,7 +180,7 @@ func (c *commit) prepare(ctx context.Context) error {
 
 // recount completes the summaries.
 func (c *commit) recount(ctx context.Context) error {
-	for _, e := range c.edits {
+	for _, e := range byKey(c.edits) {
 		if !e.dueOut {
 			continue
 		}
@@ -197,10 +197,15 @@ func (c *commit) recount(ctx context.Context) error {
 	return nil
 }
 
+// byKey returns edits by the keys of their bags: everybody writes bags in one order.
+func byKey(edits map[string]*edit) []*edit {
+	return slices.SortedFunc(maps.Values(edits), func(a, b *edit) int { return strings.Compare(a.next.key, b.next.key) })
+}
+
 // write makes the edits: together, or rolled forward when they are many or lost too often.
 func (c *commit) write(ctx context.Context) error {
 	const losses = 3
-	edits := slices.SortedFunc(maps.Values(c.edits), func(a, b *edit) int { return strings.Compare(a.next.key, b.next.key) })
+	edits := byKey(c.edits)
 	if c.forward != nil {
 		return c.begin(ctx, edits)
 	}
@@ -246,7 +251,7 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 	if out.Started = !out.Paused && out.PlanSeq == c.in.SeenPlan; out.Started {
 		return out, nil
 	}
-	_, err := c.s.change(ctx, c.env, c.guard, func(e *edit) error {
+	_, err := c.s.change(withPurpose(ctx, Purpose{Name: "refuse"}), c.env, c.guard, func(e *edit) error {
 		if e.rec.fence != c.in.Guard.Fence || e.rec.holder == "" {
 			return errNothing // another says now what runs
 		}

@@ -2,6 +2,8 @@ package dynamo
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy"
@@ -41,8 +43,8 @@ func (c *commit) locate(ctx context.Context) error {
 			byLane[keyOf(r.Lane)] = append(byLane[keyOf(r.Lane)], r.ID)
 		}
 	}
-	for key, ids := range byLane {
-		if err := c.find(ctx, key, ids); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(byLane)) {
+		if err := c.find(ctx, key, byLane[key]); err != nil {
 			return err
 		}
 	}
@@ -270,6 +272,9 @@ func (c *commit) parameters(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.params, e.without = c.in.Parameters, c.in.DropParameters
+	e.params = c.in.Parameters
+	for _, k := range c.in.DropParameters {
+		e.without = append(e.without, droppedParameter{k, c.s.Host.Now().UTC()})
+	}
 	return nil
 }

@@ -3,12 +3,8 @@ package dynamo
 import (
 	"bytes"
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,7 +29,6 @@ type edit struct {
 func newEdit(rec *record) *edit {
 	e := &edit{rec: rec, next: rec.clone()}
 	e.next.seq++
-	e.next.nonce = rand.Uint64() //nolint:gosec // to recognise, not to hide
 	return e
 }
 
@@ -122,7 +117,7 @@ func (s *State) finish(ctx context.Context, env string, e *edit) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	e.next.refs = append(e.next.refs, f)
+	e.next.add(f)
 	e.next.tail = e.next.tail[len(e.rec.tail):]
 	return e.next.encode(s.pack), nil
 }
@@ -138,8 +133,8 @@ func (s *State) entryOf(ctx context.Context, env string, e *edit) (entry, error)
 	if len(x.data) <= s.limits.inline {
 		return x, nil
 	}
-	x.object = describe(e.actions)
-	x.name, x.size = newName(), len(x.data)
+	x.object = describe(&e.delta)
+	x.name, x.size = s.newName(), len(x.data)
 	if err := s.Objects.Put(ctx, x.name, x.data); err != nil {
 		return entry{}, fault.Wrap(fault.Unknown, "write state", err)
 	}
@@ -147,11 +142,11 @@ func (s *State) entryOf(ctx context.Context, env string, e *edit) (entry, error)
 	return x, nil
 }
 
-// describe says what is to be known of actions without reading them.
-func describe(actions []deploy.Action) *object {
-	o := &object{n: len(actions)}
-	for i := range actions {
-		a := &actions[i]
+// describe says what is to be known of a delta's actions, and of other things to log, without reading them.
+func describe(d *delta) *object {
+	o := &object{n: len(d.actions) + len(d.params) + len(d.without)}
+	for i := range d.actions {
+		a := &d.actions[i]
 		if i == 0 {
 			o.ids, o.finished = [2]string{a.ID, a.ID}, [2]time.Time{a.Finished, a.Finished}
 		}
@@ -164,15 +159,6 @@ func describe(actions []deploy.Action) *object {
 		}
 	}
 	return o
-}
-
-// newName returns a name for an object that nothing has had before. It begins with random digits, which spreads the load.
-func newName() string {
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], uint64(time.Now().UnixNano())) //nolint:gosec // positive
-	_, _ = crand.Read(raw[8:])
-	raw[0], raw[15] = raw[15], raw[0]
-	return hex.EncodeToString(raw[:])
 }
 
 // flush copies the tail of a record, which was committed, into an item, and returns its name. It may be done twice.
@@ -189,8 +175,8 @@ func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error)
 			f.size += x.size
 			f.objects++
 		}
-		if o.n > 0 && (f.kind == itemRef || o.ids[1] > f.name) {
-			f.kind, f.name = pageRef, o.ids[1]
+		if o.n > 0 {
+			f.kind = pageRef
 		}
 	}
 	if f.kind == itemRef {
@@ -203,7 +189,7 @@ func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error)
 	return f, awserr.Fault("write state", err)
 }
 
-// describeEntry says which actions an entry has.
+// describeEntry says what an entry has to log.
 func (s *State) describeEntry(x entry) (*object, error) {
 	if x.object != nil {
 		return x.object, nil
@@ -212,7 +198,7 @@ func (s *State) describeEntry(x entry) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return describe(d.actions), nil
+	return describe(d), nil
 }
 
 func (s *State) deltaOf(x entry) (*delta, error) {
@@ -232,6 +218,7 @@ type put struct {
 }
 
 func (s *State) recordPut(ctx context.Context, env string, e *edit) (put, error) {
+	e.next.nonce = s.Host.Random()
 	b, err := s.finish(ctx, env, e)
 	if err != nil {
 		return put{}, err
@@ -270,7 +257,7 @@ func (s *State) putOne(ctx context.Context, p put) (item, error) {
 
 // putAll writes items together. When it lost it returns errLost and the items that were in the way, by their place, as they are now.
 func (s *State) putAll(ctx context.Context, puts []put) (map[int]item, error) {
-	token := newName()
+	token := s.newName()
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
 	for i := range puts {
 		if puts[i].remove {

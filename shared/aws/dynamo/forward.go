@@ -193,8 +193,8 @@ func (s *State) rollForward(ctx context.Context, env string, i item) error {
 func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
 	var misfits []resource.ID
 	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
-		if err := contend(ctx, func() error {
-			out, err := s.rollBag(ctx, env, key, f)
+		if err := s.contend(ctx, func() error {
+			out, err := s.rollBag(withPurpose(ctx, Purpose{Name: "roll", Bag: key, Number: f.number}), env, key, f)
 			if err == nil {
 				misfits = append(misfits, out...)
 			}
@@ -203,6 +203,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 			return nil, err
 		}
 	}
+	ctx = withPurpose(ctx, Purpose{Name: "rolled", Number: f.number})
 	if err := s.deleteMany(ctx, versionKeys(env, f.forget)); err != nil {
 		return nil, err
 	}
@@ -211,7 +212,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 
 // endRoll removes the note of a commit that all bags did their part of.
 func (s *State) endRoll(ctx context.Context, env string, f *forward) error {
-	err := contend(ctx, func() error {
+	err := s.contend(ctx, func() error {
 		i, err := s.get(ctx, headPart, headPrefix+env)
 		if err != nil {
 			return err
@@ -221,9 +222,9 @@ func (s *State) endRoll(ctx context.Context, env string, f *forward) error {
 			return err
 		}
 		h.pending = false
-		p := h.put()
+		p := h.put(s.Host.Random())
 		expr, values := p.condition()
-		_, err = s.API.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(newName()),
+		_, err = s.API.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(s.newName()),
 			TransactItems: []types.TransactWriteItem{
 				{Put: &types.Put{TableName: &s.Table, Item: p.item, ConditionExpression: &expr, ExpressionAttributeValues: values}},
 				{Delete: &types.Delete{TableName: &s.Table, Key: keyItem(recordPart(env), txSort)}},

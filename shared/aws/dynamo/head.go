@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -103,9 +102,9 @@ func (h *head) stopped(agent string) bool {
 }
 
 // put makes the write of h, which was read at seq, as changed. Every change ends the rest of the environment.
-func (h *head) put() put {
+func (h *head) put(nonce uint64) put {
 	i := keyItem(headPart, headPrefix+h.name)
-	h.nonce = rand.Uint64() //nolint:gosec // to recognise, not to hide
+	h.nonce = nonce
 	i[attrSeq], i[attrBody] = number(h.seq+1), blob(h.encode())
 	return put{part: headPart, sort: headPrefix + h.name, seq: h.seq, item: i}
 }
@@ -134,7 +133,7 @@ func (s *State) readHead(ctx context.Context, env string) (*head, error) {
 // changeHead changes the head by f until nobody else was faster, and returns it as it was written.
 func (s *State) changeHead(ctx context.Context, env string, f func(h *head) error) (*head, error) {
 	var out *head
-	err := contend(ctx, func() error {
+	err := s.contend(ctx, func() error {
 		h, err := s.readHead(ctx, env)
 		if err != nil {
 			return err
@@ -143,7 +142,7 @@ func (s *State) changeHead(ctx context.Context, env string, f func(h *head) erro
 			return err
 		}
 		h.rest = time.Time{}
-		p := h.put()
+		p := h.put(s.Host.Random())
 		now, err := s.putOne(ctx, p)
 		if err == errLost && now != nil { //nolint:errorlint // it is never wrapped
 			if is, e := headOf(env, now); e == nil && is.nonce == h.nonce {

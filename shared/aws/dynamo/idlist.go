@@ -14,27 +14,22 @@ type idList struct {
 	object string
 }
 
-const (
-	mayBeLarge = 32 << 10 // bytes of ids that are packed to see whether they are large
-	mostIDs    = 8 << 10  // packed bytes of a list that stands in a record
-)
-
 // keepIDs returns a list of ids; a large one is put into an object.
 func (s *State) keepIDs(ctx context.Context, ids []resource.ID) (idList, error) {
 	n := 0
 	for _, id := range ids {
 		n += len(id)
 	}
-	if n <= mayBeLarge {
+	if n <= s.limits.ids { // packing does not make it larger
 		return idList{ids: ids}, nil
 	}
 	e := &enc{}
 	e.ids(ids)
 	packed := s.pack.pack(e.b)
-	if len(packed) <= mostIDs {
+	if len(packed) <= s.limits.ids {
 		return idList{ids: ids}, nil
 	}
-	l := idList{object: newName()}
+	l := idList{object: s.newName()}
 	return l, fault.Wrap(fault.Unknown, "write state", s.Objects.Put(ctx, l.object, packed))
 }
 

@@ -58,9 +58,17 @@ func shardOf(key string) uint32 {
 	return h.Sum32() % shards
 }
 
-// pageSort orders pages by the greatest id of an action in them.
-func pageSort(action, key string, last int64) string {
-	return action + "/" + key + "/" + strconv.FormatInt(last, 10)
+// pageSort orders the pages of a bag by the last change in them.
+func pageSort(key string, last int64) string { return fmt.Sprintf("%s/%016x", key, last) }
+
+// pageOf returns the key of the bag of a page, and the last change in it.
+func pageOf(sort string) (key string, last int64) {
+	i := strings.LastIndexByte(sort, '/')
+	if i < 0 {
+		return "", 0
+	}
+	last, _ = strconv.ParseInt(sort[i+1:], 16, 64)
+	return sort[:i], last
 }
 
 // keyOf returns the sort key of the record of a lease, and laneOf what a record's sort key says.
@@ -129,7 +137,7 @@ func (s *State) getMany(ctx context.Context, keys []item) ([]item, error) {
 		ask := map[string]types.KeysAndAttributes{s.Table: {Keys: keys[:n], ConsistentRead: aws.Bool(true)}}
 		keys = keys[n:]
 		for try := 0; len(ask) > 0; try++ {
-			if err := again(ctx, try, "read state"); err != nil {
+			if err := s.again(ctx, try, "read state"); err != nil {
 				return nil, err
 			}
 			got, err := s.API.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask})
@@ -157,7 +165,7 @@ func (s *State) deleteMany(ctx context.Context, keys []item) error {
 		}
 		keys = keys[n:]
 		for try := 0; len(reqs) > 0; try++ {
-			if err := again(ctx, try, "remove state"); err != nil {
+			if err := s.again(ctx, try, "remove state"); err != nil {
 				return err
 			}
 			out, err := s.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.Table: reqs}})
@@ -174,7 +182,7 @@ func (s *State) deleteMany(ctx context.Context, keys []item) error {
 }
 
 // again waits before another try of what DynamoDB left unprocessed, and gives up after a few without progress.
-func again(ctx context.Context, try int, op string) error {
+func (s *State) again(ctx context.Context, try int, op string) error {
 	const most = 8
 	switch {
 	case try == 0:
@@ -182,7 +190,7 @@ func again(ctx context.Context, try int, op string) error {
 	case try > most:
 		return fault.New(fault.Unavailable, op, "DynamoDB left requests unprocessed %d times", try)
 	}
-	return sleep(ctx, mostPause>>max(most-2*try, 0))
+	return s.Host.Sleep(ctx, mostPause>>max(most-2*try, 0))
 }
 
 // query calls f for the items of a partition that in asks for; more than one page when there are. It stops when f returns false.

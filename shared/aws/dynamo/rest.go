@@ -67,12 +67,12 @@ func (s *State) quiet(ctx context.Context, env string, h *head, until time.Time)
 			return false, nil
 		}
 	}
-	return true, nil
+	return s.allLogged(ctx, env)
 }
 
 // wake ends the rest of an environment.
 func (s *State) wake(ctx context.Context, env string) error {
-	_, err := s.changeHead(ctx, env, func(h *head) error {
+	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
 		if h.rest.IsZero() && h.seq != 0 {
 			return errNothing
 		}

@@ -2,6 +2,8 @@ package dynamo
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
@@ -36,7 +38,7 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 		}
 	}
 	edits := make([]*edit, 0, len(r.edits))
-	for _, e := range r.edits {
+	for _, e := range byKey(r.edits) {
 		if e.next.key == key || !e.delta.empty() {
 			edits = append(edits, e)
 		}
@@ -53,9 +55,6 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	return r.misfits, nil
 }
 
-// mostSources is from how many bags rows can move to one in one transaction.
-const mostSources = 90
-
 // fitting returns what of a part can be done now: all of it, unless rows move here from more bags than a transaction can hold.
 func (r *roller) fitting(p *part) (*part, bool) {
 	sources := map[string]bool{}
@@ -65,7 +64,7 @@ func (r *roller) fitting(p *part) (*part, bool) {
 		if from == "" || from == r.key || r.have[from][p.rows[i].ID].Rev != p.rows[i].Rev-1 {
 			continue // it stays, has moved, or does not fit
 		}
-		if !sources[from] && len(sources) == mostSources {
+		if !sources[from] && len(sources) == r.s.limits.sources {
 			more = true
 			continue
 		}
@@ -111,7 +110,8 @@ func (r *roller) look(ctx context.Context, p *part) error {
 		want[r.key] = append(want[r.key], k.id)
 	}
 	r.have = map[string]map[resource.ID]deploy.Row{}
-	for key, ids := range want {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		ids := want[key]
 		if r.edits[key] == nil {
 			rec, err := r.s.readRecord(ctx, r.env, key)
 			if err != nil {
@@ -181,7 +181,7 @@ func (r *roller) take(p *part) {
 }
 
 func (r *roller) recount(ctx context.Context) error {
-	for _, e := range r.edits {
+	for _, e := range byKey(r.edits) {
 		if !e.dueOut {
 			continue
 		}

@@ -3,7 +3,6 @@ package dynamo
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,8 +39,12 @@ type Config struct {
 	API     API
 	Table   string
 	Objects Objects
+	// Log is where actions are found that were committed a while ago; nil: they stay with their lanes, and a query reads all of them.
+	Log Log
 	// CacheBytes bounds what is kept of bags in memory, about; 0: 128 MB.
 	CacheBytes int
+	// Host replaces the machine.
+	Host Host
 }
 
 const defaultCache = 128 << 20
@@ -64,14 +67,15 @@ var _ deploy.State = (*State)(nil)
 
 // New returns the state in a table that exists.
 func New(c Config) (*State, error) {
-	p, err := newPacker()
+	p, err := newPacker(c.Host.Plain)
 	if err != nil {
 		return nil, err
 	}
+	c.Host.complete()
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, limits: limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16}, bags: map[bagKey]*bag{}, docs: map[string][]byte{},
+	return &State{Config: c, pack: p, limits: c.Host.limits(), bags: map[bagKey]*bag{}, docs: map[string][]byte{},
 		asleep: map[string]sleepers{}}, nil
 }
 
@@ -83,6 +87,9 @@ type limits struct {
 	objects  int // that reading a bag may take before the newest are merged
 	settled  int // the same when its lease is given up: whoever reads it next may know nothing
 	together int // bags that are written in one transaction; commits over more are rolled forward
+	ids      int // packed bytes of a list of ids that stands in a record
+	forget   int // versions that are removed together with a commit; more are removed after it
+	sources  int // bags that rows move from to another in one transaction
 }
 
 // bagKey names a bag: the environment and the sort key of its record.
@@ -90,9 +97,9 @@ type bagKey struct{ env, key string }
 
 // bag is what this process knows of a bag: never newer than the table, often the same.
 type bag struct {
-	mu    sync.Mutex // held while the image is loaded
-	rec   *record    // guarded by State.mu; nil: not known
-	img   *image     // guarded by mu
+	mu    sync.Locker // held while the image is loaded
+	rec   *record     // guarded by State.mu; nil: not known
+	img   *image      // guarded by mu
 	size  atomic.Int64
 	touch int64
 }
@@ -135,7 +142,7 @@ func (s *State) bag(key bagKey) *bag {
 func (s *State) bagLocked(key bagKey) *bag {
 	b := s.bags[key]
 	if b == nil {
-		b = &bag{}
+		b = &bag{mu: s.Host.Lock()}
 		s.bags[key] = b
 	}
 	s.tick++
@@ -172,7 +179,7 @@ const (
 var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster")
 
 // contend calls f until it returns something else than errLost, with growing random pauses.
-func contend(ctx context.Context, f func() error) error {
+func (s *State) contend(ctx context.Context, f func() error) error {
 	for try := range mostTries {
 		err := f()
 		if err != errLost { //nolint:errorlint // it is never wrapped
@@ -180,7 +187,7 @@ func contend(ctx context.Context, f func() error) error {
 		}
 		if try > 0 {
 			limit := min(time.Millisecond<<min(try, 10), mostPause)
-			if err := sleep(ctx, rand.N(limit)); err != nil { //nolint:gosec // no secret
+			if err := s.Host.Sleep(ctx, s.pauseFor(limit)); err != nil {
 				return err
 			}
 		}

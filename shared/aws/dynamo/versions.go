@@ -19,7 +19,7 @@ func (s *State) documentOf(ctx context.Context, raw []byte) (document, error) {
 	if len(d.data) <= s.limits.inline {
 		return d, nil
 	}
-	d.object = &object{name: newName(), size: len(d.data)}
+	d.object = &object{name: s.newName(), size: len(d.data)}
 	if err := s.Objects.Put(ctx, d.name, d.data); err != nil {
 		return d, fault.Wrap(fault.Unknown, "write state", err)
 	}
@@ -98,7 +98,6 @@ func (c *commit) version(ctx context.Context) error {
 
 // forget prepares what is to be removed of versions: with the commit when it is little, else when it is rolled forward.
 func (c *commit) forget(ctx context.Context) error {
-	const few = 20
 	if len(c.in.Forget) == 0 {
 		return nil
 	}
@@ -115,7 +114,7 @@ func (c *commit) forget(ctx context.Context) error {
 		}
 	}
 	switch {
-	case len(numbers) <= few:
+	case len(numbers) <= c.s.limits.forget:
 		for _, k := range versionKeys(c.env, numbers) {
 			c.more = append(c.more, put{part: textOf(k, attrPart), sort: textOf(k, attrSort), remove: true})
 		}

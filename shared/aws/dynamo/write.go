@@ -16,7 +16,7 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 		puts = append(puts, p)
 	}
 	if h != nil {
-		puts = append(puts, h.put())
+		puts = append(puts, h.put(s.Host.Random()))
 	}
 	puts = append(puts, more...)
 	var err error
@@ -89,7 +89,7 @@ func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*e
 // it decides again on the record as it is.
 func (s *State) change(ctx context.Context, env, key string, f func(e *edit) error) (*record, error) {
 	var out *record
-	err := contend(ctx, func() error {
+	err := s.contend(ctx, func() error {
 		rec, fresh := s.known(bagKey{env, key}), false
 		for {
 			var err error

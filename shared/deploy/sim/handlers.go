@@ -126,7 +126,7 @@ func (h handler) set(c *provider.Context, what string, res provider.Resource) (p
 // Delete implements provider.Handler.
 func (h handler) Delete(c *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
-		t.exists, t.pending = false, nil
+		t.parts, t.exists, t.pending = parts{}, false, nil
 		t.made = dropSeen(t.made)
 		h.r.books.changed(h.r, req.Resource.ID, "delete")
 		return nil

@@ -20,8 +20,10 @@ type Plan struct {
 	Dead     bool // the state knows which holders are dead
 	Secrets  bool // there are secrets
 	Settings deploy.Settings
-	Ops      []op
-	End      time.Duration // of the part with faults
+	// Functions, when not nil, says that the home is the one with functions.
+	Functions *Functions
+	Ops       []op
+	End       time.Duration // of the part with faults
 
 	laneFor time.Duration // how long a run of a lane may take
 	rates   [kinds]float64
@@ -173,7 +175,18 @@ func Draw(seed uint64) *Plan {
 	d := &drawer{rng: rng, p: p}
 	d.population()
 	d.ops()
+	d.functions(rand.New(rand.NewPCG(seed, 0xaf5))) //nolint:gosec // a simulation
 	return p
+}
+
+// functions lets two in five seeds be of the home with functions: nobody waits for rings there, and who is dead is not known.
+func (d *drawer) functions(rng *rand.Rand) {
+	if rng.IntN(5) >= 2 {
+		return
+	}
+	f := &Functions{Timeout: []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}[rng.IntN(3)], Margin: 20 * time.Second, Receives: 2 + rng.IntN(4), Batch: 1 + rng.IntN(10)}
+	f.Visibility = f.Timeout * time.Duration(1+rng.IntN(6))
+	d.p.Functions, d.p.Await, d.p.Dead = f, false, false
 }
 
 // drawer draws the operations of a plan while it keeps the model as the author has it.

@@ -91,13 +91,24 @@ func (r *run) send(ring deploy.Ring) {
 			copies = 2
 		}
 	}
+	r.sent++
+	id := r.sent // a number that is never used twice
 	for range copies {
 		late := time.Duration(r.sched.rng.Int64N(int64(5 * time.Millisecond)))
 		if r.faulty && r.sched.rng.Float64() < f.late {
 			late = time.Duration(r.sched.rng.Int64N(int64(30 * time.Second)))
 		}
-		r.sched.at(r.sched.now+late, func() { r.deliver(ring) })
+		r.sched.at(r.sched.now+late, func() { r.arrive(ring, id) })
 	}
+}
+
+// arrive takes a message to where it is delivered from. A send that was repeated has the id of the first one.
+func (r *run) arrive(ring deploy.Ring, id int) {
+	if r.plan.Functions != nil {
+		r.queue(agentOf(ring.Lane)).put(ring, id)
+		return
+	}
+	r.deliver(ring)
 }
 
 // deliver hands a message to a process: to a task of it that waits for the lane, or it starts one.

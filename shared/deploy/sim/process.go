@@ -18,6 +18,7 @@ type process struct {
 	engine *deploy.Engine
 	dead   bool
 	bell   map[string]*rung // rings that tasks of this process may wait for
+	batch  *batch           // that it serves, in the home with functions
 }
 
 // rung are rings of a lane that were delivered and not answered.
@@ -155,6 +156,7 @@ func (r *run) crash(p *process, where string) {
 			r.sched.at(r.sched.now+back, func() {
 				r.procs[i] = r.newProcess()
 				r.tracef("%s starts", r.procs[i].holder)
+				r.lookAll()
 			})
 		}
 	}

@@ -62,6 +62,7 @@ func (r *run) heal() {
 			r.procs[i] = r.newProcess()
 		}
 	}
+	r.lookAll()
 	r.finish() // what was under way
 	r.healed = r.sched.now
 	p := r.process()

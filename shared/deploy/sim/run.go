@@ -32,12 +32,14 @@ type run struct {
 	books    *books
 	procs    []*process // nil: crashed, and not yet back
 	dead     map[string]bool
+	queues   map[string]*fifo // by agent, in the home with functions
 
 	types         *schema.Registry
 	handlers      map[string]provider.Handler
 	unpack        *zstd.Decoder
 	secretVersion string
 	started, ids  int
+	sent          int // messages
 	violation     *Violation
 	healed        time.Duration // when faults ended
 }
@@ -63,7 +65,7 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 	}
 	r := &run{
 		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
-		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), dead: map[string]bool{}, types: types, unpack: unpack, secretVersion: "1",
+		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1",
 	}
 	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace} //nolint:gosec // a simulation
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}

@@ -81,7 +81,7 @@ func (t *thing) observe(now time.Duration) (parts, bool) {
 
 // wipe removes the thing and what is known of it.
 func (t *thing) wipe() {
-	t.exists, t.pending, t.made = false, nil, nil
+	t.parts, t.exists, t.pending, t.made = parts{}, false, nil, nil
 }
 
 // partsOf returns the attributes of a desired resource.
