@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"southbound/handlers"
+	"southbound/shared/aws/secrets"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -188,16 +189,12 @@ func (a *app) openAt(dir string) error {
 	for _, d := range handlers.All() {
 		byType[d.Type.Name] = d.Handler
 	}
+	known := secrets.New(secrets.Config{Machine: a.home.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.home, Files: a.home.Files(), Doorbell: a.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: a.home.Secrets(), Connector: a.connector(), Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.home.Holder(),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.home.Holder(),
 		NewID: a.home.NewID, Jitter: rand.Float64, Await: a.home.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	return nil
-}
-
-// connector serves the agents of this machine, and AWS with the credentials of who runs the program.
-func (a *app) connector() deploy.Connector {
-	return &transport.Connector{Local: true, AWS: &a.aws, Secrets: a.home.Secrets()}
 }
 
 // packDigest identifies the handlers of this program.
