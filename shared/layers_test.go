@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
 	{"shared/ingest", "shared/cli"},
-	{"cmd", "functions", "shared/bench", "examples"},
+	{"cmd", "functions", "shared/bench", "examples", "infra"},
 }
 
 // TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know no engine.

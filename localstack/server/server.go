@@ -59,6 +59,11 @@ func Start(ctx context.Context, kind Kind) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kind == DynamoDB {
+		if err := provide(ctx, java); err != nil {
+			return nil, err
+		}
+	}
 	for try := 1; ; try++ {
 		s, err := start(ctx, kind, dir)
 		if err == nil || try == startTries || ctx.Err() != nil {

@@ -38,9 +38,11 @@ type Home struct {
 	AWS    aws.Config // with the endpoint of the emulator, when there is one
 	Engine *deploy.Engine
 	State  *dynamo.State
-	Files  *bucket.Files
-	Signer *bucket.Signer
-	Queues *queue.Queues
+	// LogStore is where State finds actions that were logged.
+	LogStore *logs.Store
+	Files    *bucket.Files
+	Signer   *bucket.Signer
+	Queues   *queue.Queues
 	// Provisioner makes queues and mappings; nil where this process may not.
 	Provisioner *provision.Provisioner
 	// Logs rings the log function; nil where there is no log queue.
@@ -64,7 +66,11 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	}
 	h.S3 = s3.NewFromConfig(h.AWS, func(o *s3.Options) { o.UsePathStyle = c.Endpoint != "" })
 	h.SQS = sqs.NewFromConfig(h.AWS)
-	h.State, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(h.AWS), Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket),
+	api := dynamodb.NewFromConfig(h.AWS)
+	if h.LogStore, err = logs.New(logs.Config{API: api, Table: c.Table, Objects: bucket.NewLogObjects(h.S3, c.Bucket)}); err != nil {
+		return nil, err
+	}
+	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
 		CacheBytes: c.CacheBytes})
 	if err != nil {
 		return nil, err
