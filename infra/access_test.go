@@ -116,15 +116,18 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// TestProvisionerIsBounded pins that queues and mappings are made under the prefix of the stack only, and that nothing in it deletes one.
+// TestProvisionerIsBounded pins that queues and mappings are made under the prefix of the stack only, and that only the
+// API deletes them, of this stack.
 func TestProvisionerIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, s := range statements(t) {
 		sid := s.where + "/" + str(s.body["Sid"])
 		for _, a := range list(s.body["Action"]) {
 			switch {
-			case a == "sqs:DeleteQueue" || a == "sqs:PurgeQueue" || a == "lambda:DeleteEventSourceMapping":
+			case a == "sqs:PurgeQueue":
 				t.Errorf("%s allows %s", sid, a)
+			case a == "sqs:DeleteQueue" && (s.where != "ApiRole" || at(s.body, "Condition", "StringEquals", "aws:ResourceTag/southbound:prefix") == nil):
+				t.Errorf("%s allows %s of any queue", sid, a)
 			case a == "sqs:CreateQueue" || a == "sqs:TagQueue":
 				texts(s.body["Resource"], func(r string) {
 					if !strings.HasSuffix(r, ":${Prefix}-*") {

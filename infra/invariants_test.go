@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"southbound/shared/aws/emf"
 	"southbound/shared/aws/provision"
 )
 
@@ -161,7 +163,7 @@ func bucket(t *testing.T, r node) {
 	rules, _ := at(p, "LifecycleConfiguration", "Rules").([]any)
 	for _, rule := range rules {
 		for _, key := range []string{"ExpirationInDays", "ExpirationDate", "Transitions", "Transition"} {
-			if at(rule, key) != nil {
+			if at(rule, key) != nil && at(rule, "Prefix") != "archives/" {
 				t.Errorf("rule %v: %s would take what the state names", at(rule, "Id"), key)
 			}
 		}
@@ -209,27 +211,32 @@ func TestEnvironment(t *testing.T) {
 	})
 	read := map[string]bool{}
 	variable := regexp.MustCompile(`"(SOUTHBOUND_[A-Z_]+)"`)
-	for _, pattern := range []string{"../functions/*/*.go", "../shared/aws/home/*.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v, %v", pattern, files, err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range variable.FindAllStringSubmatch(string(text), -1) {
-				read[m[1]] = true
-			}
-		}
+	for _, m := range variable.FindAllStringSubmatch(code(t, "../functions", "../shared/aws/home"), -1) {
+		read[m[1]] = true
 	}
 	if got, want := sorted(set), sorted(read); !slices.Equal(got, want) {
 		t.Errorf("the template sets %v, the functions read %v", got, want)
 	}
+}
+
+// code returns the text of all Go files below some folders, without tests.
+func code(t *testing.T, dirs ...string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			all.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
 }
 
 // TestOptions pins that every parameter says what it is for, and those that cost money what they cost, and are off.
@@ -257,17 +264,22 @@ func TestOptions(t *testing.T) {
 // TestAlarms pins that there is one for each thing that nobody else would notice, and that they can be counted.
 func TestAlarms(t *testing.T) {
 	t.Parallel()
+	program := code(t, "../functions", "../shared/aws")
 	var got []string
 	resources(t, func(_, name, kind string, r node) {
 		if kind != "AWS::CloudWatch::Alarm" {
 			return
 		}
-		got = append(got, str(at(r, "Properties", "MetricName")))
+		metric := str(at(r, "Properties", "MetricName"))
+		got = append(got, metric)
+		if at(r, "Properties", "Namespace") == emf.Namespace && !strings.Contains(program, `"`+metric+`", emf.`) {
+			t.Errorf("%s looks at %s, which no function measures", name, metric)
+		}
 		if r["Condition"] != "Alarms" {
 			t.Errorf("%s is there although nobody asked for it", name)
 		}
 	})
-	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReady", "OldestOutbox", "MappingsDisabled", "Throttles", "Errors"} {
+	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReadyAge", "OutboxAge", "Unserved", "Throttles", "Errors"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no alarm looks at %s", want)
 		}

@@ -9,6 +9,8 @@ import (
 	"southbound/functions/internal/run"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/queue"
+	"southbound/shared/transport"
+	awstransport "southbound/shared/transport/aws"
 )
 
 func main() {
@@ -17,6 +19,8 @@ func main() {
 		var err error
 		f.Function, err = run.Begin(ctx, func(c *home.Config) {
 			c.Leave, c.Count = queue.ByRunner, f.count
+			// The function may write the state, authors of documents may not: what they ask for is done with the role that they name.
+			c.Connector = &transport.Connector{AWS: &awstransport.Sessions{RoleRequired: true}}
 		})
 		if err != nil {
 			return nil, err

@@ -21,8 +21,18 @@ func (a *app) connect() error {
 	if err != nil {
 		return err
 	}
-	client, err := api.NewClient(api.ClientConfig{URL: a.api, Token: token, Program: "southbound/" + Version,
-		Sign: func(ctx context.Context, _, region string) (http.RoundTripper, error) { return sigv4.New(ctx, region) }})
+	via, err := emulated()
+	if err != nil {
+		return err
+	}
+	client, err := api.NewClient(api.ClientConfig{URL: a.api, Token: token, Program: "southbound/" + Version, Transport: via,
+		Sign: func(ctx context.Context, _, region string) (http.RoundTripper, error) {
+			t, err := sigv4.New(ctx, region)
+			if err == nil {
+				t.Next = via
+			}
+			return t, err
+		}})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 // Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of its agent works in this process.
 func (b *Bell) Await(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool) {
 	if desk := b.desk(env, queue.AgentOf(lane)); desk != nil {
-		return desk.await(ctx, lane, d)
+		return nil, desk.await(ctx, lane, d)
 	}
 	return nil, false
 }

@@ -132,20 +132,21 @@ func (d *desk) ringLocked(l *lane, done []resource.ID) {
 	}
 }
 
-// run serves a lane that a message has rung, and returns when a run has ended that has seen it: a fault of infrastructure, or nil.
-func (d *desk) run(name string, done []resource.ID) error {
+// ask has a lane served that a message has rung. What is returned tells when a run has ended that has seen it: a fault of infrastructure, or nil.
+func (d *desk) ask(name string, done []resource.ID) <-chan error {
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := waiter{told: make(chan error, 1)}
 	l := d.laneLocked(name)
 	if !l.working && !d.beginsLocked() {
-		d.mu.Unlock()
-		return fault.New(fault.Unavailable, "serve lane "+name, "it was not begun")
+		w.told <- fault.New(fault.Unavailable, "serve lane "+name, "it was not begun")
+		return w.told
 	}
 	l.elsewhere = false
 	d.ringLocked(l, done)
-	w := waiter{ring: l.rung, told: make(chan error, 1)}
+	w.ring = l.rung
 	l.waiters = append(l.waiters, w)
-	d.mu.Unlock()
-	return <-w.told
+	return w.told
 }
 
 // hearLocked takes what was told of a lane.
@@ -246,13 +247,14 @@ func (l *lane) settle(err error) {
 	l.waiters = kept
 }
 
-// await implements Bell.Await for a lane that has nothing ready.
-func (d *desk) await(ctx context.Context, name string, dur time.Duration) ([]resource.ID, bool) {
+// await implements Bell.Await for a lane that has nothing ready. It hands no hints on: they name what the lane waits for directly, and what is behind that,
+// in other lanes, may have finished without a word to this one. Without a hint everything is read anew.
+func (d *desk) await(ctx context.Context, name string, dur time.Duration) bool {
 	d.mu.Lock()
 	l := d.lanes[name]
 	if l == nil || !l.working {
 		d.mu.Unlock()
-		return nil, false
+		return false
 	}
 	if !l.box.rung && d.othersWorkLocked(l) {
 		l.awaiting = true
@@ -267,7 +269,8 @@ func (d *desk) await(ctx context.Context, name string, dur time.Duration) ([]res
 		l.awaiting = false
 	}
 	defer d.mu.Unlock()
-	return l.hearLocked()
+	_, rung := l.hearLocked()
+	return rung
 }
 
 // othersWorkLocked reports whether another lane may still ring this one.

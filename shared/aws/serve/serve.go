@@ -5,7 +5,7 @@ package serve
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"slices"
 	"time"
 
 	"southbound/shared/aws/queue"
@@ -60,7 +60,7 @@ type Message struct {
 }
 
 // Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or the deadline of the invocation is near. It returns the
-// ids of the messages that have to come again, never nil: those of lanes that met a fault of infrastructure, and of lanes that were not begun after it.
+// ids of the messages that have to come again, in their order and never nil: those of lanes that met a fault of infrastructure, and of lanes that were not begun.
 //
 // q, when not nil, is the queue of the messages: they are hidden from others for as long as this invocation can last, and those that come again
 // for a while that grows with every time.
@@ -77,26 +77,28 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 			desks[w.place] = s.open(ctx, w.place, s.until(deadline))
 		}
 	}
-	var wg sync.WaitGroup
-	for _, w := range work {
-		wg.Go(func() { w.err = desks[w.place].run(w.lane, w.done) })
+	told := make([]<-chan error, len(work))
+	for i, w := range work { // side by side
+		told[i] = desks[w.place].ask(w.lane, w.done)
 	}
-	wg.Wait()
+	failed := map[string]bool{}
+	for i, w := range work {
+		if err := <-told[i]; err != nil {
+			s.Log.ErrorContext(ctx, "messages of a lane go back to the queue", "environment", w.place.env, "agent", w.place.agent, "lane", w.lane,
+				"messages", len(w.messages), "error", err.Error())
+			for _, m := range w.messages {
+				failed[m.ID] = true
+			}
+		}
+	}
 	for _, d := range desks {
 		d.close()
 	}
-	var failed []Message
-	for _, w := range work {
-		if w.err != nil {
-			failed = append(failed, w.messages...)
-			s.Log.ErrorContext(ctx, "messages of a lane go back to the queue", "environment", w.place.env, "agent", w.place.agent, "lane", w.lane,
-				"messages", len(w.messages), "error", w.err.Error())
-		}
-	}
-	for _, m := range failed {
+	batch = slices.DeleteFunc(slices.Clone(batch), func(m Message) bool { return !failed[m.ID] })
+	for _, m := range batch { // in their order
 		again = append(again, m.ID)
 	}
-	s.later(ctx, q, failed)
+	s.later(ctx, q, batch)
 	return again
 }
 
@@ -106,7 +108,6 @@ type laneWork struct {
 	lane     string
 	done     []resource.ID
 	messages []Message
-	err      error
 }
 
 // read sorts messages by lane, in the order of the first. What cannot be read is handled by that: it can ring nothing, and the sweep rings again.
@@ -134,10 +135,14 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	return out
 }
 
-// until returns when to stop taking work: an operation before the deadline, or half way to it when that is sooner.
+// until returns when to stop taking work: an operation before the deadline or, when little time would be left to work in, half way to it.
 func (s *Server) until(deadline time.Time) time.Time {
 	left := deadline.Sub(s.Clock.Now())
-	return deadline.Add(-min(s.Operation+margin, left/2))
+	budget := s.Operation + margin
+	if budget > left*3/4 {
+		budget = left / 2
+	}
+	return deadline.Add(-budget)
 }
 
 // run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few times: mostly its holder has died, and the lease is about to expire.
