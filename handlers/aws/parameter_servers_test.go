@@ -82,8 +82,11 @@ func TestParameterConformance(t *testing.T) {
 				New: func(string, *providertest.Host) (providertest.Case, error) {
 					prefix := fmt.Sprintf("/%s/%d/", unique, places.Add(1))
 					out := providertest.Case{Updates: first.updates, InitOnly: map[string]any{"kind": first.other}, Interrupt: c.interrupt, Secrets: []string{"s3cr3t"},
-						World:  func() (string, error) { return parameterWorld(t.Context(), api, prefix) },
-						Vanish: func() error { _, err := api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: sdk.String(prefix + "a")}); return err }}
+						World: func() (string, error) { return parameterWorld(t.Context(), api, prefix) },
+						Vanish: func() error {
+							_, err := api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: sdk.String(prefix + "a")})
+							return err
+						}}
 					out.Attributes = map[string]any{"name": prefix + "a"}
 					for k, v := range first.attrs {
 						out.Attributes[k] = v

@@ -44,7 +44,9 @@ func s3Of(kind server.Kind) *s3.Client {
 	return s3.NewFromConfig(awstest.Config(servers[kind].URL, nil), func(o *s3.Options) { o.UsePathStyle = true })
 }
 
-func ssmOf(kind server.Kind) *ssm.Client { return ssm.NewFromConfig(awstest.Config(servers[kind].URL, nil)) }
+func ssmOf(kind server.Kind) *ssm.Client {
+	return ssm.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+}
 
 // newBucket makes a bucket and returns its name.
 func newBucket(t *testing.T, kind server.Kind) string {
@@ -97,6 +99,5 @@ func (c *cutter) interrupt(n int) (restore func() bool) {
 func via(kind server.Kind, rt http.RoundTripper) *conn.Conn {
 	return conn.NewConn(awstest.Config(servers[kind].URL, rt))
 }
-
 
 func str(s *string) string { return sdk.ToString(s) }

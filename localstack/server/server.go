@@ -166,7 +166,7 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 	case MiniStack:
 		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p, "BIND_HOST=127.0.0.1"}
 	default:
-		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=s3,sqs,sts", "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
+		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=s3,sqs,sts,ssm,secretsmanager,kms", "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
 			"DISABLE_EVENTS=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0", "GATEWAY_LISTEN=127.0.0.1:" + p, "LOCALSTACK_HOST=127.0.0.1:" + p,
 			"SQS_ENDPOINT_STRATEGY=path", "S3_SKIP_SIGNATURE_VALIDATION=0", "FILESYSTEM_ROOT=" + filepath.Join(work, "root")}
 	}

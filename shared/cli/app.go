@@ -23,6 +23,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/api"
+	"southbound/shared/aws/secrets"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -197,17 +198,13 @@ func (a *app) openAt(dir string) error {
 	for _, d := range handlers.All() {
 		byType[d.Type.Name] = d.Handler
 	}
+	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: a.own.Secrets(), Connector: a.connector(), Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.own.Holder(),
-		NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine})
 	return nil
-}
-
-// connector serves the agents of this machine, and AWS with the credentials of who runs the program.
-func (a *app) connector() deploy.Connector {
-	return &transport.Connector{Local: true, AWS: &a.aws, Secrets: a.own.Secrets()}
 }
 
 // packDigest identifies the handlers of this program.

@@ -62,6 +62,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	if err := w.fetchDeps(ctx, group); err != nil {
 		return err
 	}
+	w.e.prefetchValues(ctx, group)
 	runs := make([]*run, 0, len(group))
 	for _, c := range group {
 		if ctx.Err() != nil {
