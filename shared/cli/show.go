@@ -144,6 +144,9 @@ func agentText(g api.Agent) string {
 	if g.Paused {
 		text += ", paused"
 	}
+	if g.UnservedMS > 0 {
+		text += ", has work and nobody serves it for " + (time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
+	}
 	return text
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/sweep"
 	"southbound/shared/fault"
 )
 
@@ -24,6 +25,16 @@ func (f *Function) Service() *api.Service {
 	if h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
 		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
+	}
+	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {
+		waiting, err := sweep.Unserved(ctx, h.Engine.State, env, h.Engine.Clock.Now())
+		out := map[string]time.Duration{}
+		for _, w := range waiting {
+			if w.For >= sweep.NobodyServes {
+				out[w.Agent] = w.For
+			}
+		}
+		return out, err
 	}
 	return api.New(c)
 }
