@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -96,10 +95,7 @@ func (h *Home) queues() error {
 		return nil
 	}
 	var err error
-	h.Provisioner, err = provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: machine.Clock{}, Prefix: c.Prefix,
-		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey,
-		Reaches: func(transport string) bool { return !queue.ByRunner(resource.Agent{Transport: transport}) }})
-	if err != nil {
+	if h.Provisioner, err = h.provisioner(); err != nil {
 		return err
 	}
 	h.Queues = h.Provisioner.Queues()
