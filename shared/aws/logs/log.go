@@ -35,8 +35,16 @@ func (l *Log) count(name string, n int) {
 // atOnce is about how many actions are taken on at once. It bounds memory; an action takes a few KB there.
 const atOnce = 8192
 
+// spare is what is left of an invocation to answer with what was not done.
+const spare = 2 * time.Second
+
 // Take logs what messages name. It returns the messages whose lanes could not be logged, never nil: they are to come again.
 func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.SQSBatchItemFailure {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-spare))
+		defer cancel()
+	}
 	failed := []events.SQSBatchItemFailure{}
 	byEnv := map[string]map[string][]string{} // ids of messages by environment and lane
 	for i := range messages {
