@@ -32,8 +32,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Long: "report reads what plan, export, apply, validate or resources have written to standard output with --json, from files or standard input, and\n" +
 			"writes it as Markdown or text, as annotations of GitHub, or as a code quality report of GitLab. With --comment it puts the Markdown into the one\n" +
 			"comment that it keeps in the pull request of the workflow that runs it. It needs no data directory.",
-		Example: "  southbound plan . --json > plan.jsonl; southbound report --format markdown plan.jsonl >> \"$GITHUB_STEP_SUMMARY\"\n" +
-			"  southbound validate . --json | southbound report --format gitlab > gl-code-quality-report.json\n" +
+		Example: "  southbound report --format markdown plan.jsonl >> \"$GITHUB_STEP_SUMMARY\"\n" +
+			"  southbound report --format gitlab plan.jsonl > gl-code-quality-report.json\n" +
 			"  southbound report --format github --documents . plan.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.report(cmd.Context(), args, f) },
 	}
