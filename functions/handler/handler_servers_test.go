@@ -195,7 +195,9 @@ func TestChain(t *testing.T) {
 		const n = 300
 		s.export(chain("web1", lanes, n))
 		var lines hometest.Lines
-		f := s.begin(func(c *home.Config) { c.Log = slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug})) })
+		f := s.begin(func(c *home.Config) {
+			c.Log = slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
 		began := time.Now()
 		if again := s.invoke(f, "web1", s.receive("web1"), 2*time.Minute); len(again) != 0 {
 			t.Errorf("%v come again", again)
@@ -348,7 +350,7 @@ func victim(where string) int {
 		return 2
 	}
 	conf := awstest.Config(where, nil)
-	c.AWS, c.Definitions, c.Connector = &conf, handlers.All(), hometest.Connector{}
+	c.AWS, c.Definitions, c.Connector = &conf, handlers.All(), hometest.Connect
 	h, err := home.Open(context.Background(), c)
 	if err != nil {
 		return 3

@@ -9,6 +9,7 @@ import (
 	"southbound/functions/internal/run"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
 	"southbound/shared/transport"
 	awstransport "southbound/shared/transport/aws"
 )
@@ -19,8 +20,10 @@ func main() {
 		var err error
 		f.Function, err = run.Begin(ctx, func(c *home.Config) {
 			c.Leave, c.Count = queue.ByRunner, f.count
-			// The function may write the state, authors of documents may not: what they ask for is done with the role that they name.
-			c.Connector = &transport.Connector{AWS: &awstransport.Sessions{RoleRequired: true}}
+			// An agent that names no role is served with the rights that the stack's HandlerPolicy gives the function.
+			c.Connector = func(known deploy.Secrets) deploy.Connector {
+				return &transport.Connector{AWS: &awstransport.Sessions{}, Secrets: known}
+			}
 		})
 		if err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Logger: f.Log}, Clock: f.Home.Engine.Clock,
+		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log}, Clock: f.Home.Engine.Clock,
 			Log: f.Log, Metrics: f.Metrics}
 		return func(ctx context.Context, e event) error {
 			defer f.Flush(ctx)

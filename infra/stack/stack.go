@@ -5,7 +5,6 @@ package stack
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +16,7 @@ import (
 	"strings"
 
 	"southbound/localstack/server"
+	"southbound/shared/aws/stacks"
 )
 
 // Stack is a stack that may not exist yet.
@@ -29,7 +29,7 @@ type Stack struct {
 	Built string
 	// Endpoint of an emulator; empty: AWS.
 	Endpoint string
-	// Environment has variables for the SAM CLI beside those of this process: credentials and region.
+	// Environment has variables for the SAM CLI beside those of this process: credentials and region of an emulator. This process needs them too.
 	Environment []string
 	// Tools to run.
 	Tools server.Tools
@@ -54,9 +54,8 @@ func (s *Stack) built() string {
 
 // Build compiles the functions for an architecture.
 func (s *Stack) Build(ctx context.Context, architecture string) error {
-	_, err := s.sam(ctx, "build", "--build-in-source", "--template", filepath.Join(s.Root, "template.yaml"), "--build-dir", s.built(),
+	return s.sam(ctx, "build", "--build-in-source", "--template", filepath.Join(s.Root, "template.yaml"), "--build-dir", s.built(),
 		"--parameter-overrides", "Architecture="+architecture)
-	return err
 }
 
 // Deploy makes or updates the stack from what was built, with parameters of the template. On an emulator its endpoint is one of them.
@@ -76,25 +75,16 @@ func (s *Stack) Deploy(ctx context.Context, parameters map[string]string) error 
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		args = append(args, name+"="+all[name])
 	}
-	_, err := s.sam(ctx, args...)
-	return err
+	return s.sam(ctx, args...)
 }
 
 // Outputs returns the outputs of the stack.
 func (s *Stack) Outputs(ctx context.Context) (map[string]string, error) {
-	out, err := s.sam(ctx, "list", "stack-outputs", "--stack-name", s.Name, "--output", "json")
+	all, err := stacks.Open(ctx, s.Endpoint)
 	if err != nil {
 		return nil, err
 	}
-	var list []struct{ OutputKey, OutputValue string }
-	if err := json.Unmarshal(out, &list); err != nil {
-		return nil, fmt.Errorf("outputs of stack %s: %w", s.Name, err)
-	}
-	values := map[string]string{}
-	for _, o := range list {
-		values[o.OutputKey] = o.OutputValue
-	}
-	return values, nil
+	return all.Outputs(ctx, s.Name)
 }
 
 // Variables returns the environment variables with which a process opens the home of a stack, from its outputs.
@@ -105,38 +95,29 @@ func (s *Stack) Variables(outputs map[string]string) []string {
 		v = append(v, "SOUTHBOUND_KMS_KEY="+key)
 	}
 	if s.Endpoint != "" {
-		v = append(v, "SOUTHBOUND_ENDPOINT="+s.Endpoint)
+		v = append(v, "SOUTHBOUND_ENDPOINT="+s.Endpoint, "AWS_ENDPOINT_URL="+s.Endpoint)
 	}
 	return v
 }
 
-// Delete deletes the stack. What it retains stays: see Data.
-func (s *Stack) Delete(ctx context.Context) error {
-	_, err := s.sam(ctx, "delete", "--stack-name", s.Name, "--no-prompts")
-	return err
-}
-
-// sam runs the SAM CLI and returns its standard output.
-func (s *Stack) sam(ctx context.Context, args ...string) ([]byte, error) {
+// sam runs the SAM CLI. What it says is in the error, too.
+func (s *Stack) sam(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, s.Tools.SAM, args...) //nolint:gosec // installed by its hash
 	cmd.Dir = s.Root
 	cmd.Env = append(s.Tools.Environment(), s.Environment...)
 	if s.Endpoint != "" {
 		cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL="+s.Endpoint)
 	}
-	var out, all bytes.Buffer
-	stdout, told := []io.Writer{&out, &all}, []io.Writer{&all}
+	var said bytes.Buffer
+	told := io.Writer(&said)
 	if s.Out != nil {
-		told = append(told, s.Out)
-		if args[0] != "list" {
-			stdout = append(stdout, s.Out)
-		}
+		told = io.MultiWriter(&said, s.Out)
 	}
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(stdout...), io.MultiWriter(told...)
+	cmd.Stdout, cmd.Stderr = told, told
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("sam %s: %w\n%s", args[0], err, tail(strings.TrimSpace(all.String())))
+		return fmt.Errorf("sam %s: %w\n%s", args[0], err, tail(strings.TrimSpace(said.String())))
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // tail returns the end of what a program said.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -141,6 +142,9 @@ func (r *routes) store(c huma.Context) error {
 	hash := c.Param("hash")
 	if !validHash(hash) {
 		return fault.New(fault.Invalid, "store file", "%.80q is no SHA-256", hash)
+	}
+	if n, err := strconv.ParseInt(c.Header("Content-Length"), 10, 64); err == nil && n > maxFile {
+		return fault.New(fault.Invalid, "store file", "a file is at most %d bytes", int64(maxFile))
 	}
 	missing, err := r.s.Engine.Files.Missing(c.Context(), []string{hash})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/sweep"
 	"southbound/shared/fault"
 )
 
@@ -20,12 +21,32 @@ const uploadsFor = time.Hour
 // and the rights.
 func (f *Function) Service() *api.Service {
 	h := f.Home
-	c := api.Config{Engine: h.Engine, Sign: f.sign, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
+	c := api.Config{Engine: h.Engine, Sign: f.sign, Unneeded: f.unneeded, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
 	if h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
 		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
 	}
+	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {
+		waiting, err := sweep.Unserved(ctx, h.Engine.State, env, h.Engine.Clock.Now())
+		out := map[string]time.Duration{}
+		for _, w := range waiting {
+			if w.For >= sweep.NobodyServes {
+				out[w.Agent] = w.For
+			}
+		}
+		return out, err
+	}
 	return api.New(c)
+}
+
+// unneeded is what southbound agents prune asks for.
+func (f *Function) unneeded(ctx context.Context, env string, remove bool) ([]api.Pruned, error) {
+	queues, err := f.Home.Prune(ctx, env, remove)
+	out := make([]api.Pruned, len(queues))
+	for i, q := range queues {
+		out[i] = api.Pruned{Agent: q.Agent, Queue: q.Name, Mapping: q.State, Removed: remove}
+	}
+	return out, err
 }
 
 func (f *Function) sign(ctx context.Context, hash string, size int64) (api.Upload, error) {
