@@ -22,7 +22,7 @@ func (c *commit) changeEnv(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.rest = time.Time{}
+	h.rest, h.trying = time.Time{}, false
 	if c.in.Env != nil {
 		if err := h.replace(*c.in.Env); err != nil {
 			return err

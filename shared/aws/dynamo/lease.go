@@ -25,6 +25,15 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 	if err != nil {
 		return deploy.Lease{}, err
 	}
+	h, err := s.readHead(ctx, env) // a commit under this lease must not be hidden by a rest, wherever its process ends
+	if err != nil {
+		return deploy.Lease{}, err
+	}
+	if !h.rest.IsZero() {
+		if err := s.wake(ctx, env); err != nil {
+			return deploy.Lease{}, err
+		}
+	}
 	running, err := s.ran(ctx, rec)
 	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
 }
