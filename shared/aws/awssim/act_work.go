@@ -76,7 +76,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 			c.Actions = append(c.Actions, act)
 		case n < 50:
 			c.Checked = append(c.Checked, r.ID)
-		case n < 75:
+		case n < 85:
 			c.Next = append(c.Next, r.ID)
 		}
 	}

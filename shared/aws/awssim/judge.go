@@ -75,7 +75,7 @@ func (w *witness) judgeError(o *op) {
 	ok := false
 	switch fault.KindOf(o.err) {
 	case fault.Unavailable:
-		ok = o.faults > 0
+		ok = o.faults > 0 || w.overtaken(o)
 	case fault.Busy:
 		in, is := o.in.(acquireIn)
 		ok = is && some(vs, func(v *version) bool {
@@ -106,6 +106,16 @@ func (w *witness) judgeError(o *op) {
 	} else if o.effects > 0 && !o.lost && !o.unknown() {
 		w.violate("once", "%s was refused and took effect %d times", o, o.effects)
 	}
+}
+
+// overtaken reports whether others have finished a commit, and begun another, before whoever began it came to it.
+func (w *witness) overtaken(o *op) bool {
+	for _, f := range w.forwards {
+		if f.op == o && w.forwards[len(w.forwards)-1].number > f.number {
+			return true
+		}
+	}
+	return false
 }
 
 // committed checks the answer to a commit.
@@ -275,11 +285,17 @@ func scanFits(vs []*version, in scanIn, out []deploy.Row) bool {
 	in1 := func(r deploy.Row) bool { return r.ID > in.after && r.ID <= last }
 	for _, lane := range lanesOf(vs) {
 		got := only(out, func(r deploy.Row) bool { return r.Lane == lane })
-		if !some(vs, func(v *version) bool { return sameRows(only(v.look().lanes[lane], in1), got) }) {
+		if !some(vs, func(v *version) bool {
+			return sameRows(only(v.look().lanes[lane], func(r deploy.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }), got)
+		}) {
 			return false
 		}
 	}
 	return true
+}
+
+func has(rows []deploy.Row, id resource.ID) bool {
+	return slices.ContainsFunc(rows, func(r deploy.Row) bool { return r.ID == id })
 }
 
 func only(rows []deploy.Row, f func(r deploy.Row) bool) []deploy.Row {

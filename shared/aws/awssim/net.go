@@ -44,6 +44,7 @@ func send[T any](r *run, what string, writes bool, do func() (T, error)) (T, err
 		r.pause(0)
 		switch {
 		case r.fate(f.Slow):
+			o.faults++
 			r.say("%s is slow", what)
 			r.pause(time.Duration(20+r.chance.IntN(100)) * time.Second)
 		case r.fate(f.CrashBefore):

@@ -51,6 +51,7 @@ func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
 		return nil
 	}
 	if err == nil {
+		s.hasEnded(bagKey{env, keyOf(l.Key)})
 		s.settle(ctx, env, rec)
 	}
 	return err

@@ -98,7 +98,9 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 			return nil, err
 		}
 	}
-	slices.SortFunc(out, func(a, b deploy.Row) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	// A row that moved meanwhile may have been seen in both lanes: the later one counts.
+	slices.SortFunc(out, func(a, b deploy.Row) int { return cmp.Or(strings.Compare(string(a.ID), string(b.ID)), cmp.Compare(b.Rev, a.Rev)) })
+	out = slices.CompactFunc(out, func(a, b deploy.Row) bool { return a.ID == b.ID })
 	return out[:min(limit, len(out))], nil
 }
 
@@ -228,8 +230,15 @@ func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([
 	}
 	slices.SortFunc(due, func(a, b timer) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
 	var out []resource.ID
-	for _, t := range due[:min(limit, len(due))] {
-		out = append(out, t.id)
+	seen := map[resource.ID]bool{}
+	for _, t := range due {
+		if len(out) == limit {
+			break
+		}
+		if !seen[t.id] { // else it moved meanwhile and was seen in both lanes
+			seen[t.id] = true
+			out = append(out, t.id)
+		}
 	}
 	return out, next, nil
 }
