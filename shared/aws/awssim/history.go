@@ -42,12 +42,13 @@ type op struct {
 	name           string
 	in, out        any
 	err            error
-	call, ret      int  // places in the log; ret -1: it did not return
-	end            int  // place in the log where its process crashed; 0: it did not
-	lost           bool // a write of it took effect, or may, without an answer
-	faults         int  // sendings that failed
-	total, effects int  // how often it took effect, in all and so far: for the check
-	lastEffect     int  // place in the log
+	call, ret      int     // places in the log; ret -1: it did not return
+	end            int     // place in the log where its process crashed; 0: it did not
+	lost           bool    // a write of it took effect, or may, without an answer
+	faults         int     // sendings that failed
+	total, effects int     // how often it took effect, in all and so far: for the check
+	lastEffect     int     // place in the log
+	ran            running // before it took effect the last time
 }
 
 func (o *op) String() string { return fmt.Sprintf("#%d %s of %s", o.id, o.name, o.task) }

@@ -104,7 +104,13 @@ func (w *witness) write(at int, e event) {
 		w.part(at, e)
 	case "rolled":
 		w.rolled(at, e)
-	case "refuse", "merge", "rest":
+	case "refuse":
+		if c, is := e.op.in.(deploy.Commit); is {
+			w.next(at, func(v *version) {
+				v.side.running = with(v.side.running, c.Guard.Key, running{must: e.op.ran.must, may: v.side.running[c.Guard.Key].may})
+			})
+		}
+	case "merge", "rest":
 	default:
 		w.violate("purpose", "%s writes for %q", e.op, e.purpose.Name)
 	}
@@ -227,7 +233,8 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 	for _, entry := range c.AddOutbox {
 		v.side.entries = with(v.side.entries, entry.ID, c.Guard.Key)
 	}
-	v.side.running = with(v.side.running, c.Guard.Key, v.side.running[c.Guard.Key].after(c.Next, final, out.Started))
+	o.ran = v.side.running[c.Guard.Key]
+	v.side.running = with(v.side.running, c.Guard.Key, o.ran.after(c.Next, final, out.Started))
 }
 
 // after returns what may run after a commit.

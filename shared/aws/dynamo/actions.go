@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -207,12 +208,19 @@ func severity(l provider.Level) int {
 // DropActions implements deploy.State: what was finished before the horizon is forgotten by moving it. Then what lies behind it
 // altogether is removed, as far as no bag needs it.
 func (s *State) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
+	return s.dropActions(ctx, env, before, false)
+}
+
+func (s *State) dropActions(ctx context.Context, env string, before time.Time, again bool) (int, error) {
 	was, err := s.readHead(ctx, env)
 	if err != nil || was.seq == 0 && before.IsZero() || !before.After(was.horizon) {
 		return 0, err
 	}
 	d := &dropper{s: s, env: env, from: was.horizon, to: before, ids: map[string]bool{}, inUse: map[string]bool{}}
 	if err := d.survey(ctx); err != nil || len(d.ids) == 0 {
+		if fault.Is(err, fault.NotFound) && !again {
+			return s.dropActions(ctx, env, before, true) // others drop, too, or merge
+		}
 		return 0, err
 	}
 	if _, err := s.changeHead(ctx, env, func(h *head) error {
@@ -301,7 +309,7 @@ func (d *dropper) count(ctx context.Context, entries []entry) (bool, error) {
 		switch {
 		case x.object == nil:
 			list = append(list, x)
-		case x.n == 0:
+		case x.n == 0, x.finished[1].Before(d.from): // forgotten before, and maybe not there any more
 		case !x.finished[0].Before(d.to):
 			all = false
 		default:
@@ -334,7 +342,9 @@ func (d *dropper) remove(ctx context.Context) error {
 		return nil
 	}
 	used := map[string]bool{}
+	byKey := map[string]*record{}
 	for _, rec := range d.recs {
+		byKey[rec.key] = rec
 		for _, f := range rec.refs {
 			if f.kind == pageRef {
 				_, sort := d.s.refKey(d.env, rec.key, f)
@@ -353,7 +363,8 @@ func (d *dropper) remove(ctx context.Context) error {
 	}
 	var drop []oldPage
 	for _, p := range d.old {
-		if used[p.sort] && !merged[keyOfPage(p.sort)] {
+		key, last := keyOfPage(p.sort)
+		if !merged[key] && (used[p.sort] || byKey[key].mayName(last)) {
 			d.use(p.entries) // the next collection takes it
 			continue
 		}
@@ -367,9 +378,15 @@ func (d *dropper) remove(ctx context.Context) error {
 	return d.s.deleteMany(ctx, keys)
 }
 
-// keyOfPage returns the key of the bag of a page: what stands between the first and the last slash.
-func keyOfPage(sort string) string {
+// mayName reports whether somebody may be about to name a page with the changes up to one: a copy of the tail is made before it is named.
+func (r *record) mayName(last int64) bool {
+	return r == nil || last > r.seq || (len(r.tail) > 0 && r.tail[0].seq <= last)
+}
+
+// keyOfPage returns the key of the bag of a page, which stands between the first and the last slash, and the number of its last change, after it.
+func keyOfPage(sort string) (key string, last int64) {
 	_, rest, _ := strings.Cut(sort, "/")
-	i := strings.LastIndexByte(rest, '/')
-	return rest[:max(i, 0)]
+	i := max(strings.LastIndexByte(rest, '/'), 0)
+	last, _ = strconv.ParseInt(strings.TrimPrefix(rest[i:], "/"), 10, 64)
+	return rest[:i], last
 }

@@ -29,7 +29,7 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 	if err != nil {
 		return deploy.Lease{}, err
 	}
-	if !h.rest.IsZero() {
+	if !h.rest.IsZero() || h.seq == 0 { // an environment without a head is not known to DropOrphans
 		if err := s.wake(ctx, env); err != nil {
 			return deploy.Lease{}, err
 		}
