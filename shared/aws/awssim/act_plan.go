@@ -82,10 +82,10 @@ func (a *actorState) change(c *deploy.Commit, have []deploy.Row, e deploy.Env) {
 			n := a.number()
 			row.Version, row.Hash, row.Body, row.Compliance = e.Last+1, fmt.Sprintf("%08x", n), fmt.Appendf(nil, `{"n":%d}`, n), deploy.HasUpdate
 		}
-		if row.Ticket = int64(a.number()); a.chance(20) {
+		if row.Ticket = int64(a.number()); a.chance(20) || a.idles() {
 			row.Ticket = 0
 		}
-		if a.chance(20) {
+		if a.chance(20) && !a.idles() {
 			row.NextAt = a.r.now.Add(leaseTime)
 		}
 		c.Rows = append(c.Rows, row)
@@ -97,6 +97,9 @@ func (a *actorState) change(c *deploy.Commit, have []deploy.Row, e deploy.Env) {
 
 // besides puts all else into a commit.
 func (a *actorState) besides(c *deploy.Commit, e deploy.Env) {
+	if c.Env == nil && a.chance(20) {
+		c.Version = &deploy.Version{Number: e.Last + 1 + a.t.rng.IntN(2), Digest: fmt.Sprint(a.number())}
+	}
 	if c.Env != nil && a.chance(60) {
 		c.Env.Last++
 		c.Version = &deploy.Version{Number: c.Env.Last, Digest: fmt.Sprint(a.number())}
@@ -104,7 +107,7 @@ func (a *actorState) besides(c *deploy.Commit, e deploy.Env) {
 			c.Forget = []int{c.Env.Last - 2, c.Env.Last - 1}[:1+a.t.rng.IntN(2)]
 		}
 	}
-	if c.Env != nil && a.chance(30) {
+	if c.Env != nil && a.chance(30) && !a.idles() {
 		c.Env.Wave = deploy.Wave{Epoch: e.Wave.Epoch + 1, At: a.r.now}
 	}
 	if a.chance(20) {
@@ -116,7 +119,7 @@ func (a *actorState) besides(c *deploy.Commit, e deploy.Env) {
 	if a.chance(15) {
 		c.DropParameters = []deploy.ParameterKey{{Name: fmt.Sprintf("p%d", 3+a.t.rng.IntN(2))}, {Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Of: "x"}}
 	}
-	if a.chance(30) {
+	if a.chance(30) && !a.idles() {
 		c.AddOutbox = []deploy.Outbox{a.newEntry()}
 	}
 	if a.chance(25) {
@@ -135,3 +138,6 @@ func (a *actorState) newEntry() deploy.Outbox {
 	n := a.number()
 	return deploy.Outbox{ID: fmt.Sprintf("%016x%04x", a.r.now.UnixNano(), n), Kind: deploy.OutboxEvent, Of: a.anyID(), At: a.r.now}
 }
+
+// idles reports whether nothing is to become due: now and then, and most of the time in quiet runs.
+func (a *actorState) idles() bool { return a.r.plan.quiet && (a.r.calm || a.chance(80)) }

@@ -3,6 +3,7 @@ package awssim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy"
@@ -117,7 +118,11 @@ func (s *deployState) scanRows(after resource.ID, limit int) ([]deploy.Row, erro
 }
 
 func (s *deployState) schedule() (deploy.Schedule, error) {
-	return call(s.r, "Schedule", nil, func(ctx context.Context) (deploy.Schedule, error) { return s.p.state.Schedule(ctx, env) })
+	return call(s.r, "Schedule", nil, func(ctx context.Context) (deploy.Schedule, error) {
+		out, err := s.p.state.Schedule(ctx, env)
+		slices.SortFunc(out.Tickets, func(a, b deploy.Ticket) int { return compareIDs(a.ID, b.ID) }) // they come in any order
+		return out, err
+	})
 }
 
 func (s *deployState) finished(ids []resource.ID, epoch int64) ([]resource.ID, error) {

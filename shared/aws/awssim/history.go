@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
 
@@ -64,7 +65,7 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 	r.ops = append(r.ops, o)
 	r.cur.op = o
 	r.log = append(r.log, event{kind: called, op: o})
-	r.say("%s %+v", o, in)
+	r.say("%s %s", o, text(in))
 	out, err := f(context.Background())
 	o.out, o.err, o.ret = out, err, len(r.log)
 	r.log = append(r.log, event{kind: returned, op: o})
@@ -73,6 +74,30 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 		r.look()
 	}
 	return out, err
+}
+
+// text shows what was given to an operation.
+func text(in any) string {
+	c, is := in.(deploy.Commit)
+	if !is {
+		return fmt.Sprintf("%+v", in)
+	}
+	rows := ""
+	for _, r := range c.Rows {
+		rows += " " + rowText(r)
+		if r.Gone {
+			rows += " gone"
+		}
+	}
+	c.Rows = nil
+	if c.Env != nil {
+		rows += fmt.Sprintf(" env %+v", *c.Env)
+	}
+	if c.Version != nil {
+		rows += fmt.Sprintf(" version %+v", *c.Version)
+	}
+	c.Env, c.Version = nil, nil
+	return fmt.Sprintf("%+v%s", c, rows)
 }
 
 // wrote notes what the table has accepted on condition.

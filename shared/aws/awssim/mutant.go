@@ -7,9 +7,10 @@ type Mutant struct {
 	Name, Why string
 	// Check is the check that finds it; empty: any.
 	Check string
-	// API and Objects wrap what a process reaches; nil: nothing.
+	// API and Objects wrap what a process reaches, Table changes the model; nil: nothing.
 	API     func(dynamo.API) dynamo.API
 	Objects func(dynamo.Objects) dynamo.Objects
+	Table   func(*Table)
 }
 
 func (r *run) mutate(api dynamo.API) dynamo.API {

@@ -28,9 +28,18 @@ var (
 // fate draws whether something happens to a sending.
 func (r *run) fate(of int) bool { return !r.calm && of > 0 && r.chance.IntN(1000) < of }
 
+// kind says what repeating a request does.
+type kind int
+
+const (
+	reads  kind = iota
+	writes      // the same again, or nothing: it has a token
+	puts        // it may be refused because of itself
+)
+
 // send sends a request as the SDK does, again and again. What it does may take effect more than once, and after the sender gave up. again tells
 // whether an error of the service is worth another sending.
-func send[T any](r *run, what string, writes bool, do func() (T, error)) (T, error) {
+func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 	var none T
 	if r.still {
 		return do()
@@ -56,12 +65,12 @@ func send[T any](r *run, what string, writes bool, do func() (T, error)) (T, err
 		case r.fate(f.Break):
 			err = errBroken
 		case r.fate(f.Lose):
-			if _, e := do(); e == nil && writes {
+			if _, e := do(); e == nil && k == puts {
 				o.lost = true
 			}
 			err = errNoAnswer
-		case writes && r.fate(f.Late):
-			o.lost = true
+		case k != reads && r.fate(f.Late):
+			o.lost = true // it may take effect after a later sending was refused
 			r.late = append(r.late, lateEffect{r.now.Add(time.Duration(r.chance.IntN(30000)) * time.Millisecond), func() {
 				cur := r.cur
 				r.cur = &task{name: "late", proc: p, op: o}
@@ -97,20 +106,20 @@ type client struct{ r *run }
 
 // GetItem implements dynamo.API.
 func (c *client) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return send(c.r, "get "+keyText(in.Key), false, func() (*dynamodb.GetItemOutput, error) { return c.r.table.GetItem(ctx, in) })
+	return send(c.r, "get "+keyText(in.Key), reads, func() (*dynamodb.GetItemOutput, error) { return c.r.table.GetItem(ctx, in) })
 }
 
 // Query implements dynamo.API.
 func (c *client) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	copied := *in // the port uses it again for the next page
-	return send(c.r, "query "+aws.ToString(in.KeyConditionExpression)+valuesText(in.ExpressionAttributeValues), false, func() (*dynamodb.QueryOutput, error) {
+	return send(c.r, "query "+aws.ToString(in.KeyConditionExpression)+valuesText(in.ExpressionAttributeValues), reads, func() (*dynamodb.QueryOutput, error) {
 		return c.r.table.Query(ctx, &copied)
 	})
 }
 
 // BatchGetItem implements dynamo.API.
 func (c *client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return send(c.r, "get many", false, func() (*dynamodb.BatchGetItemOutput, error) { return c.r.table.BatchGetItem(ctx, in) })
+	return send(c.r, "get many", reads, func() (*dynamodb.BatchGetItemOutput, error) { return c.r.table.BatchGetItem(ctx, in) })
 }
 
 // BatchWriteItem implements dynamo.API.
@@ -121,13 +130,13 @@ func (c *client) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 			what += " " + keyText(w.DeleteRequest.Key)
 		}
 	}
-	return send(c.r, what, true, func() (*dynamodb.BatchWriteItemOutput, error) { return c.r.table.BatchWriteItem(ctx, in) })
+	return send(c.r, what, writes, func() (*dynamodb.BatchWriteItemOutput, error) { return c.r.table.BatchWriteItem(ctx, in) })
 }
 
 // PutItem implements dynamo.API.
 func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	p := dynamo.PurposeOf(ctx)
-	return send(c.r, "put "+p.Name+" "+keyText(in.Item), true, func() (*dynamodb.PutItemOutput, error) {
+	return send(c.r, "put "+p.Name+" "+keyText(in.Item), puts, func() (*dynamodb.PutItemOutput, error) {
 		if in.ConditionExpression != nil && c.r.fate(c.r.plan.Faults.Conflict) { // pages and runs are in no transactions
 			return nil, &types.TransactionConflictException{Message: aws.String("a transaction is under way")}
 		}
@@ -150,8 +159,8 @@ func (c *client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 			what += " -" + keyText(w.Delete.Key)
 		}
 	}
-	return send(c.r, what, true, func() (*dynamodb.TransactWriteItemsOutput, error) {
-		if c.r.fate(c.r.plan.Faults.Conflict) {
+	return send(c.r, what, writes, func() (*dynamodb.TransactWriteItemsOutput, error) {
+		if !c.r.table.knows(in) && c.r.fate(c.r.plan.Faults.Conflict) {
 			reasons := make([]types.CancellationReason, len(in.TransactItems))
 			for i := range reasons {
 				reasons[i].Code = aws.String("None")
@@ -173,25 +182,25 @@ type bucketClient struct{ r *run }
 
 // Put implements dynamo.Objects.
 func (b *bucketClient) Put(ctx context.Context, name string, data []byte) error {
-	_, err := send(b.r, "store "+name, true, func() (struct{}, error) { return struct{}{}, b.r.objects.Put(ctx, name, data) })
+	_, err := send(b.r, "store "+name, writes, func() (struct{}, error) { return struct{}{}, b.r.objects.Put(ctx, name, data) })
 	return unanswered(err)
 }
 
 // Get implements dynamo.Objects.
 func (b *bucketClient) Get(ctx context.Context, name string) ([]byte, error) {
-	out, err := send(b.r, "fetch "+name, false, func() ([]byte, error) { return b.r.objects.Get(ctx, name) })
+	out, err := send(b.r, "fetch "+name, reads, func() ([]byte, error) { return b.r.objects.Get(ctx, name) })
 	return out, unanswered(err)
 }
 
 // Delete implements dynamo.Objects.
 func (b *bucketClient) Delete(ctx context.Context, names ...string) error {
-	_, err := send(b.r, "discard "+strings.Join(names, " "), true, func() (struct{}, error) { return struct{}{}, b.r.objects.Delete(ctx, names...) })
+	_, err := send(b.r, "discard "+strings.Join(names, " "), writes, func() (struct{}, error) { return struct{}{}, b.r.objects.Delete(ctx, names...) })
 	return unanswered(err)
 }
 
 // List implements dynamo.Objects.
 func (b *bucketClient) List(ctx context.Context, f func(name string, stored time.Time) error) error {
-	_, err := send(b.r, "list", false, func() (struct{}, error) { return struct{}{}, b.r.objects.List(ctx, f) })
+	_, err := send(b.r, "list", reads, func() (struct{}, error) { return struct{}{}, b.r.objects.List(ctx, f) })
 	return unanswered(err)
 }
 

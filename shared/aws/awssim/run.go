@@ -14,6 +14,7 @@ type Result struct {
 	Operations int
 	Requests   int // steps of the scheduler
 	Forwards   int // commits that were rolled forward
+	Crashes    int
 }
 
 // Run runs a plan; mutant may be nil, and so may trace.
@@ -28,6 +29,9 @@ func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 		return 1 + r.chance.IntN(p.page)
 	}
 	r.table.Lag = func() int { return r.chance.IntN(20) }
+	if m != nil && m.Table != nil {
+		m.Table(r.table)
+	}
 	for _, x := range p.actors {
 		for len(r.procs) <= x.process {
 			proc := &process{r: r, index: len(r.procs)}
@@ -45,7 +49,7 @@ func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 	if r.failed == nil {
 		newWitness(r).check()
 	}
-	res := Result{Violation: r.failed, Operations: len(r.ops), Requests: r.steps}
+	res := Result{Violation: r.failed, Operations: len(r.ops), Requests: r.steps, Crashes: r.crashes}
 	for _, e := range r.log {
 		if e.begins > 0 {
 			res.Forwards++

@@ -36,6 +36,7 @@ type run struct {
 	calm    bool // nothing fails any more
 	still   bool // somebody looks: services answer whole and at once
 	steps   int
+	crashes int
 	log     []event
 	ops     []*op
 	made    int // ids of actions, entries and bodies so far
@@ -186,6 +187,7 @@ func (r *run) remove(t *task) {
 
 // crash ends a process with all its tasks, of which the current one may be one, and begins it anew.
 func (r *run) crash(p *process) {
+	r.crashes++
 	r.say("process %d crashes", p.index)
 	p.life++
 	p.open()

@@ -37,6 +37,8 @@ type Table struct {
 	parts  map[string]*partition
 	writes int
 	tokens map[string]answered
+
+	forgetTokens, forgetRest bool // of mutants
 }
 
 var _ dynamo.API = (*Table)(nil)
@@ -221,6 +223,12 @@ func (t *Table) step(w *types.TransactWriteItem) (step, error) {
 	return out, err
 }
 
+// knows reports whether a transaction was done before.
+func (t *Table) knows(in *dynamodb.TransactWriteItemsInput) bool {
+	before, ok := t.tokens[aws.ToString(in.ClientRequestToken)]
+	return ok && t.now().Sub(before.at) < tokenLife
+}
+
 // TransactWriteItems implements dynamo.API.
 func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if n := len(in.TransactItems); n == 0 || n > mostOfTransaction {
@@ -230,8 +238,8 @@ func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrite
 	if len(token) == 0 || len(token) > mostToken {
 		return nil, invalid("the token of a transaction has a wrong length")
 	}
-	if before, ok := t.tokens[token]; ok && t.now().Sub(before.at) < tokenLife {
-		if !reflect.DeepEqual(before.in.TransactItems, in.TransactItems) {
+	if t.knows(in) {
+		if !reflect.DeepEqual(t.tokens[token].in.TransactItems, in.TransactItems) {
 			return nil, &types.IdempotentParameterMismatchException{Message: aws.String("another transaction had this token")}
 		}
 		return &dynamodb.TransactWriteItemsOutput{}, nil
@@ -271,6 +279,8 @@ func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrite
 	for _, s := range steps {
 		t.set(s.part, s.sort, s.item)
 	}
-	t.tokens[token] = answered{in, t.now()}
+	if !t.forgetTokens {
+		t.tokens[token] = answered{in, t.now()}
+	}
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }

@@ -109,7 +109,7 @@ func (t *Table) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, 
 			out.Responses[t.Name] = append(out.Responses[t.Name], i)
 		}
 	}
-	if n < len(ask.Keys) {
+	if n < len(ask.Keys) && !t.forgetRest {
 		left := ask
 		left.Keys = ask.Keys[n:]
 		out.UnprocessedKeys[t.Name] = left

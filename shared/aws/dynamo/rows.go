@@ -99,7 +99,9 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 		}
 	}
 	// A row that moved meanwhile may have been seen in both lanes: the later one counts.
-	slices.SortFunc(out, func(a, b deploy.Row) int { return cmp.Or(strings.Compare(string(a.ID), string(b.ID)), cmp.Compare(b.Rev, a.Rev)) })
+	slices.SortFunc(out, func(a, b deploy.Row) int {
+		return cmp.Or(strings.Compare(string(a.ID), string(b.ID)), cmp.Compare(b.Rev, a.Rev))
+	})
 	out = slices.CompactFunc(out, func(a, b deploy.Row) bool { return a.ID == b.ID })
 	return out[:min(limit, len(out))], nil
 }
