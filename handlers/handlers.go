@@ -2,6 +2,7 @@
 package handlers
 
 import (
+	"southbound/handlers/aws"
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
 	"southbound/handlers/std"
@@ -10,5 +11,5 @@ import (
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{exec.Run(), fs.Directory(), fs.File(), fs.Symlink(), std.Null()}
+	return []provider.Definition{aws.Object(), aws.Parameter(), exec.Run(), fs.Directory(), fs.File(), fs.Symlink(), std.Null()}
 }

@@ -23,8 +23,8 @@ var layers = [][]string{
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
-	{"shared/cli"},
-	{"cmd", "functions", "shared/bench", "examples"},
+	{"shared/ingest", "shared/cli"},
+	{"cmd", "functions", "shared/bench", "examples", "infra"},
 }
 
 // TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know no engine.

@@ -3,33 +3,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"log/slog"
-	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/events"
 
-	"southbound/handlers"
-	"southbound/shared/aws/home"
-	"southbound/shared/fault"
+	"southbound/functions/internal/run"
+	"southbound/shared/api"
+	"southbound/shared/aws/furl"
 )
 
 func main() {
-	ctx := context.Background()
-	c, err := home.FromEnv(os.Getenv)
-	if err != nil {
-		fail(err)
-	}
-	c.Definitions = handlers.All()
-	if _, err := home.Open(ctx, c); err != nil {
-		fail(err)
-	}
-	lambda.StartWithOptions(func(context.Context, json.RawMessage) (json.RawMessage, error) {
-		return nil, fault.New(fault.Unsupported, "api", "this function does nothing yet")
-	}, lambda.WithContext(ctx))
-}
-
-func fail(err error) {
-	slog.Error("the function cannot start", "error", err)
-	os.Exit(1)
+	run.Main(func(ctx context.Context) (any, error) {
+		f, err := run.Begin(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		routes := api.Handler(f.Service())
+		return func(ctx context.Context, e events.LambdaFunctionURLRequest) (*events.LambdaFunctionURLResponse, error) {
+			return furl.Handle(ctx, routes, &e), nil
+		}, nil
+	})
 }

@@ -2,34 +2,56 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"log/slog"
-	"os"
+	"io"
 
-	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"southbound/handlers"
+	"southbound/functions/internal/run"
+	"southbound/shared/api"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/furl"
 	"southbound/shared/aws/home"
 	"southbound/shared/fault"
+	"southbound/shared/ingest"
 )
 
 func main() {
-	ctx := context.Background()
-	c, err := home.FromEnv(os.Getenv)
-	if err != nil {
-		fail(err)
-	}
-	c.Definitions = handlers.All()
-	if _, err := home.Open(ctx, c); err != nil {
-		fail(err)
-	}
-	lambda.StartWithOptions(func(context.Context, json.RawMessage) (json.RawMessage, error) {
-		return nil, fault.New(fault.Unsupported, "export", "this function does nothing yet")
-	}, lambda.WithContext(ctx))
+	run.Main(func(ctx context.Context) (any, error) {
+		f, err := run.Begin(ctx, func(c *home.Config) { c.Makes = true })
+		if err != nil {
+			return nil, err
+		}
+		service := f.Service()
+		routes := api.ExportHandler(service)
+		archives := &ingest.Exporter{Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
+			return open(ctx, f.Home, bucket, key)
+		}, Service: service}
+		return func(ctx context.Context, raw json.RawMessage) (any, error) {
+			var url events.LambdaFunctionURLRequest
+			if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
+				return furl.Handle(ctx, routes, &url), nil
+			}
+			var e ingest.Event
+			if err := json.Unmarshal(raw, &e); err != nil {
+				failure := api.FailureOf(fault.Wrap(fault.Usage, "read event", err))
+				return ingest.Answer{Error: &failure}, nil
+			}
+			return archives.Export(ctx, e)
+		}, nil
+	})
 }
 
-func fail(err error) {
-	slog.Error("the function cannot start", "error", err)
-	os.Exit(1)
+// open reads an archive in S3.
+func open(ctx context.Context, h *home.Home, bucket, key string) (io.ReadCloser, int64, error) {
+	bucket = cmp.Or(bucket, h.Config.Bucket)
+	res, err := h.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		return nil, 0, awserr.Fault("read archive s3://"+bucket+"/"+key, err)
+	}
+	return res.Body, aws.ToInt64(res.ContentLength), nil
 }

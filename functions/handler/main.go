@@ -1,47 +1,34 @@
-// Command handler is the function that the queues of agents ring: it runs what is scheduled in the lanes that were rung.
+// Command handler is the function behind the queues of agents: it runs what is scheduled in the lanes that were rung. A plain invoke compares a version or an
+// export with reality, for the API function, which has no handlers.
 package main
 
 import (
 	"context"
-	"log/slog"
-	"os"
-	"time"
+	"encoding/json"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"southbound/handlers"
+	"southbound/functions/internal/run"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/transport"
+	awstransport "southbound/shared/transport/aws"
 )
 
 func main() {
-	ctx := context.Background()
-	c, err := home.FromEnv(os.Getenv)
-	if err != nil {
-		fail(err)
-	}
-	c.Definitions = handlers.All()
-	h, err := home.Open(ctx, c)
-	if err != nil {
-		fail(err)
-	}
-	lambda.StartWithOptions(func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-		out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
-		for _, m := range e.Records {
-			got, err := queue.Decode(m.Body)
-			if err != nil {
-				continue
+	run.Main(func(ctx context.Context) (any, error) {
+		f := &function{}
+		var err error
+		f.Function, err = run.Begin(ctx, func(c *home.Config) {
+			c.Leave, c.Count = queue.ByRunner, f.count
+			// The function may write the state, authors of documents may not: what they ask for is done with the role that they name.
+			c.Connector = func(known deploy.Secrets) deploy.Connector {
+				return &transport.Connector{AWS: &awstransport.Sessions{RoleRequired: true}, Secrets: known}
 			}
-			if _, err := h.Engine.RunLane(ctx, got.Env, got.Lane, time.Now().Add(10*time.Second)); err != nil {
-				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
-			}
+		})
+		if err != nil {
+			return nil, err
 		}
-		return out, nil
-	}, lambda.WithContext(ctx))
-}
-
-func fail(err error) {
-	slog.Error("the function cannot start", "error", err)
-	os.Exit(1)
+		f.prepare()
+		return func(ctx context.Context, event json.RawMessage) (any, error) { return f.handle(ctx, event) }, nil
+	})
 }

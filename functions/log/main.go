@@ -9,12 +9,27 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"southbound/shared/aws/home"
 	"southbound/shared/aws/logs"
 )
 
 func main() {
-	l := &logs.Log{Logger: slog.New(slog.NewJSONHandler(os.Stdout, nil))}
+	logger := slog.New(slog.NewJSONHandler(os.Stdout, nil))
+	c, err := home.FromEnv(os.Getenv)
+	if err != nil {
+		fail(logger, err)
+	}
+	h, err := home.Open(context.Background(), c)
+	if err != nil {
+		fail(logger, err)
+	}
+	l := &logs.Log{Store: h.LogStore, State: h.State, Logger: logger}
 	lambda.Start(func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 		return events.SQSEventResponse{BatchItemFailures: l.Take(ctx, e.Records)}, nil
 	})
+}
+
+func fail(logger *slog.Logger, err error) {
+	logger.Error("the function cannot start", "error", err.Error())
+	os.Exit(1)
 }

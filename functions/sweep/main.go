@@ -3,38 +3,33 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"os"
+	"time"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"southbound/handlers"
+	"southbound/functions/internal/run"
 	"southbound/shared/aws/home"
+	"southbound/shared/aws/logs"
+	"southbound/shared/aws/sweep"
 )
 
-func main() {
-	ctx := context.Background()
-	c, err := home.FromEnv(os.Getenv)
-	if err != nil {
-		fail(err)
-	}
-	c.Definitions = handlers.All()
-	h, err := home.Open(ctx, c)
-	if err != nil {
-		fail(err)
-	}
-	lambda.StartWithOptions(func(ctx context.Context) error {
-		resting, err := h.State.Resting(ctx)
-		for env := range resting {
-			if _, err := h.Engine.Sweep(ctx, env); err != nil {
-				return err
-			}
-		}
-		return err
-	}, lambda.WithContext(ctx))
+// event is what the schedule sends; all of it may be missing.
+type event struct {
+	Time time.Time `json:"time"`
 }
 
-func fail(err error) {
-	slog.Error("the function cannot start", "error", err)
-	os.Exit(1)
+func main() {
+	run.Main(func(ctx context.Context) (any, error) {
+		f, err := run.Begin(ctx, func(c *home.Config) { c.Makes = true })
+		if err != nil {
+			return nil, err
+		}
+		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log}, Clock: f.Home.Engine.Clock,
+			Log: f.Log, Metrics: f.Metrics}
+		return func(ctx context.Context, e event) error {
+			defer f.Flush(ctx)
+			if e.Time.IsZero() {
+				e.Time = f.Home.Engine.Clock.Now()
+			}
+			return s.Run(ctx, e.Time)
+		}, nil
+	})
 }

@@ -10,9 +10,6 @@ import (
 	"southbound/shared/schema"
 )
 
-// maxDelay bounds delay_ms, in milliseconds.
-const maxDelay = 600_000
-
 // Null declares std::Null: nothing is behind it, so it is always as wanted. It is there for order, tests and measurements.
 func Null() provider.Definition {
 	return provider.Definition{
@@ -26,7 +23,6 @@ func Null() provider.Definition {
 				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
 			},
 			Features: []string{"batch"},
-			Timeout:  maxDelay*time.Millisecond + time.Minute,
 		},
 		Handler: null{},
 	}
@@ -54,6 +50,9 @@ func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 	wg.Wait()
 	return out
 }
+
+// CallTimeout implements provider.Timeouter. It follows the delay: a lane stays locked for as long when its holder dies.
+func (null) CallTimeout(r provider.Resource) time.Duration { return delayOf(r) + schema.DefaultTimeout }
 
 // delayOf returns how long a resource takes.
 func delayOf(r provider.Resource) time.Duration {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,6 +21,8 @@ var (
 	ministackLock []byte
 	//go:embed localstack.txt
 	localstackLock []byte
+	//go:embed sam.txt
+	samLock []byte
 )
 
 // marker is written last into a folder, so that an installation that was cut short is seen.
@@ -87,24 +88,33 @@ func (k Kind) lock() []byte {
 		return dynamoPOM
 	case MiniStack:
 		return ministackLock
+	case samTools:
+		return samLock
 	default:
 		return localstackLock
 	}
 }
 
 func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
+	version := ""
 	switch k {
 	case DynamoDB:
 		return mavenInto
 	case MiniStack:
-		return func(ctx context.Context, dir string, lock []byte) error { return pipInto(ctx, "3", dir, lock) }
+		version = "3.10+"
+	case samTools:
+		version = "3.11+"
 	default:
-		return func(ctx context.Context, dir string, lock []byte) error { return pipInto(ctx, "3.13", dir, lock) }
+		version = "3.13"
 	}
+	return func(ctx context.Context, dir string, lock []byte) error { return pipInto(ctx, version, dir, lock) }
 }
 
 // mavenInto copies the libraries of a POM into dir/lib.
 func mavenInto(ctx context.Context, dir string, pom []byte) error {
+	if err := provide(ctx, maven); err != nil {
+		return err
+	}
 	file := filepath.Join(dir, "pom.xml")
 	if err := os.WriteFile(file, pom, 0o644); err != nil { //nolint:gosec // a cache
 		return err
@@ -114,7 +124,7 @@ func mavenInto(ctx context.Context, dir string, pom []byte) error {
 
 // pipInto makes a virtual environment in dir and installs exactly what the lock lists, by hash.
 func pipInto(ctx context.Context, version, dir string, lock []byte) error {
-	python, err := findPython(ctx, version)
+	interpreter, err := python(ctx, version)
 	if err != nil {
 		return err
 	}
@@ -122,28 +132,11 @@ func pipInto(ctx context.Context, version, dir string, lock []byte) error {
 	if err := os.WriteFile(file, lock, 0o644); err != nil { //nolint:gosec // a cache
 		return err
 	}
-	if err := run(ctx, dir, python, "-m", "venv", filepath.Join(dir, "venv")); err != nil {
+	if err := run(ctx, dir, interpreter, "-m", "venv", filepath.Join(dir, "venv")); err != nil {
 		return err
 	}
 	return run(ctx, dir, filepath.Join(dir, "venv", "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
 		"--no-deps", "--require-hashes", "-r", file)
-}
-
-// findPython returns a Python of a version: the one that SOUTHBOUND_PYTHON names, one on the path, or one of pyenv.
-func findPython(ctx context.Context, version string) (string, error) {
-	home, _ := os.UserHomeDir()
-	candidates := []string{os.Getenv("SOUTHBOUND_PYTHON"), "python" + version}
-	more, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", version+"*", "bin", "python"))
-	for _, c := range append(candidates, more...) {
-		if c == "" {
-			continue
-		}
-		out, err := exec.CommandContext(ctx, c, "-c", "import sys, venv; print('%d.%d.' % sys.version_info[:2])").Output() //nolint:gosec // named by the caller
-		if err == nil && strings.HasPrefix(string(out), version+".") {
-			return c, nil
-		}
-	}
-	return "", fmt.Errorf("no Python %s: install it, with its venv module, or name it in SOUTHBOUND_PYTHON", version)
 }
 
 func run(ctx context.Context, dir, name string, args ...string) error {

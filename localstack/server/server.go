@@ -55,23 +55,47 @@ const (
 
 // Start installs a kind of server when that was not done yet, starts one on a free port and waits until it answers.
 func Start(ctx context.Context, kind Kind) (*Server, error) {
-	dir, err := install(ctx, kind)
+	dir, err := prepare(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		s, err := start(ctx, kind, dir)
+		port, err := freePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := start(ctx, kind, dir, port)
 		if err == nil || try == startTries || ctx.Err() != nil {
 			return s, err // the port may have been taken meanwhile: another one
 		}
 	}
 }
 
-func start(ctx context.Context, kind Kind, dir string) (*Server, error) {
-	port, err := freePort(ctx)
+// StartOn does the same on a port that is given.
+func StartOn(ctx context.Context, kind Kind, port int) (*Server, error) {
+	dir, err := prepare(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port)) // else another server may be taken for this one
+	if err != nil {
+		return nil, err
+	}
+	_ = l.Close()
+	return start(ctx, kind, dir, port)
+}
+
+// prepare returns where a kind is installed, with all that it needs of the machine.
+func prepare(ctx context.Context, kind Kind) (string, error) {
+	if kind == DynamoDB {
+		if err := provide(ctx, java); err != nil {
+			return "", err
+		}
+	}
+	return install(ctx, kind)
+}
+
+func start(ctx context.Context, kind Kind, dir string, port int) (*Server, error) {
 	work, err := os.MkdirTemp("", "southbound-"+string(kind)+"-")
 	if err != nil {
 		return nil, err
@@ -142,7 +166,7 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 	case MiniStack:
 		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p, "BIND_HOST=127.0.0.1"}
 	default:
-		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=s3,sqs,sts", "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
+		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=s3,sqs,sts,ssm,secretsmanager,kms", "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
 			"DISABLE_EVENTS=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0", "GATEWAY_LISTEN=127.0.0.1:" + p, "LOCALSTACK_HOST=127.0.0.1:" + p,
 			"SQS_ENDPOINT_STRATEGY=path", "S3_SKIP_SIGNATURE_VALIDATION=0", "FILESYSTEM_ROOT=" + filepath.Join(work, "root")}
 	}
@@ -210,6 +234,6 @@ func (s *Server) Stop() {
 
 // Environment returns variables for programs that are to talk to the server through AWS's SDKs.
 func (s *Server) Environment() []string {
-	return []string{"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=" + strings.Repeat("x", 8), "AWS_REGION=us-east-1",
+	return []string{"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=" + strings.Repeat("x", 8), "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
 		"AWS_EC2_METADATA_DISABLED=true"}
 }

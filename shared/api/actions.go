@@ -8,56 +8,26 @@ import (
 	"southbound/shared/plan"
 )
 
-// scanAction is how many actions are read at once where the state cannot select what is asked for.
-const scanActions = 1000
-
 // Actions implements Home.
 func (s *Service) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
-	var out []Action
-	for {
-		found, next, err := s.actionsPage(ctx, env, q)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-		if q.Limit > 0 {
-			if q.Limit -= len(found); q.Limit <= 0 {
-				return out, nil
-			}
-		}
-		if next == "" {
-			return out, nil
-		}
-		q.Before = next
-	}
+	out, _, err := s.actionsPage(ctx, env, q)
+	return out, err
 }
 
-// actionsPage returns some actions, newest first, and the id before which to go on, "" at the end. It may return none and go on.
+// actionsPage returns some actions, newest first, and the id before which to go on, "" at the end.
 func (s *Service) actionsPage(ctx context.Context, env string, q ActionQuery) ([]Action, string, error) {
-	sieve := q.Agent != "" || !q.Until.IsZero()
-	limit := q.Limit
-	if sieve {
-		limit = max(limit, scanActions)
-	}
-	found, err := s.Engine.State.Actions(ctx, env, deploy.ActionQuery{Resource: q.Resource, Version: q.Version, Action: q.Action, Outcome: q.Outcome, After: q.After,
-		Before: q.Before, Since: q.Since, Level: q.Level, Text: q.Text, Limit: limit})
+	found, err := s.Engine.State.Actions(ctx, env, deploy.ActionQuery{Resource: q.Resource, Agent: q.Agent, Version: q.Version, Action: q.Action, Outcome: q.Outcome,
+		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level, Text: q.Text, Limit: q.Limit})
 	if err != nil {
 		return nil, "", fault.Wrap(fault.Unknown, "read actions", err)
 	}
 	next := ""
-	if limit > 0 && len(found) == limit {
-		next = found[limit-1].ID
+	if q.Limit > 0 && len(found) == q.Limit {
+		next = found[q.Limit-1].ID
 	}
-	out := make([]Action, 0, len(found))
+	out := make([]Action, len(found))
 	for i := range found {
-		a := &found[i]
-		if q.Agent != "" && a.Resource.Agent() != q.Agent || !q.Until.IsZero() && a.Finished.After(q.Until) {
-			continue
-		}
-		if q.Limit > 0 && len(out) == q.Limit {
-			return out, out[len(out)-1].ID, nil
-		}
-		out = append(out, actionOf(a))
+		out[i] = actionOf(&found[i])
 	}
 	return out, next, nil
 }

@@ -103,6 +103,7 @@ func TestOpenAPI(t *testing.T) {
 		OpenAPI string `json:"openapi"`
 		Paths   map[string]map[string]struct {
 			OperationID string                     `json:"operationId"`
+			Parameters  []struct{ Name string }    `json:"parameters"`
 			Responses   map[string]json.RawMessage `json:"responses"`
 		} `json:"paths"`
 	}
@@ -113,6 +114,9 @@ func TestOpenAPI(t *testing.T) {
 	for path, ops := range doc.Paths {
 		for method, op := range ops {
 			n++
+			if about := strings.Contains(path, "{env}"); about && (len(op.Parameters) == 0 || op.Parameters[0].Name != "env") {
+				t.Errorf("%s %s does not read which environment it is about", method, path)
+			}
 			if op.OperationID == "" {
 				t.Errorf("%s %s has no name", method, path)
 			}
@@ -153,6 +157,7 @@ func TestAsks(t *testing.T) {
 		{"facts", "GET", "/v1/environments/e/facts", "", 200, `{"items":[]}`},
 		{"set a parameter", "PUT", "/v1/environments/e/parameter?name=a%2Fb", `{"value":"x"}`, 200, `"name":"a/b","value":"x"`},
 		{"it is there", "GET", "/v1/environments/e/parameter?name=a%2Fb", "", 200, `"value":"x"`},
+		{"not in another environment", "GET", "/v1/environments/f/parameters", "", 200, `{"items":[]}`},
 		{"and in the list", "GET", "/v1/environments/e/parameters", "", 200, `"name":"a/b"`},
 		{"delete it", "DELETE", "/v1/environments/e/parameter?name=a%2Fb", "", 200, `{"done":true}`},
 		{"it is gone", "GET", "/v1/environments/e/parameter?name=a%2Fb", "", 404, `"hint":"` + "`southbound parameters`"},

@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -98,21 +99,19 @@ func (p *packer) split(of []int32, bits int) error {
 			return err
 		}
 	}
-	mid := len(of)
-	slices.SortStableFunc(of, func(a, b int32) int { return cmp.Compare(p.bit(a, bits), p.bit(b, bits)) })
-	for i, n := range of {
-		if p.bit(n, bits) == 1 {
-			mid = i
-			break
+	zeros, ones := of[:0], make([]int32, 0, len(of)/2)
+	for _, i := range of {
+		if p.hashes[i]>>(63-bits)&1 == 0 {
+			zeros = append(zeros, i)
+		} else {
+			ones = append(ones, i)
 		}
 	}
-	if err := p.split(of[:mid], bits+1); err != nil {
+	if err := p.split(zeros, bits+1); err != nil {
 		return err
 	}
-	return p.split(of[mid:], bits+1)
+	return p.split(ones, bits+1)
 }
-
-func (p *packer) bit(i int32, n int) uint64 { return p.hashes[i] >> (63 - n) & 1 }
 
 // encode returns the lines of a chunk; nil when they are too many for one that can be split.
 func (p *packer) encode(of []int32, bits int) ([]byte, error) {
@@ -139,11 +138,44 @@ func blobOf(data []byte) deploy.Blob {
 type unpacker struct {
 	files deploy.Files
 	types *schema.Registry
-	room  int // bytes that may still be unpacked
+	room  atomic.Int64 // bytes that may still be unpacked
 }
 
 // mostModel bounds the encoded resources of one export.
 const mostModel = 2 << 30
+
+// unpackers is how many chunks are read at the same time.
+const unpackers = 4
+
+// resources returns those of all chunks, in order.
+func (u *unpacker) resources(ctx context.Context, hashes []string) ([]resource.Resource, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	parts := make([][]resource.Resource, len(hashes))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(unpackers, len(hashes)) {
+		wg.Go(func() {
+			for i := range next {
+				var err error
+				if parts[i], err = u.chunk(ctx, hashes[i]); err != nil {
+					cancel(err) // the first is the cause
+				}
+			}
+		})
+	}
+	for i := range hashes {
+		if ctx.Err() == nil {
+			next <- i
+		}
+	}
+	close(next)
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, fault.Wrap(fault.Unknown, "", context.Cause(ctx))
+	}
+	return slices.Concat(parts...), nil
+}
 
 // chunk returns the resources of one chunk.
 func (u *unpacker) chunk(ctx context.Context, hash string) ([]resource.Resource, error) {
@@ -220,7 +252,7 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
 	}
-	if u.room -= len(text); u.room < 0 {
+	if u.room.Add(-int64(len(text))) < 0 {
 		return nil, fault.New(fault.Invalid, "read chunks", "the resources are larger than %d bytes", mostModel)
 	}
 	return text, nil

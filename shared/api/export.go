@@ -123,18 +123,15 @@ func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 	m := &deploy.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
 		return diag.Pos{File: placeMark + attribute, Line: i + 1}
 	}}
-	u := &unpacker{files: s.Engine.Files, types: s.Engine.Types, room: mostModel}
+	u := &unpacker{files: s.Engine.Files, types: s.Engine.Types}
+	u.room.Store(mostModel)
 	if b.Agents != "" {
 		if m.Agents, err = u.agents(ctx, b.Agents); err != nil {
 			return deploy.Export{}, err
 		}
 	}
-	for _, h := range b.Chunks {
-		part, err := u.chunk(ctx, h)
-		if err != nil {
-			return deploy.Export{}, err
-		}
-		m.Resources = append(m.Resources, part...)
+	if m.Resources, err = u.resources(ctx, b.Chunks); err != nil {
+		return deploy.Export{}, err
 	}
 	return deploy.Export{Model: m, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease, Check: b.Check, RetryFailed: b.RetryFailed,
 		Settings: settings}, nil

@@ -51,8 +51,8 @@ type routes struct {
 	api huma.API
 }
 
-// in is what every request about an environment has.
-type in struct {
+// InEnvironment is what every request about an environment has.
+type InEnvironment struct {
 	Env string `path:"env" pattern:"^[A-Za-z0-9_-]{1,100}$" doc:"the environment"`
 }
 

@@ -20,15 +20,16 @@ type Done struct {
 }
 
 type workIn struct {
-	in
+	InEnvironment
 	Body struct {
 		Filter      []string `json:"filter,omitempty" maxItems:"20" doc:"terms as on the command line"`
 		RetryFailed bool     `json:"retry_failed,omitempty"`
 	}
 }
 
-type nameIn struct {
-	in
+// InNamed is what a request about a parameter has.
+type InNamed struct {
+	InEnvironment
 	Name string `query:"name" required:"true" maxLength:"4096"`
 }
 
@@ -44,7 +45,7 @@ func (r *routes) acts() {
 		})
 	}
 	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun", "Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Body struct {
 			Version int `json:"version,omitempty" minimum:"0" doc:"0: the released one"`
 		}
@@ -52,7 +53,7 @@ func (r *routes) acts() {
 		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version}))
 	})
 	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Stop claims of agents, or let them go on", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Body struct {
 			Agents []string `json:"agents" minItems:"1" maxItems:"1000"`
 			Paused bool     `json:"paused"`
@@ -61,7 +62,7 @@ func (r *routes) acts() {
 		return answer(Done{true}, r.s.Pause(ctx, i.Env, i.Body.Paused, i.Body.Agents...))
 	})
 	serve(r, http.MethodPost, inEnv+"/halt", "halt", "Stop all claims of the environment, or let them go on", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Body struct {
 			Halted bool `json:"halted"`
 		}
@@ -69,22 +70,36 @@ func (r *routes) acts() {
 		return answer(Done{true}, r.s.Halt(ctx, i.Env, i.Body.Halted))
 	})
 	serve(r, http.MethodPost, inEnv+"/collect", "collect", "Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Body struct {
 			GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"keep unused files that are younger; 0: a day"`
 		}
 	}) (*out[deploy.Collected], error) {
 		return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
 	})
+	serve(r, http.MethodPost, inEnv+"/prune", "prune", "Show or remove what was made for agents that are not needed any more", func(ctx context.Context, i *struct {
+		InEnvironment
+		Body struct {
+			Remove bool `json:"remove,omitempty" doc:"false: only show it"`
+		}
+	}) (*out[prunedAgents], error) {
+		agents, err := r.s.Prune(ctx, i.Env, i.Body.Remove)
+		return answer(prunedAgents{orEmpty(agents)}, err)
+	})
 	r.parameters()
 }
 
+// prunedAgents are the agents whose queues are not needed, or were not.
+type prunedAgents struct {
+	Agents []Pruned `json:"agents"`
+}
+
 func (r *routes) parameters() {
-	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter", func(ctx context.Context, i *nameIn) (*out[deploy.Parameter], error) {
+	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter", func(ctx context.Context, i *InNamed) (*out[deploy.Parameter], error) {
 		return answer(r.s.Parameter(ctx, i.Env, i.Name))
 	})
 	serve(r, http.MethodPut, inEnv+"/parameter", "setParameter", "Set a parameter", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Name string `query:"name" required:"true" maxLength:"4096"`
 		Body struct {
 			Value string `json:"value"`
@@ -92,7 +107,7 @@ func (r *routes) parameters() {
 	}) (*out[deploy.Parameter], error) {
 		return answer(r.s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
 	})
-	serve(r, http.MethodDelete, inEnv+"/parameter", "deleteParameter", "Delete a parameter", func(ctx context.Context, i *nameIn) (*out[Done], error) {
+	serve(r, http.MethodDelete, inEnv+"/parameter", "deleteParameter", "Delete a parameter", func(ctx context.Context, i *InNamed) (*out[Done], error) {
 		return answer(Done{true}, r.s.DeleteParameter(ctx, i.Env, i.Name))
 	})
 }

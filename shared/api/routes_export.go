@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -50,7 +51,7 @@ type planAsked struct {
 }
 
 type bundleIn struct {
-	in
+	InEnvironment
 	Body Bundle
 }
 
@@ -60,7 +61,7 @@ const inEnv = "/v1/environments/{env}"
 
 func (r *routes) exports() {
 	serve(r, http.MethodPost, inEnv+"/known", "known", "Whether inputs are what is released", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Body struct {
 			Fingerprint string `json:"fingerprint" maxLength:"200"`
 		}
@@ -74,7 +75,7 @@ func (r *routes) exports() {
 		return answer(done, err)
 	})
 	serve(r, http.MethodPost, inEnv+"/uploads", "askUploads", "Which of these files are missing, and how to store them", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Body uploadsAsked
 	}) (*out[uploadsDone], error) {
 		ups, err := r.s.Uploads(ctx, i.Body.Files)
@@ -85,7 +86,7 @@ func (r *routes) exports() {
 		return answer(exportDone(x), err)
 	}, large)
 	serve(r, http.MethodPost, inEnv+"/plans", "plan", "What an export of what was uploaded would change", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Body planAsked
 	}) (*out[ReadDone], error) {
 		if !i.Body.Read {
@@ -94,7 +95,7 @@ func (r *routes) exports() {
 		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle}))
 	}, large)
 	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result", "A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
 	}) (*rawOut, error) {
 		b, err := r.s.Result(ctx, i.Hash)
@@ -141,6 +142,9 @@ func (r *routes) store(c huma.Context) error {
 	hash := c.Param("hash")
 	if !validHash(hash) {
 		return fault.New(fault.Invalid, "store file", "%.80q is no SHA-256", hash)
+	}
+	if n, err := strconv.ParseInt(c.Header("Content-Length"), 10, 64); err == nil && n > maxFile {
+		return fault.New(fault.Invalid, "store file", "a file is at most %d bytes", int64(maxFile))
 	}
 	missing, err := r.s.Engine.Files.Missing(c.Context(), []string{hash})
 	if err != nil {

@@ -24,8 +24,8 @@ type Page[T any] struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// paging is how far to go.
-type paging struct {
+// Paging is how far to go.
+type Paging struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"5000" default:"1000"`
 	Cursor string `query:"cursor" maxLength:"4096" doc:"next of the page before"`
 }
@@ -56,7 +56,7 @@ func newPager[T any](limit int) *pager[T] {
 }
 
 // pageOf makes the page of a list that begins at a number of an item.
-func pageOf[T any](list []T, g paging, err error) (*out[Page[T]], error) {
+func pageOf[T any](list []T, g Paging, err error) (*out[Page[T]], error) {
 	from := 0
 	if g.Cursor != "" && err == nil {
 		if from, err = strconv.Atoi(g.Cursor); err != nil || from < 0 {
@@ -75,35 +75,35 @@ func pageOf[T any](list []T, g paging, err error) (*out[Page[T]], error) {
 }
 
 func (r *routes) lists() {
-	serve(r, http.MethodGet, "/v1/types", "types", "Resource types", func(ctx context.Context, g *paging) (*out[Page[Type]], error) {
+	serve(r, http.MethodGet, "/v1/types", "types", "Resource types", func(ctx context.Context, g *Paging) (*out[Page[Type]], error) {
 		list, err := r.s.Types(ctx)
 		return pageOf(list, *g, err)
 	})
 	type listIn struct {
-		in
-		paging
+		InEnvironment
+		Paging
 	}
 	serve(r, http.MethodGet, inEnv+"/resources", "resources", "Resources, in order of id", r.resources)
 	serve(r, http.MethodGet, inEnv+"/actions", "actions", "What was done, newest first", r.actions)
 	serve(r, http.MethodGet, inEnv+"/versions", "versions", "Versions, ascending", func(ctx context.Context, i *listIn) (*out[Page[Version]], error) {
-		return r.versions(ctx, i.Env, i.paging)
+		return r.versions(ctx, i.Env, i.Paging)
 	})
 	serve(r, http.MethodGet, inEnv+"/agents", "agents", "Agents, by name", func(ctx context.Context, i *listIn) (*out[Page[Agent]], error) {
 		list, err := r.s.Agents(ctx, i.Env)
-		return pageOf(list, i.paging, err)
+		return pageOf(list, i.Paging, err)
 	})
 	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name", func(ctx context.Context, i *listIn) (*out[Page[deploy.Parameter]], error) {
 		list, err := r.s.Parameters(ctx, i.Env, false)
-		return pageOf(list, i.paging, err)
+		return pageOf(list, i.Paging, err)
 	})
 	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name", func(ctx context.Context, i *listIn) (*out[Page[deploy.Parameter]], error) {
 		list, err := r.s.Parameters(ctx, i.Env, true)
-		return pageOf(list, i.paging, err)
+		return pageOf(list, i.Paging, err)
 	})
 }
 
 // versions pages by number, since old versions are removed.
-func (r *routes) versions(ctx context.Context, env string, g paging) (*out[Page[Version]], error) {
+func (r *routes) versions(ctx context.Context, env string, g Paging) (*out[Page[Version]], error) {
 	after := 0
 	if g.Cursor != "" {
 		var err error
@@ -126,8 +126,8 @@ func (r *routes) versions(ctx context.Context, env string, g paging) (*out[Page[
 }
 
 type resourcesIn struct {
-	in
-	paging
+	InEnvironment
+	Paging
 	Filter []string `query:"filter,explode" maxItems:"20" doc:"terms as on the command line: type=, agent=, status=, set=, an id or a glob of one"`
 }
 
@@ -180,8 +180,8 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 }
 
 type actionsIn struct {
-	in
-	paging
+	InEnvironment
+	Paging
 	Resource string    `query:"resource"`
 	Agent    string    `query:"agent"`
 	Version  int       `query:"version" minimum:"0"`
@@ -226,20 +226,20 @@ func (r *routes) single() {
 		}
 		return answer(typeOf(t), nil)
 	})
-	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments", func(ctx context.Context, g *paging) (*out[Page[string]], error) {
+	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments", func(ctx context.Context, g *Paging) (*out[Page[string]], error) {
 		list, err := r.s.Engine.State.Envs(ctx)
 		return pageOf(list, *g, err)
 	})
-	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is", func(ctx context.Context, i *in) (*out[Progress], error) {
+	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is", func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
 		return answer(r.s.Progress(ctx, i.Env))
 	})
-	serve(r, http.MethodGet, inEnv+"/trouble", "trouble", "What is not well, causes first", func(ctx context.Context, i *in) (*out[Trouble], error) {
+	serve(r, http.MethodGet, inEnv+"/trouble", "trouble", "What is not well, causes first", func(ctx context.Context, i *InEnvironment) (*out[Trouble], error) {
 		t, err := r.s.Trouble(ctx, i.Env)
 		t.bound()
 		return answer(t, err)
 	})
 	serve(r, http.MethodGet, inEnv+"/resource", "resource", "One resource", func(ctx context.Context, i *struct {
-		in
+		InEnvironment
 		ID string `query:"id" required:"true" maxLength:"4096"`
 	}) (*out[Detail], error) {
 		return answer(r.s.Resource(ctx, i.Env, resource.ID(i.ID)))

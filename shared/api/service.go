@@ -20,8 +20,12 @@ type Config struct {
 	Sign func(ctx context.Context, hash string, size int64) (Upload, error)
 	// Elsewhere, when not nil, has a comparison with reality made where the handlers are, by Service.ReadHere of another process.
 	Elsewhere func(ctx context.Context, job ReadJob) (ReadDone, error)
+	// Unserved, when not nil, returns the agents that have work which nobody does, with for how long.
+	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
 	// Changed, when not nil, is told that an environment may have work now.
 	Changed func(env string)
+	// Unneeded, when not nil, does what Home.Prune says.
+	Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// About is what the server says of itself; name, api and openapi are filled in.
 	About Discovery
 }
@@ -181,10 +185,16 @@ func (s *Service) Agents(ctx context.Context, env string) ([]Agent, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)
 	}
+	var unserved map[string]time.Duration
+	if s.Unserved != nil {
+		if unserved, err = s.Unserved(ctx, env); err != nil {
+			return nil, fault.Wrap(fault.Unknown, "look for agents that nobody serves", err)
+		}
+	}
 	out := make([]Agent, 0, len(agents))
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		g := agents[name]
-		out = append(out, Agent{name, g.Transport, max(g.Lanes, 1), g.Paused})
+		out = append(out, Agent{name, g.Transport, max(g.Lanes, 1), g.Paused, unserved[name].Milliseconds()})
 	}
 	return out, nil
 }

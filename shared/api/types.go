@@ -79,6 +79,8 @@ type Agent struct {
 	Transport string `json:"transport" doc:"empty while no version names the agent, which can be paused all the same"`
 	Lanes     int    `json:"lanes"`
 	Paused    bool   `json:"paused"`
+	// UnservedMS is for how long it has work that nobody does.
+	UnservedMS int64 `json:"unserved_ms,omitempty" doc:"for how long it has had work that nobody does"`
 }
 
 // Action is one finished run of a handler for one resource. Every member is there, but for reason and stale.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/source"
@@ -23,17 +24,17 @@ func (a *app) actCommands() []*cobra.Command {
 		a.switchCommand("pause AGENT", "Stop claims of an agent; what runs is finished", "  southbound pause web1", exactArgs(1, "one agent"),
 			func(ctx context.Context, args []string) error { return a.pause(ctx, args[0]) }),
 		a.switchCommand("resume AGENT", "Let a paused agent go on", "  southbound resume web1", exactArgs(1, "one agent"),
-			func(ctx context.Context, args []string) error { return a.engine.Pause(ctx, a.env, false, args...) }),
+			func(ctx context.Context, args []string) error { return a.home.Pause(ctx, a.env, false, args...) }),
 		a.switchCommand("halt", "Stop all claims of the environment", "  southbound halt", exactArgs(0, "nothing more"),
-			func(ctx context.Context, _ []string) error { return a.engine.Halt(ctx, a.env, true) }),
+			func(ctx context.Context, _ []string) error { return a.home.Halt(ctx, a.env, true) }),
 		a.switchCommand("unhalt", "Let a halted environment go on", "  southbound unhalt", exactArgs(0, "nothing more"),
-			func(ctx context.Context, _ []string) error { return a.engine.Halt(ctx, a.env, false) }),
+			func(ctx context.Context, _ []string) error { return a.home.Halt(ctx, a.env, false) }),
 	}
 }
 
 func (a *app) otherCommands() []*cobra.Command {
 	return []*cobra.Command{
-		a.parameterCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(),
+		a.parameterCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.agentCommand(),
 		{Use: "version", Short: "Print the version", Example: "  southbound version --json", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				a.line(map[string]string{"version": Version})
@@ -69,14 +70,14 @@ func (a *app) switchCommand(use, short, example string, args cobra.PositionalArg
 
 // pause pauses an agent, which may be one that is still to come.
 func (a *app) pause(ctx context.Context, agent string) error {
-	agents, err := a.agentLines(ctx)
+	agents, err := a.home.Agents(ctx, a.env)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(agents, func(g agentLine) bool { return g.Name == agent && g.Transport != "" }) {
+	if !slices.ContainsFunc(agents, func(g api.Agent) bool { return g.Name == agent && g.Transport != "" }) {
 		a.say("no version names the agent %q so far; it is paused from the first one on that does", agent)
 	}
-	return a.engine.Pause(ctx, a.env, true, agent)
+	return a.home.Pause(ctx, a.env, true, agent)
 }
 
 // workCommand is deploy or repair.
@@ -88,21 +89,18 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 		Long: short + ". It waits, unless --no-wait. " + filterHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			began := time.Now()
-			filter, err := deploy.ParseFilter(args)
-			if err != nil {
+			if _, err := deploy.ParseFilter(args); err != nil {
 				return err
 			}
 			if err := a.look(""); err != nil {
 				return err
 			}
-			req := deploy.Request{Filter: filter, RetryFailed: retry}
 			ctx := cmd.Context()
-			n := 0
-			if name == "repair" {
-				n, err = a.engine.Repair(ctx, a.env, req)
-			} else {
-				n, err = a.engine.Deploy(ctx, a.env, req)
+			since, err := a.mark(ctx)
+			if err != nil {
+				return err
 			}
+			n, err := a.home.Schedule(ctx, a.env, api.Work{Filter: args, Repair: name == "repair", RetryFailed: retry})
 			if err != nil {
 				return err
 			}
@@ -122,18 +120,18 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
 				defer cancel()
 			}
-			drained, err := a.drain(ctx)
+			done, err := a.wait(ctx, since)
 			if err != nil {
 				return a.interrupted(err)
 			}
-			p := drained.Progress
-			r := report{Environment: a.env, Version: p.Env.Released, Resources: total(p), Unchanged: total(p), Repaired: drained.Fixed, Counts: allCounts(p),
+			p := done.Progress
+			r := report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: allCounts(p),
 				DurationMS: time.Since(began).Milliseconds()}
-			if p.Env.Released == 0 && !a.json {
+			if p.Released == 0 && !a.json {
 				a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)
 				return nil
 			}
-			return a.summary(ctx, r, drained, false)
+			return a.summary(ctx, r, done, false)
 		},
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only schedule it")
@@ -144,7 +142,7 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 	return cmd
 }
 
-func total(p deploy.Progress) int {
+func total(p api.Progress) int {
 	n := 0
 	for s, c := range p.Counts {
 		if s != deploy.StatusOrphaned {
@@ -169,15 +167,17 @@ func (a *app) dryRunCommand() *cobra.Command {
 				}
 			}
 			if noWait {
-				return fault.New(fault.Unsupported, "dryrun", "the embedded home makes a dry run while the command waits").WithHint("leave out --no-wait")
+				return fault.New(fault.Unsupported, "dryrun", "a dry run is made while the command waits").WithHint("leave out --no-wait")
 			}
 			if err := a.look(""); err != nil {
 				return err
 			}
-			if state, err := a.home.Env(cmd.Context(), a.env); err == nil && number == 0 && state.Released == 0 {
+			if p, err := a.home.Progress(cmd.Context(), a.env); err != nil {
+				return err
+			} else if number == 0 && p.Released == 0 {
 				return fault.New(fault.NotFound, "dryrun", "nothing is released yet").WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares what is not stored")
 			}
-			d, err := a.engine.DryRun(cmd.Context(), a.env, number)
+			d, err := a.home.DryRun(cmd.Context(), a.env, number)
 			if err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ func (a *app) dryRunCommand() *cobra.Command {
 			return a.showPlan(d.Would, false)
 		},
 	}
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in the embedded home)")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
 	return cmd
 }
 
@@ -197,7 +197,7 @@ func (a *app) parameterCommand() *cobra.Command {
 		command("set NAME VALUE", "Set a parameter", "set gives a parameter a value. What was undefined without it is deployed next; what had another value keeps it until the next export.",
 			"  southbound parameter set domain example.org", exactArgs(2, "a name and a value"), a.open, a.setParameter),
 		command("get NAME", "Print a parameter", "", "  southbound parameter get domain", exactArgs(1, "a name"), a.look, func(ctx context.Context, args []string) error {
-			p, err := a.parameter(ctx, args[0])
+			p, err := a.home.Parameter(ctx, a.env, args[0])
 			if err != nil {
 				return err
 			}
@@ -209,11 +209,11 @@ func (a *app) parameterCommand() *cobra.Command {
 			return nil
 		}),
 		command("delete NAME", "Delete a parameter", "", "  southbound parameter delete domain", exactArgs(1, "a name"), a.look, func(ctx context.Context, args []string) error {
-			p, err := a.parameter(ctx, args[0])
+			p, err := a.home.Parameter(ctx, a.env, args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.engine.DeleteParameters(ctx, a.env, deploy.ParameterKey{Name: args[0]}); err != nil {
+			if err := a.home.DeleteParameter(ctx, a.env, args[0]); err != nil {
 				return err
 			}
 			if a.json {
@@ -226,26 +226,11 @@ func (a *app) parameterCommand() *cobra.Command {
 }
 
 func (a *app) setParameter(ctx context.Context, args []string) error {
-	if err := a.engine.SetParameters(ctx, a.env, deploy.Parameter{Name: args[0], Value: args[1], Source: "user"}); err != nil {
-		return err
-	}
-	p, err := a.parameter(ctx, args[0])
+	p, err := a.home.SetParameter(ctx, a.env, args[0], args[1])
 	if err == nil && a.json {
 		a.line(p)
 	}
 	return err
-}
-
-// parameter returns a parameter that must be there.
-func (a *app) parameter(ctx context.Context, name string) (deploy.Parameter, error) {
-	ps, err := a.home.Parameters(ctx, a.env, deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: name}}})
-	if err != nil {
-		return deploy.Parameter{}, err
-	}
-	if len(ps) == 0 {
-		return deploy.Parameter{}, fault.New(fault.NotFound, "", "there is no parameter %q", name).WithHint("`southbound parameters` lists them")
-	}
-	return ps[0], nil
 }
 
 func (a *app) gcCommand() *cobra.Command {
@@ -255,7 +240,7 @@ func (a *app) gcCommand() *cobra.Command {
 			if err := a.look(""); err != nil {
 				return err
 			}
-			out, err := a.engine.Collect(cmd.Context(), a.env, grace)
+			out, err := a.home.Collect(cmd.Context(), a.env, grace)
 			if err != nil {
 				return err
 			}
@@ -281,23 +266,4 @@ func (a *app) schemaCommand() *cobra.Command {
 			a.printf("%s", b)
 			return err
 		}}
-}
-
-func (a *app) runCommand() *cobra.Command {
-	var listen string
-	open := func(path string) error {
-		if listen != "" {
-			return fault.New(fault.Unsupported, "run", "the HTTP API is not in this program yet").WithHint("leave out --listen")
-		}
-		return a.open(path)
-	}
-	cmd := command("run", "Keep the embedded home alive: retries, timers and repair, until stopped",
-		"run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped.",
-		"  southbound run\n  southbound run --environment production", exactArgs(0, "nothing more"), open, func(ctx context.Context, _ []string) error {
-			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
-			a.runner().Serve(ctx, a.env, func(err error) { a.say("southbound: %v", err) })
-			return nil
-		})
-	cmd.Flags().StringVar(&listen, "listen", "", "address of the HTTP API (not in this program yet)")
-	return cmd
 }

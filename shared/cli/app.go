@@ -1,4 +1,5 @@
-// Package cli is the command line: it reads words, calls the engine, and writes for people or for programs.
+// Package cli is the command line: it reads words, asks a home (the engine in this process, or a server), and writes for people or for
+// programs.
 package cli
 
 import (
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"southbound/handlers"
+	"southbound/shared/api"
+	"southbound/shared/aws/secrets"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -60,8 +63,9 @@ type app struct {
 	api     string
 	code    int
 	project source.Project
-	home    *local.Home
-	engine  *deploy.Engine
+	home    api.Home // what all commands work through
+	own     *local.Home
+	engine  *deploy.Engine // over own; nil with --api
 	types   *schema.Registry
 	ran     atomic.Int64
 	aws     aws.Sessions
@@ -124,17 +128,17 @@ func (a *app) locate(path string) error {
 	if projectData != "" && !filepath.IsAbs(projectData) {
 		projectData = filepath.Join(a.project.Dir, projectData)
 	}
-	if a.project.API != "" {
-		return fault.New(fault.Unsupported, "", "the project file names an API, which is not in this program yet").
-			WithHint("remove `api` from %s: the embedded home is used", filepath.Join(a.project.Dir, "southbound.yaml"))
-	}
 	a.env = pick(a.env, "SOUTHBOUND_ENVIRONMENT", a.project.Environment, "default")
-	if !validEnvironment(a.env) {
+	if !api.ValidEnvironment(a.env) {
 		return fault.New(fault.Usage, "", "%q cannot name an environment", a.env).WithHint("use letters, digits, - and _, at most 100")
 	}
 	a.data = pick(a.data, "SOUTHBOUND_DATA", projectData, ".southbound")
+	a.api = pick(a.api, "SOUTHBOUND_API", a.project.API, "")
 	return nil
 }
+
+// remote reports whether a server is asked.
+func (a *app) remote() bool { return a.api != "" }
 
 // fresh reports that there is no data directory yet.
 func (a *app) fresh() bool {
@@ -146,6 +150,9 @@ func (a *app) fresh() bool {
 func (a *app) look(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
+	}
+	if a.remote() {
+		return a.connect()
 	}
 	if !a.fresh() {
 		return a.openAt(a.data)
@@ -162,14 +169,17 @@ func (a *app) open(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
 	}
+	if a.remote() {
+		return a.connect()
+	}
 	return a.openAt(a.data)
 }
 
 // close gives back what open and look have taken.
 func (a *app) close() {
 	_ = a.aws.Close()
-	if a.home != nil {
-		_ = a.home.Close()
+	if a.own != nil {
+		_ = a.own.Close()
 	}
 	if a.scratch != "" {
 		_ = os.RemoveAll(a.scratch)
@@ -181,23 +191,20 @@ func (a *app) openAt(dir string) error {
 	if err != nil {
 		return err
 	}
-	if a.home, err = local.Open(dir); err != nil {
+	if a.own, err = local.Open(dir); err != nil {
 		return err
 	}
 	byType := map[string]provider.Handler{}
 	for _, d := range handlers.All() {
 		byType[d.Type.Name] = d.Handler
 	}
-	a.engine = deploy.New(deploy.Config{State: a.home, Files: a.home.Files(), Doorbell: a.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: a.home.Secrets(), Connector: a.connector(), Types: types, Handlers: byType, Pack: packDigest(types), Holder: a.home.Holder(),
-		NewID: a.home.NewID, Jitter: rand.Float64, Await: a.home.Await,
+	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
+	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
+	a.home = api.New(api.Config{Engine: a.engine})
 	return nil
-}
-
-// connector serves the agents of this machine, and AWS with the credentials of who runs the program.
-func (a *app) connector() deploy.Connector {
-	return &transport.Connector{Local: true, AWS: &a.aws, Secrets: a.home.Secrets()}
 }
 
 // packDigest identifies the handlers of this program.
@@ -206,17 +213,8 @@ func packDigest(types *schema.Registry) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func validEnvironment(s string) bool {
-	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 100
-}
-
 func (a *app) runner() *local.Runner {
-	return &local.Runner{Engine: a.engine, Bell: a.home.Bell, Ran: &a.ran}
+	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran}
 }
 
 // say writes a message for people.
@@ -245,7 +243,7 @@ func (a *app) fail(err error) int {
 		kind = fault.Invalid
 	}
 	if a.json {
-		a.failJSON(err, kind, problems)
+		a.line(map[string]api.Failure{"error": api.FailureOf(err)})
 	}
 	if !a.json || !a.quiet {
 		a.failText(err, problems)
@@ -259,42 +257,6 @@ func (a *app) fail(err error) int {
 		return exitInterrupted
 	}
 	return exitFault
-}
-
-// problemJSON is a problem as programs see it: every member is there.
-type problemJSON struct {
-	File      string     `json:"file"`
-	Line      int        `json:"line"`
-	Column    int        `json:"column"`
-	Resource  string     `json:"resource"`
-	Attribute string     `json:"attribute"`
-	Message   string     `json:"message"`
-	Hint      string     `json:"hint"`
-	Related   []diag.Pos `json:"related,omitempty"`
-}
-
-func (a *app) failJSON(err error, kind fault.Kind, problems diag.Problems) {
-	if kind == fault.Unknown {
-		kind = fault.Internal
-	}
-	message := err.Error()
-	if len(problems) > 0 {
-		message = countProblems(problems) + "; nothing was stored"
-		if len(problems) == 1 {
-			message = problems[0].String()
-		}
-	}
-	type failure struct {
-		Kind     fault.Kind    `json:"kind"`
-		Message  string        `json:"message"`
-		Hint     string        `json:"hint,omitempty"`
-		Problems []problemJSON `json:"problems"`
-	}
-	f := failure{kind, message, fault.HintOf(err), make([]problemJSON, 0, len(problems))}
-	for _, p := range problems {
-		f.Problems = append(f.Problems, problemJSON{p.File, p.Line, p.Column, p.Resource, p.Attribute, p.Message, p.Hint, p.Related})
-	}
-	a.line(map[string]failure{"error": f})
 }
 
 func (a *app) failText(err error, problems diag.Problems) {
@@ -311,18 +273,7 @@ func (a *app) failText(err error, problems diag.Problems) {
 			fmt.Fprintf(a.err, "  %s\n", p.Hint)
 		}
 	}
-	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", countProblems(problems))
-}
-
-func countProblems(problems diag.Problems) string {
-	switch n := len(problems); n {
-	case 1:
-		return "1 problem"
-	case diag.Limit:
-		return fmt.Sprintf("the first %d problems", n)
-	default:
-		return fmt.Sprintf("%d problems", n)
-	}
+	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", api.CountProblems(problems))
 }
 
 // stamp writes a time for JSON; nil for none.

@@ -2,11 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"southbound/shared/deploy"
+	"southbound/shared/api"
 )
 
 // completer offers what can stand in place of a word.
@@ -32,10 +33,15 @@ func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word str
 // mostOffered is how many resources are offered.
 const mostOffered = 500
 
+var errEnough = errors.New("enough")
+
 func (a *app) offerIDs(ctx context.Context, word string) []string {
 	var out []string
-	_ = a.engine.EachRow(ctx, a.env, deploy.Filter{}, func(r *deploy.Row) error {
-		if len(out) < mostOffered && strings.HasPrefix(string(r.ID), word) {
+	_ = a.home.Resources(ctx, a.env, nil, func(r *api.Resource) error {
+		if len(out) == mostOffered {
+			return errEnough
+		}
+		if strings.HasPrefix(string(r.ID), word) {
 			out = append(out, string(r.ID))
 		}
 		return nil
@@ -57,16 +63,20 @@ func (a *app) offerFilters(ctx context.Context, word string) []string {
 	return out
 }
 
-func (a *app) offerTypes(context.Context, string) []string {
-	types, err := a.registry()
+func (a *app) offerTypes(ctx context.Context, _ string) []string {
+	types, err := a.home.Types(ctx)
 	if err != nil {
 		return nil
 	}
-	return types.Names()
+	var out []string
+	for _, t := range types {
+		out = append(out, t.Name)
+	}
+	return out
 }
 
 func (a *app) offerAgents(ctx context.Context, _ string) []string {
-	agents, err := a.agentLines(ctx)
+	agents, err := a.home.Agents(ctx, a.env)
 	if err != nil {
 		return nil
 	}
@@ -78,7 +88,7 @@ func (a *app) offerAgents(ctx context.Context, _ string) []string {
 }
 
 func (a *app) offerParameters(ctx context.Context, _ string) []string {
-	ps, err := a.home.Parameters(ctx, a.env, deploy.ParameterQuery{})
+	ps, err := a.home.Parameters(ctx, a.env, false)
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -88,7 +89,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		return err
 	}
 	var read *loaded
-	if a.fresh() { // bad input must not leave a data directory behind
+	if a.remote() || a.fresh() { // bad input must not leave a data directory behind, and need not go to a server
 		var err error
 		if read, err = a.load(ctx, path, f); err != nil {
 			return err
@@ -97,7 +98,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 			return err
 		}
 	}
-	if err := a.openAt(a.data); err != nil {
+	if err := a.reach(); err != nil {
 		return err
 	}
 	if f.timeout > 0 {
@@ -105,28 +106,32 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", f.timeout))
 		defer cancel()
 	}
-	out, err := a.store(ctx, path, f, read)
+	since, err := a.mark(ctx)
 	if err != nil {
 		return err
+	}
+	out, err := a.store(ctx, path, f, read)
+	if err != nil {
+		return a.interrupted(err)
 	}
 	r := report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
 	if !f.wait || f.noRelease {
 		return a.stored(ctx, r, began)
 	}
-	drained, err := a.drain(ctx)
+	done, err := a.wait(ctx, since)
 	if err != nil {
 		return a.interrupted(err)
 	}
-	r.Repaired = drained.Fixed
-	r.Counts = allCounts(drained.Progress)
+	r.Repaired = done.Fixed
+	r.Counts = allCounts(done.Progress)
 	r.DurationMS = time.Since(began).Milliseconds()
-	return a.summary(ctx, r, drained, true)
+	return a.summary(ctx, r, done, true)
 }
 
 // stored answers an export that is not waited for.
 func (a *app) stored(ctx context.Context, r report, began time.Time) error {
-	p, err := a.engine.Progress(ctx, a.env)
+	p, err := a.home.Progress(ctx, a.env)
 	if err != nil {
 		return err
 	}
@@ -136,12 +141,12 @@ func (a *app) stored(ctx context.Context, r report, began time.Time) error {
 		return nil
 	}
 	what := fmt.Sprintf("version %d of %s: %s", r.Version, r.Environment, plural(r.Resources, "resource"))
-	if p.Env.Released < r.Version {
+	if p.Released < r.Version {
 		a.printf("%s; stored and not released; the same export without --no-release releases it\n", what)
 		return nil
 	}
 	a.printf("%s, %d changed, %d removed; %d to deploy\n", what, r.Changed, r.Removed, p.Scheduled)
-	if p.Scheduled > 0 && len(p.Held) == 0 {
+	if p.Scheduled > 0 && len(p.Held) == 0 && !a.remote() {
 		a.say("`southbound deploy` does it and waits; `southbound run` does it in the background")
 	}
 	return nil
@@ -168,8 +173,10 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets) == 0
 	if read == nil && whole {
-		if out, ok, err := a.known(ctx, path, cache, f); ok || err != nil {
-			return out, err
+		if sum, ok := a.unchanged(path, cache); ok {
+			if out, known, err := a.known(ctx, sum, f); known || err != nil {
+				return out, err
+			}
 		}
 	}
 	if read == nil {
@@ -178,35 +185,43 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 			return deploy.Exported{}, err
 		}
 	}
+	if a.remote() && whole && path != "-" { // nothing has to be sent
+		if out, known, err := a.known(ctx, read.model.Fingerprint, f); known || err != nil {
+			return out, err
+		}
+	}
 	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
-	out, err := a.engine.Export(ctx, a.env, deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
-		Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings})
-	if err == nil && whole && path != "-" {
+	pr := a.progress()
+	out, err := a.home.Export(ctx, a.env, deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
+		Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings}, pr.sent)
+	pr.end()
+	if err == nil && whole && path != "-" && !a.remote() {
 		saveInputs(cache, read.inputs)
 	}
 	return out, err
 }
 
-// known handles an export of inputs that are exactly those of the last one.
-func (a *app) known(ctx context.Context, path, cache string, f exportFlags) (deploy.Exported, bool, error) {
+// unchanged returns the fingerprint of inputs of which only the names are known; false when these are not.
+func (a *app) unchanged(path, cache string) (string, bool) {
 	var inputs source.Inputs
 	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
 	if err != nil || json.Unmarshal(b, &inputs) != nil {
-		return deploy.Exported{}, false, nil
+		return "", false
 	}
-	sum, ok := inputs.Fingerprint(source.Options{Path: path})
-	if !ok {
-		return deploy.Exported{}, false, nil
-	}
-	out, ok, err := a.engine.Known(ctx, a.env, a.fingerprint(sum))
+	return inputs.Fingerprint(source.Options{Path: path})
+}
+
+// known handles an export of inputs that are exactly those of the last one.
+func (a *app) known(ctx context.Context, documents string, f exportFlags) (deploy.Exported, bool, error) {
+	out, ok, err := a.home.Known(ctx, a.env, a.fingerprint(documents))
 	if !ok || err != nil {
 		return out, false, err
 	}
 	if f.check {
-		_, err = a.engine.Repair(ctx, a.env, deploy.Request{})
+		_, err = a.home.Schedule(ctx, a.env, api.Work{Repair: true})
 	}
 	if err == nil && f.retry && !f.check {
-		_, err = a.engine.Deploy(ctx, a.env, deploy.Request{RetryFailed: true})
+		_, err = a.home.Schedule(ctx, a.env, api.Work{RetryFailed: true})
 	}
 	return out, true, err
 }
@@ -214,7 +229,11 @@ func (a *app) known(ctx context.Context, path, cache string, f exportFlags) (dep
 // fingerprint adds to that of the documents what else an export depends on.
 func (a *app) fingerprint(documents string) string {
 	settings, _ := json.Marshal(a.project.Settings)
-	sum := sha256.Sum256([]byte(documents + a.engine.Pack + string(settings)))
+	pack := ""
+	if types, err := a.registry(); err == nil {
+		pack = packDigest(types)
+	}
+	sum := sha256.Sum256([]byte(documents + pack + string(settings)))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -270,19 +289,16 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			model := in.model
-			var would []deploy.Would
-			if read {
-				var d deploy.DryRun
-				d, err = a.engine.Preview(cmd.Context(), a.env, model)
-				would = d.Would
-			} else {
-				would, err = a.engine.Plan(cmd.Context(), a.env, deploy.Export{Model: model, Partial: f.partial, DeleteSets: f.deleteSets})
+			if a.remote() {
+				if err := in.check(in.model).Err(); err != nil {
+					return err
+				}
 			}
+			d, err := a.home.Plan(cmd.Context(), a.env, deploy.Export{Model: in.model, Partial: f.partial, DeleteSets: f.deleteSets}, read)
 			if err != nil {
 				return err
 			}
-			return a.showPlan(would, exitCode)
+			return a.showPlan(d.Would, exitCode)
 		},
 	}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")

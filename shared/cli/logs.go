@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
+	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -19,48 +20,103 @@ import (
 // levels of log lines, as flags have them.
 var levels = []string{"debug", "info", "warning", "error"}
 
+// logFlags are what logs are asked for.
+type logFlags struct {
+	follow                     bool
+	limit, version             int
+	level, text, agent, action string
+	outcome, since, until      string
+}
+
 func (a *app) logsCommand() *cobra.Command {
-	var follow bool
-	var limit int
-	var level, text string
+	var f logFlags
 	cmd := &cobra.Command{
 		Use: "logs [ID]", Short: "Show what was done, newest last", Args: atMostOne("one id"),
-		Long:    "logs shows finished actions, newest last: when, what was done, how it ended, what changed and what the handler said.",
-		Example: "  southbound logs\n  southbound logs 'fs::File[web1,path=/etc/motd]'\n  southbound logs --level error --limit 10\n  southbound logs --follow --json",
+		Long: "logs shows finished actions, newest last: when, what was done, how it ended, what changed and what the handler said.",
+		Example: "  southbound logs\n  southbound logs 'fs::File[web1,path=/etc/motd]'\n  southbound logs --level error --limit 10\n" +
+			"  southbound logs --agent web1 --since 2h --outcome failed\n  southbound logs --follow --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q := deploy.ActionQuery{Limit: limit, Level: provider.Level(strings.ToUpper(level)), Text: text}
-			if level != "" && !slices.Contains(levels, level) {
-				return fault.New(fault.Usage, "logs", "%q is no level", level).WithHint("the levels: %s", strings.Join(levels, " "))
-			}
-			if limit < 0 {
-				return fault.New(fault.Usage, "logs", "--limit is a number from 0").WithHint("0 shows all")
-			}
-			if len(args) == 1 {
-				if _, err := resource.ParseID(args[0]); err != nil {
-					return fault.New(fault.Usage, "logs", "%v", err).WithHint("%s", fault.HintOf(err))
-				}
-				q.Resource = resource.ID(args[0])
+			q, err := f.query(args, time.Now())
+			if err != nil {
+				return err
 			}
 			open := a.look
-			if follow {
+			if f.follow {
 				open = a.open // what is to come is not in a directory that is made for looking
 			}
 			if err := open(""); err != nil {
 				return err
 			}
-			return a.logs(cmd.Context(), q, follow)
+			return a.logs(cmd.Context(), q, f.follow)
 		}}
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what happens, until stopped")
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most this many, the newest (0: all)")
-	cmd.Flags().StringVar(&level, "level", "", "only those with a line at least this severe: "+strings.Join(levels, ", "))
-	cmd.Flags().StringVar(&text, "text", "", "only those with a line that contains this")
+	fl := cmd.Flags()
+	fl.BoolVar(&f.follow, "follow", false, "go on with what happens, until stopped")
+	fl.IntVar(&f.limit, "limit", 0, "at most this many, the newest (0: all)")
+	fl.StringVar(&f.level, "level", "", "only those with a line at least this severe: "+strings.Join(levels, ", "))
+	fl.StringVar(&f.text, "text", "", "only those with a line that contains this")
+	fl.StringVar(&f.agent, "agent", "", "only those of an agent")
+	fl.IntVar(&f.version, "version", 0, "only those of a version")
+	fl.StringVar(&f.action, "action", "", "only one kind: deploy, repair, dryrun, facts, store")
+	fl.StringVar(&f.outcome, "outcome", "", "only those that ended so: deployed, failed, skipped, ...")
+	fl.StringVar(&f.since, "since", "", "only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
+	fl.StringVar(&f.until, "until", "", "only those that ended earlier, in the same way")
 	return cmd
 }
 
-// followEvery is how often new actions are looked for.
-const followEvery = 300 * time.Millisecond
+// query makes a query of flags and arguments.
+func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) {
+	q := api.ActionQuery{Limit: f.limit, Level: provider.Level(strings.ToUpper(f.level)), Text: f.text, Agent: f.agent, Version: f.version,
+		Action: deploy.ActionKind(f.action), Outcome: deploy.Status(f.outcome)}
+	if f.level != "" && !slices.Contains(levels, f.level) {
+		return q, fault.New(fault.Usage, "logs", "%q is no level", f.level).WithHint("the levels: %s", strings.Join(levels, " "))
+	}
+	if f.limit < 0 || f.version < 0 {
+		return q, fault.New(fault.Usage, "logs", "--limit and --version are numbers from 0").WithHint("0 shows all")
+	}
+	if kinds := []string{"", "deploy", "repair", "dryrun", "facts", "store"}; !slices.Contains(kinds, f.action) {
+		return q, fault.New(fault.Usage, "logs", "%q is no action", f.action).WithHint("the actions:%s", strings.Join(kinds, " "))
+	}
+	if f.outcome != "" {
+		if _, err := deploy.ParseFilter([]string{"status=" + f.outcome}); err != nil {
+			return q, err
+		}
+	}
+	if len(args) == 1 {
+		if _, err := resource.ParseID(args[0]); err != nil {
+			return q, fault.New(fault.Usage, "logs", "%v", err).WithHint("%s", fault.HintOf(err))
+		}
+		q.Resource = resource.ID(args[0])
+	}
+	for _, at := range []struct {
+		text string
+		to   *time.Time
+	}{{f.since, &q.Since}, {f.until, &q.Until}} {
+		if at.text == "" {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339, at.text)
+		if d, e := time.ParseDuration(at.text); err != nil && e == nil {
+			t, err = now.Add(-d), nil
+		}
+		if err != nil {
+			return q, fault.New(fault.Usage, "logs", "%q is no time", at.text).WithHint("write it as 2026-08-31T12:00:00Z, or how long ago, such as 30m or 2h")
+		}
+		*at.to = t.UTC()
+	}
+	return q, nil
+}
 
-func (a *app) logs(ctx context.Context, q deploy.ActionQuery, follow bool) error {
+const (
+	// followEvery is how often new actions are looked for, and followServer how often a server is asked for them.
+	followEvery  = 300 * time.Millisecond
+	followServer = time.Second
+)
+
+func (a *app) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
+	every := followEvery
+	if a.remote() {
+		every = followServer
+	}
 	for {
 		actions, err := a.home.Actions(ctx, a.env, q)
 		if err != nil && ctx.Err() == nil {
@@ -70,50 +126,22 @@ func (a *app) logs(ctx context.Context, q deploy.ActionQuery, follow bool) error
 		for i := range actions {
 			q.After = max(q.After, actions[i].ID)
 			if a.json {
-				a.line(actionLine(&actions[i]))
+				a.line(actions[i])
 			} else {
 				a.action(&actions[i])
 			}
 		}
 		if !follow && len(actions) == 0 {
-			a.none("action matches", q.Resource != "" || q.Level != "" || q.Text != "")
+			a.none("action matches", q != api.ActionQuery{Limit: q.Limit})
 		}
-		if !follow || a.engine.Clock.Sleep(ctx, followEvery) != nil {
+		if !follow || (local.Clock{}).Sleep(ctx, every) != nil {
 			return nil
 		}
 		q.Limit = 0
 	}
 }
 
-// messageLine is a log line as programs see it: every member is there.
-type messageLine struct {
-	At     any            `json:"at"`
-	Level  provider.Level `json:"level"`
-	Msg    string         `json:"msg"`
-	Kwargs map[string]any `json:"kwargs"`
-}
-
-// actionLine has every member, also those that are empty.
-func actionLine(x *deploy.Action) any {
-	type plain deploy.Action
-	out := struct {
-		*plain
-		Changes  map[string]plan.Diff `json:"changes"`
-		Messages []messageLine        `json:"messages"`
-	}{(*plain)(x), x.Changes, make([]messageLine, 0, len(x.Messages))}
-	if out.Changes == nil {
-		out.Changes = map[string]plan.Diff{}
-	}
-	for _, l := range x.Messages {
-		if l.Kwargs == nil {
-			l.Kwargs = map[string]any{}
-		}
-		out.Messages = append(out.Messages, messageLine{stamp(l.At), l.Level, l.Msg, l.Kwargs})
-	}
-	return out
-}
-
-func (a *app) action(x *deploy.Action) {
+func (a *app) action(x *api.Action) {
 	a.printf("%s  %-7s %-12s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"), x.Action, x.Outcome, x.Change, x.Resource)
 	a.diff(x.Changes)
 	for _, l := range x.Messages {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,12 +28,6 @@ func (a *app) root() *cobra.Command {
 		Example:       "  southbound apply examples/quickstart\n  southbound status\n  southbound logs",
 		SilenceErrors: true, SilenceUsage: true,
 		Args: subcommand, RunE: help,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if a.api != "" || os.Getenv("SOUTHBOUND_API") != "" {
-				return fault.New(fault.Unsupported, "", "the HTTP API is not in this program yet").WithHint("leave out --api and SOUTHBOUND_API: the embedded home is used")
-			}
-			return nil
-		},
 	}
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")

@@ -22,14 +22,20 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as people do; see testdata.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+	testscript.Run(t, params("embedded"))
+}
+
+// params are those of a run of scripts; the condition with the name of the home is true.
+func params(home string) testscript.Params {
+	return testscript.Params{
+		Dir:       "testdata",
+		Condition: func(cond string) (bool, error) { return cond == home, nil },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":  exits,
 			"expand": expand,
 			"lines":  lines,
 		},
-	})
+	}
 }
 
 // expand replaces $WORK in files by the script's directory.

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
@@ -21,7 +20,7 @@ func (a *app) showCommands() []*cobra.Command {
 		command("resource ID", "Show one resource with its state, its last action and what it depends on", "", "  southbound resource 'fs::File[web1,path=/etc/motd]'",
 			exactArgs(1, "one id"), a.look, a.resource),
 		command("versions", "List versions", "", "  southbound versions\n  southbound versions --json", none, a.look, a.versions),
-		command("agents", "List agents", "", "  southbound agents\n  southbound agents --json", none, a.look, a.agents),
+		a.agentsCommand(),
 		command("parameters", "List parameters", "", "  southbound parameters\n  southbound parameters --json", none, a.look,
 			func(ctx context.Context, _ []string) error { return a.parameters(ctx, false) }),
 		command("facts", "List facts", "", "  southbound facts\n  southbound facts --json", none, a.look,
@@ -33,70 +32,18 @@ func (a *app) showCommands() []*cobra.Command {
 // filterHelp explains filters.
 const filterHelp = "FILTER: type=, agent=, status=, set=, an id or a glob of one; several must all match."
 
-// resourceLine is one resource as programs see it.
-type resourceLine struct {
-	ID         resource.ID       `json:"id"`
-	Type       string            `json:"type"`
-	Agent      string            `json:"agent"`
-	Status     deploy.Status     `json:"status"`
-	Compliance deploy.Compliance `json:"compliance"`
-	LastRun    deploy.LastRun    `json:"last_run"`
-	Blocked    deploy.Blocked    `json:"blocked"`
-	Deploying  bool              `json:"deploying"`
-	Version    int               `json:"version"`
-	Hash       string            `json:"hash"`
-	Set        string            `json:"set"`
-	Reason     string            `json:"reason"`
-	LastAction string            `json:"last_action"`
-}
-
-func lineOf(r *deploy.Row, running map[resource.ID]bool) resourceLine {
-	l := resourceLine{ID: r.ID, Type: r.ID.Type(), Agent: r.ID.Agent(), Status: r.Status(), Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked,
-		Deploying: running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason, LastAction: r.LastAction}
-	if l.Deploying {
-		l.Status = deploy.StatusDeploying
-	}
-	if res, err := resource.Decode(r.Body); err == nil {
-		l.Set = res.Set
-	}
-	return l
-}
-
-func (a *app) running(ctx context.Context) (map[resource.ID]bool, error) {
-	leases, err := a.home.Leases(ctx, a.env)
-	out := map[resource.ID]bool{}
-	now := time.Now()
-	for _, l := range leases {
-		if l.Holder != "" && l.Until.After(now) {
-			for _, id := range l.Running {
-				out[id] = true
-			}
-		}
-	}
-	return out, err
-}
-
 func (a *app) resources(ctx context.Context, args []string) error {
-	filter, err := deploy.ParseFilter(args)
-	if err != nil {
-		return err
-	}
-	running, err := a.running(ctx)
-	if err != nil {
+	if _, err := deploy.ParseFilter(args); err != nil {
 		return err
 	}
 	found := false
-	err = a.engine.EachRow(ctx, a.env, filter, func(r *deploy.Row) error {
-		l := lineOf(r, running)
-		if filter.Status != "" && l.Status != filter.Status {
-			return nil
-		}
+	err := a.home.Resources(ctx, a.env, args, func(r *api.Resource) error {
 		found = true
 		if a.json {
-			a.line(l)
+			a.line(r)
 			return nil
 		}
-		a.printf("%s  %s\n", a.paint(l.Status, 13), l.ID)
+		a.printf("%s  %s\n", a.paint(r.Status, 13), r.ID)
 		return nil
 	})
 	if err == nil && !found {
@@ -117,90 +64,46 @@ func (a *app) none(what string, filtered bool) {
 }
 
 func (a *app) resource(ctx context.Context, args []string) error {
-	row, err := a.engine.Row(ctx, a.env, resource.ID(args[0]))
+	d, err := a.home.Resource(ctx, a.env, resource.ID(args[0]))
 	if err != nil {
 		return err
 	}
-	running, err := a.running(ctx)
-	if err != nil {
-		return err
-	}
-	requires, dependants, err := a.engine.Neighbours(ctx, a.env, row.ID)
-	if err != nil {
-		return err
-	}
-	actions, err := a.home.Actions(ctx, a.env, deploy.ActionQuery{Resource: row.ID, Limit: 1})
-	if err != nil {
-		return err
-	}
-	l := lineOf(&row, running)
 	if a.json {
-		out := struct {
-			resourceLine
-			Requires   []resource.ID `json:"requires"`
-			RequiredBy []resource.ID `json:"required_by"`
-			Causes     []resource.ID `json:"causes"`
-			NextAt     any           `json:"next_at"`
-			Attempts   int           `json:"attempts"`
-			Last       any           `json:"last"`
-		}{l, orEmpty(requires), orEmpty(dependants), orEmpty(row.Causes), stamp(row.NextAt), row.Attempts, nil}
-		if len(actions) > 0 {
-			out.Last = actionLine(&actions[0])
-		}
-		a.line(out)
+		a.line(d)
 		return nil
 	}
-	a.printf("%s\n  status      %s\n  version     %d\n", l.ID, a.paint(l.Status, 0), l.Version)
-	for _, f := range []struct{ name, value string }{{"reason", l.Reason}, {"set", l.Set}, {"requires", firstIDs(requires, 10)}, {"required by", firstIDs(dependants, 10)},
-		{"because of", firstIDs(row.Causes, 10)}} {
+	a.printf("%s\n  status      %s\n  version     %d\n", d.ID, a.paint(d.Status, 0), d.Version)
+	for _, f := range []struct{ name, value string }{{"reason", d.Reason}, {"set", d.Set}, {"requires", firstIDs(d.Requires, 10)}, {"required by", firstIDs(d.RequiredBy, 10)},
+		{"because of", firstIDs(d.Causes, 10)}} {
 		if f.value != "" {
 			a.printf("  %-11s %s\n", f.name, f.value)
 		}
 	}
-	if !row.NextAt.IsZero() {
-		a.printf("  next try    %s\n", row.NextAt.UTC().Format(time.RFC3339))
+	if d.NextAt != nil {
+		a.printf("  next try    %s\n", d.NextAt.Format(time.RFC3339))
 	}
-	if len(actions) > 0 {
+	if d.Last != nil {
 		a.printf("\nlast action\n")
-		a.action(&actions[0])
+		a.action(d.Last)
 	}
 	return nil
 }
 
-func orEmpty(ids []resource.ID) []resource.ID {
-	if ids == nil {
-		return []resource.ID{}
-	}
-	return ids
-}
-
-// versionLine is a version as programs see it.
-type versionLine struct {
-	Version   int    `json:"version"`
-	At        any    `json:"at"`
-	Resources int    `json:"resources"`
-	Released  bool   `json:"released"`
-	Partial   bool   `json:"partial"`
-	Pack      string `json:"pack"`
-	Digest    string `json:"digest"`
-}
-
 func (a *app) versions(ctx context.Context, _ []string) error {
-	vs, state, err := a.engine.VersionsOf(ctx, a.env)
+	vs, err := a.home.Versions(ctx, a.env)
 	if err != nil {
 		return err
 	}
 	for _, v := range vs {
-		released := v.Number == state.Released
 		if a.json {
-			a.line(versionLine{v.Number, stamp(v.At), v.Resources, released, v.Base > 0, v.Pack, v.Digest})
+			a.line(v)
 			continue
 		}
 		mark := ""
-		if released {
+		if v.Released {
 			mark = "  released"
 		}
-		a.printf("%5d  %s  %s%s\n", v.Number, v.At.UTC().Format(time.RFC3339), plural(v.Resources, "resource"), mark)
+		a.printf("%5d  %s  %s%s\n", v.Version, v.At.Format(time.RFC3339), plural(v.Resources, "resource"), mark)
 	}
 	if len(vs) == 0 {
 		a.none("", false)
@@ -208,44 +111,29 @@ func (a *app) versions(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// agentLine is an agent as programs see it.
-type agentLine struct {
-	Name      string `json:"name"`
-	Transport string `json:"transport"` // "" while nothing has named the agent, which can be paused all the same
-	Lanes     int    `json:"lanes"`
-	Paused    bool   `json:"paused"`
-}
-
-func (a *app) agentLines(ctx context.Context) ([]agentLine, error) {
-	agents, err := a.home.Agents(ctx, a.env)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]agentLine, 0, len(agents))
-	for _, name := range slices.Sorted(maps.Keys(agents)) {
-		g := agents[name]
-		out = append(out, agentLine{name, g.Transport, max(g.Lanes, 1), g.Paused})
-	}
-	return out, nil
+func (a *app) agentsCommand() *cobra.Command {
+	cmd := command("agents", "List agents", "", "  southbound agents\n  southbound agents --json\n  southbound agents prune", exactArgs(0, "nothing more"), a.look, a.agents)
+	cmd.AddCommand(a.pruneCommand())
+	return cmd
 }
 
 func (a *app) agents(ctx context.Context, _ []string) error {
-	lines, err := a.agentLines(ctx)
-	for _, g := range lines {
+	agents, err := a.home.Agents(ctx, a.env)
+	for _, g := range agents {
 		if a.json {
 			a.line(g)
 			continue
 		}
-		a.printf("%-20s  %s\n", g.Name, g.text())
+		a.printf("%-20s  %s\n", g.Name, agentText(g))
 	}
-	if err == nil && len(lines) == 0 {
+	if err == nil && len(agents) == 0 {
 		a.none("", false)
 	}
 	return err
 }
 
-// text says how an agent is.
-func (g agentLine) text() string {
+// agentText says how an agent is.
+func agentText(g api.Agent) string {
 	text := g.Transport
 	if text == "" {
 		text = "not in any version"
@@ -256,11 +144,14 @@ func (g agentLine) text() string {
 	if g.Paused {
 		text += ", paused"
 	}
+	if g.UnservedMS > 0 {
+		text += ", has work and nobody serves it for " + (time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
+	}
 	return text
 }
 
 func (a *app) parameters(ctx context.Context, facts bool) error {
-	ps, err := a.home.Parameters(ctx, a.env, deploy.ParameterQuery{Facts: facts})
+	ps, err := a.home.Parameters(ctx, a.env, facts)
 	if err != nil {
 		return err
 	}

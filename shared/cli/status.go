@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
-	"southbound/shared/resource"
 )
 
 // statusLine is the state of an environment as programs see it.
@@ -22,28 +21,16 @@ type statusLine struct {
 	Running       int                   `json:"running"`
 	Halted        bool                  `json:"halted"`
 	PausedAgents  []string              `json:"paused_agents"`
-	Agents        []agentLine           `json:"agents"`
-	Problems      []problemLine         `json:"problems"`
+	Agents        []api.Agent           `json:"agents"`
+	Problems      []api.Problem         `json:"problems"`
 }
-
-// problemLine is a resource that is not well by itself, with those that are not done because of it.
-type problemLine struct {
-	ID      resource.ID   `json:"id"`
-	Status  deploy.Status `json:"status"`
-	Reason  string        `json:"reason"`
-	NextAt  any           `json:"next_at"`
-	Because []resource.ID `json:"not_done_because_of_it"`
-}
-
-// mostProblems is how many problems programs get.
-const mostProblems = 100
 
 func (a *app) status(ctx context.Context, _ []string) error {
-	p, err := a.engine.Progress(ctx, a.env)
+	p, err := a.home.Progress(ctx, a.env)
 	if err != nil {
 		return err
 	}
-	agents, err := a.agentLines(ctx)
+	agents, err := a.home.Agents(ctx, a.env)
 	if err != nil {
 		return err
 	}
@@ -51,7 +38,7 @@ func (a *app) status(ctx context.Context, _ []string) error {
 	if a.json {
 		return a.statusJSON(ctx, p, counts, agents)
 	}
-	if p.Env.Last == 0 {
+	if p.Last == 0 {
 		a.printf("environment %s: nothing was exported yet; `southbound apply PATH` starts\n", a.env)
 		return nil
 	}
@@ -60,14 +47,14 @@ func (a *app) status(ctx context.Context, _ []string) error {
 			return err
 		}
 	}
-	a.printf("environment %s, version %d: %s\n", a.env, p.Env.Released, countsText(counts))
-	if p.Env.Last != p.Env.Released {
-		a.printf("version %d is stored and not released; exporting the same without --no-release releases it\n", p.Env.Last)
+	a.printf("environment %s, version %d: %s\n", a.env, p.Released, countsText(counts))
+	if p.Last != p.Released {
+		a.printf("version %d is stored and not released; exporting the same without --no-release releases it\n", p.Last)
 	}
 	switch {
-	case p.Env.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
+	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
 		a.printf("%s\n", whyStuck(p))
-	case p.Scheduled > 0 && len(p.Held) == 0:
+	case p.Scheduled > 0 && len(p.Held) == 0 && !a.remote():
 		a.printf("%s to be done and nobody is at it; `southbound deploy` goes on\n", plural(p.Scheduled, "resource"))
 	case p.Scheduled > 0:
 		a.printf("%s to be done\n", plural(p.Scheduled, "resource"))
@@ -79,38 +66,32 @@ func (a *app) status(ctx context.Context, _ []string) error {
 // mostAgents is how many agents the status names.
 const mostAgents = 10
 
-func (a *app) agentsText(agents []agentLine) {
+func (a *app) agentsText(agents []api.Agent) {
 	var parts []string
 	for i, g := range agents {
 		if i == mostAgents {
 			parts = append(parts, plural(len(agents)-i, "more agent")+", see `southbound agents`")
 			break
 		}
-		parts = append(parts, g.Name+" ("+g.text()+")")
+		parts = append(parts, g.Name+" ("+agentText(g)+")")
 	}
 	if len(parts) > 0 {
 		a.printf("agents: %s\n", strings.Join(parts, ", "))
 	}
 }
 
-func (a *app) statusJSON(ctx context.Context, p deploy.Progress, counts map[deploy.Status]int, agents []agentLine) error {
-	l := statusLine{Environment: a.env, Version: p.Env.Released, LatestVersion: p.Env.Last, Counts: counts, Scheduled: p.Scheduled,
-		Running: len(p.Running), Halted: p.Env.Halted, PausedAgents: slices.Sorted(maps.Keys(p.Paused)), Agents: agents, Problems: []problemLine{}}
-	if l.PausedAgents == nil {
-		l.PausedAgents = []string{}
+func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[deploy.Status]int, agents []api.Agent) error {
+	if agents == nil {
+		agents = []api.Agent{}
 	}
+	l := statusLine{Environment: a.env, Version: p.Released, LatestVersion: p.Last, Counts: counts, Scheduled: p.Scheduled,
+		Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Agents: agents, Problems: []api.Problem{}}
 	if ill(counts) {
-		groups, because, err := a.roots(ctx)
+		trouble, err := a.home.Trouble(ctx, a.env)
 		if err != nil {
 			return err
 		}
-		for _, g := range groups {
-			for _, r := range g {
-				if len(l.Problems) < mostProblems {
-					l.Problems = append(l.Problems, problemLine{r.ID, r.Status(), r.Reason, stamp(r.NextAt), orEmpty(because[r.ID])})
-				}
-			}
-		}
+		l.Problems = trouble.Single
 	}
 	a.line(l)
 	return nil
@@ -118,91 +99,43 @@ func (a *app) statusJSON(ctx context.Context, p deploy.Progress, counts map[depl
 
 // ill reports whether something is not well.
 func ill(counts map[deploy.Status]int) bool {
-	return slices.ContainsFunc(unhealthy, func(s deploy.Status) bool { return counts[s] > 0 })
-}
-
-// roots returns what is not well by itself, put together by reason, and what is not done because of each.
-func (a *app) roots(ctx context.Context) ([][]*deploy.Row, map[resource.ID][]resource.ID, error) {
-	var rows []deploy.Row
-	because := map[resource.ID][]resource.ID{}
-	err := a.engine.EachRow(ctx, a.env, deploy.Filter{}, func(r *deploy.Row) error {
-		switch s := r.Status(); {
-		case !slices.Contains(unhealthy, s):
-		case len(r.Causes) > 0 && r.Causes[0] != r.ID:
-			for _, c := range r.Causes {
-				because[c] = append(because[c], r.ID)
-			}
-		default:
-			rows = append(rows, *r)
-		}
-		return nil
-	})
-	return grouped(rows), because, err
+	return slices.ContainsFunc(api.Unhealthy(), func(s deploy.Status) bool { return counts[s] > 0 })
 }
 
 // wrong lists what is not well: what failed by itself first, each with what was skipped because of it.
 func (a *app) wrong(ctx context.Context, w io.Writer, most int) error {
-	groups, because, err := a.roots(ctx)
+	trouble, err := a.home.Trouble(ctx, a.env)
 	if err != nil {
 		return err
 	}
 	out := &app{out: w, noColor: a.noColor}
-	for i, g := range groups {
+	for i, g := range trouble.Groups {
 		if i == most {
 			out.printf("… and more; see `southbound resources status=failed`\n")
 			break
 		}
-		out.group(g, because)
+		out.group(g)
 	}
 	return nil
 }
 
 // group writes what is not well for one reason.
-func (a *app) group(g []*deploy.Row, because map[resource.ID][]resource.ID) {
-	r := g[0]
-	a.printf("%s  %s", a.paint(r.Status(), 0), r.ID)
-	if len(g) > 1 {
-		a.printf(" and %d more for the same reason", len(g)-1)
+func (a *app) group(g api.Group) {
+	a.printf("%s  %s", a.paint(g.Status, 0), g.ID)
+	if g.Count > 1 {
+		a.printf(" and %d more for the same reason", g.Count-1)
 	}
 	a.printf("\n")
-	for _, l := range strings.Split(strings.TrimSpace(r.Reason), "\n") {
+	for _, l := range strings.Split(strings.TrimSpace(g.Reason), "\n") {
 		a.printf("    %s\n", l)
 	}
-	if r.Status() == deploy.StatusUndefined && strings.HasPrefix(r.Reason, "parameter ") {
+	if g.Status == deploy.StatusUndefined && strings.HasPrefix(g.Reason, "parameter ") {
 		a.printf("    `southbound parameter set NAME VALUE` sets it\n")
 	}
-	if !r.NextAt.IsZero() {
-		a.printf("    tried again from %s on\n", r.NextAt.UTC().Format(time.RFC3339))
+	if g.NextAt != nil {
+		a.printf("    tried again from %s on\n", g.NextAt.Format(time.RFC3339))
 	}
-	var skipped []resource.ID
-	for _, r := range g {
-		skipped = append(skipped, because[r.ID]...)
+	if g.NotDone > 0 {
+		a.printf("    because of it %d not done: %s\n", g.NotDone, moreIDs(g.FirstNot, g.NotDone))
 	}
-	slices.Sort(skipped)
-	if skipped = slices.Compact(skipped); len(skipped) > 0 {
-		a.printf("    because of it %d not done: %s\n", len(skipped), firstIDs(skipped, 3))
-	}
-}
-
-// grouped puts rows together that are not well for the same reason, but for their own names in it; the largest groups first.
-func grouped(rows []deploy.Row) [][]*deploy.Row {
-	index := map[string]int{}
-	var out [][]*deploy.Row
-	for i := range rows {
-		reason := string(rows[i].Status()) + rows[i].Reason
-		if parts, err := resource.ParseID(string(rows[i].ID)); err == nil {
-			for _, k := range parts.Keys {
-				reason = strings.ReplaceAll(reason, k.Value, "…")
-			}
-		}
-		at, ok := index[reason]
-		if !ok {
-			at = len(out)
-			index[reason] = at
-			out = append(out, nil)
-		}
-		out[at] = append(out[at], &rows[i])
-	}
-	slices.SortStableFunc(out, func(a, b []*deploy.Row) int { return len(b) - len(a) })
-	return out
 }

@@ -4,44 +4,30 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sort"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/term"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
-	"southbound/shared/local"
 )
 
 // statuses in the order in which people want to know them.
 var statuses = []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
 	deploy.StatusDeploying, deploy.StatusAvailable, deploy.StatusNonCompliant, deploy.StatusOrphaned, deploy.StatusDeployed}
 
-// unhealthy are those that make a command end with exit code 3.
-var unhealthy = []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined}
-
 // allCounts has every status, and takes what runs now out of where it is counted otherwise.
-func allCounts(p deploy.Progress) map[deploy.Status]int {
+func allCounts(p api.Progress) map[deploy.Status]int {
 	out := make(map[deploy.Status]int, len(statuses))
 	for _, s := range statuses {
 		out[s] = p.Counts[s]
 	}
-	running := min(len(p.Running), out[deploy.StatusAvailable])
+	running := min(p.RunningCount, out[deploy.StatusAvailable])
 	out[deploy.StatusDeploying] = running
 	out[deploy.StatusAvailable] -= running
 	return out
-}
-
-// drain serves the environment until nothing is left to do, and shows how far it is.
-func (a *app) drain(ctx context.Context) (local.Drained, error) {
-	pr := a.progress()
-	stop := context.AfterFunc(ctx, pr.stopping)
-	out, err := a.runner().Drain(ctx, a.env, pr.report)
-	stop()
-	pr.end()
-	return out, err
 }
 
 // progress shows how far work is: a line that is written over on a terminal, a line now and then elsewhere.
@@ -61,42 +47,62 @@ func (a *app) progress() *progress {
 	return &progress{a: a, live: live && os.Getenv("TERM") != "dumb", began: time.Now(), last: time.Now()}
 }
 
-func (p *progress) report(now deploy.Progress) {
+func (p *progress) report(now api.Progress) {
+	p.mu.Lock()
+	p.total = max(p.total, now.Scheduled)
+	total := p.total
+	p.mu.Unlock()
+	if now.Scheduled == 0 {
+		return
+	}
+	p.show(func() string {
+		done := total - now.Scheduled
+		text := fmt.Sprintf("%d of %d, %.0f/s", done, total, float64(done)/time.Since(p.began).Seconds())
+		if bad := now.Counts[deploy.StatusFailed] + now.Counts[deploy.StatusUnavailable]; bad > 0 {
+			text += fmt.Sprintf(", %d failed", bad)
+		}
+		if len(now.Running) > 0 {
+			text += ", at " + string(now.Running[0])
+		}
+		return text
+	})
+}
+
+// show writes a line about how far it is, when it is time for one.
+func (p *progress) show(line func() string) {
 	every := 5 * time.Second
 	if p.live {
 		every = 150 * time.Millisecond
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total = max(p.total, now.Scheduled)
-	if p.over || p.a.quiet || time.Since(p.last) < every || now.Scheduled == 0 {
+	if p.over || p.a.quiet || time.Since(p.last) < every {
 		return
 	}
 	p.last = time.Now()
-	done := p.total - now.Scheduled
-	rate := float64(done) / time.Since(p.began).Seconds()
-	text := fmt.Sprintf("%d of %d, %.0f/s", done, p.total, rate)
-	if bad := now.Counts[deploy.StatusFailed] + now.Counts[deploy.StatusUnavailable]; bad > 0 {
-		text += fmt.Sprintf(", %d failed", bad)
-	}
-	if len(now.Running) > 0 {
-		text += ", at " + string(now.Running[0])
-	}
-	if p.live {
-		width := textWidth
-		if fd, is := terminal(p.a.err); is {
-			if w, _, err := term.GetSize(fd); err == nil && w > 0 {
-				width = w
-			}
-		}
-		if r := []rune(text); len(r) >= width {
-			text = string(r[:max(width-1, 0)])
-		}
-		fmt.Fprintf(p.a.err, "\r\x1b[K%s", text)
-		p.wrote = true
+	text := line()
+	if !p.live {
+		p.a.say("%s", text)
 		return
 	}
-	p.a.say("%s", text)
+	width := textWidth
+	if fd, is := terminal(p.a.err); is {
+		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+			width = w
+		}
+	}
+	if r := []rune(text); len(r) >= width {
+		text = string(r[:max(width-1, 0)])
+	}
+	fmt.Fprintf(p.a.err, "\r\x1b[K%s", text)
+	p.wrote = true
+}
+
+// sent shows how far an upload is.
+func (p *progress) sent(s api.Sent) {
+	p.show(func() string {
+		return fmt.Sprintf("sent %d of %s, %.1f of %.1f MB", s.Files, plural(s.OfFiles, "file"), float64(s.Bytes)/1e6, float64(s.OfBytes)/1e6)
+	})
 }
 
 func (p *progress) end() {
@@ -123,12 +129,16 @@ func (p *progress) stopping() {
 	}
 	p.clear()
 	p.over = true
+	if p.a.remote() {
+		p.a.say("no longer waiting; the server goes on")
+		return
+	}
 	p.a.say("stopping when what runs has finished; Ctrl-C again stops at once")
 }
 
 // summary answers a command that waited: root causes of failures first, then what was skipped because of them. exported says
 // that the command was about an export, which has changes to count.
-func (a *app) summary(ctx context.Context, r report, d local.Drained, exported bool) error {
+func (a *app) summary(ctx context.Context, r report, d waited, exported bool) error {
 	if ill(r.Counts) || d.Stuck {
 		a.code = exitUnhealthy
 	}
@@ -165,16 +175,11 @@ func (a *app) summary(ctx context.Context, r report, d local.Drained, exported b
 	return nil
 }
 
-func whyStuck(p deploy.Progress) string {
-	if p.Env.Halted {
+func whyStuck(p api.Progress) string {
+	if p.Halted {
 		return fmt.Sprintf("the environment is halted with %s to do; `southbound unhalt` goes on", plural(p.Scheduled, "resource"))
 	}
-	names := make([]string, 0, len(p.Paused))
-	for n := range p.Paused {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` goes on", plural(p.Scheduled, "resource"), strings.Join(names, ", "))
+	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` goes on", plural(p.Scheduled, "resource"), strings.Join(p.Paused, ", "))
 }
 
 func countsText(counts map[deploy.Status]int) string {

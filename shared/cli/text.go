@@ -127,19 +127,27 @@ func fileOf(v any) (size int, hash string, is bool) {
 			return int(n), hash, true
 		case int64:
 			return int(n), hash, true
+		case json.Number:
+			size, err := n.Int64()
+			return int(size), hash, err == nil
 		}
 	}
 	return 0, "", false
 }
 
+// firstIDs names the first of ids.
 func firstIDs(ids []resource.ID, most int) string {
+	return moreIDs(ids[:min(len(ids), most)], len(ids))
+}
+
+// moreIDs names ids, which are the first of many.
+func moreIDs(ids []resource.ID, of int) string {
 	var parts []string
-	for i, id := range ids {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(ids)-most))
-			break
-		}
+	for _, id := range ids {
 		parts = append(parts, string(id))
+	}
+	if of > len(ids) {
+		parts = append(parts, fmt.Sprintf("and %d more", of-len(ids)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,60 +1,49 @@
 package cli
 
 import (
-	"cmp"
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"southbound/shared/fault"
+	"southbound/shared/api"
 	"southbound/shared/schema"
 )
 
-// typeLine is a type as programs see it.
-type typeLine struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Attributes  []attributeLine `json:"attributes"`
-	Features    []string        `json:"features"`
-	Providers   []string        `json:"providers"`
-}
-
-type attributeLine struct {
-	Name        string `json:"name"`
-	Type        string `json:"type"`
-	Behaviour   string `json:"behaviour"`
-	Default     any    `json:"default"`
-	Description string `json:"description"`
-	Sensitive   bool   `json:"sensitive"`
-}
-
-func typeLineOf(t *schema.Compiled) typeLine {
-	l := typeLine{Name: t.Name, Description: t.Description, Features: t.Features, Providers: []string{"default"}, Attributes: []attributeLine{}}
-	if l.Features == nil {
-		l.Features = []string{}
+// knownTypes returns the types of the server, or of this program.
+func (a *app) knownTypes(ctx context.Context) ([]api.Type, error) {
+	if err := a.locate(""); err != nil {
+		return nil, err
 	}
-	for _, at := range t.Attributes {
-		l.Attributes = append(l.Attributes, attributeLine{at.Name, at.Type, cmp.Or(string(at.Behaviour), "property"), at.Default, at.Description, at.Sensitive})
+	if a.remote() {
+		if err := a.connect(); err != nil {
+			return nil, err
+		}
+		return a.home.Types(ctx)
 	}
-	return l
+	types, err := a.registry()
+	if err != nil {
+		return nil, err
+	}
+	return api.TypesOf(types), nil
 }
 
 func (a *app) typesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "types", Short: "List resource types", Example: "  southbound types\n  southbound types --json", Args: exactArgs(0, "nothing more"),
-		RunE: func(*cobra.Command, []string) error {
-			types, err := a.registry()
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			types, err := a.knownTypes(cmd.Context())
 			if err != nil {
 				return err
 			}
-			for _, name := range types.Names() {
-				t, _ := types.Type(name)
+			for _, t := range types {
 				if a.json {
-					a.line(typeLineOf(t))
+					a.line(t)
 					continue
 				}
 				first, _, _ := strings.Cut(t.Description, ". ")
-				a.printf("%-16s %s\n", name, strings.TrimSuffix(first, "."))
+				a.printf("%-16s %s\n", t.Name, strings.TrimSuffix(first, "."))
 			}
 			a.say("`southbound type NAME` shows one with its attributes")
 			return nil
@@ -64,27 +53,28 @@ func (a *app) typesCommand() *cobra.Command {
 func (a *app) typeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "type NAME", Short: "Show one resource type with its attributes", Example: "  southbound type fs::File\n  southbound type fs::File --json", Args: exactArgs(1, "one type"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			types, err := a.registry()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			types, err := a.knownTypes(cmd.Context())
 			if err != nil {
 				return err
 			}
-			t, ok := types.Type(args[0])
-			if !ok {
-				e := fault.New(fault.NotFound, "", "unknown type %q", args[0]).WithHint("`southbound types` lists them")
-				if near := types.Nearest(args[0]); near != "" {
-					e = e.WithHint("did you mean %q?", near)
+			i := slices.IndexFunc(types, func(t api.Type) bool { return t.Name == args[0] })
+			if i < 0 {
+				var names []string
+				for _, t := range types {
+					names = append(names, t.Name)
 				}
-				return e
+				return api.UnknownType(args[0], schema.Nearest(args[0], names))
 			}
+			t := types[i]
 			if a.json {
-				a.line(typeLineOf(t))
+				a.line(t)
 				return nil
 			}
 			a.printf("%s\n%s\n", t.Name, wrapped(t.Description, ""))
 			for _, at := range t.Attributes {
 				a.printf("\n  %s  %s", at.Name, at.Type)
-				if at.Behaviour != schema.Property {
+				if at.Behaviour != "property" {
 					a.printf("  (%s)", at.Behaviour)
 				}
 				if at.Sensitive {

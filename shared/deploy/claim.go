@@ -106,15 +106,14 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
 	now := w.e.Clock.Now()
-	runs := func(lane string, id resource.ID) bool {
-		return lane != w.lane && slices.ContainsFunc(leases, func(l Lease) bool {
-			return l.Key == lane && l.Holder != "" && now.Before(l.Until) && slices.Contains(l.Running, id)
-		})
-	}
 	dropped := map[int32]bool{}
 	return slices.DeleteFunc(batch, func(c *claim) bool {
+		runs, ended := w.elsewhere(leases, c.row, now)
+		if ended && sendsEvents(c.row) {
+			c.row.Unsure = true // as takeOver does: nobody may ever serve the lane that it left
+		}
 		switch {
-		case slices.ContainsFunc(c.row.Left, func(lane string) bool { return runs(lane, c.row.ID) }):
+		case runs:
 			c.row.NotBefore = now.Add(moveWait)
 			if c.node >= 0 {
 				w.later = append(w.later, c.node)
@@ -126,6 +125,17 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 		dropped[c.node] = true
 		return true
 	}), nil
+}
+
+// elsewhere reports whether a row is being run in a lane that it was moved away from, and whether such a run ended without a record.
+func (w *worker) elsewhere(leases []Lease, r *Row, now time.Time) (runs, ended bool) {
+	for i := range leases {
+		l := &leases[i]
+		if l.Key != w.lane && l.Holder != "" && slices.Contains(r.Left, l.Key) && slices.Contains(l.Running, r.ID) {
+			runs, ended = runs || now.Before(l.Until), ended || !now.Before(l.Until)
+		}
+	}
+	return runs, ended
 }
 
 // claim is one row that was picked.

@@ -174,7 +174,7 @@ func (p *planner) reblock(ctx context.Context, g *Graph) error {
 			return nil
 		}
 	}
-	b := blocker{p: p, g: g, rows: map[resource.ID]*Row{}}
+	b := blocker{p: p, g: g, rows: map[resource.ID]*Row{}, kept: map[resource.ID]Row{}}
 	if err := b.begin(ctx); err != nil {
 		return err
 	}
@@ -186,6 +186,7 @@ type blocker struct {
 	p     *planner
 	g     *Graph
 	rows  map[resource.ID]*Row
+	kept  map[resource.ID]Row // as they were before they were blocked
 	queue []int32
 }
 
@@ -288,12 +289,11 @@ func (b *blocker) cause(n int32, row *Row) resource.ID {
 // unblock lets a row run again. Blocking has struck it off the schedule, whatever it was to do.
 func (b *blocker) unblock(row *Row) {
 	row.Blocked, row.Causes, row.Reason = NotBlocked, nil, ""
-	stored, planned := b.p.before[row.ID]
-	lifted := !planned || stored.Blocked == BlockedYes
-	if !lifted && row.Ticket == 0 { // it was blocked on the way only
-		row.Ticket, row.Priority, row.Causes, row.Reason = stored.Ticket, stored.Priority, stored.Causes, stored.Reason
+	was, onTheWay := b.kept[row.ID]
+	if onTheWay && row.Ticket == 0 {
+		row.Ticket, row.Priority, row.Causes, row.Reason = was.Ticket, was.Priority, was.Causes, was.Reason
 	}
-	if row.Ticket == 0 && (lifted || unfinished(row) || row.Removing) {
+	if row.Ticket == 0 && (!onTheWay || unfinished(row) || row.Removing) {
 		b.p.schedule(row, PriorityNewVersion)
 	}
 }
@@ -306,6 +306,9 @@ func (b *blocker) apply(row *Row, cause resource.ID) bool {
 		case cause != "":
 			if row.Blocked == BlockedYes && row.Ticket == 0 && slices.Equal(row.Causes, []resource.ID{cause}) {
 				return false
+			}
+			if row.Blocked != BlockedYes {
+				b.kept[row.ID] = *row
 			}
 			row.Blocked, row.Ticket, row.Causes = BlockedYes, 0, []resource.ID{cause}
 			if row.Compliance != Undefined {

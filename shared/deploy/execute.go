@@ -186,9 +186,13 @@ func (x *executor) apart(ctx context.Context, runs []*run, f func(context.Contex
 	}
 }
 
-// batchLimit allows a batch the time of one call and a little more for each item.
+// batchLimit allows a batch the time of its longest call and a little more for each item.
 func (x *executor) batchLimit(runs []*run) time.Duration {
-	return x.limit(runs[0]) + time.Duration(len(runs))*100*time.Millisecond
+	longest := time.Duration(0)
+	for _, r := range runs {
+		longest = max(longest, x.limit(r))
+	}
+	return longest + time.Duration(len(runs))*100*time.Millisecond
 }
 
 func handlerOf(runs []*run) provider.Handler {

@@ -17,6 +17,14 @@ const (
 	fileGrace = 24 * time.Hour
 )
 
+// ActionsKept returns for how long actions are kept.
+func (s *Settings) ActionsKept() time.Duration {
+	if s.KeepActions <= 0 {
+		return defaultKeepActions
+	}
+	return s.KeepActions
+}
+
 // Collected says what a collection removed.
 type Collected struct {
 	Versions int `json:"versions"`
@@ -39,12 +47,8 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 		if err := p.commit(ctx, false); err != nil {
 			return err
 		}
-		keep := p.env.Settings.KeepActions
-		if keep <= 0 {
-			keep = defaultKeepActions
-		}
 		var err error
-		out.Actions, err = e.State.DropActions(ctx, env, e.Clock.Now().Add(-keep))
+		out.Actions, err = e.State.DropActions(ctx, env, e.Clock.Now().Add(-p.env.Settings.ActionsKept()))
 		return fault.Wrap(fault.Unknown, "remove actions", err)
 	})
 	if err != nil {

@@ -3,6 +3,8 @@
 package deploy
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"southbound/shared/plan"
@@ -315,16 +317,37 @@ type Action struct {
 // ActionQuery selects actions; zero fields select all.
 type ActionQuery struct {
 	Resource resource.ID
+	Agent    string // only of resources of this agent
 	IDs      []string
 	Version  int
 	Action   ActionKind
 	Outcome  Status
-	After    string // only actions with a greater id (ids grow with time)
-	Before   string // only actions with a smaller id
-	Since    time.Time
+	After    string         // only actions with a greater id (ids grow with time)
+	Before   string         // only actions with a smaller id
+	Since    time.Time      // only actions that were finished then or later
+	Until    time.Time      // only actions that were finished before
 	Level    provider.Level // with a line at least this severe
 	Text     string         // with a line that contains it
 	Limit    int            // 0: all
+}
+
+// Selects reports whether an action matches. With both Level and Text one line must be as severe and contain the text.
+func (q *ActionQuery) Selects(a *Action) bool {
+	switch {
+	case q.Resource != "" && a.Resource != q.Resource, q.Agent != "" && a.Resource.Agent() != q.Agent, len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID),
+		q.Version != 0 && a.Version != q.Version, q.Action != "" && a.Action != q.Action, q.Outcome != "" && a.Outcome != q.Outcome,
+		q.After != "" && a.ID <= q.After, q.Before != "" && a.ID >= q.Before,
+		!q.Since.IsZero() && a.Finished.Before(q.Since), !q.Until.IsZero() && !a.Finished.Before(q.Until):
+		return false
+	}
+	return q.Level == "" && q.Text == "" || slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
+		return Severity(l.Level) >= Severity(q.Level) && strings.Contains(l.Msg, q.Text)
+	})
+}
+
+// Severity orders levels: the worse, the greater; 0 is no level.
+func Severity(l provider.Level) int {
+	return 1 + slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError}, l)
 }
 
 // Parameter is a named value: of the environment when Of is empty, else a fact of that resource.

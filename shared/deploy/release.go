@@ -267,7 +267,7 @@ func (r *releaser) bring(en *entry, fresh bool) error {
 		if row.Rev == 0 || row.Orphaned || row.Removing {
 			row.hideSecrets()
 			*row = Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, LastRun: RunNew, Blocked: NotBlocked,
-				ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
+				LastAt: row.LastAt, LastAction: row.LastAction, ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
 		}
 		row.hideSecrets()
 		row.move(lane)

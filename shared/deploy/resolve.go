@@ -88,6 +88,7 @@ func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 	for _, a := range m.Agents {
 		all = append(all, resource.References(a.Options)...)
 	}
+	p.e.prefetchVersions(ctx, all)
 	known, err := p.lookup(ctx, all)
 	if err != nil {
 		return out, err
@@ -200,13 +201,7 @@ func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, e
 			return v, nil
 		}
 	case resource.Secret:
-		if r.Version == "" {
-			// A secret that cannot be read here may well be readable where the handler runs.
-			if _, version, err := e.Secrets.Resolve(ctx, r); err == nil {
-				r.Version = version
-			}
-			return r, nil
-		}
+		return e.secretVersion(ctx, r), nil
 	}
 	return ref, nil
 }

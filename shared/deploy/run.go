@@ -62,6 +62,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	if err := w.fetchDeps(ctx, group); err != nil {
 		return err
 	}
+	w.e.prefetchValues(ctx, group)
 	runs := make([]*run, 0, len(group))
 	for _, c := range group {
 		if ctx.Err() != nil {
@@ -75,6 +76,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	}
 	x := &executor{e: w.e, runs: runs, mark: w.markCreating}
 	if err := x.execute(ctx); err != nil {
+		w.unrecorded = true
 		return err
 	}
 	for _, r := range runs {

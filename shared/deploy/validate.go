@@ -134,13 +134,19 @@ func (v *validator) relations() {
 	}
 }
 
-// closed checks that every requirement is among resources and that there is no cycle.
-
+// closed checks that every requirement is among resources and that there is no cycle. What is described twice, another problem, counts once
+// and requires what any of its descriptions does.
 func closed(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
 	byID := make(map[resource.ID]int32, len(resources))
+	requires := make([][]resource.ID, len(resources))
 	for i := range resources {
+		if first, twice := byID[resources[i].ID]; twice {
+			requires[first] = append(slices.Clip(requires[first]), resources[i].Requires...)
+			continue
+		}
 		byID[resources[i].ID] = int32(i) //nolint:gosec // far fewer than 2^31
+		requires[i] = resources[i].Requires
 	}
 	for i := range resources {
 		r := &resources[i]
@@ -159,7 +165,7 @@ func closed(resources []resource.Resource, at func(i int, attribute string) diag
 	}
 	g := dag.New(len(resources), func(i int) []int32 {
 		var out []int32
-		for _, id := range resources[i].Requires {
+		for _, id := range requires[i] {
 			if j, ok := byID[id]; ok {
 				out = append(out, j)
 			}

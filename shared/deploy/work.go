@@ -38,6 +38,7 @@ type result struct {
 func (w *worker) work(ctx context.Context, batch []*claim) error {
 	began := w.e.Clock.Now()
 	var done []*claim
+	var failed error
 	rest := batch
 	for len(rest) > 0 {
 		group := w.group(rest)
@@ -47,8 +48,8 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 		if len(group) == 0 {
 			continue
 		}
-		if err := w.runGroup(ctx, group); err != nil {
-			return err
+		if failed = w.runGroup(ctx, group); failed != nil {
+			break // what ran before is recorded all the same
 		}
 		for _, c := range group {
 			if c.result == nil {
@@ -76,6 +77,9 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	err := w.record(ctx, done)
 	if w.e.Ran != nil {
 		w.e.Ran(len(done))
+	}
+	if failed != nil {
+		return failed
 	}
 	return err
 }
@@ -245,6 +249,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		}
 	}
 	// What follows has to reach the lanes of others before they hear that this one is done.
+	w.unrecorded = true
 	committed, err := w.commit(ctx, c)
 	if err != nil {
 		return err
@@ -258,6 +263,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		}
 		follows = append(follows, more...)
 	}
+	w.unrecorded = false
 	w.flushRings(ctx)
 	return w.propagate(ctx, follows)
 }

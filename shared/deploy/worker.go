@@ -80,13 +80,17 @@ type worker struct {
 	ringAll  bool
 	laneDone bool // the wave is marked as finished in this lane
 	running  []resource.ID
+	// unrecorded: something may have been changed of which there is no record.
+	unrecorded bool
 }
 
 func (w *worker) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	w.flushRings(ctx)
 	w.session.close()
-	w.e.release(ctx, w.env, w.lease)
+	if !w.unrecorded { // else the lease expires, and whoever takes it learns what was running
+		w.e.release(ctx, w.env, w.lease)
+	}
 }
 
 // takeOver notes what the holder of a lane before may have changed without recording it: those that it would have told are told when it is

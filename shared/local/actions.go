@@ -13,7 +13,6 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
-	"southbound/shared/provider"
 )
 
 // The actions of one commit are one row: compressed together, with the ids of their resources beside them to be searched.
@@ -96,6 +95,9 @@ func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([
 	if !q.Since.IsZero() {
 		add("finished >= ?", nanos(q.Since))
 	}
+	if !q.Until.IsZero() {
+		add("oldest < ?", nanos(q.Until))
+	}
 	if len(q.IDs) > 0 {
 		add("last >= ?", slices.Min(q.IDs))
 		add("first <= ?", slices.Max(q.IDs))
@@ -105,7 +107,7 @@ func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([
 		return query(c, sql+" ORDER BY k", func(s *sqlite.Stmt) error {
 			actions, err := decodeActions(columnBytes(s, 0))
 			for i := range actions {
-				if have, ok := byID[actions[i].ID]; matches(&actions[i], q) && (!ok || !have.Stale) {
+				if have, ok := byID[actions[i].ID]; q.Selects(&actions[i]) && (!ok || !have.Stale) {
 					byID[actions[i].ID] = actions[i] // a later record of the same action knows more
 				}
 			}
@@ -121,30 +123,6 @@ func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([
 		out = out[:q.Limit]
 	}
 	return out, err
-}
-
-func matches(a *deploy.Action, q deploy.ActionQuery) bool {
-	switch {
-	case q.Resource != "" && a.Resource != q.Resource, len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID), q.Version != 0 && a.Version != q.Version,
-		q.Action != "" && a.Action != q.Action, q.Outcome != "" && a.Outcome != q.Outcome, q.After != "" && a.ID <= q.After,
-		q.Before != "" && a.ID >= q.Before, !q.Since.IsZero() && a.Finished.Before(q.Since):
-		return false
-	}
-	return hasLine(a, q)
-}
-
-var severity = map[provider.Level]int{provider.LevelDebug: 1, provider.LevelInfo: 2, provider.LevelWarning: 3, provider.LevelError: 4}
-
-func hasLine(a *deploy.Action, q deploy.ActionQuery) bool {
-	if q.Level == "" && q.Text == "" {
-		return true
-	}
-	for _, l := range a.Messages {
-		if severity[l.Level] >= severity[q.Level] && strings.Contains(l.Msg, q.Text) {
-			return true
-		}
-	}
-	return false
 }
 
 // DropActions implements deploy.State.

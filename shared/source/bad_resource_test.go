@@ -96,6 +96,12 @@ func resourceProblems() []badCase {
 			"  - {type: std::Null, attributes: {name: z}, requires: [\"std::Null[a,name=x]\"]}\n", []string{
 			`4:56 | std::Null[a,name=x] |  | dependency cycle: std::Null[a,name=x] requires std::Null[a,name=y] requires std::Null[a,name=z] requires std::Null[a,name=x] | remove one of these requirements`,
 		}},
+		{"cycle through one that is described twice", "one fault does not hide the other", head + "  - {type: std::Null, attributes: {name: x}, requires: [\"std::Null[a,name=y]\"]}\n" +
+			"  - {type: std::Null, attributes: {name: x}}\n" +
+			"  - {type: std::Null, attributes: {name: y}, requires: [\"std::Null[a,name=x]\"]}\n", []string{
+			`4:56 | std::Null[a,name=x] |  | dependency cycle: std::Null[a,name=x] requires std::Null[a,name=y] requires std::Null[a,name=x] | remove one of these requirements`,
+			`5:5 | std::Null[a,name=x] |  | the resource is described twice, first at $FILE:4:5 | remove one of the two; a resource is described once in an export`,
+		}},
 		{"duplicate", "both places", head + "  - {type: std::Null, attributes: {name: x}}\n  - {type: std::Null, attributes: {name: x}}\n", []string{
 			`5:5 | std::Null[a,name=x] |  | the resource is described twice, first at $FILE:4:5 | remove one of the two; a resource is described once in an export`,
 		}},

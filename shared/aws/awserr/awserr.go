@@ -54,6 +54,9 @@ var kinds = map[string]fault.Kind{
 	ResourceConflict: fault.Conflict, InvalidParameter: fault.Invalid, "TooManyRequestsException": fault.Unavailable, "ServiceException": fault.Unavailable,
 	"ResourceNotReadyException": fault.Unavailable,
 	QueueMissing:                fault.NotFound, queueMissingNew: fault.NotFound, QueueNameExists: fault.Conflict,
+	"ParameterNotFound": fault.NotFound, "ParameterVersionNotFound": fault.NotFound, "ParameterVersionLabelNotFound": fault.NotFound,
+	"TooManyUpdates": fault.Unavailable, "ParameterLimitExceeded": fault.Full, "ParameterMaxVersionLimitExceeded": fault.Full,
+	"DecryptionFailure": fault.Denied, "InvalidParameterException": fault.Invalid, "InvalidRequestException": fault.Invalid,
 	BadDigest: fault.Invalid, "XAmzContentSHA256Mismatch": fault.Invalid, "XAmzContentChecksumMismatch": fault.Invalid, "EntityTooLarge": fault.Invalid,
 }
 

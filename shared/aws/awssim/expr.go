@@ -2,6 +2,7 @@ package awssim
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -70,23 +71,46 @@ func condition(expression *string, given item, have item) (bool, error) {
 	if expression == nil {
 		return true, v.done()
 	}
-	var ok bool
-	switch m := notExists.FindStringSubmatch(*expression); {
-	case m != nil:
-		_, exists := have[m[1]]
-		ok = !exists
-	default:
-		if m = equals.FindStringSubmatch(*expression); m == nil {
-			return false, invalid("the model knows no condition " + *expression)
-		}
-		want, err := v.get(m[2])
+	ok := false
+	for _, term := range strings.Split(*expression, " OR ") {
+		is, err := v.holds(term, have)
 		if err != nil {
 			return false, err
 		}
-		is, exists := have[m[1]]
-		ok = exists && same(is, want)
+		ok = ok || is
 	}
 	return ok, v.done()
+}
+
+// holds evaluates one term of a condition.
+func (v *values) holds(term string, have item) (bool, error) {
+	if m := notExists.FindStringSubmatch(term); m != nil {
+		_, exists := have[m[1]]
+		return !exists, nil
+	}
+	if m := equals.FindStringSubmatch(term); m != nil {
+		want, err := v.get(m[2])
+		is, exists := have[m[1]]
+		return exists && same(is, want), err
+	}
+	if m := compares.FindStringSubmatch(term); m != nil && m[2] == "<" {
+		want, err := v.get(m[3])
+		if err != nil {
+			return false, err
+		}
+		is, ok1 := have[m[1]].(*types.AttributeValueMemberN)
+		limit, ok2 := want.(*types.AttributeValueMemberN)
+		if !ok1 || !ok2 {
+			return false, nil
+		}
+		a, err1 := strconv.ParseInt(is.Value, 10, 64)
+		b, err2 := strconv.ParseInt(limit.Value, 10, 64)
+		if err1 != nil || err2 != nil {
+			return false, invalid("the model compares whole numbers only")
+		}
+		return a < b, nil
+	}
+	return false, invalid("the model knows no condition " + term)
 }
 
 // same compares strings and numbers; numbers are written without anything that could be left out.

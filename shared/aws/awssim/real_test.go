@@ -73,6 +73,8 @@ func (p *pair) condition() (*string, item) {
 		return aws.String("attribute_not_exists(k)"), nil
 	case 3, 4, 5, 6, 7:
 		return aws.String("n = :n"), n
+	case 10:
+		return aws.String("attribute_not_exists(k) OR n < :n"), n
 	case 8:
 		return aws.String("n = :m"), n // not defined
 	case 9:

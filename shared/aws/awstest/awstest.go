@@ -70,8 +70,10 @@ type Faults struct {
 	Decide func(operation string, body []byte) Fault
 	// Rewrite changes an answer, when it is not nil.
 	Rewrite func(operation string, request []byte, answer *http.Response)
-	mu      sync.Mutex
-	seen    map[string]int
+	// Next takes what gets through; nil: the network.
+	Next http.RoundTripper
+	mu   sync.Mutex
+	seen map[string]int
 }
 
 // NowAndThen returns a Decide that does something to one in n requests, at all operations in turn; of those that write the answer is lost
@@ -181,7 +183,11 @@ func (f *Faults) RoundTrip(req *http.Request) (*http.Response, error) {
 	case Drop:
 		return nil, io.ErrUnexpectedEOF
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	next := f.Next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	res, err := next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

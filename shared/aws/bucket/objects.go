@@ -3,6 +3,7 @@ package bucket
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -13,28 +14,39 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// Objects keeps the large pieces of the state, under state/. It is what package dynamo asks for as Objects.
+// Objects keeps objects of the state, or of the log, under a prefix of their own. It is what packages dynamo and logs ask for as Objects.
 type Objects struct {
 	api    API
 	bucket string
+	prefix string
 }
 
-// NewObjects returns the objects of a bucket that exists.
-func NewObjects(api API, bucket string) *Objects { return &Objects{api: api, bucket: bucket} }
+// NewObjects returns the objects of the state in a bucket that exists: state/.
+func NewObjects(api API, bucket string) *Objects {
+	return &Objects{api: api, bucket: bucket, prefix: "state/"}
+}
 
-const objectPrefix = "state/"
-
-func objectKey(name string) *string { return aws.String(objectPrefix + name) }
+// NewLogObjects returns the objects of the log in a bucket that exists: logs/.
+func NewLogObjects(api API, bucket string) *Objects {
+	return &Objects{api: api, bucket: bucket, prefix: "logs/"}
+}
 
 // Put implements dynamo.Objects.
 func (o *Objects) Put(ctx context.Context, name string, data []byte) error {
-	_, err := o.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &o.bucket, Key: objectKey(name), Body: bytes.NewReader(data)})
+	_, err := o.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name), Body: bytes.NewReader(data)})
 	return awserr.Fault("write state", err)
 }
 
 // Get implements dynamo.Objects.
-func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) {
-	res, err := o.api.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.bucket, Key: objectKey(name)})
+func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) { return o.get(ctx, name, nil) }
+
+// GetPart returns size bytes of an object from an offset on, both positive or zero. NotFound when there is no such object.
+func (o *Objects) GetPart(ctx context.Context, name string, offset, size int) ([]byte, error) {
+	return o.get(ctx, name, aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+size-1)))
+}
+
+func (o *Objects) get(ctx context.Context, name string, part *string) ([]byte, error) {
+	res, err := o.api.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name), Range: part})
 	if err != nil {
 		return nil, awserr.Fault("read state", err)
 	}
@@ -47,14 +59,19 @@ func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) {
 func (o *Objects) Delete(ctx context.Context, names ...string) error {
 	keys := make([]string, len(names))
 	for i, n := range names {
-		keys[i] = *objectKey(n)
+		keys[i] = o.prefix + n
 	}
 	return deleteKeys(ctx, o.api, o.bucket, keys)
 }
 
 // List implements dynamo.Objects.
 func (o *Objects) List(ctx context.Context, f func(name string, stored time.Time) error) error {
-	return listKeys(ctx, o.api, o.bucket, objectPrefix, func(key string, stored time.Time) error {
-		return f(strings.TrimPrefix(key, objectPrefix), stored)
+	return o.ListUnder(ctx, "", f)
+}
+
+// ListUnder calls f for every object whose name begins with a text, in the order of their names, until f returns an error.
+func (o *Objects) ListUnder(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
+	return listKeys(ctx, o.api, o.bucket, o.prefix+begin, func(key string, stored time.Time) error {
+		return f(strings.TrimPrefix(key, o.prefix), stored)
 	})
 }

@@ -159,15 +159,19 @@ func (a *auditor) document(ctx context.Context, what string, i item) error {
 
 // pages looks for the actions that are kept.
 func (a *auditor) pages(ctx context.Context) error {
-	f := finder{s: a.s, horizon: a.h.horizon, found: map[string]deploy.Action{}}
+	at, err := a.s.cursors(ctx, a.env)
+	if err != nil {
+		return err
+	}
+	f := finder{s: a.s, env: a.env, horizon: a.h.horizon, at: at, found: map[string]deploy.Action{}}
 	for shard := range uint32(shards) {
 		if err := a.s.query(ctx, partition(pagePart(a.env, shard), "", true), func(i item) (bool, error) {
 			list, err := pageEntries(i)
 			if err != nil {
 				return false, err
 			}
-			_, err = f.look(ctx, slices.Clone(list))
-			return true, a.there("page "+textOf(i, attrSort), err)
+			key, _ := pageOf(textOf(i, attrSort))
+			return true, a.there("page "+textOf(i, attrSort), f.look(ctx, key, slices.Clone(list)))
 		}); err != nil {
 			return err
 		}

@@ -196,7 +196,7 @@ func (s *State) pieces(ctx context.Context, env string, rec *record, after int64
 // refKey returns the key of the item that a ref names.
 func (s *State) refKey(env, key string, f ref) (part, sort string) {
 	if f.kind == pageRef {
-		return pagePart(env, shardOf(key)), pageSort(f.name, key, f.last)
+		return pagePart(env, shardOf(key)), pageSort(key, f.last)
 	}
 	return itemPart(env), key + "/" + f.name
 }

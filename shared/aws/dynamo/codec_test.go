@@ -78,7 +78,7 @@ func TestAnyRecordComesBack(t *testing.T) {
 	f := func(nonce uint64, holder string, fence, wave, tx int64, ran []string, tickets, outbox uint16, foreign bool, name string, size uint16) bool {
 		rec := &record{key: "k", seq: 7, nonce: nonce, holder: holder, fence: fence, until: time.Unix(1, 2).UTC(), wave: wave, tx: tx,
 			before: idList{object: "00ff"}, counts: map[deploy.Status]int{deploy.StatusFailed: int(tickets), "other": 3}, tickets: int(tickets),
-			outbox: int(outbox), foreign: foreign, refs: []ref{{kind: pageRef, first: 3, last: 9, size: int(size), objects: 2, name: name}},
+			outbox: int(outbox), foreign: foreign, acted: int64(outbox), refs: []ref{{kind: pageRef, first: 3, last: 9, size: int(size), objects: 2, name: name}},
 			tail: []entry{{seq: 1, data: []byte("x")}, {seq: 2, object: &object{name: "ab", size: 3, n: 1, ids: [2]string{name, "z"}}}}}
 		for _, id := range ran {
 			rec.running.ids = append(rec.running.ids, resource.ID(id))
@@ -100,7 +100,7 @@ func FuzzDecode(f *testing.F) {
 	row := anyRow(rand.New(rand.NewPCG(3, 4))) //nolint:gosec // the same every time
 	d := delta{run: true, whole: true, rows: []storedRow{{Row: row, has: hasIntent}}, gone: []resource.ID{"x"}, epoch: 1, checked: []resource.ID{"y"},
 		waveDone: 2, add: []deploy.Outbox{{ID: "o"}}, drop: []string{"p"}, params: []deploy.Parameter{{Name: "n"}},
-		without: []deploy.ParameterKey{{Name: "m"}}, actions: []deploy.Action{{ID: "a"}}}
+		without: []droppedParameter{{ParameterKey: deploy.ParameterKey{Name: "m"}}}, actions: []deploy.Action{{ID: "a"}}}
 	raw, err := d.encode()
 	if err != nil {
 		f.Fatal(err)

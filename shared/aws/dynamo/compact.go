@@ -55,11 +55,16 @@ func (s *State) merge(ctx context.Context, env string, rec *record, from int) er
 	}); err != nil {
 		return err
 	}
-	stale, err := s.staleObjects(ctx, env, rec, from)
+	logged, err := s.loggedTo(ctx, env, rec)
 	if err != nil {
 		return err
 	}
-	if err := s.keepActions(ctx, env, rec); err != nil {
+	stale, err := s.staleObjects(ctx, env, rec, from, logged)
+	if err != nil {
+		return err
+	}
+	kept, err := s.keepActions(ctx, env, rec, logged)
+	if err != nil {
 		return err
 	}
 	run, err := s.putRun(ctx, env, rec, from, raw)
@@ -69,11 +74,11 @@ func (s *State) merge(ctx context.Context, env string, rec *record, from int) er
 	e := newEdit(rec)
 	dropped := e.next.refs[from:]
 	e.next.refs = append(e.next.refs[:from:from], run)
-	e.next.tail, e.merged = nil, true
+	e.next.tail, e.merged, e.next.acted = nil, true, max(e.next.acted, kept)
 	if err := s.write(ctx, env, []*edit{e}, nil); err != nil {
 		return err
 	}
-	return s.dropPieces(ctx, env, rec.key, dropped, stale)
+	return s.dropPieces(ctx, env, rec.key, dropped, stale, logged)
 }
 
 // mergeFrom chooses what to merge: at least the newest pieces, and each older one that is not more than a number of times as large as all after
@@ -93,19 +98,15 @@ func (r *record) mergeFrom(least, times int) int {
 	return from
 }
 
-// keepActions copies a tail with actions into a page before the tail is dropped.
-func (s *State) keepActions(ctx context.Context, env string, rec *record) error {
-	for _, x := range rec.tail {
-		o, err := s.describeEntry(x)
-		if err != nil {
-			return err
-		}
-		if o.n > 0 {
-			_, err := s.flush(ctx, env, rec)
-			return err
-		}
+// keepActions copies a tail with something to log, which is not in the log yet, into a page before the tail is dropped. It returns the last change
+// in that page.
+func (s *State) keepActions(ctx context.Context, env string, rec *record, logged int64) (int64, error) {
+	last, err := s.actedTo(rec)
+	if err != nil || last <= max(logged, rec.acted) {
+		return 0, err
 	}
-	return nil
+	f, err := s.flush(ctx, env, rec)
+	return f.last, err
 }
 
 // putRun stores a run that takes the place of the pieces from one on.
@@ -129,8 +130,9 @@ func (s *State) putRun(ctx context.Context, env string, rec *record, from int, r
 	return f, awserr.Fault("write state", err)
 }
 
-// staleObjects returns the objects of pieces that are to be merged, and of the tail, that hold no actions: nothing needs them afterwards.
-func (s *State) staleObjects(ctx context.Context, env string, rec *record, from int) ([]entry, error) {
+// staleObjects returns the objects of pieces that are to be merged, and of the tail, that hold nothing to log, or what is in the log up to
+// a change: nothing needs them afterwards.
+func (s *State) staleObjects(ctx context.Context, env string, rec *record, from int, logged int64) ([]entry, error) {
 	var keys []item
 	for _, f := range rec.refs[from:] {
 		if f.kind != objectRef {
@@ -151,21 +153,21 @@ func (s *State) staleObjects(ctx context.Context, env string, rec *record, from 
 	}
 	var out []entry
 	for _, x := range all {
-		if x.object != nil && x.n == 0 {
+		if x.object != nil && (x.n == 0 || x.seq <= logged) {
 			out = append(out, x)
 		}
 	}
 	return out, nil
 }
 
-// dropPieces removes what was merged: items and objects without actions. Pages stay until their actions are dropped.
-func (s *State) dropPieces(ctx context.Context, env, key string, refs []ref, objects []entry) error {
+// dropPieces removes what was merged: items, objects, and those pages of which all is in the log up to a change. Other pages stay.
+func (s *State) dropPieces(ctx context.Context, env, key string, refs []ref, objects []entry, logged int64) error {
 	var keys []item
 	for _, f := range refs {
-		switch f.kind {
-		case itemRef:
+		switch {
+		case f.kind == itemRef, f.kind == pageRef && f.last <= logged:
 			keys = append(keys, keyItem(s.refKey(env, key, f)))
-		case objectRef:
+		case f.kind == objectRef:
 			objects = append(objects, entry{object: &object{name: f.name}})
 		}
 	}

@@ -281,6 +281,9 @@ func (c *commit) parameters(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.params, e.without = c.in.Parameters, c.in.DropParameters
+	e.params = c.in.Parameters
+	for _, k := range c.in.DropParameters {
+		e.without = append(e.without, droppedParameter{k, c.s.Host.Now().UTC()})
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"encoding/json"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
@@ -21,8 +22,14 @@ type delta struct {
 	add      []deploy.Outbox
 	drop     []string
 	params   []deploy.Parameter
-	without  []deploy.ParameterKey
+	without  []droppedParameter
 	actions  []deploy.Action // never in a run
+}
+
+// droppedParameter is a parameter that was removed at a time.
+type droppedParameter struct {
+	deploy.ParameterKey
+	At time.Time
 }
 
 func (d *delta) empty() bool {

@@ -117,7 +117,7 @@ func (s *State) finish(ctx context.Context, env string, e *edit) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	e.next.refs = append(e.next.refs, f)
+	e.next.add(f)
 	e.next.tail = e.next.tail[len(e.rec.tail):]
 	return e.next.encode(s.pack), nil
 }
@@ -133,7 +133,7 @@ func (s *State) entryOf(ctx context.Context, env string, e *edit) (entry, error)
 	if len(x.data) <= s.limits.inline {
 		return x, nil
 	}
-	x.object = describe(e.actions)
+	x.object = describe(&e.delta)
 	x.name, x.size = s.newName(), len(x.data)
 	if err := s.Objects.Put(ctx, x.name, x.data); err != nil {
 		return entry{}, fault.Wrap(fault.Unknown, "write state", err)
@@ -142,11 +142,11 @@ func (s *State) entryOf(ctx context.Context, env string, e *edit) (entry, error)
 	return x, nil
 }
 
-// describe says what is to be known of actions without reading them.
-func describe(actions []deploy.Action) *object {
-	o := &object{n: len(actions)}
-	for i := range actions {
-		a := &actions[i]
+// describe says what is to be known of a delta's actions, and of other things to log, without reading them.
+func describe(d *delta) *object {
+	o := &object{n: len(d.actions) + len(d.params) + len(d.without)}
+	for i := range d.actions {
+		a := &d.actions[i]
 		if i == 0 {
 			o.ids, o.finished = [2]string{a.ID, a.ID}, [2]time.Time{a.Finished, a.Finished}
 		}
@@ -175,8 +175,8 @@ func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error)
 			f.size += x.size
 			f.objects++
 		}
-		if o.n > 0 && (f.kind == itemRef || o.ids[1] > f.name) {
-			f.kind, f.name = pageRef, o.ids[1]
+		if o.n > 0 {
+			f.kind = pageRef
 		}
 	}
 	if f.kind == itemRef {
@@ -189,7 +189,7 @@ func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error)
 	return f, awserr.Fault("write state", err)
 }
 
-// describeEntry says which actions an entry has.
+// describeEntry says what an entry has to log.
 func (s *State) describeEntry(x entry) (*object, error) {
 	if x.object != nil {
 		return x.object, nil
@@ -198,7 +198,7 @@ func (s *State) describeEntry(x entry) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return describe(d.actions), nil
+	return describe(d), nil
 }
 
 func (s *State) deltaOf(x entry) (*delta, error) {

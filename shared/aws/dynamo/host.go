@@ -14,6 +14,8 @@ import (
 type Host struct {
 	// Sleep waits d or until ctx is done.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// Now tells the time at which parameters are removed.
+	Now func() time.Time
 	// Random returns what nobody has had before, for all that matters.
 	Random func() uint64
 	// Each calls f for 0 to n-1, at most width at a time, and returns when all calls have.
@@ -56,6 +58,9 @@ func (h *Host) limits() limits {
 func (h *Host) complete() {
 	if h.Sleep == nil {
 		h.Sleep = sleep
+	}
+	if h.Now == nil {
+		h.Now = time.Now
 	}
 	if h.Random == nil {
 		h.Random = secret

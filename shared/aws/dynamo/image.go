@@ -70,7 +70,7 @@ func (m *image) apply(seq int64, d *delta) error {
 		m.params[deploy.ParameterKey{Name: p.Name, Of: p.Of}] = p
 	}
 	for _, k := range d.without {
-		delete(m.params, k)
+		delete(m.params, k.ParameterKey)
 	}
 	m.seq = seq
 	return nil

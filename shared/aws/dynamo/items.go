@@ -58,9 +58,17 @@ func shardOf(key string) uint32 {
 	return h.Sum32() % shards
 }
 
-// pageSort orders pages by the greatest id of an action in them.
-func pageSort(action, key string, last int64) string {
-	return action + "/" + key + "/" + strconv.FormatInt(last, 10)
+// pageSort orders the pages of a bag by the last change in them.
+func pageSort(key string, last int64) string { return fmt.Sprintf("%s/%016x", key, last) }
+
+// pageOf returns the key of the bag of a page, and the last change in it.
+func pageOf(sort string) (key string, last int64) {
+	i := strings.LastIndexByte(sort, '/')
+	if i < 0 {
+		return "", 0
+	}
+	last, _ = strconv.ParseInt(sort[i+1:], 16, 64)
+	return sort[:i], last
 }
 
 // keyOf returns the sort key of the record of a lease, and laneOf what a record's sort key says.

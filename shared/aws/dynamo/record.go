@@ -31,6 +31,7 @@ type record struct {
 	outbox  int
 	due     time.Time // the earliest timer; zero: none
 	foreign bool      // may hold rows of agents that are not the lane's
+	acted   int64     // the last change with something to log that is in a page; see Unlogged
 
 	refs []ref
 	tail []entry
@@ -40,7 +41,7 @@ type record struct {
 type refKind byte
 
 const (
-	pageRef   refKind = iota + 1 // a page, named by the greatest action in it
+	pageRef   refKind = iota + 1 // a page: an item with something to log
 	itemRef                      // an item under R
 	objectRef                    // an object
 )
@@ -65,8 +66,8 @@ type entry struct {
 type object struct {
 	name     string
 	size     int
-	n        int // actions
-	ids      [2]string
+	n        int       // of what is to be logged
+	ids      [2]string // of actions
 	finished [2]time.Time
 }
 
@@ -74,6 +75,14 @@ func (r *record) clone() *record {
 	out := *r
 	out.counts, out.refs, out.tail = maps.Clone(r.counts), slices.Clone(r.refs), slices.Clone(r.tail)
 	return &out
+}
+
+// add names one more piece.
+func (r *record) add(f ref) {
+	r.refs = append(r.refs, f)
+	if f.kind == pageRef {
+		r.acted = f.last
+	}
 }
 
 // total returns the number of rows.
@@ -135,6 +144,7 @@ func (r *record) encode(p *packer) []byte {
 	e.len(r.outbox)
 	e.time(r.due)
 	e.bool(r.foreign)
+	e.int(r.acted)
 	e.len(len(r.refs))
 	for _, f := range r.refs {
 		e.byte(byte(f.kind))
@@ -164,7 +174,7 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 			r.counts[status] = int(d.uint()) //nolint:gosec // a count
 		}
 	}
-	r.tickets, r.outbox, r.due, r.foreign = int(d.uint()), int(d.uint()), d.time(), d.bool() //nolint:gosec // counts
+	r.tickets, r.outbox, r.due, r.foreign, r.acted = int(d.uint()), int(d.uint()), d.time(), d.bool(), d.int() //nolint:gosec // counts
 	for n := d.len(); n > 0 && !d.bad; n-- {
 		f := ref{kind: refKind(d.byte()), first: d.int()}
 		f.last, f.size, f.objects, f.name = f.first+d.int(), int(d.uint()), int(d.uint()), d.hex() //nolint:gosec // sizes

@@ -74,7 +74,7 @@ func (s *State) quiet(ctx context.Context, env string, h *head, until time.Time)
 			return false, nil
 		}
 	}
-	return true, nil
+	return s.allLogged(ctx, env)
 }
 
 // wake ends the rest of an environment.

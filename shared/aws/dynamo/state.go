@@ -39,6 +39,8 @@ type Config struct {
 	API     API
 	Table   string
 	Objects Objects
+	// Log is where actions are found that were committed a while ago; nil: they stay with their lanes, and a query reads all of them.
+	Log Log
 	// CacheBytes bounds what is kept of bags in memory, about; 0: 128 MB.
 	CacheBytes int
 	// Host replaces the machine.
@@ -60,7 +62,8 @@ type State struct {
 	// started is what was accepted of Next, of leases that this process holds.
 	started map[bagKey]started
 
-	asleep map[string]sleepers // by environment, see Asleep
+	asleep  map[string]sleepers // by environment, see Asleep
+	version lastVersion
 }
 
 var _ deploy.State = (*State)(nil)

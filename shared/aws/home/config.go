@@ -4,6 +4,7 @@ package home
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
 
 // Config says where the parts of the home are, and what the engine in this process may do.
@@ -29,12 +31,20 @@ type Config struct {
 
 	// Definitions are the types and their handlers.
 	Definitions []provider.Definition
-	// Connector connects agents; nil: none can be connected, as in a function that runs no handlers.
-	Connector deploy.Connector
-	// Secrets resolves references to secrets; nil: none is resolved.
-	Secrets deploy.Secrets
+	// Machine resolves secrets of the machine, env: and file:; nil: they are refused, as in a function.
+	Machine deploy.Secrets
+	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected, as in a function that runs no handlers.
+	Connector func(known deploy.Secrets) deploy.Connector
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
+	// Makes: this process may make queues and mappings, and enable those of agents that were idle. Others find no queue where none was made, and leave
+	// it to the sweep.
+	Makes bool
+	// Leave says which agents this process leaves to others; nil: none. See serve.View.
+	Leave func(a resource.Agent) bool
+	// Log, when not nil, gets a line for each action that the engine commits; Count is told how many, by outcome.
+	Log   *slog.Logger
+	Count func(outcome deploy.Status, n int)
 	// CacheBytes bounds what is kept of the state in memory; 0: 128 MB.
 	CacheBytes int
 }
@@ -73,6 +83,8 @@ func (c *Config) check() error {
 	case len(missing) > 0:
 		return fault.New(fault.Usage, "configure", "%s not set", strings.Join(missing, ", ")).
 			WithHint("the outputs of the stack name them")
+	case c.Makes && (c.Handler == "" || c.DeadLetters == ""):
+		return fault.New(fault.Usage, "configure", "%s or %s is not set", EnvHandler, EnvDeadLetters).WithHint("the outputs of the stack name them")
 	case !prefixPattern.MatchString(c.Prefix):
 		return fault.New(fault.Usage, "configure", "%s is %q", EnvPrefix, c.Prefix).WithHint("at most 20 letters, digits and dashes")
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -18,7 +19,11 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
+	"southbound/shared/aws/logs"
+	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
+	"southbound/shared/aws/secrets"
+	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
@@ -33,14 +38,20 @@ type Home struct {
 	AWS    aws.Config // with the endpoint of the emulator, when there is one
 	Engine *deploy.Engine
 	State  *dynamo.State
-	Files  *bucket.Files
-	Signer *bucket.Signer
-	Queues *queue.Queues
-	Bell   *queue.Bell
-	Types  *schema.Registry
-	SQS    *sqs.Client
-	S3     *s3.Client
-	IDs    *machine.IDs
+	// LogStore is where State finds actions that were logged.
+	LogStore *logs.Store
+	Files    *bucket.Files
+	Signer   *bucket.Signer
+	Queues   *queue.Queues
+	// Provisioner makes queues and mappings; nil where this process may not.
+	Provisioner *provision.Provisioner
+	// Logs rings the log function; nil where there is no log queue.
+	Logs  *logs.Bell
+	Bell  *serve.Bell
+	Types *schema.Registry
+	SQS   *sqs.Client
+	S3    *s3.Client
+	IDs   *machine.IDs
 }
 
 // Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a function starts fast.
@@ -55,16 +66,40 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	}
 	h.S3 = s3.NewFromConfig(h.AWS, func(o *s3.Options) { o.UsePathStyle = c.Endpoint != "" })
 	h.SQS = sqs.NewFromConfig(h.AWS)
-	h.State, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(h.AWS), Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket),
+	api := dynamodb.NewFromConfig(h.AWS)
+	if h.LogStore, err = logs.New(logs.Config{API: api, Table: c.Table, Objects: bucket.NewLogObjects(h.S3, c.Bucket)}); err != nil {
+		return nil, err
+	}
+	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
 		CacheBytes: c.CacheBytes})
 	if err != nil {
 		return nil, err
 	}
 	h.Files = bucket.NewFiles(h.S3, c.Bucket)
 	h.Signer = &bucket.Signer{URL: c.bucketURL(h.AWS.Region), Region: h.AWS.Region, Credentials: h.AWS.Credentials, Now: machine.Clock{}.Now}
-	h.Queues = &queue.Queues{API: h.SQS, Prefix: c.Prefix, Base: c.queueBase()}
-	h.Bell = queue.NewBell(h.SQS, h.Queues)
+	if err := h.queues(); err != nil {
+		return nil, err
+	}
+	h.Bell = serve.NewBell(queue.NewBell(h.SQS, h.Queues))
+	if c.LogQueue != "" {
+		h.Logs = &logs.Bell{API: h.SQS, URL: c.LogQueue}
+	}
 	return h, h.engine()
+}
+
+// queues prepares to find the queues of agents and, where this process may, to make them.
+func (h *Home) queues() error {
+	c := &h.Config
+	if !c.Makes {
+		h.Queues = &queue.Queues{API: h.SQS, Prefix: c.Prefix, Base: c.queueBase(), Fixed: true}
+		return nil
+	}
+	var err error
+	if h.Provisioner, err = h.provisioner(); err != nil {
+		return err
+	}
+	h.Queues = h.Provisioner.Queues()
+	return nil
 }
 
 // loadAWS finds credentials and the region.
@@ -101,17 +136,37 @@ func (h *Home) engine() error {
 	if h.Types, err = schema.NewRegistry(types...); err != nil {
 		return err
 	}
-	connector, secrets := h.Config.Connector, h.Config.Secrets
-	if connector == nil {
-		connector = nothing{}
+	known := secrets.New(secrets.Config{Machine: h.Config.Machine, Load: func(context.Context) (aws.Config, error) { return h.AWS, nil }})
+	var connector deploy.Connector = nothing{}
+	if h.Config.Connector != nil {
+		connector = h.Config.Connector(known)
 	}
-	if secrets == nil {
-		secrets = nothing{}
-	}
-	h.Engine = deploy.New(deploy.Config{State: h.State, Files: h.Files, Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{},
-		Secrets: secrets, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
-		Jitter: rand.Float64})
+	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count}
+	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{},
+		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
+		Jitter: rand.Float64, Await: h.Bell.Await})
 	return nil
+}
+
+// Operation returns how long one operation of the slowest type may take.
+func (h *Home) Operation() time.Duration {
+	longest := schema.DefaultTimeout
+	for _, d := range h.Config.Definitions {
+		longest = max(longest, d.Type.Timeout)
+	}
+	return longest
+}
+
+// QueueURL returns the URL of one of the stack's queues by its name.
+func (h *Home) QueueURL(ctx context.Context, name string) (string, error) {
+	if base := h.Config.queueBase(); base != "" {
+		return base + name, nil
+	}
+	out, err := h.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if err != nil {
+		return "", awserr.Fault("find queue "+name, err)
+	}
+	return aws.ToString(out.QueueUrl), nil
 }
 
 // Close gives back what the home holds: connections end with the process, so there is nothing else.
@@ -130,15 +185,10 @@ func pack(types *schema.Registry) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// nothing connects no agent and resolves no secret.
+// nothing connects no agent.
 type nothing struct{}
 
 // Connect implements deploy.Connector.
 func (nothing) Connect(_ context.Context, a resource.Agent) (any, error) {
 	return nil, fault.New(fault.Unsupported, "connect", "this process connects no agents, not %q with the transport %q", a.Name, a.Transport)
-}
-
-// Resolve implements deploy.Secrets.
-func (nothing) Resolve(context.Context, resource.Secret) (value, version string, err error) {
-	return "", "", fault.New(fault.Unsupported, "resolve secret", "this process resolves no secrets")
 }

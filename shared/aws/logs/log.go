@@ -6,15 +6,25 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/fault"
 )
 
 // Log is the log function: it brings what was committed into the store. It may be used by any number of processes at once.
 type Log struct {
+	Store  *Store
+	State  *dynamo.State // with Store as its Log
 	Logger *slog.Logger
 }
+
+// atOnce is about how many actions are taken on at once. It bounds memory; an action takes a few KB there.
+const atOnce = 8192
 
 // Take logs what messages name. It returns the messages whose lanes could not be logged, never nil: they are to come again.
 func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.SQSBatchItemFailure {
@@ -45,8 +55,50 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 	return failed
 }
 
-// CatchUp logs all that was committed in an environment and is not logged: what lost messages leave behind. An environment of which nothing is left
-// to log costs two small reads.
+// CatchUp logs all that was committed in an environment and is not logged: what lost messages leave behind. When there is nothing it costs three
+// small reads. The sweep calls it for environments that do not rest.
 func (l *Log) CatchUp(ctx context.Context, env string) error { return l.catchUp(ctx, env, nil) }
 
-func (l *Log) catchUp(context.Context, string, []string) error { return nil }
+// catchUp logs lanes, or all when they are nil, part by part: what was done when ctx ends is done.
+func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
+	for {
+		began := time.Now()
+		u, err := l.State.Unlogged(ctx, env, lanes, atOnce)
+		if err != nil || u.Empty() {
+			return err
+		}
+		if err := l.Store.Write(ctx, u); err != nil {
+			return err
+		}
+		if err := l.State.Logged(ctx, u); err != nil {
+			return err
+		}
+		l.Logger.InfoContext(ctx, "logged", "environment", env, "actions", len(u.Actions), "parameters", len(u.Parameters), "lanes", u.Lanes(),
+			"duration_ms", time.Since(began).Milliseconds())
+		if !u.More {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.KindOf(err), "log actions", err)
+		}
+	}
+}
+
+// Parameters returns the changes of parameters and facts that q selects, the newest first, logged or not.
+func (l *Log) Parameters(ctx context.Context, env string, q ParameterQuery) ([]dynamo.ParameterChange, error) {
+	u, err := l.State.Unlogged(ctx, env, []string{}, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	logged, err := l.Store.Parameters(ctx, env, q)
+	if err != nil {
+		return nil, err
+	}
+	found := map[parameterKey]dynamo.ParameterChange{}
+	for _, c := range append(logged, u.Parameters...) {
+		if q.selects(&c) {
+			found[keyOf(&c)] = c
+		}
+	}
+	return newestChanges(found, q.Limit), nil
+}

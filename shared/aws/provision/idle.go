@@ -17,7 +17,7 @@ const (
 	lookAgain  = 10 * time.Minute // at such an agent
 	mostLooked = 200              // of these at once: Lambda takes 15 requests a second of this kind from an account
 	idleEvery  = time.Hour        // agents that may sleep are looked for
-	mostSlept  = 50               // looked at then
+	mostSlept  = 100              // looked at then
 )
 
 // life is what the state says about whether somebody has to listen to an agent.

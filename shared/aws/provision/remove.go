@@ -60,16 +60,9 @@ func (p *Provisioner) Prune(ctx context.Context, env string, remove bool) ([]Que
 	return out, nil
 }
 
-// named returns the agents that stand in the state, or in a version that is kept.
+// named returns the agents of all versions that are kept, described or not.
 func (p *Provisioner) named(ctx context.Context, env string) (map[string]bool, error) {
 	out := map[string]bool{}
-	agents, err := p.State.Agents(ctx, env)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read agents", err)
-	}
-	for name := range agents {
-		out[name] = true
-	}
 	versions, err := p.State.Versions(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read versions", err)

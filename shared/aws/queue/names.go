@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"southbound/shared/resource"
 )
 
 const mostName = 80 // characters of the name of a queue, with its ending
@@ -50,3 +52,7 @@ func plain(text string) bool {
 	}
 	return text != ""
 }
+
+// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and not by a function: no function reaches its
+// machine.
+func ByRunner(a resource.Agent) bool { return a.Transport == "" || a.Transport == "local" }

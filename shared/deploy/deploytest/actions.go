@@ -126,6 +126,11 @@ func filterChecks() []check {
 		{"Before", deploy.ActionQuery{Before: "a02"}, []int{0, 1}},
 		{"Between", deploy.ActionQuery{After: "a02", Before: "a05"}, []int{3, 4}},
 		{"Since", deploy.ActionQuery{Since: at(8 * time.Second)}, []int{8, 9}},
+		{"Until", deploy.ActionQuery{Until: at(2 * time.Second)}, []int{0, 1}},
+		{"SinceUntil", deploy.ActionQuery{Since: at(3 * time.Second), Until: at(5 * time.Second)}, []int{3, 4}},
+		{"Agent", deploy.ActionQuery{Agent: "a"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"UnknownAgent", deploy.ActionQuery{Agent: "ab"}, nil},
+		{"LevelAndTextOfOneLine", deploy.ActionQuery{Level: provider.LevelWarning, Text: "began"}, nil},
 		{"LevelDebug", deploy.ActionQuery{Level: provider.LevelDebug}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		{"LevelWarning", deploy.ActionQuery{Level: provider.LevelWarning}, []int{3, 7}},
 		{"LevelError", deploy.ActionQuery{Level: provider.LevelError}, []int{3}},
@@ -134,8 +139,8 @@ func filterChecks() []check {
 		{"Limit", deploy.ActionQuery{Limit: 2}, []int{8, 9}},
 		{"LimitIsOfWhatMatches", deploy.ActionQuery{Resource: id(0), Limit: 3}, []int{3, 6, 9}},
 		{"LimitWithText", deploy.ActionQuery{Text: "slow", Limit: 1}, []int{7}},
-		{"AllNarrow", deploy.ActionQuery{Resource: id(1), Version: 2, Action: deploy.ActionDryRun, Outcome: deploy.StatusDeployed, After: "a00", Before: "a09",
-			Since: at(time.Second), Level: provider.LevelWarning, Limit: 5}, []int{7}},
+		{"AllNarrow", deploy.ActionQuery{Resource: id(1), Agent: "a", Version: 2, Action: deploy.ActionDryRun, Outcome: deploy.StatusDeployed, After: "a00", Before: "a09",
+			Since: at(time.Second), Until: at(time.Minute), Level: provider.LevelWarning, Limit: 5}, []int{7}},
 	} {
 		checks = append(checks, check{"FilterBy" + c.name, func(f *fixture) {
 			f.acts()

@@ -155,7 +155,9 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	have.parts, have.purged = partsOf(res.Attributes), res.Purged
 	have.calls++
 	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
-	have.acted = have.acted || changes
+	if changes { // a batch that panicked is done again, one by one: what counts is the last call
+		have.acted, have.failed = true, false
+	}
 	switch {
 	case t.books.dry:
 		if changes || !c.DryRun() {

@@ -34,6 +34,7 @@ func (s *State) Actions(_ context.Context, env string, q deploy.ActionQuery) ([]
 func selects(q *deploy.ActionQuery, a *deploy.Action) bool {
 	switch {
 	case q.Resource != "" && a.Resource != q.Resource:
+	case q.Agent != "" && a.Resource.Agent() != q.Agent:
 	case len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID):
 	case q.Version != 0 && a.Version != q.Version:
 	case q.Action != "" && a.Action != q.Action:
@@ -41,8 +42,10 @@ func selects(q *deploy.ActionQuery, a *deploy.Action) bool {
 	case q.After != "" && a.ID <= q.After:
 	case q.Before != "" && a.ID >= q.Before:
 	case !q.Since.IsZero() && a.Finished.Before(q.Since):
-	case q.Level != "" && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool { return severity(l.Level) >= severity(q.Level) }):
-	case q.Text != "" && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool { return strings.Contains(l.Msg, q.Text) }):
+	case !q.Until.IsZero() && !a.Finished.Before(q.Until):
+	case (q.Level != "" || q.Text != "") && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
+		return severity(l.Level) >= severity(q.Level) && strings.Contains(l.Msg, q.Text)
+	}):
 	default:
 		return true
 	}

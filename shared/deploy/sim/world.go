@@ -69,6 +69,9 @@ func (t *thing) observe(now time.Duration) (parts, bool) {
 	if t.pending != nil {
 		p := t.parts
 		p.v = -1 // on its way to something else
+		if !t.exists {
+			p.fixed = t.pending.fixed // what only a create can set, it has set
+		}
 		return p, true
 	}
 	for _, c := range t.made {

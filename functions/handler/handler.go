@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"southbound/functions/internal/run"
+	"southbound/shared/api"
+	"southbound/shared/aws/emf"
+	"southbound/shared/aws/queue"
+	"southbound/shared/aws/serve"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// function is the handler function.
+type function struct {
+	*run.Function
+	server  *serve.Server
+	service *api.Service
+}
+
+func (f *function) prepare() {
+	h := f.Home
+	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Ran: f.ran}
+	f.service = api.New(api.Config{Engine: h.Engine})
+}
+
+// event is what the function may be called with: messages of a queue, or a comparison.
+type event struct {
+	events.SQSEvent
+	Read *api.ReadJob `json:"read"`
+}
+
+func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error) {
+	var e event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read event", err)
+	}
+	defer f.Flush(ctx)
+	if e.Read != nil {
+		done, err := f.service.ReadHere(ctx, *e.Read)
+		return answer(done, err)
+	}
+	return f.serve(ctx, e.Records)
+}
+
+// read is the answer to a comparison: what was found, or why it was not made.
+type read struct {
+	Done  *api.ReadDone `json:"done,omitempty"`
+	Error *api.Failure  `json:"error,omitempty"`
+}
+
+func answer(done api.ReadDone, err error) (read, error) {
+	if err != nil {
+		failure := api.FailureOf(err)
+		return read{Error: &failure}, nil
+	}
+	return read{Done: &done}, nil
+}
+
+func (f *function) serve(ctx context.Context, records []events.SQSMessage) (events.SQSEventResponse, error) {
+	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return out, run.ErrNoDeadline
+	}
+	if len(records) == 0 {
+		return out, nil
+	}
+	for _, id := range f.server.Serve(ctx, f.messages(records), f.queueOf(ctx, records[0].EventSourceARN), deadline) {
+		out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
+	}
+	f.Metrics.Add("Faults", emf.Count, float64(len(out.BatchItemFailures)))
+	return out, nil
+}
+
+func (f *function) messages(records []events.SQSMessage) []serve.Message {
+	now := time.Now()
+	out := make([]serve.Message, len(records))
+	for i, r := range records {
+		receives, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]) // none: as if it were the first
+		out[i] = serve.Message{ID: r.MessageId, Receipt: r.ReceiptHandle, Body: r.Body, Receives: receives}
+		if sent, err := strconv.ParseInt(r.Attributes["SentTimestamp"], 10, 64); err == nil {
+			f.Metrics.Sample("MessageWait", emf.Milliseconds, float64(now.UnixMilli()-sent))
+		}
+	}
+	return out
+}
+
+// queueOf returns the queue that an event is from, known by its ARN; nil when it cannot be told.
+func (f *function) queueOf(ctx context.Context, arn string) *queue.Listener {
+	name := arn[strings.LastIndexByte(arn, ':')+1:]
+	if name == "" {
+		return nil
+	}
+	url, err := f.Home.QueueURL(ctx, name)
+	if err != nil {
+		f.Log.WarnContext(ctx, "the queue of an event is not known", "queue", name, "error", err.Error())
+		return nil
+	}
+	return &queue.Listener{API: f.Home.SQS, URL: url}
+}
+
+// ran counts a run of a lane and has what it committed logged.
+func (f *function) ran(ctx context.Context, r serve.Run) {
+	if r.Out.Busy {
+		f.Metrics.Add("LanesBusy", emf.Count, 1)
+		return
+	}
+	f.Metrics.Add("LaneRuns", emf.Count, 1)
+	f.Metrics.Sample("LaneTime", emf.Milliseconds, float64(r.Took.Milliseconds()))
+	f.Log.DebugContext(ctx, "lane", "environment", r.Env, "lane", r.Lane, "ran", r.Out.Ran, "more", r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
+	if r.Out.Ran > 0 && f.Home.Logs != nil {
+		if err := f.Home.Logs.Notify(ctx, r.Env, r.Lane); err != nil { // the sweep makes up for it
+			f.Log.WarnContext(ctx, "the log was not rung", "environment", r.Env, "lane", r.Lane, "error", err.Error())
+		}
+	}
+}
+
+// metricOf names the metric of an outcome.
+var metricOf = map[deploy.Status]string{deploy.StatusDeployed: "Deployed", deploy.StatusFailed: "Failed", deploy.StatusSkipped: "Skipped",
+	deploy.StatusNonCompliant: "NonCompliant", deploy.StatusUnavailable: "Unavailable", deploy.StatusDeploying: "InProgress"}
+
+// count counts actions that were committed.
+func (f *function) count(outcome deploy.Status, n int) {
+	if name := metricOf[outcome]; name != "" {
+		f.Metrics.Add(name, emf.Count, float64(n))
+	}
+}

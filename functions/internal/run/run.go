@@ -1,0 +1,95 @@
+// Package run is what the functions have in common: how they begin, log and count.
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"southbound/handlers"
+	"southbound/shared/aws/emf"
+	"southbound/shared/aws/home"
+)
+
+// EnvLogLevel names the environment variable that says what is logged: debug, info (the default), warn or error.
+const EnvLogLevel = "SOUTHBOUND_LOG_LEVEL"
+
+// Function is a function that has begun.
+type Function struct {
+	Home    *home.Home
+	Log     *slog.Logger
+	Metrics *emf.Set
+}
+
+// Begin opens the home with the handlers of this program. change, when not nil, changes what the environment says.
+func Begin(ctx context.Context, change func(c *home.Config)) (*Function, error) {
+	c, err := home.FromEnv(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	f := &Function{Log: Logger(os.Getenv(EnvLogLevel)), Metrics: emf.NewSet(c.Prefix)}
+	c.Definitions, c.Log = handlers.All(), f.Log
+	if change != nil {
+		change(&c)
+	}
+	f.Home, err = home.Open(ctx, c)
+	return f, err
+}
+
+// Main begins a function and serves events with what serve returns. When it cannot begin the process ends with a line that says why.
+func Main(serve func(ctx context.Context) (handler any, err error)) {
+	ctx := context.Background()
+	h, err := serve(ctx)
+	if err != nil {
+		Logger("").ErrorContext(ctx, "the function cannot begin", "error", err.Error())
+		os.Exit(1)
+	}
+	lambda.StartWithOptions(h, lambda.WithContext(ctx))
+}
+
+// Logger writes JSON lines with the id of the request.
+func Logger(level string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
+		l = slog.LevelInfo
+	}
+	return slog.New(requests{slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l})})
+}
+
+// requests adds the id of the request to what is logged.
+type requests struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (r requests) Handle(ctx context.Context, line slog.Record) error {
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		line.AddAttrs(slog.String("request", lc.AwsRequestID))
+	}
+	return r.Handler.Handle(ctx, line)
+}
+
+// WithAttrs implements slog.Handler.
+func (r requests) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return requests{r.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (r requests) WithGroup(name string) slog.Handler { return requests{r.Handler.WithGroup(name)} }
+
+// Flush writes the metrics of an invocation.
+func (f *Function) Flush(ctx context.Context) {
+	properties := map[string]any{}
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		properties["request"] = lc.AwsRequestID
+	}
+	if err := f.Metrics.Flush(os.Stdout, f.Home.Engine.Clock.Now(), properties); err != nil {
+		f.Log.WarnContext(ctx, "metrics were lost", "error", err.Error())
+	}
+}
+
+// ErrNoDeadline says that an invocation has no deadline, which Lambda always gives.
+var ErrNoDeadline = errors.New("the invocation has no deadline")

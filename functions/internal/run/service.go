@@ -1,0 +1,82 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"southbound/shared/api"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/sweep"
+	"southbound/shared/fault"
+)
+
+// uploadsFor is how long a signed upload may be begun.
+const uploadsFor = time.Hour
+
+// Service is the API of the home: files are uploaded to S3 by those who have them, and reality is asked for in the handler function, which has the handlers
+// and the rights.
+func (f *Function) Service() *api.Service {
+	h := f.Home
+	c := api.Config{Engine: h.Engine, Sign: f.sign, Unneeded: f.unneeded, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
+	if h.Config.Handler != "" {
+		calls := lambda.NewFromConfig(h.AWS)
+		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
+	}
+	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {
+		waiting, err := sweep.Unserved(ctx, h.Engine.State, env, h.Engine.Clock.Now())
+		out := map[string]time.Duration{}
+		for _, w := range waiting {
+			if w.For >= sweep.NobodyServes {
+				out[w.Agent] = w.For
+			}
+		}
+		return out, err
+	}
+	return api.New(c)
+}
+
+// unneeded is what southbound agents prune asks for.
+func (f *Function) unneeded(ctx context.Context, env string, remove bool) ([]api.Pruned, error) {
+	queues, err := f.Home.Prune(ctx, env, remove)
+	out := make([]api.Pruned, len(queues))
+	for i, q := range queues {
+		out[i] = api.Pruned{Agent: q.Agent, Queue: q.Name, Mapping: q.State, Removed: remove}
+	}
+	return out, err
+}
+
+func (f *Function) sign(ctx context.Context, hash string, size int64) (api.Upload, error) {
+	up, err := f.Home.Signer.Upload(ctx, hash, size, uploadsFor)
+	return api.Upload{Hash: up.Hash, Method: up.Method, URL: up.URL, Header: up.Header}, err
+}
+
+// elsewhere has a comparison made by the handler function.
+func (f *Function) elsewhere(ctx context.Context, calls *lambda.Client, job api.ReadJob) (api.ReadDone, error) {
+	payload, err := json.Marshal(map[string]any{"read": job})
+	if err != nil {
+		return api.ReadDone{}, fault.Wrap(fault.Internal, "compare with reality", err)
+	}
+	out, err := calls.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(f.Home.Config.Handler), Payload: payload})
+	switch {
+	case err != nil:
+		return api.ReadDone{}, awserr.Fault("compare with reality", err)
+	case out.FunctionError != nil:
+		return api.ReadDone{}, fault.New(fault.Unavailable, "compare with reality", "the handler function did not answer: %s", *out.FunctionError).
+			WithHint("a comparison has the time of one invocation; its log says more")
+	}
+	var answer struct {
+		Done  *api.ReadDone `json:"done"`
+		Error *api.Failure  `json:"error"`
+	}
+	if err := json.Unmarshal(out.Payload, &answer); err != nil || answer.Done == nil && answer.Error == nil {
+		return api.ReadDone{}, fault.New(fault.Internal, "compare with reality", "the handler function answered something else")
+	}
+	if answer.Error != nil {
+		return api.ReadDone{}, &fault.Error{Kind: answer.Error.Kind, Message: answer.Error.Message, Hint: answer.Error.Hint}
+	}
+	return *answer.Done, nil
+}

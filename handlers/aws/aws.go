@@ -1,0 +1,190 @@
+// Package aws manages objects in S3 and parameters of Systems Manager, through agents with the transport aws.
+//
+// Only what a resource says is compared and changed; the rest of a thing stays as it is. Everything is done in single requests that take effect
+// whole or not at all, so a crash between two of them is made good by the next run.
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	conn "southbound/shared/transport/aws"
+)
+
+// connection returns the agent's connection to AWS.
+func connection(ctx *provider.Context) (*conn.Conn, error) {
+	c, ok := ctx.Transport().(*conn.Conn)
+	if !ok {
+		return nil, provider.Errorf(provider.NeedsChange, "the agent's transport does not reach AWS; describe it as {transport: aws, region: ...}")
+	}
+	return c, nil
+}
+
+func s3Client(ctx *provider.Context) (*s3.Client, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn.Client(c, func(cfg sdk.Config) *s3.Client {
+		// Emulators have no names for buckets.
+		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	}), nil
+}
+
+func ssmClient(ctx *provider.Context) (*ssm.Client, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn.Client(c, func(cfg sdk.Config) *ssm.Client { return ssm.NewFromConfig(cfg) }), nil
+}
+
+// failure classifies an error of AWS. secrets must not be in its text: some services repeat in it what they were sent.
+func failure(doing string, err error, secrets ...string) error {
+	if err == nil {
+		return nil
+	}
+	text := errorText(err)
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "<redacted>")
+		}
+	}
+	class, hint := provider.ClassOf(err), ""
+	if class == provider.Retryable { // what is said so by ourselves stays so
+		class, hint = classOf(err)
+	}
+	if hint != "" {
+		text += "; " + hint
+	}
+	return provider.Errorf(class, "%s: %s", doing, text)
+}
+
+// errorText says what AWS said, with the number of the request that its support asks for.
+func errorText(err error) string {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err.Error()
+	}
+	out := api.ErrorCode()
+	if m := api.ErrorMessage(); m != "" && m != out {
+		out += ": " + m
+	}
+	var numbered interface{ ServiceRequestID() string }
+	if errors.As(err, &numbered) && numbered.ServiceRequestID() != "" {
+		out += " (request " + numbered.ServiceRequestID() + ")"
+	}
+	return out
+}
+
+// classOf says what follows from an error, and what to do about it.
+func classOf(err error) (class provider.Class, hint string) {
+	if awserr.Is(err, "ExpiredToken", "ExpiredTokenException", "RequestTimeTooSkewed", "NoSuchUpload", "TooManyUpdates") {
+		return provider.Retryable, ""
+	}
+	if awserr.Is(err, "PermanentRedirect", "AuthorizationHeaderMalformed", "MovedPermanently", "301", "BadRequest") {
+		return provider.NeedsChange, "it may be in another region than the agent"
+	}
+	if awserr.Is(err, "InvalidObjectState") {
+		return provider.NeedsChange, "the object is archived; restore it, or give the resource its content"
+	}
+	switch awserr.Kind(err) {
+	case fault.Denied:
+		return provider.Terminal, "see what the policies of the agent's role, of the target and of its key allow"
+	case fault.Full:
+		return provider.Terminal, "a quota of the account is used up"
+	case fault.Internal, fault.Invalid:
+		return provider.NeedsChange, ""
+	}
+	return provider.Retryable, ""
+}
+
+// differences compares attributes that are wanted with those that were found.
+func differences(want, have map[string]any, names []string) map[string]plan.Diff {
+	var out map[string]plan.Diff
+	for _, name := range names {
+		w, h := want[name], have[name]
+		if w == nil || resource.Equal(w, h) {
+			continue
+		}
+		if out == nil {
+			out = map[string]plan.Diff{}
+		}
+		out[name] = plan.Diff{Current: h, Desired: w}
+	}
+	return out
+}
+
+// text returns the value of an attribute that is text, "" for any other.
+func text(r provider.Resource, name string) string {
+	s, _ := r.Attributes[name].(string)
+	return s
+}
+
+// texts returns the value of an attribute that is a map of texts; nil when it is not set.
+func texts(r provider.Resource, name string) map[string]string {
+	m, ok := r.Attributes[name].(map[string]any)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = fmt.Sprint(v)
+	}
+	return out
+}
+
+// value returns a map of texts as attributes have it.
+func value(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// optional returns a text for a request: nil for "".
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// atOnce is how many requests of one batch are made side by side.
+const atOnce = 16
+
+// each calls f for 0 to n-1, some at a time, and waits. When ctx is over the rest is called all the same: f says so for each.
+func each(n int, f func(i int)) {
+	slots := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			f(i)
+		})
+	}
+	wg.Wait()
+}
+
+// stopped is the error of what was not begun because the caller has given up; nil when it has not.
+func stopped(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return provider.Errorf(provider.Retryable, "not begun: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package aws
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// mostCopied is how large an object may be for S3 to copy it onto itself in one request.
+const mostCopied = 5 << 30
+
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	t, err := o.target(ctx, req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	out, err := t.put(nil)
+	if met(err) {
+		return t.update()
+	}
+	return out, t.fail("create", err)
+}
+
+// Update implements provider.Handler.
+func (o object) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	t, err := o.target(ctx, req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	return t.update()
+}
+
+// updates is how often a write that met another is tried: that other one may have been its own, whose answer was lost.
+const updates = 3
+
+// update changes what differs from what is there now.
+func (t *target) update() (out provider.Result, err error) {
+	for range updates {
+		var head *s3.HeadObjectOutput
+		if head, err = t.head(); err != nil {
+			return out, err
+		}
+		if out, err = t.change(head); !met(err) {
+			return out, t.fail("write", err)
+		}
+	}
+	return out, provider.Errorf(provider.Retryable, "s3://%s/%s was changed by someone else at the same time", t.bucket, t.key)
+}
+
+// met reports whether an error says that a conditional write met another.
+func met(err error) bool {
+	return awserr.Is(err, awserr.PreconditionFailed, awserr.ConditionalConflict, awserr.NoSuchKey)
+}
+
+// change is one try of an update; the error is that of S3.
+func (t *target) change(head *s3.HeadObjectOutput) (provider.Result, error) {
+	if head == nil {
+		return t.put(nil)
+	}
+	have, err := t.observe(head)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	diffs := differences(t.want.Attributes, have, properties())
+	_, tags := diffs["tags"]
+	switch {
+	case len(diffs) == 0:
+		return provider.Result{}, nil
+	case tags && len(diffs) == 1:
+		return provider.Result{}, t.tag()
+	case t.replaces(head, diffs):
+		return t.put(head)
+	}
+	return provider.Result{}, t.copy(head)
+}
+
+// replaces reports whether the bytes have to be sent: because they differ, or because S3 cannot copy the object onto itself.
+func (t *target) replaces(head *s3.HeadObjectOutput, diffs map[string]plan.Diff) bool {
+	if t.want.Attributes["content"] == nil {
+		return false
+	}
+	_, differs := diffs["content"]
+	archived := head.StorageClass == types.StorageClassGlacier || head.StorageClass == types.StorageClassDeepArchive
+	return differs || archived || size(head) > mostCopied
+}
+
+// headers are what is set together with the bytes.
+type headers struct {
+	contentType, encoding, disposition, language, cacheControl *string
+	redirect                                                   *string
+	metadata                                                   map[string]string
+	storage                                                    types.StorageClass
+	encryption                                                 types.ServerSideEncryption
+	kmsKey                                                     *string
+	tagging                                                    *string
+}
+
+// headers returns what is wanted, and what is there of the rest. head is nil for an object to be made.
+func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
+	if head == nil {
+		head = &s3.HeadObjectOutput{}
+	}
+	pick := func(name string, have *string) *string {
+		if want := text(t.want, name); want != "" {
+			return &want
+		}
+		return have
+	}
+	h := headers{
+		contentType: pick("content_type", head.ContentType), encoding: pick("content_encoding", head.ContentEncoding),
+		disposition: pick("content_disposition", head.ContentDisposition), language: pick("content_language", head.ContentLanguage),
+		cacheControl: pick("cache_control", head.CacheControl), redirect: head.WebsiteRedirectLocation,
+		metadata: texts(t.want, "metadata"), storage: head.StorageClass, encryption: head.ServerSideEncryption, kmsKey: head.SSEKMSKeyId,
+	}
+	if h.metadata == nil {
+		h.metadata = metadataOf(head)
+	}
+	if s := text(t.want, "storage_class"); s != "" {
+		h.storage = types.StorageClass(s)
+	}
+	if s := text(t.want, "encryption"); s != "" {
+		if h.encryption != types.ServerSideEncryption(s) {
+			h.encryption, h.kmsKey = types.ServerSideEncryption(s), nil
+		}
+		h.kmsKey = pick("kms_key", h.kmsKey)
+	}
+	tags := texts(t.want, "tags")
+	if tags == nil && head.ETag != nil && (head.TagCount == nil || *head.TagCount > 0) {
+		var err error
+		if tags, err = t.tags(); err != nil {
+			return h, err
+		}
+	}
+	h.tagging = tagging(tags)
+	return h, nil
+}
+
+// tagging is how tags are sent with an object.
+func tagging(tags map[string]string) *string {
+	if len(tags) == 0 {
+		return nil
+	}
+	v := url.Values{}
+	for k, t := range tags {
+		v.Set(k, t)
+	}
+	return sdk.String(strings.ReplaceAll(v.Encode(), "+", "%20"))
+}
+
+// put sends the bytes and all that is said of them. It succeeds only when the object is still the one of head; nil: when there is none. The error
+// is that of S3.
+func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
+	h, err := t.headers(head)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	b, err := t.body()
+	if err != nil {
+		return provider.Result{}, err
+	}
+	defer b.Close()
+	if b.size > t.single {
+		return t.parts(b, h, head)
+	}
+	in := &s3.PutObjectInput{Bucket: &t.bucket, Key: &t.key, Body: b, ContentLength: &b.size, ChecksumSHA256: sdk.String(base64.StdEncoding.EncodeToString(b.sum)),
+		ContentType: h.contentType, ContentEncoding: h.encoding, ContentDisposition: h.disposition, ContentLanguage: h.language, CacheControl: h.cacheControl,
+		WebsiteRedirectLocation: h.redirect, Metadata: h.metadata, StorageClass: h.storage, ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey,
+		Tagging: h.tagging}
+	if in.IfNoneMatch = sdk.String("*"); head != nil {
+		in.IfNoneMatch, in.IfMatch = nil, head.ETag
+	}
+	_, err = t.api.PutObject(t.ctx, in)
+	return provider.Result{}, damaged(b, err)
+}
+
+// damaged explains why bytes are refused.
+func damaged(b *body, err error) error {
+	if b.hash != "" && awserr.Is(err, awserr.BadDigest, "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch") {
+		return provider.Errorf(provider.Terminal, "the uploaded bytes %s are damaged; upload them again", b.hash)
+	}
+	return err
+}
+
+// copy has S3 copy the object onto itself, with other headers.
+func (t *target) copy(head *s3.HeadObjectOutput) error {
+	h, err := t.headers(head)
+	if err != nil {
+		return err
+	}
+	if size(head) > mostCopied {
+		return provider.Errorf(provider.NeedsChange, "the object is too large for S3 to change what is said of it; give the resource its content")
+	}
+	if sum := head.Metadata[hashName]; sum != "" && sum == hashOf(head) { // S3 makes a checksum of all bytes now; not all that is like S3 does
+		h.metadata[hashName] = sum
+	}
+	tags := types.TaggingDirectiveReplace
+	if t.want.Attributes["tags"] == nil {
+		tags, h.tagging = types.TaggingDirectiveCopy, nil
+	}
+	_, err = t.api.CopyObject(t.ctx, &s3.CopyObjectInput{Bucket: &t.bucket, Key: &t.key, CopySource: sdk.String(copySource(t.bucket, t.key)),
+		CopySourceIfMatch: head.ETag, MetadataDirective: types.MetadataDirectiveReplace, TaggingDirective: tags, Tagging: h.tagging,
+		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ContentType: h.contentType, ContentEncoding: h.encoding, ContentDisposition: h.disposition,
+		ContentLanguage: h.language, CacheControl: h.cacheControl, WebsiteRedirectLocation: h.redirect, Metadata: h.metadata, StorageClass: h.storage,
+		ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey})
+	return err
+}
+
+// copySource names an object in a header.
+func copySource(bucket, key string) string {
+	parts := strings.Split(key, "/")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(url.QueryEscape(parts[i]), "+", "%20")
+	}
+	return bucket + "/" + strings.Join(parts, "/")
+}
+
+// tag replaces the tags, which leaves the bytes and their version alone.
+func (t *target) tag() error {
+	tags := texts(t.want, "tags")
+	if len(tags) == 0 {
+		_, err := t.api.DeleteObjectTagging(t.ctx, &s3.DeleteObjectTaggingInput{Bucket: &t.bucket, Key: &t.key})
+		return err
+	}
+	set := make([]types.Tag, 0, len(tags))
+	for k, v := range maps.All(tags) {
+		set = append(set, types.Tag{Key: &k, Value: &v})
+	}
+	_, err := t.api.PutObjectTagging(t.ctx, &s3.PutObjectTaggingInput{Bucket: &t.bucket, Key: &t.key, Tagging: &types.Tagging{TagSet: set}})
+	return err
+}
+
+// Delete implements provider.Handler.
+func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	t, err := o.target(ctx, req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if all, _ := t.want.Attributes["delete_versions"].(bool); all {
+		return provider.Result{}, t.versions(t.remove)
+	}
+	_, err = t.api.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &t.bucket, Key: &t.key})
+	if awserr.Kind(err) == fault.NotFound {
+		err = nil
+	}
+	return provider.Result{}, t.fail("delete", err)
+}
+
+// remove deletes versions for good.
+func (t *target) remove(ids []types.ObjectIdentifier) error {
+	out, err := t.api.DeleteObjects(t.ctx, &s3.DeleteObjectsInput{Bucket: &t.bucket, Delete: &types.Delete{Objects: ids, Quiet: sdk.Bool(true)}})
+	if err != nil {
+		return t.fail("delete the versions of", err)
+	}
+	for i := range out.Errors {
+		e := &out.Errors[i]
+		class := provider.Retryable
+		if sdk.ToString(e.Code) == "AccessDenied" {
+			class = provider.Terminal
+		}
+		return provider.Errorf(class, "delete version %s of s3://%s/%s: %s: %s", sdk.ToString(e.VersionId), t.bucket, t.key, sdk.ToString(e.Code), sdk.ToString(e.Message))
+	}
+	return nil
+}
+
+// body returns the wanted bytes; who gets it closes it.
+func (t *target) body() (*body, error) {
+	switch c := t.want.Attributes["content"].(type) {
+	case nil:
+		return textBody(""), nil
+	case string:
+		return textBody(c), nil
+	case resource.File:
+		sum, err := hex.DecodeString(c.Hash)
+		if err != nil || len(sum) != sha256.Size {
+			return nil, provider.Errorf(provider.NeedsChange, "%q is no SHA-256", c.Hash)
+		}
+		return &body{ctx: t.ctx, hash: c.Hash, sum: sum, size: c.Size}, nil
+	}
+	return nil, provider.Errorf(provider.NeedsChange, "content is neither text nor a file: %s", fmt.Sprintf("%T", t.want.Attributes["content"]))
+}

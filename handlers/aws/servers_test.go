@@ -1,0 +1,103 @@
+//go:build servers
+
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/awstest"
+	conn "southbound/shared/transport/aws"
+)
+
+// servers are those of this package's tests.
+var servers = map[server.Kind]*server.Server{}
+
+func TestMain(m *testing.M) {
+	code := 1
+	defer func() { os.Exit(code) }()
+	for _, kind := range []server.Kind{server.LocalStack, server.MiniStack} {
+		s, err := server.Start(context.Background(), kind)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		defer s.Stop()
+		servers[kind] = s
+	}
+	code = m.Run()
+}
+
+func s3Of(kind server.Kind) *s3.Client {
+	return s3.NewFromConfig(awstest.Config(servers[kind].URL, nil), func(o *s3.Options) { o.UsePathStyle = true })
+}
+
+func ssmOf(kind server.Kind) *ssm.Client {
+	return ssm.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+}
+
+// newBucket makes a bucket and returns its name.
+func newBucket(t *testing.T, kind server.Kind) string {
+	t.Helper()
+	name := strings.ToLower(awstest.Unique(t))
+	if _, err := s3Of(kind).CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var errCut = errors.New("cut off")
+
+// cutter is a RoundTripper that stops before one request, and before all after it.
+type cutter struct {
+	mu          sync.Mutex
+	calls, most int // most < 0: no end
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *cutter) RoundTrip(req *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	c.calls++
+	cut := c.most >= 0 && c.calls > c.most
+	c.mu.Unlock()
+	if cut {
+		if req.Body != nil {
+			_, _ = io.Copy(io.Discard, req.Body)
+			_ = req.Body.Close()
+		}
+		return nil, errCut
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+func (c *cutter) interrupt(n int) (restore func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls, c.most = 0, n
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		stopped := c.calls > c.most
+		c.most = -1
+		return stopped
+	}
+}
+
+// via returns a connection whose requests go through rt.
+func via(kind server.Kind, rt http.RoundTripper) *conn.Conn {
+	return conn.NewConn(awstest.Config(servers[kind].URL, rt))
+}
+
+func str(s *string) string { return sdk.ToString(s) }

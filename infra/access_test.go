@@ -1,0 +1,180 @@
+package infra
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// statement is one of a policy, with where it stands.
+type statement struct {
+	where string // resource of the template
+	kind  string // of that resource
+	body  node
+}
+
+// statements returns all of all templates, those that a condition chooses as well.
+func statements(t *testing.T) []statement {
+	t.Helper()
+	var out []statement
+	resources(t, func(_, name, kind string, r node) {
+		for _, body := range find(r, "Statement") {
+			out = append(out, statement{name, kind, body})
+		}
+	})
+	return out
+}
+
+// find returns the statements below v: the elements of lists that stand under a key.
+func find(v any, key string) []node {
+	var out []node
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			out = append(out, find(e, key)...)
+		}
+	case node:
+		for _, k := range sorted(v) {
+			if k == key {
+				out = append(out, effects(v[k])...)
+			} else {
+				out = append(out, find(v[k], key)...)
+			}
+		}
+	}
+	return out
+}
+
+func effects(v any) []node {
+	var out []node
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			out = append(out, effects(e)...)
+		}
+	case node:
+		if v["Effect"] != nil {
+			return []node{v}
+		}
+		for _, k := range sorted(v) {
+			out = append(out, effects(v[k])...)
+		}
+	}
+	return out
+}
+
+func list(v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case string:
+		out = []string{v}
+	case []any:
+		for _, e := range v {
+			out = append(out, str(e))
+		}
+	}
+	return out
+}
+
+// TestLeastPrivilege pins that no statement allows a wildcard of actions, or all resources; the one action for which IAM has no other resource is bound to the
+// handler function.
+func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	all := statements(t)
+	if len(all) < 20 {
+		t.Fatalf("only %d statements were found", len(all))
+	}
+	for _, s := range all {
+		sid := s.where + "/" + str(s.body["Sid"])
+		if s.body["Effect"] == "Deny" {
+			continue
+		}
+		actions := list(s.body["Action"])
+		if len(actions) == 0 || s.body["NotAction"] != nil || s.body["NotResource"] != nil {
+			t.Errorf("%s: says what is not allowed instead of what is", sid)
+		}
+		for _, a := range actions {
+			if strings.Contains(a, "*") {
+				t.Errorf("%s allows %s", sid, a)
+			}
+			if a == "dynamodb:Scan" || strings.Contains(a, "Lifecycle") || strings.HasSuffix(a, "Acl") {
+				t.Errorf("%s allows %s, which nothing needs", sid, a)
+			}
+		}
+		if s.kind == "AWS::KMS::Key" || s.body["Principal"] != nil {
+			continue // the resource of a key's policy is that key; a trust policy has none
+		}
+		texts(s.body["Resource"], func(r string) {
+			if r != "*" {
+				return
+			}
+			if !slices.Equal(actions, []string{"lambda:CreateEventSourceMapping"}) || at(s.body, "Condition", "ArnEquals", "lambda:FunctionArn") == nil {
+				t.Errorf("%s allows %v on everything", sid, actions)
+			}
+		})
+	}
+}
+
+// TestProvisionerIsBounded pins that queues and mappings are made under the prefix of the stack only, and that only the
+// API deletes them, of this stack.
+func TestProvisionerIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, s := range statements(t) {
+		sid := s.where + "/" + str(s.body["Sid"])
+		for _, a := range list(s.body["Action"]) {
+			switch {
+			case a == "sqs:PurgeQueue":
+				t.Errorf("%s allows %s", sid, a)
+			case a == "sqs:DeleteQueue" && (s.where != "ApiRole" || at(s.body, "Condition", "StringEquals", "aws:ResourceTag/southbound:prefix") == nil):
+				t.Errorf("%s allows %s of any queue", sid, a)
+			case a == "sqs:CreateQueue" || a == "sqs:TagQueue":
+				texts(s.body["Resource"], func(r string) {
+					if !strings.HasSuffix(r, ":${Prefix}-*") {
+						t.Errorf("%s allows %s on %s", sid, a, r)
+					}
+				})
+			case strings.HasSuffix(a, "EventSourceMapping") && at(s.body, "Condition", "ArnEquals", "lambda:FunctionArn") == nil:
+				t.Errorf("%s allows %s for any function", sid, a)
+			}
+		}
+	}
+}
+
+// TestCallers pins that who may use a URL of a function has both rights that it takes, and the second only through the URL.
+func TestCallers(t *testing.T) {
+	t.Parallel()
+	got := map[string]any{}
+	for _, s := range statements(t) {
+		if s.where == "CallerPolicy" {
+			for _, a := range list(s.body["Action"]) {
+				got[a] = s.body["Condition"]
+			}
+		}
+	}
+	if at(got["lambda:InvokeFunctionUrl"], "StringEquals", "lambda:FunctionUrlAuthType") != "AWS_IAM" ||
+		at(got["lambda:InvokeFunction"], "Bool", "lambda:InvokedViaFunctionUrl") != true || len(got) != 2 {
+		t.Errorf("callers have %v", got)
+	}
+}
+
+// TestEveryStatementIsExplained pins that docs/iam.md names every statement by its Sid.
+func TestEveryStatementIsExplained(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/iam.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range statements(t) {
+		sid := str(s.body["Sid"])
+		if sid == "" {
+			if s.body["Action"] != "sts:AssumeRole" {
+				t.Errorf("%s: a statement without a Sid", s.where)
+			}
+			continue
+		}
+		if !strings.Contains(string(page), "`"+sid+"`") {
+			t.Errorf("docs/iam.md does not say what %s of %s is for", sid, s.where)
+		}
+	}
+}

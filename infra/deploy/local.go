@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"southbound/infra/stack"
+	"southbound/localstack/server"
+)
+
+// state is what is known of the emulator, in a file under .aws-sam.
+type state struct {
+	PID      int    `json:"pid,omitempty"` // of the process that holds MiniStack; 0: LocalStack, which Docker holds
+	Endpoint string `json:"endpoint"`
+}
+
+func stateFile() (string, error) {
+	root, err := stack.FindRoot()
+	return filepath.Join(root, ".aws-sam", "local.json"), err
+}
+
+// credentials of an emulator, and its region.
+func credentials() []string {
+	return []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1"}
+}
+
+// local starts the emulator unless it runs, and deploys to it.
+func local(ctx context.Context, o *options, out, told io.Writer) error {
+	s, err := running()
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		if s, err = start(ctx, o, told); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(told, "the emulator answers at %s\n", s.Endpoint)
+	o.Endpoint, o.Environment = s.Endpoint, credentials()
+	for _, v := range o.Environment { // for the SDK in this process
+		name, value, _ := strings.Cut(v, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	o.parameters["Architecture"] = stack.Architecture()
+	if err := o.Build(ctx, stack.Architecture()); err != nil {
+		return err
+	}
+	if err := o.Deploy(ctx, o.parameters); err != nil {
+		return err
+	}
+	return variables(ctx, o, out)
+}
+
+// running returns the emulator that runs; nil: none does.
+func running() (*state, error) {
+	path, err := stateFile()
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // of this program
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s state
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("%s: %w; make local-down removes it", path, err)
+	}
+	if s.PID != 0 && syscall.Kill(s.PID, 0) != nil {
+		return nil, os.Remove(path) // it was killed
+	}
+	return &s, nil
+}
+
+func start(ctx context.Context, o *options, told io.Writer) (*state, error) {
+	if o.emulator == "localstack" || (o.emulator == "auto" && docker(ctx)) {
+		return startDocker(ctx, o, told)
+	}
+	fmt.Fprintln(told, "starting MiniStack; it is installed on first use, which takes a minute")
+	path, err := stateFile()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of a checkout
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(filepath.Dir(path), "local.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "local-serve", "-port", strconv.Itoa(o.port)) //nolint:gosec,noctx // itself; it outlives this process
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return await(ctx, ended, log.Name())
+}
+
+// await waits until the state file tells that the emulator answers.
+func await(ctx context.Context, ended <-chan error, log string) (*state, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			said, _ := os.ReadFile(log) //nolint:gosec // of this program
+			return nil, fmt.Errorf("the emulator did not start:\n%s", said)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+			if s, err := running(); s != nil || err != nil {
+				return s, err
+			}
+		}
+	}
+}
+
+// localServe runs MiniStack until it is told to stop.
+func localServe(ctx context.Context, o *options) error {
+	s, err := server.StartOn(ctx, server.MiniStack, o.port)
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	path, err := stateFile()
+	if err != nil {
+		return err
+	}
+	if err := write(path, state{PID: os.Getpid(), Endpoint: s.URL}); err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(path) }()
+	<-ctx.Done()
+	return nil
+}
+
+func write(path string, s state) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// localDown stops the emulator and waits until it is gone.
+func localDown(ctx context.Context, _ *options, told io.Writer) error {
+	s, err := running()
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		fmt.Fprintln(told, "no emulator runs")
+		return nil
+	}
+	path, err := stateFile()
+	if err != nil {
+		return err
+	}
+	if s.PID == 0 {
+		if err := compose(ctx, told, "down", "--volumes"); err != nil {
+			return err
+		}
+		return os.Remove(path)
+	}
+	if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil {
+		return err
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for syscall.Kill(s.PID, 0) == nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// docker reports whether a Docker daemon answers.
+func docker(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return exec.CommandContext(ctx, "docker", "info").Run() == nil
+}
+
+// startDocker starts LocalStack from localstack/compose.yaml. Its functions run in containers, where the emulator has another name, which leads to this machine's own
+// loopback outside of them.
+func startDocker(ctx context.Context, _ *options, told io.Writer) (*state, error) {
+	if err := compose(ctx, told, "up", "--detach", "--wait"); err != nil {
+		return nil, err
+	}
+	path, err := stateFile()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of a checkout
+		return nil, err
+	}
+	s := state{Endpoint: "http://localhost.localstack.cloud:4566"}
+	return &s, write(path, s)
+}
+
+func compose(ctx context.Context, told io.Writer, args ...string) error {
+	root, err := stack.FindRoot()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "--file", filepath.Join(root, "localstack", "compose.yaml")}, args...)...) //nolint:gosec // fixed
+	cmd.Stdout, cmd.Stderr = told, told
+	return cmd.Run()
+}

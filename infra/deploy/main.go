@@ -1,0 +1,140 @@
+// Command deploy builds, deploys and destroys the stack, in an account or on an emulator of this machine. make calls it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"southbound/infra/stack"
+	"southbound/localstack/server"
+)
+
+const usage = `usage: deploy COMMAND [-stack NAME] [-parameters "A=b C=d"]
+  up          build and deploy into the account that the AWS credentials are of
+  variables   print the environment variables of a deployed stack
+  destroy     remove agents' queues and the stack; -data: all that it keeps as well
+  local       start an emulator on this machine, build and deploy to it, print the environment variables
+  local-down  stop that emulator; nothing of it is left
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "deploy:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the command line says.
+type options struct {
+	stack.Stack
+	parameters map[string]string
+	data       bool
+	port       int
+	emulator   string
+}
+
+func run(ctx context.Context, args []string, out, told io.Writer) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	o, err := parse(args[0], args[1:], told)
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "local-down":
+		return localDown(ctx, o, told)
+	case "local-serve": // started by local
+		return localServe(ctx, o)
+	}
+	if o.Root, err = stack.FindRoot(); err != nil {
+		return err
+	}
+	fmt.Fprintln(told, "the SAM CLI is installed on first use, which takes a minute")
+	if o.Tools, err = server.InstallTools(ctx); err != nil {
+		return err
+	}
+	switch args[0] {
+	case "up":
+		return up(ctx, o, out)
+	case "variables":
+		return variables(ctx, o, out)
+	case "destroy":
+		return destroy(ctx, o, told)
+	case "local":
+		return local(ctx, o, out, told)
+	}
+	return errors.New(usage)
+}
+
+func parse(command string, args []string, told io.Writer) (*options, error) {
+	o := &options{Stack: stack.Stack{Out: told}}
+	flags := flag.NewFlagSet("deploy "+command, flag.ContinueOnError)
+	flags.SetOutput(told)
+	parameters := flags.String("parameters", "", "parameters of template.yaml, as in Alarms=true Dashboard=true")
+	flags.StringVar(&o.Name, "stack", "southbound", "name of the stack")
+	flags.BoolVar(&o.data, "data", false, "remove the table and the bucket too, with all environments and files")
+	flags.IntVar(&o.port, "port", 4566, "port of the emulator")
+	flags.StringVar(&o.emulator, "emulator", "auto", "ministack, localstack (in Docker), or auto: localstack where Docker runs")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	o.parameters = map[string]string{}
+	for _, p := range strings.Fields(*parameters) {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q is no parameter; write NAME=VALUE", p)
+		}
+		o.parameters[name] = value
+	}
+	return o, nil
+}
+
+// up builds for the architecture that the parameters ask for, and deploys.
+func up(ctx context.Context, o *options, out io.Writer) error {
+	architecture := o.parameters["Architecture"]
+	if architecture == "" {
+		architecture = "arm64"
+	}
+	if err := o.Build(ctx, architecture); err != nil {
+		return err
+	}
+	if err := o.Deploy(ctx, o.parameters); err != nil {
+		return err
+	}
+	return variables(ctx, o, out)
+}
+
+func variables(ctx context.Context, o *options, out io.Writer) error {
+	outputs, err := o.Outputs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range append([]string{"SOUTHBOUND_API=" + outputs["ApiUrl"]}, append(o.Environment, o.Variables(outputs)...)...) {
+		fmt.Fprintln(out, "export", v)
+	}
+	return nil
+}
+
+func destroy(ctx context.Context, o *options, told io.Writer) error {
+	left, err := o.Destroy(ctx, o.data)
+	if err != nil {
+		return err
+	}
+	if left.Table != "" {
+		fmt.Fprintf(told, "the stack is gone; kept, and paid for, are the table %s and the bucket %s\n", left.Table, left.Bucket)
+	}
+	if left.Key != "" {
+		fmt.Fprintf(told, "the key is kept: aws kms schedule-key-deletion --key-id %s makes all that it encrypted unreadable\n", left.Key)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// Command destroy removes what was made for a stack outside of it: the queues of agents, and the mappings by which Lambda polls them. It is to be run before the
+// stack is deleted, and shows what there is unless it is told --yes. docs/design/provision.md says how it finds them.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"southbound/shared/aws/provision"
+	"southbound/shared/fault"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		if hint := fault.HintOf(err); hint != "" {
+			fmt.Fprintln(os.Stderr, "hint:", hint)
+		}
+		os.Exit(1) //nolint:gocritic // nothing is left to be cleaned up
+	}
+}
+
+func run(ctx context.Context, args []string, env func(string) string, out io.Writer) error {
+	var t provision.Target
+	flags := flag.NewFlagSet("destroy", flag.ContinueOnError)
+	flags.StringVar(&t.Prefix, "prefix", env("SOUTHBOUND_PREFIX"), "output Prefix of the stack")
+	flags.StringVar(&t.Function, "function", env("SOUTHBOUND_HANDLER"), "output HandlerFunction of the stack")
+	flags.StringVar(&t.DeadLetters, "dead-letters", env("SOUTHBOUND_DEAD_LETTERS"), "output DeadLetters of the stack")
+	flags.StringVar(&t.Endpoint, "endpoint", env("SOUTHBOUND_ENDPOINT"), "of an emulator; empty: AWS")
+	yes := flags.Bool("yes", false, "remove; without it what there is is only shown")
+	if err := flags.Parse(args); err != nil {
+		return fault.Wrap(fault.Usage, "read flags", err)
+	}
+	p, err := provision.Open(ctx, t)
+	if err != nil {
+		return err
+	}
+	find := p.List
+	if *yes {
+		find = p.Destroy
+	}
+	queues, err := find(ctx)
+	for _, q := range queues { // of an interrupted run: those that are gone
+		if e := json.NewEncoder(out).Encode(q); e != nil {
+			return fault.Wrap(fault.KindOf(e), "write", e)
+		}
+	}
+	return err
+}

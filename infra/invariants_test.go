@@ -1,0 +1,304 @@
+package infra
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"southbound/shared/aws/emf"
+	"southbound/shared/aws/provision"
+)
+
+// TestFunctions pins what all functions have in common, and what sets the handler function apart.
+func TestFunctions(t *testing.T) {
+	t.Parallel()
+	all := templates(t)
+	var seen []string
+	resources(t, func(_, name, kind string, r node) {
+		if kind != "AWS::Serverless::Function" {
+			return
+		}
+		seen = append(seen, name)
+		for key, want := range map[string]any{"Runtime": "provided.al2023", "Handler": "bootstrap", "CodeUri": "."} {
+			if got := property(all, r, key); got != want {
+				t.Errorf("%s: %s is %v, want %v", name, key, got, want)
+			}
+		}
+		if got := at(r, "Metadata", "BuildMethod"); got != "makefile" {
+			t.Errorf("%s is built by %v: only a makefile strips and tags it", name, got)
+		}
+		if got := property(all, r, "LoggingConfig", "LogFormat"); got != "JSON" {
+			t.Errorf("%s logs as %v", name, got)
+		}
+		group := at(property(all, r, "LoggingConfig", "LogGroup"), "Ref")
+		if at(all["template.yaml"].body, "Resources", str(group), "Type") != "AWS::Logs::LogGroup" {
+			t.Errorf("%s: its log group is %v, not one of the stack: it would never expire", name, group)
+		}
+		role := strings.TrimSuffix(name, "Function") + "Role"
+		if got, _ := property(all, r, "Role").(node)["Fn::GetAtt"].([]any); !slices.Equal(got, []any{"Access", "Outputs." + role}) {
+			t.Errorf("%s has the role %v, want its own, %s", name, got, role)
+		}
+		if property(all, r, "Policies") != nil {
+			t.Errorf("%s has policies beside its role: SAM's are wider than need be", name)
+		}
+		if url := property(all, r, "FunctionUrlConfig"); url != nil && at(url, "AuthType") != "AWS_IAM" {
+			t.Errorf("%s can be called by anybody", name)
+		}
+		loop := property(all, r, "RecursiveLoop")
+		if want := map[bool]any{true: "Allow"}[name == "HandlerFunction"]; loop != want {
+			t.Errorf("%s: RecursiveLoop is %v, want %v: a chain through queues ends after 16 hops otherwise", name, loop, want)
+		}
+		if property(all, r, "FunctionName") != nil && name != "HandlerFunction" {
+			t.Errorf("%s has a name of its own: two stacks in an account, or a replacement, would fail", name)
+		}
+	})
+	if want := []string{"ApiFunction", "ExportFunction", "HandlerFunction", "LogFunction", "SweepFunction"}; !slices.Equal(seen, want) {
+		t.Errorf("functions are %v, want %v", seen, want)
+	}
+}
+
+func str(v any) string { s, _ := v.(string); return s }
+
+func integer(v any) int { n, _ := v.(int); return n }
+
+// TestVisibility pins that messages stay hidden six times as long as a function may take: the provisioner's queues, and that of the log.
+func TestVisibility(t *testing.T) {
+	t.Parallel()
+	all := templates(t)
+	list, _ := at(all["template.yaml"].body, "Resources").(node)
+	handler, _ := list["HandlerFunction"].(node)
+	timeout := time.Duration(integer(property(all, handler, "Timeout"))) * time.Second
+	if timeout != provision.DefaultTimeout {
+		t.Errorf("the handler function may take %v, the provisioner hides messages for %v times six", timeout, provision.DefaultTimeout)
+	}
+	if timeout < 60*time.Second || timeout > 120*time.Second {
+		t.Errorf("the handler function may take %v: after a crash its agent waits six times as long", timeout)
+	}
+	resources(t, func(_, name, kind string, r node) {
+		if kind != "AWS::Serverless::Function" {
+			return
+		}
+		events, _ := property(all, r, "Events").(node)
+		for _, e := range events {
+			if at(e, "Type") != "SQS" {
+				continue
+			}
+			queue, _ := at(e, "Properties", "Queue").(node)["Fn::GetAtt"].([]any)
+			hidden := integer(at(list[str(queue[0])], "Properties", "VisibilityTimeout"))
+			if want := 6 * integer(property(all, r, "Timeout")); hidden < want {
+				t.Errorf("%s: messages are hidden for %d s, want %d", name, hidden, want)
+			}
+			if got, _ := at(e, "Properties", "FunctionResponseTypes").([]any); !slices.Equal(got, []any{"ReportBatchItemFailures"}) {
+				t.Errorf("%s: one bad message fails its whole batch", name)
+			}
+		}
+	})
+}
+
+// TestStateful pins that what cannot be made again outlives the stack, is encrypted, can be restored, and has no name that stands in the way of a second stack.
+func TestStateful(t *testing.T) {
+	t.Parallel()
+	kept := []string{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key"}
+	resources(t, func(file, name, kind string, r node) {
+		if slices.Contains(kept, kind) && (r["DeletionPolicy"] != "Retain" || r["UpdateReplacePolicy"] != "Retain") {
+			t.Errorf("%s: %s is not retained", file, name)
+		}
+		for _, key := range []string{"TableName", "BucketName", "QueueName", "RoleName", "ManagedPolicyName", "LogGroupName"} {
+			if at(r, "Properties", key) != nil {
+				t.Errorf("%s: %s has a name of its own", file, name)
+			}
+		}
+		switch kind {
+		case "AWS::DynamoDB::Table":
+			table(t, r)
+		case "AWS::S3::Bucket":
+			bucket(t, r)
+		case "AWS::SQS::Queue":
+			queue(t, name, r)
+		case "AWS::Logs::LogGroup":
+			if at(r, "Properties", "RetentionInDays") == nil || at(r, "Properties", "KmsKeyId") == nil {
+				t.Errorf("%s: %s keeps lines forever, or without the stack's key", file, name)
+			}
+		case "AWS::KMS::Key":
+			if at(r, "Properties", "EnableKeyRotation") != true {
+				t.Errorf("%s is not rotated", name)
+			}
+		}
+	})
+}
+
+func table(t *testing.T, r node) {
+	t.Helper()
+	p := at(r, "Properties")
+	if at(p, "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled") != true {
+		t.Error("the table cannot be restored")
+	}
+	if at(p, "BillingMode") != "PAY_PER_REQUEST" || at(p, "GlobalSecondaryIndexes") != nil {
+		t.Error("the table costs something when nothing happens")
+	}
+	if at(p, "SSESpecification") == nil {
+		t.Error("the table is not encrypted with the key of the stack")
+	}
+	if at(p, "TimeToLiveSpecification", "AttributeName") != "x" {
+		t.Error("the log in the table never expires")
+	}
+}
+
+func bucket(t *testing.T, r node) {
+	t.Helper()
+	p := at(r, "Properties")
+	for _, key := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"} {
+		if at(p, "PublicAccessBlockConfiguration", key) != true {
+			t.Errorf("the bucket may be public: %s", key)
+		}
+	}
+	if at(p, "BucketEncryption") == nil || at(p, "VersioningConfiguration", "Status") != "Enabled" {
+		t.Error("the bucket is not encrypted, or keeps nothing of what was deleted")
+	}
+	rules, _ := at(p, "LifecycleConfiguration", "Rules").([]any)
+	for _, rule := range rules {
+		for _, key := range []string{"ExpirationInDays", "ExpirationDate", "Transitions", "Transition"} {
+			if at(rule, key) != nil && at(rule, "Prefix") != "archives/" {
+				t.Errorf("rule %v: %s would take what the state names", at(rule, "Id"), key)
+			}
+		}
+		if days := at(rule, "NoncurrentVersionExpiration", "NoncurrentDays"); days != nil && integer(days) <= 35 {
+			t.Errorf("what was deleted goes after %v days, but the table can be restored to 35 days ago", days)
+		}
+	}
+}
+
+func queue(t *testing.T, name string, r node) {
+	t.Helper()
+	p := at(r, "Properties")
+	if at(p, "SqsManagedSseEnabled") == nil || at(p, "KmsMasterKeyId") == nil {
+		t.Errorf("queue %s is not encrypted", name)
+	}
+	if name == "DeadLetters" && (at(p, "FifoQueue") != true || at(p, "RedriveAllowPolicy", "redrivePermission") != "allowAll") {
+		t.Error("queues of agents are FIFO and there are more than ten: their dead letters need a FIFO queue that allows all")
+	}
+	if strings.HasSuffix(name, "DeadLetters") {
+		if integer(at(p, "MessageRetentionPeriod")) < 1209600 {
+			t.Errorf("%s forgets before people look", name)
+		}
+	} else if at(p, "RedrivePolicy") == nil {
+		t.Errorf("queue %s has no dead letters: one bad message would come back for days", name)
+	}
+}
+
+// TestEnvironment pins that the functions read what the template sets, and the other way round.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	set := map[string]bool{}
+	all := templates(t)
+	add := func(v any) {
+		vars, _ := v.(node)
+		for name := range vars {
+			set[name] = true
+		}
+	}
+	add(at(all["template.yaml"].body, "Globals", "Function", "Environment", "Variables"))
+	resources(t, func(_, name, kind string, r node) {
+		add(at(r, "Properties", "Environment", "Variables"))
+		if at(r, "Properties", "Environment", "Variables", "SOUTHBOUND_EXPORT_URL") != nil && name != "ApiFunction" {
+			t.Errorf("%s is told where exports go: only the API tells it to others", name)
+		}
+	})
+	read := map[string]bool{}
+	variable := regexp.MustCompile(`"(SOUTHBOUND_[A-Z_]+)"`)
+	for _, m := range variable.FindAllStringSubmatch(code(t, "../functions", "../shared/aws/home"), -1) {
+		read[m[1]] = true
+	}
+	if got, want := sorted(set), sorted(read); !slices.Equal(got, want) {
+		t.Errorf("the template sets %v, the functions read %v", got, want)
+	}
+}
+
+// code returns the text of all Go files below some folders, without tests.
+func code(t *testing.T, dirs ...string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			all.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
+}
+
+// TestOptions pins that every parameter says what it is for, and those that cost money what they cost, and are off.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	params, _ := at(templates(t)["template.yaml"].body, "Parameters").(node)
+	for _, name := range sorted(params) {
+		if str(at(params[name], "Description")) == "" {
+			t.Errorf("%s has no description", name)
+		}
+		if _, ok := params[name].(node)["Default"]; !ok {
+			t.Errorf("%s has no default", name)
+		}
+	}
+	for name, off := range map[string]string{"Alarms": "false", "Dashboard": "false", "EncryptionKey": ""} {
+		if !strings.Contains(str(at(params[name], "Description")), "$") || at(params[name], "Default") != off {
+			t.Errorf("%s costs money without saying how much, or is on by itself", name)
+		}
+	}
+	if got := at(params["Architecture"], "Default"); got != "arm64" {
+		t.Errorf("functions are built for %v", got)
+	}
+}
+
+// TestAlarms pins that there is one for each thing that nobody else would notice, and that they can be counted.
+func TestAlarms(t *testing.T) {
+	t.Parallel()
+	program := code(t, "../functions", "../shared/aws")
+	var got []string
+	resources(t, func(_, name, kind string, r node) {
+		if kind != "AWS::CloudWatch::Alarm" {
+			return
+		}
+		metric := str(at(r, "Properties", "MetricName"))
+		got = append(got, metric)
+		if at(r, "Properties", "Namespace") == emf.Namespace && !strings.Contains(program, `"`+metric+`", emf.`) {
+			t.Errorf("%s looks at %s, which no function measures", name, metric)
+		}
+		if r["Condition"] != "Alarms" {
+			t.Errorf("%s is there although nobody asked for it", name)
+		}
+	})
+	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReadyAge", "OutboxAge", "Unserved", "Throttles", "Errors"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no alarm looks at %s", want)
+		}
+	}
+	if len(got) != 11 {
+		t.Errorf("there are %d alarms; the parameter Alarms tells what 11 cost", len(got))
+	}
+}
+
+// TestFilesAreShort pins that a template grows into parts.
+func TestFilesAreShort(t *testing.T) {
+	t.Parallel()
+	for name, f := range templates(t) {
+		text, err := os.ReadFile(f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(string(text), "\n"); lines > 600 {
+			t.Errorf("%s has %d lines", name, lines)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+// Package stack builds, deploys and removes the stack of template.yaml, in an account or on an emulator. It is what make and the end-to-end tests use; with the SAM CLI
+// alone it goes as well, see docs/aws.md.
+package stack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/stacks"
+)
+
+// Stack is a stack that may not exist yet.
+type Stack struct {
+	// Name of the stack.
+	Name string
+	// Root is the folder of template.yaml.
+	Root string
+	// Built is the folder that Build writes and Deploy reads; empty: .aws-sam/build in Root.
+	Built string
+	// Endpoint of an emulator; empty: AWS.
+	Endpoint string
+	// Environment has variables for the SAM CLI beside those of this process: credentials and region of an emulator. This process needs them too.
+	Environment []string
+	// Tools to run.
+	Tools server.Tools
+	// Out is told what goes on; nil: only errors tell.
+	Out io.Writer
+}
+
+// Architecture returns the value of the template's parameter that fits this machine.
+func Architecture() string {
+	if runtime.GOARCH == "arm64" {
+		return "arm64"
+	}
+	return "x86_64"
+}
+
+func (s *Stack) built() string {
+	if s.Built != "" {
+		return s.Built
+	}
+	return filepath.Join(s.Root, ".aws-sam", "build")
+}
+
+// Build compiles the functions for an architecture.
+func (s *Stack) Build(ctx context.Context, architecture string) error {
+	return s.sam(ctx, "build", "--build-in-source", "--template", filepath.Join(s.Root, "template.yaml"), "--build-dir", s.built(),
+		"--parameter-overrides", "Architecture="+architecture)
+}
+
+// Deploy makes or updates the stack from what was built, with parameters of the template. On an emulator its endpoint is one of them.
+func (s *Stack) Deploy(ctx context.Context, parameters map[string]string) error {
+	all := maps.Clone(parameters)
+	if all == nil {
+		all = map[string]string{}
+	}
+	if s.Endpoint != "" {
+		all["Endpoint"] = s.Endpoint
+	}
+	args := []string{"deploy", "--template-file", filepath.Join(s.built(), "template.yaml"), "--stack-name", s.Name, "--resolve-s3", "--no-confirm-changeset",
+		"--no-fail-on-empty-changeset", "--no-progressbar", "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"}
+	if len(all) > 0 {
+		args = append(args, "--parameter-overrides")
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		args = append(args, name+"="+all[name])
+	}
+	return s.sam(ctx, args...)
+}
+
+// Outputs returns the outputs of the stack.
+func (s *Stack) Outputs(ctx context.Context) (map[string]string, error) {
+	all, err := stacks.Open(ctx, s.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return all.Outputs(ctx, s.Name)
+}
+
+// Variables returns the environment variables with which a process opens the home of a stack, from its outputs.
+func (s *Stack) Variables(outputs map[string]string) []string {
+	v := []string{"SOUTHBOUND_TABLE=" + outputs["Table"], "SOUTHBOUND_BUCKET=" + outputs["Bucket"], "SOUTHBOUND_PREFIX=" + outputs["Prefix"],
+		"SOUTHBOUND_DEAD_LETTERS=" + outputs["DeadLetters"], "SOUTHBOUND_HANDLER=" + outputs["HandlerFunction"], "SOUTHBOUND_LOG_QUEUE=" + outputs["LogQueue"]}
+	if key := outputs["KeyArn"]; key != "" {
+		v = append(v, "SOUTHBOUND_KMS_KEY="+key)
+	}
+	if s.Endpoint != "" {
+		v = append(v, "SOUTHBOUND_ENDPOINT="+s.Endpoint, "AWS_ENDPOINT_URL="+s.Endpoint)
+	}
+	return v
+}
+
+// sam runs the SAM CLI. What it says is in the error, too.
+func (s *Stack) sam(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, s.Tools.SAM, args...) //nolint:gosec // installed by its hash
+	cmd.Dir = s.Root
+	cmd.Env = append(s.Tools.Environment(), s.Environment...)
+	if s.Endpoint != "" {
+		cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL="+s.Endpoint)
+	}
+	var said bytes.Buffer
+	told := io.Writer(&said)
+	if s.Out != nil {
+		told = io.MultiWriter(&said, s.Out)
+	}
+	cmd.Stdout, cmd.Stderr = told, told
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("sam %s: %w\n%s", args[0], err, tail(strings.TrimSpace(said.String())))
+	}
+	return nil
+}
+
+// tail returns the end of what a program said.
+func tail(text string) string {
+	const most = 6000
+	return text[max(0, len(text)-most):]
+}
+
+// FindRoot returns the folder of template.yaml: the working directory or one above it.
+func FindRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "template.yaml")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no template.yaml in %s or above", dir)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A program that servers and tools need of the machine.
+type program struct {
+	name     string   // as it is called
+	packages []string // of Debian, that bring it
+	hint     string
+}
+
+func (p program) there(context.Context) bool {
+	_, err := exec.LookPath(p.name)
+	return err == nil
+}
+
+var (
+	java  = program{"java", []string{"default-jre-headless"}, "install Java 17 or newer"}
+	maven = program{"mvn", []string{"maven"}, "install Maven 3 and Java 17 or newer"}
+)
+
+// provide makes sure that a program is there. Where it is missing it is installed, if this process may do so on Debian or Ubuntu; otherwise
+// the error says what to install.
+func provide(ctx context.Context, p program) error {
+	if p.there(ctx) {
+		return nil
+	}
+	if err := aptGet(ctx, p.packages...); err != nil {
+		return fmt.Errorf("%s is missing: %s (%w)", p.name, p.hint, err)
+	}
+	if !p.there(ctx) {
+		return fmt.Errorf("%s is missing although %s is installed: %s", p.name, strings.Join(p.packages, ", "), p.hint)
+	}
+	return nil
+}
+
+// aptGet installs packages of Debian.
+func aptGet(ctx context.Context, packages ...string) error {
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
+		return fmt.Errorf("it could not be installed: that takes root on Debian or Ubuntu")
+	}
+	unlock, err := lockFile(filepath.Join(os.TempDir(), "southbound-apt.lock")) // apt-get does not wait for another one
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := run(ctx, "/", "apt-get", "update", "-qq"); err != nil {
+		return err
+	}
+	return run(ctx, "/", "env", append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", "--no-install-recommends"}, packages...)...)
+}
+
+// python returns a Python of a version: "3.13" is exactly that one, "3.11+" that one or a newer one. It is the one that
+// SOUTHBOUND_PYTHON names, one on the path, one of pyenv, or else one of Debian.
+func python(ctx context.Context, version string) (string, error) {
+	if p := findPython(ctx, version); p != "" {
+		return p, nil
+	}
+	exact, atLeast := strings.CutSuffix(version, "+")
+	name := "python" + exact
+	if atLeast {
+		name = "python3"
+	}
+	if err := aptGet(ctx, name, name+"-venv"); err != nil {
+		return "", fmt.Errorf("no Python %s: install it with its venv module, with pyenv for instance, or name it in SOUTHBOUND_PYTHON (%w)", version, err)
+	}
+	if p := findPython(ctx, version); p != "" {
+		return p, nil
+	}
+	return "", fmt.Errorf("no Python %s among the packages of this system: install it with its venv module, or name it in SOUTHBOUND_PYTHON", version)
+}
+
+func findPython(ctx context.Context, version string) string {
+	home, _ := os.UserHomeDir()
+	candidates := []string{os.Getenv("SOUTHBOUND_PYTHON"), "python" + strings.TrimSuffix(version, "+"), "python3"}
+	more, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", "3.*", "bin", "python"))
+	for _, c := range append(candidates, more...) {
+		if c == "" {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, c, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])").Output() //nolint:gosec // named by the caller
+		if err == nil && fits(strings.TrimSpace(string(out)), version) {
+			return c
+		}
+	}
+	return ""
+}
+
+// fits reports whether a Python of a version is one that is wanted.
+func fits(have, want string) bool {
+	exact, atLeast := strings.CutSuffix(want, "+")
+	return have == exact || (atLeast && slices.Compare(numbers(have), numbers(exact)) > 0)
+}
+
+func numbers(version string) []int {
+	var out []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part) // 0 is less than any that is wanted
+		out = append(out, n)
+	}
+	return out
+}

@@ -1,0 +1,295 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"southbound/handlers"
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+func registry(t testing.TB) *schema.Registry {
+	t.Helper()
+	var types []schema.Type
+	for _, d := range handlers.All() {
+		types = append(types, d.Type)
+	}
+	r, err := schema.NewRegistry(types...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func model(n int, value func(i int) any) *deploy.Model {
+	m := &deploy.Model{}
+	for i := range n {
+		name := fmt.Sprint("n", i)
+		m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "a",
+			Attributes: map[string]any{"name": name, "value": value(i)}, Flags: resource.Flags{ReceiveEvents: true}})
+	}
+	return m
+}
+
+func hashesOf(blobs []deploy.Blob) []string {
+	var out []string
+	for _, b := range blobs {
+		out = append(out, b.Hash)
+	}
+	return out
+}
+
+// TestPack wants all resources back from the chunks, each where order says, in chunks that are small and stay the same.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	types := registry(t)
+	for _, c := range []struct {
+		why    string
+		model  *deploy.Model
+		chunks int // at most
+	}{
+		{"nothing", model(0, nil), 0},
+		{"one", model(1, func(int) any { return "x" }), 1},
+		{"many", model(20_000, func(i int) any { return i % 7 * 2 }), 8},
+		{"large ones", model(300, func(i int) any { return strings.Repeat(fmt.Sprint(i%10), 100_000) }), 32},
+		{"a huge one", model(3, func(int) any { return strings.Repeat("x", 5<<20) }), 3},
+	} {
+		for i := range c.model.Resources {
+			if v, ok := c.model.Resources[i].Attributes["value"].(int); ok {
+				c.model.Resources[i].Attributes["value"] = int64(v)
+			}
+		}
+		p, err := pack(c.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.chunks) > c.chunks || len(p.order) != len(c.model.Resources) {
+			t.Errorf("%s: %d chunks of %d resources", c.why, len(p.chunks), len(p.order))
+		}
+		var got []resource.Resource
+		for _, b := range p.chunks {
+			text, err := unpack(b.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			part, err := readChunk(types, b.Hash, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(part) > chunkResources || len(text) > chunkBytes && len(part) > 1 {
+				t.Errorf("%s: a chunk of %d resources and %d bytes", c.why, len(part), len(text))
+			}
+			got = append(got, part...)
+		}
+		for i, at := range p.order {
+			if got[i].ID != c.model.Resources[at].ID {
+				t.Fatalf("%s: resource %d is %s, not %s", c.why, i, got[i].ID, c.model.Resources[at].ID)
+			}
+		}
+		slices.Reverse(c.model.Resources)
+		again, err := pack(c.model)
+		if err != nil || !slices.Equal(hashesOf(p.chunks), hashesOf(again.chunks)) {
+			t.Errorf("%s: in another order it has other chunks: %v", c.why, err)
+		}
+	}
+}
+
+// TestFewChunksChange changes ten of many resources.
+func TestFewChunksChange(t *testing.T) {
+	t.Parallel()
+	before, err := pack(model(60_000, func(int) any { return "x" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := pack(model(60_000, func(i int) any {
+		if i%6_000 == 7 {
+			return "y"
+		}
+		return "x"
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	had := map[string]bool{}
+	for _, b := range before.chunks {
+		had[b.Hash] = true
+	}
+	fresh := 0
+	for _, b := range after.chunks {
+		if !had[b.Hash] {
+			fresh++
+		}
+	}
+	if fresh == 0 || fresh > 10 || len(after.chunks) < 8 {
+		t.Errorf("%d of %d chunks changed", fresh, len(after.chunks))
+	}
+}
+
+// TestBadChunks are ones that no client of ours would send.
+func TestBadChunks(t *testing.T) {
+	t.Parallel()
+	types := registry(t)
+	for why, line := range map[string]string{
+		"no resource":                  `{}`,
+		"no JSON":                      `x`,
+		"an empty line":                "\n",
+		"the name of another":          `{"attributes":{"name":"x"},"id":"std::Null[a,name=y]"}`,
+		"another name of the name":     `{"attributes":{"name":"x"},"id":"std::Null[a,nom=x]"}`,
+		"no name":                      `{"attributes":{},"id":"std::Null[a,name=x]"}`,
+		"a file of another path":       `{"attributes":{"content":"x","path":"/etc/passwd"},"id":"fs::File[a,path=/tmp/x]"}`,
+		"an id that is none":           `{"attributes":{"name":"x"},"id":"std::Null"}`,
+		"what it requires is none":     `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","requires":["x"]}`,
+		"a set over two lines":         `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","set":"a\nb"}`,
+		"a secret from nowhere":        `{"attributes":{"name":"x","value":{"secret":"hunter2"}},"id":"std::Null[a,name=x]"}`,
+		"a member of a newer program":  `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","new":1}`,
+		"a fact of what is no id":      `{"attributes":{"name":"x","value":{"fact":"f","of":"x"}},"id":"std::Null[a,name=x]"}`,
+		"a file whose hash is no hash": `{"attributes":{"name":"x","value":{"file":"../x","size":1}},"id":"std::Null[a,name=x]"}`,
+	} {
+		_, err := readChunk(types, "h", []byte(line+"\n"))
+		if !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	for why, line := range map[string]string{
+		"no agent":            `{}`,
+		"no JSON":             `x`,
+		"no transport":        `{"name":"a","lanes":1}`,
+		"too many lanes":      `{"name":"a","lanes":100000,"transport":"local"}`,
+		"no lane":             `{"name":"a","lanes":0,"transport":"local"}`,
+		"twice":               `{"name":"a","lanes":1,"transport":"local"}` + "\n" + `{"name":"a","lanes":2,"transport":"local"}`,
+		"a secret of nowhere": `{"name":"a","lanes":1,"transport":"ssh","options":{"password":{"secret":"hunter2"}}}`,
+	} {
+		if _, err := readAgents("h", []byte(line+"\n")); !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("agents, %s: %v", why, err)
+		}
+	}
+}
+
+// FuzzChunk reads anything as resources and as agents: what is accepted is what would be written.
+func FuzzChunk(f *testing.F) {
+	types := registry(f)
+	f.Add([]byte(`{"attributes":{"name":"x","value":{"secret":"env:X"}},"id":"std::Null[a,name=x]","requires":["std::Null[b,name=y]"],"set":"s"}` + "\n"))
+	f.Add([]byte(`{"name":"a","lanes":1,"transport":"local"}` + "\n"))
+	f.Add([]byte("{}\n\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		resources, err := readChunk(types, "h", text)
+		if err != nil && !fault.Is(err, fault.Invalid) {
+			t.Errorf("%v", err)
+		}
+		for i := range resources {
+			line, err := resources[i].Encode()
+			if err != nil {
+				t.Fatalf("%s is not written again: %v", resources[i].ID, err)
+			}
+			if again, err := readChunk(types, "h", append(line, '\n')); err != nil || again[0].ID != resources[i].ID {
+				t.Fatalf("%s: %v", line, err)
+			}
+		}
+		if _, err := readAgents("h", text); err != nil && !fault.Is(err, fault.Invalid) {
+			t.Errorf("%v", err)
+		}
+		_, _ = unpack(text)
+	})
+}
+
+// FuzzAnswer reads anything as the answer of a server: it becomes an error with a kind, or an answer.
+func FuzzAnswer(f *testing.F) {
+	f.Add(404, problemType, []byte(`{"error":{"kind":"invalid","message":"m","problems":[{"place":{"resource_index":1,"attribute_at":"x"},"message":"m"}]}}`))
+	f.Add(503, "text/html", []byte("<html>"))
+	f.Add(200, "application/json", []byte(`{"items":[{"id":"x","changes":{"a":{"current":1e999}}}],"parts":["x"]}`))
+	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
+		err := answered("host", &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}, "Retry-After": {"1"}}}, body)
+		if err == nil {
+			t.Fatal("no error")
+		}
+		_ = placed(err, &deploy.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }}, []int32{0})
+		_ = FailureOf(err)
+		var done ReadDone
+		if decode(body, &done) == nil {
+			_, _ = gather(done, func(string) (ResultPart, error) { return ResultPart{}, nil })
+		}
+	})
+}
+
+// FuzzRequest sends anything to everything that has no state to change: it is answered, and no fault of ours.
+func FuzzRequest(f *testing.F) {
+	types := registry(f)
+	h := Handler(New(Config{Engine: deploy.New(deploy.Config{Types: types, Files: nothing{}})}))
+	for _, seed := range [][3]string{
+		{"POST", "/v1/environments/e/uploads", `{"files":[{"hash":"0","size":1}]}`}, {"POST", "/v1/environments/e/exports", `{"chunks":["x"]}`},
+		{"PUT", "/v1/files/x", "x"}, {"GET", "/v1/type?name=fs::File", ""}, {"GET", "/v1/types?cursor=-1&limit=0", ""}, {"GET", "/v1/environments/e/results/x", ""},
+	} {
+		f.Add(seed[0], seed[1], []byte(seed[2]))
+	}
+	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
+		for _, known := range []string{"/v1/type", "/v1/files/", "/v1/environments/e/uploads", "/v1/environments/e/results/", "/v1/environments/e/exports", "/openapi"} {
+			if !strings.HasPrefix(path, known) {
+				continue
+			}
+			r, err := http.NewRequestWithContext(context.Background(), method, "http://x"+path, bytes.NewReader(body))
+			if err != nil {
+				return
+			}
+			rec := &buffered{header: http.Header{}}
+			h.ServeHTTP(rec, r)
+			if rec.status == http.StatusInternalServerError {
+				t.Errorf("%s %s: %s", method, path, rec.body.String())
+			}
+		}
+	})
+}
+
+// nothing is a store that holds nothing and takes everything; other operations are not asked for.
+type nothing struct{ deploy.Files }
+
+// Missing implements deploy.Files.
+func (nothing) Missing(_ context.Context, hashes []string) ([]string, error) { return hashes, nil }
+
+// Open implements deploy.Files.
+func (nothing) Open(context.Context, string) (io.ReadCloser, error) {
+	return nil, fault.New(fault.NotFound, "open", "nothing is there")
+}
+
+// Put implements deploy.Files.
+func (nothing) Put(_ context.Context, blobs []deploy.Blob) error {
+	for _, b := range blobs {
+		f, err := b.Open()
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestFailures are the same error again on the other side.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	kinds := map[fault.Kind]int{}
+	for _, kind := range []fault.Kind{fault.Usage, fault.Invalid, fault.NotFound, fault.Conflict, fault.Fenced, fault.Busy, fault.Unavailable, fault.Timeout, fault.Full,
+		fault.Denied, fault.Damaged, fault.Foreign, fault.Unsupported, fault.Canceled, fault.Internal} {
+		was := fault.New(kind, "do it", "it is wrong").WithHint("do it right")
+		p := problemOf(was)
+		is := remote{p.Err}
+		if fault.KindOf(is) != kind || is.Error() != was.Error() || fault.HintOf(is) != was.Hint || p.Status < 400 {
+			t.Errorf("%s: %s, %v (%s), status %d", kind, fault.KindOf(is), is, fault.HintOf(is), p.Status)
+		}
+		kinds[kind] = p.Status
+	}
+	if len(slices.Compact(slices.Sorted(maps.Values(kinds)))) < 8 {
+		t.Errorf("statuses: %v", kinds)
+	}
+}

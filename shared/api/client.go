@@ -1,0 +1,344 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// ClientConfig says where a server is and how to reach it.
+type ClientConfig struct {
+	// URL is the address of the API, such as http://127.0.0.1:8300.
+	URL string
+	// Token is the bearer, "" for none.
+	Token string
+	// Transport makes requests; nil: the usual one.
+	Transport http.RoundTripper
+	// Sign, when not nil, returns a transport that signs for the region of a server which wants signatures; region may be "".
+	Sign func(ctx context.Context, host, region string) (http.RoundTripper, error)
+	// Clock waits between tries; nil: the usual one.
+	Clock deploy.Clock
+	// Program names the caller to the server.
+	Program string
+}
+
+// Client asks a server over HTTP. It is safe for concurrent use.
+type Client struct {
+	ClientConfig
+	base *url.URL
+	http *http.Client // to the API
+	bare *http.Client // to wherever uploads go
+
+	mu     sync.Mutex
+	about  *Discovery
+	signed http.RoundTripper
+	export *url.URL
+}
+
+var _ Home = (*Client)(nil)
+
+// NewClient returns a client. Nothing is asked before the first call.
+func NewClient(c ClientConfig) (*Client, error) {
+	base, err := serverURL(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	if c.Transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+		t.MaxIdleConnsPerHost = 2 * uploaders
+		c.Transport = t
+	}
+	if c.Clock == nil {
+		c.Clock = clock{}
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	x := &Client{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport, CheckRedirect: stay}}
+	x.http = &http.Client{Transport: roundTripper(x.roundTrip), CheckRedirect: stay}
+	return x, nil
+}
+
+func serverURL(text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+		return nil, fault.New(fault.Usage, "", "this is no address of an API").WithHint("write it such as http://127.0.0.1:8300")
+	}
+	return u, nil
+}
+
+// clock is the time of the machine.
+type clock struct{}
+
+// Now implements deploy.Clock.
+func (clock) Now() time.Time { return time.Now() }
+
+// Sleep implements deploy.Clock.
+func (clock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // callers look at the context
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Loopback reports whether an address of an API is on this machine.
+func Loopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	return loopback(u.Hostname())
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// functionURL reports whether a host is one of function URLs, which want signatures.
+func functionURL(host string) (region string, is bool) {
+	name, ok := strings.CutSuffix(strings.ToLower(host), ".on.aws")
+	_, rest, has := strings.Cut(name, ".lambda-url.")
+	return rest, ok && has
+}
+
+// roundTrip adds what proves who asks.
+func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
+		return c.Transport.RoundTrip(r) //nolint:wrapcheck // the client wraps it
+	}
+	if region, is := functionURL(r.URL.Hostname()); is {
+		if err := c.sign(r.Context(), r.URL.Hostname(), region); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	via := c.signed
+	c.mu.Unlock()
+	if via == nil {
+		via = c.Transport
+	}
+	return via.RoundTrip(r) //nolint:wrapcheck // the client wraps it
+}
+
+// sign makes requests be signed from now on.
+func (c *Client) sign(ctx context.Context, host, region string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.signed != nil {
+		return nil
+	}
+	if c.Sign == nil {
+		return fault.New(fault.Unsupported, "ask "+host, "the server wants requests that are signed with SigV4").WithHint("use the `southbound` program")
+	}
+	via, err := c.Sign(ctx, host, region)
+	if err != nil {
+		return err
+	}
+	c.signed = via
+	return nil
+}
+
+// discover asks once what the server is.
+func (c *Client) discover(ctx context.Context) (Discovery, error) {
+	c.mu.Lock()
+	have := c.about
+	c.mu.Unlock()
+	if have != nil {
+		return *have, nil
+	}
+	var d Discovery
+	if err := c.try(ctx, c.base, http.MethodGet, "/", nil, &d); err != nil {
+		return d, err
+	}
+	if d.Name != "southbound" || d.API != "v1" {
+		return d, fault.New(fault.Foreign, "", "what answers at %s is not Southbound, or of another time", c.base.Host).WithHint("check --api")
+	}
+	var export *url.URL
+	if d.ExportURL != "" {
+		var err error
+		if export, err = serverURL(d.ExportURL); err != nil {
+			return d, err
+		}
+	}
+	if d.Auth == AuthSigV4 && c.Token == "" {
+		if err := c.sign(ctx, c.base.Hostname(), d.Region); err != nil {
+			return d, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.about, c.export = &d, cmp.Or(export, c.base)
+	return d, nil
+}
+
+const (
+	mostTries  = 6
+	firstPause = 100 * time.Millisecond
+	longPause  = 5 * time.Second
+	mostAnswer = 64 << 20
+)
+
+// call makes a request, again after faults that pass, and reads the answer into out. Everything that can be asked for may be asked for twice.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	if _, err := c.discover(ctx); err != nil {
+		return err
+	}
+	return c.try(ctx, c.base, method, path, in, out)
+}
+
+// callExport is call to where exports go.
+func (c *Client) callExport(ctx context.Context, method, path string, in, out any) error {
+	if _, err := c.discover(ctx); err != nil {
+		return err
+	}
+	return c.try(ctx, c.export, method, path, in, out)
+}
+
+func (c *Client) try(ctx context.Context, base *url.URL, method, path string, in, out any) error {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = encode(in); err != nil {
+			return err
+		}
+	}
+	return c.again(ctx, func() error { return c.once(ctx, base, method, path, body, out) })
+}
+
+// passes reports whether a fault may be gone the next time.
+func passes(err error) bool { return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Busy) }
+
+// again calls f until it succeeds, fails for good, or has been tried often enough.
+func (c *Client) again(ctx context.Context, f func() error) error {
+	pause := firstPause
+	for n := 1; ; n++ {
+		err := f()
+		if err == nil || n == mostTries || ctx.Err() != nil || !passes(err) {
+			return err
+		}
+		wait := pause/2 + rand.N(pause)
+		var later retryAfter
+		if errors.As(err, &later) {
+			wait = max(wait, min(later.after, longPause))
+		}
+		if c.Clock.Sleep(ctx, wait) != nil {
+			return fault.Wrap(fault.KindOf(context.Cause(ctx)), "", context.Cause(ctx))
+		}
+		pause = min(2*pause, longPause)
+	}
+}
+
+// retryAfter is an error with the time that the server wants to be left alone.
+type retryAfter struct {
+	error
+	after time.Duration
+}
+
+// Unwrap returns the error.
+func (r retryAfter) Unwrap() error { return r.error }
+
+func (c *Client) once(ctx context.Context, base *url.URL, method, path string, body []byte, out any) error {
+	req, err := http.NewRequestWithContext(ctx, method, base.String()+path, bytes.NewReader(body))
+	if err != nil {
+		return fault.Wrap(fault.Usage, "ask "+base.Host, err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json, application/problem+json")
+	req.Header.Set("User-Agent", cmp.Or(c.Program, "southbound"))
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachable(ctx, base, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil {
+		return c.unreachable(ctx, base, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return answered(base.Host, resp, b)
+	}
+	if out == nil {
+		return nil
+	}
+	return decode(b, out)
+}
+
+// unreachable says why there is no answer.
+func (c *Client) unreachable(ctx context.Context, base *url.URL, err error) error {
+	if ctx.Err() != nil {
+		cause := context.Cause(ctx)
+		return fault.Wrap(fault.KindOf(cause), "", cause)
+	}
+	var own *fault.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	hint := "check --api, and that the server runs"
+	var ne net.Error
+	if errors.As(err, &ne) && ne.Timeout() {
+		hint = "the server did not answer in time"
+	}
+	return &fault.Error{Kind: fault.Unavailable, Op: "ask " + base.Host, Err: err, Hint: hint}
+}
+
+// answered makes an error of an answer.
+func answered(host string, resp *http.Response, body []byte) error {
+	err := failed(host, resp, body)
+	if after, e := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); e == nil && after > 0 {
+		return retryAfter{err, after}
+	}
+	return err
+}
+
+func failed(host string, resp *http.Response, body []byte) error {
+	var p ErrorBody
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), problemType) && json.Unmarshal(body, &p) == nil && p.Err.Message != "" {
+		return remote{p.Err}
+	}
+	e := fault.New(kindOf(resp.StatusCode), "ask "+host, "the answer is %s", resp.Status)
+	switch resp.StatusCode {
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return e.WithHint("the server does not know who asks: check credentials, and their right to invoke the function")
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return e.WithHint("check --api")
+	}
+	return e
+}
+
+// remote is an error that a server has answered with.
+type remote struct{ Failure }
+
+// Error implements error.
+func (r remote) Error() string { return r.Message }
+
+// Unwrap returns the error with its kind and hint.
+func (r remote) Unwrap() error { return r.err(nil) }

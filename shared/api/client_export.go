@@ -1,0 +1,271 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+)
+
+// uploaders is how many files are sent at the same time.
+const uploaders = 8
+
+// Known implements Home.
+func (c *Client) Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error) {
+	var k KnownDone
+	err := c.callExport(ctx, http.MethodPost, envPath(env, "known"), map[string]string{"fingerprint": fingerprint}, &k)
+	if err != nil || !k.Known || k.Exported == nil {
+		return deploy.Exported{}, false, err
+	}
+	return k.Exported.exported(), true, nil
+}
+
+// Export implements Home. The model has passed all checks that need no state.
+func (c *Client) Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (deploy.Exported, error) {
+	p, err := pack(x.Model)
+	if err != nil {
+		return deploy.Exported{}, err
+	}
+	var done ExportDone
+	files := 0
+	err = c.commit(ctx, env, x.Model, p, true, told, func(n int) error {
+		files += n
+		return c.callExport(ctx, http.MethodPost, envPath(env, "exports"), bundleOf(x, p), &done)
+	})
+	out := done.exported()
+	out.FilesUploaded = files
+	return out, err
+}
+
+// Plan implements Home. Files are sent only when reality is to be compared.
+func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error) {
+	p, err := pack(x.Model)
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	var done ReadDone
+	err = c.commit(ctx, env, x.Model, p, read, nil, func(int) error {
+		call := c.callExport
+		if read {
+			call = c.call
+		}
+		return call(ctx, http.MethodPost, envPath(env, "plans"), planAsked{bundleOf(x, p), read}, &done)
+	})
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	return c.gather(ctx, env, done)
+}
+
+func bundleOf(x deploy.Export, p packed) Bundle {
+	b := Bundle{Chunks: make([]string, len(p.chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets, NoRelease: x.NoRelease, Check: x.Check,
+		RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings), Fingerprint: x.Model.Fingerprint}
+	for i := range p.chunks {
+		b.Chunks[i] = p.chunks[i].Hash
+	}
+	if p.agents != nil {
+		b.Agents = p.agents.Hash
+	}
+	return b
+}
+
+// commit uploads what is missing and calls do with the number of files of the model that were. When something that was stored is gone by then it
+// does so once more. Problems come back with their places in the documents.
+func (c *Client) commit(ctx context.Context, env string, m *deploy.Model, p packed, files bool, told func(Sent), do func(uploaded int) error) error {
+	blobs := slices.Clone(p.chunks)
+	if p.agents != nil {
+		blobs = append(blobs, *p.agents)
+	}
+	if files {
+		for _, b := range m.Files {
+			blobs = append(blobs, b)
+		}
+	}
+	slices.SortFunc(blobs, func(a, b deploy.Blob) int { return strings.Compare(a.Hash, b.Hash) })
+	for again := false; ; again = true {
+		u := &uploads{c: c, env: env, model: m, told: told}
+		err := u.store(ctx, blobs)
+		if err == nil {
+			err = do(u.ofModel)
+		}
+		if !again && fault.Is(err, fault.NotFound) && ctx.Err() == nil {
+			continue
+		}
+		return placed(err, m, p.order)
+	}
+}
+
+// placed puts the places of documents into the problems of a server that does not know them.
+func placed(err error, m *deploy.Model, order []int32) error {
+	var r remote
+	if !errors.As(err, &r) || len(r.Problems) == 0 {
+		return err
+	}
+	return r.Failure.err(func(i int, attribute string) diag.Pos {
+		if i < 0 || i >= len(order) || m.Where == nil {
+			return diag.Pos{}
+		}
+		return m.Where(int(order[i]), attribute)
+	})
+}
+
+// uploads sends what is missing.
+type uploads struct {
+	c       *Client
+	env     string
+	model   *deploy.Model
+	told    func(Sent)
+	mu      sync.Mutex
+	sent    Sent
+	ofModel int
+}
+
+// store asks for what is missing, in parts, and sends it.
+func (u *uploads) store(ctx context.Context, blobs []deploy.Blob) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	byHash := make(map[string]deploy.Blob, len(blobs))
+	var missing []Upload
+	for part := range slices.Chunk(blobs, mostUploads) {
+		asked := uploadsAsked{Files: make([]FileSize, len(part))}
+		for i, b := range part {
+			asked.Files[i] = FileSize{b.Hash, b.Size}
+			byHash[b.Hash] = b
+		}
+		var done uploadsDone
+		if err := u.c.callExport(ctx, http.MethodPost, envPath(u.env, "uploads"), asked, &done); err != nil {
+			return err
+		}
+		missing = append(missing, done.Uploads...)
+		if len(missing) >= mostUploads || len(part) < mostUploads {
+			// What is signed is sent before the signatures grow old.
+			if err := u.sendAll(ctx, cancel, missing, byHash); err != nil {
+				return err
+			}
+			missing = missing[:0]
+		}
+	}
+	return u.sendAll(ctx, cancel, missing, byHash)
+}
+
+// sendAll sends files, some at the same time; the first that fails ends it.
+func (u *uploads) sendAll(ctx context.Context, cancel context.CancelCauseFunc, list []Upload, blobs map[string]deploy.Blob) error {
+	u.sent.OfFiles += len(list)
+	for _, up := range list {
+		u.sent.OfBytes += blobs[up.Hash].Size
+	}
+	var wg sync.WaitGroup
+	next := make(chan Upload)
+	errs := make(chan error, uploaders)
+	for range min(uploaders, len(list)) {
+		wg.Go(func() {
+			for up := range next {
+				if err := u.c.again(ctx, func() error { return u.send(ctx, up, blobs[up.Hash]) }); err != nil {
+					errs <- err
+					cancel(err)
+					return
+				}
+				u.stored(blobs[up.Hash])
+			}
+		})
+	}
+	for _, up := range list {
+		select {
+		case next <- up:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	wg.Wait()
+	close(errs)
+	if err := <-errs; err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fault.Wrap(fault.KindOf(context.Cause(ctx)), "", context.Cause(ctx))
+	}
+	return nil
+}
+
+func (u *uploads) stored(b deploy.Blob) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sent.Files++
+	u.sent.Bytes += b.Size
+	if _, is := u.model.Files[b.Hash]; is {
+		u.ofModel++
+	}
+	if u.told != nil {
+		u.told(u.sent)
+	}
+}
+
+// send makes the request that stores a file.
+func (u *uploads) send(ctx context.Context, up Upload, b deploy.Blob) error {
+	if b.Hash == "" || up.Method != http.MethodPut {
+		return fault.New(fault.Foreign, "upload", "the server asks for %.80q, which is not of this export", up.Hash)
+	}
+	body, err := open(b)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read file to upload", err)
+	}
+	defer func() { _ = body.Close() }()
+	client, address := u.c.bare, up.URL
+	if strings.HasPrefix(address, "/") {
+		client, address = u.c.http, u.c.export.String()+address
+	} else if _, err := serverURL(strings.SplitN(address, "?", 2)[0]); err != nil {
+		return fault.New(fault.Foreign, "upload", "the server sends this nowhere that can be sent to")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, io.NopCloser(body))
+	if err != nil {
+		return fault.Wrap(fault.Foreign, "upload", err)
+	}
+	if req.ContentLength = b.Size; b.Size == 0 {
+		req.Body = http.NoBody
+	}
+	for name, value := range up.Header {
+		if !strings.EqualFold(name, "Content-Length") {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return u.c.unreachable(ctx, req.URL, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if resp.StatusCode/100 == 2 || resp.StatusCode == http.StatusPreconditionFailed { // the latter: somebody else has stored it
+		return nil
+	}
+	return uploadFailed(req.URL, resp, text)
+}
+
+// uploadFailed says what is wrong with an upload; the query of a presigned address is a credential and is not shown.
+func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
+	err := answered(to.Host, resp, text)
+	if resp.StatusCode == http.StatusConflict && !errors.As(err, new(remote)) {
+		return &fault.Error{Kind: fault.Unavailable, Op: "upload", Err: err} // S3: two were storing it at once
+	}
+	if resp.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("Digest")) {
+		return &fault.Error{Kind: fault.Invalid, Op: "upload", Err: err, Hint: "the file changed while it was read; export again"}
+	}
+	return err
+}
+
+func open(b deploy.Blob) (io.ReadCloser, error) {
+	if b.Open != nil {
+		return b.Open()
+	}
+	return io.NopCloser(bytes.NewReader(b.Data)), nil
+}

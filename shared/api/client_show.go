@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+func envPath(env, what string) string { return "/v1/environments/" + url.PathEscape(env) + "/" + what }
+
+// each calls f for the items of all pages.
+func each[T any](ctx context.Context, c *Client, path string, q url.Values, f func(*T) error) error {
+	for {
+		var page Page[T]
+		if err := c.call(ctx, http.MethodGet, path+"?"+q.Encode(), nil, &page); err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if err := f(&page.Items[i]); err != nil {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.Set("cursor", page.Next)
+	}
+}
+
+func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
+	var out []T
+	err := each(ctx, c, path, url.Values{"limit": {strconv.Itoa(mostItems)}}, func(v *T) error {
+		out = append(out, *v)
+		return nil
+	})
+	return out, err
+}
+
+// ask makes a request and returns the answer.
+func ask[T any](ctx context.Context, c *Client, method, path string, in any) (T, error) {
+	var v T
+	err := c.call(ctx, method, path, in, &v)
+	return v, err
+}
+
+// Progress implements Home.
+func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
+	return ask[Progress](ctx, c, http.MethodGet, envPath(env, "progress"), nil)
+}
+
+// Trouble implements Home.
+func (c *Client) Trouble(ctx context.Context, env string) (Trouble, error) {
+	return ask[Trouble](ctx, c, http.MethodGet, envPath(env, "trouble"), nil)
+}
+
+// Resources implements Home.
+func (c *Client) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
+	return each(ctx, c, envPath(env, "resources"), url.Values{"filter": filter, "limit": {strconv.Itoa(mostItems)}}, f)
+}
+
+// Resource implements Home.
+func (c *Client) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
+	return ask[Detail](ctx, c, http.MethodGet, envPath(env, "resource?")+url.Values{"id": {string(id)}}.Encode(), nil)
+}
+
+// Versions implements Home.
+func (c *Client) Versions(ctx context.Context, env string) ([]Version, error) {
+	return all[Version](ctx, c, envPath(env, "versions"))
+}
+
+// Agents implements Home.
+func (c *Client) Agents(ctx context.Context, env string) ([]Agent, error) {
+	return all[Agent](ctx, c, envPath(env, "agents"))
+}
+
+// Types implements Home.
+func (c *Client) Types(ctx context.Context) ([]Type, error) { return all[Type](ctx, c, "/v1/types") }
+
+// Parameters implements Home.
+func (c *Client) Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error) {
+	what := "parameters"
+	if facts {
+		what = "facts"
+	}
+	return all[deploy.Parameter](ctx, c, envPath(env, what))
+}
+
+// Parameter implements Home.
+func (c *Client) Parameter(ctx context.Context, env, name string) (deploy.Parameter, error) {
+	return ask[deploy.Parameter](ctx, c, http.MethodGet, parameterPath(env, name), nil)
+}
+
+// SetParameter implements Home.
+func (c *Client) SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error) {
+	return ask[deploy.Parameter](ctx, c, http.MethodPut, parameterPath(env, name), map[string]string{"value": value})
+}
+
+// DeleteParameter implements Home.
+func (c *Client) DeleteParameter(ctx context.Context, env, name string) error {
+	return c.call(ctx, http.MethodDelete, parameterPath(env, name), nil, nil)
+}
+
+func parameterPath(env, name string) string {
+	return envPath(env, "parameter?") + url.Values{"name": {name}}.Encode()
+}
+
+// Actions implements Home.
+func (c *Client) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
+	v := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	set("resource", string(q.Resource))
+	set("agent", q.Agent)
+	set("action", string(q.Action))
+	set("outcome", string(q.Outcome))
+	set("after", q.After)
+	set("cursor", q.Before)
+	set("level", string(q.Level))
+	set("text", q.Text)
+	if q.Version != 0 {
+		v.Set("version", strconv.Itoa(q.Version))
+	}
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !at.IsZero() {
+			v.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	var out []Action
+	for {
+		limit := mostItems
+		if q.Limit > 0 {
+			limit = min(limit, q.Limit-len(out))
+		}
+		v.Set("limit", strconv.Itoa(limit))
+		var page Page[Action]
+		if err := c.call(ctx, http.MethodGet, envPath(env, "actions?")+v.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		out = append(out, page.Items...)
+		if page.Next == "" || q.Limit > 0 && len(out) >= q.Limit {
+			return out, nil
+		}
+		v.Set("cursor", page.Next)
+	}
+}
+
+// Schedule implements Home.
+func (c *Client) Schedule(ctx context.Context, env string, w Work) (int, error) {
+	name := "deploy"
+	if w.Repair {
+		name = "repair"
+	}
+	var s Scheduled
+	err := c.call(ctx, http.MethodPost, envPath(env, name), map[string]any{"filter": orEmpty(w.Filter), "retry_failed": w.RetryFailed}, &s)
+	return s.Scheduled, err
+}
+
+// Pause implements Home.
+func (c *Client) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+	return c.call(ctx, http.MethodPost, envPath(env, "pause"), map[string]any{"agents": orEmpty(agents), "paused": paused}, nil)
+}
+
+// Halt implements Home.
+func (c *Client) Halt(ctx context.Context, env string, halted bool) error {
+	return c.call(ctx, http.MethodPost, envPath(env, "halt"), map[string]bool{"halted": halted}, nil)
+}
+
+// Prune implements Home.
+func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
+	out, err := ask[prunedAgents](ctx, c, http.MethodPost, envPath(env, "prune"), map[string]bool{"remove": remove})
+	return out.Agents, err
+}
+
+// Collect implements Home.
+func (c *Client) Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error) {
+	return ask[deploy.Collected](ctx, c, http.MethodPost, envPath(env, "collect"), map[string]int64{"grace_ms": grace.Milliseconds()})
+}
+
+// DryRun implements Home.
+func (c *Client) DryRun(ctx context.Context, env string, version int) (deploy.DryRun, error) {
+	var done ReadDone
+	if err := c.call(ctx, http.MethodPost, envPath(env, "dryruns"), map[string]int{"version": version}, &done); err != nil {
+		return deploy.DryRun{}, err
+	}
+	return c.gather(ctx, env, done)
+}
+
+func (c *Client) gather(ctx context.Context, env string, done ReadDone) (deploy.DryRun, error) {
+	return gather(done, func(hash string) (ResultPart, error) {
+		return ask[ResultPart](ctx, c, http.MethodGet, envPath(env, "results/"+hash), nil)
+	})
+}

@@ -1,0 +1,213 @@
+package api_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/local"
+	"southbound/shared/resource"
+)
+
+type timeOf = time.Time
+
+func pack(t *testing.T, text []byte) []byte {
+	t.Helper()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc.EncodeAll(text, nil)
+}
+
+// TestForeignServers answer what they should not.
+func TestForeignServers(t *testing.T) {
+	t.Parallel()
+	const about = `{"name":"southbound","api":"v1","auth":"none"}`
+	for _, c := range []struct {
+		why    string
+		answer http.HandlerFunc
+		kind   fault.Kind
+	}{
+		{"another program", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name":"other"}`) }, fault.Foreign},
+		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `<html>`) }, fault.Damaged},
+		{"a redirect is not followed", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound) }, fault.Usage},
+		{"nobody is let in", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, fault.Denied},
+		{"a file that was not asked about", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				_, _ = io.WriteString(w, about)
+				return
+			}
+			_, _ = io.WriteString(w, `{"uploads":[{"hash":"x","method":"PUT","url":"http://127.0.0.1:1/","header":{}}]}`)
+		}, fault.Foreign},
+		{"signatures where nobody can sign", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"name":"southbound","api":"v1","auth":"sigv4"}`)
+		}, fault.Unsupported},
+	} {
+		server := httptest.NewServer(c.answer)
+		client, err := api.NewClient(api.ClientConfig{URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Export(context.Background(), "e", deploy.Export{Model: nulls(1)}, nil)
+		if !fault.Is(err, c.kind) {
+			t.Errorf("%s: %q: %v", c.why, fault.KindOf(err), err)
+		}
+		server.Close()
+	}
+	for _, address := range []string{"", "nowhere", "ftp://x", "http://", "http://user:secret@x", "http://x?a=b"} {
+		if _, err := api.NewClient(api.ClientConfig{URL: address}); !fault.Is(err, fault.Usage) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+// TestGivesUp wants a server that is not there to be named after a few tries.
+func TestGivesUp(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int64
+	via := transport(func(*http.Request) (*http.Response, error) {
+		tries.Add(1)
+		return nil, io.ErrUnexpectedEOF
+	})
+	c, err := api.NewClient(api.ClientConfig{URL: "http://server.example:1", Transport: via, Clock: quick{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Progress(context.Background(), "e")
+	if !fault.Is(err, fault.Unavailable) || fault.HintOf(err) == "" || !strings.Contains(err.Error(), "server.example:1") || tries.Load() < 3 || tries.Load() > 10 {
+		t.Errorf("%d tries: %v (%s)", tries.Load(), err, fault.HintOf(err))
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// quick is a clock that does not wait.
+type quick struct{ local.Clock }
+
+// Sleep implements deploy.Clock.
+func (quick) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
+// TestSigned wants requests to function URLs to be signed, whatever they are for.
+func TestSigned(t *testing.T) {
+	t.Parallel()
+	var asked, plain atomic.Int64
+	answer := func(r *http.Request) (*http.Response, error) {
+		body := `{"name":"southbound","api":"v1","auth":"sigv4","region":"eu-west-1","export_url":"https://y.lambda-url.eu-west-1.on.aws/"}`
+		if r.URL.Path != "/" {
+			body = `{}`
+		}
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
+	c, err := api.NewClient(api.ClientConfig{URL: "https://x.lambda-url.eu-west-1.on.aws/", Transport: transport(func(r *http.Request) (*http.Response, error) {
+		plain.Add(1)
+		return answer(r)
+	}), Sign: func(_ context.Context, host, region string) (http.RoundTripper, error) {
+		if host != "x.lambda-url.eu-west-1.on.aws" || region != "eu-west-1" {
+			t.Errorf("sign for %q in %q", host, region)
+		}
+		return transport(func(r *http.Request) (*http.Response, error) {
+			asked.Add(1)
+			return answer(r)
+		}), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Progress(context.Background(), "e"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Known(context.Background(), "e", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if asked.Load() != 3 || plain.Load() != 0 {
+		t.Errorf("%d requests were signed, %d were not", asked.Load(), plain.Load())
+	}
+}
+
+// TestNoSecrets deploys a secret, and reads everything that the API has to say.
+func TestNoSecrets(t *testing.T) {
+	t.Parallel()
+	const marker = "s3cr3t-marker-value"
+	dir := t.TempDir()
+	source := filepath.Join(dir, "secret")
+	if err := os.WriteFile(source, []byte(marker+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var said strings.Builder
+	w := start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rec := httptest.NewRecorder()
+			next.ServeHTTP(rec, r)
+			mu.Lock()
+			said.WriteString(rec.Body.String())
+			mu.Unlock()
+			for name, v := range rec.Header() {
+				w.Header()[name] = v
+			}
+			w.WriteHeader(rec.Code)
+			_, _ = w.Write(rec.Body.Bytes())
+		})
+	})
+	path := filepath.Join(dir, "out")
+	model := func() *deploy.Model {
+		return &deploy.Model{Resources: []resource.Resource{{ID: resource.NewID("fs::File", "a", resource.Key{Name: "path", Value: path}), Type: "fs::File", Agent: "a",
+			Attributes: map[string]any{"path": path, "content": resource.Secret{Source: "file:" + source}}, Flags: resource.Flags{ReceiveEvents: true}}}}
+	}
+	c, ctx := w.client(t), context.Background()
+	if _, err := c.Export(ctx, "e", deploy.Export{Model: model()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	runner := &local.Runner{Engine: w.service.Engine, Bell: w.home.Bell, Ran: new(atomic.Int64)}
+	if _, err := runner.Drain(ctx, "e", nil); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), marker) {
+		t.Fatalf("%q, %v", b, err)
+	}
+	if err := os.WriteFile(path, []byte("drifted from "+marker), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := string(model().Resources[0].ID)
+	detail, err := c.Resource(ctx, "e", resource.ID(id))
+	if err != nil || detail.Last == nil || detail.Status != deploy.StatusDeployed {
+		t.Errorf("%+v, %v", detail, err)
+	}
+	if d, err := c.DryRun(ctx, "e", 0); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := c.Plan(ctx, "e", deploy.Export{Model: model()}, true); err != nil || len(d.Would) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	actions, err := c.Actions(ctx, "e", api.ActionQuery{})
+	if err != nil || len(actions) < 2 {
+		t.Errorf("%+v, %v", actions, err)
+	}
+	for _, what := range []string{"progress", "trouble", "resources", "versions", "agents", "parameters", "facts"} {
+		if resp, _ := w.ask(t, "GET", "/v1/environments/e/"+what, ""); resp.StatusCode != 200 {
+			t.Errorf("%s: %d", what, resp.StatusCode)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if strings.Contains(said.String(), marker) || strings.Contains(said.String(), token) || said.Len() < 1000 {
+		t.Errorf("an answer has the secret, or nothing was said: %s", said.String())
+	}
+}

@@ -1,0 +1,107 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/deploy"
+)
+
+// Log is where actions are found that were committed a while ago; package logs has it. Actions come there through Unlogged and Logged.
+type Log interface {
+	// Actions returns the actions in the log that q selects and that were finished at a time or later, newest first.
+	Actions(ctx context.Context, env string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error)
+	// Ended returns the ids of actions in the log that were finished at from or later and before to.
+	Ended(ctx context.Context, env string, from, to time.Time) (map[string]bool, error)
+	// Expire removes what has expired and does not go by itself.
+	Expire(ctx context.Context, env string) error
+}
+
+// A cursor says up to which change of a bag all is in the log. It is an item beside the record, because another than the holder of the lane writes it.
+
+func cursorPart(env string) string { return "C/" + env }
+
+// cursors returns all cursors of an environment by the key of their bag. Without a log there are none.
+func (s *State) cursors(ctx context.Context, env string) (map[string]int64, error) {
+	out := map[string]int64{}
+	if s.Log == nil {
+		return out, nil
+	}
+	err := s.query(ctx, partition(cursorPart(env), "", true), func(i item) (bool, error) {
+		out[textOf(i, attrSort)] = numberOf(i, attrSeq)
+		return true, nil
+	})
+	return out, err
+}
+
+// loggedTo returns the cursor of a bag; 0 when nothing was ever logged, or there is no log.
+func (s *State) loggedTo(ctx context.Context, env string, rec *record) (int64, error) {
+	last, err := s.actedTo(rec)
+	if err != nil || last == 0 || s.Log == nil {
+		return 0, err
+	}
+	i, err := s.get(ctx, cursorPart(env), rec.key)
+	return numberOf(i, attrSeq), err
+}
+
+// actedTo returns the last change of a bag that has something to log; 0: there was none.
+func (s *State) actedTo(rec *record) (int64, error) {
+	for i := len(rec.tail) - 1; i >= 0; i-- {
+		o, err := s.describeEntry(rec.tail[i])
+		if err != nil {
+			return 0, err
+		}
+		if o.n > 0 {
+			return max(rec.acted, rec.tail[i].seq), nil
+		}
+	}
+	return rec.acted, nil
+}
+
+// advance moves a cursor, forward only.
+func (s *State) advance(ctx context.Context, env, key string, to int64) error {
+	i := keyItem(cursorPart(env), key)
+	i[attrSeq] = number(to)
+	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i, ConditionExpression: aws.String("attribute_not_exists(k) OR n < :n"),
+		ExpressionAttributeValues: item{":n": number(to)}})
+	if awserr.Is(err, awserr.ConditionFailed) {
+		return nil // it is there already
+	}
+	return awserr.Fault("write state", err)
+}
+
+// bags reads the records of all lanes and of the parameters.
+func (s *State) bagRecords(ctx context.Context, env string) ([]*record, error) {
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	params, err := s.readRecord(ctx, env, paramsKey)
+	return append(recs, params), err
+}
+
+// allLogged reports whether all that was committed in an environment is in the log.
+func (s *State) allLogged(ctx context.Context, env string) (bool, error) {
+	if s.Log == nil {
+		return true, nil
+	}
+	at, err := s.cursors(ctx, env)
+	if err != nil {
+		return false, err
+	}
+	recs, err := s.bagRecords(ctx, env)
+	if err != nil {
+		return false, err
+	}
+	for _, rec := range recs {
+		last, err := s.actedTo(rec)
+		if err != nil || last > at[rec.key] {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,306 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// ParameterChange is a parameter or fact that was written, or, with Gone, removed at Updated.
+type ParameterChange struct {
+	deploy.Parameter
+	Gone bool `json:"gone,omitempty"`
+}
+
+// Unlogged is what was committed and is not in the log.
+type Unlogged struct {
+	Env        string
+	Keep       time.Duration // how long actions are kept in this environment
+	Actions    []deploy.Action
+	Parameters []ParameterChange
+	// Name is the same for the same changes of the same bags.
+	Name string
+	// More says that there is more than was asked for.
+	More bool
+	bags []unlogged
+}
+
+// unlogged is what a bag has to log.
+type unlogged struct {
+	rec     *record
+	from    int64 // its cursor
+	to      int64 // the cursor when all of it is logged
+	pages   []page
+	entries []entry
+}
+
+// page is one of the items that hold what was in a tail.
+type page struct {
+	part, sort string
+	last       int64
+	entries    []entry
+}
+
+// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log: about as many actions as most, the oldest of each lane
+// first. Without lanes it looks at all of the environment. What it costs when there is nothing is one read, and with nil lanes three.
+func (s *State) Unlogged(ctx context.Context, env string, lanes []string, most int) (*Unlogged, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		out, err := s.unlogged(ctx, env, lanes, most)
+		if fault.Is(err, fault.NotFound) && try < tries { // somebody else logged it meanwhile, and it was removed
+			continue
+		}
+		return out, err
+	}
+}
+
+func (s *State) unlogged(ctx context.Context, env string, lanes []string, most int) (*Unlogged, error) {
+	out := &Unlogged{Env: env}
+	if err := s.behind(ctx, lanes, out); err != nil || len(out.bags) == 0 {
+		return out, err
+	}
+	left := most
+	for i := range out.bags {
+		b := &out.bags[i]
+		if left <= 0 {
+			out.bags, out.More = out.bags[:i], true
+			break
+		}
+		n, err := s.collect(ctx, env, b, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= n
+		last, err := s.actedTo(b.rec)
+		if err != nil {
+			return nil, err
+		}
+		out.More = out.More || b.to < last
+	}
+	out.Name = out.name()
+	return out, out.decode(s)
+}
+
+// behind finds the bags that have something to log, and how long it is kept.
+func (s *State) behind(ctx context.Context, lanes []string, out *Unlogged) error {
+	var recs []*record
+	var at map[string]int64
+	var err error
+	if lanes == nil {
+		if at, err = s.cursors(ctx, out.Env); err == nil {
+			recs, err = s.bagRecords(ctx, out.Env)
+		}
+	} else {
+		recs, at, err = s.named(ctx, lanes, out)
+	}
+	if err != nil {
+		return err
+	}
+	for _, rec := range recs {
+		last, err := s.actedTo(rec)
+		if err != nil {
+			return err
+		}
+		if last > at[rec.key] {
+			out.bags = append(out.bags, unlogged{rec: rec, from: at[rec.key]})
+		}
+	}
+	slices.SortFunc(out.bags, func(a, b unlogged) int { return cmp.Compare(a.rec.key, b.rec.key) })
+	if lanes != nil || len(out.bags) == 0 {
+		return nil
+	}
+	h, err := s.readHead(ctx, out.Env)
+	if err != nil {
+		return err
+	}
+	return out.kept(h)
+}
+
+func (u *Unlogged) kept(h *head) error {
+	e, err := h.env()
+	u.Keep = e.Settings.ActionsKept()
+	return err
+}
+
+// named reads the head, and the records and cursors of lanes and of the parameters, at once.
+func (s *State) named(ctx context.Context, lanes []string, out *Unlogged) ([]*record, map[string]int64, error) {
+	keys := []item{keyItem(headPart, headPrefix+out.Env)}
+	bags := append(make([]string, 0, len(lanes)+1), paramsKey)
+	for _, lane := range lanes {
+		bags = append(bags, keyOf(lane))
+	}
+	slices.Sort(bags)
+	for _, key := range slices.Compact(bags) {
+		keys = append(keys, keyItem(recordPart(out.Env), key), keyItem(cursorPart(out.Env), key))
+	}
+	got, err := s.getMany(ctx, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := map[string]int64{}
+	var recs []*record
+	h := &head{name: out.Env}
+	for _, i := range got {
+		key := textOf(i, attrSort)
+		switch textOf(i, attrPart) {
+		case cursorPart(out.Env):
+			at[key] = numberOf(i, attrSeq)
+		case recordPart(out.Env):
+			rec, err := s.recordOf(out.Env, key, i)
+			if err != nil {
+				return nil, nil, err
+			}
+			recs = append(recs, rec)
+		default:
+			if h, err = headOf(out.Env, i); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return recs, at, out.kept(h)
+}
+
+// collect reads the entries of a bag after its cursor until there are as many things as most, and returns how many there are.
+func (s *State) collect(ctx context.Context, env string, b *unlogged, most int) (int, error) {
+	var err error
+	if b.rec.acted > b.from {
+		if b.pages, err = s.pagesAfter(ctx, env, b.rec.key, b.from); err != nil {
+			return 0, err
+		}
+	}
+	all := slices.Clone(b.rec.tail)
+	for _, p := range b.pages {
+		all = append(all, p.entries...)
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.seq, b.seq) })
+	all = slices.CompactFunc(all, func(a, b entry) bool { return a.seq == b.seq }) // a page may repeat what is in another
+	if b.to, err = s.actedTo(b.rec); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, x := range all {
+		if x.seq <= b.from {
+			continue
+		}
+		o, err := s.describeEntry(x)
+		if err != nil {
+			return 0, err
+		}
+		if o.n == 0 {
+			continue
+		}
+		if n > 0 && n+o.n > most {
+			b.to = b.entries[len(b.entries)-1].seq
+			break
+		}
+		n += o.n
+		b.entries = append(b.entries, x)
+	}
+	return n, s.fetch(ctx, b.entries)
+}
+
+// pagesAfter reads the pages of a bag with changes after one.
+func (s *State) pagesAfter(ctx context.Context, env, key string, after int64) ([]page, error) {
+	part := pagePart(env, shardOf(key))
+	in := partition(part, "", true)
+	in.KeyConditionExpression = aws.String("k = :k AND s BETWEEN :a AND :z")
+	in.ExpressionAttributeValues[":a"], in.ExpressionAttributeValues[":z"] = text(pageSort(key, after+1)), text(pageSort(key, 1<<62))
+	var out []page
+	err := s.query(ctx, in, func(i item) (bool, error) {
+		list, err := pageEntries(i)
+		sort := textOf(i, attrSort)
+		_, last := pageOf(sort)
+		out = append(out, page{part, sort, last, list})
+		return true, err
+	})
+	return out, err
+}
+
+// name says of which bags this is, from where to where.
+func (u *Unlogged) name() string {
+	e := &enc{}
+	for i := range u.bags {
+		e.text(u.bags[i].rec.key)
+		e.int(u.bags[i].from)
+		e.int(u.bags[i].to)
+	}
+	return string(e.b)
+}
+
+// decode takes the actions and changes of parameters out of the entries, each action once.
+func (u *Unlogged) decode(s *State) error {
+	at := map[string]int{}
+	for i := range u.bags {
+		for _, x := range u.bags[i].entries {
+			d, err := s.deltaOf(x)
+			if err != nil {
+				return err
+			}
+			for _, a := range d.actions {
+				j, have := at[a.ID]
+				if !have {
+					at[a.ID] = len(u.Actions)
+					u.Actions = append(u.Actions, a)
+				} else if !u.Actions[j].Stale {
+					u.Actions[j] = a // it knows more
+				}
+			}
+			for _, p := range d.params {
+				u.Parameters = append(u.Parameters, ParameterChange{Parameter: p})
+			}
+			for _, k := range d.without {
+				u.Parameters = append(u.Parameters, ParameterChange{deploy.Parameter{Name: k.Name, Of: k.Of, Updated: k.At}, true})
+			}
+		}
+	}
+	return nil
+}
+
+// Logged says that all of u is in the log now: the cursors move, and pages that nobody needs any more are removed.
+func (s *State) Logged(ctx context.Context, u *Unlogged) error {
+	const width = 8
+	errs := make([]error, len(u.bags))
+	s.Host.Each(len(u.bags), width, func(i int) {
+		if b := &u.bags[i]; b.to > b.from {
+			errs[i] = s.advance(ctx, u.Env, b.rec.key, b.to)
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	var keys []item
+	for i := range u.bags {
+		for _, p := range u.bags[i].spent() {
+			keys = append(keys, keyItem(p.part, p.sort))
+			s.dropObjects(ctx, p.entries...)
+		}
+	}
+	return s.deleteMany(ctx, keys)
+}
+
+// spent returns the pages that were logged whole and whose rows were merged before: the record as it was read goes on behind them and does not name
+// them, and no later one will.
+func (b *unlogged) spent() []page {
+	return slices.DeleteFunc(slices.Clone(b.pages), func(p page) bool {
+		return p.last > b.to || b.rec.needs(p.last)
+	})
+}
+
+// needs reports whether a page that ends with a change may hold what the record does not have otherwise.
+func (r *record) needs(last int64) bool {
+	return last > r.since() || slices.ContainsFunc(r.refs, func(f ref) bool { return f.kind == pageRef && last >= f.first && last <= f.last })
+}
+
+// Empty reports whether there is nothing to log, not even a cursor to move.
+func (u *Unlogged) Empty() bool { return len(u.bags) == 0 }
+
+// Lanes returns of how many lanes, and of parameters, u is.
+func (u *Unlogged) Lanes() int { return len(u.bags) }

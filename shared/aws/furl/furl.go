@@ -1,0 +1,149 @@
+// Package furl puts an http.Handler behind a Lambda function URL in buffered mode: events in payload format 2.0, answers as one object. The runtime's
+// own package lambdaurl only streams, and the adapters for API Gateway bring every web framework along.
+package furl
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"southbound/shared/fault"
+)
+
+// mostAnswer is how many bytes of an answer fit into what Lambda takes, when they are written in base64.
+const mostAnswer = 4 << 20
+
+// callerKey is the key of the caller in a context.
+type callerKey struct{}
+
+// Caller returns who signed a request that came through a function URL, as an ARN; "" when it is not known.
+func Caller(ctx context.Context) string {
+	arn, _ := ctx.Value(callerKey{}).(string)
+	return arn
+}
+
+// Request makes an HTTP request of an event. Invalid is its error: the event is not what a function URL sends.
+func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Request, error) {
+	method := e.RequestContext.HTTP.Method
+	if method == "" || !strings.HasPrefix(e.RawPath, "/") {
+		return nil, fault.New(fault.Invalid, "read event", "it is no request of a function URL")
+	}
+	body := []byte(e.Body)
+	if e.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(e.Body); err != nil {
+			return nil, fault.Wrap(fault.Invalid, "read event", err)
+		}
+	}
+	if id := e.RequestContext.Authorizer; id != nil && id.IAM != nil {
+		ctx = context.WithValue(ctx, callerKey{}, id.IAM.UserARN)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "/", bytes.NewReader(body))
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read event", err)
+	}
+	req.URL = &url.URL{Path: e.RawPath, RawQuery: e.RawQueryString}
+	if path, err := url.PathUnescape(e.RawPath); err == nil { // it comes escaped, as the caller wrote it
+		req.URL.Path, req.URL.RawPath = path, e.RawPath
+	}
+	for name, value := range e.Headers { // several of one name come joined by commas
+		req.Header.Set(name, value)
+	}
+	if len(e.Cookies) > 0 {
+		req.Header.Set("Cookie", strings.Join(e.Cookies, "; "))
+	}
+	req.RequestURI, req.Host = req.URL.RequestURI(), e.RequestContext.DomainName
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+		req.Header.Del("Host")
+	}
+	req.RemoteAddr = e.RequestContext.HTTP.SourceIP
+	return req, nil
+}
+
+// Handle answers an event with what h answers. A handler that panics ends the process, as everywhere in a function.
+func Handle(ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequest) *events.LambdaFunctionURLResponse {
+	req, err := Request(ctx, e)
+	if err != nil {
+		return problem(http.StatusBadRequest, "the event is no request")
+	}
+	w := &writer{header: http.Header{}}
+	h.ServeHTTP(w, req)
+	if w.body.Len() > mostAnswer {
+		return problem(http.StatusInsufficientStorage, "the answer is larger than a function may send; ask for less, or for pages")
+	}
+	return w.answer()
+}
+
+func problem(status int, detail string) *events.LambdaFunctionURLResponse {
+	body, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": detail}) // it holds plain values
+	return &events.LambdaFunctionURLResponse{StatusCode: status, Headers: map[string]string{"content-type": "application/problem+json"}, Body: string(body)}
+}
+
+// writer gathers an answer.
+type writer struct {
+	header http.Header
+	sent   http.Header // as it was when the status was written
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (w *writer) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter. Informational statuses cannot be sent.
+func (w *writer) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status, w.sent = status, w.header.Clone()
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		if w.header.Get("Content-Type") == "" {
+			w.header.Set("Content-Type", http.DetectContentType(b))
+		}
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.body.Write(b)
+}
+
+// Flush implements http.Flusher: what is buffered is sent at the end.
+func (w *writer) Flush() {}
+
+func (w *writer) answer() *events.LambdaFunctionURLResponse {
+	w.WriteHeader(http.StatusOK)
+	out := &events.LambdaFunctionURLResponse{StatusCode: w.status, Headers: map[string]string{}}
+	for name, values := range w.sent {
+		if name == "Set-Cookie" {
+			out.Cookies = values
+			continue
+		}
+		out.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	if body := w.body.Bytes(); plain(out.Headers) && utf8.Valid(body) {
+		out.Body = string(body)
+	} else {
+		out.Body, out.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	return out
+}
+
+// plain reports whether a body is text that can stand in JSON as it is.
+func plain(header map[string]string) bool {
+	if header["content-encoding"] != "" {
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(header["content-type"])
+	return err == nil && (strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "yaml") ||
+		strings.HasSuffix(kind, "xml") || strings.HasSuffix(kind, "javascript"))
+}

@@ -1,0 +1,110 @@
+// Package hometest makes the resources of a stack on a local server, for tests of what runs in the AWS home.
+package hometest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/aws/home"
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Stack is the resources of a stack.
+type Stack struct {
+	Config home.Config
+	// AWS is the configuration of clients of the server.
+	AWS aws.Config
+}
+
+// New makes a table, a bucket and a log queue on the server at url.
+func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
+	t.Helper()
+	s := &Stack{AWS: awstest.Config(url, nil)}
+	name := awstest.Unique(t)
+	if _, err := dynamodb.NewFromConfig(s.AWS).CreateTable(t.Context(), dynamo.Table(name)); err != nil {
+		t.Fatal(err)
+	}
+	objects := s3.NewFromConfig(s.AWS, func(o *s3.Options) { o.UsePathStyle = true })
+	if _, err := objects.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := sqs.NewFromConfig(s.AWS).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(name + "-log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Config = home.Config{Table: name, Bucket: name, Prefix: name[:min(len(name), 16)], LogQueue: *made.QueueUrl, Endpoint: url, Region: s.AWS.Region, AWS: &s.AWS,
+		Definitions: definitions, Connector: Connect, Log: slog.New(slog.DiscardHandler)}
+	return s
+}
+
+// Open begins a process that may make queues, but no mappings: there is no function. change, when not nil, changes its configuration.
+func (s *Stack) Open(t *testing.T, change func(c *home.Config)) *home.Home {
+	t.Helper()
+	c := s.Config
+	if change != nil {
+		change(&c)
+	}
+	h, err := home.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Queues.Fixed = false
+	return h
+}
+
+// Connect makes a connector that connects every agent with nothing.
+func Connect(deploy.Secrets) deploy.Connector { return connector{} }
+
+type connector struct{}
+
+// Connect implements deploy.Connector.
+func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil } //nolint:nilnil // there is nothing to connect to
+
+// Until waits until a condition holds, and fails the test after a while.
+func Until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// Lines gathers what is logged.
+type Lines struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (l *Lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	return len(p), nil
+}
+
+// String returns what was written so far.
+func (l *Lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}

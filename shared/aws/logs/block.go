@@ -1,0 +1,241 @@
+package logs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Write stores what was committed. Writing the same again overwrites what there is with the same.
+func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
+	// It is hidden when the horizon of the environment moves over it; a day later it may go.
+	expires := s.Now().Add(u.Keep + 24*time.Hour)
+	w := &writer{s: s, env: u.Env, expires: expires, day: expires.Add(24 * time.Hour).UTC().Format(dayFormat)}
+	slices.SortFunc(u.Actions, func(a, b deploy.Action) int { return cmp.Compare(a.ID, b.ID) })
+	raws := make([]json.RawMessage, len(u.Actions))
+	for i := range u.Actions {
+		var err error
+		if raws[i], err = json.Marshal(&u.Actions[i]); err != nil {
+			return fault.Wrap(fault.Internal, "encode action", err)
+		}
+	}
+	for n, first := 0, 0; first < len(raws); n++ {
+		end := s.cut(u.Actions, raws, first)
+		w.name = blockName(u.Name, n)
+		if err := w.block(ctx, u.Actions[first:end], raws[first:end]); err != nil {
+			return err
+		}
+		first = end
+	}
+	return w.parameters(ctx, u)
+}
+
+// blockName is the same for the same part of the same changes.
+func blockName(of string, n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", n, of))
+	return hex.EncodeToString(sum[:10])
+}
+
+// cut returns where the block ends that begins at first.
+func (s *Store) cut(actions []deploy.Action, raws []json.RawMessage, first int) int {
+	size := len(raws[first])
+	begun, timed := idTime(actions[first].ID)
+	end := first + 1
+	for ; end < len(raws) && end-first < s.limits.block; end++ {
+		at, ok := idTime(actions[end].ID)
+		if size += len(raws[end]); size > s.limits.bytes || ok != timed || at.Sub(begun) > span {
+			break
+		}
+	}
+	return end
+}
+
+// writer writes the blocks of one Unlogged.
+type writer struct {
+	s       *Store
+	env     string
+	name    string // of the block
+	expires time.Time
+	day     string // on which nothing names its object any more
+}
+
+// portion is the actions of a block that one item stands for.
+type portion struct {
+	part    string
+	actions []deploy.Action
+	raws    []json.RawMessage
+	group   bool
+}
+
+// block stores actions: an object when they are large, an item for the block, and items for each resource or each group of resources.
+func (w *writer) block(ctx context.Context, actions []deploy.Action, raws []json.RawMessage) error {
+	all := w.header(timePart(w.env, int(hash32(w.name)%timeParts)), actions)
+	portions := w.portions(actions, raws)
+	inline := !portions[0].group && len(raws) <= w.s.limits.few
+	if inline {
+		all.data = w.s.pack(raws)
+		inline = len(all.data) <= w.s.limits.inline
+	}
+	object := ""
+	var body []byte
+	if !inline {
+		object = objectFolder(w.env) + w.day + "/" + w.name
+		all.data, all.object = nil, object
+	}
+	items := []item{}
+	for _, p := range portions {
+		h := w.header(p.part, p.actions)
+		if p.group {
+			h.resources = marks(p.actions)
+		}
+		h.data, h.agents = w.s.pack(p.raws), nil
+		if !inline {
+			h.object, h.offset, h.size = object, len(body), len(h.data)
+			body = append(body, h.data...)
+		}
+		items = append(items, h.item())
+	}
+	if !inline {
+		if err := w.s.Objects.Put(ctx, object, body); err != nil {
+			return err
+		}
+	}
+	return w.s.put(ctx, append(items, all.item()))
+}
+
+func (w *writer) header(part string, actions []deploy.Action) header {
+	h := describe(actions)
+	h.part, h.sort, h.expires = part, sorted(actions[len(actions)-1].ID, w.name), w.expires.Unix()
+	return h
+}
+
+// portions cuts the actions of a block up by resource when those are few, else by group. The order is the same every time.
+func (w *writer) portions(actions []deploy.Action, raws []json.RawMessage) []portion {
+	by := map[string]*portion{}
+	add := func(part string, i int, group bool) {
+		p := by[part]
+		if p == nil {
+			p = &portion{part: part, group: group}
+			by[part] = p
+		}
+		p.actions, p.raws = append(p.actions, actions[i]), append(p.raws, raws[i])
+	}
+	for i := range actions {
+		if add(resourcePart(w.env, actions[i].Resource), i, false); len(by) > w.s.limits.few {
+			break
+		}
+	}
+	if len(by) > w.s.limits.few {
+		clear(by)
+		for i := range actions {
+			add(groupPart(w.env, groupOf(actions[i].Resource)), i, true)
+		}
+	}
+	var out []portion
+	for _, part := range slices.Sorted(maps.Keys(by)) {
+		p := by[part]
+		for n := w.s.limits.part; !p.group && len(p.raws) > n; p.actions, p.raws = p.actions[n:], p.raws[n:] {
+			out = append(out, portion{part: part, actions: p.actions[:n], raws: p.raws[:n]})
+		}
+		out = append(out, *p)
+	}
+	return out
+}
+
+// pack compresses a list of JSON values.
+func (s *Store) pack(raws []json.RawMessage) []byte {
+	b := []byte{'['}
+	for i, raw := range raws {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, raw...)
+	}
+	return s.enc.EncodeAll(append(b, ']'), nil)
+}
+
+// unpack calls f for the JSON of every value that pack was given, of one pack or several behind each other.
+func unpack[T any](s *Store, packed []byte, f func(v *T)) error {
+	raw, err := s.dec.DecodeAll(packed, nil)
+	if err != nil {
+		return damaged("a block does not decompress: %v", err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var list []T
+		switch err := d.Decode(&list); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return damaged("a block does not decode: %v", err)
+		}
+		for i := range list {
+			f(&list[i])
+		}
+	}
+}
+
+func damaged(format string, args ...any) error {
+	return fault.New(fault.Damaged, "read log", format, args...).
+		WithHint("the table or the bucket was changed by something else; restore both to one point in time")
+}
+
+// put writes items; those that are there are overwritten.
+func (s *Store) put(ctx context.Context, items []item) error {
+	const most, tries = 25, 8
+	for len(items) > 0 {
+		n := min(most, len(items))
+		var reqs []types.WriteRequest
+		for _, i := range items[:n] {
+			reqs = append(reqs, types.WriteRequest{PutRequest: &types.PutRequest{Item: i}})
+		}
+		items = items[n:]
+		for try := 0; len(reqs) > 0; try++ {
+			if try > tries {
+				return fault.New(fault.Unavailable, "write log", "DynamoDB left requests unprocessed %d times", try)
+			}
+			if err := pause(ctx, try); err != nil {
+				return err
+			}
+			out, err := s.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.Table: reqs}})
+			if err != nil {
+				return awserr.Fault("write log", err)
+			}
+			if left := out.UnprocessedItems[s.Table]; len(left) < len(reqs) {
+				reqs, try = left, -1
+			}
+		}
+	}
+	return nil
+}
+
+// pause waits before another try, the longer the more there were.
+func pause(ctx context.Context, try int) error {
+	if try == 0 {
+		return nil
+	}
+	t := time.NewTimer(5 * time.Millisecond << try)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(fault.KindOf(ctx.Err()), "write log", ctx.Err())
+	}
+}

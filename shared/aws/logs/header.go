@@ -1,0 +1,232 @@
+package logs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+type item = map[string]types.AttributeValue
+
+// header is what an item says of the actions that it stands for, and where they are.
+type header struct {
+	part, sort string
+	count      int
+	least      string   // id
+	finished   [2]int64 // milliseconds; the first rounded down, the last up
+	versions   [2]int
+	outcomes   []string
+	kinds      []string
+	severity   int      // of the worst line
+	resources  []uint16 // marks; nil: not known
+	agents     []uint16 // marks; nil: not known
+	expires    int64    // seconds
+
+	data         []byte // compressed; nil: in an object
+	object       string
+	offset, size int // of the part of the object; size 0: all of it
+}
+
+// greatest returns the greatest id, or latest time, of what the item stands for.
+func (h *header) greatest() string {
+	i := strings.LastIndexByte(h.sort, '/')
+	return h.sort[:max(i, 0)]
+}
+
+// mostAgents is of how many agents an item says that it has actions of.
+const mostAgents = 32
+
+// describe returns the header of actions that are sorted by id.
+func describe(actions []deploy.Action) header {
+	h := header{count: len(actions), finished: [2]int64{math.MaxInt64, math.MinInt64}, versions: [2]int{math.MaxInt, 0}}
+	if len(actions) > 0 {
+		h.least = actions[0].ID
+	}
+	for i := range actions {
+		a := &actions[i]
+		down := a.Finished.UnixMilli()
+		up := down
+		if a.Finished.Nanosecond()%int(time.Millisecond) != 0 {
+			up++
+		}
+		h.finished[0], h.finished[1] = min(h.finished[0], down), max(h.finished[1], up)
+		h.versions[0], h.versions[1] = min(h.versions[0], a.Version), max(h.versions[1], a.Version)
+		h.outcomes, h.kinds = include(h.outcomes, string(a.Outcome)), include(h.kinds, string(a.Action))
+		h.agents = include(h.agents, markOf(a.Resource.Agent()))
+		for _, l := range a.Messages {
+			h.severity = max(h.severity, deploy.Severity(l.Level))
+		}
+	}
+	if len(h.agents) > mostAgents {
+		h.agents = nil
+	}
+	return h
+}
+
+func include[T cmp.Ordered](list []T, v T) []T {
+	if i, have := slices.BinarySearch(list, v); !have {
+		return slices.Insert(list, i, v)
+	}
+	return list
+}
+
+// selection is a query, as headers are asked.
+type selection struct {
+	deploy.ActionQuery
+	since time.Time // the later of Since and the horizon
+	now   int64
+	ids   [2]string // the least and greatest that are asked for
+}
+
+func newSelection(q deploy.ActionQuery, horizon, now time.Time) *selection {
+	s := &selection{ActionQuery: q, since: q.Since, now: now.Unix()}
+	if horizon.After(s.since) {
+		s.since = horizon
+	}
+	if len(q.IDs) > 0 {
+		s.ids = [2]string{slices.Min(q.IDs), slices.Max(q.IDs)}
+	}
+	return s
+}
+
+// may reports whether an item can stand for actions that match.
+func (s *selection) may(h *header) bool {
+	has := func(list []string, word string) bool { return word == "" || slices.Contains(list, word) }
+	marked := func(list []uint16, text string) bool {
+		return text == "" || list == nil || slices.Contains(list, markOf(text))
+	}
+	switch {
+	case h.expires <= s.now,
+		!s.since.IsZero() && time.UnixMilli(h.finished[1]).Before(s.since), !s.Until.IsZero() && !time.UnixMilli(h.finished[0]).Before(s.Until),
+		s.After != "" && h.greatest() <= s.After, s.Before != "" && h.least >= s.Before,
+		len(s.IDs) > 0 && (s.ids[1] < h.least || s.ids[0] > h.greatest()),
+		s.Version != 0 && (s.Version < h.versions[0] || s.Version > h.versions[1]),
+		!has(h.outcomes, string(s.Outcome)), !has(h.kinds, string(s.Action)), h.severity < deploy.Severity(s.Level),
+		!marked(h.resources, string(s.Resource)), !marked(h.agents, s.agent()):
+		return false
+	}
+	return true
+}
+
+// agent returns the agent that actions must be of, "" for any.
+func (s *selection) agent() string {
+	if s.Agent == "" && s.Resource != "" {
+		return s.Resource.Agent()
+	}
+	return s.Agent
+}
+
+// selects reports whether an action is to be shown.
+func (s *selection) selects(a *deploy.Action) bool {
+	return !a.Finished.Before(s.since) && s.Selects(a)
+}
+
+// The attributes of items, see docs/design/log.md.
+func (h *header) item() item {
+	i := item{"k": text(h.part), "s": text(h.sort), "c": number(h.count), "f": number(h.finished[0]), "t": number(h.finished[1]), ExpiryAttribute: number(h.expires)}
+	if h.least != "" {
+		i["l"] = text(h.least)
+	}
+	if h.versions != [2]int{} {
+		i["v"], i["w"] = number(h.versions[0]), number(h.versions[1])
+	}
+	for name, words := range map[string][]string{"o": h.outcomes, "g": h.kinds} {
+		if len(words) > 0 {
+			i[name] = text(strings.Join(words, ","))
+		}
+	}
+	if h.severity > 0 {
+		i["e"] = number(h.severity)
+	}
+	for name, marks := range map[string][]uint16{"r": h.resources, "a": h.agents} {
+		if len(marks) > 0 {
+			i[name] = blob(packMarks(marks))
+		}
+	}
+	if h.object == "" {
+		i["d"] = blob(h.data)
+		return i
+	}
+	i["p"] = text(h.object)
+	if h.size > 0 {
+		i["q"], i["z"] = number(h.offset), number(h.size)
+	}
+	return i
+}
+
+func headerOf(i item) *header {
+	h := &header{part: textOf(i, "k"), sort: textOf(i, "s"), count: int(numberOf(i, "c")), least: textOf(i, "l"),
+		finished: [2]int64{numberOf(i, "f"), numberOf(i, "t")}, versions: [2]int{int(numberOf(i, "v")), int(numberOf(i, "w"))},
+		outcomes: strings.Split(textOf(i, "o"), ","), kinds: strings.Split(textOf(i, "g"), ","), severity: int(numberOf(i, "e")),
+		resources: marksOf(i, "r"), agents: marksOf(i, "a"), expires: numberOf(i, ExpiryAttribute),
+		object: textOf(i, "p"), offset: int(numberOf(i, "q")), size: int(numberOf(i, "z"))}
+	if b, ok := i["d"].(*types.AttributeValueMemberB); ok {
+		h.data = b.Value
+	}
+	return h
+}
+
+func packMarks(marks []uint16) []byte {
+	var out []byte
+	for _, m := range marks {
+		out = binary.BigEndian.AppendUint16(out, m)
+	}
+	return out
+}
+
+func marksOf(i item, name string) []uint16 {
+	b, ok := i[name].(*types.AttributeValueMemberB)
+	if !ok {
+		return nil
+	}
+	var out []uint16
+	for raw := b.Value; len(raw) >= 2; raw = raw[2:] {
+		out = append(out, binary.BigEndian.Uint16(raw))
+	}
+	return out
+}
+
+// marks returns the marks of resources, each once.
+func marks(actions []deploy.Action) []uint16 {
+	var out []uint16
+	seen := map[resource.ID]bool{}
+	for i := range actions {
+		if id := actions[i].Resource; !seen[id] {
+			seen[id] = true
+			out = include(out, markOf(string(id)))
+		}
+	}
+	return out
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number[T int | int64](n T) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(n), 10)}
+}
+
+func blob(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
+
+func textOf(i item, name string) string {
+	if v, ok := i[name].(*types.AttributeValueMemberS); ok {
+		return v.Value
+	}
+	return ""
+}
+
+func numberOf(i item, name string) int64 {
+	if v, ok := i[name].(*types.AttributeValueMemberN); ok {
+		n, _ := strconv.ParseInt(v.Value, 10, 64)
+		return n
+	}
+	return 0
+}

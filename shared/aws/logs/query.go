@@ -1,0 +1,256 @@
+package logs
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Actions implements dynamo.Log.
+func (s *Store) Actions(ctx context.Context, env string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error) {
+	w := &walk{s: s, sel: newSelection(q, since, s.Now()), found: map[string]deploy.Action{}}
+	if q.Resource != "" {
+		w.parts = []string{resourcePart(env, q.Resource), groupPart(env, groupOf(q.Resource))}
+	} else {
+		for n := range timeParts {
+			w.parts = append(w.parts, timePart(env, n))
+		}
+	}
+	err := w.run(ctx)
+	return newest(w.found, q.Limit), err
+}
+
+// keep keeps of two records of one action the one that knows more.
+func keep(found map[string]deploy.Action, a *deploy.Action) {
+	if have, ok := found[a.ID]; !ok || !have.Stale {
+		found[a.ID] = *a
+	}
+}
+
+func newest(found map[string]deploy.Action, limit int) []deploy.Action {
+	out := make([]deploy.Action, 0, len(found))
+	for _, a := range found {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b deploy.Action) int { return strings.Compare(b.ID, a.ID) })
+	if limit > 0 && len(out) > limit {
+		out = out[:limit]
+	}
+	return out
+}
+
+// walk goes through the items of partitions as if they were one: the newest first, or, for actions by their ids, from the least of these on.
+type walk struct {
+	s     *Store
+	sel   *selection
+	parts []string
+	from  time.Time // when not zero, nothing is looked for that ended before
+	found map[string]deploy.Action
+}
+
+func (w *walk) run(ctx context.Context) error {
+	streams := make([]*stream, len(w.parts))
+	errs := make([]error, len(w.parts))
+	var wg sync.WaitGroup
+	for i, part := range w.parts {
+		streams[i] = &stream{w: w, part: part, ranges: w.ranges()}
+		wg.Go(func() { errs[i] = streams[i].fill(ctx) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	for at := 1; ; at = min(2*at, 8) { // a few at once: more and more, because most searches end soon
+		var some []*header
+		for len(some) < at {
+			first := w.first(streams)
+			if first == nil || w.enough(first.headers[0].greatest()) {
+				break
+			}
+			some = append(some, first.headers[0])
+			first.headers = first.headers[1:]
+			if err := first.fill(ctx); err != nil {
+				return err
+			}
+		}
+		if len(some) == 0 {
+			return nil
+		}
+		if err := w.read(ctx, some); err != nil {
+			return err
+		}
+	}
+}
+
+// first returns the stream with the item that is next; nil when there is none.
+func (w *walk) first(streams []*stream) *stream {
+	var out *stream
+	for _, s := range streams {
+		if len(s.headers) == 0 {
+			continue
+		}
+		if out == nil || (s.headers[0].sort > out.headers[0].sort) != (len(w.sel.IDs) > 0) {
+			out = s
+		}
+	}
+	return out
+}
+
+// stream is the items of one partition that may match, in their order.
+type stream struct {
+	w       *walk
+	part    string
+	ranges  [][2]string          // that are still to be looked at
+	in      *dynamodb.QueryInput // for more of the range before these
+	headers []*header            // read, and not taken yet
+}
+
+// fill reads until there is an item, or no more.
+func (s *stream) fill(ctx context.Context) error {
+	for len(s.headers) == 0 && (s.in != nil || len(s.ranges) > 0) {
+		if s.in == nil {
+			s.in = s.w.query(s.part, s.ranges[0])
+			s.ranges = s.ranges[1:]
+		}
+		out, err := s.w.s.API.Query(ctx, s.in)
+		if err != nil {
+			return awserr.Fault("read log", err)
+		}
+		if s.in.ExclusiveStartKey, s.in.Limit = out.LastEvaluatedKey, nil; len(out.LastEvaluatedKey) == 0 {
+			s.in = nil
+		}
+		for _, i := range out.Items {
+			h := headerOf(i)
+			if s.w.over(h) {
+				s.in, s.ranges = nil, nil
+				break
+			}
+			if s.w.sel.may(h) {
+				s.headers = append(s.headers, h)
+			}
+		}
+	}
+	return nil
+}
+
+// All sort keys are between least and greatest; ids without a time are at oddID or behind it.
+const (
+	leastKey    = " "
+	oddID       = "0a"
+	greatestKey = "\U0010FFFF"
+)
+
+// ranges returns between which keys the items are that can hold what is looked for, in the order in which they are looked at.
+func (w *walk) ranges() [][2]string {
+	if len(w.sel.IDs) > 0 {
+		return [][2]string{{w.sel.ids[0], greatestKey}}
+	}
+	begin, end := leastKey, w.end()
+	if !w.from.IsZero() {
+		begin = idAt(w.from.Add(-longest))
+	}
+	if end == "" {
+		return [][2]string{{begin, greatestKey}}
+	}
+	return [][2]string{{oddID, greatestKey}, {begin, end}}
+}
+
+func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
+	in := &dynamodb.QueryInput{TableName: &w.s.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("k = :k AND s BETWEEN :a AND :z"),
+		ExpressionAttributeValues: item{":k": text(part), ":a": text(keys[0]), ":z": text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
+	if w.sel.Limit > 0 {
+		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) //nolint:gosec // small
+	}
+	return in
+}
+
+// end returns what items that can match sort before; "" when that is not known.
+func (w *walk) end() string {
+	end := ""
+	if at, ok := idTime(w.sel.Before); ok {
+		end = idAt(at.Add(span + 2*time.Millisecond))
+	}
+	if !w.sel.Until.IsZero() { // an id is made before its action ends
+		if until := idAt(w.sel.Until.Add(span + 2*time.Millisecond)); end == "" || until < end {
+			end = until
+		}
+	}
+	return end
+}
+
+// longest is how long before its end the id of an action may have been made.
+const longest = 24 * time.Hour
+
+// over reports whether nothing that matches comes behind an item.
+func (w *walk) over(h *header) bool {
+	at, timed := idTime(h.greatest())
+	if len(w.sel.IDs) > 0 {
+		last, ok := idTime(w.sel.ids[1])
+		return ok && timed && at.After(last.Add(span+time.Millisecond))
+	}
+	return w.sel.After != "" && h.greatest() <= w.sel.After ||
+		timed && !w.sel.since.IsZero() && at.Before(w.sel.since.Add(-longest))
+}
+
+// enough reports whether as many were found as are asked for, all newer than what is to come.
+func (w *walk) enough(greatest string) bool {
+	if w.sel.Limit <= 0 || len(w.sel.IDs) > 0 {
+		return false
+	}
+	n := 0
+	for id := range w.found {
+		if id > greatest {
+			n++
+		}
+	}
+	return n >= w.sel.Limit
+}
+
+// read takes the actions that match from what items stand for.
+func (w *walk) read(ctx context.Context, some []*header) error {
+	packs := make([][]byte, len(some))
+	errs := make([]error, len(some))
+	var wg sync.WaitGroup
+	for i, h := range some {
+		wg.Go(func() { packs[i], errs[i] = w.s.fetch(ctx, h) })
+	}
+	wg.Wait()
+	for i := range some {
+		if fault.Is(errs[i], fault.NotFound) { // it stays for a day after its items have expired
+			return damaged("object %s is not there", some[i].object)
+		}
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if err := unpack(w.s, packs[i], func(a *deploy.Action) {
+			if w.sel.selects(a) {
+				keep(w.found, a)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch returns the compressed actions that an item stands for.
+func (s *Store) fetch(ctx context.Context, h *header) ([]byte, error) {
+	switch {
+	case h.object == "":
+		return h.data, nil
+	case h.size == 0:
+		return s.Objects.Get(ctx, h.object)
+	}
+	return s.Objects.GetPart(ctx, h.object, h.offset, h.size)
+}

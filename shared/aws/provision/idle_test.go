@@ -1,0 +1,205 @@
+//go:build servers
+
+package provision_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/provision"
+)
+
+// TestIdleAgentsSleep pins that an agent on which nothing ran for long is not polled any more, that a ring wakes it, and what minutes without change cost.
+func TestIdleAgentsSleep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.start(nil)
+	p.export(1, "web1", "web2", "local1")
+	p.serve()
+	ringer := w.start(nil)
+	ringer.export(1, "web1", "web2", "local1") // it knows the agents as awake
+	sleep := func(p *process, want int) {
+		t.Helper()
+		if n, err := p.Idle(t.Context()); err != nil || n != want {
+			t.Fatalf("%v: %d agents were put to sleep, want %d", err, n, want)
+		}
+	}
+	sleep(p, 0)
+	w.later(13 * 24 * time.Hour)
+	sleep(p, 0)
+	w.later(2 * 24 * time.Hour)
+	sleep(p, 2)
+	if a, b := w.states("web1"), w.states("web2"); a != "Disabled" || b != "Disabled" {
+		t.Fatalf("mappings %q and %q", a, b)
+	}
+	p.meter.Take()
+	sleep(p, 0)
+	w.later(time.Minute)
+	sleep(p, 0)
+	if got := p.meter.Take(); got.Sum().Calls != 0 {
+		t.Errorf("two minutes in which nothing is due:\n%s", got)
+	}
+	w.later(2 * time.Hour)
+	sleep(p, 0)
+	if got := p.meter.Take(); got.Sum("Lambda.", "SQS.").Calls != 0 {
+		t.Errorf("looking at agents that sleep:\n%s", got)
+	}
+	sleep(w.start(nil), 0) // a new process sees that they sleep already
+
+	ringer.export(2, "web1", "web2", "local1")
+	if a, b := w.states("web1"), w.states("web2"); a != "Enabled" || b != "Enabled" {
+		t.Errorf("after a ring mappings %q and %q", a, b)
+	}
+	w.heard("web1")
+	w.heard("web2")
+	p.serve()
+	ringer.meter.Take()
+	w.later(2 * time.Hour)
+	sleep(p, 0) // all were served lately: nobody sleeps
+	if n := p.state.Asleep("prod"); n != 0 {
+		t.Errorf("agents sleep since %d", n)
+	}
+	ringer.export(3, "web1", "web2", "local1")
+	if got := ringer.meter.Take(); got.Sum("Lambda.").Calls != 0 {
+		t.Errorf("a ring when nobody sleeps any more:\n%s", got)
+	}
+}
+
+// TestRingWhileFallingAsleep exports in the middle of putting agents to sleep, before and after each request of it, and pins that the agent is awake in the end.
+func TestRingWhileFallingAsleep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.rules.Slow = 0
+	first := w.start(nil)
+	first.export(0, "web1")
+	first.serve()
+	for n, rang := 1, true; rang; n++ {
+		for _, before := range []bool{true, false} {
+			w.later(15 * 24 * time.Hour)
+			first.serve()
+			w.later(15 * 24 * time.Hour)
+			ringer := w.start(nil)
+			rang = false
+			calls := 0
+			var mu sync.Mutex
+			hook := func(when bool) {
+				if when != before || calls != n {
+					return
+				}
+				rang = true
+				ringer.export(2*n+map[bool]int{true: 1, false: 2}[before], "web1")
+			}
+			faults := &awstest.Faults{Decide: func(string, []byte) awstest.Fault {
+				mu.Lock()
+				defer mu.Unlock()
+				calls++
+				hook(true)
+				return awstest.None
+			}}
+			sweep := w.start(faults)
+			faults.Next = after(w.rules, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				hook(false)
+			})
+			if _, err := sweep.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if rang {
+				if got := w.states("web1"); got != "Enabled" {
+					t.Errorf("rung at request %d (before it: %v): %q", n, before, got)
+				}
+				w.heard("web1")
+			}
+			first.serve()
+		}
+		if n > 20 {
+			t.Fatal("it never ends")
+		}
+	}
+}
+
+// TestSleepThatNobodyNoted pins that the sweep finds a message in a queue that nobody polls, however that came about, and that it looks at an agent
+// that nobody serves only now and then.
+func TestSleepThatNobodyNoted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.start(nil)
+	p.export(1, "web1")
+	p.serve()
+	w.heard("web1")
+	w.settle("web1")
+	w.disable("web1")
+	p.export(2, "web1")
+	if got := w.states("web1"); got != "Disabled" {
+		t.Fatalf("mappings %q", got)
+	}
+	sweep := w.start(nil)
+	check := func(want int) {
+		t.Helper()
+		if n, err := sweep.Check(t.Context(), "prod"); err != nil || n != want {
+			t.Errorf("%v: %d agents were looked at, want %d", err, n, want)
+		}
+	}
+	check(0) // it was served within the last minutes: its lease says so
+	w.later(20 * time.Minute)
+	check(1)
+	w.heard("web1")
+	check(0)
+	w.later(9 * time.Minute)
+	check(0)
+	w.later(2 * time.Minute)
+	check(1)
+	if err := p.engine.Pause(t.Context(), "prod", true, "web1"); err != nil {
+		t.Fatal(err)
+	}
+	w.later(20 * time.Minute)
+	check(0)
+}
+
+// TestMappingOnItsWay pins that an agent is woken while its mapping is still being disabled, and that who cannot wait leaves it to the next sweep.
+func TestMappingOnItsWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.start(nil)
+	p.export(1, "web1")
+	p.serve()
+	for _, c := range []struct {
+		reason string
+		slow   int
+		fails  bool
+	}{{"it takes a moment", 3, false}, {"it takes too long", 50, true}} {
+		w.rules.Slow = c.slow
+		w.later(15 * 24 * time.Hour)
+		sweep := w.start(nil)
+		if n, err := sweep.Idle(t.Context()); err != nil || n != 1 {
+			t.Fatalf("%s: %v: %d", c.reason, err, n)
+		}
+		if err := sweep.Wake(t.Context(), "prod", "web1"); (err != nil) != c.fails {
+			t.Errorf("%s: %v", c.reason, err)
+		}
+		w.settle("web1")
+		if err := sweep.Wake(t.Context(), "prod", "web1"); err != nil || w.states("web1") != "Enabled" {
+			t.Errorf("%s: %v: %q", c.reason, err, w.states("web1"))
+		}
+		w.settle("web1")
+		p.export(c.slow, "web1")
+		p.serve()
+	}
+}
+
+// TestNeverIdle pins that sleeping can be switched off.
+func TestNeverIdle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.start(nil, func(c *provision.Config) { c.IdleAfter = -1 })
+	p.export(1, "web1")
+	p.serve()
+	w.later(1000 * time.Hour)
+	if n, err := p.Idle(t.Context()); err != nil || n != 0 || !strings.Contains(w.states("web1"), "Enabled") {
+		t.Errorf("%v: %d", err, n)
+	}
+}

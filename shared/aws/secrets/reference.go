@@ -1,0 +1,151 @@
+package secrets
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// The schemes of references.
+const (
+	schemeSSM     = "ssm"
+	schemeManager = "secretsmanager"
+	schemeMachine = "machine" // env: and file:
+)
+
+// reference is what a document says of a secret.
+type reference struct {
+	scheme   string
+	name     string // or ARN
+	region   string // of an ARN
+	selector string // version, label or stage; "": the newest
+	key      string // member of a JSON object
+}
+
+var (
+	parameterName = regexp.MustCompile(`^/?[\w.-]+(/[\w.-]+)*$`)
+	parameterARN  = regexp.MustCompile(`^arn:[a-z-]+:ssm:([a-z0-9-]+):\d{12}:parameter/([\w.-]+/?)+$`)
+	managedName   = regexp.MustCompile(`^[\w/+=.@-]{1,512}$`)
+	managedARN    = regexp.MustCompile(`^arn:[a-z-]+:secretsmanager:([a-z0-9-]+):\d{12}:secret:[\w/+=.@-]{1,512}$`)
+	number        = regexp.MustCompile(`^[1-9]\d{0,18}$`)
+	label         = regexp.MustCompile(`^[\w.-]{1,100}$`)
+	versionID     = regexp.MustCompile(`^[\w-]{32,64}$`)
+	stage         = regexp.MustCompile(`^[\w/+=.@-]{1,256}$`)
+)
+
+// parse reads a reference. The forms are ssm:NAME, ssm:NAME:VERSION, secretsmanager:ID, secretsmanager:ID#KEY.
+func parse(ref resource.Secret) (reference, error) {
+	scheme, rest, _ := strings.Cut(ref.Source, ":")
+	switch scheme {
+	case "env", "file":
+		return reference{scheme: schemeMachine}, nil
+	case schemeSSM:
+		return parseParameter(rest, ref.Version)
+	case schemeManager:
+		return parseManaged(rest, ref.Version)
+	}
+	return reference{}, fault.New(fault.Unsupported, "resolve secret", "there are no secrets of %q", scheme).
+		WithHint("there are env:NAME, file:PATH, ssm:/name and secretsmanager:id")
+}
+
+func parseParameter(name, version string) (reference, error) {
+	r := reference{scheme: schemeSSM}
+	rest := name
+	if strings.HasPrefix(name, "arn:") { // which has colons of its own
+		_, rest, _ = strings.Cut(name, "/")
+	}
+	if i := strings.LastIndexByte(rest, ':'); i >= 0 {
+		r.selector = rest[i+1:]
+		name = name[:len(name)-len(rest)+i]
+	}
+	r.name, r.selector = name, cmp.Or(version, r.selector)
+	if m := parameterARN.FindStringSubmatch(name); m != nil {
+		r.region = m[1]
+	} else if !parameterName.MatchString(name) {
+		return r, malformed("ssm:"+name, "write ssm:/name, ssm:/name:VERSION, or an ARN")
+	}
+	if r.selector != "" && !label.MatchString(r.selector) {
+		return r, malformed("ssm:"+name, "its version is a number or a label")
+	}
+	return r, nil
+}
+
+func parseManaged(id, version string) (reference, error) {
+	r := reference{scheme: schemeManager, selector: version}
+	r.name, r.key, _ = strings.Cut(id, "#")
+	if m := managedARN.FindStringSubmatch(r.name); m != nil {
+		r.region = m[1]
+	} else if !managedName.MatchString(r.name) {
+		return r, malformed("secretsmanager:"+r.name, "write secretsmanager:id, secretsmanager:id#key for a member of a JSON object, or an ARN")
+	}
+	if version != "" && !stage.MatchString(version) {
+		return r, malformed("secretsmanager:"+r.name, "its version is the id of one, or a stage such as AWSPREVIOUS")
+	}
+	return r, nil
+}
+
+func malformed(source, hint string) error {
+	return fault.New(fault.Invalid, "resolve secret", "%q names no secret", source).WithHint("%s", hint)
+}
+
+// exact reports whether the reference names one version, and not a label or a stage.
+func (r *reference) exact() bool {
+	if r.scheme == schemeSSM {
+		return number.MatchString(r.selector)
+	}
+	return versionID.MatchString(r.selector)
+}
+
+// text identifies the reference; it has no line breaks in it.
+func (r *reference) text() string {
+	return strings.Join([]string{r.scheme, r.name, r.selector, r.key}, "\n")
+}
+
+// shown is how people see it.
+func (r *reference) shown() string {
+	out := r.scheme + ":" + r.name
+	if r.selector != "" {
+		out += " version " + r.selector
+	}
+	return out
+}
+
+// fault gives an error of AWS a kind and says which secret it is about.
+func (r *reference) fault(err error) error {
+	kind := awserr.Kind(err)
+	e := &fault.Error{Kind: kind, Op: "resolve secret " + r.shown(), Err: err}
+	switch {
+	case fault.HintOf(err) != "":
+	case kind == fault.NotFound:
+		return e.WithHint("it, or this version of it, does not exist (any more) in the region; a new export takes the version that there is now")
+	case kind == fault.Denied:
+		return e.WithHint("who runs the handlers needs ssm:GetParameters or secretsmanager:GetSecretValue on it, and kms:Decrypt on its key")
+	}
+	return e
+}
+
+// member takes the wanted member out of a JSON object.
+func (r *reference) member(value string) (string, error) {
+	if r.key == "" {
+		return value, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(value), &object); err != nil {
+		return "", fault.New(fault.Invalid, "resolve secret "+r.shown(), "it is no JSON object, so it has no member %q", r.key) // err would show some of it
+	}
+	raw, ok := object[r.key]
+	if !ok {
+		return "", fault.New(fault.NotFound, "resolve secret "+r.shown(), "it has no member %q", r.key).
+			WithHint("members are told apart by letter case")
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	return string(raw), nil // a number, true, or something deeper, as it stands there
+}

@@ -1,0 +1,216 @@
+// Package secrets resolves references to secrets in Parameter Store (ssm:) and Secrets Manager (secretsmanager:), and hands those of one machine (env:,
+// file:) on. Values are kept in memory only, for minutes, and stand in no error.
+package secrets
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Config says where secrets are.
+type Config struct {
+	// Load returns the configuration for clients; it is called with the first secret in AWS, so that a process without any needs no credentials. nil:
+	// the SDK's default.
+	Load func(ctx context.Context) (aws.Config, error)
+	// Machine resolves env: and file:; nil: they are refused, as in a function, which is nobody's machine.
+	Machine deploy.Secrets
+	// Keep is how long values and versions are kept; 0: five minutes.
+	Keep time.Duration
+	// Now tells the time; nil: time.Now.
+	Now func() time.Time
+}
+
+// Secrets implements deploy.Secrets, and tells versions without reading values. It may be used by any number of goroutines.
+type Secrets struct {
+	config Config
+
+	mu       sync.Mutex
+	base     *aws.Config
+	regions  map[string]clients
+	values   map[string]kept // by the text of a reference with an exact version
+	versions map[string]kept // by the text of a reference
+}
+
+// kept is a value or a version until a time.
+type kept struct {
+	value, version string
+	until          time.Time
+}
+
+// clients are those of one region.
+type clients struct {
+	ssm     *ssm.Client
+	manager *secretsmanager.Client
+}
+
+var (
+	_ deploy.Secrets        = (*Secrets)(nil)
+	_ deploy.SecretVersions = (*Secrets)(nil)
+	_ deploy.SecretBatches  = (*Secrets)(nil)
+)
+
+const (
+	usualKeep = 5 * time.Minute
+	mostKept  = 10_000
+)
+
+// New returns a resolver.
+func New(c Config) *Secrets {
+	if c.Keep == 0 {
+		c.Keep = usualKeep
+	}
+	if c.Load == nil {
+		c.Load = func(ctx context.Context) (aws.Config, error) {
+			return config.LoadDefaultConfig(ctx, config.WithAppID("southbound"))
+		}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Secrets{config: c, regions: map[string]clients{}, values: map[string]kept{}, versions: map[string]kept{}}
+}
+
+// Resolve implements deploy.Secrets. A reference with a version gives the value of that version, whatever the newest is.
+func (s *Secrets) Resolve(ctx context.Context, ref resource.Secret) (value, version string, err error) {
+	r, err := parse(ref)
+	if err != nil {
+		return "", "", err
+	}
+	if r.scheme == schemeMachine {
+		if s.config.Machine == nil {
+			return "", "", notHere(ref)
+		}
+		return s.config.Machine.Resolve(ctx, ref)
+	}
+	if k, ok := s.have(s.values, r.text()); ok {
+		return k.value, k.version, nil
+	}
+	c, err := s.clients(ctx, r.region)
+	if err != nil {
+		return "", "", err
+	}
+	var got kept
+	if r.scheme == schemeSSM {
+		got, err = s.parameter(ctx, c, r)
+	} else {
+		got, err = s.managed(ctx, c, r)
+	}
+	if err != nil {
+		return "", "", r.fault(err)
+	}
+	if got.value, err = r.member(got.value); err != nil {
+		return "", "", err
+	}
+	s.keep(s.values, r.text(), got)
+	return got.value, got.version, nil
+}
+
+// Version implements deploy.SecretVersions: by requests that return no value in the open.
+func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, error) {
+	r, err := parse(ref)
+	if err != nil {
+		return "", err
+	}
+	if r.scheme == schemeMachine {
+		if s.config.Machine == nil {
+			return "", notHere(ref)
+		}
+		if ref.Version != "" {
+			return ref.Version, nil
+		}
+		_, version, err := s.config.Machine.Resolve(ctx, ref)
+		return version, err
+	}
+	if r.exact() {
+		return r.selector, nil
+	}
+	if k, ok := s.have(s.versions, r.text()); ok {
+		return k.version, nil
+	}
+	c, err := s.clients(ctx, r.region)
+	if err != nil {
+		return "", err
+	}
+	var version string
+	if r.scheme == schemeSSM {
+		version, err = s.parameterVersion(ctx, c, r)
+	} else {
+		version, err = s.managedVersion(ctx, c, r)
+	}
+	if err != nil {
+		return "", r.fault(err)
+	}
+	s.keep(s.versions, r.text(), kept{version: version})
+	return version, nil
+}
+
+// notHere refuses a secret of a machine.
+func notHere(ref resource.Secret) error {
+	return fault.New(fault.Unsupported, "resolve secret", "the secret %s is on a machine, and a function has none", ref.Source).
+		WithHint("keep it in Parameter Store (ssm:/name) or Secrets Manager (secretsmanager:id), or serve the agent on its machine with `southbound agent run`")
+}
+
+// have returns what is kept.
+func (s *Secrets) have(m map[string]kept, key string) (kept, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := m[key]
+	return k, ok && s.config.Now().Before(k.until)
+}
+
+func (s *Secrets) keep(m map[string]kept, key string, k kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.config.Now()
+	if len(m) >= mostKept {
+		for key, old := range m {
+			if !now.Before(old.until) || len(m) >= mostKept {
+				delete(m, key)
+			}
+		}
+	}
+	k.until = now.Add(s.config.Keep)
+	m[key] = k
+}
+
+// clients returns the clients of a region; "" is that of the configuration.
+func (s *Secrets) clients(ctx context.Context, region string) (clients, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.regions[region]; ok {
+		return c, nil
+	}
+	if s.base == nil {
+		cfg, err := s.config.Load(ctx)
+		if err != nil {
+			return clients{}, fault.Wrap(fault.KindOf(err), "resolve secret", err)
+		}
+		s.base = &cfg
+	}
+	cfg := s.base.Copy()
+	if region != "" {
+		cfg.Region = region
+	}
+	if cfg.Region == "" {
+		return clients{}, fault.New(fault.Invalid, "resolve secret", "no region is known").WithHint("set AWS_REGION, or write the ARN of the secret")
+	}
+	c := clients{ssm.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg)}
+	s.regions[region] = c
+	return c, nil
+}
+
+// String shows nothing of what is kept.
+func (s *Secrets) String() string { return "secrets" }
+
+// GoString shows nothing of what is kept.
+func (s *Secrets) GoString() string { return s.String() }

@@ -1,0 +1,299 @@
+package serve
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// mostLanes are served side by side; what is rung beyond goes to the queue.
+const mostLanes = 16
+
+// desk serves the lanes of one agent in this process until a time.
+type desk struct {
+	s     *Server
+	ctx   context.Context //nolint:containedctx // of the invocation: lanes are begun by rings, which have none of it
+	place place
+	until time.Time
+	// halting: after a fault no lane is begun, as the queue demands.
+	halting bool
+	// patience is how long it waits for one row that is in progress, and in all.
+	patience, waits time.Duration
+
+	mu      sync.Mutex
+	lanes   map[string]*lane
+	working int  // lanes
+	broken  bool // by a fault, when halting
+	shut    bool
+	idle    chan struct{} // closed when nothing works; made anew when something does
+}
+
+// lane is a lane as the desk knows it.
+type lane struct {
+	name      string
+	box       box
+	working   bool
+	awaiting  bool // works, and waits for others
+	elsewhere bool // another process serves it
+	rung      int  // times
+	seen      int  // of these, those that a run has seen
+	waiters   []waiter
+	waited    time.Duration
+	wake      chan struct{}
+}
+
+// waiter wants to know how the run ends that has seen a ring.
+type waiter struct {
+	ring int
+	told chan error
+}
+
+// open returns a desk for an agent. The doorbell tells it what is rung for the agent, unless another desk of this process is told that.
+func (s *Server) open(ctx context.Context, p place, until time.Time) *desk {
+	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience, waits: mostWaits, lanes: map[string]*lane{}}
+	s.Bell.mu.Lock()
+	defer s.Bell.mu.Unlock()
+	if s.Bell.desks[p] == nil {
+		s.Bell.desks[p] = d
+	}
+	return d
+}
+
+// close waits until nothing works any more. From then on rings go to the queue.
+func (d *desk) close() {
+	for {
+		d.mu.Lock()
+		if d.working == 0 {
+			d.shut = true
+			d.mu.Unlock()
+			break
+		}
+		idle := d.idle
+		d.mu.Unlock()
+		<-idle
+	}
+	b := d.s.Bell
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.desks[d.place] == d {
+		delete(b.desks, d.place)
+	}
+}
+
+func (d *desk) laneLocked(name string) *lane {
+	l := d.lanes[name]
+	if l == nil {
+		l = &lane{name: name, wake: make(chan struct{}, 1)}
+		d.lanes[name] = l
+	}
+	return l
+}
+
+// beginsLocked reports whether a lane may still be begun.
+func (d *desk) beginsLocked() bool {
+	return !d.shut && !d.broken && d.ctx.Err() == nil && d.s.Clock.Now().Before(d.until)
+}
+
+// told takes a ring of this process; false when it has to go to the queue.
+func (d *desk) told(name string, done []resource.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.laneLocked(name)
+	switch {
+	case d.shut || l.elsewhere:
+		return false
+	case l.working:
+	case !d.beginsLocked() || d.working >= mostLanes:
+		return false
+	}
+	d.ringLocked(l, done)
+	return true
+}
+
+// ringLocked puts a ring into the box of a lane, and begins the lane when it does not work.
+func (d *desk) ringLocked(l *lane, done []resource.ID) {
+	l.box.add(done)
+	l.rung++
+	if !l.working {
+		if d.working == 0 {
+			d.idle = make(chan struct{})
+		}
+		d.working++
+		l.working, l.waited = true, 0
+		go d.work(l)
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ask has a lane served that a message has rung. What is returned tells when a run has ended that has seen it: a fault of infrastructure, or nil.
+func (d *desk) ask(name string, done []resource.ID) <-chan error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := waiter{told: make(chan error, 1)}
+	l := d.laneLocked(name)
+	if !l.working && !d.beginsLocked() {
+		w.told <- fault.New(fault.Unavailable, "serve lane "+name, "it was not begun")
+		return w.told
+	}
+	l.elsewhere = false
+	d.ringLocked(l, done)
+	w.ring = l.rung
+	l.waiters = append(l.waiters, w)
+	return w.told
+}
+
+// hearLocked takes what was told of a lane.
+func (l *lane) hearLocked() ([]resource.ID, bool) {
+	l.seen = l.rung
+	select {
+	case <-l.wake:
+	default:
+	}
+	return l.box.take()
+}
+
+// work runs a lane as long as there is something to do for it.
+func (d *desk) work(l *lane) {
+	for {
+		d.mu.Lock()
+		_, _ = l.hearLocked() // a run reads everything
+		asked := len(l.waiters) > 0
+		d.mu.Unlock()
+		out, err := d.s.run(d.ctx, d.place.env, l.name, d.until, asked)
+		// What is left goes on in another invocation; and whoever serves a lane that is busy may be about to end without having seen this.
+		if err == nil && (out.More && out.Ran > 0 || out.Busy && !asked) {
+			err = d.send(deploy.Ring{Lane: l.name})
+		}
+		if !d.goesOn(l, out, err) {
+			return
+		}
+	}
+}
+
+// send rings through the queue.
+func (d *desk) send(r deploy.Ring) error {
+	return d.s.Bell.out.Ring(context.WithoutCancel(d.ctx), d.place.env, []deploy.Ring{r})
+}
+
+// goesOn tells those who wait for a run that it is over, and reports whether there is to be another.
+func (d *desk) goesOn(l *lane, out deploy.LaneRun, err error) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l.elsewhere = out.Busy
+	d.broken = d.broken || (err != nil && d.halting)
+	l.settle(err)
+	again := err == nil && !out.Busy && !out.More
+	if wait := d.waitOf(l, out); again && wait > 0 && !l.box.rung && d.beginsLocked() {
+		l.awaiting = true
+		d.mu.Unlock()
+		began := d.s.Clock.Now()
+		rest(d.ctx, l.wake, wait)
+		d.mu.Lock()
+		l.awaiting = false
+		l.waited += d.s.Clock.Now().Sub(began)
+		if d.beginsLocked() {
+			return true
+		}
+	}
+	for l.box.rung {
+		if again && d.beginsLocked() {
+			return true
+		}
+		done, _ := l.hearLocked()
+		if err := d.ctx.Err(); err != nil && len(l.waiters) > 0 { // messages that come again say it
+			l.settle(fault.Wrap(fault.Canceled, "serve lane "+l.name, err))
+			continue
+		}
+		// There is no time for what was told meanwhile: it goes to the queue.
+		d.mu.Unlock()
+		err = d.send(deploy.Ring{Lane: l.name, Done: done})
+		d.mu.Lock()
+		l.settle(err)
+	}
+	l.working = false
+	d.working--
+	if d.working == 0 {
+		close(d.idle)
+	}
+	return false
+}
+
+// waitOf returns how long to wait for what is in progress in a lane; 0: that is left to the sweep.
+func (d *desk) waitOf(l *lane, out deploy.LaneRun) time.Duration {
+	if out.Next.IsZero() || out.Paused {
+		return 0
+	}
+	now := d.s.Clock.Now()
+	wait := max(out.Next.Sub(now), shortestWait)
+	if wait > d.patience || l.waited+wait > d.waits || !now.Add(wait).Before(d.until) {
+		return 0
+	}
+	return wait
+}
+
+// settle answers those who wait for rings that were seen.
+func (l *lane) settle(err error) {
+	kept := l.waiters[:0]
+	for _, w := range l.waiters {
+		if w.ring <= l.seen {
+			w.told <- err
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	l.waiters = kept
+}
+
+// await implements Bell.Await for a lane that has nothing ready. It hands no hints on: they name what the lane waits for directly, and what is behind that,
+// in other lanes, may have finished without a word to this one. Without a hint everything is read anew.
+func (d *desk) await(ctx context.Context, name string, dur time.Duration) bool {
+	d.mu.Lock()
+	l := d.lanes[name]
+	if l == nil || !l.working {
+		d.mu.Unlock()
+		return false
+	}
+	if !l.box.rung && d.othersWorkLocked(l) {
+		l.awaiting = true
+		d.mu.Unlock()
+		for rung, end := false, time.Now().Add(dur); !rung && time.Now().Before(end) && ctx.Err() == nil; {
+			rest(ctx, l.wake, time.Until(end))
+			d.mu.Lock()
+			rung = l.box.rung
+			d.mu.Unlock()
+		}
+		d.mu.Lock()
+		l.awaiting = false
+	}
+	defer d.mu.Unlock()
+	_, rung := l.hearLocked()
+	return rung
+}
+
+// othersWorkLocked reports whether another lane may still ring this one.
+func (d *desk) othersWorkLocked(than *lane) bool {
+	for _, l := range d.lanes {
+		if l != than && l.working && !l.awaiting {
+			return true
+		}
+	}
+	return false
+}
+
+// rest waits for a signal, a time or the end of ctx.
+func rest(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-wake:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/fault"
+)
+
+// Runner serves one agent from any machine: it listens on the agent's queue as a function would be called by it, with the same claims and fences.
+type Runner struct {
+	Server     *Server
+	Env, Agent string
+	// Queue returns the agent's queue; NotFound as long as nothing has been made for the agent.
+	Queue func(ctx context.Context) (*queue.Listener, error)
+	// Work returns the lanes that have work, of all agents.
+	Work func(ctx context.Context) ([]string, error)
+	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest. Stopping may take as long.
+	Poll time.Duration
+}
+
+const (
+	hearFor = 20 * time.Second // what SQS allows
+	// hideFor is how long messages are hidden from others; it is prolonged while their lane runs.
+	hideFor   = 60 * time.Second
+	beatEvery = 20 * time.Second
+	// firstPause and longestPause are between tries to reach the queue.
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+	// afterFault is when a message comes again whose lane met a fault.
+	afterFault = 30 * time.Second
+	forever    = 100 * 365 * 24 * time.Hour
+)
+
+// Serve listens and serves until ctx ends. Then no more is begun, what runs is finished and recorded, messages of which work is left are given back, and Serve
+// returns nil. Faults are logged, and do not end it.
+func (r *Runner) Serve(ctx context.Context) error {
+	d := r.Server.open(ctx, place{r.Env, r.Agent}, r.Server.Clock.Now().Add(forever))
+	d.halting, d.patience, d.waits = false, forever, forever
+	var wg sync.WaitGroup
+	defer d.close()
+	defer wg.Wait()
+	r.begin(ctx, d)
+	pause := firstPause
+	for ctx.Err() == nil {
+		q, heard, err := r.hear(ctx)
+		if err != nil {
+			r.trouble(ctx, err)
+			_ = r.Server.Clock.Sleep(ctx, pause)
+			pause = min(2*pause, longestPause)
+			continue
+		}
+		pause = firstPause
+		for _, h := range heard {
+			wg.Go(func() { r.answer(ctx, d, q, h) })
+		}
+	}
+	return nil
+}
+
+// hear waits for messages. Stopping does not cut it short: a message that is handed to a request which has gone would be hidden from everybody for a while.
+func (r *Runner) hear(ctx context.Context) (*queue.Listener, []queue.Heard, error) {
+	ctx = context.WithoutCancel(ctx)
+	q, err := r.Queue(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Hide = hideFor
+	heard, err := q.Hear(ctx, cmp.Or(r.Poll, hearFor))
+	return q, heard, err
+}
+
+// trouble logs why nothing is heard.
+func (r *Runner) trouble(ctx context.Context, err error) {
+	if fault.Is(err, fault.NotFound) {
+		r.Server.Log.InfoContext(ctx, "the agent has no queue yet: nothing was ever to be done on it", "environment", r.Env, "agent", r.Agent)
+		return
+	}
+	r.Server.Log.WarnContext(ctx, "the queue cannot be heard", "environment", r.Env, "agent", r.Agent, "error", err.Error())
+}
+
+// begin looks at once at what is scheduled: messages may have been lost while nobody listened, and the sweep comes in a minute only.
+func (r *Runner) begin(ctx context.Context, d *desk) {
+	lanes, err := r.Work(ctx)
+	if err != nil {
+		r.trouble(ctx, err)
+		return
+	}
+	for _, lane := range lanes {
+		if queue.AgentOf(lane) == r.Agent {
+			d.told(lane, nil)
+		}
+	}
+}
+
+// answer serves the lane that messages have rung, and keeps them from others meanwhile.
+func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue.Heard) {
+	if h.Env != r.Env || queue.AgentOf(h.Lane) != r.Agent {
+		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env, "lane", h.Lane)
+		r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
+		return
+	}
+	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for r.Server.Clock.Sleep(beat, beatEvery) == nil {
+			// When that fails, or comes too late, another may hear the message: it finds the lease taken.
+			r.settle(beat, q.Later(beat, hideFor, h))
+		}
+	})
+	err := <-d.ask(h.Lane, h.Done)
+	stop()
+	wg.Wait()
+	late := context.WithoutCancel(ctx)
+	switch {
+	case ctx.Err() != nil: // there may be work left
+		r.settle(late, q.Later(late, 0, h))
+	case err != nil:
+		r.Server.Log.ErrorContext(ctx, "messages of a lane come again", "environment", h.Env, "lane", h.Lane, "error", err.Error())
+		r.settle(late, q.Later(late, afterFault, h))
+	default:
+		r.settle(late, q.Done(late, h))
+	}
+}
+
+// settle notes that a message could not be answered: it comes again then, which is no harm.
+func (r *Runner) settle(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.Server.Log.WarnContext(ctx, "a message could not be answered", "environment", r.Env, "agent", r.Agent, "error", err.Error())
+	}
+}

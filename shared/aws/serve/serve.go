@@ -1,0 +1,214 @@
+// Package serve runs lanes for messages of agents' queues: in the function behind the queues, and in a runner on the agent's own machine.
+// docs/design/functions.md says what becomes of each message.
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// Lanes runs one lane; *deploy.Engine has it.
+type Lanes interface {
+	RunLane(ctx context.Context, env, lane string, until time.Time) (deploy.LaneRun, error)
+}
+
+// Server serves lanes. It may be used by any number of goroutines.
+type Server struct {
+	// Engine has Bell as its doorbell, and Bell.Await to wait with.
+	Engine Lanes
+	Bell   *Bell
+	Clock  deploy.Clock
+	// Operation is how long one operation of a handler may take.
+	Operation time.Duration
+	Log       *slog.Logger
+	// Ran, when not nil, is told of each run of a lane that was not busy. It must not wait long.
+	Ran func(ctx context.Context, r Run)
+}
+
+// Run is one run of a lane.
+type Run struct {
+	Env, Lane string
+	Out       deploy.LaneRun
+	Err       error
+	Took      time.Duration
+}
+
+const (
+	// margin is what committing and answering take beyond an operation.
+	margin = 5 * time.Second
+	// patience is how long to wait for a row that is in progress, instead of leaving it to the sweep; mostWaits is that of all waits in a lane.
+	patience     = 15 * time.Second
+	mostWaits    = 30 * time.Second
+	shortestWait = 100 * time.Millisecond
+	// hideBeyond is how long messages stay hidden after the latest moment at which this process could still work on them.
+	hideBeyond = 10 * time.Second
+)
+
+// Message is a message of an agent's queue.
+type Message struct {
+	ID      string
+	Receipt string
+	Body    string
+	// Receives is how often it was received, this time included.
+	Receives int
+}
+
+// Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or the deadline of the invocation is near. It returns the
+// ids of the messages that have to come again, in their order and never nil: those of lanes that met a fault of infrastructure, and of lanes that were not begun.
+//
+// q, when not nil, is the queue of the messages: they are hidden from others for as long as this invocation can last, and those that come again
+// for a while that grows with every time.
+func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, deadline time.Time) []string {
+	work := s.read(ctx, batch)
+	again := []string{}
+	if len(work) == 0 {
+		return again
+	}
+	s.hide(ctx, q, batch, deadline)
+	desks := map[place]*desk{}
+	for _, w := range work {
+		if desks[w.place] == nil {
+			desks[w.place] = s.open(ctx, w.place, s.until(deadline))
+		}
+	}
+	told := make([]<-chan error, len(work))
+	for i, w := range work { // side by side
+		told[i] = desks[w.place].ask(w.lane, w.done)
+	}
+	failed := map[string]bool{}
+	for i, w := range work {
+		if err := <-told[i]; err != nil {
+			s.Log.ErrorContext(ctx, "messages of a lane go back to the queue", "environment", w.place.env, "agent", w.place.agent, "lane", w.lane,
+				"messages", len(w.messages), "error", err.Error())
+			for _, m := range w.messages {
+				failed[m.ID] = true
+			}
+		}
+	}
+	for _, d := range desks {
+		d.close()
+	}
+	batch = slices.DeleteFunc(slices.Clone(batch), func(m Message) bool { return !failed[m.ID] })
+	for _, m := range batch { // in their order
+		again = append(again, m.ID)
+	}
+	s.later(ctx, q, batch)
+	return again
+}
+
+// laneWork is what the messages of one lane ask for.
+type laneWork struct {
+	place    place
+	lane     string
+	done     []resource.ID
+	messages []Message
+}
+
+// read sorts messages by lane, in the order of the first. What cannot be read is handled by that: it can ring nothing, and the sweep rings again.
+func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
+	var decoded []queue.Message
+	var of []Message
+	for _, m := range batch {
+		got, err := queue.Decode(m.Body)
+		if err != nil {
+			s.Log.ErrorContext(ctx, "a message cannot be read, and is dropped", "message", m.ID, "error", err.Error())
+			continue
+		}
+		decoded, of = append(decoded, got), append(of, m)
+	}
+	var out []*laneWork
+	for _, h := range queue.Merge(decoded) {
+		w := &laneWork{place: place{h.Env, queue.AgentOf(h.Lane)}, lane: h.Lane, done: h.Done}
+		for i, m := range decoded {
+			if m.Env == h.Env && m.Lane == h.Lane {
+				w.messages = append(w.messages, of[i])
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// until returns when to stop taking work: an operation before the deadline or, when little time would be left to work in, half way to it.
+func (s *Server) until(deadline time.Time) time.Time {
+	left := deadline.Sub(s.Clock.Now())
+	budget := s.Operation + margin
+	if budget > left*3/4 {
+		budget = left / 2
+	}
+	return deadline.Add(-budget)
+}
+
+// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few times: mostly its holder has died, and the lease is about to expire.
+func (s *Server) run(ctx context.Context, env, lane string, until time.Time, asked bool) (deploy.LaneRun, error) {
+	for pause := busyFirst; ; pause *= 2 {
+		began := s.Clock.Now()
+		out, err := s.Engine.RunLane(ctx, env, lane, until)
+		now := s.Clock.Now()
+		if s.Ran != nil {
+			s.Ran(ctx, Run{Env: env, Lane: lane, Out: out, Err: err, Took: now.Sub(began)})
+		}
+		if err != nil || !out.Busy || !asked || pause > busyLast || !now.Add(pause).Before(until) {
+			return out, err
+		}
+		if s.Clock.Sleep(ctx, pause) != nil {
+			return out, nil
+		}
+	}
+}
+
+// hide hides the messages of a batch for as long as this invocation can last. Without it they would stay hidden for the time that the queue gives, several times
+// as long; so it is no harm when it fails.
+func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time) {
+	if q == nil {
+		return
+	}
+	if err := q.Later(ctx, deadline.Sub(s.Clock.Now())+hideBeyond, heardOf(batch)); err != nil {
+		s.Log.WarnContext(ctx, "messages are hidden for longer than needed", "error", err.Error())
+	}
+}
+
+// later makes messages come again after a while.
+func (s *Server) later(ctx context.Context, q *queue.Listener, failed []Message) {
+	if q == nil {
+		return
+	}
+	byReceives := map[int][]Message{}
+	for _, m := range failed {
+		byReceives[m.Receives] = append(byReceives[m.Receives], m)
+	}
+	for n, ms := range byReceives {
+		if err := q.Later(ctx, comeBack(n), heardOf(ms)); err != nil {
+			s.Log.WarnContext(ctx, "messages come again later than they should", "error", err.Error())
+		}
+	}
+}
+
+func heardOf(ms []Message) queue.Heard {
+	var h queue.Heard
+	for _, m := range ms {
+		h.Receipts = append(h.Receipts, m.Receipt)
+	}
+	return h
+}
+
+// comeBack returns after how long a message comes again that was received n times: 30 seconds, four times as long each time, at most ten minutes.
+func comeBack(n int) time.Duration {
+	d := 30 * time.Second
+	for ; n > 1 && d < longestBack; n-- {
+		d *= 4
+	}
+	return min(d, longestBack)
+}
+
+const (
+	longestBack = 10 * time.Minute
+	busyFirst   = time.Second
+	busyLast    = 8 * time.Second
+)

@@ -1,0 +1,262 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/aws/serve"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/machine"
+	"southbound/shared/resource"
+)
+
+// engine is what a server calls: each lane does what its script says. The engine itself is tested on servers in this package, too.
+type engine struct {
+	mu   sync.Mutex
+	runs map[string]int
+	do   func(lane string, n int, until time.Time) (deploy.LaneRun, error)
+}
+
+// RunLane implements serve.Lanes.
+func (e *engine) RunLane(_ context.Context, _, lane string, until time.Time) (deploy.LaneRun, error) {
+	e.mu.Lock()
+	if e.runs == nil {
+		e.runs = map[string]int{}
+	}
+	e.runs[lane]++
+	n := e.runs[lane]
+	e.mu.Unlock()
+	return e.do(lane, n, until)
+}
+
+// far is the doorbell behind the server's.
+type far struct {
+	mu    sync.Mutex
+	rings []string
+	err   error
+}
+
+// Ring implements deploy.Doorbell.
+func (f *far) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range rings {
+		f.rings = append(f.rings, r.Lane)
+	}
+	return f.err
+}
+
+func (f *far) got() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(slices.Values(f.rings))
+}
+
+func newServer(e *engine, f *far) *serve.Server {
+	return &serve.Server{Engine: e, Bell: serve.NewBell(f), Clock: machine.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
+}
+
+func message(id, lane string, done ...resource.ID) serve.Message {
+	body, _ := json.Marshal(queue.Message{Format: 1, Env: "prod", Lane: lane, Done: done})
+	return serve.Message{ID: id, Body: string(body), Receives: 1}
+}
+
+var errStore = fault.New(fault.Unavailable, "write", "the store is away")
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reason string
+		batch  []serve.Message
+		do     func(lane string, n int) (deploy.LaneRun, error)
+		ring   error
+		again  []string
+		runs   map[string]int
+		rung   []string
+	}{
+		{"nothing at all is a list, not null", nil, nil, nil, []string{}, nil, nil},
+		{"messages of one lane are one piece of work", []serve.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 1}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
+		{"a fault returns all messages of its lane and of no other", []serve.Message{message("1", "a/0"), message("2", "a/1"), message("3", "a/0"), message("4", "b/0")},
+			func(lane string, _ int) (deploy.LaneRun, error) {
+				if lane == "a/0" {
+					return deploy.LaneRun{}, errStore
+				}
+				return deploy.LaneRun{}, nil
+			}, nil, []string{"1", "3"}, nil, nil},
+		{"what cannot be read is dropped: it can ring nothing", []serve.Message{{ID: "1", Body: "{"}, {ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
+			[]string{}, nil, nil},
+		{"time ran out: the lane rings itself", []serve.Message{message("1", "a/0")},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, []string{"a/0"}},
+		{"time ran out and nothing was done: the sweep rings, not the lane", []serve.Message{message("1", "a/0")},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
+		{"a ring that cannot be sent returns the message", []serve.Message{message("1", "a/0")},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, errStore, []string{"1"}, nil, []string{"a/0"}},
+		{"paused: resume rings", []serve.Message{message("1", "a/0")},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Paused: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
+		{"busy is asked again, and goes on when the lease has expired", []serve.Message{message("1", "a/0")},
+			func(_ string, n int) (deploy.LaneRun, error) { return deploy.LaneRun{Busy: n == 1}, nil }, nil, []string{}, map[string]int{"a/0": 2}, nil},
+		{"in progress for a moment is waited for", []serve.Message{message("1", "a/0")},
+			func(_ string, n int) (deploy.LaneRun, error) {
+				if n < 3 {
+					return deploy.LaneRun{Ran: 1, Next: time.Now().Add(150 * time.Millisecond)}, nil
+				}
+				return deploy.LaneRun{Ran: 1}, nil
+			}, nil, []string{}, map[string]int{"a/0": 3}, nil},
+		{"in progress for long is left to the sweep", []serve.Message{message("1", "a/0")},
+			func(string, int) (deploy.LaneRun, error) {
+				return deploy.LaneRun{Ran: 1, Next: time.Now().Add(16 * time.Second)}, nil
+			}, nil, []string{}, map[string]int{"a/0": 1}, nil},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			e, f := &engine{do: func(lane string, n int, _ time.Time) (deploy.LaneRun, error) { return c.do(lane, n) }}, &far{err: c.ring}
+			again := newServer(e, f).Serve(t.Context(), c.batch, nil, time.Now().Add(time.Minute))
+			if diff := cmp.Diff(c.again, again); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.runs, e.runs); c.runs != nil && diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.rung, f.got()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reason          string
+		left, operation time.Duration
+		want            time.Duration
+	}{
+		{"an operation and the commit fit behind it", 2 * time.Minute, time.Minute, 55 * time.Second},
+		{"a time shorter than two operations is worked in half", time.Minute, time.Minute, 30 * time.Second},
+	} {
+		var got time.Duration
+		began := time.Now()
+		e := &engine{do: func(_ string, _ int, until time.Time) (deploy.LaneRun, error) {
+			got = until.Sub(began)
+			return deploy.LaneRun{}, nil
+		}}
+		s := newServer(e, &far{})
+		s.Operation = c.operation
+		s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, began.Add(c.left))
+		if got < c.want-time.Second || got > c.want+time.Second {
+			t.Errorf("%s: work until %v, want %v", c.reason, got, c.want)
+		}
+	}
+}
+
+// TestLanesTellEachOther pins that a chain over the lanes of one agent has no queue between its links, and that what is for others goes to theirs.
+func TestLanesTellEachOther(t *testing.T) {
+	t.Parallel()
+	const links = 1000
+	f := &far{}
+	e := &engine{}
+	s := newServer(e, f)
+	at := 0
+	e.do = func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
+		e.mu.Lock()
+		mine := fmt.Sprintf("a/%d", at%4) == lane && at < links
+		if mine {
+			at++
+		}
+		next, over := fmt.Sprintf("a/%d", at%4), at == links
+		e.mu.Unlock()
+		if !mine {
+			return deploy.LaneRun{Waits: true}, nil
+		}
+		if over {
+			next = "b/0"
+		}
+		return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: next}})
+	}
+	if again := s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute)); len(again) != 0 {
+		t.Errorf("%v come again", again)
+	}
+	if at != links {
+		t.Errorf("%d links were done", at)
+	}
+	if diff := cmp.Diff([]string{"b/0"}, f.got()); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/1"}}); err != nil || len(f.got()) != 2 {
+		t.Errorf("%v: a ring after the end did not reach the queue: %v", err, f.got())
+	}
+}
+
+// TestTimeIsUpBetweenLinks pins that what was told in the process and not heard in time is sent.
+func TestTimeIsUpBetweenLinks(t *testing.T) {
+	t.Parallel()
+	f := &far{}
+	e := &engine{}
+	s := newServer(e, f)
+	e.do = func(lane string, _ int, until time.Time) (deploy.LaneRun, error) {
+		if lane == "a/0" {
+			if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/1"}}); err != nil {
+				return deploy.LaneRun{}, err
+			}
+			return deploy.LaneRun{Ran: 1}, machine.Clock{}.Sleep(t.Context(), time.Until(until))
+		}
+		if err := (machine.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
+			return deploy.LaneRun{}, err
+		}
+		return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/0"}, {Lane: "a/2"}})
+	}
+	s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
+	if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAwait pins how a worker waits for other lanes of its agent: not for nobody, and not longer than one works.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	e := &engine{}
+	s := newServer(e, &far{})
+	var heard []resource.ID
+	var rung, alone bool
+	e.do = func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
+		if lane == "a/0" {
+			heard, rung = s.Bell.Await(t.Context(), "prod", lane, time.Minute)
+			return deploy.LaneRun{}, nil
+		}
+		if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
+			return deploy.LaneRun{}, err
+		}
+		_, alone = s.Bell.Await(t.Context(), "prod", lane, time.Millisecond)
+		return deploy.LaneRun{}, nil
+	}
+	s.Serve(t.Context(), []serve.Message{message("1", "a/0"), message("2", "a/1")}, nil, time.Now().Add(time.Minute))
+	if len(heard) != 0 || alone {
+		t.Errorf("heard %v, rung %v; alone %v", heard, rung, alone)
+	}
+	if _, ok := s.Bell.Await(t.Context(), "prod", "a/0", time.Minute); ok {
+		t.Error("it was rung where nobody serves the agent")
+	}
+}
+
+// TestStop pins that a server that is stopped begins nothing, and returns messages it did not begin.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	e := &engine{do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{}, nil }}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	again := newServer(e, &far{}).Serve(ctx, []serve.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute))
+	if diff := cmp.Diff([]string{"1"}, again); diff != "" || len(e.runs) != 0 {
+		t.Errorf("%s; runs %v", diff, e.runs)
+	}
+}

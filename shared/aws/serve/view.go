@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// View is the state as one process sees it: with agents that it leaves to others, and a log of what it has committed. All else is as in the state itself.
+type View struct {
+	deploy.State
+	// Leave says which agents are served by others; nil: none. They are seen as paused, so that nothing of theirs is begun or recorded.
+	Leave func(a resource.Agent) bool
+	// Log, when not nil, gets a line for each action that was committed.
+	Log *slog.Logger
+	// Count, when not nil, is told of actions that were committed, by outcome.
+	Count func(outcome deploy.Status, n int)
+}
+
+// Agents implements deploy.State.
+func (v *View) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
+	agents, err := v.State.Agents(ctx, env)
+	if err != nil || v.Leave == nil {
+		return agents, err
+	}
+	out := maps.Clone(agents)
+	for name, a := range out {
+		if v.Leave(a.Agent) {
+			a.Paused = true
+			out[name] = a
+		}
+	}
+	return out, nil
+}
+
+// Commit implements deploy.State.
+func (v *View) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	done, err := v.State.Commit(ctx, env, c)
+	if err != nil || len(c.Actions) == 0 {
+		return done, err
+	}
+	counts := map[deploy.Status]int{}
+	for i := range c.Actions {
+		v.say(ctx, env, c.Guard, &c.Actions[i])
+		counts[c.Actions[i].Outcome]++
+	}
+	if v.Count != nil {
+		for outcome, n := range counts {
+			v.Count(outcome, n)
+		}
+	}
+	return done, nil
+}
+
+// say logs an action: what it was about and how it ended, and no value of any attribute.
+func (v *View) say(ctx context.Context, env string, g deploy.Guard, a *deploy.Action) {
+	if v.Log == nil {
+		return
+	}
+	level := slog.LevelDebug
+	switch {
+	case a.Outcome == deploy.StatusFailed || a.Outcome == deploy.StatusUnavailable:
+		level = slog.LevelWarn
+	case a.Change != plan.NoChange || a.Outcome != deploy.StatusDeployed:
+		level = slog.LevelInfo
+	}
+	if !v.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("environment", env), slog.Int("version", a.Version), slog.String("agent", a.Resource.Agent()), slog.String("lane", g.Key),
+		slog.String("resource", string(a.Resource)), slog.String("action", a.ID), slog.Int64("fence", g.Fence), slog.String("kind", string(a.Action)),
+		slog.String("outcome", string(a.Outcome)), slog.String("change", string(a.Change)), slog.Int64("ms", a.Finished.Sub(a.Started).Milliseconds())}
+	if a.Reason != "" { // without secrets: it stands in the state and is shown
+		attrs = append(attrs, slog.String("reason", a.Reason))
+	}
+	v.Log.LogAttrs(ctx, level, "resource", attrs...)
+}

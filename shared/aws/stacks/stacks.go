@@ -1,0 +1,87 @@
+// Package stacks asks CloudFormation for a stack's outputs, and deletes stacks with what they leave behind.
+package stacks
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+)
+
+// deleting is how long the deletion of a stack may take.
+const deleting = 30 * time.Minute
+
+// Stacks are those of an account and a region, or of an emulator.
+type Stacks struct {
+	aws  aws.Config
+	api  *cloudformation.Client
+	path bool // S3 finds buckets by the path
+}
+
+// Open finds credentials and the region as all tools of AWS do. Endpoint is that of an emulator, or empty.
+func Open(ctx context.Context, endpoint string) (*Stacks, error) {
+	c, err := awsconfig.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, awserr.Fault("find credentials", err)
+	}
+	if endpoint != "" {
+		c.BaseEndpoint = &endpoint
+	}
+	return &Stacks{aws: c, api: cloudformation.NewFromConfig(c), path: endpoint != ""}, nil
+}
+
+// Outputs returns the outputs of a stack. NotFound is its error when there is none.
+func (s *Stacks) Outputs(ctx context.Context, name string) (map[string]string, error) {
+	stack, err := s.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, o := range stack.Outputs {
+		out[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+	}
+	return out, nil
+}
+
+func (s *Stacks) find(ctx context.Context, name string) (types.Stack, error) {
+	out, err := s.api.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
+	switch {
+	case awserr.Is(err, "ValidationError") && strings.Contains(err.Error(), "does not exist"), err == nil && len(out.Stacks) == 0:
+		return types.Stack{}, fault.New(fault.NotFound, "", "there is no stack %q in this region of this account", name)
+	case err != nil:
+		return types.Stack{}, awserr.Fault("read stack "+name, err)
+	}
+	return out.Stacks[0], nil
+}
+
+// Delete deletes a stack and waits until it is gone. It is no error when it was gone before.
+func (s *Stacks) Delete(ctx context.Context, name string) error {
+	stack, err := s.find(ctx, name)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.api.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: stack.StackId}); err != nil {
+		return awserr.Fault("delete stack "+name, err)
+	}
+	wait := cloudformation.NewStackDeleteCompleteWaiter(s.api, func(o *cloudformation.StackDeleteCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = time.Second, 15*time.Second
+	})
+	return awserr.Fault("wait until stack "+name+" is deleted", wait.Wait(ctx, &cloudformation.DescribeStacksInput{StackName: stack.StackId}, deleting))
+}
+
+// Remains returns what a stack leaves behind, by the names of its table and of its bucket.
+func (s *Stacks) Remains(table, bucket string) *Remains {
+	return &Remains{Objects: s3.NewFromConfig(s.aws, func(o *s3.Options) { o.UsePathStyle = s.path }), Tables: dynamodb.NewFromConfig(s.aws), Table: table, Bucket: bucket}
+}

@@ -1,0 +1,59 @@
+package sweep
+
+import (
+	"context"
+	"hash/fnv"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+// chores does what is due in this minute and not urgent.
+func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []error {
+	var due []string
+	for _, env := range envs {
+		if minuteOf("collect "+env) == minute(at) {
+			due = append(due, env)
+		}
+	}
+	errs := s.each(ctx, due, func(ctx context.Context, env string) error {
+		out, err := s.Engine.Collect(ctx, env, 0)
+		s.Log.InfoContext(ctx, "collected", "environment", env, "versions", out.Versions, "actions", out.Actions, "files", out.Files)
+		return err
+	})
+	daily := func(name string, do func() error) {
+		if minuteOf(name) != minute(at) || len(envs) == 0 {
+			return
+		}
+		if err := do(); err != nil {
+			s.Log.ErrorContext(ctx, "chore failed", "chore", name, "error", err.Error())
+			errs = append(errs, err)
+		}
+	}
+	daily("orphans", func() error {
+		n, err := s.State.DropOrphans(ctx, s.Clock.Now().Add(-orphanAge))
+		s.Log.InfoContext(ctx, "removed objects that nothing names", "objects", n)
+		return fault.Wrap(fault.Unknown, "remove orphans", err)
+	})
+	daily("idle", func() error {
+		if s.Queues == nil {
+			return nil
+		}
+		n, err := s.Queues.Idle(ctx)
+		s.Log.InfoContext(ctx, "put agents to sleep", "agents", n)
+		return err
+	})
+	return errs
+}
+
+const minutesADay = 24 * 60
+
+// minute returns which minute of its day a time is in.
+func minute(at time.Time) int { return at.UTC().Hour()*60 + at.UTC().Minute() }
+
+// minuteOf returns the minute of the day in which a chore is done: it has to be remembered nowhere, and not all chores fall together.
+func minuteOf(name string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return int(h.Sum32() % minutesADay)
+}

@@ -1,0 +1,173 @@
+// Package sweep is what runs each minute for all environments: it finishes what was interrupted, runs timers, rings again what was lost, and sends to rest what
+// has nothing left to do. docs/design/functions.md says in which steps.
+package sweep
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/aws/emf"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Engine is what is needed of the engine; *deploy.Engine has it.
+type Engine interface {
+	Sweep(ctx context.Context, env string) (deploy.Swept, error)
+	Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error)
+}
+
+// State is what is needed of the state; *dynamo.State has it.
+type State interface {
+	Resting(ctx context.Context) (map[string]time.Time, error)
+	Rest(ctx context.Context, env string, until time.Time) (bool, error)
+	Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error)
+	DropOrphans(ctx context.Context, before time.Time) (int, error)
+	Watched
+}
+
+// Queues looks after the queues of agents; *provision.Provisioner has it.
+type Queues interface {
+	// Check mends the queues of agents that have work and that nobody serves.
+	Check(ctx context.Context, env string) (looked int, err error)
+	// Idle disables what polls the queues of agents that have been idle for long.
+	Idle(ctx context.Context) (slept int, err error)
+}
+
+// Log looks after the log of actions; *logs.Log has it.
+type Log interface {
+	// CatchUp logs what lost messages have left behind.
+	CatchUp(ctx context.Context, env string) error
+}
+
+// Sweeper sweeps. Fields without which it can do are said to be so.
+type Sweeper struct {
+	Engine  Engine
+	State   State
+	Queues  Queues // nil: nobody looks after queues
+	Catch   Log    // nil: nobody looks after the log
+	Clock   deploy.Clock
+	Log     *slog.Logger
+	Metrics *emf.Set
+}
+
+const (
+	sideBySide = 4
+	// longestRest is how long an environment without timers rests.
+	longestRest = 24 * time.Hour
+	// spare is what is left of an invocation when no further environment is begun.
+	spare = 10 * time.Second
+	// orphanAge is how old an object is that may be removed when nothing names it.
+	orphanAge = 48 * time.Hour
+)
+
+// Run sweeps all environments; at is the minute for which it was called. The error is that of one environment, after all were swept.
+func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
+	resting, err := s.State.Resting(ctx)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "look which environments rest", err)
+	}
+	envs := slices.Sorted(maps.Keys(resting))
+	now := s.Clock.Now()
+	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool { return now.Before(resting[env]) })
+	errs := s.each(ctx, awake, s.sweep)
+	return errors.Join(append(errs, s.chores(ctx, envs, at)...)...)
+}
+
+// each calls f for environments, some side by side, and returns its errors. When the time is nearly up the rest is left to the next minute.
+func (s *Sweeper) each(ctx context.Context, envs []string, f func(ctx context.Context, env string) error) []error {
+	var mu sync.Mutex
+	var errs []error
+	slots := make(chan struct{}, sideBySide)
+	var wg sync.WaitGroup
+	for _, env := range envs {
+		slots <- struct{}{}
+		if deadline, ok := ctx.Deadline(); ok && !s.Clock.Now().Add(spare).Before(deadline) {
+			s.Log.WarnContext(ctx, "the time is up; the next minute goes on", "environment", env)
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := f(ctx, env); err != nil {
+				s.Log.ErrorContext(ctx, "sweep failed", "environment", env, "error", err.Error())
+				s.Metrics.Add("SweepFaults", emf.Count, 1)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errs
+}
+
+// sweep sweeps one environment, and sends it to rest when nothing is left.
+func (s *Sweeper) sweep(ctx context.Context, env string) error {
+	swept, err := s.Engine.Sweep(ctx, env)
+	if err != nil {
+		return err
+	}
+	s.Metrics.Add("Rung", emf.Count, float64(swept.Rung))
+	s.Metrics.Add("Due", emf.Count, float64(swept.Due))
+	if swept.Rung+swept.Due > 0 {
+		s.Log.DebugContext(ctx, "swept", "environment", env, "rung", swept.Rung, "due", swept.Due)
+		return errors.Join(s.measure(ctx, env), s.check(ctx, env))
+	}
+	if s.Catch != nil { // what is not logged yet keeps it from resting
+		if err := s.Catch.CatchUp(ctx, env); err != nil {
+			return err
+		}
+	}
+	until := s.Clock.Now().Add(longestRest)
+	if !swept.Next.IsZero() && swept.Next.Before(until) {
+		until = swept.Next
+	}
+	_, err = s.State.Rest(ctx, env, until)
+	return fault.Wrap(fault.Unknown, "rest", err)
+}
+
+// check has the queues of agents mended that nobody serves.
+func (s *Sweeper) check(ctx context.Context, env string) error {
+	if s.Queues == nil {
+		return nil
+	}
+	looked, err := s.Queues.Check(ctx, env)
+	if looked > 0 {
+		s.Log.InfoContext(ctx, "looked at agents that have work and were not served", "environment", env, "agents", looked)
+	}
+	return err
+}
+
+// measure says how old the oldest work is that nobody has looked at, and what follows from commits and is not done.
+func (s *Sweeper) measure(ctx context.Context, env string) error {
+	now := s.Clock.Now()
+	entries, err := s.State.Outbox(ctx, env, 1)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read outbox", err)
+	}
+	age := 0.0
+	if len(entries) > 0 {
+		age = now.Sub(entries[0].At).Seconds()
+	}
+	s.Metrics.Sample("OutboxAge", emf.Seconds, age)
+	waiting, err := Unserved(ctx, s.State, env, now)
+	if err != nil {
+		return err
+	}
+	oldest, unserved := time.Duration(0), 0
+	for _, w := range waiting {
+		oldest = max(oldest, w.For)
+		if w.For >= NobodyServes {
+			unserved++
+			s.Log.WarnContext(ctx, "nobody serves an agent that has work", "environment", env, "agent", w.Agent, "seconds", int(w.For.Seconds()))
+		}
+	}
+	s.Metrics.Sample("OldestReadyAge", emf.Seconds, oldest.Seconds())
+	s.Metrics.Add("Unserved", emf.Count, float64(unserved))
+	return nil
+}

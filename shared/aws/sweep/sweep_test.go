@@ -1,0 +1,193 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/aws/emf"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/machine"
+)
+
+// book is environments as a sweep sees them, and notes what it does to them.
+type book struct {
+	mu      sync.Mutex
+	resting map[string]time.Time
+	swept   map[string]deploy.Swept
+	broken  string // this environment cannot be swept
+	done    []string
+	until   map[string]time.Time
+	State
+}
+
+func (b *book) note(what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done = append(b.done, what)
+}
+
+func (b *book) Resting(context.Context) (map[string]time.Time, error) { return b.resting, nil }
+
+func (b *book) Rest(_ context.Context, env string, until time.Time) (bool, error) {
+	b.note("rest " + env)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.until[env] = until
+	return true, nil
+}
+
+func (b *book) Sweep(_ context.Context, env string) (deploy.Swept, error) {
+	b.note("sweep " + env)
+	if env == b.broken {
+		return deploy.Swept{}, fault.New(fault.Unavailable, "read", "the store is away")
+	}
+	return b.swept[env], nil
+}
+
+func (b *book) Collect(_ context.Context, env string, _ time.Duration) (deploy.Collected, error) {
+	b.note("collect " + env)
+	return deploy.Collected{}, nil
+}
+
+func (b *book) DropOrphans(context.Context, time.Time) (int, error) {
+	b.note("orphans")
+	return 1, nil
+}
+
+func (b *book) Outbox(context.Context, string, int) ([]deploy.Outbox, error) {
+	return []deploy.Outbox{{At: now.Add(-time.Hour)}}, nil
+}
+
+func (b *book) Schedule(context.Context, string) (deploy.Schedule, error) {
+	return deploy.Schedule{Tickets: []deploy.Ticket{{ID: "std::Null[a,name=x]", Lane: "a/0", N: 1}}}, nil
+}
+
+func (b *book) Leases(context.Context, string) ([]deploy.Lease, error) {
+	return []deploy.Lease{{Key: "a/0", Until: now.Add(-5 * time.Minute)}}, nil
+}
+
+func (b *book) Agents(context.Context, string) (map[string]deploy.Agent, error) { return nil, nil }
+
+func (b *book) Check(_ context.Context, env string) (int, error) {
+	b.note("check " + env)
+	return 1, nil
+}
+
+func (b *book) Idle(context.Context) (int, error) {
+	b.note("idle")
+	return 1, nil
+}
+
+func (b *book) CatchUp(_ context.Context, env string) error {
+	b.note("log " + env)
+	return nil
+}
+
+var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// stopped is a clock that stands still.
+type stopped struct{ machine.Clock }
+
+// Now implements deploy.Clock.
+func (stopped) Now() time.Time { return now }
+
+func newSweeper(b *book) *Sweeper {
+	b.until = map[string]time.Time{}
+	return &Sweeper{Engine: b, State: b, Queues: b, Catch: b, Clock: stopped{}, Log: slog.New(slog.DiscardHandler), Metrics: emf.NewSet("test")}
+}
+
+// quiet is a minute in which no chore is due.
+func quiet(envs ...string) time.Time {
+	names := []string{"orphans", "idle"}
+	for _, env := range envs {
+		names = append(names, "collect "+env)
+	}
+	for at := now; ; at = at.Add(time.Minute) {
+		if !slices.ContainsFunc(names, func(name string) bool { return minuteOf(name) == minute(at) }) {
+			return at
+		}
+	}
+}
+
+func atMinute(m int) time.Time { return time.Date(2026, 5, 1, m/60, m%60, 59, 0, time.UTC) }
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	soon := now.Add(10 * time.Minute)
+	for _, c := range []struct {
+		reason string
+		book   *book
+		at     time.Time
+		want   []string
+		until  map[string]time.Time
+		fails  bool
+	}{
+		{"who rests is left alone", &book{resting: map[string]time.Time{"a": soon}}, quiet("a"), nil, nil, false},
+		{"what has nothing left rests until its timer, logged", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Next: soon}}}, quiet("a"),
+			[]string{"log a", "rest a", "sweep a"}, map[string]time.Time{"a": soon}, false},
+		{"without timers it rests a day", &book{resting: map[string]time.Time{"a": now}}, quiet("a"), []string{"log a", "rest a", "sweep a"},
+			map[string]time.Time{"a": now.Add(24 * time.Hour)}, false},
+		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Rung: 1, Next: soon}}},
+			quiet("a"), []string{"check a", "sweep a"}, nil, false},
+		{"what was just scheduled does not rest", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Due: 1}}}, quiet("a"),
+			[]string{"check a", "sweep a"}, nil, false},
+		{"one that cannot be swept keeps no other", &book{resting: map[string]time.Time{"a": {}, "b": {}}, broken: "a"}, quiet("a", "b"),
+			[]string{"log b", "rest b", "sweep a", "sweep b"}, nil, true},
+		{"old things are collected in a minute of the day, also of who rests", &book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("collect a")),
+			[]string{"collect a"}, nil, false},
+		{"orphans go daily", &book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("orphans")), []string{"orphans"}, nil, false},
+		{"idle agents sleep daily", &book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("idle")), []string{"idle"}, nil, false},
+		{"where there is nothing there are no chores", &book{}, atMinute(minuteOf("orphans")), nil, nil, false},
+	} {
+		s := newSweeper(c.book)
+		err := s.Run(t.Context(), c.at)
+		slices.Sort(c.book.done)
+		if diff := cmp.Diff(c.want, c.book.done); diff != "" || (err != nil) != c.fails {
+			t.Errorf("%s: %v %s", c.reason, err, diff)
+		}
+		if diff := cmp.Diff(c.until, c.book.until); c.until != nil && diff != "" {
+			t.Errorf("%s: %s", c.reason, diff)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	b := &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Rung: 2, Due: 1}}}
+	s := newSweeper(b)
+	if err := s.Run(t.Context(), quiet("a")); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := s.Metrics.Flush(&out, now, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		OldestReadyAge, OutboxAge []float64
+		Rung, Due, Unserved       float64
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Rung != 2 || got.Due != 1 || got.Unserved != 1 ||
+		!slices.Equal(got.OldestReadyAge, []float64{300}) || !slices.Equal(got.OutboxAge, []float64{3600}) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// TestTimeIsUp pins that a sweep that runs out of time begins no further environment.
+func TestTimeIsUp(t *testing.T) {
+	t.Parallel()
+	b := &book{resting: map[string]time.Time{"a": {}, "b": {}}}
+	ctx, cancel := context.WithDeadline(t.Context(), now.Add(spare))
+	defer cancel()
+	if err := newSweeper(b).Run(ctx, quiet("a", "b")); err != nil || len(b.done) != 0 {
+		t.Errorf("%v: %v", err, b.done)
+	}
+}

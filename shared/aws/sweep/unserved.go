@@ -1,0 +1,98 @@
+package sweep
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Watched is what Unserved reads; deploy.State has it.
+type Watched interface {
+	Schedule(ctx context.Context, env string) (deploy.Schedule, error)
+	Leases(ctx context.Context, env string) ([]deploy.Lease, error)
+	Agents(ctx context.Context, env string) (map[string]deploy.Agent, error)
+	Env(ctx context.Context, env string) (deploy.Env, error)
+	Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error)
+}
+
+// NobodyServes is how long an agent with work must have been left alone to be called unserved. Whoever serves a queue is rung each minute.
+const NobodyServes = 3 * time.Minute
+
+// Waiting is an agent that has work which nobody does.
+type Waiting struct {
+	Agent string
+	For   time.Duration
+}
+
+// Unserved returns the agents that have work, are not paused and are not served just now, by name, with how long nobody has looked at them: since the
+// last lease of one of their lanes ended or, when there was none, since the released version was stored.
+func Unserved(ctx context.Context, state Watched, env string, now time.Time) ([]Waiting, error) {
+	s, err := state.Schedule(ctx, env)
+	if err != nil || s.Halted {
+		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	work := map[string]bool{}
+	for _, t := range s.Tickets {
+		work[t.Lane] = true
+	}
+	for lane := range s.Unfinished {
+		work[lane] = true
+	}
+	if len(work) == 0 {
+		return nil, nil
+	}
+	agents, err := state.Agents(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	leases, err := state.Leases(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	last := map[string]time.Time{} // by lane
+	for _, l := range leases {
+		last[l.Key] = l.Until
+	}
+	var since time.Time // the work of a lane that was never served is as old as this
+	oldest := map[string]time.Time{}
+	for lane := range work {
+		agent := queue.AgentOf(lane)
+		at, served := last[lane]
+		if !served {
+			if since.IsZero() {
+				if since, err = releasedAt(ctx, state, env); err != nil {
+					return nil, err
+				}
+			}
+			at = since
+		}
+		if have, ok := oldest[agent]; !agents[agent].Paused && (!ok || at.Before(have)) {
+			oldest[agent] = at
+		}
+	}
+	var out []Waiting
+	for _, agent := range slices.Sorted(maps.Keys(oldest)) {
+		if d := now.Sub(oldest[agent]); d > 0 && !oldest[agent].IsZero() {
+			out = append(out, Waiting{agent, d})
+		}
+	}
+	return out, nil
+}
+
+// releasedAt returns when the released version was stored; the zero time when it is not kept.
+func releasedAt(ctx context.Context, state Watched, env string) (time.Time, error) {
+	e, err := state.Env(ctx, env)
+	if err != nil || e.Released == 0 {
+		return time.Time{}, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	vs, err := state.Versions(ctx, env, e.Released)
+	if err != nil || len(vs) == 0 {
+		return time.Time{}, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	return vs[0].At, nil
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"southbound/shared/fault"
+)
+
+// emulator is a transport to an emulator of AWS: the names of function URLs lead nowhere there, so what is for them goes to its own address, with their
+// name as the host, as signed.
+type emulator struct {
+	address *url.URL
+	next    http.RoundTripper
+}
+
+// emulated returns the transport to the emulator that SOUTHBOUND_ENDPOINT names; nil when there is none.
+func emulated() (http.RoundTripper, error) {
+	text := os.Getenv("SOUTHBOUND_ENDPOINT")
+	if text == "" {
+		return nil, nil
+	}
+	address, err := url.Parse(text)
+	if err != nil || address.Host == "" {
+		return nil, fault.New(fault.Usage, "", "SOUTHBOUND_ENDPOINT is %q, which is no URL", text).WithHint("write it such as http://127.0.0.1:4566, or leave it out for AWS")
+	}
+	return &emulator{address: address, next: http.DefaultTransport}, nil
+}
+
+// RoundTrip implements http.RoundTripper. The request is not changed.
+func (e *emulator) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Hostname(), ".on.aws") {
+		return e.next.RoundTrip(r) //nolint:wrapcheck // the client wraps it
+	}
+	out := r.Clone(r.Context())
+	out.Host = r.URL.Host
+	out.URL.Scheme, out.URL.Host = e.address.Scheme, e.address.Host
+	return e.next.RoundTrip(out) //nolint:wrapcheck // the client wraps it
+}

@@ -1,0 +1,126 @@
+package cli_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"southbound/shared/api"
+	"southbound/shared/aws/sigv4"
+)
+
+// notRemote are the scripts that make no sense over an API, with the reason.
+var notRemote = map[string]string{
+	"project": "it is about where the data directory is",
+	"usage":   "it wants that nothing is looked for where it is said where to look",
+	"wait":    "it stops the process that does the work, and wants the work to stop",
+	"secret":  "it changes the environment of the process that resolves secrets",
+	"serve":   "it starts servers itself",
+}
+
+// variable names the address of an API that is served already, such as that of an AWS home. Every script gets an environment of its own there.
+const variable = "SOUTHBOUND_TEST_API"
+
+// TestScriptsOverAPI runs the same scripts against a server: one that each script starts, or the one that the variable names.
+func TestScriptsOverAPI(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := params("api")
+	p.Dir = ""
+	for _, f := range files {
+		if notRemote[strings.TrimSuffix(filepath.Base(f), ".txtar")] == "" {
+			p.Files = append(p.Files, f)
+		}
+	}
+	p.Setup = func(env *testscript.Env) error {
+		if there := os.Getenv(variable); there != "" {
+			return through(env, there)
+		}
+		return serve(env)
+	}
+	testscript.Run(t, p)
+}
+
+// serve starts `southbound run --listen` for a script.
+func serve(env *testscript.Env) error {
+	data, err := os.MkdirTemp("", "southbound-test-")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { _ = os.RemoveAll(data) })
+	cmd := exec.Command("southbound", "run", "--listen", "127.0.0.1:0", "--data", data)
+	cmd.Dir = env.WorkDir
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	env.Defer(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(stderr)
+	address := ""
+	for address == "" && lines.Scan() {
+		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+			address = m[1]
+		}
+	}
+	if address == "" {
+		return fmt.Errorf("the server does not say where it listens: %w", lines.Err())
+	}
+	go func() { // what it says later is of no interest, and must not block it
+		for lines.Scan() {
+		}
+	}()
+	token, err := os.ReadFile(filepath.Join(data, "api-token"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("SOUTHBOUND_API", address)
+	env.Setenv("SOUTHBOUND_TOKEN", strings.TrimSpace(string(token)))
+	return nil
+}
+
+var listening = regexp.MustCompile(`listening on (http://[^;]+);`)
+
+// through leads a script to a server that is there, in an environment of its own that stands for each that the script names.
+func through(env *testscript.Env, there string) error {
+	to, err := url.Parse(there)
+	if err != nil {
+		return err
+	}
+	transport := http.DefaultTransport
+	if token := os.Getenv("SOUTHBOUND_TOKEN"); token != "" {
+		transport = bearer(token)
+	} else if !api.Loopback(there) {
+		if transport, err = sigv4.New(context.Background(), ""); err != nil {
+			return err
+		}
+	}
+	own := fmt.Sprintf("t%d-%s-", os.Getpid(), regexp.MustCompile("[^A-Za-z0-9]+").ReplaceAllString(filepath.Base(env.WorkDir), "-"))
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.URL.Path = strings.Replace(r.Out.URL.Path, "/v1/environments/", "/v1/environments/"+own, 1)
+	}, ModifyResponse: dropElsewhere}
+	server := newServer(proxy)
+	env.Defer(server.Close)
+	env.Setenv("SOUTHBOUND_API", server.URL)
+	return nil
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/fault"
+	"southbound/shared/local"
+)
+
+// serveFlags say how the API is served.
+type serveFlags struct {
+	listen string
+	remote bool
+	hosts  []string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f serveFlags
+	open := func(path string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		if err := a.locate(path); err != nil {
+			return err
+		}
+		a.api = "" // it is the embedded home that is kept alive
+		return a.openAt(a.data)
+	}
+	cmd := command("run", "Keep the embedded home alive: retries, timers and repair, until stopped",
+		"run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. With\n"+
+			"--listen it serves the HTTP API, and all environments; who has the token in the file api-token of the data directory may ask it anything.",
+		"  southbound run\n  southbound run --environment production\n  southbound run --listen 127.0.0.1:8300", exactArgs(0, "nothing more"), open, func(ctx context.Context, _ []string) error {
+			if f.listen != "" {
+				return a.serveAPI(ctx, f)
+			}
+			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
+			a.runner().Serve(ctx, a.env, func(err error) { a.say("southbound: %v", err) })
+			return nil
+		})
+	cmd.Flags().StringVar(&f.listen, "listen", "", "address of the HTTP API, such as 127.0.0.1:8300; port 0 takes a free one")
+	cmd.Flags().BoolVar(&f.remote, "allow-remote", false, "with --listen: also on an address that others can reach. Without TLS in front, they can read the token")
+	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "with --listen: a name under which the API may be asked, too, with its port")
+	return cmd
+}
+
+// serveAPI serves the API, and all environments, until ctx ends.
+func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
+	token, err := makeToken(filepath.Join(a.data, tokenFile))
+	if err != nil {
+		return err
+	}
+	l, guard, err := listen(ctx, f)
+	if err != nil {
+		return err
+	}
+	guard.Token = token
+	keep := a.keeper(ctx)
+	defer keep.wait()
+	envs, err := a.own.Envs(ctx)
+	if err != nil {
+		_ = l.Close()
+		return err
+	}
+	for _, env := range append(envs, a.env) {
+		keep.serve(env)
+	}
+	service := api.New(api.Config{Engine: a.engine, Changed: keep.serve, About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
+	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: log.New(quiet{}, "", 0)}
+	a.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(a.data, tokenFile))
+	done := context.AfterFunc(ctx, func() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		_ = server.Shutdown(late)
+	})
+	defer done()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fault.Wrap(fault.Unavailable, "serve", err)
+	}
+	return nil
+}
+
+// quiet takes what clients do wrong, which is of no use to who runs the server.
+type quiet struct{}
+
+// Write implements io.Writer.
+func (quiet) Write(b []byte) (int, error) { return len(b), nil }
+
+// keeper serves environments, each once.
+type keeper struct {
+	a   *app
+	ctx context.Context //nolint:containedctx // it is that of the command, and environments come while it runs
+	mu  sync.Mutex
+	got map[string]bool
+	wg  sync.WaitGroup
+}
+
+func (a *app) keeper(ctx context.Context) *keeper {
+	return &keeper{a: a, ctx: ctx, got: map[string]bool{}}
+}
+
+// serve begins to serve an environment.
+func (k *keeper) serve(env string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.got[env] || k.ctx.Err() != nil {
+		return
+	}
+	k.got[env] = true
+	k.wg.Go(func() {
+		runner := &local.Runner{Engine: k.a.engine, Bell: k.a.own.Bell, Ran: &k.a.ran}
+		runner.Serve(k.ctx, env, func(err error) { k.a.say("southbound: %s: %v", env, err) })
+	})
+}
+
+func (k *keeper) wait() { k.wg.Wait() }
+
+// check refuses addresses that others can reach, unless it was said that they may.
+func (f *serveFlags) check() error {
+	if f.listen == "" {
+		if f.remote || len(f.hosts) > 0 {
+			return fault.New(fault.Usage, "run", "--allow-remote and --host are about --listen").WithHint("add --listen 127.0.0.1:8300")
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return fault.New(fault.Usage, "run", "%q is no address", f.listen).WithHint("write it such as 127.0.0.1:8300")
+	}
+	if !f.remote && !api.Loopback("http://"+net.JoinHostPort(host, "1")) {
+		return fault.New(fault.Usage, "run", "others can reach %q", f.listen).WithHint("listen on 127.0.0.1, or say --allow-remote and put TLS in front of it")
+	}
+	return nil
+}
+
+// listen opens the address that was asked for.
+func listen(ctx context.Context, f serveFlags) (net.Listener, api.Guard, error) {
+	host, _, _ := net.SplitHostPort(f.listen)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return nil, api.Guard{}, fault.Wrap(fault.Unavailable, "listen on "+f.listen, err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	g := api.Guard{Hosts: f.hosts, AnyAddress: f.remote}
+	for _, h := range []string{host, "localhost", "127.0.0.1", "::1"} {
+		g.Hosts = append(g.Hosts, net.JoinHostPort(h, port))
+	}
+	return l, g, nil
+}
+
+const mostToken = 4096
+
+// makeToken returns the token in a file, and makes one when there is none: whoever links it first wins.
+func makeToken(path string) (string, error) {
+	for {
+		info, err := os.Lstat(path)
+		switch {
+		case err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > mostToken):
+			return "", fault.New(fault.Denied, "read token", "%s is not a file of its owner alone", path).WithHint("remove it: a new one is made")
+		case err == nil:
+			b, err := os.ReadFile(path) //nolint:gosec // in the data directory
+			if token := strings.TrimSpace(string(b)); err != nil || len(token) >= 20 {
+				return token, fault.Wrap(fault.Denied, "read token", err)
+			}
+			return "", fault.New(fault.Damaged, "read token", "%s holds no token", path).WithHint("remove it: a new one is made")
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", fault.Wrap(fault.Denied, "read token", err)
+		}
+		raw := make([]byte, 32)
+		_, _ = rand.Read(raw) // it never fails
+		text := base64.RawURLEncoding.EncodeToString(raw)
+		tmp := path + "." + text[:8]
+		if err := os.WriteFile(tmp, []byte(text+"\n"), 0o600); err != nil {
+			return "", fault.Wrap(fault.Denied, "write token", err)
+		}
+		err = os.Link(tmp, path)
+		_ = os.Remove(tmp)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", fault.Wrap(fault.Denied, "write token", err)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"southbound/shared/api"
+	"southbound/shared/aws/sigv4"
+	"southbound/shared/fault"
+)
+
+// tokenFile holds, in a data directory, what those must know who ask its server.
+const tokenFile = "api-token"
+
+// connect makes a server be asked.
+func (a *app) connect() error {
+	token, err := a.token()
+	if err != nil {
+		return err
+	}
+	via, err := emulated()
+	if err != nil {
+		return err
+	}
+	client, err := api.NewClient(api.ClientConfig{URL: a.api, Token: token, Program: "southbound/" + Version, Transport: via,
+		Sign: func(ctx context.Context, _, region string) (http.RoundTripper, error) {
+			t, err := sigv4.New(ctx, region)
+			if err == nil {
+				t.Next = via
+			}
+			return t, err
+		}})
+	if err != nil {
+		return err
+	}
+	a.home = client
+	return nil
+}
+
+// token returns what the server wants to be shown, "" for nothing. One that was found in a data directory goes to this machine only.
+func (a *app) token() (string, error) {
+	if t := os.Getenv("SOUTHBOUND_TOKEN"); t != "" {
+		return t, nil
+	}
+	if !api.Loopback(a.api) {
+		return "", nil
+	}
+	b, err := os.ReadFile(filepath.Join(a.data, tokenFile)) //nolint:gosec // in the data directory
+	if os.IsNotExist(err) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(b)), fault.Wrap(fault.Denied, "read token", err)
+}

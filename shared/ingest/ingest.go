@@ -1,0 +1,202 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/source"
+)
+
+// Event is a plain invoke of the export function.
+type Event struct {
+	Environment string   `json:"environment"` // default: what the project file says, else "default"
+	Bucket      string   `json:"bucket"`      // default: that of the stack
+	Key         string   `json:"key"`
+	Partial     bool     `json:"partial"`
+	DeleteSets  []string `json:"delete_sets"`
+	// Release: false stores the version and does not deploy it. Default: true.
+	Release *bool `json:"release"`
+}
+
+// Answer is what an export came to, as the command line says it with --json, or why it did not.
+type Answer struct {
+	*Report
+	Error *api.Failure `json:"error,omitempty"`
+}
+
+// Report is what an export came to.
+type Report struct {
+	Environment   string                `json:"environment"`
+	Version       int                   `json:"version"`
+	Resources     int                   `json:"resources"`
+	Changed       int                   `json:"changed"`
+	Unchanged     int                   `json:"unchanged"`
+	Removed       int                   `json:"removed"`
+	Repaired      int                   `json:"repaired"`
+	FilesUploaded int                   `json:"files_uploaded"`
+	Counts        map[deploy.Status]int `json:"counts"`
+	DurationMS    int64                 `json:"duration_ms"`
+}
+
+// Exporter exports archives.
+type Exporter struct {
+	// Open reads an archive and says how long it is (0: not known); bucket is "" for that of the stack. The errors are faults.
+	Open    func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error)
+	Service *api.Service
+	// Dir is where archives are unpacked; empty: the folder for temporary files.
+	Dir string
+	// Limits of an archive; zero: what fits into a function.
+	Limits Limits
+}
+
+// mostPacked is how large an archive may be.
+const mostPacked = 256 << 20
+
+// Export reads the archive that an event names and exports it. What is wrong with the archive, its documents or the request is in the answer; the error is a
+// fault that may pass, so that the same event can come again: the same export gives the same version.
+func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
+	began := time.Now()
+	report, err := x.export(ctx, e)
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+		report.DurationMS = time.Since(began).Milliseconds()
+		return Answer{Report: report}, nil
+	case kind == fault.Unavailable, kind == fault.Busy, kind == fault.Timeout, kind == fault.Canceled:
+		return Answer{}, err
+	}
+	failure := api.FailureOf(err)
+	return Answer{Error: &failure}, nil
+}
+
+func (x *Exporter) export(ctx context.Context, e Event) (*Report, error) {
+	if e.Key == "" {
+		return nil, fault.New(fault.Usage, "export", "the event names no archive").WithHint(`send {"environment": "...", "bucket": "...", "key": "..."}`)
+	}
+	dir, err := os.MkdirTemp(x.Dir, "export-")
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "export", err)
+	}
+	defer os.RemoveAll(dir)
+	model := filepath.Join(dir, "model")
+	if err := x.fetch(ctx, e, dir, model); err != nil {
+		return nil, err
+	}
+	project, err := source.FindProject(model)
+	if err != nil {
+		return nil, relative(err, model)
+	}
+	e.Environment = cmp.Or(e.Environment, project.Environment, "default")
+	if !api.ValidEnvironment(e.Environment) {
+		return nil, fault.New(fault.Usage, "export", "%.100q cannot name an environment", e.Environment).WithHint("use letters, digits, - and _, at most 100")
+	}
+	out, err := x.store(ctx, e, project.Settings, model)
+	if err != nil {
+		return nil, relative(err, model)
+	}
+	p, err := x.Service.Progress(ctx, e.Environment)
+	if err != nil {
+		return nil, err
+	}
+	return &Report{Environment: e.Environment, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: counts(p)}, nil
+}
+
+// counts names every status, also those that no resource has.
+func counts(p api.Progress) map[deploy.Status]int {
+	out := map[deploy.Status]int{}
+	for _, s := range []deploy.Status{deploy.StatusDeployed, deploy.StatusFailed, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
+		deploy.StatusAvailable, deploy.StatusOrphaned, deploy.StatusNonCompliant, deploy.StatusUnavailable} {
+		out[s] = p.Counts[s]
+	}
+	running := min(p.RunningCount, out[deploy.StatusAvailable])
+	out[deploy.StatusDeploying] = running
+	out[deploy.StatusAvailable] -= running
+	return out
+}
+
+// fetch unpacks the archive into a new folder.
+func (x *Exporter) fetch(ctx context.Context, e Event, dir, model string) error {
+	in, length, err := x.Open(ctx, e.Bucket, e.Key)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if length > mostPacked {
+		return tooLarge()
+	}
+	archive, err := os.Create(filepath.Join(dir, "archive"))
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "export", err)
+	}
+	defer archive.Close()
+	size, err := io.Copy(archive, io.LimitReader(in, mostPacked+1))
+	switch {
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, "read archive", err)
+	case size > mostPacked:
+		return tooLarge()
+	}
+	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+		return fault.Wrap(fault.Unavailable, "export", err)
+	}
+	if err := os.Mkdir(model, 0o700); err != nil {
+		return fault.Wrap(fault.Unavailable, "export", err)
+	}
+	limits := x.Limits
+	if limits == (Limits{}) {
+		limits = defaultLimits
+	}
+	return Unpack(archive, size, model, limits)
+}
+
+func tooLarge() error {
+	return fault.New(fault.Invalid, "read archive", "it is larger than %d MB", mostPacked>>20).WithHint("use `southbound export`: it has no such limit")
+}
+
+// store reads the documents as the command line reads a folder, and exports them.
+func (x *Exporter) store(ctx context.Context, e Event, settings *deploy.Settings, dir string) (deploy.Exported, error) {
+	engine := x.Service.Engine
+	check := engine.ValidateClosed
+	if e.Partial {
+		check = engine.Validate
+	}
+	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: engine.Types, Check: check})
+	if err != nil {
+		return deploy.Exported{}, err
+	}
+	m.Fingerprint = "" // it is about files of this machine
+	return x.Service.Export(ctx, e.Environment, deploy.Export{Model: m, Partial: e.Partial, DeleteSets: e.DeleteSets,
+		NoRelease: e.Release != nil && !*e.Release, Settings: settings}, nil)
+}
+
+// relative names files as they are in the archive.
+func relative(err error, dir string) error {
+	var problems diag.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	name := func(at diag.Pos) diag.Pos {
+		at.File = strings.TrimPrefix(strings.TrimPrefix(at.File, dir), "/")
+		return at
+	}
+	out := slices.Clone(problems)
+	for i := range out {
+		out[i].Pos = name(out[i].Pos)
+		out[i].Related = slices.Clone(out[i].Related)
+		for j := range out[i].Related {
+			out[i].Related[j] = name(out[i].Related[j])
+		}
+	}
+	return out
+}

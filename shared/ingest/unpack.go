@@ -1,0 +1,176 @@
+// Package ingest exports what a pipeline has put into S3 as an archive, for those that have no command line at hand.
+package ingest
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"southbound/shared/fault"
+)
+
+// Limits bound what an archive may hold.
+type Limits struct {
+	Entries  int   // files and folders
+	Unpacked int64 // bytes of all files
+	Name     int   // bytes of a name
+}
+
+// defaultLimits leave room in the 512 MB that a function has for files.
+var defaultLimits = Limits{Entries: 20000, Unpacked: 400 << 20, Name: 1024}
+
+// unpacker writes the entries of an archive below a folder, and nowhere else.
+type unpacker struct {
+	root    *os.Root
+	limits  Limits
+	entries int
+	bytes   int64
+}
+
+// Unpack writes what an archive (tar, tar.gz or zip, told by its first bytes) holds into an empty folder. Invalid is the error for what no archive of documents
+// holds: links, devices, names that leave the folder or occur twice, and more than the limits allow.
+func Unpack(archive *os.File, size int64, dir string, limits Limits) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "unpack", err)
+	}
+	defer root.Close()
+	u := &unpacker{root: root, limits: limits}
+	in := bufio.NewReader(archive)
+	head, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fault.Wrap(fault.Unavailable, "read archive", err)
+	}
+	switch {
+	case strings.HasPrefix(string(head), "PK"):
+		return u.zip(archive, size)
+	case strings.HasPrefix(string(head), "\x1f\x8b"):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return broken(err)
+		}
+		return u.tar(z)
+	default:
+		return u.tar(in)
+	}
+}
+
+func broken(err error) error {
+	return fault.New(fault.Invalid, "read archive", "it is no tar, tar.gz or zip, or it is damaged: %v", err)
+}
+
+func (u *unpacker) tar(in io.Reader) error {
+	r := tar.NewReader(in)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return broken(err)
+		}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = u.folder(h.Name)
+		case tar.TypeReg:
+			err = u.file(h.Name, r)
+		case tar.TypeXGlobalHeader: // what git writes of the commit
+		default:
+			err = fault.New(fault.Invalid, "read archive", "%q is neither a file nor a folder", h.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (u *unpacker) zip(in io.ReaderAt, size int64) error {
+	r, err := zip.NewReader(in, size)
+	if err != nil {
+		return broken(err)
+	}
+	for _, f := range r.File {
+		switch mode := f.Mode(); {
+		case mode.IsDir():
+			err = u.folder(f.Name)
+		case mode.IsRegular():
+			err = u.zipped(f)
+		default:
+			err = fault.New(fault.Invalid, "read archive", "%q is neither a file nor a folder", f.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unpacker) zipped(f *zip.File) error {
+	r, err := f.Open()
+	if err != nil {
+		return broken(err)
+	}
+	defer r.Close()
+	return u.file(f.Name, r)
+}
+
+// name checks the name of an entry and counts it.
+func (u *unpacker) name(name string) (string, error) {
+	if u.entries++; u.entries > u.limits.Entries {
+		return "", fault.New(fault.Invalid, "read archive", "it has more than %d entries", u.limits.Entries).
+			WithHint("use `southbound export`: it has no such limit")
+	}
+	clean := path.Clean(strings.TrimPrefix(name, "./"))
+	if len(name) > u.limits.Name || !fs.ValidPath(clean) || strings.ContainsAny(name, "\\\x00") {
+		return "", fault.New(fault.Invalid, "read archive", "%.100q is no name of a file in a folder", name).WithHint("names are relative, and do not leave the archive")
+	}
+	return clean, nil
+}
+
+func (u *unpacker) folder(name string) error {
+	clean, err := u.name(name)
+	if err != nil {
+		return err
+	}
+	return u.mkdir(clean)
+}
+
+func (u *unpacker) mkdir(name string) error {
+	if err := u.root.MkdirAll(name, 0o700); err != nil {
+		return fault.New(fault.Invalid, "read archive", "%.100q is a file and a folder", name)
+	}
+	return nil
+}
+
+func (u *unpacker) file(name string, in io.Reader) error {
+	clean, err := u.name(name)
+	if err != nil {
+		return err
+	}
+	if err := u.mkdir(path.Dir(clean)); err != nil {
+		return err
+	}
+	out, err := u.root.OpenFile(clean, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fault.New(fault.Invalid, "read archive", "%.100q occurs twice", name)
+	}
+	n, err := io.Copy(out, io.LimitReader(in, u.limits.Unpacked-u.bytes+1))
+	u.bytes += n
+	closed := out.Close()
+	switch {
+	case u.bytes > u.limits.Unpacked:
+		return fault.New(fault.Invalid, "read archive", "it holds more than %d MB", u.limits.Unpacked>>20).WithHint("use `southbound export`: it has no such limit")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, zip.ErrChecksum), errors.Is(err, gzip.ErrChecksum):
+		return broken(err)
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, "unpack", err)
+	}
+	return fault.Wrap(fault.Unavailable, "unpack", closed)
+}
