@@ -350,7 +350,7 @@ func victim(where string) int {
 		return 2
 	}
 	conf := awstest.Config(where, nil)
-	c.AWS, c.Definitions, c.Connector = &conf, handlers.All(), hometest.Connector{}
+	c.AWS, c.Definitions, c.Connector = &conf, handlers.All(), hometest.Connect
 	h, err := home.Open(context.Background(), c)
 	if err != nil {
 		return 3

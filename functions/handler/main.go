@@ -9,6 +9,7 @@ import (
 	"southbound/functions/internal/run"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
 	"southbound/shared/transport"
 	awstransport "southbound/shared/transport/aws"
 )
@@ -20,7 +21,9 @@ func main() {
 		f.Function, err = run.Begin(ctx, func(c *home.Config) {
 			c.Leave, c.Count = queue.ByRunner, f.count
 			// The function may write the state, authors of documents may not: what they ask for is done with the role that they name.
-			c.Connector = &transport.Connector{AWS: &awstransport.Sessions{RoleRequired: true}}
+			c.Connector = func(known deploy.Secrets) deploy.Connector {
+				return &transport.Connector{AWS: &awstransport.Sessions{RoleRequired: true}, Secrets: known}
+			}
 		})
 		if err != nil {
 			return nil, err

@@ -40,6 +40,14 @@ func (s *Service) Collect(ctx context.Context, env string, grace time.Duration) 
 	return s.Engine.Collect(ctx, env, grace)
 }
 
+// Prune implements Home.
+func (s *Service) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
+	if s.Unneeded == nil {
+		return nil, nil
+	}
+	return s.Unneeded(ctx, env, remove)
+}
+
 // Parameters implements Home.
 func (s *Service) Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error) {
 	ps, err := s.Engine.State.Parameters(ctx, env, deploy.ParameterQuery{Facts: facts})

@@ -173,6 +173,12 @@ func (c *Client) Halt(ctx context.Context, env string, halted bool) error {
 	return c.call(ctx, http.MethodPost, envPath(env, "halt"), map[string]bool{"halted": halted}, nil)
 }
 
+// Prune implements Home.
+func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
+	out, err := ask[prunedAgents](ctx, c, http.MethodPost, envPath(env, "prune"), map[string]bool{"remove": remove})
+	return out.Agents, err
+}
+
 // Collect implements Home.
 func (c *Client) Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error) {
 	return ask[deploy.Collected](ctx, c, http.MethodPost, envPath(env, "collect"), map[string]int64{"grace_ms": grace.Milliseconds()})

@@ -44,7 +44,9 @@ func TestForeignServers(t *testing.T) {
 	}{
 		{"another program", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name":"other"}`) }, fault.Foreign},
 		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `<html>`) }, fault.Damaged},
-		{"a redirect is not followed", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound) }, fault.Usage},
+		{"a redirect is not followed", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, fault.Usage},
 		{"nobody is let in", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, fault.Denied},
 		{"a file that was not asked about", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/" {

@@ -142,8 +142,8 @@ func TestSameAsEmbedded(t *testing.T) {
 	t.Parallel()
 	there, here := start(t, nil), start(t, nil)
 	ctx := context.Background()
-	for n, model := range []func() *deploy.Model{func() *deploy.Model { return nulls(9000) }, func() *deploy.Model {
-		m := nulls(8990)
+	for n, model := range []func() *deploy.Model{func() *deploy.Model { return nulls(3000) }, func() *deploy.Model {
+		m := nulls(2990)
 		m.Resources[7] = null("n7", "other")
 		m.Resources[8].Attributes["value"] = map[string]any{"big": 5.0, "list": []any{int64(1), "x", nil, true}}
 		return m
@@ -171,7 +171,7 @@ func TestSameAsEmbedded(t *testing.T) {
 		t.Errorf("%+v, %v and %+v, %v", va, errA, vb, errB)
 	}
 	n := 0
-	if err := there.client(t).Resources(ctx, "e", nil, func(*api.Resource) error { n++; return nil }); err != nil || n != 9000 {
+	if err := there.client(t).Resources(ctx, "e", nil, func(*api.Resource) error { n++; return nil }); err != nil || n != 3000 {
 		t.Errorf("%d resources: %v", n, err)
 	}
 }
@@ -372,7 +372,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
 	// A chunk that is a bomb.
-	bomb := pack(t, bytes.Repeat([]byte("\n"), 300<<20))
+	bomb := bytes.Repeat(pack(t, bytes.Repeat([]byte("\n"), 1<<20)), 300)
 	sum = sha256.Sum256(bomb)
 	hash = hex.EncodeToString(sum[:])
 	if resp, _ := w.ask(t, "PUT", "/v1/files/"+hash, string(bomb)); resp.StatusCode != 204 {

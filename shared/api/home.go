@@ -49,12 +49,24 @@ type Home interface {
 	Halt(ctx context.Context, env string, halted bool) error
 	// Collect removes what is old; see deploy.Engine.Collect.
 	Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error)
+	// Prune returns what was made outside the stack for agents that no version names and for which nothing is scheduled, and removes it when remove is
+	// set. A home that makes nothing for agents returns nothing.
+	Prune(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// Known reports whether inputs of this fingerprint are what is released.
 	Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error)
 	// Export stores and releases a model. told, when not nil, is called while it is sent.
 	Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (deploy.Exported, error)
 	// Plan says what an export would change: compared with the last version or, with read, with reality.
 	Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error)
+}
+
+// Pruned is the queue of an agent that is not needed, or was not.
+type Pruned struct {
+	Agent string `json:"agent"`
+	Queue string `json:"queue"`
+	// Mapping says what Lambda does with the queue, such as Enabled; empty: nothing.
+	Mapping string `json:"mapping,omitempty"`
+	Removed bool   `json:"removed"`
 }
 
 // Sent says how far an upload is.

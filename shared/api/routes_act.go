@@ -77,7 +77,21 @@ func (r *routes) acts() {
 	}) (*out[deploy.Collected], error) {
 		return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
 	})
+	serve(r, http.MethodPost, inEnv+"/prune", "prune", "Show or remove what was made for agents that are not needed any more", func(ctx context.Context, i *struct {
+		InEnvironment
+		Body struct {
+			Remove bool `json:"remove,omitempty" doc:"false: only show it"`
+		}
+	}) (*out[prunedAgents], error) {
+		agents, err := r.s.Prune(ctx, i.Env, i.Body.Remove)
+		return answer(prunedAgents{orEmpty(agents)}, err)
+	})
 	r.parameters()
+}
+
+// prunedAgents are the agents whose queues are not needed, or were not.
+type prunedAgents struct {
+	Agents []Pruned `json:"agents"`
 }
 
 func (r *routes) parameters() {

@@ -24,6 +24,8 @@ type Config struct {
 	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
 	// Changed, when not nil, is told that an environment may have work now.
 	Changed func(env string)
+	// Unneeded, when not nil, does what Home.Prune says.
+	Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// About is what the server says of itself; name, api and openapi are filled in.
 	About Discovery
 }

@@ -20,7 +20,7 @@ func (a *app) showCommands() []*cobra.Command {
 		command("resource ID", "Show one resource with its state, its last action and what it depends on", "", "  southbound resource 'fs::File[web1,path=/etc/motd]'",
 			exactArgs(1, "one id"), a.look, a.resource),
 		command("versions", "List versions", "", "  southbound versions\n  southbound versions --json", none, a.look, a.versions),
-		command("agents", "List agents", "", "  southbound agents\n  southbound agents --json", none, a.look, a.agents),
+		a.agentsCommand(),
 		command("parameters", "List parameters", "", "  southbound parameters\n  southbound parameters --json", none, a.look,
 			func(ctx context.Context, _ []string) error { return a.parameters(ctx, false) }),
 		command("facts", "List facts", "", "  southbound facts\n  southbound facts --json", none, a.look,
@@ -109,6 +109,12 @@ func (a *app) versions(ctx context.Context, _ []string) error {
 		a.none("", false)
 	}
 	return nil
+}
+
+func (a *app) agentsCommand() *cobra.Command {
+	cmd := command("agents", "List agents", "", "  southbound agents\n  southbound agents --json\n  southbound agents prune", exactArgs(0, "nothing more"), a.look, a.agents)
+	cmd.AddCommand(a.pruneCommand())
+	return cmd
 }
 
 func (a *app) agents(ctx context.Context, _ []string) error {

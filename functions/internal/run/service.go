@@ -21,7 +21,7 @@ const uploadsFor = time.Hour
 // and the rights.
 func (f *Function) Service() *api.Service {
 	h := f.Home
-	c := api.Config{Engine: h.Engine, Sign: f.sign, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
+	c := api.Config{Engine: h.Engine, Sign: f.sign, Unneeded: f.unneeded, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
 	if h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
 		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
@@ -37,6 +37,16 @@ func (f *Function) Service() *api.Service {
 		return out, err
 	}
 	return api.New(c)
+}
+
+// unneeded is what southbound agents prune asks for.
+func (f *Function) unneeded(ctx context.Context, env string, remove bool) ([]api.Pruned, error) {
+	queues, err := f.Home.Prune(ctx, env, remove)
+	out := make([]api.Pruned, len(queues))
+	for i, q := range queues {
+		out[i] = api.Pruned{Agent: q.Agent, Queue: q.Name, Mapping: q.State, Removed: remove}
+	}
+	return out, err
 }
 
 func (f *Function) sign(ctx context.Context, hash string, size int64) (api.Upload, error) {

@@ -60,7 +60,8 @@ type State struct {
 	tick int64
 	docs map[string][]byte // a few, by the name of the object
 
-	asleep map[string]sleepers // by environment, see Asleep
+	asleep  map[string]sleepers // by environment, see Asleep
+	version lastVersion
 }
 
 var _ deploy.State = (*State)(nil)

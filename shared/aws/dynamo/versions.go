@@ -101,7 +101,10 @@ func (c *commit) forget(ctx context.Context) error {
 	if len(c.in.Forget) == 0 {
 		return nil
 	}
-	items, err := c.s.versionItems(ctx, c.env, c.in.Forget)
+	c.s.mu.Lock()
+	c.s.version = lastVersion{}
+	c.s.mu.Unlock()
+	items, err := c.s.getMany(ctx, versionKeys(c.env, c.in.Forget))
 	if err != nil {
 		return err
 	}
@@ -205,13 +208,37 @@ func (s *State) versionItems(ctx context.Context, env string, numbers []int) ([]
 		})
 		return out, err
 	case 1:
-		i, err := s.get(ctx, versionPart(env), versionSort(numbers[0]))
+		i, err := s.versionItem(ctx, env, numbers[0])
 		if i != nil {
 			out = append(out, i)
 		}
 		return out, err
 	}
 	return s.getMany(ctx, versionKeys(env, numbers))
+}
+
+// lastVersion is the item of a version that was read, and what was known of the head then.
+type lastVersion struct {
+	env     string
+	number  int
+	headSeq int64
+	item    item
+}
+
+// versionItem reads the item of a version, unless it was the last one read and the head was not read as another since: a planner asks twice, and what it
+// writes upon a version that was forgotten meanwhile is refused with the head.
+func (s *State) versionItem(ctx context.Context, env string, number int) (item, error) {
+	s.mu.Lock()
+	last, seq := s.version, s.asleep[env].seq
+	s.mu.Unlock()
+	if seq != 0 && last.item != nil && last.env == env && last.number == number && last.headSeq == seq {
+		return last.item, nil
+	}
+	i, err := s.get(ctx, versionPart(env), versionSort(number))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = lastVersion{env: env, number: number, headSeq: seq, item: i}
+	return i, err
 }
 
 func versionKeys(env string, numbers []int) []item {

@@ -31,10 +31,10 @@ type Config struct {
 
 	// Definitions are the types and their handlers.
 	Definitions []provider.Definition
-	// Connector connects agents; nil: none can be connected, as in a function that runs no handlers.
-	Connector deploy.Connector
-	// Secrets resolves references to secrets; nil: none is resolved.
-	Secrets deploy.Secrets
+	// Machine resolves secrets of the machine, env: and file:; nil: they are refused, as in a function.
+	Machine deploy.Secrets
+	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected, as in a function that runs no handlers.
+	Connector func(known deploy.Secrets) deploy.Connector
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
 	// Makes: this process may make queues and mappings, and enable those of agents that were idle. Others find no queue where none was made, and leave

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -23,6 +22,7 @@ import (
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
+	"southbound/shared/aws/secrets"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
@@ -95,10 +95,7 @@ func (h *Home) queues() error {
 		return nil
 	}
 	var err error
-	h.Provisioner, err = provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: machine.Clock{}, Prefix: c.Prefix,
-		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey,
-		Reaches: func(transport string) bool { return !queue.ByRunner(resource.Agent{Transport: transport}) }})
-	if err != nil {
+	if h.Provisioner, err = h.provisioner(); err != nil {
 		return err
 	}
 	h.Queues = h.Provisioner.Queues()
@@ -139,16 +136,14 @@ func (h *Home) engine() error {
 	if h.Types, err = schema.NewRegistry(types...); err != nil {
 		return err
 	}
-	connector, secrets := h.Config.Connector, h.Config.Secrets
-	if connector == nil {
-		connector = nothing{}
-	}
-	if secrets == nil {
-		secrets = nothing{}
+	known := secrets.New(secrets.Config{Machine: h.Config.Machine, Load: func(context.Context) (aws.Config, error) { return h.AWS, nil }})
+	var connector deploy.Connector = nothing{}
+	if h.Config.Connector != nil {
+		connector = h.Config.Connector(known)
 	}
 	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count}
 	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{},
-		Secrets: secrets, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
+		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Bell.Await})
 	return nil
 }
@@ -190,15 +185,10 @@ func pack(types *schema.Registry) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// nothing connects no agent and resolves no secret.
+// nothing connects no agent.
 type nothing struct{}
 
 // Connect implements deploy.Connector.
 func (nothing) Connect(_ context.Context, a resource.Agent) (any, error) {
 	return nil, fault.New(fault.Unsupported, "connect", "this process connects no agents, not %q with the transport %q", a.Name, a.Transport)
-}
-
-// Resolve implements deploy.Secrets.
-func (nothing) Resolve(context.Context, resource.Secret) (value, version string, err error) {
-	return "", "", fault.New(fault.Unsupported, "resolve secret", "this process resolves no secrets")
 }

@@ -73,7 +73,7 @@ func (w *writer) changes(ctx context.Context, name string, some []dynamo.Paramet
 // Parameters returns the changes of parameters and facts in the log that q selects, the newest first.
 func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([]dynamo.ParameterChange, error) {
 	sel := newSelection(deploy.ActionQuery{Since: q.Since, Until: q.Until}, time.Time{}, s.Now())
-	w := &walk{s: s, sel: sel, part: parameterPart(env)}
+	w := &walk{s: s, sel: sel}
 	until := greatestKey
 	if end := w.end(); end != "" {
 		until = end
@@ -82,7 +82,7 @@ func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([
 		return text == "" || h.resources == nil || slices.Contains(h.resources, markOf(text))
 	}
 	found := map[parameterKey]dynamo.ParameterChange{}
-	err := s.query(ctx, w.query([2]string{leastKey, until}), func(h *header) error {
+	err := s.query(ctx, w.query(parameterPart(env), [2]string{leastKey, until}), func(h *header) error {
 		if w.over(h) || q.Limit > 0 && len(found) >= q.Limit && newerThan(found, q.Limit, h) {
 			return errEnough
 		}

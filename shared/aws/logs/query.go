@@ -17,36 +17,16 @@ import (
 
 // Actions implements dynamo.Log.
 func (s *Store) Actions(ctx context.Context, env string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error) {
-	sel := newSelection(q, since, s.Now())
-	var parts []string
+	w := &walk{s: s, sel: newSelection(q, since, s.Now()), found: map[string]deploy.Action{}}
 	if q.Resource != "" {
-		parts = []string{resourcePart(env, q.Resource), groupPart(env, groupOf(q.Resource))}
+		w.parts = []string{resourcePart(env, q.Resource), groupPart(env, groupOf(q.Resource))}
 	} else {
 		for n := range timeParts {
-			parts = append(parts, timePart(env, n))
+			w.parts = append(w.parts, timePart(env, n))
 		}
 	}
-	lists := make([]map[string]deploy.Action, len(parts))
-	errs := make([]error, len(parts))
-	var wg sync.WaitGroup
-	for i, part := range parts {
-		wg.Go(func() {
-			w := &walk{s: s, sel: sel, part: part, found: map[string]deploy.Action{}}
-			errs[i] = w.run(ctx)
-			lists[i] = w.found
-		})
-	}
-	wg.Wait()
-	all := map[string]deploy.Action{}
-	for i := range lists {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		for _, a := range lists[i] {
-			keep(all, &a)
-		}
-	}
-	return newest(all, q.Limit), nil
+	err := w.run(ctx)
+	return newest(w.found, q.Limit), err
 }
 
 // keep keeps of two records of one action the one that knows more.
@@ -68,62 +48,100 @@ func newest(found map[string]deploy.Action, limit int) []deploy.Action {
 	return out
 }
 
-// walk goes through the items of one partition: the newest first, or, for actions by their ids, from the least of these on.
+// walk goes through the items of partitions as if they were one: the newest first, or, for actions by their ids, from the least of these on.
 type walk struct {
 	s     *Store
 	sel   *selection
-	part  string
+	parts []string
 	from  time.Time // when not zero, nothing is looked for that ended before
 	found map[string]deploy.Action
 }
 
 func (w *walk) run(ctx context.Context) error {
-	at := 1
-	for _, r := range w.ranges() {
-		more, err := w.items(ctx, w.query(r), &at)
-		if err != nil || !more {
+	streams := make([]*stream, len(w.parts))
+	errs := make([]error, len(w.parts))
+	var wg sync.WaitGroup
+	for i, part := range w.parts {
+		streams[i] = &stream{w: w, part: part, ranges: w.ranges()}
+		wg.Go(func() { errs[i] = streams[i].fill(ctx) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// items looks at the items that in asks for, a few at once: more and more, because most searches end soon. It reports whether the search goes on.
-func (w *walk) items(ctx context.Context, in *dynamodb.QueryInput, at *int) (bool, error) {
-	for {
-		out, err := w.s.API.Query(ctx, in)
-		if err != nil {
-			return false, awserr.Fault("read log", err)
-		}
+	for at := 1; ; at = min(2*at, 8) { // a few at once: more and more, because most searches end soon
 		var some []*header
-		over := false
-		for _, i := range out.Items {
-			h := headerOf(i)
-			if over = w.over(h); over {
+		for len(some) < at {
+			first := w.first(streams)
+			if first == nil || w.enough(first.headers[0].greatest()) {
 				break
 			}
-			if w.sel.may(h) {
-				some = append(some, h)
+			some = append(some, first.headers[0])
+			first.headers = first.headers[1:]
+			if err := first.fill(ctx); err != nil {
+				return err
 			}
 		}
-		for len(some) > 0 {
-			if w.enough(some[0].greatest()) {
-				return false, nil
-			}
-			n := min(*at, len(some))
-			if err := w.read(ctx, some[:n]); err != nil {
-				return false, err
-			}
-			some, *at = some[n:], min(2**at, 8)
+		if len(some) == 0 {
+			return nil
 		}
-		switch {
-		case over || len(out.LastEvaluatedKey) > 0 && w.enough(textOf(out.LastEvaluatedKey, "s")):
-			return false, nil
-		case len(out.LastEvaluatedKey) == 0:
-			return true, nil
+		if err := w.read(ctx, some); err != nil {
+			return err
 		}
-		in.ExclusiveStartKey, in.Limit = out.LastEvaluatedKey, nil
 	}
+}
+
+// first returns the stream with the item that is next; nil when there is none.
+func (w *walk) first(streams []*stream) *stream {
+	var out *stream
+	for _, s := range streams {
+		if len(s.headers) == 0 {
+			continue
+		}
+		if out == nil || (s.headers[0].sort > out.headers[0].sort) != (len(w.sel.IDs) > 0) {
+			out = s
+		}
+	}
+	return out
+}
+
+// stream is the items of one partition that may match, in their order.
+type stream struct {
+	w       *walk
+	part    string
+	ranges  [][2]string          // that are still to be looked at
+	in      *dynamodb.QueryInput // for more of the range before these
+	headers []*header            // read, and not taken yet
+}
+
+// fill reads until there is an item, or no more.
+func (s *stream) fill(ctx context.Context) error {
+	for len(s.headers) == 0 && (s.in != nil || len(s.ranges) > 0) {
+		if s.in == nil {
+			s.in = s.w.query(s.part, s.ranges[0])
+			s.ranges = s.ranges[1:]
+		}
+		out, err := s.w.s.API.Query(ctx, s.in)
+		if err != nil {
+			return awserr.Fault("read log", err)
+		}
+		if s.in.ExclusiveStartKey, s.in.Limit = out.LastEvaluatedKey, nil; len(out.LastEvaluatedKey) == 0 {
+			s.in = nil
+		}
+		for _, i := range out.Items {
+			h := headerOf(i)
+			if s.w.over(h) {
+				s.in, s.ranges = nil, nil
+				break
+			}
+			if s.w.sel.may(h) {
+				s.headers = append(s.headers, h)
+			}
+		}
+	}
+	return nil
 }
 
 // All sort keys are between least and greatest; ids without a time are at oddID or behind it.
@@ -148,9 +166,9 @@ func (w *walk) ranges() [][2]string {
 	return [][2]string{{oddID, greatestKey}, {begin, end}}
 }
 
-func (w *walk) query(keys [2]string) *dynamodb.QueryInput {
+func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{TableName: &w.s.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("k = :k AND s BETWEEN :a AND :z"),
-		ExpressionAttributeValues: item{":k": text(w.part), ":a": text(keys[0]), ":z": text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
+		ExpressionAttributeValues: item{":k": text(part), ":a": text(keys[0]), ":z": text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
 	if w.sel.Limit > 0 {
 		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) //nolint:gosec // small
 	}

@@ -25,9 +25,9 @@ func (s *Store) Ended(ctx context.Context, env string, from, to time.Time) (map[
 
 func (s *Store) ended(ctx context.Context, part string, from, to time.Time, out map[string]bool) error {
 	sel := newSelection(deploy.ActionQuery{Since: from, Until: to}, time.Time{}, s.Now())
-	w := &walk{s: s, sel: sel, part: part, from: from}
+	w := &walk{s: s, sel: sel, from: from}
 	for _, r := range w.ranges() {
-		if err := s.query(ctx, w.query(r), func(h *header) error {
+		if err := s.query(ctx, w.query(part, r), func(h *header) error {
 			if !sel.may(h) {
 				return nil
 			}

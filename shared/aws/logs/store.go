@@ -80,7 +80,7 @@ func New(c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Store{Config: c, limits: limits{block: 4096, bytes: 8 << 20, few: 64, part: 256, inline: 4096}, enc: e, dec: d}, nil
+	return &Store{Config: c, limits: limits{block: 2048, bytes: 8 << 20, few: 64, part: 256, inline: 4096}, enc: e, dec: d}, nil
 }
 
 const dictID = 2

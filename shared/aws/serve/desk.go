@@ -206,8 +206,12 @@ func (d *desk) goesOn(l *lane, out deploy.LaneRun, err error) bool {
 		if again && d.beginsLocked() {
 			return true
 		}
-		// There is no time for what was told meanwhile: it goes to the queue.
 		done, _ := l.hearLocked()
+		if err := d.ctx.Err(); err != nil && len(l.waiters) > 0 { // messages that come again say it
+			l.settle(fault.Wrap(fault.Canceled, "serve lane "+l.name, err))
+			continue
+		}
+		// There is no time for what was told meanwhile: it goes to the queue.
 		d.mu.Unlock()
 		err = d.send(deploy.Ring{Lane: l.name, Done: done})
 		d.mu.Lock()

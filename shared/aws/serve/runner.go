@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ type Runner struct {
 	Queue func(ctx context.Context) (*queue.Listener, error)
 	// Work returns the lanes that have work, of all agents.
 	Work func(ctx context.Context) ([]string, error)
+	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest. Stopping may take as long.
+	Poll time.Duration
 }
 
 const (
@@ -43,15 +46,8 @@ func (r *Runner) Serve(ctx context.Context) error {
 	r.begin(ctx, d)
 	pause := firstPause
 	for ctx.Err() == nil {
-		q, err := r.Queue(ctx)
-		var heard []queue.Heard
-		if err == nil {
-			heard, err = q.Hear(ctx, hearFor)
-		}
+		q, heard, err := r.hear(ctx)
 		if err != nil {
-			if ctx.Err() != nil {
-				break
-			}
 			r.trouble(ctx, err)
 			_ = r.Server.Clock.Sleep(ctx, pause)
 			pause = min(2*pause, longestPause)
@@ -63,6 +59,18 @@ func (r *Runner) Serve(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// hear waits for messages. Stopping does not cut it short: a message that is handed to a request which has gone would be hidden from everybody for a while.
+func (r *Runner) hear(ctx context.Context) (*queue.Listener, []queue.Heard, error) {
+	ctx = context.WithoutCancel(ctx)
+	q, err := r.Queue(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Hide = hideFor
+	heard, err := q.Hear(ctx, cmp.Or(r.Poll, hearFor))
+	return q, heard, err
 }
 
 // trouble logs why nothing is heard.

@@ -80,7 +80,9 @@ func TestRoundTrip(t *testing.T) {
 // TestNoCredentials says what to do.
 func TestNoCredentials(t *testing.T) {
 	t.Parallel()
-	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return aws.Credentials{}, errors.New("nobody is logged in") })
+	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{}, errors.New("nobody is logged in")
+	})
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://127.0.0.1:1/", nil)
 	if err != nil {
 		t.Fatal(err)

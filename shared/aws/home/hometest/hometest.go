@@ -16,6 +16,7 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/home"
+	"southbound/shared/deploy"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -44,7 +45,7 @@ func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
 		t.Fatal(err)
 	}
 	s.Config = home.Config{Table: name, Bucket: name, Prefix: name[:min(len(name), 16)], LogQueue: *made.QueueUrl, Endpoint: url, Region: s.AWS.Region, AWS: &s.AWS,
-		Definitions: definitions, Connector: Connector{}, Log: slog.New(slog.DiscardHandler)}
+		Definitions: definitions, Connector: Connect, Log: slog.New(slog.DiscardHandler)}
 	return s
 }
 
@@ -63,11 +64,13 @@ func (s *Stack) Open(t *testing.T, change func(c *home.Config)) *home.Home {
 	return h
 }
 
-// Connector connects every agent with nothing.
-type Connector struct{}
+// Connect makes a connector that connects every agent with nothing.
+func Connect(deploy.Secrets) deploy.Connector { return connector{} }
+
+type connector struct{}
 
 // Connect implements deploy.Connector.
-func (Connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil } //nolint:nilnil // there is nothing to connect to
+func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil } //nolint:nilnil // there is nothing to connect to
 
 // Until waits until a condition holds, and fails the test after a while.
 func Until(t *testing.T, what string, holds func() bool) {

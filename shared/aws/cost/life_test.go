@@ -1,0 +1,178 @@
+//go:build servers
+
+package cost_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"southbound/shared/aws/cost"
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// budget is what the life of a changed resource may take: stage, claim, commit and log.
+type budget struct{ writes, wcu, sqs, dollars float64 }
+
+// goal is that of issue and architecture: for a resource, and in dollars for a million.
+var goal = budget{writes: 3, wcu: 5, sqs: 0.2, dollars: 4}
+
+// TestLifeOfResources counts everything that the functions of a stack ask for from an export to the log, holds it against the budget, and prints what a
+// million such resources cost: the table of docs/costs.md.
+func TestLifeOfResources(t *testing.T) {
+	rows := []string{"| case | requests | of them writes | WCU | RCU | SQS | invocations | DynamoDB | S3 | SQS | Lambda | logs | **a million** |",
+		"|---|---|---|---|---|---|---|---|---|---|---|---|---|"}
+	for _, c := range []struct {
+		name      string
+		n, agents int
+		plain     bool
+		more      int // bytes of attributes, beside the name
+		goal      budget
+	}{
+		{"100 new on 1 agent", 100, 1, false, 0, goal},
+		{"1,000 new on 1 agent", 1000, 1, false, 0, budget{0.2, 0.2, 0.05, 0.5}},
+		{"10,000 new on 4 agents", 10000, 4, false, 0, budget{0.1, 0.1, 0.02, 0.4}},
+		{"10,000 new on 100 agents", 10000, 100, false, 0, budget{0.2, 0.3, 0.2, 0.8}},
+		{"200 new on 1 agent, each result committed alone", 200, 1, true, 0, goal},
+		{"1,000 new of 1 KB on 1 agent", 1000, 1, false, 1000, budget{0.4, 2, 0.05, 3}},
+	} {
+		s := newStack(t)
+		if c.plain {
+			s.plain, s.slow = true, &slow{}
+			s.restart()
+		}
+		s.export(large(model(c.n, c.agents, 0), c.more)) // the first makes queues
+		s.drain(c.agents)
+		s.take(0)
+		s.export(changed(large(model(c.n, c.agents, 0), c.more)))
+		s.drain(c.agents)
+		u := s.take(c.n)
+		if got := s.deployed(); got != c.n {
+			t.Fatalf("%s: %d deployed", c.name, got)
+		}
+		n := float64(c.n)
+		w, wcu := float64(u.Counts.Sum(writes...).Calls)/n, u.Counts.Sum().WCU/n
+		queues := float64(u.Counts.Sum("SQS.").Calls+u.Polls) / n
+		bill := cost.Of(u)
+		million := bill.Total() / n * 1e6
+		if w > c.goal.writes || wcu > c.goal.wcu || queues > c.goal.sqs || million > c.goal.dollars {
+			t.Errorf("%s: %.3f writes, %.3f WCU and %.3f requests to SQS a resource, $%.2f a million; the budget is %+v\n%s", c.name, w, wcu, queues, million, c.goal, u.Counts)
+		}
+		per := func(dollars float64) string { return fmt.Sprintf("$%.3f", dollars/n*1e6) }
+		rows = append(rows, fmt.Sprintf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.4f | %s | %s | %s | %s | %s | **$%.2f** |", c.name, float64(u.Counts.Sum().Calls)/n, w, wcu,
+			u.Counts.Sum().RCU/n, queues, float64(u.Invocations)/n, per(bill.DynamoDB), per(bill.S3), per(bill.SQS), per(bill.Lambda), per(bill.Logs), million))
+		t.Logf("%s\n%s", c.name, u.Counts)
+	}
+	report(t, rows)
+}
+
+// changed makes every resource another one than before.
+func changed(m *deploy.Model) *deploy.Model {
+	for i := range m.Resources {
+		m.Resources[i].ReportOnly = true
+	}
+	return m
+}
+
+// large gives every resource more bytes, which cannot be compressed to less than half: in its name, since std::Null has no other place.
+func large(m *deploy.Model, more int) *deploy.Model {
+	for i := range m.Resources {
+		if r := &m.Resources[i]; more > 0 {
+			name := fmt.Sprint(r.Attributes["name"], "-")
+			for n := 0; len(name) < more; n++ {
+				sum := sha256.Sum256(fmt.Append(nil, r.ID, n))
+				name += hex.EncodeToString(sum[:])
+			}
+			r.Attributes = map[string]any{"name": name}
+			r.ID = resource.NewID(r.Type, r.Agent, resource.Key{Name: "name", Value: name})
+		}
+	}
+	return m
+}
+
+// report prints rows of a table, for docs/costs.md.
+func report(t *testing.T, rows []string) {
+	t.Helper()
+	for _, r := range rows {
+		fmt.Fprintln(os.Stdout, r)
+	}
+}
+
+// TestFewOfManyInTheHome pins what ten changed resources of a hundred thousand take in all, in functions that know nothing, logging included; and what
+// an export takes that changes nothing.
+func TestFewOfManyInTheHome(t *testing.T) {
+	const n, few = 100000, 10
+	s := newStack(t)
+	s.export(model(n, 1, 0))
+	s.drain(1)
+	s.take(0)
+	s.restart()
+	s.export(model(n, 1, few))
+	s.drain(1)
+	u := s.take(few)
+	s.restart()
+	s.export(model(n, 1, few))
+	s.drain(1)
+	same := s.take(0)
+	all, idle := u.Counts.Sum().Calls, same.Counts.Sum().Calls
+	if all > 60+logRequests || idle > 30 {
+		t.Errorf("%d requests for %d of %d, %d for none\n%s\n%s", all, few, n, idle, u.Counts, same.Counts)
+	}
+	t.Logf("\n%s\n%s", u.Counts, same.Counts)
+	report(t, []string{"| case | requests | WCU | RCU | dollars |", "|---|---|---|---|---|",
+		fmt.Sprintf("| 10 changed of 100,000, in functions that know nothing | %d | %.0f | %.0f | $%.6f |", all, u.Counts.Sum().WCU, u.Counts.Sum().RCU, cost.Of(u).Total()),
+		fmt.Sprintf("| none changed of 100,000 | %d | %.0f | %.0f | $%.6f |", idle, same.Counts.Sum().WCU, same.Counts.Sum().RCU, cost.Of(same).Total())})
+}
+
+// logRequests are those of the log function, in a process that knows nothing.
+const logRequests = 0
+
+// TestChainOnOneAgent pins that a chain of a thousand on one agent runs in one invocation, with one message.
+func TestChainOnOneAgent(t *testing.T) {
+	const n = 1000
+	s := newStack(t)
+	m := model(n, 1, 0)
+	for i := 1; i < n; i++ {
+		m.Resources[i].Requires = []resource.ID{m.Resources[i-1].ID}
+	}
+	s.export(m)
+	s.meter.Take()
+	s.used = cost.Usage{}
+	began := time.Now()
+	if rung := s.drain(1); rung != 1 || s.deployed() != n {
+		t.Errorf("%d messages for a chain of %d; %d deployed", rung, n, s.deployed())
+	}
+	t.Logf("%v\n%s", time.Since(began), s.meter.Take())
+}
+
+// TestIdleMinute pins what a minute without work costs: one read, whatever there is.
+func TestIdleMinute(t *testing.T) {
+	s := newStack(t)
+	s.export(model(40, 20, 0))
+	s.drain(20)
+	h := s.open(true)
+	swept, err := h.Engine.Sweep(t.Context(), "prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rests, err := h.State.Rest(t.Context(), "prod", swept.Next); err != nil || !rests {
+		t.Fatalf("%v: it does not rest: %v", err, rests)
+	}
+	if _, err := h.Provisioner.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.meter.Take()
+	if _, err := h.State.Resting(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Provisioner.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.meter.Take(); got.Sum().Calls != 1 || got.Sum().RCU > 1 {
+		t.Errorf("an idle minute:\n%s", got)
+	}
+}

@@ -1,0 +1,312 @@
+//go:build servers
+
+package cost_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"southbound/handlers"
+	"southbound/localstack/server"
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/cost"
+	"southbound/shared/aws/dynamo"
+	awshome "southbound/shared/aws/home"
+	"southbound/shared/aws/logs"
+	"southbound/shared/aws/meter"
+	"southbound/shared/aws/queue"
+	"southbound/shared/aws/serve"
+	"southbound/shared/deploy"
+	"southbound/shared/machine"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// byService sends what is for DynamoDB to DynamoDB Local, which counts capacity as AWS does, and everything else to MiniStack.
+type byService struct{ dynamo *url.URL }
+
+// RoundTrip implements http.RoundTripper.
+func (b byService) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasPrefix(r.Header.Get("X-Amz-Target"), "DynamoDB") {
+		r = r.Clone(r.Context())
+		r.URL.Host, r.Host = b.dynamo.Host, b.dynamo.Host
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// stack is the whole AWS home: processes for its functions, and a poller in place of Lambda's.
+type stack struct {
+	t      *testing.T
+	config awshome.Config
+	meter  meter.Meter // of everything the functions ask for
+	sqs    *sqs.Client // of the poller; not counted, see used
+	used   cost.Usage  // by the poller: polls, invocations
+	lines  lines
+	plain  bool
+	slow   deploy.Clock
+	bytes  int // of what functions keep in memory; 0: as much as they like
+
+	handler *awshome.Home
+	server  *serve.Server
+	logs    *logs.Log
+}
+
+// lines counts what functions write to their logs.
+type lines struct {
+	mu sync.Mutex
+	n  int
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n += len(b)
+	return len(b), nil
+}
+
+func newStack(t *testing.T) *stack {
+	t.Helper()
+	mini := servers[server.MiniStack].URL
+	to, err := url.Parse(servers[server.DynamoDB].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stack{t: t}
+	name := strings.ToLower(awstest.Unique(t))[:17]
+	plain := awstest.Config(mini, byService{to})
+	s.sqs = sqs.NewFromConfig(plain)
+	if _, err := dynamodb.NewFromConfig(plain).CreateTable(t.Context(), dynamo.Table(name)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s3.NewFromConfig(plain, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("dead-" + name + ".fifo"), Attributes: map[string]string{"FifoQueue": "true"}}); err != nil {
+		t.Fatal(err)
+	}
+	log, err := s.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("log-" + name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	function := name + "-handler" // it is never invoked: its mappings are disabled as they are made
+	if _, err := lambda.NewFromConfig(plain).CreateFunction(t.Context(), &lambda.CreateFunctionInput{FunctionName: &function, Runtime: types.RuntimeProvidedal2023,
+		Handler: aws.String("bootstrap"), Role: aws.String("arn:aws:iam::000000000000:role/x"), Code: &types.FunctionCode{ZipFile: emptyZip()}}); err != nil {
+		t.Fatal(err)
+	}
+	counted := awstest.Config(mini, off{byService{to}})
+	s.meter.Install(&counted)
+	s.config = awshome.Config{Table: name, Bucket: name, Prefix: name, DeadLetters: "arn:aws:sqs:us-east-1:000000000000:dead-" + name + ".fifo", Handler: function,
+		LogQueue: *log.QueueUrl, Endpoint: mini, Definitions: handlers.All(), Connector: anything{}, AWS: &counted, Log: slog.New(slog.NewJSONHandler(&s.lines, nil))}
+	s.restart()
+	return s
+}
+
+// off makes mappings that poll nothing: the poller of the test does.
+type off struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (o off) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/event-source-mappings") {
+		var body bytes.Buffer
+		if _, err := body.ReadFrom(r.Body); err != nil {
+			return nil, err
+		}
+		text := strings.Replace(body.String(), `"Enabled":true`, `"Enabled":false`, 1)
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = http.NoBody, int64(len(text))
+		r.Body = readCloser{strings.NewReader(text)}
+	}
+	return o.next.RoundTrip(r)
+}
+
+type readCloser struct{ *strings.Reader }
+
+// Close implements io.Closer.
+func (readCloser) Close() error { return nil }
+
+// emptyZip is an archive with nothing in it.
+func emptyZip() []byte { return append([]byte("PK\x05\x06"), make([]byte, 18)...) }
+
+type anything struct{}
+
+// Connect implements deploy.Connector.
+func (anything) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
+
+// open begins a process.
+func (s *stack) open(makes bool) *awshome.Home {
+	s.t.Helper()
+	c := s.config
+	c.Makes = makes
+	if s.plain {
+		c.Definitions = nil
+		for _, d := range handlers.All() {
+			d.Handler = oneByOne{d.Handler}
+			c.Definitions = append(c.Definitions, d)
+		}
+	}
+	h, err := awshome.Open(s.t.Context(), c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.slow != nil {
+		h.Engine.Clock = s.slow
+	}
+	return h
+}
+
+// restart begins the functions anew: they know nothing.
+func (s *stack) restart() {
+	s.t.Helper()
+	s.handler = s.open(false)
+	s.server = &serve.Server{Engine: s.handler.Engine, Bell: s.handler.Bell, Clock: machine.Clock{}, Operation: time.Second, Log: s.config.Log,
+		Ran: func(ctx context.Context, r serve.Run) { // as functions/handler does
+			if r.Out.Ran > 0 {
+				if err := s.handler.Logs.Notify(ctx, r.Env, r.Lane); err != nil {
+					s.t.Error(err)
+				}
+			}
+		}}
+	l := s.open(false)
+	s.logs = &logs.Log{Store: l.LogStore, State: l.State, Logger: s.config.Log}
+}
+
+// export exports in a process of its own: one that knows nothing.
+func (s *stack) export(m *deploy.Model) deploy.Exported {
+	s.t.Helper()
+	for i := range m.Resources {
+		if len(m.Agents) == 0 || m.Agents[len(m.Agents)-1].Name != m.Resources[i].Agent && len(m.Agents) <= i {
+			m.Agents = append(m.Agents, resource.Agent{Name: m.Resources[i].Agent, Transport: "aws", Lanes: 1})
+		}
+	}
+	m.Agents = unique(m.Agents)
+	s.used.Invocations++
+	out, err := s.open(true).Engine.Export(s.t.Context(), "prod", deploy.Export{Model: m})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+func unique(agents []resource.Agent) []resource.Agent {
+	seen := map[string]bool{}
+	var out []resource.Agent
+	for _, a := range agents {
+		if !seen[a.Name] {
+			seen[a.Name] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// receive takes messages as Lambda's pollers do, and counts their requests: those that receive and delete, not those that find nothing.
+func (s *stack) receive(url string, most int) []sqstypes.Message {
+	s.t.Helper()
+	var all []sqstypes.Message
+	for len(all) < most {
+		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(out.Messages) == 0 {
+			break
+		}
+		s.used.Polls += 2
+		all = append(all, out.Messages...)
+	}
+	return all
+}
+
+func (s *stack) delete(url string, messages []sqstypes.Message) {
+	s.t.Helper()
+	for _, m := range messages {
+		if _, err := s.sqs.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// drain does what Lambda and the functions behind it would until all queues are empty, and returns how many messages agents were rung with.
+func (s *stack) drain(agents int) (rung int) {
+	s.t.Helper()
+	for again := true; again; {
+		again = false
+		for a := range agents {
+			at := s.config.Endpoint + "/000000000000/" + queue.Name(s.config.Prefix, "prod", agentName(a))
+			got := s.receive(at, 10)
+			if len(got) == 0 {
+				continue
+			}
+			again = true
+			rung += len(got)
+			s.used.Invocations++
+			batch := make([]serve.Message, len(got))
+			for i, m := range got {
+				batch[i] = serve.Message{ID: *m.MessageId, Receipt: *m.ReceiptHandle, Body: *m.Body, Receives: 1}
+			}
+			if failed := s.server.Serve(s.t.Context(), batch, &queue.Listener{API: s.handler.SQS, URL: at}, time.Now().Add(2*time.Minute)); len(failed) > 0 {
+				s.t.Fatalf("%d messages come again", len(failed))
+			}
+			s.delete(at, got)
+		}
+		for got := s.receive(s.config.LogQueue, 100); len(got) > 0; got = s.receive(s.config.LogQueue, 100) {
+			again = true
+			s.used.Invocations++
+			var in []events.SQSMessage
+			for _, m := range got {
+				in = append(in, events.SQSMessage{MessageId: *m.MessageId, Body: *m.Body})
+			}
+			if failed := s.logs.Take(s.t.Context(), in); len(failed) > 0 {
+				s.t.Fatalf("%d messages of the log come again", len(failed))
+			}
+			s.delete(s.config.LogQueue, got)
+		}
+	}
+	return rung
+}
+
+func agentName(n int) string { return "web" + strconv.Itoa(100 + n)[1:] }
+
+// take returns what was used since the last time. The time of functions is estimated from what they asked for, see docs/costs.md.
+func (s *stack) take(resources int) cost.Usage {
+	u := s.used
+	s.used = cost.Usage{}
+	u.Counts = s.meter.Take()
+	s.lines.mu.Lock()
+	u.LogBytes, s.lines.n = s.lines.n, 0
+	s.lines.mu.Unlock()
+	const memory = 0.5 // GB
+	u.GBSeconds = memory * (0.01*float64(u.Counts.Sum("DynamoDB.", "SQS.", "Lambda.").Calls) + 0.03*float64(u.Counts.Sum("S3.").Calls) +
+		0.01*float64(u.Invocations) + 0.0001*float64(resources))
+	return u
+}
+
+// counts returns how many resources are deployed.
+func (s *stack) deployed() int {
+	s.t.Helper()
+	c, err := s.handler.State.Counts(context.Background(), "prod")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c[deploy.StatusDeployed]
+}
+
+var _ provider.Handler = oneByOne{}

@@ -1,0 +1,187 @@
+//go:build servers
+
+package logs_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/logs"
+	"southbound/shared/deploy"
+)
+
+// TestMessagesMayComeInAnyWay pins that all is found, once, however messages come.
+func TestMessagesMayComeInAnyWay(t *testing.T) {
+	t.Parallel()
+	lanes := []string{"a/0", "b/0", "c/0"}
+	for _, c := range []struct {
+		name  string
+		after func(l *logs.Log, n int, lane string) []events.SQSMessage // a lane has committed for the nth time
+		all   bool                                                      // is logged by that
+	}{
+		{"each once", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return ring(lane) }, true},
+		{"doubled, in one batch", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return ring(lane, lane, lane) }, true},
+		{"late, and of other lanes", func(_ *logs.Log, n int, _ string) []events.SQSMessage { return ring(lanes[n%3], lanes[(n+1)%3]) }, false},
+		{"lost, all but the last of each lane", func(_ *logs.Log, n int, lane string) []events.SQSMessage {
+			if n < 9 {
+				return nil
+			}
+			return ring(lane)
+		}, true},
+		{"lost altogether", func(*logs.Log, int, string) []events.SQSMessage { return nil }, false},
+		{"before anything was committed", func(_ *logs.Log, _ int, _ string) []events.SQSMessage { return ring("nobody/0") }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, server.DynamoDB)
+			m := &maker{every: time.Second}
+			worker := w.process()
+			var all []deploy.Action
+			for n := range 12 {
+				lane := lanes[n%3]
+				actions := m.actions(lane[:1], 2, 4)
+				commits(t, worker, lane, actions, 2)
+				all = append(all, actions...)
+				if failed := w.process().Take(t.Context(), c.after(worker, n, lane)); failed == nil || len(failed) > 0 {
+					t.Errorf("failed: %+v, want an empty list that is not nil", failed)
+				}
+				want(t, worker, deploy.ActionQuery{}, newestFirst(all), "at any time")
+			}
+			if c.all {
+				logged(t, worker, "by messages alone")
+			}
+			if err := w.process().CatchUp(t.Context(), env); err != nil {
+				t.Error(err)
+			}
+			logged(t, worker, "after the sweep")
+			want(t, w.process(), deploy.ActionQuery{}, newestFirst(all), "after the sweep")
+			want(t, w.process(), deploy.ActionQuery{Resource: id("a", 1), Limit: 3}, ofResource(newestFirst(all), id("a", 1))[:3], "of a resource")
+		})
+	}
+}
+
+func ofResource(actions []deploy.Action, of any) []deploy.Action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a deploy.Action) bool { return fmt.Sprint(a.Resource) != fmt.Sprint(of) })
+}
+
+// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on, neither lose nor double anything.
+func TestFunctionsRunAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, squeeze := range []bool{false, true} {
+		t.Run(fmt.Sprint("squeezed=", squeeze), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, server.DynamoDB)
+			w.squeeze = squeeze
+			m := &maker{every: time.Second}
+			worker := w.process()
+			var all []deploy.Action
+			done := make(chan struct{})
+			var wg sync.WaitGroup
+			for range 3 {
+				l := w.process()
+				wg.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+							if failed := l.Take(t.Context(), ring("a/0", "b/0")); len(failed) > 0 {
+								t.Errorf("failed: %+v", failed)
+								return
+							}
+						}
+					}
+				})
+			}
+			for n := range 10 {
+				agent := string(rune('a' + n%2))
+				actions := m.actions(agent, 3, 6)
+				all = append(all, actions...)
+				commits(t, worker, agent+"/0", actions, 2)
+				want(t, worker, deploy.ActionQuery{}, newestFirst(all), "while it is logged")
+				want(t, worker, deploy.ActionQuery{Resource: id(agent, 1)}, ofResource(newestFirst(all), id(agent, 1)), "of a resource, while it is logged")
+			}
+			close(done)
+			wg.Wait()
+			if err := worker.CatchUp(t.Context(), env); err != nil {
+				t.Error(err)
+			}
+			logged(t, worker, "at the end")
+			want(t, w.process(), deploy.ActionQuery{}, newestFirst(all), "at the end")
+		})
+	}
+}
+
+// TestForeignMessages pins that what is no message of ours is passed over, and that the messages of lanes that fail come again, those of others not.
+func TestForeignMessages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, server.DynamoDB)
+	commits(t, w.process(), "a/0", (&maker{every: time.Second}).actions("a", 1, 1), 1)
+	batch := append(ring("a/0"), events.SQSMessage{MessageId: "x", Body: "{"}, events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","lane":"l"}`},
+		events.SQSMessage{MessageId: "z"})
+	if failed := w.process().Take(t.Context(), batch); failed == nil || len(failed) > 0 {
+		t.Errorf("failed: %+v", failed)
+	}
+	logged(t, w.process(), "with foreign messages beside it")
+	w.faults = &awstest.Faults{Decide: func(_ string, body []byte) awstest.Fault {
+		if strings.Contains(string(body), "L/prod") {
+			return awstest.Drop
+		}
+		return awstest.None
+	}}
+	batch = append(ring("a/0", "b/0"), events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a/0"}`})
+	got := w.process().Take(t.Context(), batch)
+	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "0"}, {ItemIdentifier: "1"}}, got); diff != "" {
+		t.Errorf("failed (-want +got):\n%s", diff)
+	}
+}
+
+// TestBell sends to a real queue, and pins that what arrives says no more than where to look.
+func TestBell(t *testing.T) {
+	t.Parallel()
+	api := sqs.NewFromConfig(awstest.Config(servers[server.MiniStack].URL, nil))
+	made, err := api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(awstest.Unique(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lanes []string
+	for n := range 13 {
+		lanes = append(lanes, fmt.Sprintf("web%02d/0", n))
+	}
+	if err := (&logs.Bell{API: api, URL: *made.QueueUrl}).Notify(t.Context(), env, lanes...); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for len(got) < len(lanes) {
+		out, err := api.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5})
+		if err != nil || len(out.Messages) == 0 {
+			t.Fatalf("%v: %d messages came, want %d", err, len(got), len(lanes))
+		}
+		for _, m := range out.Messages {
+			in, err := logs.Decode(*m.Body)
+			if err != nil || in.Env != env || len(*m.Body) > 60 {
+				t.Errorf("%v: %s", err, *m.Body)
+			}
+			got = append(got, in.Lane)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(lanes, got); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+	gone := &logs.Bell{API: api, URL: *made.QueueUrl + "-gone"}
+	if err := gone.Notify(t.Context(), env, "a/0"); err == nil {
+		t.Error("no error where there is no queue")
+	}
+}

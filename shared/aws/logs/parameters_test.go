@@ -1,0 +1,102 @@
+//go:build servers
+
+package logs_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/aws/logs"
+	"southbound/shared/deploy"
+)
+
+// TestParametersAreLogged pins the history of parameters and facts: every value that there was, who set it and when, and when it was removed.
+func TestParametersAreLogged(t *testing.T) {
+	t.Parallel()
+	for _, squeeze := range []bool{false, true} {
+		t.Run(fmt.Sprint("squeezed=", squeeze), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, server.DynamoDB)
+			w.squeeze = squeeze
+			l := w.process()
+			var all []dynamo.ParameterChange // the newest first
+			set := func(n int, p deploy.Parameter) {
+				p.Updated = start.Add(time.Duration(n) * time.Minute)
+				all = append([]dynamo.ParameterChange{{Parameter: p}}, all...)
+				commits(t, l, "a/0", nil, 1, deploy.Commit{Parameters: []deploy.Parameter{p}})
+			}
+			for n := range 10 {
+				set(2*n, deploy.Parameter{Name: "size", Of: id("a", n%2), Value: fmt.Sprint(n), Source: "fact"})
+				set(2*n+1, deploy.Parameter{Name: "region", Value: fmt.Sprintf("eu-%d", n), Source: "user"})
+				switch n % 3 {
+				case 1:
+					if failed := w.process().Take(t.Context(), ring("a/0", "a/0")); len(failed) > 0 {
+						t.Errorf("failed: %+v", failed)
+					}
+				case 2:
+					if err := w.process().CatchUp(t.Context(), env); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			of := func(f func(c dynamo.ParameterChange) bool) []dynamo.ParameterChange {
+				var out []dynamo.ParameterChange
+				for _, c := range all {
+					if f(c) {
+						out = append(out, c)
+					}
+				}
+				return out
+			}
+			check := func() {
+				t.Helper()
+				for _, c := range []struct {
+					name string
+					q    logs.ParameterQuery
+					want []dynamo.ParameterChange
+				}{
+					{"all", logs.ParameterQuery{}, all},
+					{"limit", logs.ParameterQuery{Limit: 3}, all[:3]},
+					{"name", logs.ParameterQuery{Name: "region"}, of(func(c dynamo.ParameterChange) bool { return c.Name == "region" })},
+					{"resource", logs.ParameterQuery{Of: id("a", 1)}, of(func(c dynamo.ParameterChange) bool { return c.Of == id("a", 1) })},
+					{"resource and limit", logs.ParameterQuery{Of: id("a", 1), Limit: 2}, of(func(c dynamo.ParameterChange) bool { return c.Of == id("a", 1) })[:2]},
+					{"time", logs.ParameterQuery{Since: start.Add(4 * time.Minute), Until: start.Add(8 * time.Minute)}, of(func(c dynamo.ParameterChange) bool {
+						return !c.Updated.Before(start.Add(4*time.Minute)) && c.Updated.Before(start.Add(8*time.Minute))
+					})},
+					{"none", logs.ParameterQuery{Name: "nothing"}, nil},
+				} {
+					got, err := w.process().Parameters(t.Context(), env, c.q)
+					if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+						t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+					}
+				}
+			}
+			check()
+			if err := l.CatchUp(t.Context(), env); err != nil {
+				t.Fatal(err)
+			}
+			logged(t, l, "parameters")
+			check()
+			commits(t, l, "a/0", nil, 1, deploy.Commit{DropParameters: []deploy.ParameterKey{{Name: "region"}}})
+			for range 2 { // before it is logged, and after
+				got, err := w.process().Parameters(t.Context(), env, logs.ParameterQuery{Name: "region", Limit: 1})
+				if err != nil || len(got) != 1 || !got[0].Gone || got[0].Name != "region" || got[0].Value != "" || got[0].Updated.IsZero() {
+					t.Errorf("%v: %+v, want that it was removed", err, got)
+				}
+				if err := w.process().CatchUp(t.Context(), env); err != nil {
+					t.Fatal(err)
+				}
+			}
+			now, err := l.State.Parameters(t.Context(), env, deploy.ParameterQuery{})
+			if err != nil || len(now) != 0 {
+				t.Errorf("%v: %+v", err, now)
+			}
+		})
+	}
+}

@@ -1,0 +1,162 @@
+//go:build servers
+
+package logs_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"southbound/localstack/server"
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+)
+
+// TestManyActions pins what ten thousand actions cost, of one resource and of as many, and some that were committed alone: to log, and to find, page by page.
+func TestManyActions(t *testing.T) {
+	t.Parallel()
+	const page = 400
+	for _, c := range []struct {
+		name      string
+		n         int
+		resources int
+		some      int     // committed at once
+		calls     float64 // of the log function, at most
+		wcu       float64
+	}{
+		{"of one resource", 10000, 1, 500, 20, 60},
+		{"of as many resources", 10000, 10000, 500, 30, 400},
+		{"each committed alone", 2000, 2000, 1, 40, 700},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n := c.n
+			w := newWorld(t, server.DynamoDB)
+			m := &maker{every: 50 * time.Millisecond}
+			actions := m.actions("a", c.resources, n)
+			actions[n/2].Outcome, actions[n/2].Version = deploy.StatusFailed, 77
+			actions[n/2].Messages = append(actions[n/2].Messages, provider.Line{At: start, Level: provider.LevelError, Msg: "the disk is full"})
+			commits(t, w.process(), "a/0", actions, c.some)
+			w.meter.Take()
+			began := time.Now()
+			l := w.process()
+			if failed := l.Take(t.Context(), ring("a/0")); len(failed) > 0 {
+				t.Fatalf("failed: %+v", failed)
+			}
+			counts := w.meter.Take()
+			sum := counts.Sum()
+			t.Logf("logged in %v: %.4f requests and %.4f WCU an action\n%s", time.Since(began), float64(sum.Calls)/float64(n), sum.WCU/float64(n), counts)
+			if float64(sum.Calls) > c.calls || sum.WCU > c.wcu {
+				t.Errorf("%d requests and %.0f WCU, want at most %.0f and %.0f", sum.Calls, sum.WCU, c.calls, c.wcu)
+			}
+			logged(t, l, "all")
+			all := newestFirst(actions)
+			pages(t, w, deploy.ActionQuery{Limit: page}, all, "of the environment")
+			pages(t, w, deploy.ActionQuery{Limit: page, Resource: id("a", 0)}, ofResource(all, id("a", 0)), "of the resource")
+			for _, q := range []struct {
+				name string
+				q    deploy.ActionQuery
+				want []deploy.Action
+				most int // requests
+			}{
+				{"newest", deploy.ActionQuery{Limit: 20}, all[:20], 12},
+				{"newest of a resource", deploy.ActionQuery{Resource: id("a", 0), Limit: 1}, ofResource(all, id("a", 0))[:1], 6},
+				{"outcome", deploy.ActionQuery{Outcome: deploy.StatusFailed}, actions[n/2 : n/2+1], 12},
+				{"version", deploy.ActionQuery{Version: 77}, actions[n/2 : n/2+1], 12},
+				{"level and text", deploy.ActionQuery{Level: provider.LevelError, Text: "disk"}, actions[n/2 : n/2+1], 12},
+				{"agent", deploy.ActionQuery{Agent: "a", Limit: 1}, all[:1], 12},
+				{"another agent", deploy.ActionQuery{Agent: "b"}, nil, 12},
+				{"text", deploy.ActionQuery{Text: "number 1742"}, actions[1741:1742], 30},
+				{"by id", deploy.ActionQuery{IDs: []string{actions[3].ID, actions[n-3].ID}}, newestFirst(actions[3:4], actions[n-3:n-2]), 30},
+				{"since and until", deploy.ActionQuery{Since: actions[100].Finished, Until: actions[110].Finished}, newestFirst(actions[100:110]), 30},
+				{"all", deploy.ActionQuery{}, all, 30},
+			} {
+				p := w.process()
+				w.meter.Take()
+				want(t, p, q.q, q.want, q.name)
+				got := w.meter.Take().Sum()
+				if got.Calls > q.most {
+					t.Errorf("%s: %d requests, want at most %d", q.name, got.Calls, q.most)
+				}
+				t.Logf("%-22s %3d requests, %6.1f RCU", q.name, got.Calls, got.RCU)
+			}
+		})
+	}
+}
+
+// pages pins what a query returns page by page, in one process.
+func pages(t *testing.T, w *world, q deploy.ActionQuery, all []deploy.Action, reason string) {
+	t.Helper()
+	p := w.process()
+	w.meter.Take()
+	n := 0
+	for from := 0; ; from += q.Limit {
+		to := min(from+q.Limit, len(all))
+		from = min(from, len(all))
+		want(t, p, q, all[from:to], fmt.Sprintf("%s, from %d on", reason, from))
+		n++
+		if from == len(all) {
+			break
+		}
+		q.Before = all[to-1].ID
+	}
+	sum := w.meter.Take().Sum()
+	t.Logf("%d pages %s: %.1f requests and %.1f RCU a page", n, reason, float64(sum.Calls)/float64(n), sum.RCU/float64(n))
+}
+
+// TestCostOfLogging pins what it costs to log what one run of a lane committed, by how much that was.
+func TestCostOfLogging(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		n, lanes    int
+		calls       int
+		wcu, rcu    float64 // in all
+		writes, put int
+	}{
+		{n: 1, lanes: 1, calls: 3, wcu: 3, rcu: 6, writes: 2},
+		{n: 10, lanes: 1, calls: 3, wcu: 14, rcu: 6, writes: 2},
+		{n: 10, lanes: 10, calls: 12, wcu: 24, rcu: 15, writes: 11},
+		{n: 64, lanes: 1, calls: 6, wcu: 74, rcu: 20, writes: 4},
+		{n: 500, lanes: 1, calls: 7, wcu: 75, rcu: 20, writes: 5, put: 1},
+		{n: 4000, lanes: 1, calls: 10, wcu: 140, rcu: 20, writes: 8, put: 2},
+	} {
+		t.Run(fmt.Sprintf("%d actions of %d lanes", c.n, c.lanes), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, server.DynamoDB)
+			m := &maker{every: time.Second / 10}
+			var rings []string
+			for n := range c.lanes {
+				agent := fmt.Sprintf("web%02d", n)
+				commits(t, w.process(), agent+"/0", m.actions(agent, math.MaxInt32, c.n/c.lanes), 512)
+				rings = append(rings, agent+"/0")
+			}
+			l := w.process()
+			w.meter.Take()
+			if failed := l.Take(t.Context(), ring(rings...)); len(failed) > 0 {
+				t.Fatalf("failed: %+v", failed)
+			}
+			counts := w.meter.Take()
+			sum, put := counts.Sum(), w.log.(*objects).Puts
+			wrote := counts.Sum("DynamoDB.Put", "DynamoDB.BatchWrite").Calls
+			t.Logf("%d requests (%d writes, and %d PUTs of objects), %.0f WCU, %.1f RCU: %.3f requests and %.3f WCU an action", sum.Calls, wrote, put, sum.WCU, sum.RCU,
+				float64(sum.Calls+put)/float64(c.n), sum.WCU/float64(c.n))
+			if sum.Calls > c.calls || sum.WCU > c.wcu || sum.RCU > c.rcu || wrote > c.writes || put != c.put {
+				t.Errorf("%d requests, %d writes, %d PUTs, %.0f WCU and %.0f RCU, want at most %+v\n%s", sum.Calls, wrote, put, sum.WCU, sum.RCU, c, counts)
+			}
+			// The same messages once more cost one read.
+			if failed := w.process().Take(t.Context(), ring(rings...)); len(failed) > 0 {
+				t.Fatalf("failed: %+v", failed)
+			}
+			if again := w.meter.Take(); again.Sum().Calls != 1 || again.Sum().WCU != 0 {
+				t.Errorf("a doubled message:\n%s", again)
+			}
+			if err := w.process().CatchUp(t.Context(), env); err != nil {
+				t.Fatal(err)
+			}
+			if swept := w.meter.Take(); swept.Sum().Calls > 3 || swept.Sum().WCU != 0 {
+				t.Errorf("a sweep with nothing to log:\n%s", swept)
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/handlers"
+	"southbound/shared/aws/home"
+	"southbound/shared/aws/logs"
+	"southbound/shared/aws/queue"
+	"southbound/shared/aws/serve"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/local"
+	"southbound/shared/transport"
+)
+
+// agentCommand is about agents of the AWS home that no function reaches.
+func (a *app) agentCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "agent", Short: "Serve an agent of the AWS home from this machine", Args: subcommand, RunE: help, Example: "  southbound agent run web1"}
+	cmd.AddCommand(a.agentRunCommand())
+	return cmd
+}
+
+func (a *app) agentRunCommand() *cobra.Command {
+	settings := map[string]*string{}
+	run := &cobra.Command{
+		Use: "run NAME", Short: "Serve an agent's queue until stopped",
+		Long: "run serves an agent whose things no function reaches: one with the transport local on the machine that it is run on, or one inside a\n" +
+			"network. It listens on the agent's queue and does its work with the same claims as a function. When it is stopped it finishes\n" +
+			"what runs and gives everything else back. Where the stack is, its outputs say; credentials are found as by every AWS tool.",
+		Example: "  southbound agent run web1 --environment production --table T --bucket B --prefix P\n  SOUTHBOUND_TABLE=T SOUTHBOUND_BUCKET=B SOUTHBOUND_PREFIX=P southbound agent run web1",
+		Args:    exactArgs(1, "one agent"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.locate(""); err != nil {
+				return err
+			}
+			c, err := home.FromEnv(func(name string) string {
+				if flag := settings[name]; flag != nil && *flag != "" {
+					return *flag
+				}
+				return os.Getenv(name)
+			})
+			if err != nil {
+				return err
+			}
+			return a.serveAgent(cmd.Context(), c, args[0])
+		},
+	}
+	for _, f := range []struct{ flag, variable, what string }{
+		{"table", home.EnvTable, "table of the stack"},
+		{"bucket", home.EnvBucket, "bucket of the stack"},
+		{"prefix", home.EnvPrefix, "prefix of the names of the stack's queues"},
+		{"log-queue", home.EnvLogQueue, "URL of the stack's log queue; without it the sweep has actions logged"},
+	} {
+		value := new(string)
+		settings[f.variable] = value
+		run.Flags().StringVar(value, f.flag, "", f.what+" ("+f.variable+")")
+	}
+	return run
+}
+
+// logTimeout bounds how long ringing the log may keep a lane.
+const logTimeout = 5 * time.Second
+
+// serveAgent serves an agent until ctx ends.
+func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error {
+	log := a.agentLog()
+	h, err := a.openRunner(ctx, &c, log)
+	if err != nil {
+		return err
+	}
+	if _, err := h.State.Env(ctx, a.env); err != nil { // what is wrong with credentials or names is said at once
+		return err
+	}
+	server := &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
+		Ran: func(ctx context.Context, r serve.Run) { ringLog(ctx, h.Logs, r, log) }}
+	runner := &serve.Runner{Server: server, Env: a.env, Agent: agent,
+		Queue: func(ctx context.Context) (*queue.Listener, error) {
+			url, err := h.Queues.URL(ctx, a.env, agent)
+			return &queue.Listener{API: h.SQS, URL: url}, err
+		},
+		Work: func(ctx context.Context) ([]string, error) { return h.Engine.WorkLanes(ctx, a.env) }}
+	a.say("serving agent %s of environment %s; stop with Ctrl-C", agent, a.env)
+	err = runner.Serve(ctx)
+	a.say("stopped: what ran is recorded, what is left stays scheduled")
+	return err
+}
+
+// openRunner opens the AWS home as the machine of its agents.
+func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) (*home.Home, error) {
+	if err := os.MkdirAll(a.data, 0o700); err != nil { // for the key that versions of secrets are made with
+		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
+	}
+	c.Definitions, c.Log, c.Machine = handlers.All(), log, (&local.Home{Dir: a.data}).Secrets()
+	c.Connector = func(known deploy.Secrets) deploy.Connector {
+		return &transport.Connector{Local: true, AWS: &a.aws, Secrets: known}
+	}
+	return home.Open(ctx, *c)
+}
+
+// ringLog has what a lane has committed logged. That it fails is no harm: the sweep notices.
+func ringLog(ctx context.Context, bell *logs.Bell, r serve.Run, log *slog.Logger) {
+	if bell == nil || r.Out.Ran == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	defer cancel()
+	if err := bell.Notify(ctx, r.Env, r.Lane); err != nil {
+		log.WarnContext(ctx, "the log was not rung", "environment", r.Env, "lane", r.Lane, "error", err.Error())
+	}
+}
+
+// agentLog writes to standard error: JSON lines with --json, text otherwise.
+func (a *app) agentLog() *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("SOUTHBOUND_LOG_LEVEL"), "info"))); err != nil {
+		level = slog.LevelInfo
+	}
+	if a.quiet {
+		level = max(level, slog.LevelWarn)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if a.json {
+		return slog.New(slog.NewJSONHandler(a.err, options))
+	}
+	return slog.New(slog.NewTextHandler(a.err, options))
+}
