@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"southbound/shared/aws/home"
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
@@ -82,19 +80,7 @@ func secret(t *testing.T, w *world) {
 // decoded looks for a secret in what the state holds, as the engine reads it: in the table it is compressed.
 func (w *world) decoded(t *testing.T, env, value string) {
 	t.Helper()
-	vars := map[string]string{}
-	for _, v := range append(w.stack.Variables(w.out), "AWS_REGION="+os.Getenv("AWS_REGION")) {
-		name, value, _ := strings.Cut(v, "=")
-		vars[name] = value
-	}
-	c, err := home.FromEnv(func(name string) string { return vars[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := home.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := w.home(t)
 	rows, err := h.State.ScanRows(t.Context(), env, resource.ID(""), 100)
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%d rows, %v", len(rows), err)
@@ -190,24 +176,17 @@ func (w *world) queues(t *testing.T, value string) {
 func (w *world) logged(t *testing.T, value string) {
 	t.Helper()
 	lines := 0
-	groups := cloudwatchlogs.NewDescribeLogGroupsPaginator(w.logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String(w.stack.Name)})
-	for groups.HasMorePages() {
-		page, err := groups.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, g := range page.LogGroups {
-			events := cloudwatchlogs.NewFilterLogEventsPaginator(w.logs, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: g.LogGroupName})
-			for events.HasMorePages() {
-				e, err := events.NextPage(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, line := range e.Events {
-					lines++
-					if strings.Contains(aws.ToString(line.Message), value) {
-						t.Errorf("%s tells it: %s", aws.ToString(g.LogGroupName), aws.ToString(line.Message))
-					}
+	for _, group := range w.groups(t) {
+		events := cloudwatchlogs.NewFilterLogEventsPaginator(w.logs, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: &group})
+		for events.HasMorePages() {
+			e, err := events.NextPage(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range e.Events {
+				lines++
+				if strings.Contains(aws.ToString(line.Message), value) {
+					t.Errorf("%s tells it: %s", group, aws.ToString(line.Message))
 				}
 			}
 		}
@@ -215,6 +194,25 @@ func (w *world) logged(t *testing.T, value string) {
 	if lines == 0 {
 		t.Error("the functions logged nothing: this test looks at nothing")
 	}
+}
+
+// groups returns the names of the stack's log groups. Where its name stands in them is not the same everywhere.
+func (w *world) groups(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	pages := cloudwatchlogs.NewDescribeLogGroupsPaginator(w.logs, &cloudwatchlogs.DescribeLogGroupsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range page.LogGroups {
+			if name := aws.ToString(g.LogGroupName); strings.Contains(name, w.stack.Name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
 }
 
 // noDeadLetters pins that nothing of what the suite did was more than the handler function could take.
@@ -281,10 +279,5 @@ func nothingLeft(t *testing.T, w *world) {
 		names = append(names, aws.ToString(m.FunctionArn)+" "+aws.ToString(m.EventSourceArn))
 	}
 	report("mapping", names, err)
-	groups, err := w.logs.DescribeLogGroups(ctx, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String(w.stack.Name)})
-	names = nil
-	for _, g := range groups.LogGroups {
-		names = append(names, aws.ToString(g.LogGroupName))
-	}
-	report("log group", names, err)
+	report("log group", w.groups(t), nil)
 }
