@@ -26,24 +26,29 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		service := f.Service()
-		routes := api.ExportHandler(service)
-		archives := &ingest.Exporter{Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
-			return open(ctx, f.Home, bucket, key)
-		}, Service: service}
-		return func(ctx context.Context, raw json.RawMessage) (any, error) {
-			var url events.LambdaFunctionURLRequest
-			if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
-				return furl.Handle(ctx, routes, &url), nil
-			}
-			var e ingest.Event
-			if err := json.Unmarshal(raw, &e); err != nil {
-				failure := api.FailureOf(fault.Wrap(fault.Usage, "read event", err))
-				return ingest.Answer{Error: &failure}, nil
-			}
-			return archives.Export(ctx, e)
-		}, nil
+		return handler(f), nil
 	})
+}
+
+// handler answers requests that came through the URL, and plain invokes.
+func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (any, error) {
+	service := f.Service()
+	routes := api.ExportHandler(service)
+	archives := &ingest.Exporter{Service: service, Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
+		return open(ctx, f.Home, bucket, key)
+	}}
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
+		var url events.LambdaFunctionURLRequest
+		if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
+			return furl.Handle(ctx, routes, &url), nil
+		}
+		var e ingest.Event
+		if err := json.Unmarshal(raw, &e); err != nil {
+			failure := api.FailureOf(fault.Wrap(fault.Usage, "read event", err))
+			return ingest.Answer{Error: &failure}, nil
+		}
+		return archives.Export(ctx, e)
+	}
 }
 
 // open reads an archive in S3.

@@ -20,9 +20,9 @@ func main() {
 		var err error
 		f.Function, err = run.Begin(ctx, func(c *home.Config) {
 			c.Leave, c.Count = queue.ByRunner, f.count
-			// The function may write the state, authors of documents may not: what they ask for is done with the role that they name.
+			// An agent that names no role is served with the rights that the stack's HandlerPolicy gives the function.
 			c.Connector = func(known deploy.Secrets) deploy.Connector {
-				return &transport.Connector{AWS: &awstransport.Sessions{RoleRequired: true}, Secrets: known}
+				return &transport.Connector{AWS: &awstransport.Sessions{}, Secrets: known}
 			}
 		})
 		if err != nil {

@@ -3,33 +3,23 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"os"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 
-	"southbound/shared/aws/home"
+	"southbound/functions/internal/run"
 	"southbound/shared/aws/logs"
 )
 
 func main() {
-	logger := slog.New(slog.NewJSONHandler(os.Stdout, nil))
-	c, err := home.FromEnv(os.Getenv)
-	if err != nil {
-		fail(logger, err)
-	}
-	h, err := home.Open(context.Background(), c)
-	if err != nil {
-		fail(logger, err)
-	}
-	l := &logs.Log{Store: h.LogStore, State: h.State, Logger: logger}
-	lambda.Start(func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-		return events.SQSEventResponse{BatchItemFailures: l.Take(ctx, e.Records)}, nil
+	run.Main(func(ctx context.Context) (any, error) {
+		f, err := run.Begin(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		l := &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log, Metrics: f.Metrics}
+		return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
+			defer f.Flush(ctx)
+			return events.SQSEventResponse{BatchItemFailures: l.Take(ctx, e.Records)}, nil
+		}, nil
 	})
-}
-
-func fail(logger *slog.Logger, err error) {
-	logger.Error("the function cannot start", "error", err.Error())
-	os.Exit(1)
 }

@@ -117,7 +117,7 @@ func (s *State) load(ctx context.Context, env string, b *bag, rec *record) error
 			return err
 		}
 	}
-	m.seq = rec.seq // some changes have no delta
+	m.seq, m.wave = rec.seq, rec.wave // some changes have no delta
 	s.shrink()
 	return nil
 }
@@ -135,7 +135,7 @@ func (s *State) took(env string, e *edit) {
 		b.img = nil // it will be read again
 		return
 	}
-	b.img.seq = e.next.seq
+	b.img.seq, b.img.wave = e.next.seq, e.next.wave
 	b.size.Add(3 * int64(e.size))
 }
 

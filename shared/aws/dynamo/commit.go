@@ -249,6 +249,7 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 		return out, nil
 	}
 	if out.Started = !out.Paused && out.PlanSeq == c.in.SeenPlan; out.Started {
+		c.s.hasStarted(bagKey{c.env, c.guard}, started{c.in.Guard.Fence, c.edits[c.guard].next.running})
 		return out, nil
 	}
 	_, err := c.s.change(withPurpose(ctx, Purpose{Name: "refuse"}), c.env, c.guard, func(e *edit) error {

@@ -22,7 +22,7 @@ func (c *commit) changeEnv(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.rest = time.Time{}
+	h.rest, h.trying = time.Time{}, false
 	if c.in.Env != nil {
 		if err := h.replace(*c.in.Env); err != nil {
 			return err
@@ -250,7 +250,7 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 	if len(c.in.Next) == 0 {
 		return nil
 	}
-	ran, err := c.s.ran(ctx, e.rec)
+	ran, err := c.ran(ctx, e.rec)
 	if fault.Is(err, fault.NotFound) {
 		return c.outdated(c.guard)
 	}
@@ -262,6 +262,15 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 	}
 	n.running, err = c.s.keepIDs(ctx, c.in.Next)
 	return err
+}
+
+// ran returns what may be running. What was running before that is of interest only as long as nobody knows whether its successors were accepted: this
+// process knows of its own.
+func (c *commit) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
+	if have, ok := c.s.startedBy(bagKey{c.env, c.guard}); ok && have.fence == rec.fence && have.ids.is(rec.running) {
+		return c.s.idsOf(ctx, rec.running)
+	}
+	return c.s.ran(ctx, rec)
 }
 
 func (c *commit) parameters(ctx context.Context) error {

@@ -185,16 +185,23 @@ func (s *State) rollForward(ctx context.Context, env string, i item) error {
 		return err
 	}
 	f.doc = document{doc}
-	_, err = s.roll(ctx, env, f)
+	if _, err = s.roll(ctx, env, f); err == errLong { //nolint:errorlint // it is never wrapped
+		return nil
+	}
 	return err
 }
 
-// roll makes every bag do its part and removes the note. It returns the rows that did not fit.
+// roll makes every bag do its part and removes the note. It returns the rows that did not fit, and errLong when that is not known any more.
 func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
 	var misfits []resource.ID
+	var long error
 	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
 		if err := s.contend(ctx, func() error {
 			out, err := s.rollBag(withPurpose(ctx, Purpose{Name: "roll", Bag: key, Number: f.number}), env, key, f)
+			if err == errLong { //nolint:errorlint // it is never wrapped
+				long = err
+				return nil
+			}
 			if err == nil {
 				misfits = append(misfits, out...)
 			}
@@ -207,7 +214,10 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 	if err := s.deleteMany(ctx, versionKeys(env, f.forget)); err != nil {
 		return nil, err
 	}
-	return misfits, s.endRoll(ctx, env, f)
+	if err := s.endRoll(ctx, env, f); err != nil {
+		return nil, err
+	}
+	return misfits, long
 }
 
 // endRoll removes the note of a commit that all bags did their part of.

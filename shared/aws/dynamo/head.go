@@ -23,6 +23,7 @@ type head struct {
 	tx      int64    // rolled-forward commits so far
 	pending bool     // the last of these is not finished
 	rest    time.Time
+	trying  bool      // rest does not count yet: whether it holds is being looked at
 	horizon time.Time // actions that were finished before are forgotten
 	record  []byte    // deploy.Env
 	asleep  int64     // see Asleep
@@ -38,7 +39,7 @@ func (h *head) encode() []byte {
 	e.bool(h.halted)
 	e.texts(h.paused)
 	e.int(h.tx)
-	e.bool(h.pending)
+	e.byte(h.under())
 	e.time(h.rest)
 	e.time(h.horizon)
 	e.bytes(h.record)
@@ -46,6 +47,23 @@ func (h *head) encode() []byte {
 		e.int(h.asleep)
 	}
 	return e.b
+}
+
+// What is under way in an environment: one thing at most, as who begins a commit ends the rest.
+const (
+	nothingUnder = iota
+	pendingUnder
+	tryingUnder
+)
+
+func (h *head) under() byte {
+	switch {
+	case h.pending:
+		return pendingUnder
+	case h.trying:
+		return tryingUnder
+	}
+	return nothingUnder
 }
 
 func headOf(env string, i item) (*head, error) {
@@ -59,7 +77,10 @@ func headOf(env string, i item) (*head, error) {
 	}
 	h.seq = numberOf(i, attrSeq)
 	h.nonce, h.rev, h.plan, h.halted, h.paused = d.uint(), d.int(), d.int(), d.bool(), d.texts()
-	h.tx, h.pending, h.rest, h.horizon, h.record = d.int(), d.bool(), d.time(), d.time(), d.bytes()
+	h.tx = d.int()
+	under := d.byte()
+	h.pending, h.trying = under == pendingUnder, under == tryingUnder
+	h.rest, h.horizon, h.record = d.time(), d.time(), d.bytes()
 	if len(d.b) > 0 {
 		h.asleep = d.int()
 	}
@@ -141,7 +162,7 @@ func (s *State) changeHead(ctx context.Context, env string, f func(h *head) erro
 		if err := f(h); err != nil {
 			return err
 		}
-		h.rest = time.Time{}
+		h.rest, h.trying = time.Time{}, false
 		p := h.put(s.Host.Random())
 		now, err := s.putOne(ctx, p)
 		if err == errLost && now != nil { //nolint:errorlint // it is never wrapped

@@ -77,6 +77,34 @@ func (s *State) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	return out, nil
 }
 
+// is reports whether two lists are the same.
+func (l idList) is(o idList) bool { return l.object == o.object && slices.Equal(l.ids, o.ids) }
+
+// started is what this process was told that it may run, under a lease.
+type started struct {
+	fence int64
+	ids   idList
+}
+
+func (s *State) startedBy(key bagKey) (started, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, ok := s.started[key]
+	return out, ok
+}
+
+func (s *State) hasStarted(key bagKey, what started) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started[key] = what
+}
+
+func (s *State) hasEnded(key bagKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.started, key)
+}
+
 // dropLists removes the objects of lists that a new record does not name any more.
 func (s *State) dropLists(ctx context.Context, old, now *record) {
 	named := []string{now.running.object, now.before.object, now.misfits.object}

@@ -16,6 +16,7 @@ type image struct {
 	rows    map[resource.ID]*imageRow
 	gone    map[resource.ID]int64 // removed since the oldest run, by number of change
 	sorted  []resource.ID         // of rows; nil: not known
+	wave    int64                 // the last that was finished, as the record of change seq says
 	epoch   int64                 // of checked
 	checked map[resource.ID]bool
 	outbox  map[string]deploy.Outbox

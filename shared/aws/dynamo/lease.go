@@ -25,6 +25,15 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 	if err != nil {
 		return deploy.Lease{}, err
 	}
+	h, err := s.readHead(ctx, env) // a commit under this lease must not be hidden by a rest, wherever its process ends
+	if err != nil {
+		return deploy.Lease{}, err
+	}
+	if !h.rest.IsZero() || h.seq == 0 { // an environment without a head is not known to DropOrphans
+		if err := s.wake(ctx, env); err != nil {
+			return deploy.Lease{}, err
+		}
+	}
 	running, err := s.ran(ctx, rec)
 	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
 }
@@ -42,6 +51,7 @@ func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
 		return nil
 	}
 	if err == nil {
+		s.hasEnded(bagKey{env, keyOf(l.Key)})
 		s.settle(ctx, env, rec)
 	}
 	return err

@@ -21,34 +21,41 @@ func (s *State) Resting(ctx context.Context) (map[string]time.Time, error) {
 }
 
 func (h *head) restUntil() time.Time {
-	if h == nil || h.pending {
+	if h == nil || h.pending || h.trying {
 		return time.Time{}
 	}
 	return h.rest
 }
 
-// Rest notes that nothing is due in an environment until a time, and reports whether that holds. The note is made first and what it says is looked
-// at afterwards; a commit that finds the note removes it. So whatever begins meanwhile is seen by one side or the other.
+// Rest notes that nothing is due in an environment until a time, and reports whether that holds. The note is made first, as one that does not count yet;
+// then what it says is looked at; then it counts, when nobody has removed it. Who takes a lease looks for the note afterwards and removes it, and while
+// a lease is held there is no rest. So whatever begins meanwhile is seen by one side or the other, and whoever ends in the middle leaves nothing wrong
+// behind.
 func (s *State) Rest(ctx context.Context, env string, until time.Time) (bool, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil || h.seq == 0 {
 		return false, err
 	}
-	h.rest = until
+	h.rest, h.trying = until, true
 	if err := s.write(ctx, env, nil, h); err != nil {
-		if err == errLost { //nolint:errorlint // it is never wrapped
-			err = nil
-		}
-		return false, err
+		return false, notLost(err)
 	}
-	quiet, err := s.quiet(ctx, env, h, until)
-	if err == nil && quiet {
-		return true, nil
-	}
-	if e := s.wake(ctx, env); err == nil {
+	if quiet, err := s.quiet(ctx, env, h, until); err == nil && quiet {
+		h.trying = false
+		err := s.write(ctx, env, nil, h)
+		return err == nil, notLost(err)
+	} else if e := s.wake(ctx, env); err == nil {
 		err = e
 	}
 	return false, err
+}
+
+// notLost returns err, or nil when it only says that somebody else was faster.
+func notLost(err error) error {
+	if err == errLost { //nolint:errorlint // it is never wrapped
+		return nil
+	}
+	return err
 }
 
 // quiet reports whether nothing in the records has to be looked at before a time.

@@ -5,11 +5,24 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"southbound/shared/fault"
 )
 
 // DropActions implements deploy.State: what was finished before the horizon is forgotten by moving it. Then pages are removed that hold nothing else, or
 // only what is in the log, as far as no bag needs them; what is in the log expires there.
 func (s *State) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		n, err := s.dropActions(ctx, env, before)
+		if fault.Is(err, fault.NotFound) && try < tries { // others merge and drop, too
+			continue
+		}
+		return n, err
+	}
+}
+
+func (s *State) dropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	was, err := s.readHead(ctx, env)
 	if err != nil || was.seq == 0 && before.IsZero() || !before.After(was.horizon) {
 		return 0, err
@@ -119,7 +132,7 @@ func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool,
 		case x.seq <= d.at[key]:
 		case x.object == nil:
 			list = append(list, x)
-		case x.n == 0:
+		case x.n == 0, x.finished[1].Before(d.from): // forgotten before, and maybe not there any more
 		case !x.finished[0].Before(d.to):
 			all = false
 		default:

@@ -6,8 +6,12 @@ import (
 	"slices"
 
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
+
+// errLong says that a bag did its part so long ago that what did not fit is not known any more.
+var errLong = fault.New(fault.Unavailable, "finish commit", "others have finished it, and begun another").WithHint("read again what came of it")
 
 // rollBag makes one bag do its part, once: together with it, rows leave the bags that they move from.
 func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]resource.ID, error) {
@@ -19,7 +23,7 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	case rec.tx == f.number:
 		return s.idsOf(ctx, rec.misfits)
 	case rec.tx > f.number:
-		return nil, nil // long done
+		return nil, errLong
 	}
 	r := &roller{s: s, env: env, key: key, edits: map[string]*edit{key: newEdit(rec)}}
 	if err := r.look(ctx, f.parts[key]); err != nil {
@@ -176,8 +180,10 @@ func (r *roller) take(p *part) {
 			r.misfits = append(r.misfits, k.id)
 		}
 	}
-	mine.drop = p.drop
-	mine.next.outbox -= r.outbox
+	if len(p.drop) > 0 {
+		mine.drop = p.drop
+		mine.next.outbox -= r.outbox
+	}
 }
 
 func (r *roller) recount(ctx context.Context) error {

@@ -16,12 +16,12 @@ import (
 // Rows implements deploy.State.
 func (s *State) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
 	var out []deploy.Row
-	err := s.eachFound(ctx, env, ids, func(_ *record, _ *image, r *deploy.Row) { out = append(out, *r) })
+	err := s.eachFound(ctx, env, ids, func(_ *image, r *deploy.Row) { out = append(out, *r) })
 	return out, err
 }
 
 // eachFound calls f for each of ids that has a row, with what it is in.
-func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f func(rec *record, m *image, r *deploy.Row)) error {
+func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f func(m *image, r *deploy.Row)) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f 
 			for _, id := range look {
 				if r := m.rows[id]; r != nil && !found[id] {
 					found[id] = true
-					f(rec, m, &r.Row)
+					f(m, &r.Row)
 				}
 			}
 			return nil
@@ -98,7 +98,11 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 			return nil, err
 		}
 	}
-	slices.SortFunc(out, func(a, b deploy.Row) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	// A row that moved meanwhile may have been seen in both lanes: the later one counts.
+	slices.SortFunc(out, func(a, b deploy.Row) int {
+		return cmp.Or(strings.Compare(string(a.ID), string(b.ID)), cmp.Compare(b.Rev, a.Rev))
+	})
+	out = slices.CompactFunc(out, func(a, b deploy.Row) bool { return a.ID == b.ID })
 	return out[:min(limit, len(out))], nil
 }
 
@@ -149,7 +153,7 @@ func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Sched
 					out.Tickets = append(out.Tickets, deploy.Ticket{ID: id, Lane: lane, N: r.Ticket})
 				}
 			}
-			if !waving {
+			if !waving || m.wave >= e.Wave.Epoch || len(m.rows) == 0 { // the image may be newer than the record
 				return nil
 			}
 			if out.Unfinished == nil {
@@ -170,8 +174,8 @@ func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Sched
 // Finished implements deploy.State.
 func (s *State) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
 	open := map[resource.ID]bool{}
-	err := s.eachFound(ctx, env, ids, func(rec *record, m *image, r *deploy.Row) {
-		checked := epoch == 0 || r.Checked >= epoch || rec.wave >= epoch || (m.epoch == epoch && m.checked[r.ID])
+	err := s.eachFound(ctx, env, ids, func(m *image, r *deploy.Row) {
+		checked := epoch == 0 || r.Checked >= epoch || m.wave >= epoch || (m.epoch == epoch && m.checked[r.ID])
 		open[r.ID] = r.Ticket != 0 || !checked
 	})
 	if err != nil {
@@ -228,8 +232,15 @@ func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([
 	}
 	slices.SortFunc(due, func(a, b timer) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
 	var out []resource.ID
-	for _, t := range due[:min(limit, len(due))] {
-		out = append(out, t.id)
+	seen := map[resource.ID]bool{}
+	for _, t := range due {
+		if len(out) == limit {
+			break
+		}
+		if !seen[t.id] { // else it moved meanwhile and was seen in both lanes
+			seen[t.id] = true
+			out = append(out, t.id)
+		}
 	}
 	return out, next, nil
 }

@@ -59,6 +59,8 @@ type State struct {
 	bags map[bagKey]*bag
 	tick int64
 	docs map[string][]byte // a few, by the name of the object
+	// started is what was accepted of Next, of leases that this process holds.
+	started map[bagKey]started
 
 	asleep  map[string]sleepers // by environment, see Asleep
 	version lastVersion
@@ -76,7 +78,7 @@ func New(c Config) (*State, error) {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, limits: c.Host.limits(), bags: map[bagKey]*bag{}, docs: map[string][]byte{},
+	return &State{Config: c, pack: p, limits: c.Host.limits(), bags: map[bagKey]*bag{}, docs: map[string][]byte{}, started: map[bagKey]started{},
 		asleep: map[string]sleepers{}}, nil
 }
 

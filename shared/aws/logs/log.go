@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"southbound/shared/aws/dynamo"
+	"southbound/shared/aws/emf"
 	"southbound/shared/fault"
 )
 
@@ -21,13 +22,29 @@ type Log struct {
 	Store  *Store
 	State  *dynamo.State // with Store as its Log
 	Logger *slog.Logger
+	// Metrics, when not nil, count what was logged, and environments of which something could not be.
+	Metrics *emf.Set
+}
+
+func (l *Log) count(name string, n int) {
+	if l.Metrics != nil {
+		l.Metrics.Add(name, emf.Count, float64(n))
+	}
 }
 
 // atOnce is about how many actions are taken on at once. It bounds memory; an action takes a few KB there.
 const atOnce = 8192
 
+// spare is what is left of an invocation to answer with what was not done.
+const spare = 2 * time.Second
+
 // Take logs what messages name. It returns the messages whose lanes could not be logged, never nil: they are to come again.
 func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.SQSBatchItemFailure {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-spare))
+		defer cancel()
+	}
 	failed := []events.SQSBatchItemFailure{}
 	byEnv := map[string]map[string][]string{} // ids of messages by environment and lane
 	for i := range messages {
@@ -42,14 +59,27 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 		byEnv[m.Env][m.Lane] = append(byEnv[m.Env][m.Lane], messages[i].MessageId)
 	}
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
-		lanes := byEnv[env]
-		if err := l.catchUp(ctx, env, slices.Sorted(maps.Keys(lanes))); err != nil {
-			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "error", err.Error())
-			for _, ids := range lanes {
-				for _, id := range ids {
-					failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: id})
-				}
+		for _, lane := range l.lanes(ctx, env, slices.Sorted(maps.Keys(byEnv[env]))) {
+			for _, id := range byEnv[env][lane] {
+				failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: id})
 			}
+		}
+	}
+	return failed
+}
+
+// lanes logs lanes of an environment, together, and, when that fails, each for itself: one that is damaged does not hold up others. It returns those that
+// could not be logged.
+func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
+	if l.catchUp(ctx, env, lanes) == nil {
+		return nil
+	}
+	var failed []string
+	for _, lane := range lanes {
+		if err := l.catchUp(ctx, env, []string{lane}); err != nil {
+			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "lane", lane, "error", err.Error())
+			l.count("LogFaults", 1)
+			failed = append(failed, lane)
 		}
 	}
 	return failed
@@ -73,6 +103,7 @@ func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 		if err := l.State.Logged(ctx, u); err != nil {
 			return err
 		}
+		l.count("Logged", len(u.Actions)+len(u.Parameters))
 		l.Logger.InfoContext(ctx, "logged", "environment", env, "actions", len(u.Actions), "parameters", len(u.Parameters), "lanes", u.Lanes(),
 			"duration_ms", time.Since(began).Milliseconds())
 		if !u.More {

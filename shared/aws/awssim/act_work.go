@@ -1,0 +1,213 @@
+package awssim
+
+import (
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// work is a round of a worker: it takes a lane and records results.
+func (a *actorState) work(round int) {
+	lane := a.lane(a.agent())
+	l, err := a.s.acquire(lane, a.holder(round))
+	if err != nil {
+		return
+	}
+	var seen, epoch int64
+	if a.chance(60) {
+		sched, err := a.s.schedule()
+		if err != nil {
+			return
+		}
+		seen, epoch = sched.PlanSeq, sched.Wave.Epoch
+	} else {
+		e, err := a.s.env()
+		if err != nil {
+			return
+		}
+		seen, epoch = e.PlanSeq, e.Wave.Epoch
+	}
+	rows, err := a.s.laneRows(lane, a.chance(70))
+	if err != nil {
+		return
+	}
+	for range 1 + a.t.rng.IntN(3) {
+		c := a.results(l, rows, epoch)
+		c.SeenPlan = seen
+		out, err := a.s.commit(c)
+		switch {
+		case gone(err):
+			return
+		case err != nil:
+			if rows, err = a.s.laneRows(lane, true); err != nil {
+				return
+			}
+		default:
+			rows = after(rows, c.Rows, out.Conflicts, lane)
+			if a.chance(50) {
+				seen = out.PlanSeq
+			}
+		}
+	}
+	a.leave(l)
+}
+
+// results is what came of some rows.
+func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) deploy.Commit {
+	c := deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence}, Epoch: epoch}
+	for _, r := range rows {
+		switch n := a.t.rng.IntN(100); {
+		case n < 35:
+			act := a.newAction(r.ID, r.Version)
+			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, deploy.RunSuccess, a.r.now, act.ID, epoch
+			r.Compliance, r.Deployed, r.NextAt = deploy.Compliant, r.Hash, time.Time{}
+			r.Body = []byte("a result never changes what is wanted")
+			if a.chance(30) && !a.idles() {
+				r.NextAt = a.r.now.Add(time.Duration(a.t.rng.IntN(3)) * leaseTime)
+			}
+			if a.chance(20) {
+				r.LastRun, r.Compliance, r.Reason = deploy.RunFailed, deploy.NonCompliant, "it did not work"
+			}
+			if r.Removing || a.chance(3) {
+				r.Gone = true
+			}
+			c.Rows = append(c.Rows, r)
+			c.Actions = append(c.Actions, act)
+		case n < 50:
+			c.Checked = append(c.Checked, r.ID)
+		case n < 85:
+			c.Next = append(c.Next, r.ID)
+		}
+	}
+	if a.chance(30) && !a.idles() {
+		c.AddOutbox = []deploy.Outbox{a.newEntry()}
+	}
+	if a.chance(10) {
+		o := a.newEntry()
+		c.AddOutbox, c.DropOutbox = append(c.AddOutbox, o), []string{o.ID}
+	}
+	if a.chance(15) {
+		c.WaveDone = epoch
+	}
+	if a.chance(15) {
+		c.Parameters = []deploy.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact"}}
+	}
+	if a.chance(30) {
+		c.Until = a.r.now.Add(2 * leaseTime)
+	}
+	return c
+}
+
+// after returns what a worker knows of its rows after a commit.
+func after(rows, written, conflicts []deploy.Row, lane string) []deploy.Row {
+	now := map[resource.ID]deploy.Row{}
+	for _, r := range written {
+		body := r.Body
+		for _, o := range rows {
+			if o.ID == r.ID {
+				body = o.Body
+			}
+		}
+		r.Body = body
+		r.Rev++
+		now[r.ID] = r
+	}
+	for _, r := range conflicts {
+		now[r.ID] = r
+	}
+	var out []deploy.Row
+	for _, r := range rows {
+		if n, ok := now[r.ID]; ok {
+			r = n
+		}
+		if r.Rev > 0 && !r.Gone && r.Lane == lane {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// operate is a round of a person.
+func (a *actorState) operate() {
+	if a.chance(60) {
+		_ = a.s.pause(a.chance(50), a.agent())
+	} else {
+		_ = a.s.halt(a.chance(50))
+	}
+}
+
+// read is one look at something.
+func (a *actorState) read() {
+	switch a.t.rng.IntN(15) {
+	case 0:
+		_, _ = a.s.env()
+	case 1:
+		_, _ = a.s.versions()
+	case 2:
+		_, _ = a.s.agents()
+	case 3:
+		_, _ = a.s.leases()
+	case 4:
+		_, _ = a.s.rows([]resource.ID{a.anyID(), a.anyID(), a.anyID()})
+	case 5:
+		_, _ = a.s.laneRows(a.lane(a.agent()), a.chance(50))
+	case 6:
+		_, _ = a.s.scanRows(a.anyID(), 1+a.t.rng.IntN(4))
+	case 7:
+		_, _ = a.s.schedule()
+	case 8:
+		e, err := a.s.env()
+		if err == nil {
+			_, _ = a.s.finished([]resource.ID{a.anyID(), a.anyID()}, e.Wave.Epoch)
+		}
+	case 9:
+		_, _ = a.s.due(a.r.now.Add(leaseTime), 100)
+	case 10:
+		_, _ = a.s.counts()
+	case 11:
+		_, _ = a.s.outbox()
+	case 12:
+		_, _ = a.s.parameters(deploy.ParameterQuery{Facts: a.chance(50)})
+	case 13:
+		_, _ = a.s.actions(deploy.ActionQuery{})
+	default:
+		_, _ = a.s.actions(deploy.ActionQuery{Limit: 1 + a.t.rng.IntN(3)})
+	}
+}
+
+// collect is a round of whoever tidies up and looks for what is left to do.
+func (a *actorState) collect() {
+	if a.r.plan.drops && a.chance(50) && a.r.idle() {
+		a.r.land(a.r.now.Add(time.Hour))
+		a.r.now = a.r.now.Add(2 * orphanAge)
+		a.r.say("hours pass")
+	}
+	switch a.t.rng.IntN(5) {
+	case 0:
+		_, _ = a.s.dropActions(a.r.now.Add(-keepTime))
+	case 1:
+		_, _ = a.s.dropOrphans(a.r.now.Add(-orphanAge))
+	case 2:
+		_, _ = a.s.resting()
+	default:
+		out, err := a.s.due(a.r.now, 100)
+		if err == nil && len(out.ids) == 0 {
+			until := out.next
+			if until.IsZero() {
+				until = a.r.now.Add(time.Hour)
+			}
+			_, _ = a.s.rest(until)
+		}
+	}
+}
+
+// idle reports whether no operation is under way but for the current task's.
+func (r *run) idle() bool {
+	for _, t := range r.tasks {
+		if t != r.cur && t.op != nil && t.op.ret < 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,236 @@
+package awssim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// env is the environment of all runs.
+const env = "e"
+
+const (
+	leaseTime = 30 * time.Second
+	keepTime  = 10 * time.Minute // of actions
+	orphanAge = time.Hour
+)
+
+// What is given to operations that take more than one thing.
+type (
+	acquireIn struct {
+		key, holder string
+		now, until  time.Time
+	}
+	laneRowsIn struct {
+		lane string
+		all  bool
+	}
+	scanIn struct {
+		after resource.ID
+		limit int
+	}
+	finishedIn struct {
+		ids   []resource.ID
+		epoch int64
+	}
+	dueIn struct {
+		at    time.Time
+		limit int
+	}
+	dueOut struct {
+		ids  []resource.ID
+		next time.Time
+	}
+	pauseIn struct {
+		paused bool
+		agent  string
+	}
+)
+
+// actor is what a task plays with.
+type actorState struct {
+	r *run
+	t *task
+	s *deployState
+}
+
+// deployState calls the state of the process as operations.
+type deployState struct {
+	r *run
+	p *process
+}
+
+func (s *deployState) env() (deploy.Env, error) {
+	return call(s.r, "Env", nil, func(ctx context.Context) (deploy.Env, error) { return s.p.state.Env(ctx, env) })
+}
+
+func (s *deployState) versions(numbers ...int) ([]deploy.Version, error) {
+	return call(s.r, "Versions", numbers, func(ctx context.Context) ([]deploy.Version, error) { return s.p.state.Versions(ctx, env, numbers...) })
+}
+
+func (s *deployState) agents() (map[string]deploy.Agent, error) {
+	return call(s.r, "Agents", nil, func(ctx context.Context) (map[string]deploy.Agent, error) { return s.p.state.Agents(ctx, env) })
+}
+
+func (s *deployState) pause(paused bool, agent string) error {
+	_, err := call(s.r, "Pause", pauseIn{paused, agent}, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.p.state.Pause(ctx, env, paused, agent)
+	})
+	return err
+}
+
+func (s *deployState) halt(halted bool) error {
+	_, err := call(s.r, "Halt", halted, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.p.state.Halt(ctx, env, halted) })
+	return err
+}
+
+func (s *deployState) acquire(key, holder string) (deploy.Lease, error) {
+	in := acquireIn{key, holder, s.r.now, s.r.now.Add(leaseTime)}
+	return call(s.r, "Acquire", in, func(ctx context.Context) (deploy.Lease, error) {
+		return s.p.state.Acquire(ctx, env, key, holder, in.now, in.until)
+	})
+}
+
+func (s *deployState) release(l deploy.Lease) error {
+	_, err := call(s.r, "Release", l, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.p.state.Release(ctx, env, l) })
+	return err
+}
+
+func (s *deployState) leases() ([]deploy.Lease, error) {
+	return call(s.r, "Leases", nil, func(ctx context.Context) ([]deploy.Lease, error) { return s.p.state.Leases(ctx, env) })
+}
+
+func (s *deployState) rows(ids []resource.ID) ([]deploy.Row, error) {
+	return call(s.r, "Rows", ids, func(ctx context.Context) ([]deploy.Row, error) { return s.p.state.Rows(ctx, env, ids) })
+}
+
+func (s *deployState) laneRows(lane string, all bool) ([]deploy.Row, error) {
+	return call(s.r, "LaneRows", laneRowsIn{lane, all}, func(ctx context.Context) ([]deploy.Row, error) { return s.p.state.LaneRows(ctx, env, lane, all) })
+}
+
+func (s *deployState) scanRows(after resource.ID, limit int) ([]deploy.Row, error) {
+	return call(s.r, "ScanRows", scanIn{after, limit}, func(ctx context.Context) ([]deploy.Row, error) { return s.p.state.ScanRows(ctx, env, after, limit) })
+}
+
+func (s *deployState) schedule() (deploy.Schedule, error) {
+	return call(s.r, "Schedule", nil, func(ctx context.Context) (deploy.Schedule, error) {
+		out, err := s.p.state.Schedule(ctx, env)
+		slices.SortFunc(out.Tickets, func(a, b deploy.Ticket) int { return compareIDs(a.ID, b.ID) }) // they come in any order
+		return out, err
+	})
+}
+
+func (s *deployState) finished(ids []resource.ID, epoch int64) ([]resource.ID, error) {
+	return call(s.r, "Finished", finishedIn{ids, epoch}, func(ctx context.Context) ([]resource.ID, error) { return s.p.state.Finished(ctx, env, ids, epoch) })
+}
+
+func (s *deployState) due(at time.Time, limit int) (dueOut, error) {
+	return call(s.r, "Due", dueIn{at, limit}, func(ctx context.Context) (out dueOut, err error) {
+		out.ids, out.next, err = s.p.state.Due(ctx, env, at, limit)
+		return out, err
+	})
+}
+
+func (s *deployState) counts() (map[deploy.Status]int, error) {
+	return call(s.r, "Counts", nil, func(ctx context.Context) (map[deploy.Status]int, error) { return s.p.state.Counts(ctx, env) })
+}
+
+func (s *deployState) commit(c deploy.Commit) (deploy.Committed, error) {
+	return call(s.r, "Commit", c, func(ctx context.Context) (deploy.Committed, error) { return s.p.state.Commit(ctx, env, c) })
+}
+
+func (s *deployState) outbox() ([]deploy.Outbox, error) {
+	return call(s.r, "Outbox", nil, func(ctx context.Context) ([]deploy.Outbox, error) { return s.p.state.Outbox(ctx, env, 1000) })
+}
+
+func (s *deployState) parameters(q deploy.ParameterQuery) ([]deploy.Parameter, error) {
+	return call(s.r, "Parameters", q, func(ctx context.Context) ([]deploy.Parameter, error) { return s.p.state.Parameters(ctx, env, q) })
+}
+
+func (s *deployState) actions(q deploy.ActionQuery) ([]deploy.Action, error) {
+	return call(s.r, "Actions", q, func(ctx context.Context) ([]deploy.Action, error) { return s.p.state.Actions(ctx, env, q) })
+}
+
+func (s *deployState) dropActions(before time.Time) (int, error) {
+	return call(s.r, "DropActions", before, func(ctx context.Context) (int, error) { return s.p.state.DropActions(ctx, env, before) })
+}
+
+func (s *deployState) dropOrphans(before time.Time) (int, error) {
+	return call(s.r, "DropOrphans", before, func(ctx context.Context) (int, error) { return s.p.state.DropOrphans(ctx, before) })
+}
+
+func (s *deployState) rest(until time.Time) (bool, error) {
+	return call(s.r, "Rest", until, func(ctx context.Context) (bool, error) { return s.p.state.Rest(ctx, env, until) })
+}
+
+func (s *deployState) resting() (map[string]time.Time, error) {
+	return call(s.r, "Resting", nil, func(ctx context.Context) (map[string]time.Time, error) { return s.p.state.Resting(ctx) })
+}
+
+// act plays a role.
+func (a *actorState) act(x actor) {
+	for round := range x.rounds {
+		if a.r.failed != nil {
+			return
+		}
+		switch x.role {
+		case planner:
+			a.plan(round)
+		case worker:
+			a.work(round)
+		case operator:
+			a.operate()
+		case reader:
+			a.read()
+			a.read()
+		case collector:
+			a.collect()
+		}
+		if a.t.rng.IntN(2) == 0 {
+			a.read()
+		}
+	}
+}
+
+func (a *actorState) chance(percent int) bool { return a.t.rng.IntN(100) < percent }
+
+func (a *actorState) agent() string { return string(rune('a' + a.t.rng.IntN(a.r.plan.agents))) }
+
+// lane returns a lane of an agent: each has two.
+func (a *actorState) lane(agent string) string { return fmt.Sprintf("%s/%d", agent, a.t.rng.IntN(2)) }
+
+func (a *actorState) anyID() resource.ID { return idOf(a.agent(), a.t.rng.IntN(a.r.plan.names)) }
+
+func idOf(agent string, n int) resource.ID {
+	return resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: fmt.Sprintf("n%d", n)})
+}
+
+// number returns one that nothing in this run has had.
+func (a *actorState) number() int {
+	a.r.made++
+	return a.r.made
+}
+
+func (a *actorState) holder(round int) string {
+	return fmt.Sprintf("p%d.%d#%s.%d", a.t.proc.index, a.t.life, a.t.name, round)
+}
+
+func (a *actorState) newAction(of resource.ID, version int) deploy.Action {
+	now := a.r.now
+	return deploy.Action{ID: fmt.Sprintf("%016x%04x", now.UnixNano(), a.number()), Resource: of, Version: version, Action: deploy.ActionDeploy,
+		Outcome: deploy.StatusDeployed, Started: now, Finished: now}
+}
+
+// leave gives a lease up, or, now and then, does not.
+func (a *actorState) leave(l deploy.Lease) {
+	if !a.r.plan.forgets || a.chance(70) {
+		_ = a.s.release(l)
+	}
+}
+
+func gone(err error) bool { return fault.Is(err, fault.Fenced) }

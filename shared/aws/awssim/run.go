@@ -1,0 +1,100 @@
+package awssim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"southbound/shared/deploy"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Violation  *Violation
+	Operations int
+	Requests   int // steps of the scheduler
+	Forwards   int // commits that were rolled forward
+	Crashes    int
+}
+
+// Run runs a plan; mutant may be nil, and so may trace.
+func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
+	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) } //nolint:gosec // the same every time
+	r := &run{plan: p, mutant: m, chance: source(0), names: source(1), now: start, table: NewTable("t"), objects: NewObjects(), trace: trace}
+	r.table.Now, r.objects.Now = func() time.Time { return r.now }, func() time.Time { return r.now }
+	r.table.Page = func() int {
+		if r.still {
+			return 1 << 30
+		}
+		return 1 + r.chance.IntN(p.page)
+	}
+	r.table.Lag = func() int { return r.chance.IntN(20) }
+	if m != nil && m.Table != nil {
+		m.Table(r.table)
+	}
+	for _, x := range p.actors {
+		for len(r.procs) <= x.process {
+			proc := &process{r: r, index: len(r.procs)}
+			proc.open()
+			r.procs = append(r.procs, proc)
+		}
+	}
+	r.first()
+	for i, x := range p.actors {
+		r.begin(fmt.Sprintf("%s%d", x.role, i), r.procs[x.process], source(uint64(2+i)), func(a *actorState) { a.act(x) }) //nolint:gosec // a few
+	}
+	r.play()
+	r.last(source(99))
+	r.stopAll()
+	if r.failed == nil {
+		newWitness(r).check()
+	}
+	res := Result{Violation: r.failed, Operations: len(r.ops), Requests: r.steps, Crashes: r.crashes}
+	for _, e := range r.log {
+		if e.begins > 0 {
+			res.Forwards++
+		}
+	}
+	return res
+}
+
+func (r *run) begin(name string, p *process, chance *rand.Rand, f func(a *actorState)) {
+	r.spawn(name, p, chance, func(t *task) { f(&actorState{r: r, t: t, s: &deployState{r, t.proc}}) })
+}
+
+// first makes the environment, so that most of what follows finds something.
+func (r *run) first() {
+	r.calm = true
+	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) { //nolint:gosec // the same every time
+		a.plan(0)
+	})
+	r.play()
+	r.calm = false
+}
+
+// last reads everything when all are done, in a process that knows nothing: with the rest of the log it must come to what the model has.
+func (r *run) last(chance *rand.Rand) {
+	if r.failed != nil {
+		return
+	}
+	r.calm = true
+	r.land(r.now.Add(24 * time.Hour))
+	p := &process{r: r, index: 99}
+	p.open()
+	r.begin("last", p, chance, func(a *actorState) {
+		_, _ = a.s.env()
+		_, _ = a.s.scanRows("", 1000)
+		_, _ = a.s.schedule()
+		_, _ = a.s.leases()
+		_, _ = a.s.counts()
+		_, _ = a.s.due(r.now, 1000)
+		_, _ = a.s.outbox()
+		_, _ = a.s.parameters(deploy.ParameterQuery{})
+		_, _ = a.s.parameters(deploy.ParameterQuery{Facts: true})
+		_, _ = a.s.agents()
+		_, _ = a.s.versions()
+		_, _ = a.s.actions(deploy.ActionQuery{})
+		r.look()
+	})
+	r.play()
+}

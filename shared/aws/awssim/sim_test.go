@@ -1,0 +1,100 @@
+package awssim
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 0, "how many seeds TestLong runs; 0: none")
+	first = flag.Uint64("first", 1, "the seed that TestLong begins with")
+	seed  = flag.Uint64("seed", 0, "the seed that TestSeed shows; 0: none")
+	salt  = flag.Uint64("salt", 0, "which run of the seed")
+	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
+)
+
+// TestSeeds pins that the first seeds find nothing.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	campaign(t, 1, usual)
+}
+
+// TestLong is the same for as many seeds as one likes: go test ./shared/aws/awssim -run TestLong -seeds 1000000.
+func TestLong(t *testing.T) {
+	if *seeds > 0 {
+		campaign(t, *first, *seeds)
+	}
+}
+
+func campaign(t *testing.T, first, n uint64) {
+	t.Helper()
+	found, totals := Campaign(first, n, nil)
+	t.Logf("%+v", totals)
+	if found != nil {
+		explain(t, found, nil)
+		t.Fatalf("seed %d: %s\nshow it with: go test ./shared/aws/awssim -run TestSeed -seed %d -v", found.Plan.Seed, found.Violation, found.Plan.Seed)
+	}
+}
+
+// explain logs the trace of the smallest run that is found.
+func explain(t *testing.T, f *Found, m *Mutant) {
+	t.Helper()
+	small := Shrink(f, m)
+	var b strings.Builder
+	res := Run(small.Plan, m, func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) })
+	t.Logf("%s%v", b.String(), res.Violation)
+}
+
+// TestSeed shows one seed: go test ./shared/aws/awssim -run TestSeed -seed N -v, and -mutant NAME.
+func TestSeed(t *testing.T) {
+	if *seed == 0 {
+		return
+	}
+	var m *Mutant
+	if i := slices.IndexFunc(mutants(), func(m mutant) bool { return m.Name == *name }); i >= 0 {
+		m = &mutants()[i].Mutant
+	}
+	p := Draw(*seed)
+	p.Salt = *salt
+	res := Run(p, m, t.Logf)
+	if res.Violation != nil {
+		explain(t, &Found{p, res.Violation}, m)
+		t.Fatalf("seed %d: %s", *seed, res.Violation)
+	}
+}
+
+// TestMutants pins that the simulation can fail: each fault that is built in on purpose is found within so many seeds, by the check that is for it.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants() {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			found, totals := Campaign(1, m.within, &m.Mutant)
+			switch {
+			case found == nil:
+				t.Fatalf("%s (%s): not found within %d seeds", m.Name, m.Why, m.within)
+			case m.Check != "" && found.Violation.Check != m.Check:
+				t.Errorf("%s (%s): found by %s, want %s: %s", m.Name, m.Why, found.Violation.Check, m.Check, found.Violation)
+			}
+			text, _, _ := strings.Cut(found.Violation.String(), "\n")
+			t.Logf("after %d seeds: %.200s", totals.Seeds, text)
+		})
+	}
+}
+
+// TestSameSeedSameRun pins that a seed is replayed to the letter.
+func TestSameSeedSameRun(t *testing.T) {
+	t.Parallel()
+	for s := uint64(1); s <= 20; s++ {
+		var runs [2]strings.Builder
+		for i := range runs {
+			Run(Draw(s), nil, func(format string, args ...any) { fmt.Fprintf(&runs[i], format+"\n", args...) })
+		}
+		if runs[0].String() != runs[1].String() {
+			t.Fatalf("seed %d: two runs differ", s)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package awssim
+
+import (
+	"fmt"
+	"testing"
+
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy/deploytest"
+)
+
+// TestConformance pins that the port keeps its contract on the models: as it is, and with limits so small that every way of storing is taken.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		limits *dynamo.Limits
+	}{
+		{"Usual", nil},
+		{"Objects", &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Settled: 1, Together: 1, IDs: 1, Forget: 1, Sources: 1}},
+		{"Items", &dynamo.Limits{Inline: 300 << 10, Record: 1, Refs: 2, Objects: 2, Settled: 1, Together: 1, IDs: 8 << 10, Forget: 20, Sources: 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
+				t.Helper()
+				table, objects, n := NewTable("t"), NewObjects(), 0
+				table.Page = func() int { n++; return n%3 + 1 }
+				open := func() *dynamo.State {
+					s, err := dynamo.New(dynamo.Config{API: table, Table: "t", Objects: objects, Host: dynamo.Host{Plain: true, Limits: c.limits, Each: oneByOne}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return s
+				}
+				holders := 0
+				holder := func() string { holders++; return fmt.Sprintf("h#%d", holders) }
+				return deploytest.StateHarness{A: open(), B: open(), HolderA: holder, HolderB: holder, Serial: true}
+			})
+		})
+	}
+}
+
+func oneByOne(n, _ int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}

@@ -1,0 +1,133 @@
+package awssim
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// view is a version of the model, read once.
+type view struct {
+	env      deploy.Env
+	rows     map[resource.ID]*deploy.Row
+	lanes    map[string][]deploy.Row // ascending by id
+	schedule deploy.Schedule
+	leases   map[string]deploy.Lease
+	agents   map[string]deploy.Agent
+}
+
+var bg = context.Background()
+
+func (v *version) look() *view {
+	if v.view != nil {
+		return v.view
+	}
+	out := &view{rows: map[resource.ID]*deploy.Row{}, lanes: map[string][]deploy.Row{}, leases: map[string]deploy.Lease{}}
+	out.env, _ = v.state.Env(bg, env)
+	all, _ := v.state.ScanRows(bg, env, "", 1<<30)
+	for i := range all {
+		r := &all[i]
+		out.rows[r.ID] = r
+		out.lanes[r.Lane] = append(out.lanes[r.Lane], *r)
+	}
+	out.schedule, _ = v.state.Schedule(bg, env)
+	leases, _ := v.state.Leases(bg, env)
+	for _, l := range leases {
+		out.leases[l.Key] = l
+	}
+	out.agents, _ = v.state.Agents(bg, env)
+	v.view = out
+	return out
+}
+
+// some reports whether something holds of one of some versions.
+func some(vs []*version, f func(v *version) bool) bool { return slices.ContainsFunc(vs, f) }
+
+func sameRow(a, b *deploy.Row) bool {
+	if a.ID != b.ID || a.Rev != b.Rev || a.Lane != b.Lane {
+		return false
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func sameRows(a, b []deploy.Row) bool {
+	return slices.EqualFunc(a, b, func(x, y deploy.Row) bool { return sameRow(&x, &y) })
+}
+
+// lanesOf returns the names of all lanes that had rows in one of some versions.
+func lanesOf(vs []*version) []string {
+	seen := map[string]bool{}
+	for _, v := range vs {
+		for lane := range v.look().lanes {
+			seen[lane] = true
+		}
+	}
+	out := make([]string, 0, len(seen))
+	for lane := range seen {
+		out = append(out, lane)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// moved reports whether a row was in more than one lane.
+func moved(vs []*version, id resource.ID) bool {
+	lane := ""
+	for _, v := range vs {
+		if r := v.look().rows[id]; r != nil {
+			if lane != "" && lane != r.Lane {
+				return true
+			}
+			lane = r.Lane
+		}
+	}
+	return false
+}
+
+// hides returns what a rest until a time would hide.
+func (v *version) hides(until time.Time) string {
+	l := v.look()
+	for _, r := range l.rows {
+		switch {
+		case r.Ticket != 0:
+			return "a ticket of " + string(r.ID)
+		case !r.NextAt.IsZero() && r.NextAt.Before(until):
+			return "a timer of " + string(r.ID)
+		}
+	}
+	if out, _ := v.state.Outbox(bg, env, 1); len(out) > 0 {
+		return "an entry of the outbox"
+	}
+	for lane := range l.schedule.Unfinished {
+		return "a wave in " + lane
+	}
+	for key, lease := range l.leases {
+		if lease.Holder != "" && len(v.side.running[key].must) > 0 {
+			return "what runs in " + key
+		}
+	}
+	return ""
+}
+
+// rest checks that the environment does not rest while there is something to do that nobody is busy with.
+func (w *witness) rest(at int, e event) {
+	if e.audit.Rest.IsZero() {
+		return
+	}
+	for _, o := range w.r.ops {
+		if o.call > at {
+			break
+		}
+		over := o.ret >= 0 && o.ret < at || o.ret < 0 && o.end > 0 && o.end <= at
+		if !over && (o.name == "Commit" || o.name == "Acquire" || o.name == "Rest") {
+			return
+		}
+	}
+	if what := w.now().hides(e.audit.Rest); what != "" {
+		w.violate("rest", "the environment rests until %v, which hides %s", e.audit.Rest, what)
+	}
+}

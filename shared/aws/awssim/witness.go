@@ -1,0 +1,392 @@
+package awssim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/sim"
+	"southbound/shared/resource"
+)
+
+// witness goes through the log of a run, applies what took effect to the sequential model, and judges every answer.
+type witness struct {
+	r        *run
+	versions []*version
+	forwards []*forward
+}
+
+// version is the model from a place in the log on.
+type version struct {
+	from  int
+	state *sim.State
+	side  side
+	view  *view
+}
+
+// side is what the model does not know and answers may depend on. Nothing in it is changed in place.
+type side struct {
+	running map[string]running
+	entries map[string]string // the key under which an entry of the outbox was added
+	horizon time.Time         // actions that ended before may be gone
+	forgot  map[int]bool      // versions that may be there or not
+}
+
+// running is what may run under a lease.
+type running struct {
+	must, may []resource.ID
+	known     bool // the holder knows what came of its last commit
+}
+
+// forward is a commit that is rolled forward.
+type forward struct {
+	op       *op
+	number   int64
+	begun    int // place in the log
+	lastPart int
+	done     int // place in the log; 0: not yet
+	commit   deploy.Commit
+	known    bool // its conflicts are known
+	applied  map[resource.ID]bool
+}
+
+func newWitness(r *run) *witness {
+	return &witness{r: r, versions: []*version{{state: sim.NewState(), side: side{running: map[string]running{}, entries: map[string]string{}, forgot: map[int]bool{}}}}}
+}
+
+func (w *witness) now() *version { return w.versions[len(w.versions)-1] }
+
+// next begins a new version; f changes it.
+func (w *witness) next(at int, f func(v *version)) {
+	was := w.now()
+	v := &version{from: at, state: was.state.Clone(), side: was.side}
+	f(v)
+	v.view = nil // of before
+	w.versions = append(w.versions, v)
+}
+
+func (w *witness) violate(check, format string, args ...any) { w.r.violate(check, format, args...) }
+
+// check goes through the log.
+func (w *witness) check() {
+	for _, e := range w.r.log {
+		if e.kind == wrote && e.purpose.Name == "" {
+			e.op.total++
+		}
+	}
+	for at, e := range w.r.log {
+		if w.r.failed != nil {
+			return
+		}
+		switch e.kind {
+		case called:
+		case wrote:
+			w.write(at, e)
+		case returned:
+			w.judge(e.op)
+		case looked:
+			w.rest(at, e)
+		}
+	}
+}
+
+func (w *witness) write(at int, e event) {
+	switch e.purpose.Name {
+	case "":
+		e.op.effects++
+		e.op.lastEffect = at
+		w.effect(at, e)
+	case "roll":
+		w.part(at, e)
+	case "rolled":
+		w.rolled(at, e)
+	case "refuse":
+		if c, is := e.op.in.(deploy.Commit); is {
+			w.next(at, func(v *version) {
+				v.side.running = with(v.side.running, c.Guard.Key, running{must: e.op.ran.must, may: v.side.running[c.Guard.Key].may})
+			})
+		}
+	case "merge", "rest":
+	default:
+		w.violate("purpose", "%s writes for %q", e.op, e.purpose.Name)
+	}
+}
+
+// effect applies an operation to the model.
+func (w *witness) effect(at int, e event) {
+	o, ctx := e.op, context.Background()
+	final := o.effects == o.total && !o.unknown() && o.err == nil
+	w.next(at, func(v *version) {
+		switch in := o.in.(type) {
+		case acquireIn:
+			l, err := v.state.Acquire(ctx, env, in.key, in.holder, in.now, in.until)
+			if err != nil {
+				w.violate("lease", "%s took %s, and it was held: %v", o, in.key, err)
+				return
+			}
+			run := v.side.running[in.key]
+			if final {
+				w.acquired(o, l, run)
+			}
+			run.known = false
+			v.side.running = with(v.side.running, in.key, run)
+		case deploy.Lease:
+			have := leaseOf(v.state, in.Key)
+			if have.Fence != in.Fence || have.Holder == "" {
+				w.violate("lease", "%s released %s, which was not its own: %+v", o, in.Key, have)
+			}
+			_ = v.state.Release(ctx, env, in)
+			v.side.running = with(v.side.running, in.Key, running{known: true})
+		case pauseIn:
+			_ = v.state.Pause(ctx, env, in.paused, in.agent)
+		case bool:
+			_ = v.state.Halt(ctx, env, in)
+		case time.Time:
+			if o.name == "DropActions" {
+				_, _ = v.state.DropActions(ctx, env, in)
+				if in.After(v.side.horizon) {
+					v.side.horizon = in
+				}
+			}
+		case deploy.Commit:
+			w.commit(at, e, v, in, final)
+		default:
+			w.violate("effect", "%s changed something", o)
+		}
+	})
+}
+
+func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
+	out := maps.Clone(m)
+	out[k] = v
+	return out
+}
+
+func leaseOf(s *sim.State, key string) deploy.Lease {
+	all, _ := s.Leases(context.Background(), env)
+	for _, l := range all {
+		if l.Key == key {
+			return l
+		}
+	}
+	return deploy.Lease{Key: key}
+}
+
+func (w *witness) acquired(o *op, want deploy.Lease, run running) {
+	got, _ := o.out.(deploy.Lease)
+	ran := got.Running
+	got.Running, want.Running = nil, nil
+	if !sameLease(got, want) {
+		w.violate("lease", "%s got %+v, want %+v", o, got, want)
+	}
+	if !includes(ran, run.must) || !includes(run.may, ran) {
+		w.violate("running", "%s was told that %v ran; want at least %v and at most %v", o, ran, run.must, run.may)
+	}
+}
+
+func sameLease(a, b deploy.Lease) bool {
+	return a.Key == b.Key && a.Holder == b.Holder && a.Fence == b.Fence && a.Until.Equal(b.Until) && a.Wave == b.Wave
+}
+
+// includes reports whether all of the second list are in the first.
+func includes(all, some []resource.ID) bool {
+	return !slices.ContainsFunc(some, func(id resource.ID) bool { return !slices.Contains(all, id) })
+}
+
+// commit applies a commit: whole, or, when it is rolled forward, all but what its lanes do.
+func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final bool) {
+	o := e.op
+	out, _ := o.out.(deploy.Committed)
+	if final {
+		c.Rows = without(c.Rows, out.Conflicts)
+	}
+	whole := c
+	if e.begins > 0 {
+		w.forwards = append(w.forwards, &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}})
+		c.Rows = nil
+		c.DropOutbox = nil
+		for _, id := range whole.DropOutbox {
+			if _, there := v.side.entries[id]; !there {
+				c.DropOutbox = append(c.DropOutbox, id) // added by the same commit
+			}
+		}
+		for _, n := range c.Forget {
+			v.side.forgot = with(v.side.forgot, n, true)
+		}
+	}
+	if !final || !out.Started {
+		c.SeenPlan = -1
+	}
+	got, err := v.state.Commit(context.Background(), env, c)
+	switch {
+	case err != nil:
+		w.violate("commit", "%s took effect, and should not: %v", o, err)
+	case final && len(got.Conflicts) > 0:
+		w.violate("commit", "%s wrote a row that had changed; it was %s", o, rowText(got.Conflicts[0]))
+	case final && out.Started && !got.Started:
+		w.violate("next", "%s started %v; paused %v, plan %d, seen %d", o, c.Next, got.Paused, got.PlanSeq, c.SeenPlan)
+	}
+	for _, entry := range c.AddOutbox {
+		v.side.entries = with(v.side.entries, entry.ID, c.Guard.Key)
+	}
+	o.ran = v.side.running[c.Guard.Key]
+	v.side.running = with(v.side.running, c.Guard.Key, o.ran.after(c.Next, final, out.Started))
+}
+
+// after returns what may run after a commit.
+func (r running) after(next []resource.ID, known, started bool) running {
+	ran := r.may
+	if r.known {
+		ran = r.must
+	}
+	switch {
+	case len(next) == 0:
+		return running{known: true}
+	case !known:
+		return running{must: union(next, r.must), may: union(next, ran)}
+	case started:
+		return running{must: next, may: union(next, ran), known: true}
+	}
+	return running{must: r.must, may: union(next, ran), known: false}
+}
+
+func union(a, b []resource.ID) []resource.ID {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func without(rows, some []deploy.Row) []deploy.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r deploy.Row) bool {
+		return slices.ContainsFunc(some, func(o deploy.Row) bool { return o.ID == r.ID })
+	})
+}
+
+func (w *witness) forward(number int64) *forward {
+	for _, f := range w.forwards {
+		if f.number == number {
+			return f
+		}
+	}
+	return nil
+}
+
+// part applies what a lane does of a commit that is rolled forward. When rows move here from more lanes than fit, it takes several writes.
+func (w *witness) part(at int, e event) {
+	f := w.forward(e.purpose.Number)
+	if f == nil {
+		w.violate("roll", "%s rolls a commit %d that was not begun", e.op, e.purpose.Number)
+		return
+	}
+	lane, isLane := strings.CutPrefix(e.purpose.Bag, lanePrefix)
+	if !isLane {
+		w.violate("roll", "%s rolls %s, which is no lane", e.op, e.purpose.Bag)
+	}
+	w.next(at, func(v *version) {
+		rows := v.look().rows
+		var all, moves []deploy.Row
+		more := false
+		for _, r := range f.commit.Rows {
+			have := rows[r.ID]
+			switch {
+			case f.applied[r.ID], !r.Gone && r.Lane != lane, r.Gone && (have == nil || have.Lane != lane):
+				continue
+			case !r.Gone && have != nil && have.Lane != lane && have.Rev == r.Rev && !slices.Contains(e.keys, have.Lane):
+				more = true
+				continue
+			case have != nil && have.Lane != lane:
+				moves = append(moves, r)
+			}
+			all = append(all, r)
+		}
+		if more {
+			all = moves
+		} else {
+			v.state.DropOutbox(env, f.drops(v, lane)...)
+		}
+		w.apply(f, v, all)
+	})
+	f.lastPart = at
+}
+
+// drops returns the entries of the outbox that a lane is to drop.
+func (f *forward) drops(v *version, lane string) []string {
+	var out []string
+	for _, id := range f.commit.DropOutbox {
+		if v.side.entries[id] == lane {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (w *witness) apply(f *forward, v *version, rows []deploy.Row) {
+	for _, r := range rows {
+		f.applied[r.ID] = true
+	}
+	if out := v.state.WriteRows(env, f.commit.Plan, rows...); len(out) > 0 && f.known {
+		w.violate("commit", "%s wrote a row that had changed; it was %s", f.op, rowText(out[0]))
+	}
+}
+
+// rolled ends a commit that was rolled forward: what its lanes have not done by now they should have.
+func (w *witness) rolled(at int, e event) {
+	f := w.forward(e.purpose.Number)
+	if f == nil || f.done > 0 {
+		w.violate("roll", "%s ends commit %d", e.op, e.purpose.Number)
+		return
+	}
+	f.done = at
+	w.next(at, func(v *version) {
+		var left []deploy.Row
+		for _, r := range f.commit.Rows {
+			if !f.applied[r.ID] {
+				left = append(left, r)
+			}
+		}
+		w.apply(f, v, left)
+		v.state.DropOutbox(env, f.commit.DropOutbox...)
+	})
+}
+
+// window returns the versions between two places in the log, both included.
+func (w *witness) window(from, to int) []*version {
+	var out []*version
+	for i := len(w.versions) - 1; i >= 0; i-- {
+		v := w.versions[i]
+		if v.from > to {
+			continue
+		}
+		out = append(out, v)
+		if v.from <= from {
+			break
+		}
+	}
+	return out
+}
+
+// during returns the versions during an operation.
+func (w *witness) during(o *op) []*version { return w.window(o.call, o.ret) }
+
+// whole returns the versions that an operation may see that looks at the environment: of a commit that was begun before it was called it sees all.
+func (w *witness) whole(o *op) []*version {
+	from := o.call
+	for _, f := range w.forwards {
+		if f.begun >= o.call {
+			continue
+		}
+		if f.done == 0 {
+			w.violate("roll", "%s returned, and commit %d (%s), which was begun before, is not done", o, f.number, f.op)
+		}
+		from = max(from, f.lastPart)
+	}
+	return w.window(from, o.ret)
+}
+
+func rowText(r deploy.Row) string {
+	return fmt.Sprintf("%s in %s at %d (version %d, ticket %d, body %s)", r.ID, r.Lane, r.Rev, r.Version, r.Ticket, r.Body)
+}

@@ -1,0 +1,180 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Audit is what is to be known of how an environment is stored.
+type Audit struct {
+	Rest    time.Time // until when the environment rests
+	Pending bool      // a commit is being rolled forward
+	// Problems say what does not fit together: what is named and not there, and summaries that are not what the rows come to.
+	Problems []string
+}
+
+// Audit reads everything that an environment consists of, and changes nothing. It looks at one thing after the other: what others change meanwhile may
+// look like a problem. The state must be one that knows nothing yet, else it sees what it remembers.
+func (s *State) Audit(ctx context.Context, env string) (Audit, error) {
+	a := auditor{s: s, env: env}
+	for _, f := range []func(context.Context) error{a.head, a.records, a.documents, a.pages} {
+		if err := f(ctx); err != nil {
+			return a.out, err
+		}
+	}
+	return a.out, nil
+}
+
+type auditor struct {
+	s   *State
+	env string
+	h   *head
+	out Audit
+}
+
+func (a *auditor) problem(format string, args ...any) {
+	a.out.Problems = append(a.out.Problems, fmt.Sprintf(format, args...))
+}
+
+// there notes a problem when err says that something is missing or damaged; any other error is returned.
+func (a *auditor) there(what string, err error) error {
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) {
+		a.problem("%s: %v", what, err)
+		return nil
+	}
+	return err
+}
+
+func (a *auditor) head(ctx context.Context) error {
+	i, err := a.s.get(ctx, headPart, headPrefix+a.env)
+	if err != nil {
+		return err
+	}
+	if a.h, err = headOf(a.env, i); err != nil {
+		return err
+	}
+	a.out.Rest, a.out.Pending = a.h.restUntil(), a.h.pending
+	return nil
+}
+
+func (a *auditor) records(ctx context.Context) error {
+	noted := false
+	var recs []*record
+	err := a.s.query(ctx, partition(recordPart(a.env), "", true), func(i item) (bool, error) {
+		key := textOf(i, attrSort)
+		switch key {
+		case txSort:
+			noted = true
+			return true, a.document(ctx, key, i)
+		case agentsSort:
+			return true, nil
+		}
+		rec, err := a.s.recordOf(a.env, key, i)
+		recs = append(recs, rec)
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	if noted != a.h.pending {
+		a.problem("the head says %v of a commit that is being rolled forward, the records say %v", a.h.pending, noted)
+	}
+	for _, rec := range recs {
+		if err := a.bag(ctx, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bag reads a bag whole and compares it with its record.
+func (a *auditor) bag(ctx context.Context, rec *record) error {
+	if rec.tx > a.h.tx {
+		a.problem("%s took part in commit %d, and there were %d", rec.key, rec.tx, a.h.tx)
+	}
+	for _, l := range []idList{rec.running, rec.before, rec.misfits} {
+		if _, err := a.s.idsOf(ctx, l); a.there(rec.key+": list", err) != nil {
+			return err
+		}
+	}
+	lane, _ := laneOf(rec.key)
+	b := &bag{img: newImage(lane)}
+	if err := a.s.load(ctx, a.env, b, rec); err != nil {
+		return a.there(rec.key, err)
+	}
+	counts, tickets, due := map[deploy.Status]int{}, 0, time.Time{}
+	for _, r := range b.img.rows {
+		counts[r.Status()]++
+		if r.Ticket != 0 {
+			tickets++
+		}
+		if !r.NextAt.IsZero() && (due.IsZero() || r.NextAt.Before(due)) {
+			due = r.NextAt
+		}
+		if !rec.foreign && agentOf(lane) != r.ID.Agent() {
+			a.problem("%s has %s and does not say that it has rows of others", rec.key, r.ID)
+		}
+	}
+	switch {
+	case !maps.Equal(counts, rec.counts):
+		a.problem("%s says that it has %v and has %v", rec.key, rec.counts, counts)
+	case tickets != rec.tickets:
+		a.problem("%s says that it has %d tickets and has %d", rec.key, rec.tickets, tickets)
+	case !due.Equal(rec.due):
+		a.problem("%s says that its first timer is %v, and it is %v", rec.key, rec.due, due)
+	case len(b.img.outbox) != rec.outbox:
+		a.problem("%s says that its outbox has %d and it has %d", rec.key, rec.outbox, len(b.img.outbox))
+	}
+	return nil
+}
+
+func (a *auditor) documents(ctx context.Context) error {
+	i, err := a.s.get(ctx, recordPart(a.env), agentsSort)
+	if err != nil {
+		return err
+	}
+	if i != nil {
+		if err := a.document(ctx, agentsSort, i); err != nil {
+			return err
+		}
+	}
+	return a.s.query(ctx, partition(versionPart(a.env), "", true), func(i item) (bool, error) {
+		return true, a.document(ctx, "version "+textOf(i, attrSort), i)
+	})
+}
+
+func (a *auditor) document(ctx context.Context, what string, i item) error {
+	x, err := documentIn(i)
+	if err == nil {
+		err = a.s.fetch(ctx, []entry{x})
+	}
+	return a.there(what, err)
+}
+
+// pages looks for the actions that are kept.
+func (a *auditor) pages(ctx context.Context) error {
+	at, err := a.s.cursors(ctx, a.env)
+	if err != nil {
+		return err
+	}
+	f := finder{s: a.s, env: a.env, horizon: a.h.horizon, at: at, found: map[string]deploy.Action{}}
+	for shard := range uint32(shards) {
+		if err := a.s.query(ctx, partition(pagePart(a.env, shard), "", true), func(i item) (bool, error) {
+			list, err := pageEntries(i)
+			if err != nil {
+				return false, err
+			}
+			key, _ := pageOf(textOf(i, attrSort))
+			return true, a.there("page "+textOf(i, attrSort), f.look(ctx, key, slices.Clone(list)))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// What follows is for models of homes, which do in steps what the contract has as one.
+
+// Clone returns a copy that shares nothing that is written to.
+func (s *State) Clone() *State {
+	out := &State{Dead: s.Dead, envs: make(map[string]*environment, len(s.envs))}
+	for name, e := range s.envs {
+		c := *e
+		c.versions, c.agents, c.outbox = maps.Clone(e.versions), maps.Clone(e.agents), maps.Clone(e.outbox)
+		c.parameters, c.actions = maps.Clone(e.parameters), maps.Clone(e.actions)
+		c.leases = make(map[string]*deploy.Lease, len(e.leases))
+		for k, l := range e.leases {
+			c.leases[k] = new(*l)
+		}
+		c.rows = make(map[resource.ID]*deploy.Row, len(e.rows))
+		for k, r := range e.rows {
+			c.rows[k] = new(*r)
+		}
+		c.ids = slices.Clone(e.ids)
+		c.checks = make(map[string]*laneChecks, len(e.checks))
+		for k, l := range e.checks {
+			c.checks[k] = new(*l)
+		}
+		out.envs[name] = &c
+	}
+	return out
+}
+
+// WriteRows writes rows as a Commit does, without a guard, and returns those that were left out.
+func (s *State) WriteRows(env string, plan bool, rows ...deploy.Row) []deploy.Row {
+	var out deploy.Committed
+	e := s.touch(env)
+	for i := range rows {
+		e.writeRow(&rows[i], plan, &out)
+	}
+	return out.Conflicts
+}
+
+// DropOutbox removes entries of the outbox as a Commit does.
+func (s *State) DropOutbox(env string, ids ...string) {
+	for _, id := range ids {
+		delete(s.touch(env).outbox, id)
+	}
+}
