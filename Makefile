@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test test-aws verify sim bench bench-peers local local-down deploy variables destroy clean
+.PHONY: help build quickstart test test-aws verify sim bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -52,6 +52,9 @@ variables: ## STACK=: the environment variables of a deployed stack
 
 destroy: ## STACK= DATA=yes: remove agents' queues and the stack; with DATA=yes its table and bucket, too
 	@$(DEPLOY) destroy -stack $(STACK) $(if $(filter yes,$(DATA)),-data)
+
+bench-aws: ## count what the AWS home asks for, hold it against the budgets, and print what a million resources cost: the tables of docs/costs.md
+	$(GO) test -count 1 -timeout 15m -tags servers -v ./shared/aws/cost
 
 clean: ## remove what was built
 	rm -rf bin .aws-sam/build
