@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test test-aws verify sim bench bench-peers local local-down deploy variables destroy clean
+.PHONY: help build quickstart test test-aws verify sim sim-aws bench bench-peers local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -18,7 +18,7 @@ verify: ## formatting and vet
 
 test: verify ## all tests, with the race detector, and more of the simulator without it
 	$(GO) test -race -timeout 15m ./...
-	$(GO) test -timeout 10m ./shared/deploy/sim
+	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/aws/awssim
 
 test-aws: ## tests of the AWS ports against real servers; needs Java 17, Maven and Python 3.13
 	$(GO) vet -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./localstack/...
@@ -27,6 +27,9 @@ test-aws: ## tests of the AWS ports against real servers; needs Java 17, Maven a
 N ?= 100000
 sim: ## N= seeds of the simulator
 	$(GO) test ./shared/deploy/sim -run TestLong -seeds $(N) -timeout 24h -v
+
+sim-aws: ## N= seeds of the simulator of the state on AWS
+	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
 
 bench: build ## time the program against the floor, in one run
 	$(GO) run ./shared/bench -bin $(BIN)

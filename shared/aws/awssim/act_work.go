@@ -91,7 +91,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 		c.WaveDone = epoch
 	}
 	if a.chance(15) {
-		c.Parameters = []deploy.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact"}}
+		c.Parameters = []deploy.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact", Updated: a.r.now}}
 	}
 	if a.chance(30) {
 		c.Until = a.r.now.Add(2 * leaseTime)

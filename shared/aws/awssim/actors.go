@@ -190,6 +190,8 @@ func (a *actorState) act(x actor) {
 			a.read()
 		case collector:
 			a.collect()
+		case logger:
+			a.keepLog()
 		}
 		if a.t.rng.IntN(2) == 0 {
 			a.read()

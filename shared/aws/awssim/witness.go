@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/sim"
 	"southbound/shared/resource"
@@ -152,6 +153,7 @@ func (w *witness) effect(at int, e event) {
 					v.side.horizon = in
 				}
 			}
+		case *dynamo.Unlogged: // a cursor
 		case deploy.Commit:
 			w.commit(at, e, v, in, final)
 		default:
