@@ -183,7 +183,11 @@ func (a *actorState) collect() {
 		a.r.now = a.r.now.Add(2 * orphanAge)
 		a.r.say("hours pass")
 	}
-	switch a.t.rng.IntN(5) {
+	n := a.t.rng.IntN(5)
+	if a.r.plan.quiet && a.chance(70) {
+		n = 4
+	}
+	switch n {
 	case 0:
 		_, _ = a.s.dropActions(a.r.now.Add(-keepTime))
 	case 1:

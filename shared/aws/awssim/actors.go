@@ -230,7 +230,7 @@ func (a *actorState) newAction(of resource.ID, version int) deploy.Action {
 
 // leave gives a lease up, or, now and then, does not.
 func (a *actorState) leave(l deploy.Lease) {
-	if !a.r.plan.forgets || a.chance(70) {
+	if !a.r.plan.forgets || a.r.calm || a.chance(70) {
 		_ = a.s.release(l)
 	}
 }

@@ -78,6 +78,13 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 
 // text shows what was given to an operation.
 func text(in any) string {
+	if rows, are := in.([]deploy.Row); are {
+		out := ""
+		for _, r := range rows {
+			out += rowText(r) + "; "
+		}
+		return out
+	}
 	c, is := in.(deploy.Commit)
 	if u, logs := in.(*dynamo.Unlogged); logs && u != nil {
 		return fmt.Sprintf("%d actions of %d lanes", len(u.Actions), u.Lanes())

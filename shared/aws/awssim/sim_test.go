@@ -80,7 +80,7 @@ func TestMutants(t *testing.T) {
 				t.Errorf("%s (%s): found by %s, want %s: %s", m.Name, m.Why, found.Violation.Check, m.Check, found.Violation)
 			}
 			text, _, _ := strings.Cut(found.Violation.String(), "\n")
-			t.Logf("after %d seeds: %.200s", totals.Seeds, text)
+			t.Logf("%s after %d seeds: %.200s", m.Name, totals.Seeds, text)
 		})
 	}
 }
