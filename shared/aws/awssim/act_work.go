@@ -63,7 +63,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, deploy.RunSuccess, a.r.now, act.ID, epoch
 			r.Compliance, r.Deployed, r.NextAt = deploy.Compliant, r.Hash, time.Time{}
 			r.Body = []byte("a result never changes what is wanted")
-			if a.chance(30) && !a.idles() {
+			if a.chance(30) && (!a.idles() || a.chance(50)) {
 				r.NextAt = a.r.now.Add(time.Duration(a.t.rng.IntN(3)) * leaseTime)
 			}
 			if a.chance(20) {
@@ -80,7 +80,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 			c.Next = append(c.Next, r.ID)
 		}
 	}
-	if a.chance(30) && !a.idles() {
+	if a.chance(30) && (!a.idles() || a.chance(50)) {
 		c.AddOutbox = []deploy.Outbox{a.newEntry()}
 	}
 	if a.chance(10) {

@@ -68,6 +68,9 @@ func (r *run) first() {
 	r.calm = true
 	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) { //nolint:gosec // the same every time
 		a.plan(0)
+		if r.plan.quiet {
+			_, _ = a.s.rest(r.now.Add(time.Hour))
+		}
 	})
 	r.play()
 	r.calm = false
