@@ -15,7 +15,7 @@ import (
 // tree is named by the start of its path.
 var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/dag"},
-	{"shared/resource", "shared/machine", "shared/aws/awserr"},
+	{"shared/resource", "shared/machine", "shared/report", "shared/aws/awserr"},
 	{"shared/schema"},
 	{"shared/plan"},
 	{"shared/provider"},

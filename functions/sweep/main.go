@@ -3,13 +3,20 @@ package main
 
 import (
 	"context"
+	"os"
 	"time"
+
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"southbound/functions/internal/run"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/logs"
+	"southbound/shared/aws/provision"
 	"southbound/shared/aws/sweep"
 )
+
+// EnvLogMapping names the environment variable with the UUID of the mapping that polls the log queue; not set: it is polled all the time.
+const EnvLogMapping = "SOUTHBOUND_LOG_MAPPING"
 
 // event is what the schedule sends; all of it may be missing.
 type event struct {
@@ -23,7 +30,7 @@ func main() {
 			return nil, err
 		}
 		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log}, Clock: f.Home.Engine.Clock,
-			Log: f.Log, Metrics: f.Metrics}
+			Log: f.Log, Metrics: f.Metrics, Tap: &provision.Tap{Lambda: awslambda.NewFromConfig(f.Home.AWS), Mapping: os.Getenv(EnvLogMapping), Clock: f.Home.Engine.Clock}}
 		return func(ctx context.Context, e event) error {
 			defer f.Flush(ctx)
 			if e.Time.IsZero() {

@@ -33,15 +33,11 @@ func connection(ctx *provider.Context) (*conn.Conn, error) {
 	return c, nil
 }
 
-func s3Client(ctx *provider.Context) (*s3.Client, error) {
-	c, err := connection(ctx)
-	if err != nil {
-		return nil, err
-	}
+func s3Client(c *conn.Conn) *s3.Client {
 	return conn.Client(c, func(cfg sdk.Config) *s3.Client {
 		// Emulators have no names for buckets.
 		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
-	}), nil
+	})
 }
 
 func ssmClient(ctx *provider.Context) (*ssm.Client, error) {

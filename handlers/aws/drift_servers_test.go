@@ -193,7 +193,8 @@ func TestObjectFaults(t *testing.T) {
 
 // TestObjectRefused pins the classes of what S3 refuses, and that damaged bytes do not get in.
 func TestObjectRefused(t *testing.T) {
-	t.Parallel()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "testtest")
 	kind := server.LocalStack
 	bucket := newBucket(t, kind)
 	host := providertest.NewHost(via(kind, nil))
@@ -212,6 +213,16 @@ func TestObjectRefused(t *testing.T) {
 		if err == nil || provider.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.part) {
 			t.Errorf("%s: %v is %s, expected %s", name, err, provider.ClassOf(err), c.class)
 		}
+	}
+	sessions := &conn.Sessions{Reserved: []string{bucket}}
+	own, err := sessions.Connect(t.Context(), "a", map[string]any{"region": "us-east-1", "endpoint": servers[kind].URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	reserved := provider.Resource{Attributes: map[string]any{"bucket": bucket, "key": "k"}}
+	if _, err := Object().Handler.Read(providertest.NewHost(own).Context(t.Context(), provider.Options{}), provider.ReadRequest{Resource: reserved}); provider.ClassOf(err) != provider.NeedsChange {
+		t.Errorf("a bucket of the state: %v", err)
 	}
 	ctx := providertest.NewHost("not AWS").Context(t.Context(), provider.Options{})
 	if _, err := Object().Handler.Read(ctx, provider.ReadRequest{}); provider.ClassOf(err) != provider.NeedsChange {

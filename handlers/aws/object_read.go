@@ -33,8 +33,16 @@ type target struct {
 }
 
 func (o object) target(ctx *provider.Context, r provider.Resource) (*target, error) {
-	api, err := s3Client(ctx)
-	return &target{object: o, ctx: ctx, api: api, want: r, bucket: text(r, "bucket"), key: text(r, "key")}, err
+	t := &target{object: o, ctx: ctx, want: r, bucket: text(r, "bucket"), key: text(r, "key")}
+	c, err := connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.Reserved(t.bucket) {
+		return nil, provider.Errorf(provider.NeedsChange, "the bucket %s holds Southbound's own state; use another", t.bucket)
+	}
+	t.api = s3Client(c)
+	return t, nil
 }
 
 // fail says what was being done with the object. Its secrets are the engine's to hide: S3 repeats no content.
@@ -103,7 +111,7 @@ func (t *target) observe(head *s3.HeadObjectOutput) (map[string]any, error) {
 	if t.want.Attributes["tags"] != nil && !t.want.Purged {
 		tags, err := t.tags()
 		if err != nil {
-			return nil, err
+			return nil, t.fail("read the tags of", err)
 		}
 		out["tags"] = value(tags)
 	}
@@ -166,11 +174,11 @@ func hashOf(head *s3.HeadObjectOutput) string {
 	return ""
 }
 
-// tags returns the tags of the object.
+// tags returns the tags of the object; the error is that of S3.
 func (t *target) tags() (map[string]string, error) {
 	out, err := t.api.GetObjectTagging(t.ctx, &s3.GetObjectTaggingInput{Bucket: &t.bucket, Key: &t.key})
 	if err != nil {
-		return nil, t.fail("read the tags of", err)
+		return nil, err
 	}
 	tags := make(map[string]string, len(out.TagSet))
 	for _, tag := range out.TagSet {

@@ -23,6 +23,8 @@ var (
 	localstackLock []byte
 	//go:embed sam.txt
 	samLock []byte
+	//go:embed schemas.txt
+	schemasLock []byte
 )
 
 // marker is written last into a folder, so that an installation that was cut short is seen.
@@ -90,6 +92,8 @@ func (k Kind) lock() []byte {
 		return ministackLock
 	case samTools:
 		return samLock
+	case ciSchemas:
+		return schemasLock
 	default:
 		return localstackLock
 	}
@@ -100,7 +104,7 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 	switch k {
 	case DynamoDB:
 		return mavenInto
-	case MiniStack:
+	case MiniStack, ciSchemas:
 		version = "3.10+"
 	case samTools:
 		version = "3.11+"

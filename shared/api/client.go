@@ -199,6 +199,9 @@ const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 5 * time.Second
 	mostAnswer = 64 << 20
+	// lookTime and actTime bound one request: a function may work for a quarter of an hour.
+	lookTime = 2 * time.Minute
+	actTime  = 16 * time.Minute
 )
 
 // call makes a request, again after faults that pass, and reads the answer into out. Everything that can be asked for may be asked for twice.
@@ -261,7 +264,13 @@ type retryAfter struct {
 func (r retryAfter) Unwrap() error { return r.error }
 
 func (c *Client) once(ctx context.Context, base *url.URL, method, path string, body []byte, out any) error {
-	req, err := http.NewRequestWithContext(ctx, method, base.String()+path, bytes.NewReader(body))
+	limit := actTime
+	if method == http.MethodGet {
+		limit = lookTime
+	}
+	once, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(once, method, base.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return fault.Wrap(fault.Usage, "ask "+base.Host, err)
 	}

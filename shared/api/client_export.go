@@ -169,12 +169,18 @@ func (u *uploads) sendAll(ctx context.Context, cancel context.CancelCauseFunc, l
 	for range min(uploaders, len(list)) {
 		wg.Go(func() {
 			for up := range next {
-				if err := u.c.again(ctx, func() error { return u.send(ctx, up, blobs[up.Hash]) }); err != nil {
+				b, part := blobs[up.Hash], int64(0)
+				err := u.c.again(ctx, func() error {
+					u.moved(&part, 0, 0) // what was sent before it failed does not count
+					return u.send(ctx, up, b, func(n int) { u.moved(&part, 1, int64(n)) })
+				})
+				if err != nil {
 					errs <- err
 					cancel(err)
 					return
 				}
-				u.stored(blobs[up.Hash])
+				u.moved(&part, 0, b.Size)
+				u.stored(b)
 			}
 		})
 	}
@@ -202,7 +208,6 @@ func (u *uploads) stored(b deploy.Blob) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sent.Files++
-	u.sent.Bytes += b.Size
 	if _, is := u.model.Files[b.Hash]; is {
 		u.ofModel++
 	}
@@ -211,8 +216,33 @@ func (u *uploads) stored(b deploy.Blob) {
 	}
 }
 
-// send makes the request that stores a file.
-func (u *uploads) send(ctx context.Context, up Upload, b deploy.Blob) error {
+// moved makes what was sent of a file, part, be keep times what it was and n more.
+func (u *uploads) moved(part *int64, keep, n int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sent.Bytes -= *part
+	*part = keep**part + n
+	u.sent.Bytes += *part
+	if u.told != nil && n != 0 {
+		u.told(u.sent)
+	}
+}
+
+// counted tells how many bytes are read.
+type counted struct {
+	io.ReadCloser
+	tell func(n int)
+}
+
+// Read implements io.Reader.
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.tell(n)
+	return n, err //nolint:wrapcheck // io.EOF must stay itself
+}
+
+// send makes the request that stores a file, and tells how many bytes are on their way.
+func (u *uploads) send(ctx context.Context, up Upload, b deploy.Blob, tell func(n int)) error {
 	if b.Hash == "" || up.Method != http.MethodPut {
 		return fault.New(fault.Foreign, "upload", "the server asks for %.80q, which is not of this export", up.Hash)
 	}
@@ -227,7 +257,7 @@ func (u *uploads) send(ctx context.Context, up Upload, b deploy.Blob) error {
 	} else if _, err := serverURL(strings.SplitN(address, "?", 2)[0]); err != nil {
 		return fault.New(fault.Foreign, "upload", "the server sends this nowhere that can be sent to")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, io.NopCloser(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, counted{io.NopCloser(body), tell})
 	if err != nil {
 		return fault.Wrap(fault.Foreign, "upload", err)
 	}

@@ -49,7 +49,11 @@ func FailureOf(err error) Failure {
 	if errors.As(err, &problems) {
 		kind, message = fault.Invalid, CountProblems(problems)+"; nothing was stored"
 		if len(problems) == 1 {
-			message = strings.ReplaceAll(problems[0].String(), placeMark, "")
+			only := problems[0]
+			if _, _, is := placeless(only.Pos); is {
+				only.Pos = diag.Pos{}
+			}
+			message = only.String()
 		}
 	}
 	if kind == fault.Unknown {

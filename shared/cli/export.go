@@ -111,8 +111,11 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		return err
 	}
 	out, err := a.store(ctx, path, f, read)
+	if a.remote() && fault.Is(err, fault.Canceled) {
+		return fault.New(fault.Canceled, "", "interrupted while it was sent").WithHint("the same command goes on: what was sent is kept")
+	}
 	if err != nil {
-		return a.interrupted(err)
+		return err
 	}
 	r := report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}

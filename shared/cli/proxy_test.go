@@ -1,40 +1,57 @@
 package cli_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func newServer(h http.Handler) *httptest.Server { return httptest.NewServer(h) }
-
-// bearer is a transport that shows a token.
+// bearer is a transport that shows a token, when there is one.
 type bearer string
 
 // RoundTrip implements http.RoundTripper.
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
+	if b != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// dropElsewhere lets a server say that all goes through here, and nobody is to prove who he is.
-func dropElsewhere(r *http.Response) error {
-	if r.Request.URL.Path != "/" || r.StatusCode != http.StatusOK {
-		return nil
+// discovery asks a server what it is.
+func discovery(there string, transport http.RoundTripper) (map[string]any, error) {
+	resp, err := (&http.Client{Transport: transport}).Get(strings.TrimRight(there, "/") + "/")
+	if err != nil {
+		return nil, err
 	}
-	var d map[string]any
-	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {
-		return err
+	defer func() { _ = resp.Body.Close() }()
+	var about map[string]any
+	err = json.NewDecoder(resp.Body).Decode(&about)
+	return about, err
+}
+
+// proxy leads to a server and returns the address to ask. Names of environments get a prefix; about, when not nil, is what the server is said to be.
+func proxy(env *testscript.Env, there, prefix string, transport http.RoundTripper, about map[string]any) (string, error) {
+	to, err := url.Parse(there)
+	if err != nil {
+		return "", err
 	}
-	delete(d, "export_url")
-	d["auth"] = "none"
-	b, err := json.Marshal(d)
-	r.Body = io.NopCloser(bytes.NewReader(b))
-	r.ContentLength = int64(len(b))
-	r.Header.Set("Content-Length", strconv.Itoa(len(b)))
-	return err
+	next := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.URL.Path = strings.Replace(r.Out.URL.Path, "/v1/environments/", "/v1/environments/"+prefix, 1)
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" && about != nil {
+			_ = json.NewEncoder(w).Encode(about)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+	env.Defer(server.Close)
+	return server.URL, nil
 }

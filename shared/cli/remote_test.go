@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/aws/sigv4"
+	"southbound/shared/cli"
 )
 
 // notRemote are the scripts that make no sense over an API, with the reason.
@@ -100,27 +99,65 @@ func serve(env *testscript.Env) error {
 
 var listening = regexp.MustCompile(`listening on (http://[^;]+);`)
 
-// through leads a script to a server that is there, in an environment of its own that stands for each that the script names.
+// through leads a script to a server that is there, in an environment of its own that stands for each that the script names. When the
+// variables of a stack are set, its agents are served from here.
 func through(env *testscript.Env, there string) error {
-	to, err := url.Parse(there)
+	transport, err := proof(there)
 	if err != nil {
 		return err
 	}
-	transport := http.DefaultTransport
-	if token := os.Getenv("SOUTHBOUND_TOKEN"); token != "" {
-		transport = bearer(token)
-	} else if !api.Loopback(there) {
-		if transport, err = sigv4.New(context.Background(), ""); err != nil {
+	own := fmt.Sprintf("t%d-%s-", os.Getpid(), regexp.MustCompile("[^A-Za-z0-9]+").ReplaceAllString(filepath.Base(env.WorkDir), "-"))
+	about, err := discovery(there, transport)
+	if err != nil {
+		return err
+	}
+	about["auth"] = "none"
+	if export, ok := about["export_url"].(string); ok && export != "" {
+		if about["export_url"], err = proxy(env, export, own, transport, nil); err != nil {
 			return err
 		}
 	}
-	own := fmt.Sprintf("t%d-%s-", os.Getpid(), regexp.MustCompile("[^A-Za-z0-9]+").ReplaceAllString(filepath.Base(env.WorkDir), "-"))
-	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.URL.Path = strings.Replace(r.Out.URL.Path, "/v1/environments/", "/v1/environments/"+own, 1)
-	}, ModifyResponse: dropElsewhere}
-	server := newServer(proxy)
-	env.Defer(server.Close)
-	env.Setenv("SOUTHBOUND_API", server.URL)
+	address, err := proxy(env, there, own, transport, about)
+	if err != nil {
+		return err
+	}
+	env.Setenv("SOUTHBOUND_API", address)
+	if os.Getenv("SOUTHBOUND_TABLE") != "" {
+		return agents(env, own+"default")
+	}
+	return nil
+}
+
+// proof returns a transport that proves to a server who asks.
+func proof(there string) (http.RoundTripper, error) {
+	if token := os.Getenv("SOUTHBOUND_TOKEN"); token != "" || api.Loopback(there) {
+		return bearer(token), nil
+	}
+	signed, err := sigv4.New(context.Background(), "")
+	if err != nil {
+		return nil, err
+	}
+	signed.Next, err = cli.Emulated()
+	return signed, err
+}
+
+// agents serves the agents that scripts name.
+func agents(env *testscript.Env, environment string) error {
+	for _, name := range []string{"a", "web1"} {
+		data, err := os.MkdirTemp("", "southbound-test-")
+		if err != nil {
+			return err
+		}
+		env.Defer(func() { _ = os.RemoveAll(data) })
+		cmd := exec.Command("southbound", "agent", "run", name, "--environment", environment, "--data", data)
+		cmd.Dir = env.WorkDir
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		env.Defer(func() {
+			_ = cmd.Process.Signal(os.Interrupt)
+			_ = cmd.Wait()
+		})
+	}
 	return nil
 }

@@ -71,14 +71,8 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	guard.Token = token
 	keep := a.keeper(ctx)
 	defer keep.wait()
-	envs, err := a.own.Envs(ctx)
-	if err != nil {
-		_ = l.Close()
-		return err
-	}
-	for _, env := range append(envs, a.env) {
-		keep.serve(env)
-	}
+	keep.serve(a.env)
+	keep.wg.Go(keep.look)
 	service := api.New(api.Config{Engine: a.engine, Changed: keep.serve, About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
 	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
@@ -126,6 +120,25 @@ func (k *keeper) serve(env string) {
 		runner := &local.Runner{Engine: k.a.engine, Bell: k.a.own.Bell, Ran: &k.a.ran}
 		runner.Serve(k.ctx, env, func(err error) { k.a.say("southbound: %s: %v", env, err) })
 	})
+}
+
+// lookEvery is how often environments are looked for that other processes have made.
+const lookEvery = 2 * time.Second
+
+// look serves all environments that there are.
+func (k *keeper) look() {
+	for {
+		envs, err := k.a.own.Envs(k.ctx)
+		if err != nil && k.ctx.Err() == nil {
+			k.a.say("southbound: %v", err)
+		}
+		for _, env := range envs {
+			k.serve(env)
+		}
+		if (local.Clock{}).Sleep(k.ctx, lookEvery) != nil {
+			return
+		}
+	}
 }
 
 func (k *keeper) wait() { k.wg.Wait() }

@@ -37,6 +37,8 @@ func TestConnect(t *testing.T) {
 		{"a region is needed", transport.Connector{AWS: &aws.Sessions{}}, resource.Agent{Transport: "aws"}, fault.Invalid, "region: eu-central-1"},
 		{"a function's own rights are not lent", transport.Connector{AWS: &aws.Sessions{RoleRequired: true}}, resource.Agent{Transport: "aws", Options: region},
 			fault.Unsupported, "role: ARN"},
+		{"a role is taken where one is needed", transport.Connector{AWS: &aws.Sessions{RoleRequired: true}},
+			resource.Agent{Transport: "aws", Options: map[string]any{"region": "eu-west-1", "profile": "p", "role": "arn:aws:iam::123456789012:role/r"}}, fault.Unsupported, "profile"},
 		{"a secret in options is resolved", transport.Connector{AWS: &aws.Sessions{}, Secrets: secrets("us-east-1")},
 			resource.Agent{Transport: "aws", Options: map[string]any{"region": resource.Secret{Source: "env:R"}}}, "", ""},
 		{"a secret that nobody resolves", transport.Connector{AWS: &aws.Sessions{}},

@@ -7,11 +7,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"southbound/shared/aws/cost"
 	"southbound/shared/deploy"
+	"southbound/shared/machine"
 	"southbound/shared/resource"
 )
 
@@ -119,7 +121,7 @@ func TestFewOfManyInTheHome(t *testing.T) {
 	s.drain(1)
 	same := s.take(0)
 	all, idle := u.Counts.Sum().Calls, same.Counts.Sum().Calls
-	if all > 60+logRequests || idle > 30 {
+	if all > 60 || idle > 30 {
 		t.Errorf("%d requests for %d of %d, %d for none\n%s\n%s", all, few, n, idle, u.Counts, same.Counts)
 	}
 	t.Logf("\n%s\n%s", u.Counts, same.Counts)
@@ -127,9 +129,6 @@ func TestFewOfManyInTheHome(t *testing.T) {
 		fmt.Sprintf("| 10 changed of 100,000, in functions that know nothing | %d | %.0f | %.0f | $%.6f |", all, u.Counts.Sum().WCU, u.Counts.Sum().RCU, cost.Of(u).Total()),
 		fmt.Sprintf("| none changed of 100,000 | %d | %.0f | %.0f | $%.6f |", idle, same.Counts.Sum().WCU, same.Counts.Sum().RCU, cost.Of(same).Total())})
 }
-
-// logRequests are those of the log function, in a process that knows nothing.
-const logRequests = 0
 
 // TestChainOnOneAgent pins that a chain of a thousand on one agent runs in one invocation, with one message.
 func TestChainOnOneAgent(t *testing.T) {
@@ -175,4 +174,56 @@ func TestIdleMinute(t *testing.T) {
 	if got := s.meter.Take(); got.Sum().Calls != 1 || got.Sum().RCU > 1 {
 		t.Errorf("an idle minute:\n%s", got)
 	}
+}
+
+// ahead is the time of the machine, moved.
+type ahead struct {
+	machine.Clock
+	by atomic.Int64
+}
+
+// Now implements deploy.Clock.
+func (a *ahead) Now() time.Time { return a.Clock.Now().Add(time.Duration(a.by.Load())) }
+
+// TestTimers counts what the timers take where everything is as it should be: the deploy timer, every ten minutes unless a setting says otherwise, and a
+// repair, every day, which reads reality and has nothing to change.
+func TestTimers(t *testing.T) {
+	const n, agents = 1000, 10
+	s := newStack(t)
+	clock := &ahead{}
+	s.slow = clock
+	s.restart()
+	s.export(model(n, agents, 0))
+	s.drain(agents)
+	sweep := s.open(false)
+	one := func(after time.Duration) cost.Usage {
+		t.Helper()
+		clock.by.Add(int64(after))
+		s.take(0)
+		swept, err := sweep.Engine.Sweep(t.Context(), "prod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.drain(agents)
+		if _, err := sweep.State.Rest(t.Context(), "prod", swept.Next); err != nil {
+			t.Fatal(err)
+		}
+		return s.take(n)
+	}
+	one(11 * time.Minute)
+	deploy := one(11 * time.Minute)
+	repair := one(24 * time.Hour)
+	if got := deploy.Counts.Sum(); got.Calls > 25 || got.WCU > 15 {
+		t.Errorf("a deploy timer without work:\n%s", deploy.Counts)
+	}
+	if got := repair.Counts.Sum(); float64(got.Calls) > 0.5*n || got.WCU > 0.5*n {
+		t.Errorf("a repair that changes nothing:\n%s", repair.Counts)
+	}
+	t.Logf("deploy timer\n%srepair of %d\n%s", deploy.Counts, n, repair.Counts)
+	line := func(name string, u cost.Usage, times float64) string {
+		sum := u.Counts.Sum()
+		return fmt.Sprintf("| %s | %d | %.0f | %.0f | $%.6f | $%.3f |", name, sum.Calls, sum.WCU, sum.RCU, cost.Of(u).Total(), cost.Of(u).Total()*times)
+	}
+	report(t, []string{"| case | requests | WCU | RCU | dollars | a month |", "|---|---|---|---|---|---|", line("deploy timer, nothing unfinished", deploy, 30*144),
+		line("repair of 1,000 on 10 agents, nothing to change", repair, 30)})
 }

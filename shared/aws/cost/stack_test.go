@@ -114,7 +114,7 @@ func newStack(t *testing.T) *stack {
 	counted := awstest.Config(mini, off{byService{to}})
 	s.meter.Install(&counted)
 	s.config = awshome.Config{Table: name, Bucket: name, Prefix: name, DeadLetters: "arn:aws:sqs:us-east-1:000000000000:dead-" + name + ".fifo", Handler: function,
-		LogQueue: *log.QueueUrl, Endpoint: mini, Definitions: handlers.All(), Connector: anything{}, AWS: &counted, Log: slog.New(slog.NewJSONHandler(&s.lines, nil))}
+		LogQueue: *log.QueueUrl, Endpoint: mini, Definitions: handlers.All(), Connector: func(deploy.Secrets) deploy.Connector { return anything{} }, AWS: &counted, Log: slog.New(slog.NewJSONHandler(&s.lines, nil))}
 	s.restart()
 	return s
 }

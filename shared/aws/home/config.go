@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -25,9 +27,11 @@ type Config struct {
 	Handler     string // name of the function that serves agents' queues
 	LogQueue    string // URL; empty: actions are in the state only
 	KMSKey      string // of what this home makes; empty: keys of AWS
-	ExportURL   string // where exports go; empty: not told
-	Endpoint    string // of an emulator; empty: AWS
-	Region      string // empty: as the SDK finds out
+	// IdleAfter is how long nothing must have run on an agent before its queue is not polled any more; 0: DefaultIdle of package provision, negative: never.
+	IdleAfter time.Duration
+	ExportURL string // where exports go; empty: not told
+	Endpoint  string // of an emulator; empty: AWS
+	Region    string // empty: as the SDK finds out
 
 	// Definitions are the types and their handlers.
 	Definitions []provider.Definition
@@ -59,6 +63,7 @@ const (
 	EnvLogQueue    = "SOUTHBOUND_LOG_QUEUE"
 	EnvKMSKey      = "SOUTHBOUND_KMS_KEY"
 	EnvExportURL   = "SOUTHBOUND_EXPORT_URL"
+	EnvIdleDays    = "SOUTHBOUND_IDLE_DAYS"
 	EnvEndpoint    = "SOUTHBOUND_ENDPOINT"
 )
 
@@ -69,6 +74,15 @@ func FromEnv(get func(name string) string) (Config, error) {
 	c := Config{Table: get(EnvTable), Bucket: get(EnvBucket), Prefix: get(EnvPrefix), DeadLetters: get(EnvDeadLetters), Handler: get(EnvHandler),
 		LogQueue: get(EnvLogQueue), KMSKey: get(EnvKMSKey), ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
 		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
+	if days := get(EnvIdleDays); days != "" {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || n < 0 || n > 3650 {
+			return c, fault.New(fault.Usage, "configure", "%s is %q", EnvIdleDays, days).WithHint("days, such as 14 or 0.5; 0: never")
+		}
+		if c.IdleAfter = time.Duration(n * 24 * float64(time.Hour)); n == 0 {
+			c.IdleAfter = -1
+		}
+	}
 	return c, c.check()
 }
 

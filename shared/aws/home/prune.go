@@ -15,7 +15,7 @@ import (
 func (h *Home) provisioner() (*provision.Provisioner, error) {
 	c := &h.Config
 	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: machine.Clock{}, Prefix: c.Prefix,
-		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey,
+		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey, IdleAfter: c.IdleAfter,
 		Reaches: func(transport string) bool { return !queue.ByRunner(resource.Agent{Transport: transport}) }})
 }
 

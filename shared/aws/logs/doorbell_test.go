@@ -75,7 +75,7 @@ func ofResource(actions []deploy.Action, of any) []deploy.Action {
 	return slices.DeleteFunc(slices.Clone(actions), func(a deploy.Action) bool { return fmt.Sprint(a.Resource) != fmt.Sprint(of) })
 }
 
-// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on, neither lose nor double anything.
+// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on and collections run, neither lose nor double anything.
 func TestFunctionsRunAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, squeeze := range []bool{false, true} {
@@ -104,6 +104,20 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 					}
 				})
 			}
+			wg.Go(func() { // collections, which find nothing that is old
+				l := w.process()
+				for {
+					select {
+					case <-done:
+						return
+					default:
+						if n, err := l.State.DropActions(t.Context(), env, start); err != nil || n != 0 {
+							t.Errorf("%v: %d dropped", err, n)
+							return
+						}
+					}
+				}
+			})
 			for n := range 10 {
 				agent := string(rune('a' + n%2))
 				actions := m.actions(agent, 3, 6)
@@ -144,6 +158,32 @@ func TestForeignMessages(t *testing.T) {
 	got := w.process().Take(t.Context(), batch)
 	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "0"}, {ItemIdentifier: "1"}}, got); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
+	}
+}
+
+// TestDamagedLaneIsAlone pins that a lane that cannot be read keeps no other from being logged.
+func TestDamagedLaneIsAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, server.DynamoDB)
+	m := &maker{every: time.Second}
+	damaged := m.actions("b", 1, 1)
+	damaged[0].Reason = noise(20 << 10) // stands in an object
+	commits(t, w.process(), "b/0", damaged, 1)
+	if err := w.state.(*awstest.Objects).List(t.Context(), func(name string, _ time.Time) error {
+		return w.state.Put(t.Context(), name, []byte("x"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	commits(t, w.process(), "a/0", m.actions("a", 1, 1), 1)
+	commits(t, w.process(), "c/0", m.actions("c", 1, 1), 1)
+	failed := w.process().Take(t.Context(), ring("a/0", "b/0", "c/0"))
+	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "1"}}, failed); diff != "" {
+		t.Errorf("failed (-want +got):\n%s", diff)
+	}
+	for _, lane := range []string{"a/0", "c/0"} {
+		if u, err := w.process().State.Unlogged(t.Context(), env, []string{lane}, 1); err != nil || !u.Empty() {
+			t.Errorf("%v: lane %s is not logged", err, lane)
+		}
 	}
 }
 

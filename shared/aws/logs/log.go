@@ -59,15 +59,27 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 		byEnv[m.Env][m.Lane] = append(byEnv[m.Env][m.Lane], messages[i].MessageId)
 	}
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
-		lanes := byEnv[env]
-		if err := l.catchUp(ctx, env, slices.Sorted(maps.Keys(lanes))); err != nil {
-			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "error", err.Error())
-			l.count("LogFaults", 1)
-			for _, ids := range lanes {
-				for _, id := range ids {
-					failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: id})
-				}
+		for _, lane := range l.lanes(ctx, env, slices.Sorted(maps.Keys(byEnv[env]))) {
+			for _, id := range byEnv[env][lane] {
+				failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: id})
 			}
+		}
+	}
+	return failed
+}
+
+// lanes logs lanes of an environment, together, and, when that fails, each for itself: one that is damaged does not hold up others. It returns those that
+// could not be logged.
+func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
+	if l.catchUp(ctx, env, lanes) == nil {
+		return nil
+	}
+	var failed []string
+	for _, lane := range lanes {
+		if err := l.catchUp(ctx, env, []string{lane}); err != nil {
+			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "lane", lane, "error", err.Error())
+			l.count("LogFaults", 1)
+			failed = append(failed, lane)
 		}
 	}
 	return failed

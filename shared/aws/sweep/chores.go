@@ -35,14 +35,16 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 		s.Log.InfoContext(ctx, "removed objects that nothing names", "objects", n)
 		return fault.Wrap(fault.Unknown, "remove orphans", err)
 	})
-	daily("idle", func() error {
-		if s.Queues == nil {
-			return nil
-		}
+	if s.Queues != nil && len(envs) > 0 && minute(at)%60 == minuteOf("idle")%60 { // every hour: agents may sleep between two repairs
 		n, err := s.Queues.Idle(ctx)
-		s.Log.InfoContext(ctx, "put agents to sleep", "agents", n)
-		return err
-	})
+		if n > 0 {
+			s.Log.InfoContext(ctx, "put agents to sleep", "agents", n)
+		}
+		if err != nil {
+			s.Log.ErrorContext(ctx, "chore failed", "chore", "idle", "error", err.Error())
+			errs = append(errs, err)
+		}
+	}
 	return errs
 }
 

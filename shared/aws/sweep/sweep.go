@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"southbound/shared/aws/emf"
@@ -39,6 +40,11 @@ type Queues interface {
 	Idle(ctx context.Context) (slept int, err error)
 }
 
+// Tap has what polls the log queue run while it is needed; *provision.Tap has it.
+type Tap interface {
+	Turn(ctx context.Context, needed bool) error
+}
+
 // Log looks after the log of actions; *logs.Log has it.
 type Log interface {
 	// CatchUp logs what lost messages have left behind.
@@ -51,6 +57,7 @@ type Sweeper struct {
 	State   State
 	Queues  Queues // nil: nobody looks after queues
 	Catch   Log    // nil: nobody looks after the log
+	Tap     Tap    // nil: the log queue is always polled
 	Clock   deploy.Clock
 	Log     *slog.Logger
 	Metrics *emf.Set
@@ -75,7 +82,11 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	envs := slices.Sorted(maps.Keys(resting))
 	now := s.Clock.Now()
 	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool { return now.Before(resting[env]) })
-	errs := s.each(ctx, awake, s.sweep)
+	var busy atomic.Bool
+	errs := s.each(ctx, awake, func(ctx context.Context, env string) error { return s.sweep(ctx, env, &busy) })
+	if s.Tap != nil {
+		errs = append(errs, s.Tap.Turn(ctx, busy.Load()))
+	}
 	return errors.Join(append(errs, s.chores(ctx, envs, at)...)...)
 }
 
@@ -106,15 +117,16 @@ func (s *Sweeper) each(ctx context.Context, envs []string, f func(ctx context.Co
 	return errs
 }
 
-// sweep sweeps one environment, and sends it to rest when nothing is left.
-func (s *Sweeper) sweep(ctx context.Context, env string) error {
+// sweep sweeps one environment, and sends it to rest when nothing is left. busy is set when there is work.
+func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) error {
 	swept, err := s.Engine.Sweep(ctx, env)
 	if err != nil {
 		return err
 	}
-	s.Metrics.Add("Rung", emf.Count, float64(swept.Rung))
-	s.Metrics.Add("Due", emf.Count, float64(swept.Due))
-	if swept.Rung+swept.Due > 0 {
+	if swept.Rung+swept.Due > 0 { // a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says nothing
+		busy.Store(true)
+		s.Metrics.Add("Rung", emf.Count, float64(swept.Rung))
+		s.Metrics.Add("Due", emf.Count, float64(swept.Due))
 		s.Log.DebugContext(ctx, "swept", "environment", env, "rung", swept.Rung, "due", swept.Due)
 		return errors.Join(s.measure(ctx, env), s.check(ctx, env))
 	}

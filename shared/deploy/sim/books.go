@@ -54,6 +54,7 @@ type taskBooks struct {
 	claimed  []resource.ID    // accepted and in order
 	effect   *effective       // that was in force then
 	unready  map[resource.ID]string
+	compares map[resource.ID]bool // of what is claimed: it was only to be compared
 	runs     map[resource.ID]*runBook
 	later    map[resource.ID]time.Time // what it has recorded as in progress until then
 	dry      bool                      // only compares

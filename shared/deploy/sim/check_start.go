@@ -28,6 +28,10 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		}
 	}
 	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
+	t.books.compares = map[resource.ID]bool{}
+	for _, id := range c.Next {
+		t.books.compares[id] = r.reportOnly(id)
+	}
 	clear(t.books.runs)
 	if b.effect == nil {
 		return
@@ -127,7 +131,7 @@ func (r *run) checkStart(t *task, id resource.ID, what string) {
 			before |= 1 << j
 		}
 	}
-	if why := t.books.unready[id]; why != "" && eff == b.effect && r.unready(r.state.look(env), i, before) != "" && !r.reportOnly(id) {
+	if why := t.books.unready[id]; why != "" && eff == b.effect && r.unready(r.state.look(env), i, before) != "" && !t.books.compares[id] {
 		r.violate("D6", "%s calls %s of %s, which requires %s", t.name, what, id, why)
 	}
 	for n, other := range t.books.claimed {
@@ -142,7 +146,7 @@ func (r *run) checkStart(t *task, id resource.ID, what string) {
 			r.violate("D1", "%s calls %s of %s before %s, which is claimed with it and has to be finished before", t.name, what, id, other)
 		case have != nil && have.waits && !have.failed:
 			r.violate("D1", "%s calls %s of %s while %s, which has to be finished before, is in progress", t.name, what, id, other)
-		case have != nil && have.failed && direct && !r.reportOnly(id):
+		case have != nil && have.failed && direct && !t.books.compares[id]:
 			r.violate("D6", "%s calls %s of %s, and %s, which it requires, has just failed", t.name, what, id, other)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,10 +23,14 @@ import (
 
 // Conn is the connection of an agent. It may be used by any number of goroutines.
 type Conn struct {
-	session *session
-	done    func()
-	once    sync.Once
+	session  *session
+	reserved []string
+	done     func()
+	once     sync.Once
 }
+
+// Reserved reports whether a bucket is none of the agent's business.
+func (c *Conn) Reserved(bucket string) bool { return slices.Contains(c.reserved, bucket) }
 
 // NewConn returns a connection with a configuration of one's own, for tests of handlers.
 func NewConn(cfg sdk.Config) *Conn { return &Conn{session: &session{config: cfg}, done: func() {}} }
@@ -61,6 +66,8 @@ type Sessions struct {
 	// RoleRequired refuses agents that name no role: where the process's own credentials are not for the authors of documents, as in a
 	// function that may write the state.
 	RoleRequired bool
+	// Reserved are buckets that no agent may touch: those in which this process keeps its own state, which its own credentials may write.
+	Reserved []string
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 
@@ -99,7 +106,7 @@ func (s *Sessions) Connect(ctx context.Context, agent string, options map[string
 	if err != nil {
 		return nil, err
 	}
-	conn := &Conn{session: in, done: func() { s.give(in) }}
+	conn := &Conn{session: in, reserved: s.Reserved, done: func() { s.give(in) }}
 	if _, err := in.config.Credentials.Retrieve(ctx); err != nil {
 		_ = conn.Close()
 		return nil, credentialsError(o, err)

@@ -1,0 +1,4 @@
+package cli
+
+// Emulated is for tests that ask servers themselves.
+var Emulated = emulated

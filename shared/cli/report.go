@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	render "southbound/shared/report"
+	"southbound/shared/source"
+)
+
+// reportFlags are what a report is asked for.
+type reportFlags struct {
+	format, title, documents, prefix, fallback, marker string
+	limit                                              int
+	comment                                            bool
+}
+
+// reportCommand renders for pipelines what other commands have written.
+func (a *app) reportCommand() *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use: "report [FILE]...", Short: "Show what commands have written with --json in a pipeline",
+		Long: "report reads what plan, export, apply, validate or resources have written to standard output with --json, from files or standard input, and\n" +
+			"writes it as Markdown or text, as annotations of GitHub, or as a code quality report of GitLab. With --comment it puts the Markdown into the one\n" +
+			"comment that it keeps in the pull request of the workflow that runs it. It needs no data directory.",
+		Example: "  southbound report --format markdown plan.jsonl >> \"$GITHUB_STEP_SUMMARY\"\n" +
+			"  southbound report --format gitlab plan.jsonl > gl-code-quality-report.json\n" +
+			"  southbound report --format github --documents . plan.jsonl",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.report(cmd.Context(), args, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.format, "format", "text", "text, markdown, github or gitlab")
+	fl.StringVar(&f.title, "title", "", "heading of the Markdown")
+	fl.StringVar(&f.documents, "documents", "", "where the documents are, to say where resources are described")
+	fl.StringVar(&f.prefix, "prefix", "", "what stands before the paths of documents in the repository")
+	fl.StringVar(&f.fallback, "fallback", "southbound.yaml", "the file that GitLab shows findings at that have no place")
+	fl.IntVar(&f.limit, "limit", 0, "bytes that the Markdown may have; the rest is counted")
+	fl.BoolVar(&f.comment, "comment", false, "write the Markdown as a comment of the pull request (in a workflow of GitHub)")
+	fl.StringVar(&f.marker, "marker", "", "tells the comments of several reports in one pull request apart (default: the title)")
+	return cmd
+}
+
+func (a *app) report(ctx context.Context, files []string, f reportFlags) error {
+	r := render.Report{Title: f.title}
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	for _, name := range files {
+		if err := a.readReport(&r, name); err != nil {
+			return err
+		}
+	}
+	if f.documents != "" {
+		r.Place = a.describedAt(ctx, f.documents)
+	}
+	if f.comment {
+		return a.comment(ctx, &r, f)
+	}
+	switch f.format {
+	case "text":
+		return r.Text(a.out, f.prefix)
+	case "markdown":
+		return r.Markdown(a.out, f.limit)
+	case "github":
+		return r.GitHub(a.out, f.prefix)
+	case "gitlab":
+		return r.GitLab(a.out, f.prefix, f.fallback)
+	}
+	return fault.New(fault.Usage, "report", "%q is no format", f.format).WithHint("there are text, markdown, github and gitlab")
+}
+
+func (a *app) readReport(r *render.Report, name string) error {
+	from := a.stdin
+	if name != "-" {
+		file, err := os.Open(name) //nolint:gosec // the user names it
+		if errors.Is(err, fs.ErrNotExist) {
+			return fault.New(fault.Usage, "report", "there is no file %s", name)
+		}
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, "report", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	if from == nil {
+		from = strings.NewReader("")
+	}
+	return r.Read(from)
+}
+
+// describedAt returns where resources are described; nothing is known of documents with problems.
+func (a *app) describedAt(ctx context.Context, path string) func(id string) diag.Pos {
+	types, err := a.registry()
+	if err != nil {
+		return nil
+	}
+	model, _, err := source.Load(ctx, source.Options{Path: path, Types: types})
+	if err != nil || model.Where == nil {
+		return nil
+	}
+	at := make(map[string]diag.Pos, len(model.Resources))
+	for i := range model.Resources {
+		at[string(model.Resources[i].ID)] = model.Where(i, "")
+	}
+	return func(id string) diag.Pos { return at[id] }
+}
+
+// comment finds out about the pull request from what GitHub tells its workflows.
+func (a *app) comment(ctx context.Context, r *render.Report, f reportFlags) error {
+	var event struct {
+		PullRequest struct {
+			Number int `json:"number"`
+		} `json:"pull_request"`
+	}
+	if b, err := os.ReadFile(os.Getenv("GITHUB_EVENT_PATH")); err == nil {
+		_ = json.Unmarshal(b, &event) // an event of another sort has no pull request
+	}
+	c := render.Comment{API: pick("", "GITHUB_API_URL", "", "https://api.github.com"), Repository: os.Getenv("GITHUB_REPOSITORY"), Number: event.PullRequest.Number,
+		Token: os.Getenv("GITHUB_TOKEN"), Marker: f.marker}
+	if c.Marker == "" {
+		c.Marker = f.title
+	}
+	if f.limit == 0 {
+		f.limit = render.MostComment
+	}
+	var text strings.Builder
+	if err := r.Markdown(io.Writer(&text), f.limit); err != nil {
+		return err
+	}
+	return c.Put(ctx, text.String())
+}

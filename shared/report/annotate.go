@@ -1,0 +1,109 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// GitHub writes findings as commands of GitHub's runner, which shows them at their lines. prefix is put before files, for documents whose paths do not
+// begin at the root of the repository.
+func (r *Report) GitHub(w io.Writer, prefix string) error {
+	for _, f := range r.Findings() {
+		level, parts := "warning", []string(nil)
+		if f.Error {
+			level = "error"
+		}
+		if f.File != "" {
+			parts = append(parts, "file="+property(inRepository(prefix, f.File)))
+			if f.Line > 0 {
+				parts = append(parts, fmt.Sprintf("line=%d", f.Line))
+			}
+			if f.Column > 0 {
+				parts = append(parts, fmt.Sprintf("col=%d", f.Column))
+			}
+		}
+		parts = append(parts, "title="+property("Southbound: "+f.Check))
+		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", level, strings.Join(parts, ","), data(f.text())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// data escapes the message of a command.
+func data(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+// property escapes a property of a command.
+func property(s string) string { return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s)) }
+
+// inRepository returns a path as the forge knows it; that of standard input stays.
+func inRepository(prefix, file string) string {
+	if file == "-" || path.IsAbs(file) {
+		return file
+	}
+	return path.Join(prefix, file)
+}
+
+// issue is an entry of a code quality report.
+type issue struct {
+	Description string   `json:"description"`
+	Check       string   `json:"check_name"`
+	Fingerprint string   `json:"fingerprint"`
+	Severity    string   `json:"severity"`
+	Location    location `json:"location"`
+}
+
+type location struct {
+	Path  string `json:"path"`
+	Lines struct {
+		Begin int `json:"begin"`
+	} `json:"lines"`
+}
+
+// GitLab writes findings as a code quality report. What has no place is put at fallback, since GitLab shows nothing without one.
+func (r *Report) GitLab(w io.Writer, prefix, fallback string) error {
+	out := []issue{}
+	seen := map[string]int{}
+	for _, f := range r.Findings() {
+		i := issue{Description: strings.ReplaceAll(f.text(), "\n", "; "), Check: "southbound/" + f.Check, Severity: "minor"}
+		if f.Error {
+			i.Severity = "critical"
+		}
+		i.Location.Path, i.Location.Lines.Begin = fallback, max(f.Line, 1)
+		if f.File != "" {
+			i.Location.Path = inRepository(prefix, f.File)
+		}
+		// Not the line: a finding that has moved is the same.
+		key := strings.Join([]string{i.Location.Path, i.Check, i.Description}, "\n")
+		seen[key]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d", key, seen[key]))
+		i.Fingerprint = hex.EncodeToString(sum[:16])
+		out = append(out, i)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+// Text writes findings for a terminal, a line and its hint each.
+func (r *Report) Text(w io.Writer, prefix string) error {
+	for _, f := range r.Findings() {
+		at := ""
+		if f.File != "" {
+			f.File = inRepository(prefix, f.File)
+			at = f.Pos.String() + ": "
+		}
+		if _, err := fmt.Fprintf(w, "%s%s\n", at, strings.ReplaceAll(f.text(), "\n", "\n  ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

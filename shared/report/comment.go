@@ -1,0 +1,112 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+// Comment is where a pull request of GitHub gets one comment, which is written over by the next.
+type Comment struct {
+	API        string // https://api.github.com
+	Repository string // owner/name
+	Number     int    // of the pull request
+	Token      string // may write comments
+	Marker     string // tells comments of several environments apart
+	Client     *http.Client
+}
+
+var repositoryName = regexp.MustCompile(`^[\w.-]+/[\w.-]+$`)
+
+// mark is how a comment is found again; it is not shown.
+func (c *Comment) mark() string {
+	return "<!-- southbound: " + regexp.MustCompile(`[^\w./-]+`).ReplaceAllString(c.Marker, "-") + " -->"
+}
+
+// Put writes the comment. Denied when the token may not, as in pull requests from forks; Unavailable when GitHub cannot be reached.
+func (c *Comment) Put(ctx context.Context, markdown string) error {
+	if !repositoryName.MatchString(c.Repository) || c.Number < 1 {
+		return fault.New(fault.Usage, "comment", "no pull request is known").WithHint("set GITHUB_REPOSITORY, and run for a pull request")
+	}
+	id, err := c.find(ctx)
+	if err != nil {
+		return err
+	}
+	body := map[string]string{"body": c.mark() + "\n" + markdown}
+	if id == 0 {
+		return c.call(ctx, http.MethodPost, fmt.Sprintf("/repos/%s/issues/%d/comments", c.Repository, c.Number), body, nil)
+	}
+	return c.call(ctx, http.MethodPatch, fmt.Sprintf("/repos/%s/issues/comments/%d", c.Repository, id), body, nil)
+}
+
+// find returns the number of our comment, 0 when there is none yet.
+func (c *Comment) find(ctx context.Context) (int64, error) {
+	const page = 100
+	for n := 1; ; n++ {
+		var comments []struct {
+			ID   int64  `json:"id"`
+			Body string `json:"body"`
+		}
+		path := fmt.Sprintf("/repos/%s/issues/%d/comments?per_page=%d&page=%d", c.Repository, c.Number, page, n)
+		if err := c.call(ctx, http.MethodGet, path, nil, &comments); err != nil {
+			return 0, err
+		}
+		for i := range comments {
+			if strings.HasPrefix(comments[i].Body, c.mark()) {
+				return comments[i].ID, nil
+			}
+		}
+		if len(comments) < page {
+			return 0, nil
+		}
+	}
+}
+
+const (
+	callLimit = 30 * time.Second
+	mostReply = 32 << 20
+)
+
+func (c *Comment) call(ctx context.Context, method, path string, body, reply any) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	sent, err := json.Marshal(body)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "comment", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.API, "/")+path, bytes.NewReader(sent))
+	if err != nil {
+		return fault.Wrap(fault.Usage, "comment", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.Token)
+	req.Header.Set("Accept", "application/vnd.github+json")
+	req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	client := c.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "comment", err)
+	}
+	defer res.Body.Close()
+	switch code := res.StatusCode; {
+	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusNotFound:
+		return fault.New(fault.Denied, "comment", "GitHub answered %s", res.Status).
+			WithHint("the job needs `permissions: {pull-requests: write}`; pull requests from forks never get it, and have the job summary")
+	case code >= http.StatusBadRequest:
+		return fault.New(fault.Unavailable, "comment", "GitHub answered %s", res.Status)
+	}
+	if reply == nil {
+		return nil
+	}
+	return fault.Wrap(fault.Unavailable, "comment", json.NewDecoder(io.LimitReader(res.Body, mostReply)).Decode(reply))
+}

@@ -1,0 +1,214 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// MostComment is how many bytes a comment of GitHub may have; what does not fit is counted.
+const MostComment = 60_000
+
+// Markdown writes the report for people, in at most limit bytes (0: as many as it takes).
+func (r *Report) Markdown(w io.Writer, limit int) error {
+	d := &document{limit: limit}
+	if r.Title != "" {
+		d.add("## " + escape(r.Title) + "\n\n")
+	}
+	d.add(r.headline() + "\n")
+	r.problems(d)
+	r.wrong(d)
+	r.steps(d)
+	_, err := io.WriteString(w, d.end())
+	return err
+}
+
+// document is a text that ends when it is full.
+type document struct {
+	strings.Builder
+	limit, left int
+}
+
+// add adds a block whole, or notes that it was left out.
+func (d *document) add(block string) {
+	if d.limit > 0 && (d.left > 0 || d.Len()+len(block) > d.limit-200) {
+		d.left++
+		return
+	}
+	d.WriteString(block)
+}
+
+func (d *document) end() string {
+	if d.left > 0 {
+		fmt.Fprintf(d, "\n_%d more; the log of the job has all._\n", d.left)
+	}
+	return d.String()
+}
+
+// headline says in one line what came of it.
+func (r *Report) headline() string {
+	switch {
+	case len(r.Failures) > 0:
+		n := 0
+		for i := range r.Failures {
+			n += len(r.Failures[i].Problems)
+		}
+		if n > 0 {
+			return fmt.Sprintf("❌ **%s**; nothing was stored.", plural(n, "problem"))
+		}
+		return "❌ **It could not be done.**"
+	case r.Result != nil:
+		return r.outcome()
+	case r.Planned != nil:
+		return planned(r.Planned)
+	}
+	return "✅ No problems."
+}
+
+// planned says what a plan comes to.
+func planned(n map[string]int) string {
+	var parts []string
+	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
+		{"undefined", "undefined"}, {"failed", "could not be read"}} {
+		if n[p.action] > 0 {
+			parts = append(parts, fmt.Sprintf("**%d** %s", n[p.action], p.text))
+		}
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("✅ Nothing would change; %s as described.", plural(n["none"], "resource"))
+	}
+	return "📋 " + strings.Join(parts, ", ") + fmt.Sprintf("; %d stay as they are.", n["none"])
+}
+
+// outcome says what an export or apply came to.
+func (r *Report) outcome() string {
+	o, mark := r.Result, "✅"
+	for status, n := range o.Counts {
+		if n > 0 && isWrong(status) {
+			mark = "❌"
+		}
+	}
+	var counts []string
+	for _, status := range slices.Sorted(maps.Keys(o.Counts)) {
+		if n := o.Counts[status]; n > 0 {
+			counts = append(counts, fmt.Sprintf("**%d** %s", n, status))
+		}
+	}
+	text := fmt.Sprintf("%s Version %d of %s: %s, %d changed, %d removed", mark, o.Version, code(o.Environment), plural(o.Resources, "resource"), o.Changed, o.Removed)
+	if o.Repaired > 0 {
+		text += fmt.Sprintf(", %d repaired", o.Repaired)
+	}
+	return fmt.Sprintf("%s. Now %s (%.1f s).", text, strings.Join(counts, ", "), float64(o.DurationMS)/1000)
+}
+
+func (r *Report) problems(d *document) {
+	if len(r.Failures) == 0 {
+		return
+	}
+	d.add("\n| where | what |\n|---|---|\n")
+	for _, f := range r.Findings() {
+		if f.Resource != "" && f.Check != "document" {
+			continue // stands in another table
+		}
+		at := f.Pos.String()
+		if at != "" {
+			at = code(at)
+		}
+		d.add(fmt.Sprintf("| %s | %s |\n", at, cell(f.text())))
+	}
+}
+
+func (r *Report) wrong(d *document) {
+	if len(r.Wrong) == 0 {
+		return
+	}
+	d.add("\n| resource | status | reason |\n|---|---|---|\n")
+	for _, severe := range []bool{true, false} { // root causes first
+		for i := range r.Wrong {
+			if w := &r.Wrong[i]; w.severe() == severe {
+				d.add(fmt.Sprintf("| %s | %s | %s |\n", code(w.ID), w.Status, cell(w.Reason)))
+			}
+		}
+	}
+}
+
+// steps shows what a plan would change.
+func (r *Report) steps(d *document) {
+	marks := map[string]string{"create": "+", "update": "!", "delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
+	shown := 0
+	for i := range r.Plan {
+		if r.Plan[i].Action != "none" {
+			shown++
+		}
+	}
+	if shown == 0 {
+		return
+	}
+	d.add(fmt.Sprintf("\n<details%s><summary>%s</summary>\n", open(shown), plural(shown, "resource")))
+	for i := range r.Plan {
+		s := &r.Plan[i]
+		if s.Action == "none" {
+			continue
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s %s %s\n", marks[s.Action], s.Action, s.ID)
+		if s.Reason != "" {
+			fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Changes)) {
+			c := s.Changes[name]
+			if c.Current != nil {
+				fmt.Fprintf(&b, "-   %s: %s\n", name, shownValue(c.Current))
+			}
+			if c.Desired != nil {
+				fmt.Fprintf(&b, "+   %s: %s\n", name, shownValue(c.Desired))
+			}
+		}
+		d.add("\n" + fence(b.String(), "diff"))
+	}
+	d.WriteString("\n</details>\n") // also when the list was cut short
+}
+
+// open shows short lists at once.
+func open(n int) string {
+	if n <= 10 {
+		return " open"
+	}
+	return ""
+}
+
+// shownValue is a value on one line.
+func shownValue(v any) string {
+	if s, ok := v.(string); ok && !strings.ContainsAny(s, "\n\r\"") {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// fence makes a block of code that its text cannot end.
+func fence(text, language string) string {
+	ticks := "```"
+	for strings.Contains(text, ticks) {
+		ticks += "`"
+	}
+	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks + "\n"
+}
+
+// code is text in a line that is shown as it is.
+func code(s string) string { return "<code>" + strings.ReplaceAll(escape(s), "\n", " ") + "</code>" }
+
+// cell is text in a table.
+func cell(s string) string { return strings.ReplaceAll(escape(s), "\n", "<br>") }
+
+// escape takes the meaning out of a text that is not ours: of what HTML and Markdown take for marks, and of @, which would notify people.
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "\r", "", "\\", "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;",
+		"]", "&#93;", "~", "&#126;", "@", "&#64;", "#", "&#35;", "!", "&#33;", "://", "&#58;//").Replace(s)
+}

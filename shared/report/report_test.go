@@ -1,0 +1,124 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+)
+
+// read returns a report of what commands have written.
+func read(t *testing.T, text string) *Report {
+	t.Helper()
+	r := &Report{Title: "T"}
+	if err := r.Read(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func markdown(t *testing.T, r *Report, limit int) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Markdown(&b, limit); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+const hostile = `{"id":"t::T[a,name=<script>|@all` + "`" + `*]","status":"failed","reason":"</td>\n::error::x [l](http://h) **b** 100%"}
+{"id":"t::T[a,name=ok]","status":"deployed"}
+{"id":"t::T[a,name=next]","status":"skipped","reason":"r"}
+`
+
+// TestHostile pins that texts of others are shown as texts, in every format.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	r := read(t, hostile)
+	r.Place = func(id string) diag.Pos {
+		if strings.Contains(id, "next") {
+			return diag.Pos{}
+		}
+		return diag.Pos{File: "a:b,c.yaml", Line: 3, Column: 1}
+	}
+	text := markdown(t, r, 0)
+	for _, bad := range []string{"<script>", "</td>", "@all", "](http", "**b**", "`*]"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the Markdown has %q:\n%s", bad, text)
+		}
+	}
+	if n := strings.Count(text, "\n| "); n != 3 { // the head and two rows: what is deployed is no finding
+		t.Errorf("%d rows:\n%s", n, text)
+	}
+	var b strings.Builder
+	if err := r.GitHub(&b, "p"); err != nil {
+		t.Fatal(err)
+	}
+	want := "::error file=p/a%3Ab%2Cc.yaml,line=3,col=1,title=Southbound%3A failed::t::T[a,name=<script>|@all`*]: failed: </td>%0A::error::x [l](http://h) **b** 100%25\n" +
+		"::warning title=Southbound%3A skipped::t::T[a,name=next]: skipped: r\n"
+	if b.String() != want {
+		t.Errorf("%s\nexpected\n%s", &b, want)
+	}
+}
+
+// TestFence pins that a value cannot end the block it is shown in.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	text := markdown(t, read(t, `{"id":"x","action":"update","changes":{"content":{"current":"a","desired":"`+"````"+`"}}}
+{"id":"y","action":"none","changes":{}}
+{"summary":{"update":1,"none":1}}`), 0)
+	if !strings.Contains(text, "`````diff\n! update x\n-   content: a\n+   content: ````\n`````\n") || !strings.Contains(text, "**1** to update; 1 stay as they are.") || strings.Contains(text, "none y") {
+		t.Error(text)
+	}
+}
+
+// TestLimit pins that a long plan is cut short whole steps at a time, and says so.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for range 1000 {
+		b.WriteString(`{"id":"t::T[a,name=x]","action":"create","changes":{"value":{"desired":"v"}}}` + "\n")
+	}
+	b.WriteString(`{"summary":{"create":1000}}`)
+	text := markdown(t, read(t, b.String()), 5000)
+	if len(text) > 5000 || !strings.HasSuffix(text, " more; the log of the job has all._\n") || strings.Count(text, "```")%2 != 0 || !strings.Contains(text, "</details>") {
+		t.Errorf("%d bytes: %s", len(text), text[len(text)-300:])
+	}
+}
+
+// TestGitLab pins that a finding that has moved keeps its fingerprint, that two alike have two, and that what has no place is shown.
+func TestGitLab(t *testing.T) {
+	t.Parallel()
+	report := func(line string) (out []issue) {
+		p := `{"file":"a.yaml","line":` + line + `,"column":1,"message":"m","hint":"h"}`
+		var b strings.Builder
+		if err := read(t, `{"error":{"kind":"invalid","message":"","problems":[`+p+`,`+p+`]}}`+"\n"+`{"error":{"kind":"unavailable","message":"no store"}}`).GitLab(&b, "", "southbound.yaml"); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(b.String()), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	before, after := report("3"), report("7")
+	if len(before) != 3 || before[0].Fingerprint != after[0].Fingerprint || before[0].Fingerprint == before[1].Fingerprint {
+		t.Errorf("%+v\n%+v", before, after)
+	}
+	if i := before[2]; i.Location.Path != "southbound.yaml" || i.Location.Lines.Begin != 1 || i.Description != "no store" {
+		t.Errorf("%+v", i)
+	}
+	var b strings.Builder
+	if err := read(t, "").GitLab(&b, "", "x"); err != nil || b.String() != "[]\n" {
+		t.Errorf("nothing is %q, %v", &b, err)
+	}
+}
+
+func TestReadOther(t *testing.T) {
+	t.Parallel()
+	var r Report
+	if err := r.Read(strings.NewReader("{\"id\":\"x\"}\nnot JSON")); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "line 2") {
+		t.Error(err)
+	}
+}
