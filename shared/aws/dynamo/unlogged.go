@@ -288,13 +288,18 @@ func (s *State) Logged(ctx context.Context, u *Unlogged) error {
 		}
 	}
 	var keys []item
+	var entries []entry
 	for i := range u.bags {
 		for _, p := range u.bags[i].spent() {
 			keys = append(keys, keyItem(p.part, p.sort))
-			s.dropObjects(ctx, p.entries...)
+			entries = append(entries, p.entries...)
 		}
 	}
-	return s.deleteMany(ctx, keys)
+	if err := s.deleteMany(ctx, keys); err != nil {
+		return err
+	}
+	s.dropObjects(ctx, entries...) // after the pages, which name them
+	return nil
 }
 
 // spent returns the pages that were logged whole and whose rows were merged before: the record as it was read goes on behind them and does not name
