@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test test-aws verify sim bench bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build quickstart test test-fast test-aws e2e verify sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -16,17 +16,28 @@ verify: ## formatting and vet
 	@test -z "$$(gofmt -l cmd examples functions handlers infra localstack shared)" || { gofmt -l cmd examples functions handlers infra localstack shared; exit 1; }
 	$(GO) vet ./...
 
-test: verify ## all tests, with the race detector, and more of the simulator without it
-	$(GO) test -race -timeout 15m ./...
-	$(GO) test -timeout 10m ./shared/deploy/sim
+test: verify ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
+	$(GO) vet -tags servers ./...
+	$(GO) test -race -timeout 20m -tags servers $$($(GO) list ./... | grep -v /localstack/e2e)
+	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/aws/awssim
+	$(MAKE) --no-print-directory e2e
 
-test-aws: ## tests of the AWS ports against real servers; needs Java 17, Maven and Python 3.13
-	$(GO) vet -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./functions/... ./infra/ci ./localstack/...
-	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./functions/... ./infra/ci ./localstack/...
+test-fast: verify ## what needs no servers
+	$(GO) test -race -timeout 15m ./...
+
+test-aws: ## what needs servers, but not the whole stack
+	$(GO) vet -tags servers ./...
+	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./functions/... ./infra/... ./localstack/server
+
+e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E_ENDPOINT= for AWS or another emulator
+	$(GO) test -count=1 -timeout 20m -parallel 6 -tags servers -v ./localstack/e2e
 
 N ?= 100000
 sim: ## N= seeds of the simulator
 	$(GO) test ./shared/deploy/sim -run TestLong -seeds $(N) -timeout 24h -v
+
+sim-aws: ## N= seeds of the simulator of the state on AWS
+	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
 
 bench: build ## time the program against the floor, in one run
 	$(GO) run ./shared/bench -bin $(BIN)

@@ -2,10 +2,7 @@ package stack
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
-	"southbound/shared/aws/home"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/stacks"
 )
@@ -26,7 +23,7 @@ func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	if err != nil {
 		return Left{}, err
 	}
-	agents, err := s.provisioner(ctx, out)
+	agents, err := provision.Open(ctx, provision.Target{Prefix: out["Prefix"], Function: out["HandlerFunction"], DeadLetters: out["DeadLetters"], Endpoint: s.Endpoint})
 	if err != nil {
 		return Left{}, err
 	}
@@ -47,23 +44,4 @@ func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 		return left, err
 	}
 	return Left{Key: left.Key}, nil
-}
-
-// provisioner returns what removes the queues of a stack.
-func (s *Stack) provisioner(ctx context.Context, outputs map[string]string) (*provision.Provisioner, error) {
-	values := map[string]string{}
-	for _, v := range append(s.Variables(outputs), s.Environment...) {
-		name, value, _ := strings.Cut(v, "=")
-		values[name] = value
-	}
-	c, err := home.FromEnv(func(name string) string { return values[name] })
-	if err != nil {
-		return nil, fmt.Errorf("stack %s has no outputs: %w", s.Name, err)
-	}
-	c.Makes = true
-	h, err := home.Open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return h.Provisioner, nil
 }

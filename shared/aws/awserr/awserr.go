@@ -27,7 +27,9 @@ const (
 	QueueMissing         = "AWS.SimpleQueueService.NonExistentQueue"
 	queueMissingNew      = "QueueDoesNotExist"
 	QueueDeletedRecently = "AWS.SimpleQueueService.QueueDeletedRecently"
+	queueDeletedNew      = "QueueDeletedRecently"
 	QueueNameExists      = "QueueAlreadyExists"
+	queueNameNew         = "QueueNameExists"
 	// Of Lambda: something like it exists, or an update of the function is under way; a mapping is in the middle of a change; and what is wrong with
 	// the request, or with what it names.
 	ResourceConflict = "ResourceConflictException"
@@ -53,7 +55,8 @@ var kinds = map[string]fault.Kind{
 	"ResourceNotFoundException": fault.NotFound, NoSuchKey: fault.NotFound, "NoSuchBucket": fault.NotFound, "NotFound": fault.NotFound,
 	ResourceConflict: fault.Conflict, InvalidParameter: fault.Invalid, "TooManyRequestsException": fault.Unavailable, "ServiceException": fault.Unavailable,
 	"ResourceNotReadyException": fault.Unavailable,
-	QueueMissing:                fault.NotFound, queueMissingNew: fault.NotFound, QueueNameExists: fault.Conflict,
+	QueueMissing:                fault.NotFound, queueMissingNew: fault.NotFound, QueueNameExists: fault.Conflict, queueNameNew: fault.Conflict,
+	queueDeletedNew:     fault.Unavailable,
 	"ParameterNotFound": fault.NotFound, "ParameterVersionNotFound": fault.NotFound, "ParameterVersionLabelNotFound": fault.NotFound,
 	"TooManyUpdates": fault.Unavailable, "ParameterLimitExceeded": fault.Full, "ParameterMaxVersionLimitExceeded": fault.Full,
 	"DecryptionFailure": fault.Denied, "InvalidParameterException": fault.Invalid, "InvalidRequestException": fault.Invalid,
@@ -146,6 +149,9 @@ func Is(err error, codes ...string) bool {
 
 // NoQueue reports whether err says that a queue does not exist, in either of the codes in use.
 func NoQueue(err error) bool { return Is(err, QueueMissing, queueMissingNew) }
+
+// QueueExists reports whether err says that a queue exists with other attributes, in either of the codes in use.
+func QueueExists(err error) bool { return Is(err, QueueNameExists, queueNameNew) }
 
 // Passing reports whether err may pass by itself, so that the same request can be made again. A context that has ended does not.
 func Passing(err error) bool {

@@ -55,7 +55,7 @@ func (s *State) merge(ctx context.Context, env string, rec *record, from int) er
 	}); err != nil {
 		return err
 	}
-	logged, err := s.loggedTo(ctx, env, rec)
+	logged, err := s.loggedTo(ctx, env, rec, from)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,11 +39,11 @@ func (s *State) cursors(ctx context.Context, env string) (map[string]int64, erro
 	return out, err
 }
 
-// loggedTo returns the cursor of a bag; 0 when nothing was ever logged, or there is no log.
-func (s *State) loggedTo(ctx context.Context, env string, rec *record) (int64, error) {
-	last, err := s.actedTo(rec)
-	if err != nil || last == 0 || s.Log == nil {
-		return 0, err
+// loggedTo returns the cursor of a bag, as far as pieces from one on can go because of it; 0 when nothing was ever logged, or there is no log. What is only in the
+// tail was committed just now: it would not be worth a request.
+func (s *State) loggedTo(ctx context.Context, env string, rec *record, from int) (int64, error) {
+	if s.Log == nil || !slices.ContainsFunc(rec.refs[from:], func(f ref) bool { return f.kind == pageRef }) {
+		return 0, nil
 	}
 	i, err := s.get(ctx, cursorPart(env), rec.key)
 	return numberOf(i, attrSeq), err
@@ -74,7 +75,7 @@ func (s *State) advance(ctx context.Context, env, key string, to int64) error {
 	return awserr.Fault("write state", err)
 }
 
-// bags reads the records of all lanes and of the parameters.
+// bagRecords reads the records of all lanes and of the parameters.
 func (s *State) bagRecords(ctx context.Context, env string) ([]*record, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {

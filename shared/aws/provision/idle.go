@@ -16,7 +16,7 @@ const (
 	unserved   = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
 	lookAgain  = 10 * time.Minute // at such an agent
 	mostLooked = 200              // of these at once: Lambda takes 15 requests a second of this kind from an account
-	idleEvery  = time.Hour        // agents that may sleep are looked for
+	idleEvery  = 50 * time.Minute // at most, agents that may sleep are looked for
 	mostSlept  = 100              // looked at then
 )
 

@@ -245,3 +245,64 @@ func TestLaterIsHeardAgain(t *testing.T) {
 	}
 	hear()
 }
+
+// TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is no error, and that one with other attributes gets those that it should have.
+func TestQueueIsMadeAsAsked(t *testing.T) {
+	t.Parallel()
+	for kind := range servers {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			api, prefix := client(kind), awstest.Unique(t)[:17]
+			dead, err := api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("dead-" + prefix + ".fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			attributes := func(url string) map[string]string {
+				t.Helper()
+				out, err := api.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out.Attributes
+			}
+			arn := attributes(*dead.QueueUrl)["QueueArn"]
+			made := 0
+			var first string
+			for _, hidden := range []string{"60", "60", "120"} {
+				q := &queue.Queues{API: api, Prefix: prefix, Tags: map[string]string{"southbound:prefix": prefix}, Attributes: map[string]string{"VisibilityTimeout": hidden,
+					"MessageRetentionPeriod": "86400", "SqsManagedSseEnabled": "true", "RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"20"}`, arn)},
+					Made: func(context.Context, string, string, string) error {
+						made++
+						return nil
+					}}
+				url, err := q.Make(t.Context(), "prod", "odd name/日本")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == "" {
+					first = url
+				}
+				if have := attributes(url); url != first || have["VisibilityTimeout"] != hidden || !strings.Contains(have["RedrivePolicy"], arn) {
+					t.Errorf("%s: %v", url, have)
+				}
+				tags, err := api.ListQueueTags(t.Context(), &sqs.ListQueueTagsInput{QueueUrl: &url})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if env, agent, ok := queue.OwnerOf(tags.Tags); !ok || env != "prod" || agent != "odd name/日本" {
+					t.Errorf("the tags %v say %q in %q", tags.Tags, agent, env)
+				}
+			}
+			if made != 3 {
+				t.Errorf("Made was called %d times", made)
+			}
+			fixed := &queue.Queues{API: api, Prefix: prefix, Fixed: true}
+			if _, err := fixed.URL(t.Context(), "prod", "nobody"); !fault.Is(err, fault.NotFound) {
+				t.Errorf("a queue that is not there, by who may make none: %v", err)
+			}
+			if url, err := fixed.URL(t.Context(), "prod", "odd name/日本"); err != nil || url != first {
+				t.Errorf("%v: %s", err, url)
+			}
+		})
+	}
+}

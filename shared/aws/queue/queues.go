@@ -120,12 +120,10 @@ func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 	var url string
 	out, err := q.API.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
 	switch {
-	case awserr.Is(err, awserr.QueueNameExists): // made with other attributes, before the stack was updated
+	case awserr.QueueExists(err): // made with other attributes, before the stack was updated
 		if url, err = q.adapt(ctx, name, attributes); err != nil {
 			return "", err
 		}
-	case awserr.Is(err, awserr.QueueDeletedRecently):
-		return "", fault.Wrap(fault.Unavailable, "make queue "+name, err)
 	case err != nil:
 		return "", awserr.Fault("make queue "+name, err)
 	default:
