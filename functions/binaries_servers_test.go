@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	defer os.RemoveAll(bin)
-	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./sweep", "./export", "./api")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./sweep", "./export", "./api", "../cmd/southbound")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
 		return
@@ -83,11 +84,8 @@ func start(t *testing.T, stack *hometest.Stack, name string) *runtime {
 	t.Helper()
 	r := &runtime{t: t, timeout: 2 * time.Minute, events: make(chan string), answers: make(chan answer, 1), ready: make(chan time.Time, 1)}
 	s := httptest.NewServer(r)
-	c := stack.Config
 	r.cmd = exec.Command(filepath.Join(bin, name))
-	r.cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(s.URL, "http://"), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-		home.EnvTable + "=" + c.Table, home.EnvBucket + "=" + c.Bucket, home.EnvPrefix + "=" + c.Prefix, home.EnvLogQueue + "=" + c.LogQueue, home.EnvEndpoint + "=" + url,
-		home.EnvHandler + "=" + c.Prefix + "-handler", home.EnvDeadLetters + "=arn:aws:sqs:us-east-1:000000000000:" + c.Prefix + "-dead.fifo", "SOUTHBOUND_LOG_LEVEL=debug"}
+	r.cmd.Env = append(environment(stack.Config), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://"))
 	r.cmd.Stdout, r.cmd.Stderr = &r.said, &r.said
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -102,6 +100,13 @@ func start(t *testing.T, stack *hometest.Stack, name string) *runtime {
 		}
 	})
 	return r
+}
+
+// environment is what the template tells functions, and what its outputs tell people.
+func environment(c home.Config) []string {
+	return []string{"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "SOUTHBOUND_LOG_LEVEL=debug",
+		home.EnvTable + "=" + c.Table, home.EnvBucket + "=" + c.Bucket, home.EnvPrefix + "=" + c.Prefix, home.EnvLogQueue + "=" + c.LogQueue, home.EnvEndpoint + "=" + url,
+		home.EnvHandler + "=" + c.Prefix + "-handler", home.EnvDeadLetters + "=arn:aws:sqs:us-east-1:000000000000:" + c.Prefix + "-dead.fifo"}
 }
 
 // ServeHTTP implements http.Handler.
@@ -296,6 +301,42 @@ func TestURLs(t *testing.T) {
 				t.Errorf("%s %s: %v: %.500s", name, path, err, a.body)
 			}
 		}
+	}
+}
+
+// TestAgentRun pins that the command serves an agent of this machine, and that a signal ends it in order: what runs is recorded, the lease is given up, and the
+// message is there for the next.
+func TestAgentRun(t *testing.T) {
+	stack := hometest.New(t, url, handlers.All())
+	h := stack.Open(t, nil)
+	const n = 40
+	export(t, h, model("host1", "local", n, 50))
+	var said hometest.Lines
+	cmd := exec.Command(filepath.Join(bin, "southbound"), "agent", "run", "host1", "--environment", "prod", "--data", t.TempDir(), "--json")
+	cmd.Env, cmd.Stderr = environment(stack.Config), &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	hometest.Until(t, "some are deployed", func() bool { return counts(t, h)[deploy.StatusDeployed] >= 3 })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "host1/1"}}); err != nil { // what it waits for comes at once
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, said.String())
+	}
+	p, err := h.Engine.Progress(t.Context(), "prod")
+	if err != nil || len(p.Held)+len(p.Running) != 0 || p.Counts[deploy.StatusDeployed] >= n {
+		t.Errorf("%v: %+v\n%s", err, p, said.String())
+	}
+	if e := received(t, h, "host1"); !strings.Contains(e, "host1/0") {
+		t.Errorf("it kept its message: %s\n%s", e, said.String())
+	}
+	if !strings.Contains(said.String(), `"agent":"host1"`) || !strings.Contains(said.String(), `"fence":1`) {
+		t.Errorf("it said:\n%s", said.String())
 	}
 }
 

@@ -190,6 +190,8 @@ func (a *actorState) act(x actor) {
 			a.read()
 		case collector:
 			a.collect()
+		case logger:
+			a.keepLog()
 		}
 		if a.t.rng.IntN(2) == 0 {
 			a.read()
@@ -228,7 +230,7 @@ func (a *actorState) newAction(of resource.ID, version int) deploy.Action {
 
 // leave gives a lease up, or, now and then, does not.
 func (a *actorState) leave(l deploy.Lease) {
-	if !a.r.plan.forgets || a.chance(70) {
+	if !a.r.plan.forgets || a.r.calm || a.chance(70) {
 		_ = a.s.release(l)
 	}
 }

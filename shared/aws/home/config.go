@@ -46,6 +46,8 @@ type Config struct {
 	Makes bool
 	// Leave says which agents this process leaves to others; nil: none. See serve.View.
 	Leave func(a resource.Agent) bool
+	// Doorbell, when not nil, makes the doorbell of the engine, before the one that rings queues.
+	Doorbell func(next deploy.Doorbell, state deploy.State) deploy.Doorbell
 	// Log, when not nil, gets a line for each action that the engine commits; Count is told how many, by outcome.
 	Log   *slog.Logger
 	Count func(outcome deploy.Status, n int)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -126,25 +127,29 @@ func (s *Secrets) managedVersion(ctx context.Context, c clients, r reference) (s
 	return "", fault.New(fault.NotFound, "", "no version of the secret has the stage %s", want)
 }
 
-// Prefetch implements deploy.SecretBatches. Secrets Manager has no request for several versions, so those are left to Resolve.
+// atOnce is how many requests are made side by side.
+const atOnce = 8
+
+// Prefetch implements deploy.SecretBatches: parameters are asked for in batches, and what remains side by side.
 func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values bool) {
 	byRegion := map[string][]reference{}
 	seen := map[string]bool{}
+	var rest []resource.Secret
 	for _, ref := range refs {
 		r, err := parse(ref)
-		if err != nil || r.scheme != schemeSSM || seen[r.text()] || s.kept(&r, values) {
-			continue
-		}
-		if !values && (r.exact() || r.selector != "" || r.region != "") {
+		if err != nil || r.scheme == schemeMachine || seen[r.text()] || s.kept(&r, values) || (!values && r.exact()) {
 			continue
 		}
 		seen[r.text()] = true
-		byRegion[r.region] = append(byRegion[r.region], r)
+		if r.scheme == schemeSSM && (values || r.selector == "" && r.region == "") {
+			byRegion[r.region] = append(byRegion[r.region], r)
+		}
+		rest = append(rest, ref)
 	}
 	for region, refs := range byRegion {
 		c, err := s.clients(ctx, region)
 		if err != nil {
-			continue
+			return
 		}
 		if values {
 			for part := range slices.Chunk(refs, valuesAtOnce) {
@@ -156,6 +161,23 @@ func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values b
 			s.fetchVersions(ctx, c, part)
 		}
 	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for _, ref := range rest {
+		if r, err := parse(ref); err != nil || s.kept(&r, values) {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if values {
+				_, _, _ = s.Resolve(ctx, ref) // what is wrong is said when it is asked for
+			} else {
+				_, _ = s.Version(ctx, ref)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func (s *Secrets) kept(r *reference, values bool) bool {

@@ -44,6 +44,7 @@ type Secrets struct {
 // kept is a value or a version until a time.
 type kept struct {
 	value, version string
+	err            error // why there is no version
 	until          time.Time
 }
 
@@ -61,7 +62,9 @@ var (
 
 const (
 	usualKeep = 5 * time.Minute
-	mostKept  = 10_000
+	// refusedKeep is how long it is remembered that a version cannot be told, so that an export of many references does not ask in vain for each twice.
+	refusedKeep = 20 * time.Second
+	mostKept    = 10_000
 )
 
 // New returns a resolver.
@@ -135,7 +138,7 @@ func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, err
 		return r.selector, nil
 	}
 	if k, ok := s.have(s.versions, r.text()); ok {
-		return k.version, nil
+		return k.version, k.err
 	}
 	c, err := s.clients(ctx, r.region)
 	if err != nil {
@@ -147,11 +150,14 @@ func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, err
 	} else {
 		version, err = s.managedVersion(ctx, c, r)
 	}
-	if err != nil {
-		return "", r.fault(err)
+	if err == nil {
+		s.keep(s.versions, r.text(), kept{version: version})
+		return version, nil
 	}
-	s.keep(s.versions, r.text(), kept{version: version})
-	return version, nil
+	if err = r.fault(err); fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
+		s.keep(s.versions, r.text(), kept{err: err})
+	}
+	return "", err
 }
 
 // notHere refuses a secret of a machine.
@@ -179,7 +185,9 @@ func (s *Secrets) keep(m map[string]kept, key string, k kept) {
 			}
 		}
 	}
-	k.until = now.Add(s.config.Keep)
+	if k.until = now.Add(s.config.Keep); k.err != nil {
+		k.until = now.Add(min(refusedKeep, s.config.Keep))
+	}
 	m[key] = k
 }
 

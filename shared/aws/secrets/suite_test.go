@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -183,11 +184,12 @@ func TestBatches(t *testing.T) {
 			}
 			refs = append(refs, refs[0], resource.Secret{Source: "ssm:/" + p.name + "/none"}, resource.Secret{Source: "env:X"}, resource.Secret{Source: "nonsense"})
 			p.secrets.Prefetch(t.Context(), refs, false)
-			if calls := p.calls.since(); strings.ReplaceAll(calls, "DescribeParameters DescribeParameters", "DescribeParameters") != "DescribeParameters" { // LocalStack has pages of 10
+			// LocalStack has pages of 10, and the one that is not there is asked for alone.
+			if calls := strings.Fields(p.calls.since()); len(calls) > 4 || strings.Join(slices.Compact(calls), " ") != "DescribeParameters GetParameter" {
 				t.Errorf("versions were fetched by %s", calls)
 			}
 			p.secrets.Prefetch(t.Context(), append(pinned, refs[12:]...), true)
-			if calls := p.calls.since(); calls != "GetParameters GetParameters" {
+			if calls := p.calls.since(); calls != "GetParameters GetParameters GetParameter" {
 				t.Errorf("values were fetched by %s", calls)
 			}
 			for i := range 12 {
