@@ -43,6 +43,9 @@ func (w *witness) judge(o *op) {
 		ok = countsFit(w.whole(o), out)
 	case deploy.Committed:
 		w.committed(o, out)
+	case int64:
+		c := o.in.(*op) //nolint:forcetypeassert // by name
+		ok = some(w.window(c.lastEffect, o.ret), func(v *version) bool { return v.side.asleep == out })
 	case []deploy.Outbox:
 		ok = outboxFits(w.whole(o), out)
 	case []deploy.Parameter:
@@ -53,8 +56,11 @@ func (w *witness) judge(o *op) {
 	case []deploy.Action:
 		ok = actionsFit(w.whole(o), o.in.(deploy.ActionQuery), out) //nolint:forcetypeassert // by name
 	case struct{}:
-		if _, logs := o.in.(*dynamo.Unlogged); logs {
-			break
+		switch o.in.(type) {
+		case *dynamo.Unlogged:
+			return
+		case int64: // it may be so already
+			return
 		}
 		if l, is := o.in.(deploy.Lease); !is {
 			w.once(o)
