@@ -89,7 +89,7 @@ func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Age
 	}
 	p.graph = graph
 	for i := range r.after {
-		if err := r.bring(&r.after[i], i < len(after)); err != nil {
+		if err := r.bring(ctx, &r.after[i], i < len(after)); err != nil {
 			return out, err
 		}
 	}
@@ -201,6 +201,7 @@ type releaser struct {
 	rows     map[resource.ID]*Row
 	index    map[resource.ID]bool // of after
 	released released
+	wave     *Schedule // where the wave is, when something moves to another lane
 }
 
 // load reads the rows that may change.
@@ -239,7 +240,7 @@ func (r *releaser) load(ctx context.Context, relaned map[string]bool, all []entr
 }
 
 // bring plans one resource of the new version. One that is not new only moves to another lane.
-func (r *releaser) bring(en *entry, fresh bool) error {
+func (r *releaser) bring(ctx context.Context, en *entry, fresh bool) error {
 	res, err := resource.Decode(en.Body)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "read resource", err)
@@ -249,6 +250,13 @@ func (r *releaser) bring(en *entry, fresh bool) error {
 	row := r.rows[en.ID]
 	if row == nil {
 		row = &Row{ID: en.ID}
+	}
+	if row.Rev > 0 && row.Lane != lane && r.wave == nil {
+		s, err := r.p.e.State.Schedule(ctx, r.p.env.Name)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "read schedule", err)
+		}
+		r.wave = &s
 	}
 	old, had := r.before[en.ID]
 	if fresh && (!had || old.Hash != en.Hash) {
@@ -314,6 +322,7 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	if row.Lane == lane && string(row.Body) == string(en.Body) {
 		return false
 	}
+	asked := row.Lane != lane && r.waveAsks(row)
 	row.move(lane)
 	was := row.Body
 	row.Body = en.Body
@@ -324,8 +333,29 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 		r.p.schedule(row, PriorityNewVersion)
 	case row.Ticket != 0:
 		r.p.schedule(row, row.Priority) // a run that has begun did not wait for what it requires now
+	case asked:
+		r.p.schedule(row, r.wave.Wave.Priority) // in its new lane the wave may be over
 	case runnable(row) && mayOweReload(was, row.Body):
 		r.p.schedule(row, PriorityNewVersion)
+	}
+	return true
+}
+
+// waveAsks reports whether a wave has still to check a row, in the lane where it is.
+func (r *releaser) waveAsks(row *Row) bool {
+	if r.wave == nil || row.Checked >= r.wave.Wave.Epoch || !runnable(row) {
+		return false
+	}
+	if terminal := row.Class == ClassTerminal || row.Class == ClassNeedsChange; terminal && r.wave.Wave.KeepTerminal {
+		return false
+	}
+	if _, unfinished := r.wave.Unfinished[row.Lane]; !unfinished {
+		return false
+	}
+	for _, ids := range r.wave.Unfinished { // it may have been checked in a lane that it was in before
+		if _, checked := slices.BinarySearch(ids, row.ID); checked {
+			return false
+		}
 	}
 	return true
 }
