@@ -34,13 +34,10 @@ func TestHome(t *testing.T) {
 				do(t, w)
 			})
 		}
-		if w.local != nil { // elsewhere the processes of functions cannot be reached
-			t.Run("handler killed", func(t *testing.T) {
-				t.Parallel()
-				killed(t, w)
-			})
-		}
 	})
+	if w.local != nil { // elsewhere the processes of functions cannot be reached
+		t.Run("handler killed", func(t *testing.T) { killed(t, w) })
+	}
 	noDeadLetters(t, w)
 	nothingLeft(t, w)
 }

@@ -61,7 +61,11 @@ func (w *world) gateway(t *testing.T) string {
 			return http.DefaultTransport.RoundTrip(out)
 		})
 	}
-	s := httptest.NewServer(&httputil.ReverseProxy{Transport: sign, Rewrite: func(r *httputil.ProxyRequest) {
+	failed := func(rw http.ResponseWriter, r *http.Request, err error) {
+		t.Logf("%s %s: %v", r.Method, r.URL, err)
+		rw.WriteHeader(http.StatusBadGateway)
+	}
+	s := httptest.NewServer(&httputil.ReverseProxy{Transport: sign, ErrorHandler: failed, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.Host = to.Host
 	}})
