@@ -130,6 +130,9 @@ func after(rows, written, conflicts []deploy.Row, lane string) []deploy.Row {
 
 // operate is a round of a person.
 func (a *actorState) operate() {
+	if a.chance(30) {
+		_ = a.s.setAsleep(int64(a.t.rng.IntN(3)))
+	}
 	if a.chance(60) {
 		_ = a.s.pause(a.chance(50), a.agent())
 	} else {

@@ -78,6 +78,9 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 
 // text shows what was given to an operation.
 func text(in any) string {
+	if o, is := in.(*op); is {
+		return o.String()
+	}
 	if rows, are := in.([]deploy.Row); are {
 		out := ""
 		for _, r := range rows {

@@ -33,8 +33,9 @@ type version struct {
 type side struct {
 	running map[string]running
 	entries map[string]string // the key under which an entry of the outbox was added
-	horizon time.Time         // actions that ended before may be gone
-	forgot  map[int]bool      // versions that may be there or not
+	asleep  int64
+	horizon time.Time    // actions that ended before may be gone
+	forgot  map[int]bool // versions that may be there or not
 }
 
 // running is what may run under a lease.
@@ -155,6 +156,8 @@ func (w *witness) effect(at int, e event) {
 				}
 			}
 		case *dynamo.Unlogged: // a cursor
+		case int64:
+			v.side.asleep = in
 		case deploy.Commit:
 			w.commit(at, e, v, in, final)
 		default:
