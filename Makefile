@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test test-fast test-aws e2e verify sim bench bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build quickstart test test-fast test-aws e2e verify sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -19,7 +19,7 @@ verify: ## formatting and vet
 test: verify ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
 	$(GO) vet -tags servers ./...
 	$(GO) test -race -timeout 20m -tags servers $$($(GO) list ./... | grep -v /localstack/e2e)
-	$(GO) test -timeout 10m ./shared/deploy/sim
+	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/aws/awssim
 	$(MAKE) --no-print-directory e2e
 
 test-fast: verify ## what needs no servers
@@ -35,6 +35,9 @@ e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E
 N ?= 100000
 sim: ## N= seeds of the simulator
 	$(GO) test ./shared/deploy/sim -run TestLong -seeds $(N) -timeout 24h -v
+
+sim-aws: ## N= seeds of the simulator of the state on AWS
+	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
 
 bench: build ## time the program against the floor, in one run
 	$(GO) run ./shared/bench -bin $(BIN)

@@ -13,6 +13,7 @@ import (
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/sweep"
+	"southbound/shared/deploy"
 )
 
 // EnvLogMapping names the environment variable with the UUID of the mapping that polls the log queue; not set: it is polled all the time.
@@ -25,7 +26,12 @@ type event struct {
 
 func main() {
 	run.Main(func(ctx context.Context) (any, error) {
-		f, err := run.Begin(ctx, func(c *home.Config) { c.Makes = true })
+		f, err := run.Begin(ctx, func(c *home.Config) {
+			c.Makes = true
+			c.Doorbell = func(next deploy.Doorbell, state deploy.State) deploy.Doorbell {
+				return &sweep.Bell{Out: next, State: state}
+			}
+		})
 		if err != nil {
 			return nil, err
 		}

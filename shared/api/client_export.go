@@ -281,9 +281,14 @@ func (u *uploads) send(ctx context.Context, up Upload, b deploy.Blob, tell func(
 	return uploadFailed(req.URL, resp, text)
 }
 
-// uploadFailed says what is wrong with an upload; the query of a presigned address is a credential and is not shown.
+// uploadFailed says what is wrong with an upload; the query of a presigned address is a credential and is not shown. Of what a store says, the
+// code is.
 func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 	err := answered(to.Host, resp, text)
+	_, code, _ := bytes.Cut(text, []byte("<Code>"))
+	if code, _, ok := bytes.Cut(code, []byte("</Code>")); ok && len(code) < 100 {
+		err = &fault.Error{Kind: fault.KindOf(err), Op: "upload: " + string(code), Err: err, Hint: "the same command goes on: what was sent is kept"}
+	}
 	if resp.StatusCode == http.StatusConflict && !errors.As(err, new(remote)) {
 		return &fault.Error{Kind: fault.Unavailable, Op: "upload", Err: err} // S3: two were storing it at once
 	}

@@ -190,8 +190,8 @@ type blocker struct {
 	queue []int32
 }
 
-// begin queues the planned rows and what depends on them: edges between resources that must not exist turn round, so that a row may have to
-// be blocked, or not any more, although nothing else about it changes.
+// begin queues the planned rows, what depends on them, and what has other requirements than before: edges between resources that must not exist
+// turn round, or back, so that a row may have to be blocked, or not any more, although nothing else about it changes.
 func (b *blocker) begin(ctx context.Context) error {
 	old, err := b.p.e.graph(ctx, b.p.env.Graph)
 	if err != nil {
@@ -208,9 +208,29 @@ func (b *blocker) begin(ctx context.Context) error {
 			}
 		}
 	}
+	ids = append(ids, rewired(old, b.g)...)
 	slices.Sort(ids)
 	b.queue = b.g.nodes(slices.Compact(ids))
 	return nil
+}
+
+// rewired returns what is in both graphs and requires something else in the new one.
+func rewired(old, now *Graph) []resource.ID {
+	if old == now {
+		return nil
+	}
+	var out []resource.ID
+	for n, id := range now.IDs {
+		m := old.Node(id)
+		if m < 0 {
+			continue
+		}
+		was, is := old.Requires(m), now.Requires(int32(n)) //nolint:gosec // nodes are int32
+		if !slices.EqualFunc(was, is, func(a, b int32) bool { return old.IDs[a] == now.IDs[b] }) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // row returns a planned or stored row, or nil.

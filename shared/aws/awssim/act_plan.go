@@ -114,7 +114,7 @@ func (a *actorState) besides(c *deploy.Commit, e deploy.Env) {
 		c.Agents = []resource.Agent{{Name: a.agent(), Transport: fmt.Sprint(a.number()), Lanes: 2}}
 	}
 	if a.chance(30) {
-		c.Parameters = []deploy.Parameter{{Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Value: fmt.Sprint(a.number()), Source: "user"}}
+		c.Parameters = []deploy.Parameter{{Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Value: fmt.Sprint(a.number()), Source: "user", Updated: a.r.now}}
 	}
 	if a.chance(15) {
 		c.DropParameters = []deploy.ParameterKey{{Name: fmt.Sprintf("p%d", 3+a.t.rng.IntN(2))}, {Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Of: "x"}}

@@ -63,7 +63,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, deploy.RunSuccess, a.r.now, act.ID, epoch
 			r.Compliance, r.Deployed, r.NextAt = deploy.Compliant, r.Hash, time.Time{}
 			r.Body = []byte("a result never changes what is wanted")
-			if a.chance(30) && !a.idles() {
+			if a.chance(30) && (!a.idles() || a.chance(50)) {
 				r.NextAt = a.r.now.Add(time.Duration(a.t.rng.IntN(3)) * leaseTime)
 			}
 			if a.chance(20) {
@@ -80,7 +80,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 			c.Next = append(c.Next, r.ID)
 		}
 	}
-	if a.chance(30) && !a.idles() {
+	if a.chance(30) && (!a.idles() || a.chance(50)) {
 		c.AddOutbox = []deploy.Outbox{a.newEntry()}
 	}
 	if a.chance(10) {
@@ -91,7 +91,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 		c.WaveDone = epoch
 	}
 	if a.chance(15) {
-		c.Parameters = []deploy.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact"}}
+		c.Parameters = []deploy.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact", Updated: a.r.now}}
 	}
 	if a.chance(30) {
 		c.Until = a.r.now.Add(2 * leaseTime)
@@ -130,6 +130,9 @@ func after(rows, written, conflicts []deploy.Row, lane string) []deploy.Row {
 
 // operate is a round of a person.
 func (a *actorState) operate() {
+	if a.chance(30) {
+		_ = a.s.setAsleep(int64(a.t.rng.IntN(3)))
+	}
 	if a.chance(60) {
 		_ = a.s.pause(a.chance(50), a.agent())
 	} else {
@@ -183,7 +186,11 @@ func (a *actorState) collect() {
 		a.r.now = a.r.now.Add(2 * orphanAge)
 		a.r.say("hours pass")
 	}
-	switch a.t.rng.IntN(5) {
+	n := a.t.rng.IntN(5)
+	if a.r.plan.quiet && a.chance(70) {
+		n = 4
+	}
+	switch n {
 	case 0:
 		_, _ = a.s.dropActions(a.r.now.Add(-keepTime))
 	case 1:

@@ -141,6 +141,19 @@ func (s *deployState) counts() (map[deploy.Status]int, error) {
 }
 
 func (s *deployState) commit(c deploy.Commit) (deploy.Committed, error) {
+	out, err := s.justCommit(c)
+	if err == nil && c.Plan { // whoever rings now asks who is to be woken
+		_, _ = call(s.r, "Asleep", s.r.cur.op, func(context.Context) (int64, error) { return s.p.state.Asleep(env), nil })
+	}
+	return out, err
+}
+
+func (s *deployState) setAsleep(number int64) error {
+	_, err := call(s.r, "SetAsleep", number, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.p.state.SetAsleep(ctx, env, number) })
+	return err
+}
+
+func (s *deployState) justCommit(c deploy.Commit) (deploy.Committed, error) {
 	return call(s.r, "Commit", c, func(ctx context.Context) (deploy.Committed, error) { return s.p.state.Commit(ctx, env, c) })
 }
 
@@ -190,6 +203,8 @@ func (a *actorState) act(x actor) {
 			a.read()
 		case collector:
 			a.collect()
+		case logger:
+			a.keepLog()
 		}
 		if a.t.rng.IntN(2) == 0 {
 			a.read()
@@ -228,7 +243,7 @@ func (a *actorState) newAction(of resource.ID, version int) deploy.Action {
 
 // leave gives a lease up, or, now and then, does not.
 func (a *actorState) leave(l deploy.Lease) {
-	if !a.r.plan.forgets || a.chance(70) {
+	if !a.r.plan.forgets || a.r.calm || a.chance(70) {
 		_ = a.s.release(l)
 	}
 }

@@ -69,7 +69,7 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 	out, err := f(context.Background())
 	o.out, o.err, o.ret = out, err, len(r.log)
 	r.log = append(r.log, event{kind: returned, op: o})
-	r.say("%s returns %+v, %v", o, out, errText(err))
+	r.say("%s returns %s, %v", o, text(out), errText(err))
 	if r.chance.IntN(4) == 0 {
 		r.look()
 	}
@@ -78,7 +78,20 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 
 // text shows what was given to an operation.
 func text(in any) string {
+	if o, is := in.(*op); is {
+		return o.String()
+	}
+	if rows, are := in.([]deploy.Row); are {
+		out := ""
+		for _, r := range rows {
+			out += rowText(r) + "; "
+		}
+		return out
+	}
 	c, is := in.(deploy.Commit)
+	if u, logs := in.(*dynamo.Unlogged); logs && u != nil {
+		return fmt.Sprintf("%d actions of %d lanes", len(u.Actions), u.Lanes())
+	}
 	if !is {
 		return fmt.Sprintf("%+v", in)
 	}
@@ -126,7 +139,7 @@ func (r *run) look() {
 	r.still, r.cur = true, nil
 	defer func() { r.still, r.cur = was, cur }()
 	limits := r.plan.limits
-	s, err := dynamo.New(dynamo.Config{API: r.table, Table: r.table.Name, Objects: r.objects,
+	s, err := dynamo.New(dynamo.Config{API: r.table, Table: r.table.Name, Objects: r.objects, Log: r.actionLog(),
 		Host: dynamo.Host{Plain: true, Each: r.each, Random: func() uint64 { return 1 }, Limits: &limits}})
 	if err != nil {
 		r.violate("open", "%v", err)

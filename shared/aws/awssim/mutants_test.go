@@ -2,6 +2,7 @@ package awssim
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -126,7 +127,7 @@ func mutants() []mutant {
 			}
 			return nil
 		}}),
-		api("VersionUnconditional", "a version is written although there is one", "", 3000, wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
+		api("VersionUnconditional", "a version is written although there is one", "commit", 1000, wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
 			for _, w := range in.TransactItems {
 				if w.Put != nil {
 					if part, _, _ := keyOf(w.Put.Item, false); strings.HasPrefix(part, "V/") {
@@ -150,7 +151,7 @@ func mutants() []mutant {
 			in.TransactItems = kept
 			return nil
 		}}),
-		api("NoteIgnored", "who reads the records does not look at the note of a commit that is rolled forward", "", 1000, wrong{query: func(_ *dynamodb.QueryInput, out *dynamodb.QueryOutput) {
+		api("NoteIgnored", "who reads the records does not look at the note of a commit that is rolled forward", "roll", 500, wrong{query: func(_ *dynamodb.QueryInput, out *dynamodb.QueryOutput) {
 			if out == nil {
 				return
 			}
@@ -191,22 +192,34 @@ func mutants() []mutant {
 			}
 		}}),
 		api("UnprocessedForgotten", "what a batch left undone is not asked for again", "", 500, wrong{}).forgetting(),
+		mutant{Mutant{Name: "RefusalTakenForSuccess", Why: "a write that lost is taken for one that was made", API: func(to dynamo.API) dynamo.API { return &deaf{wrong{API: to}} }}, 100},
 		api("RestNotRemoved", "nobody ends a rest", "rest", 2000, wrong{put: func(ctx context.Context, _ *dynamodb.PutItemInput) error {
 			if dynamo.PurposeOf(ctx).Name == "rest" {
 				return leftOut
 			}
 			return nil
 		}}),
-		api("RefusalNotWritten", "what was refused to start stays noted as running", "", 3000, wrong{put: func(ctx context.Context, in *dynamodb.PutItemInput) error {
+		api("RefusalNotWritten", "what was refused to start stays noted as running", "", 200, wrong{put: func(ctx context.Context, in *dynamodb.PutItemInput) error {
 			if dynamo.PurposeOf(ctx).Name == "refuse" && isRecord(in.Item) {
 				return leftOut
 			}
 			return nil
 		}}),
 		objects("ObjectsDroppedEarly", "an object is removed as soon as it was read", "", 300, func(o *wrongObjects) { o.after = true }),
-		objects("OrphansTooYoung", "objects are orphans at once", "", 5000, func(o *wrongObjects) { o.old = true }),
+		objects("OrphansTooYoung", "objects are orphans at once", "audit", 500, func(o *wrongObjects) { o.old = true }),
 		objects("PutsLost", "an object is named before it is stored", "", 300, func(o *wrongObjects) { o.lose = true }),
 	}
+}
+
+// deaf does not hear that a write was refused.
+type deaf struct{ wrong }
+
+func (d *deaf) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	out, err := d.API.PutItem(ctx, in)
+	if errors.As(err, new(*types.ConditionalCheckFailedException)) {
+		return &dynamodb.PutItemOutput{}, nil
+	}
+	return out, err
 }
 
 // again makes every repetition of a transaction by the SDK one of its own.

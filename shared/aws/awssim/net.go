@@ -137,7 +137,7 @@ func (c *client) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	p := dynamo.PurposeOf(ctx)
 	return send(c.r, "put "+p.Name+" "+keyText(in.Item), puts, func() (*dynamodb.PutItemOutput, error) {
-		if in.ConditionExpression != nil && c.r.fate(c.r.plan.Faults.Conflict) { // pages and runs are in no transactions
+		if shared(in.Item) && c.r.fate(c.r.plan.Faults.Conflict) {
 			return nil, &types.TransactionConflictException{Message: aws.String("a transaction is under way")}
 		}
 		out, err := c.r.table.PutItem(ctx, in)
@@ -146,6 +146,12 @@ func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fu
 		}
 		return out, err
 	})
+}
+
+// shared reports whether an item is one that transactions write, too: a record or a head.
+func shared(i item) bool {
+	part, _, _ := keyOf(i, false)
+	return part == "env" || strings.HasPrefix(part, "L/")
 }
 
 // TransactWriteItems implements dynamo.API.

@@ -16,11 +16,11 @@ const (
 	operator
 	reader
 	collector
-	roles
+	logger
 )
 
 func (r role) String() string {
-	return [...]string{"planner", "worker", "operator", "reader", "collector"}[r]
+	return [...]string{"planner", "worker", "operator", "reader", "collector", "logger"}[r]
 }
 
 // Faults say how often, of a thousand sendings of a request, what happens to it.
@@ -53,6 +53,7 @@ type Plan struct {
 	actors  []actor
 	pace    time.Duration // how far the clock moves at most between two steps
 	forgets bool          // leases are left behind now and then
+	logs    bool          // there is a log that actions move to
 	quiet   bool          // most of the time nothing is due
 	drops   bool          // the collector lets hours pass and removes what is old
 }
@@ -62,7 +63,7 @@ func Draw(seed uint64) *Plan {
 	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same every time
 	among := func(list ...int) int { return list[r.IntN(len(list))] }
 	p := &Plan{Seed: seed, page: among(1, 2, 4, 100), sticky: among(0, 30, 60, 90), agents: 1 + r.IntN(3), names: 2 + r.IntN(4),
-		cache: among(1, 2000, 1<<20, 1<<20), pace: time.Duration(among(5, 50, 500)) * time.Millisecond, forgets: r.IntN(2) == 0, drops: r.IntN(2) == 0, quiet: r.IntN(6) == 0}
+		cache: among(1, 2000, 1<<20, 1<<20), pace: time.Duration(among(5, 50, 500)) * time.Millisecond, forgets: r.IntN(2) == 0, drops: r.IntN(2) == 0, quiet: r.IntN(4) == 0, logs: r.IntN(2) == 0}
 	p.limits = dynamo.Limits{Inline: among(1, 150, 4096), Record: among(1, 200, 1000), Refs: among(1, 2, 4, 8), Objects: among(1, 4, 32),
 		Settled: among(0, 2), Together: among(1, 1, 2, 16), IDs: among(1, 8<<10), Forget: among(0, 20), Sources: among(1, 90)}
 	processes := 2 + r.IntN(2)
@@ -70,8 +71,11 @@ func Draw(seed uint64) *Plan {
 		p.actors = append(p.actors, actor{role: []role{planner, worker, worker, operator, reader, collector}[r.IntN(6)], process: r.IntN(processes), rounds: 1 + r.IntN(3)})
 	}
 	p.actors = append(p.actors, actor{role: planner, process: r.IntN(processes), rounds: 1 + r.IntN(3)}, actor{role: worker, process: r.IntN(processes), rounds: 1 + r.IntN(3)})
+	if p.logs {
+		p.actors = append(p.actors, actor{role: logger, process: r.IntN(processes), rounds: 1 + r.IntN(3)})
+	}
 	if p.quiet {
-		p.actors = append(p.actors, actor{role: collector, process: r.IntN(processes), rounds: 2})
+		p.actors = append(p.actors, actor{role: collector, process: r.IntN(processes), rounds: 3})
 	}
 	for _, f := range p.Faults.each() {
 		if r.IntN(4) == 0 {

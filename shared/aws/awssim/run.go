@@ -21,6 +21,7 @@ type Result struct {
 func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) } //nolint:gosec // the same every time
 	r := &run{plan: p, mutant: m, chance: source(0), names: source(1), now: start, table: NewTable("t"), objects: NewObjects(), trace: trace}
+	r.logged = &logModel{r, map[string]deploy.Action{}}
 	r.table.Now, r.objects.Now = func() time.Time { return r.now }, func() time.Time { return r.now }
 	r.table.Page = func() int {
 		if r.still {
@@ -67,6 +68,9 @@ func (r *run) first() {
 	r.calm = true
 	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) { //nolint:gosec // the same every time
 		a.plan(0)
+		if r.plan.quiet {
+			_, _ = a.s.rest(r.now.Add(time.Hour))
+		}
 	})
 	r.play()
 	r.calm = false

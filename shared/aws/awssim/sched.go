@@ -29,6 +29,7 @@ type run struct {
 	now     time.Time
 	table   *Table
 	objects *Objects
+	logged  *logModel
 	procs   []*process
 	tasks   []*task
 	cur     *task
@@ -223,7 +224,7 @@ func (r *run) stopAll() {
 // open gives a process a state that knows nothing.
 func (p *process) open() {
 	limits := p.r.plan.limits
-	s, err := dynamo.New(dynamo.Config{API: p.r.mutate(&client{p.r}), Table: p.r.table.Name, Objects: p.r.mutateObjects(&bucketClient{p.r}), CacheBytes: p.r.plan.cache,
+	s, err := dynamo.New(dynamo.Config{API: p.r.mutate(&client{p.r}), Table: p.r.table.Name, Log: p.r.actionLog(), Objects: p.r.mutateObjects(&bucketClient{p.r}), CacheBytes: p.r.plan.cache,
 		Host: dynamo.Host{
 			Sleep:  func(_ context.Context, d time.Duration) error { p.r.pause(d); return nil },
 			Random: p.r.names.Uint64, Each: p.r.each, Lock: func() sync.Locker { return &lock{r: p.r} }, Plain: true, Limits: &limits,
@@ -287,4 +288,12 @@ func (r *run) say(format string, args ...any) {
 		}
 		r.trace("%5d %9s %-14s %s", len(r.log), r.now.Sub(start).Round(time.Millisecond), who, fmt.Sprintf(format, args...))
 	}
+}
+
+// actionLog returns the log, or nil when there is none.
+func (r *run) actionLog() dynamo.Log {
+	if !r.plan.logs {
+		return nil
+	}
+	return r.logged
 }

@@ -80,7 +80,7 @@ func TestMutants(t *testing.T) {
 				t.Errorf("%s (%s): found by %s, want %s: %s", m.Name, m.Why, found.Violation.Check, m.Check, found.Violation)
 			}
 			text, _, _ := strings.Cut(found.Violation.String(), "\n")
-			t.Logf("after %d seeds: %.200s", totals.Seeds, text)
+			t.Logf("%s after %d seeds: %.200s", m.Name, totals.Seeds, text)
 		})
 	}
 }
@@ -96,5 +96,25 @@ func TestSameSeedSameRun(t *testing.T) {
 		if runs[0].String() != runs[1].String() {
 			t.Fatalf("seed %d: two runs differ", s)
 		}
+	}
+}
+
+// TestShrink pins that what fails gets smaller and fails by the same check, and that the trace shows it.
+func TestShrink(t *testing.T) {
+	t.Parallel()
+	m := mutants()
+	i := slices.IndexFunc(m, func(m mutant) bool { return m.Name == "PartLeftOut" })
+	found, _ := Campaign(1, m[i].within, &m[i].Mutant)
+	if found == nil {
+		t.Fatal("not found")
+	}
+	small := Shrink(found, &m[i].Mutant)
+	var trace strings.Builder
+	res := Run(small.Plan, &m[i].Mutant, func(format string, args ...any) { fmt.Fprintf(&trace, format+"\n", args...) })
+	if res.Violation == nil || res.Violation.Check != found.Violation.Check || len(small.Plan.actors) >= len(found.Plan.actors) {
+		t.Errorf("%d tasks of %d are left: %v", len(small.Plan.actors), len(found.Plan.actors), res.Violation)
+	}
+	if !strings.Contains(trace.String(), "VIOLATION "+found.Violation.Check) {
+		t.Errorf("the trace does not show it:\n%s", trace.String())
 	}
 }

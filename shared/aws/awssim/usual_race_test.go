@@ -3,4 +3,4 @@
 package awssim
 
 // usual is how many seeds TestSeeds runs: with the race detector a seed takes many times as long.
-const usual = 500
+const usual = 300

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/sim"
 	"southbound/shared/resource"
@@ -32,8 +33,9 @@ type version struct {
 type side struct {
 	running map[string]running
 	entries map[string]string // the key under which an entry of the outbox was added
-	horizon time.Time         // actions that ended before may be gone
-	forgot  map[int]bool      // versions that may be there or not
+	asleep  int64
+	horizon time.Time    // actions that ended before may be gone
+	forgot  map[int]bool // versions that may be there or not
 }
 
 // running is what may run under a lease.
@@ -52,6 +54,7 @@ type forward struct {
 	commit   deploy.Commit
 	known    bool // its conflicts are known
 	applied  map[resource.ID]bool
+	dropped  map[string]bool // entries of the outbox
 }
 
 func newWitness(r *run) *witness {
@@ -152,6 +155,9 @@ func (w *witness) effect(at int, e event) {
 					v.side.horizon = in
 				}
 			}
+		case *dynamo.Unlogged: // a cursor
+		case int64:
+			v.side.asleep = in
 		case deploy.Commit:
 			w.commit(at, e, v, in, final)
 		default:
@@ -206,7 +212,7 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 	}
 	whole := c
 	if e.begins > 0 {
-		w.forwards = append(w.forwards, &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}})
+		w.forwards = append(w.forwards, &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}, dropped: map[string]bool{}})
 		c.Rows = nil
 		c.DropOutbox = nil
 		for _, id := range whole.DropOutbox {
@@ -313,11 +319,12 @@ func (w *witness) part(at int, e event) {
 	f.lastPart = at
 }
 
-// drops returns the entries of the outbox that a lane is to drop.
+// drops returns the entries of the outbox that a lane is to drop; without a lane, those that no lane has dropped.
 func (f *forward) drops(v *version, lane string) []string {
 	var out []string
 	for _, id := range f.commit.DropOutbox {
-		if v.side.entries[id] == lane {
+		if !f.dropped[id] && (lane == "" || v.side.entries[id] == lane) {
+			f.dropped[id] = true
 			out = append(out, id)
 		}
 	}
@@ -349,7 +356,7 @@ func (w *witness) rolled(at int, e event) {
 			}
 		}
 		w.apply(f, v, left)
-		v.state.DropOutbox(env, f.commit.DropOutbox...)
+		v.state.DropOutbox(env, f.drops(v, "")...)
 	})
 }
 

@@ -171,6 +171,9 @@ func (a *auditor) pages(ctx context.Context) error {
 				return false, err
 			}
 			key, _ := pageOf(textOf(i, attrSort))
+			if key == paramsKey && a.s.Log == nil {
+				return true, nil // nobody looks into it, but by way of the record
+			}
 			return true, a.there("page "+textOf(i, attrSort), f.look(ctx, key, slices.Clone(list)))
 		}); err != nil {
 			return err

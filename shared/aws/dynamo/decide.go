@@ -105,6 +105,7 @@ func (c *commit) find(ctx context.Context, key string, ids []resource.ID) error 
 // outdated notes that a record that was used is not the newest.
 func (c *commit) outdated(key string) error {
 	delete(c.known, key)
+	c.s.forget(bagKey{c.env, key})
 	c.lanes = nil
 	return errLost
 }

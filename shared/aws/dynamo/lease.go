@@ -35,6 +35,9 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 		}
 	}
 	running, err := s.ran(ctx, rec)
+	if fault.Is(err, fault.NotFound) { // it took so long that another holds the lease and says what runs
+		err = fault.New(fault.Unavailable, "take lease", "%s was taken over meanwhile", key)
+	}
 	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
 }
 

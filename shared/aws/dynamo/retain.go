@@ -180,7 +180,12 @@ func (d *dropper) remove(ctx context.Context) error {
 	var keys []item
 	for _, p := range gone {
 		keys = append(keys, keyItem(p.part, p.sort))
+	}
+	if err := d.s.deleteMany(ctx, keys); err != nil {
+		return err
+	}
+	for _, p := range gone { // after the pages, which name them
 		d.s.dropObjects(ctx, slices.DeleteFunc(p.entries, func(x entry) bool { return x.object != nil && d.inUse[x.name] })...)
 	}
-	return d.s.deleteMany(ctx, keys)
+	return nil
 }

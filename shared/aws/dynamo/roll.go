@@ -21,7 +21,11 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	}
 	switch {
 	case rec.tx == f.number:
-		return s.idsOf(ctx, rec.misfits)
+		ids, err := s.idsOf(ctx, rec.misfits)
+		if fault.Is(err, fault.NotFound) {
+			return nil, errLost // the bag has gone on since it was read
+		}
+		return ids, err
 	case rec.tx > f.number:
 		return nil, errLong
 	}

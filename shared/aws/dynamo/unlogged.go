@@ -65,18 +65,16 @@ func (s *State) unlogged(ctx context.Context, env string, lanes []string, most i
 	if err := s.behind(ctx, lanes, out); err != nil || len(out.bags) == 0 {
 		return out, err
 	}
-	left := most
+	left := room{most, mostBytes}
 	for i := range out.bags {
 		b := &out.bags[i]
-		if left <= 0 {
+		if left.full() {
 			out.bags, out.More = out.bags[:i], true
 			break
 		}
-		n, err := s.collect(ctx, env, b, left)
-		if err != nil {
+		if err := s.collect(ctx, env, b, &left); err != nil {
 			return nil, err
 		}
-		left -= n
 		last, err := s.actedTo(b.rec)
 		if err != nil {
 			return nil, err
@@ -86,6 +84,14 @@ func (s *State) unlogged(ctx context.Context, env string, lanes []string, most i
 	out.Name = out.name()
 	return out, out.decode(s)
 }
+
+// room is how much more is taken at once.
+type room struct{ actions, bytes int }
+
+// mostBytes is how many compressed bytes are taken at once, about: log lines take some ten times that in memory.
+const mostBytes = 8 << 20
+
+func (r *room) full() bool { return r.actions <= 0 || r.bytes <= 0 }
 
 // behind finds the bags that have something to log, and how long it is kept.
 func (s *State) behind(ctx context.Context, lanes []string, out *Unlogged) error {
@@ -166,12 +172,12 @@ func (s *State) named(ctx context.Context, lanes []string, out *Unlogged) ([]*re
 	return recs, at, out.kept(h)
 }
 
-// collect reads the entries of a bag after its cursor until there are as many things as most, and returns how many there are.
-func (s *State) collect(ctx context.Context, env string, b *unlogged, most int) (int, error) {
+// collect reads the entries of a bag after its cursor, one at least, until the room is full.
+func (s *State) collect(ctx context.Context, env string, b *unlogged, left *room) error {
 	var err error
 	if b.rec.acted > b.from {
 		if b.pages, err = s.pagesAfter(ctx, env, b.rec.key, b.from); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	all := slices.Clone(b.rec.tail)
@@ -181,28 +187,33 @@ func (s *State) collect(ctx context.Context, env string, b *unlogged, most int) 
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.seq, b.seq) })
 	all = slices.CompactFunc(all, func(a, b entry) bool { return a.seq == b.seq }) // a page may repeat what is in another
 	if b.to, err = s.actedTo(b.rec); err != nil {
-		return 0, err
+		return err
 	}
-	n := 0
 	for _, x := range all {
 		if x.seq <= b.from {
 			continue
 		}
 		o, err := s.describeEntry(x)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if o.n == 0 {
 			continue
 		}
-		if n > 0 && n+o.n > most {
+		size := len(x.data)
+		if x.object != nil {
+			size = x.size
+		}
+		if len(b.entries) > 0 && (o.n > left.actions || size > left.bytes) {
 			b.to = b.entries[len(b.entries)-1].seq
+			left.actions = 0
 			break
 		}
-		n += o.n
+		left.actions -= o.n
+		left.bytes -= size
 		b.entries = append(b.entries, x)
 	}
-	return n, s.fetch(ctx, b.entries)
+	return s.fetch(ctx, b.entries)
 }
 
 // pagesAfter reads the pages of a bag with changes after one.
@@ -277,13 +288,18 @@ func (s *State) Logged(ctx context.Context, u *Unlogged) error {
 		}
 	}
 	var keys []item
+	var entries []entry
 	for i := range u.bags {
 		for _, p := range u.bags[i].spent() {
 			keys = append(keys, keyItem(p.part, p.sort))
-			s.dropObjects(ctx, p.entries...)
+			entries = append(entries, p.entries...)
 		}
 	}
-	return s.deleteMany(ctx, keys)
+	if err := s.deleteMany(ctx, keys); err != nil {
+		return err
+	}
+	s.dropObjects(ctx, entries...) // after the pages, which name them
+	return nil
 }
 
 // spent returns the pages that were logged whole and whose rows were merged before: the record as it was read goes on behind them and does not name

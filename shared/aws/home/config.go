@@ -46,6 +46,8 @@ type Config struct {
 	Makes bool
 	// Leave says which agents this process leaves to others; nil: none. See serve.View.
 	Leave func(a resource.Agent) bool
+	// Doorbell, when not nil, makes the doorbell of the engine, before the one that rings queues.
+	Doorbell func(next deploy.Doorbell, state deploy.State) deploy.Doorbell
 	// Log, when not nil, gets a line for each action that the engine commits; Count is told how many, by outcome.
 	Log   *slog.Logger
 	Count func(outcome deploy.Status, n int)
@@ -76,7 +78,7 @@ func FromEnv(get func(name string) string) (Config, error) {
 		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
 	if days := get(EnvIdleDays); days != "" {
 		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || n < 0 || n > 3650 {
+		if err != nil || !(n >= 0 && n <= 3650) { // what is no number compares with nothing
 			return c, fault.New(fault.Usage, "configure", "%s is %q", EnvIdleDays, days).WithHint("days, such as 14 or 0.5; 0: never")
 		}
 		if c.IdleAfter = time.Duration(n * 24 * float64(time.Hour)); n == 0 {

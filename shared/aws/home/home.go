@@ -81,6 +81,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 		return nil, err
 	}
 	h.Bell = serve.NewBell(queue.NewBell(h.SQS, h.Queues))
+	h.Bell.Log = c.Log
 	if c.LogQueue != "" {
 		h.Logs = &logs.Bell{API: h.SQS, URL: c.LogQueue}
 	}
@@ -142,7 +143,11 @@ func (h *Home) engine() error {
 		connector = h.Config.Connector(known)
 	}
 	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count}
-	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{},
+	var bell deploy.Doorbell = h.Bell
+	if h.Config.Doorbell != nil {
+		bell = h.Config.Doorbell(h.Bell, h.State)
+	}
+	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: bell, Clock: machine.Clock{}, Caller: machine.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Bell.Await})
 	return nil

@@ -53,9 +53,14 @@ var _ deploy.Doorbell = (*Bell)(nil)
 
 // NewBell returns a doorbell that rings on queues.
 func NewBell(api Sender, queues Finder) *Bell {
+	return &Bell{api: api, queues: queues, nonce: newNonce()}
+}
+
+// newNonce returns letters and digits that nothing else has.
+func newNonce() string {
 	var raw [12]byte
 	_, _ = rand.Read(raw[:]) // it never fails
-	return &Bell{api: api, queues: queues, nonce: hex.EncodeToString(raw[:])}
+	return hex.EncodeToString(raw[:])
 }
 
 const (

@@ -48,22 +48,26 @@ type ears struct {
 	heard  map[[2]string][]queue.Message
 }
 
-// listen takes all messages that are in the queue of an agent.
-func (e *ears) listen(ctx context.Context, env, agent string) {
+// hidden is how long messages are hidden that were received.
+const hidden = 2 * time.Second
+
+// listen takes all messages that are in the queue of an agent, and waits for the first when there is none.
+func (e *ears) listen(ctx context.Context, env, agent string, wait time.Duration) {
 	e.t.Helper()
 	url, err := e.queues.URL(ctx, env, agent)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	l := &queue.Listener{API: e.api, URL: url, Hide: time.Minute}
+	l := &queue.Listener{API: e.api, URL: url, Hide: hidden}
 	for {
-		heard, err := l.Hear(ctx, 0)
+		heard, err := l.Hear(ctx, wait)
 		if err != nil {
 			e.t.Fatal(err)
 		}
 		if len(heard) == 0 {
 			return
 		}
+		wait = 0
 		for _, h := range heard {
 			key := [2]string{h.Env, h.Lane}
 			e.heard[key] = append(e.heard[key], queue.Message{Env: h.Env, Lane: h.Lane, Done: h.Done})
@@ -77,8 +81,12 @@ func (e *ears) listen(ctx context.Context, env, agent string) {
 // answer is what DoorbellHarness asks for.
 func (e *ears) answer(ctx context.Context, env, lane string) ([]resource.ID, bool) {
 	e.t.Helper()
-	e.listen(ctx, env, lane[:1])
+	e.listen(ctx, env, lane[:1], 0)
 	key := [2]string{env, lane}
+	// An answer of the server may have been lost on the way: its messages are hidden for a moment, and nobody has them.
+	for began := time.Now(); len(e.heard[key]) == 0 && time.Since(began) < hidden+time.Second; {
+		e.listen(ctx, env, lane[:1], time.Second)
+	}
 	got := queue.Merge(e.heard[key])
 	delete(e.heard, key)
 	if len(got) == 0 {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 // Bell is the doorbell of a process that serves lanes: what is rung for an agent that is served in this process is told to it here, everything else goes to
 // the queues. So a chain that runs through the lanes of one agent has no queue between its links. It may be used by any number of goroutines.
 type Bell struct {
+	// Log, when not nil, is told of rings that could not be sent: the engine leaves those to the sweep without a word.
+	Log *slog.Logger
 	out deploy.Doorbell
 
 	mu    sync.Mutex
@@ -38,7 +41,11 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 	if len(far) == 0 {
 		return nil
 	}
-	return b.out.Ring(ctx, env, far)
+	err := b.out.Ring(ctx, env, far)
+	if err != nil && b.Log != nil {
+		b.Log.WarnContext(ctx, "lanes were not rung", "environment", env, "lanes", len(far), "error", err.Error())
+	}
+	return err
 }
 
 // Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of its agent works in this process.

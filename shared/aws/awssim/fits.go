@@ -1,0 +1,376 @@
+package awssim
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// What follows reports whether an answer is explained by versions of the model, each piece by one of them.
+
+func versionsFit(vs []*version, out []deploy.Version) bool {
+	got := map[int]deploy.Version{}
+	for _, v := range out {
+		got[v.Number] = v
+	}
+	want := map[int][]*deploy.Version{} // what each number was; nil: not there
+	numbers := map[int]bool{}
+	for _, v := range vs {
+		have, _ := v.state.Versions(bg, env)
+		for _, x := range have {
+			numbers[x.Number] = true
+		}
+	}
+	for _, v := range vs {
+		for n := range numbers {
+			have, _ := v.state.Versions(bg, env, n)
+			if len(have) > 0 {
+				want[n] = append(want[n], &have[0])
+			} else {
+				want[n] = append(want[n], nil)
+			}
+		}
+	}
+	forgot := vs[0].side.forgot
+	for n, list := range want {
+		x, there := got[n]
+		if !forgot[n] && !slices.ContainsFunc(list, func(v *deploy.Version) bool { return (v != nil) == there && (v == nil || reflect.DeepEqual(*v, x)) }) {
+			return false
+		}
+	}
+	for n := range got {
+		if want[n] == nil && !forgot[n] {
+			return false
+		}
+	}
+	return len(got) == len(out)
+}
+
+// agentsFit compares agents; who is paused is read apart.
+func agentsFit(vs []*version, out map[string]deploy.Agent) bool {
+	return some(vs, func(list *version) bool {
+		return some(vs, func(paused *version) bool {
+			want := map[string]deploy.Agent{}
+			for name, a := range list.look().agents {
+				if a.Paused = false; a.Name != "" && a.Transport != "" {
+					want[name] = a
+				}
+			}
+			for name, a := range paused.look().agents {
+				if a.Paused {
+					have := want[name]
+					have.Name, have.Paused = name, true
+					want[name] = have
+				}
+			}
+			got := map[string]deploy.Agent{}
+			for name, a := range out {
+				if a.Paused || a.Transport != "" {
+					got[name] = a
+				}
+			}
+			return maps.EqualFunc(want, got, func(a, b deploy.Agent) bool { return reflect.DeepEqual(a, b) })
+		})
+	})
+}
+
+func leasesFit(vs []*version, out []deploy.Lease) bool {
+	got := map[string]deploy.Lease{}
+	for _, l := range out {
+		got[l.Key] = l
+	}
+	keys := maps.Clone(got)
+	for _, v := range vs {
+		for key := range v.look().leases {
+			keys[key] = deploy.Lease{}
+		}
+	}
+	for key := range keys {
+		l, there := got[key]
+		if !some(vs, func(v *version) bool {
+			have, is := v.look().leases[key]
+			return is == there && (!is || sameLease(have, l) && includes(v.side.running[key].may, l.Running))
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *witness) rowsFit(o *op, out []deploy.Row) bool {
+	switch in := o.in.(type) {
+	case []resource.ID:
+		vs := w.whole(o)
+		for _, id := range in {
+			at := slices.IndexFunc(out, func(r deploy.Row) bool { return r.ID == id })
+			if !some(vs, func(v *version) bool {
+				have := v.look().rows[id]
+				return (have != nil) == (at >= 0) && (have == nil || sameRow(have, &out[at]))
+			}) && !(at < 0 && moved(vs, id)) {
+				return false
+			}
+		}
+		return true
+	case laneRowsIn:
+		return some(w.during(o), func(v *version) bool {
+			want := v.look().lanes[in.lane]
+			if !in.all {
+				want = slices.DeleteFunc(slices.Clone(want), func(r deploy.Row) bool { return r.Ticket == 0 })
+			}
+			return sameRows(want, out)
+		})
+	case scanIn:
+		return scanFits(w.whole(o), in, out)
+	}
+	return false
+}
+
+func scanFits(vs []*version, in scanIn, out []deploy.Row) bool {
+	if len(out) > in.limit || !slices.IsSortedFunc(out, func(a, b deploy.Row) int { return compareIDs(a.ID, b.ID) }) {
+		return false
+	}
+	last := resource.ID("\xff")
+	if len(out) == in.limit {
+		last = out[len(out)-1].ID
+	}
+	in1 := func(r deploy.Row) bool { return r.ID > in.after && r.ID <= last }
+	for _, lane := range lanesOf(vs) {
+		got := only(out, func(r deploy.Row) bool { return r.Lane == lane })
+		if !some(vs, func(v *version) bool {
+			return sameRows(only(v.look().lanes[lane], func(r deploy.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }), got)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func has(rows []deploy.Row, id resource.ID) bool {
+	return slices.ContainsFunc(rows, func(r deploy.Row) bool { return r.ID == id })
+}
+
+func only(rows []deploy.Row, f func(r deploy.Row) bool) []deploy.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r deploy.Row) bool { return !f(r) })
+}
+
+func compareIDs(a, b resource.ID) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func scheduleFits(vs []*version, out deploy.Schedule) bool {
+	return some(vs, func(head *version) bool {
+		h := head.look()
+		if h.env.PlanSeq != out.PlanSeq || h.env.Graph != out.Graph || !reflect.DeepEqual(h.env.Wave, out.Wave) || h.env.Halted != out.Halted {
+			return false
+		}
+		same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.look().env.Rev != h.env.Rev || v.look().env.PlanSeq != h.env.PlanSeq })
+		if few(out) {
+			// Tickets of one lane may be newer than the head: whoever starts something by it is refused.
+			same = slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.from < head.from })
+		}
+		for _, lane := range lanesOf(same) {
+			if !some(same, func(v *version) bool { return laneScheduled(v.look(), lane, out) }) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// few reports whether a schedule has something of less than two lanes.
+func few(out deploy.Schedule) bool {
+	lanes := map[string]bool{}
+	for _, t := range out.Tickets {
+		lanes[t.Lane] = true
+	}
+	for lane := range out.Unfinished {
+		lanes[lane] = true
+	}
+	return len(lanes) < 2
+}
+
+// laneScheduled reports whether a schedule says of a lane what the model says.
+func laneScheduled(v *view, lane string, out deploy.Schedule) bool {
+	tickets := map[resource.ID]int64{}
+	for _, r := range v.lanes[lane] {
+		if r.Ticket != 0 {
+			tickets[r.ID] = r.Ticket
+		}
+	}
+	for _, t := range out.Tickets {
+		if t.Lane != lane {
+			continue
+		}
+		if tickets[t.ID] != t.N {
+			return false
+		}
+		delete(tickets, t.ID)
+	}
+	want, left := v.schedule.Unfinished[lane]
+	got, is := out.Unfinished[lane]
+	if v.env.Wave.Epoch != out.Wave.Epoch { // the lane is newer than the head
+		return len(tickets) == 0 && is == (out.Wave.Epoch > 0 && len(v.lanes[lane]) > 0 && v.leases[lane].Wave < out.Wave.Epoch)
+	}
+	return len(tickets) == 0 && left == is && slices.Equal(want, got)
+}
+
+func finishedFits(vs []*version, in finishedIn, out []resource.ID) bool {
+	for _, id := range in.ids {
+		there := slices.Contains(out, id)
+		if !some(vs, func(v *version) bool {
+			want, _ := v.state.Finished(bg, env, []resource.ID{id}, in.epoch)
+			return (len(want) > 0) == there
+		}) && !(there && moved(vs, id)) {
+			return false
+		}
+	}
+	return true
+}
+
+// dueFits looks for a moment of each lane such that together they come to the answer.
+func dueFits(vs []*version, in dueIn, out dueOut) bool {
+	ids := map[resource.ID]bool{}
+	for _, id := range out.ids {
+		ids[id] = true
+	}
+	exact, found := out.next.IsZero(), 0
+	for _, lane := range lanesOf(vs) {
+		ok := false
+		for _, v := range vs {
+			due, next := 0, time.Time{}
+			fits := true
+			for _, r := range v.look().lanes[lane] {
+				switch {
+				case r.NextAt.IsZero():
+					fits = fits && !ids[r.ID] || inOther(vs, r.ID, lane)
+				case r.NextAt.After(in.at):
+					fits = fits && !ids[r.ID] || inOther(vs, r.ID, lane)
+					if next.IsZero() || r.NextAt.Before(next) {
+						next = r.NextAt
+					}
+				default:
+					due++
+					fits = fits && (ids[r.ID] || inOther(vs, r.ID, lane))
+				}
+			}
+			if !fits || !(next.IsZero() || !out.next.IsZero() && !next.Before(out.next)) {
+				continue
+			}
+			ok = true
+			exact = exact || next.Equal(out.next)
+		}
+		if !ok {
+			return false
+		}
+	}
+	for id := range ids {
+		if some(vs, func(v *version) bool {
+			r := v.look().rows[id]
+			return r != nil && !r.NextAt.IsZero() && !r.NextAt.After(in.at)
+		}) {
+			found++
+		}
+	}
+	return exact && found == len(ids) && len(ids) == len(out.ids)
+}
+
+// inOther reports whether a row was in another lane, too.
+func inOther(vs []*version, id resource.ID, lane string) bool {
+	return some(vs, func(v *version) bool { r := v.look().rows[id]; return r != nil && r.Lane != lane })
+}
+
+// countsFit looks for a moment of each lane such that the sums are the answer.
+func countsFit(vs []*version, out map[deploy.Status]int) bool {
+	sums := []map[deploy.Status]int{{}}
+	for _, lane := range lanesOf(vs) {
+		var more []map[deploy.Status]int
+		for _, v := range vs {
+			counts := map[deploy.Status]int{}
+			for _, r := range v.look().lanes[lane] {
+				counts[r.Status()]++
+			}
+			for _, s := range sums {
+				sum := maps.Clone(s)
+				for status, n := range counts {
+					sum[status] += n
+				}
+				if !slices.ContainsFunc(more, func(m map[deploy.Status]int) bool { return maps.Equal(m, sum) }) {
+					more = append(more, sum)
+				}
+			}
+		}
+		sums = more
+	}
+	return slices.ContainsFunc(sums, func(m map[deploy.Status]int) bool { return maps.Equal(m, out) })
+}
+
+func outboxFits(vs []*version, out []deploy.Outbox) bool {
+	got := map[string]deploy.Outbox{}
+	for _, o := range out {
+		got[o.ID] = o
+	}
+	all := maps.Clone(got)
+	lists := make([]map[string]deploy.Outbox, len(vs))
+	for i, v := range vs {
+		have, _ := v.state.Outbox(bg, env, 1<<30)
+		lists[i] = map[string]deploy.Outbox{}
+		for _, o := range have {
+			lists[i][o.ID], all[o.ID] = o, o
+		}
+	}
+	for id := range all {
+		o, there := got[id]
+		if !slices.ContainsFunc(lists, func(l map[string]deploy.Outbox) bool { have, is := l[id]; return is == there && (!is || have == o) }) {
+			return false
+		}
+	}
+	return len(got) == len(out)
+}
+
+func actionsFit(vs []*version, q deploy.ActionQuery, out []deploy.Action) bool {
+	limit := q.Limit
+	q.Limit = 0
+	least := ""
+	if limit > 0 && len(out) == limit {
+		least = out[len(out)-1].ID
+	}
+	got := map[string]deploy.Action{}
+	for _, a := range out {
+		got[a.ID] = a
+	}
+	all := maps.Clone(got)
+	lists := make([]map[string]deploy.Action, len(vs))
+	for i, v := range vs {
+		have, _ := v.state.Actions(bg, env, q)
+		lists[i] = map[string]deploy.Action{}
+		for _, a := range have {
+			lists[i][a.ID], all[a.ID] = a, a
+		}
+	}
+	horizon := vs[0].side.horizon
+	for id, a := range all {
+		g, there := got[id]
+		if id < least || !there && a.Finished.Before(horizon) {
+			continue
+		}
+		if !slices.ContainsFunc(lists, func(l map[string]deploy.Action) bool {
+			have, is := l[id]
+			return is == there && (!is || have.Resource == g.Resource && have.Finished.Equal(g.Finished))
+		}) {
+			return false
+		}
+	}
+	return len(got) == len(out) && slices.IsSortedFunc(out, func(a, b deploy.Action) int { return -compareText(a.ID, b.ID) })
+}
+
+func compareText(a, b string) int { return compareIDs(resource.ID(a), resource.ID(b)) }

@@ -1,0 +1,81 @@
+package awssim
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy"
+)
+
+// logModel is the log of actions, as the port sees it: what is written is there for all at once, as often as it is written.
+type logModel struct {
+	r       *run
+	actions map[string]deploy.Action
+}
+
+var _ dynamo.Log = (*logModel)(nil)
+
+// write takes what was not logged.
+func (l *logModel) write(u *dynamo.Unlogged) error {
+	_, err := send(l.r, "log", writes, func() (struct{}, error) {
+		for _, a := range u.Actions {
+			l.actions[a.ID] = a
+		}
+		return struct{}{}, nil
+	})
+	return unanswered(err)
+}
+
+// Actions implements dynamo.Log.
+func (l *logModel) Actions(_ context.Context, _ string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error) {
+	out, err := send(l.r, "search log", reads, func() ([]deploy.Action, error) {
+		out := slices.DeleteFunc(slices.Collect(maps.Values(l.actions)), func(a deploy.Action) bool { return a.Finished.Before(since) || !q.Selects(&a) })
+		slices.SortFunc(out, func(a, b deploy.Action) int { return cmp.Compare(b.ID, a.ID) })
+		if q.Limit > 0 {
+			out = out[:min(q.Limit, len(out))]
+		}
+		return out, nil
+	})
+	return out, unanswered(err)
+}
+
+// Ended implements dynamo.Log.
+func (l *logModel) Ended(_ context.Context, _ string, from, to time.Time) (map[string]bool, error) {
+	out, err := send(l.r, "count log", reads, func() (map[string]bool, error) {
+		out := map[string]bool{}
+		for id, a := range l.actions {
+			if !a.Finished.Before(from) && a.Finished.Before(to) {
+				out[id] = true
+			}
+		}
+		return out, nil
+	})
+	return out, unanswered(err)
+}
+
+// Expire implements dynamo.Log.
+func (l *logModel) Expire(context.Context, string) error { return nil }
+
+// keepLog is a round of the log function: it copies what was committed into the log.
+func (a *actorState) keepLog() {
+	lanes := []string{a.lane(a.agent()), a.lane(a.agent()), "plan"}
+	if a.chance(40) {
+		lanes = nil
+	}
+	most := 1 + a.t.rng.IntN(4)
+	u, err := call(a.r, "Unlogged", lanes, func(ctx context.Context) (*dynamo.Unlogged, error) {
+		return a.s.p.state.Unlogged(ctx, env, lanes, most)
+	})
+	if err != nil || u.Empty() {
+		return
+	}
+	_, err = call(a.r, "Log", u, func(context.Context) (struct{}, error) { return struct{}{}, a.r.logged.write(u) })
+	if err != nil {
+		return
+	}
+	_, _ = call(a.r, "Logged", u, func(ctx context.Context) (struct{}, error) { return struct{}{}, a.s.p.state.Logged(ctx, u) })
+}

@@ -1,0 +1,43 @@
+package sweep
+
+import (
+	"context"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Bell is a doorbell that does not ring what nobody may begin: agents that are paused, and environments that are halted. Who lets them go on rings. Without it
+// the work of an agent that is paused for days would cost an invocation each minute.
+type Bell struct {
+	Out   deploy.Doorbell
+	State interface {
+		Env(ctx context.Context, env string) (deploy.Env, error)
+		Agents(ctx context.Context, env string) (map[string]deploy.Agent, error)
+	}
+}
+
+var _ deploy.Doorbell = (*Bell)(nil)
+
+// Ring implements deploy.Doorbell.
+func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
+	e, err := b.State.Env(ctx, env)
+	if err != nil || e.Halted {
+		return fault.Wrap(fault.Unknown, "ring", err)
+	}
+	agents, err := b.State.Agents(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "ring", err)
+	}
+	var may []deploy.Ring
+	for _, r := range rings {
+		if !agents[queue.AgentOf(r.Lane)].Paused {
+			may = append(may, r)
+		}
+	}
+	if len(may) == 0 {
+		return nil
+	}
+	return b.Out.Ring(ctx, env, may)
+}

@@ -1,0 +1,79 @@
+package machine_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/machine"
+)
+
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	a, b := machine.NewIDs(), machine.NewIDs()
+	if a.Holder == b.Holder {
+		t.Error("two have one holder")
+	}
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	var wg sync.WaitGroup
+	for _, ids := range []*machine.IDs{a, a, b} {
+		wg.Go(func() {
+			var mine []string
+			for range 5000 {
+				mine = append(mine, ids.NewID())
+			}
+			if !slices.IsSorted(mine) {
+				t.Error("ids do not grow")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, id := range mine {
+				seen[id] = true
+			}
+		})
+	}
+	wg.Wait()
+	if len(seen) != 15000 {
+		t.Errorf("%d ids of 15000 are different", len(seen))
+	}
+}
+
+func TestCaller(t *testing.T) {
+	t.Parallel()
+	hang := func(context.Context) { select {} }
+	for _, c := range []struct {
+		reason string
+		f      func(ctx context.Context)
+		kind   fault.Kind
+	}{
+		{"what ends in time is no error", func(context.Context) {}, fault.Unknown},
+		{"a panic is an error", func(context.Context) { panic("broken") }, fault.Internal},
+		{"what minds its context has time to say so", func(ctx context.Context) { <-ctx.Done() }, fault.Unknown},
+		{"what hangs is left behind", hang, fault.Timeout},
+	} {
+		err := machine.Caller{}.Call(t.Context(), 20*time.Millisecond, c.f)
+		if fault.KindOf(err) != c.kind || (err == nil) != (c.kind == fault.Unknown) {
+			t.Errorf("%s: %v", c.reason, err)
+		}
+		if c.kind == fault.Internal && !strings.Contains(err.Error(), "machine_test.go") {
+			t.Errorf("%s, with the place: %v", c.reason, err)
+		}
+	}
+}
+
+func TestSleep(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (machine.Clock{}).Sleep(ctx, time.Hour); err == nil {
+		t.Error("it slept on")
+	}
+	if err := (machine.Clock{}).Sleep(t.Context(), time.Microsecond); err != nil {
+		t.Error(err)
+	}
+}
