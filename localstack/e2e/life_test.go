@@ -27,20 +27,17 @@ func TestHome(t *testing.T) {
 	t.Run("use", func(t *testing.T) {
 		for name, do := range map[string]func(t *testing.T, w *world){
 			"life": life, "runner": runner, "archive": archive, "secret": secret, "two exports at once": twice, "queue purged": purged,
-			"messages doubled": doubled, "stale and strange messages": strange, "scripts": scripts,
+			"messages doubled": doubled, "stale and strange messages": strange,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				do(t, w)
 			})
 		}
-		if w.local != nil { // elsewhere the processes of functions cannot be reached
-			t.Run("handler killed", func(t *testing.T) {
-				t.Parallel()
-				killed(t, w)
-			})
-		}
 	})
+	if w.local != nil { // elsewhere the processes of functions cannot be reached
+		t.Run("handler killed", func(t *testing.T) { killed(t, w) })
+	}
 	noDeadLetters(t, w)
 	nothingLeft(t, w)
 }

@@ -28,6 +28,7 @@ import (
 
 	"southbound/infra/stack"
 	"southbound/localstack/server"
+	"southbound/shared/aws/home"
 )
 
 // endpointVariable names an emulator that runs already; empty, but set: AWS. When it is not set, the suite starts MiniStack.
@@ -238,4 +239,23 @@ func (w *world) sweep(t *testing.T) {
 	if err != nil || out.FunctionError != nil {
 		t.Errorf("sweep: %v, %s", err, out.Payload)
 	}
+}
+
+// home opens the home of the stack in this process.
+func (w *world) home(t *testing.T) *home.Home {
+	t.Helper()
+	vars := map[string]string{"AWS_REGION": os.Getenv("AWS_REGION")}
+	for _, v := range w.stack.Variables(w.out) {
+		name, value, _ := strings.Cut(v, "=")
+		vars[name] = value
+	}
+	c, err := home.FromEnv(func(name string) string { return vars[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := home.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

@@ -6,6 +6,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 const (
@@ -89,6 +90,9 @@ func checkAgent(a resource.Agent, names map[string]bool) error {
 		return fault.New(fault.Invalid, "", "lanes is a whole number from 1 to %d", maxLanes)
 	case a.Transport == "" || len(a.Transport) > maxName:
 		return fault.New(fault.Invalid, "", "the agent %q has no transport", a.Name)
+	}
+	if problems := transport.Check(a); len(problems) > 0 {
+		return fault.New(fault.Invalid, "", "agent %q: %s", a.Name, problems[0].Message).WithHint("%s", problems[0].Hint)
 	}
 	return checkReferences(map[string]any(a.Options))
 }

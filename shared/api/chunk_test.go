@@ -167,6 +167,7 @@ func TestBadChunks(t *testing.T) {
 		"no transport":        `{"name":"a","lanes":1}`,
 		"too many lanes":      `{"name":"a","lanes":100000,"transport":"local"}`,
 		"no lane":             `{"name":"a","lanes":0,"transport":"local"}`,
+		"an unknown option":   `{"name":"a","lanes":1,"transport":"aws","options":{"rol":"x"}}`,
 		"twice":               `{"name":"a","lanes":1,"transport":"local"}` + "\n" + `{"name":"a","lanes":2,"transport":"local"}`,
 		"a secret of nowhere": `{"name":"a","lanes":1,"transport":"ssh","options":{"password":{"secret":"hunter2"}}}`,
 	} {
