@@ -156,6 +156,7 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 		ids[i] = c.row.ID
 		longest = max(longest, w.e.limitOf(c.row))
 	}
+	longest += time.Duration(len(batch)) * batchItem
 	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
 	if done.Started {
 		w.running = ids

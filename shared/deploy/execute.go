@@ -192,8 +192,11 @@ func (x *executor) batchLimit(runs []*run) time.Duration {
 	for _, r := range runs {
 		longest = max(longest, x.limit(r))
 	}
-	return longest + time.Duration(len(runs))*100*time.Millisecond
+	return longest + time.Duration(len(runs))*batchItem
 }
+
+// batchItem is what each item adds to the time that a batch may take.
+const batchItem = 100 * time.Millisecond
 
 func handlerOf(runs []*run) provider.Handler {
 	if len(runs) == 0 {

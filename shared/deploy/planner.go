@@ -148,10 +148,8 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 		if err != nil {
 			return err
 		}
-		if c.Env != nil {
-			if p.env, err = p.e.State.Env(ctx, p.env.Name); err != nil {
-				return fault.Wrap(fault.Unknown, "read environment", err)
-			}
+		if c.Env != nil { // nobody else writes it while the lease lasts, but for what pauses and halts
+			p.env.Rev, p.env.PlanSeq = p.env.Rev+1, done.PlanSeq
 			p.was = p.env
 		}
 		c = Commit{Guard: c.Guard, Plan: plan}

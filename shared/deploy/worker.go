@@ -306,7 +306,11 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 	if len(w.sched.Unfinished) > 0 {
 		epoch = w.sched.Wave.Epoch
 	}
-	done, err := w.e.State.Finished(ctx, w.env, ids, epoch)
+	ask := w.before(ids)
+	if len(ask) > mostAsked {
+		return true, w.reload(ctx)
+	}
+	done, err := w.e.State.Finished(ctx, w.env, ask, epoch)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
@@ -316,6 +320,31 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// mostAsked is how many resources are looked up one by one; for more the schedule is read.
+const mostAsked = 1000
+
+// before returns ids and what they require in other lanes, directly or not, that is not known to be finished: it has, mostly, when they have, and
+// nobody rings for it here.
+func (w *worker) before(ids []resource.ID) []resource.ID {
+	out := slices.Clone(ids)
+	seen := map[int32]bool{}
+	for stack := w.graph.nodes(ids); len(stack) > 0 && len(out) <= mostAsked; {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, q := range w.graph.Requires(n) {
+			if w.frontier.clear[q] || seen[q] || w.rows[q] != nil {
+				continue
+			}
+			seen[q] = true
+			stack = append(stack, q)
+			if w.frontier.needs[q] {
+				out = append(out, w.graph.IDs[q])
+			}
+		}
+	}
+	return out
 }
 
 // clear notes that a node is finished and pushes what became ready here; other lanes in which something waited for it get a ring.
