@@ -88,7 +88,7 @@ func (e *Engine) timers(ctx context.Context, state Env, out *Swept) error {
 		return err
 	}
 	if due(deployAt, now) {
-		if err := e.deployTimer(ctx, state.Name, now); err != nil {
+		if err := e.deployUnfinished(ctx, state.Name, now); err != nil {
 			return err
 		}
 		deployAt, _ = nextTimer(state.Settings.DeployTimer, defaultDeployTimer, now)
@@ -180,6 +180,25 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 		p.orderBy(graph)
 		return p.commit(ctx, true)
 	})
+}
+
+// deployUnfinished is what the deploy timer asks for. Where nothing is unfinished nothing is written, not even that it was looked: an idle
+// environment pays for one reading of counters.
+func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time) error {
+	counts, err := e.State.Counts(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "count resources", err)
+	}
+	for status, n := range counts {
+		switch status {
+		case StatusDeployed, StatusOrphaned, StatusUndefined, StatusBlocked: // as wanted, or not to be run
+		default:
+			if n > 0 {
+				return e.deployTimer(ctx, env, now)
+			}
+		}
+	}
+	return nil
 }
 
 func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) error {
