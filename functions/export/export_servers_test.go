@@ -67,7 +67,7 @@ func TestFunction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("archives/good.zip", archive(t, map[string]string{"site.yaml": "southbound: 1\nagents: {web1: {transport: aws}}\nresources:\n" +
+	put("archives/good.zip", archive(t, map[string]string{"site.yaml": "southbound: 1\nagents: {web1: {transport: aws, region: us-east-1}}\nresources:\n" +
 		"  - {type: std::Null, agent: web1, attributes: {name: a, value: {file: big.bin}}}\n", "big.bin": strings.Repeat("x", 1<<20)}))
 	put("archives/bad.zip", archive(t, map[string]string{"site.yaml": "southbound: 1\nresources:\n  - {type: std::Nil, agent: web1, attributes: {}}\n"}))
 	handle := handler(f)

@@ -121,9 +121,10 @@ func TestFewOfManyInTheHome(t *testing.T) {
 	s.drain(1)
 	same := s.take(0)
 	all, idle := u.Counts.Sum().Calls, same.Counts.Sum().Calls
-	// The goal is 60. Taking a lease reads the head, which the planner and the worker then read again: these two are known to be too many.
-	if all > 62 || idle > 30 {
-		t.Errorf("%d requests for %d of %d, %d for none\n%s\n%s", all, few, n, idle, u.Counts, same.Counts)
+	// The goal is 60 in all. Into how many objects the state is cut depends on how fast the first run was; each is one GET.
+	gets := u.Counts.Sum("S3.GetObject").Calls
+	if all-gets > 48 || gets > 22 || idle > 30 {
+		t.Errorf("%d requests and %d GETs for %d of %d, %d for none\n%s\n%s", all-gets, gets, few, n, idle, u.Counts, same.Counts)
 	}
 	t.Logf("\n%s\n%s", u.Counts, same.Counts)
 	report(t, []string{"| case | requests | WCU | RCU | dollars |", "|---|---|---|---|---|",
