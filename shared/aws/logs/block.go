@@ -38,7 +38,7 @@ func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
 	}
 	for n, first := 0, 0; first < len(raws); n++ {
 		end := s.cut(u.Actions, raws, first)
-		w.name = blockName(u.Name, n)
+		w.name = blockName(u.Name, n, raws[first:end])
 		if err := w.block(ctx, u.Actions[first:end], raws[first:end]); err != nil {
 			return err
 		}
@@ -47,10 +47,16 @@ func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
 	return w.parameters(ctx, u)
 }
 
-// blockName is the same for the same part of the same changes.
-func blockName(of string, n int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", n, of))
-	return hex.EncodeToString(sum[:10])
+// blockName is the same for the same part of the same changes with the same actions: two who read the same changes may find more or fewer actions,
+// by what others committed or removed meanwhile, and neither may overwrite what the other has written.
+func blockName(of string, n int, actions []json.RawMessage) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%d %d %s", n, len(of), of)
+	for _, a := range actions {
+		_, _ = fmt.Fprintf(h, " %d ", len(a))
+		_, _ = h.Write(a)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
 // cut returns where the block ends that begins at first.

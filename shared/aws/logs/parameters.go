@@ -37,17 +37,16 @@ func (w *writer) parameters(ctx context.Context, u *dynamo.Unlogged) error {
 	for n := 0; len(changes) > 0; n++ {
 		some := changes[:min(len(changes), w.s.limits.block)]
 		changes = changes[len(some):]
-		if err := w.changes(ctx, blockName(u.Name+"\x00parameters", n), some); err != nil {
+		if err := w.changes(ctx, u.Name, n, some); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) changes(ctx context.Context, name string, some []dynamo.ParameterChange) error {
+func (w *writer) changes(ctx context.Context, of string, n int, some []dynamo.ParameterChange) error {
 	first, last := some[0].Updated, some[len(some)-1].Updated
-	h := header{part: parameterPart(w.env), sort: sorted(idAt(last.Add(time.Millisecond)), name), count: len(some), expires: w.expires.Unix(),
-		finished: [2]int64{first.UnixMilli(), last.UnixMilli() + 1}}
+	h := header{part: parameterPart(w.env), count: len(some), expires: w.expires.Unix(), finished: [2]int64{first.UnixMilli(), last.UnixMilli() + 1}}
 	raws := make([]json.RawMessage, len(some))
 	for i := range some {
 		var err error
@@ -56,6 +55,8 @@ func (w *writer) changes(ctx context.Context, name string, some []dynamo.Paramet
 		}
 		h.resources = include(include(h.resources, markOf(some[i].Name)), markOf(string(some[i].Of)))
 	}
+	name := blockName(of+"\x00parameters", n, raws)
+	h.sort = sorted(idAt(last.Add(time.Millisecond)), name)
 	const mostMarks = 1000
 	if len(h.resources) > mostMarks {
 		h.resources = nil
