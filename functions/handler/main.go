@@ -22,7 +22,7 @@ func main() {
 			c.Leave, c.Count = queue.ByRunner, f.count
 			// An agent that names no role is served with the rights that the stack's HandlerPolicy gives the function.
 			c.Connector = func(known deploy.Secrets) deploy.Connector {
-				return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket}}, Secrets: known}
+				return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket}, Endpoint: c.Endpoint}, Secrets: known}
 			}
 		})
 		if err != nil {

@@ -68,6 +68,8 @@ type Sessions struct {
 	RoleRequired bool
 	// Reserved are buckets that no agent may touch: those in which this process keeps its own state, which its own credentials may write.
 	Reserved []string
+	// Endpoint is that of agents that name none; empty: AWS. A process that lives on an emulator sets it, so that it never reaches the real AWS.
+	Endpoint string
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 
@@ -94,6 +96,9 @@ func (s *Sessions) Connect(ctx context.Context, agent string, options map[string
 	o, err := parse(options)
 	if err != nil {
 		return nil, err
+	}
+	if o.Endpoint == "" {
+		o.Endpoint = s.Endpoint
 	}
 	if s.RoleRequired && o.Role == "" {
 		return nil, fault.New(fault.Unsupported, "connect", "the agent names no role, and functions lend their own rights to nobody").

@@ -58,6 +58,29 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// TestEndpoint pins that a process on an emulator stays there, unless an agent says otherwise.
+func TestEndpoint(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "testtest")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	s := aws.Sessions{Endpoint: "http://127.0.0.1:4566"}
+	for own, want := range map[string]string{"": "http://127.0.0.1:4566", "http://127.0.0.1:9": "http://127.0.0.1:9"} {
+		options := map[string]any{"region": "eu-west-1"}
+		if own != "" {
+			options["endpoint"] = own
+		}
+		c, err := s.Connect(t.Context(), "a", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cfg := c.Config(); cfg.BaseEndpoint == nil || *cfg.BaseEndpoint != want {
+			t.Errorf("agent's own %q: the endpoint is %v, want %s", own, cfg.BaseEndpoint, want)
+		}
+		_ = c.Close()
+	}
+	_ = s.Close()
+}
+
 // TestNoCredentials pins that an agent without credentials is told apart at once, with what to do.
 func TestNoCredentials(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"} {
