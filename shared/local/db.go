@@ -56,7 +56,7 @@ func openDB(path string) (*db, error) {
 		return nil, storeError("open "+path, err)
 	}
 	conn.SetBusyTimeout(busyTimeout)
-	if err := prepareDB(conn, path, steps); err != nil {
+	if err := prepareSoon(conn, path, steps); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -70,6 +70,20 @@ func openDB(path string) (*db, error) {
 	}
 	go d.writer(conn)
 	return d, nil
+}
+
+// prepareSoon is prepareDB, again while others prepare the same database: SQLite does not wait by itself for what could be waited for in a circle,
+// such as the lock to begin the write-ahead log with.
+func prepareSoon(conn *sqlite.Conn, path string, steps []string) error {
+	pause := time.Millisecond
+	for until := time.Now().Add(busyTimeout); ; pause = min(2*pause, 50*time.Millisecond) {
+		err := prepareDB(conn, path, steps)
+		code := sqlite.ErrCode(err).ToPrimary()
+		if code != sqlite.ResultBusy && code != sqlite.ResultLocked || time.Now().After(until) {
+			return err
+		}
+		time.Sleep(pause)
+	}
 }
 
 // prepareDB checks whose database it is, and brings its tables to the layout that this program knows.
