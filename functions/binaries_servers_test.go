@@ -5,7 +5,6 @@ package functions_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,26 +38,26 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
-	s, err := server.Start(context.Background(), server.MiniStack)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer s.Stop()
-	url = s.URL
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		url = s[server.MiniStack].URL
+		return build(m.Run)
+	}, server.MiniStack))
+}
+
+// build builds the programs, calls run, and removes them.
+func build(run func() int) int {
+	var err error
 	if bin, err = os.MkdirTemp("", "southbound-functions-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return
+		return 1
 	}
 	defer os.RemoveAll(bin)
 	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./sweep", "./export", "./api", "../cmd/southbound")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
-		return
+		return 1
 	}
-	code = m.Run()
+	return run()
 }
 
 // answer is what a function answered.

@@ -5,9 +5,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -26,16 +24,10 @@ import (
 var url string // of the server
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
-	s, err := server.Start(context.Background(), server.MiniStack)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer s.Stop()
-	url = s.URL
-	code = m.Run()
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		url = s[server.MiniStack].URL
+		return m.Run()
+	}, server.MiniStack))
 }
 
 func archive(t *testing.T, files map[string]string) []byte {

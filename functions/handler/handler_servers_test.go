@@ -39,20 +39,13 @@ import (
 var url string // of the server
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
 	if at := os.Getenv("HANDLER_TEST_VICTIM"); at != "" {
-		code = victim(at)
-		return
+		os.Exit(victim(at))
 	}
-	s, err := server.Start(context.Background(), server.MiniStack)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer s.Stop()
-	url = s.URL
-	code = m.Run()
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		url = s[server.MiniStack].URL
+		return m.Run()
+	}, server.MiniStack))
 }
 
 // stack is a stack, and how to be its functions.

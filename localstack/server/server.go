@@ -71,6 +71,22 @@ func Start(ctx context.Context, kind Kind) (*Server, error) {
 	}
 }
 
+// Tests starts servers, calls run with them and stops them. It returns what run returns, or 1 when a server does not start, and says why on standard
+// error: it is what TestMain does around its tests.
+func Tests(run func(servers map[Kind]*Server) int, kinds ...Kind) int {
+	servers := map[Kind]*Server{}
+	for _, kind := range kinds {
+		s, err := Start(context.Background(), kind)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer s.Stop()
+		servers[kind] = s
+	}
+	return run(servers)
+}
+
 // StartOn does the same on a port that is given.
 func StartOn(ctx context.Context, kind Kind, port int) (*Server, error) {
 	dir, err := prepare(ctx, kind)

@@ -36,21 +36,13 @@ import (
 )
 
 // servers are those of this package's tests.
-var servers = map[server.Kind]*server.Server{}
+var servers map[server.Kind]*server.Server
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
-	for _, kind := range []server.Kind{server.DynamoDB, server.MiniStack} {
-		s, err := server.Start(context.Background(), kind)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return
-		}
-		defer s.Stop()
-		servers[kind] = s
-	}
-	code = m.Run()
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		servers = s
+		return m.Run()
+	}, server.DynamoDB, server.MiniStack))
 }
 
 // home is a place where engines can be: a table and a bucket.

@@ -40,15 +40,10 @@ import (
 var mini *server.Server
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
-	var err error
-	if mini, err = server.Start(context.Background(), server.MiniStack); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer mini.Stop()
-	code = m.Run()
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		mini = s[server.MiniStack]
+		return m.Run()
+	}, server.MiniStack))
 }
 
 // clock is the time of the machine, moved.

@@ -27,16 +27,10 @@ import (
 var url string // of the server
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
-	s, err := server.Start(context.Background(), server.MiniStack)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer s.Stop()
-	url = s.URL
-	code = m.Run()
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		url = s[server.MiniStack].URL
+		return m.Run()
+	}, server.MiniStack))
 }
 
 // model is n resources on an agent of this machine; each takes delay ms and requires the one before.

@@ -3,7 +3,6 @@
 package sweep
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -28,16 +27,10 @@ import (
 var url string // of the server
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
-	s, err := server.Start(context.Background(), server.MiniStack)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer s.Stop()
-	url = s.URL
-	code = m.Run()
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		url = s[server.MiniStack].URL
+		return m.Run()
+	}, server.MiniStack))
 }
 
 func sweeperOf(h *home.Home) *Sweeper {
