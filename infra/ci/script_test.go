@@ -318,6 +318,14 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuse denies everything from now on, and returns what was asked for and said until now.
+func (f *forge) refuse() (calls []string, comments []map[string]any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deny = true
+	return f.calls, f.comments
+}
+
 // TestComment keeps one comment on a pull request, and goes on without when it may not.
 func TestComment(t *testing.T) {
 	t.Parallel()
@@ -331,11 +339,11 @@ func TestComment(t *testing.T) {
 		j.run(0, "plan", "site")
 	}
 	const list, post, patch = "GET /repos/me/site/issues/7/comments", "POST /repos/me/site/issues/7/comments", "PATCH /repos/me/site/issues/comments/1001"
-	if want := []string{list, post, list, patch}; !slices.Equal(f.calls, want) || len(f.comments) != 2 {
-		t.Errorf("%q, expected %q; %s", f.calls, want, &j.stderr)
+	calls, comments := f.refuse()
+	if want := []string{list, post, list, patch}; !slices.Equal(calls, want) || len(comments) != 2 {
+		t.Fatalf("%q, expected %q; %s", calls, want, &j.stderr)
 	}
-	j.has("the comment", fmt.Sprint(f.comments[1]["body"]), "<!-- southbound: Southbound-plan-site -->\n## Southbound plan site", "**2** to create")
-	f.deny = true
+	j.has("the comment", fmt.Sprint(comments[1]["body"]), "<!-- southbound: Southbound-plan-site -->\n## Southbound plan site", "**2** to create")
 	j.run(0, "plan", "site")
 	j.has("what it says", j.stderr.String(), "pull-requests: write", "there is no comment; the job goes on")
 	if strings.Contains(j.stdout.String()+j.stderr.String(), "t0ken") {

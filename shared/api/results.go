@@ -223,3 +223,17 @@ func decode(b []byte, v any) error {
 	dec.UseNumber()
 	return fault.Wrap(fault.Damaged, "read answer", dec.Decode(v))
 }
+
+// Report is what an export came to, as the command line and the export function answer it.
+type Report struct {
+	Environment   string                `json:"environment"`
+	Version       int                   `json:"version"`
+	Resources     int                   `json:"resources"`
+	Changed       int                   `json:"changed"`
+	Unchanged     int                   `json:"unchanged"`
+	Removed       int                   `json:"removed"`
+	Repaired      int                   `json:"repaired"`
+	FilesUploaded int                   `json:"files_uploaded"`
+	Counts        map[deploy.Status]int `json:"counts"`
+	DurationMS    int64                 `json:"duration_ms"`
+}

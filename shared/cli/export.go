@@ -69,20 +69,6 @@ func (a *app) exportCommands() []*cobra.Command {
 	return []*cobra.Command{apply, export, a.planCommand(), a.validateCommand()}
 }
 
-// report is what apply and export answer.
-type report struct {
-	Environment   string                `json:"environment"`
-	Version       int                   `json:"version"`
-	Resources     int                   `json:"resources"`
-	Changed       int                   `json:"changed"`
-	Unchanged     int                   `json:"unchanged"`
-	Removed       int                   `json:"removed"`
-	Repaired      int                   `json:"repaired"`
-	FilesUploaded int                   `json:"files_uploaded"`
-	Counts        map[deploy.Status]int `json:"counts"`
-	DurationMS    int64                 `json:"duration_ms"`
-}
-
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
 	if err := a.locate(path); err != nil {
@@ -117,7 +103,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	r := report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+	r := api.Report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
 	if !f.wait || f.noRelease {
 		return a.stored(ctx, r, began)
@@ -133,7 +119,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 }
 
 // stored answers an export that is not waited for.
-func (a *app) stored(ctx context.Context, r report, began time.Time) error {
+func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 	p, err := a.home.Progress(ctx, a.env)
 	if err != nil {
 		return err

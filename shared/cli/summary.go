@@ -138,7 +138,7 @@ func (p *progress) stopping() {
 
 // summary answers a command that waited: root causes of failures first, then what was skipped because of them. exported says
 // that the command was about an export, which has changes to count.
-func (a *app) summary(ctx context.Context, r report, d waited, exported bool) error {
+func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool) error {
 	if ill(r.Counts) || d.Stuck {
 		a.code = exitUnhealthy
 	}

@@ -32,22 +32,8 @@ type Event struct {
 
 // Answer is what an export came to, as the command line says it with --json, or why it did not.
 type Answer struct {
-	*Report
+	*api.Report
 	Error *api.Failure `json:"error,omitempty"`
-}
-
-// Report is what an export came to.
-type Report struct {
-	Environment   string                `json:"environment"`
-	Version       int                   `json:"version"`
-	Resources     int                   `json:"resources"`
-	Changed       int                   `json:"changed"`
-	Unchanged     int                   `json:"unchanged"`
-	Removed       int                   `json:"removed"`
-	Repaired      int                   `json:"repaired"`
-	FilesUploaded int                   `json:"files_uploaded"`
-	Counts        map[deploy.Status]int `json:"counts"`
-	DurationMS    int64                 `json:"duration_ms"`
 }
 
 // Exporter exports archives.
@@ -80,7 +66,7 @@ func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 	return Answer{Error: &failure}, nil
 }
 
-func (x *Exporter) export(ctx context.Context, e Event) (*Report, error) {
+func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 	if e.Key == "" {
 		return nil, fault.New(fault.Usage, "export", "the event names no archive").WithHint(`send {"environment": "...", "bucket": "...", "key": "..."}`)
 	}
@@ -109,7 +95,7 @@ func (x *Exporter) export(ctx context.Context, e Event) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Report{Environment: e.Environment, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+	return &api.Report{Environment: e.Environment, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: counts(p)}, nil
 }
 
