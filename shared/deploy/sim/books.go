@@ -23,7 +23,8 @@ type books struct {
 	released *content
 	effect   *effective // of what is released
 	last     int
-	ticket   int64 // the greatest so far
+	ticket   int64         // the greatest so far
+	settled  time.Duration // when the environment got the settings of the plan; 0: not yet
 }
 
 // owed is a reload that is to come, for a change of something required.

@@ -134,12 +134,12 @@ func (r *run) checkResult(t *task, row, was *deploy.Row, c *deploy.Commit) {
 		}
 	}
 	if row.LastRun == deploy.RunFailed && row.LastAction != was.LastAction && row.Ticket == 0 && row.NotBefore.IsZero() && row.Blocked != deploy.BlockedYes {
-		r.checkBackoff(row)
+		r.checkBackoff(t, row)
 	}
 }
 
 // checkBackoff is invariant D7: what may pass by itself is tried again, later and later; what will not pass waits.
-func (r *run) checkBackoff(row *deploy.Row) {
+func (r *run) checkBackoff(t *task, row *deploy.Row) {
 	waits := row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Blocked == deploy.NeedsPerson
 	switch {
 	case waits && !row.NextAt.IsZero():
@@ -148,9 +148,17 @@ func (r *run) checkBackoff(row *deploy.Row) {
 		r.violate("D7", "%s failed (%s) and is not tried again", row.ID, row.Class)
 	case !waits && !row.NextAt.After(row.LastAt):
 		r.violate("D7", "%s failed and is tried again at once", row.ID)
-	case !waits && row.NextAt.Sub(row.LastAt) > 2*max(r.plan.Settings.RetryMax, time.Second):
+	case !waits && row.NextAt.Sub(row.LastAt) > 2*r.longestPause(t):
 		r.violate("D7", "%s is tried again only after %s", row.ID, row.NextAt.Sub(row.LastAt))
 	}
+}
+
+// longestPause is what the settings say that a task may know: an environment has those of the plan once a whole model has been exported to it.
+func (r *run) longestPause(t *task) time.Duration {
+	if r.books.settled == 0 || t.began <= r.books.settled {
+		return 10 * time.Minute // the engine's own
+	}
+	return max(r.plan.Settings.RetryMax, time.Second)
 }
 
 // checkAction is invariant L1: one record a finished run, with what its handler logged.

@@ -65,6 +65,9 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 func (r *run) checkEnv(t *task, was *deploy.Env) {
 	e := r.state.look(env)
 	now := &e.env
+	if r.books.settled == 0 && now.Settings.RetryMax > 0 {
+		r.books.settled = r.sched.now
+	}
 	if now.Last != was.Last {
 		r.checkVisible(t, e, was.Last, now.Last)
 	}
