@@ -173,7 +173,7 @@ type Row struct {
 	Waiting    []byte         // what the handler asked to be given back (in progress)
 	Creating   string         // token of a create that was begun and not recorded
 	// ChangedAt is the end of the last run that changed something, of a resource that sends events. SucceededAt is the start
-	// of the last run that ended well. A dependant reloads when the first is later than its own second.
+	// of the last run that ended well. A dependant reloads unless its own second is later than the first.
 	ChangedAt   time.Time
 	SucceededAt time.Time
 	WantFacts   bool // its facts are asked for

@@ -302,7 +302,7 @@ func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
 }
 
 // changedSince reports whether something a resource requires has changed since its own last success, and said so. What has never
-// succeeded has missed every change.
+// succeeded has missed every change. A clock that is read twice in one instant does not say what came first: it is told once too often then.
 func (w *worker) changedSince(c *claim) bool {
 	if c.node < 0 {
 		return false
@@ -311,7 +311,7 @@ func (w *worker) changedSince(c *claim) bool {
 		return false
 	}
 	for _, q := range w.graph.Requires(c.node) {
-		if r := w.dep(q); r != nil && r.ChangedAt.After(c.row.SucceededAt) {
+		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) {
 			return true
 		}
 	}

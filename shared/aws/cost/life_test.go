@@ -42,32 +42,34 @@ func TestLifeOfResources(t *testing.T) {
 		{"200 new on 1 agent, each result committed alone", 200, 1, true, 0, goal},
 		{"1,000 new of 1 KB on 1 agent", 1000, 1, false, 1000, budget{0.4, 2, 0.05, 3}},
 	} {
-		s := newStack(t)
-		if c.plain {
-			s.plain, s.slow = true, &slow{}
-			s.restart()
-		}
-		s.export(large(model(c.n, c.agents, 0), c.more)) // the first makes queues
-		s.drain(c.agents)
-		s.take(0)
-		s.export(changed(large(model(c.n, c.agents, 0), c.more)))
-		s.drain(c.agents)
-		u := s.take(c.n)
-		if got := s.deployed(); got != c.n {
-			t.Fatalf("%s: %d deployed", c.name, got)
-		}
-		n := float64(c.n)
-		w, wcu := float64(u.Counts.Sum(writes...).Calls)/n, u.Counts.Sum().WCU/n
-		queues := float64(u.Counts.Sum("SQS.").Calls+u.Polls) / n
-		bill := cost.Of(u)
-		million := bill.Total() / n * 1e6
-		if w > c.goal.writes || wcu > c.goal.wcu || queues > c.goal.sqs || million > c.goal.dollars {
-			t.Errorf("%s: %.3f writes, %.3f WCU and %.3f requests to SQS a resource, $%.2f a million; the budget is %+v\n%s", c.name, w, wcu, queues, million, c.goal, u.Counts)
-		}
-		per := func(dollars float64) string { return fmt.Sprintf("$%.3f", dollars/n*1e6) }
-		rows = append(rows, fmt.Sprintf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.4f | %s | %s | %s | %s | %s | **$%.2f** |", c.name, float64(u.Counts.Sum().Calls)/n, w, wcu,
-			u.Counts.Sum().RCU/n, queues, float64(u.Invocations)/n, per(bill.DynamoDB), per(bill.S3), per(bill.SQS), per(bill.Lambda), per(bill.Logs), million))
-		t.Logf("%s\n%s", c.name, u.Counts)
+		t.Run(c.name, func(t *testing.T) {
+			s := newStack(t)
+			if c.plain {
+				s.plain, s.slow = true, &slow{}
+				s.restart()
+			}
+			s.export(large(model(c.n, c.agents, 0), c.more)) // the first makes queues
+			s.drain(c.agents)
+			s.take(0)
+			s.export(changed(large(model(c.n, c.agents, 0), c.more)))
+			s.drain(c.agents)
+			u := s.take(c.n)
+			if got := s.deployed(); got != c.n {
+				t.Fatalf("%s: %d deployed", c.name, got)
+			}
+			n := float64(c.n)
+			w, wcu := float64(u.Counts.Sum(writes...).Calls)/n, u.Counts.Sum().WCU/n
+			queues := float64(u.Counts.Sum("SQS.").Calls+u.Polls) / n
+			bill := cost.Of(u)
+			million := bill.Total() / n * 1e6
+			if w > c.goal.writes || wcu > c.goal.wcu || queues > c.goal.sqs || million > c.goal.dollars {
+				t.Errorf("%s: %.3f writes, %.3f WCU and %.3f requests to SQS a resource, $%.2f a million; the budget is %+v\n%s", c.name, w, wcu, queues, million, c.goal, u.Counts)
+			}
+			per := func(dollars float64) string { return fmt.Sprintf("$%.3f", dollars/n*1e6) }
+			rows = append(rows, fmt.Sprintf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.4f | %s | %s | %s | %s | %s | **$%.2f** |", c.name, float64(u.Counts.Sum().Calls)/n, w, wcu,
+				u.Counts.Sum().RCU/n, queues, float64(u.Invocations)/n, per(bill.DynamoDB), per(bill.S3), per(bill.SQS), per(bill.Lambda), per(bill.Logs), million))
+			t.Logf("%s\n%s", c.name, u.Counts)
+		})
 	}
 	report(t, rows)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
@@ -58,6 +59,7 @@ type stack struct {
 	meter  meter.Meter // of everything the functions ask for
 	sqs    *sqs.Client // of the poller; not counted, see used
 	used   cost.Usage  // by the poller: polls, invocations
+	lost   time.Time   // when an answer with messages may have been lost last; the emulator does not know ids of attempts
 	lines  lines
 	plain  bool
 	slow   deploy.Clock
@@ -217,14 +219,20 @@ func unique(agents []resource.Agent) []resource.Agent {
 	return out
 }
 
+// hidden is how long a message is hidden that is received: handlers hide it for longer.
+const hidden = 5 * time.Second
+
 // receive takes messages as Lambda's pollers do, and counts their requests: those that receive and delete, not those that find nothing.
 func (s *stack) receive(url string, most int) []sqstypes.Message {
 	s.t.Helper()
 	var all []sqstypes.Message
 	for len(all) < most {
-		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10})
+		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, VisibilityTimeout: int32(hidden / time.Second)})
 		if err != nil {
 			s.t.Fatal(err)
+		}
+		if tries, ok := retry.GetAttemptResults(out.ResultMetadata); ok && len(tries.Results) > 1 {
+			s.lost = time.Now()
 		}
 		if len(out.Messages) == 0 {
 			break
@@ -248,7 +256,7 @@ func (s *stack) delete(url string, messages []sqstypes.Message) {
 func (s *stack) drain(agents int) (rung int) {
 	s.t.Helper()
 	for again := true; again; {
-		again = false
+		again = !s.lost.IsZero() && time.Since(s.lost) < hidden+time.Second
 		for a := range agents {
 			at := s.config.Endpoint + "/000000000000/" + queue.Name(s.config.Prefix, "prod", agentName(a))
 			got := s.receive(at, 10)

@@ -175,8 +175,11 @@ func (b *bellPort) await(_ context.Context, _, lane string, d time.Duration) ([]
 // clockPort is deploy.Clock: one virtual clock for all.
 type clockPort struct{ p *process }
 
-// Now implements deploy.Clock.
-func (c clockPort) Now() time.Time { return c.p.world.time() }
+// Now implements deploy.Clock. No two readings are the same: what came first can be told, as with a clock of nanoseconds.
+func (c clockPort) Now() time.Time {
+	c.p.world.sched.now++
+	return c.p.world.time()
+}
 
 // Sleep implements deploy.Clock.
 func (c clockPort) Sleep(ctx context.Context, d time.Duration) error {

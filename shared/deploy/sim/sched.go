@@ -76,7 +76,7 @@ func (s *scheduler) pause(d time.Duration) {
 	t := s.cur
 	t.wake = s.now + d
 	if s.alone(t) {
-		s.now = t.wake
+		s.now = max(s.now, t.wake)
 		return
 	}
 	t.yield(struct{}{})
@@ -137,7 +137,7 @@ func (s *scheduler) step(until time.Duration) bool {
 		if first > until || first == forever {
 			return false
 		}
-		s.now = first
+		s.now = max(s.now, first)
 		return true
 	}
 	pick := 0
