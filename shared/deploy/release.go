@@ -441,11 +441,17 @@ func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		r.p.set(rows[id], func(row *Row) bool {
-			if row.Blocked != BlockedTemp || row.Orphaned {
+			switch {
+			case row.Orphaned:
+				return false
+			case row.Blocked == BlockedTemp:
+				row.Blocked = NotBlocked
+				r.p.schedule(row, PriorityNewVersion)
+			case row.Ticket != 0:
+				r.p.schedule(row, row.Priority) // a run that has begun may be skipping it, for what it does not wait for any more
+			default:
 				return false
 			}
-			row.Blocked = NotBlocked
-			r.p.schedule(row, PriorityNewVersion)
 			return true
 		})
 	}

@@ -51,7 +51,7 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 		return
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
-	if same && asWanted(was) && was.Blocked != deploy.BlockedYes && row.Ticket != was.Ticket && row.Ticket != 0 && !row.WantFacts {
+	if same && asWanted(was) && was.Blocked != deploy.BlockedYes && was.Ticket == 0 && row.Ticket != 0 && !row.WantFacts {
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)
 	}
 	now := *row
