@@ -11,5 +11,5 @@ import (
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), exec.Run(), fs.Directory(), fs.File(), fs.Symlink(), std.Null()}
+	return []provider.Definition{aws.Object(), aws.Parameter(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), std.Null()}
 }
