@@ -87,7 +87,7 @@ type line struct{ editor Editor }
 
 // Read implements provider.Handler.
 func (h line) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	text, err := h.editor.Read(ctx, textOf(req.Resource, "path"))
+	text, err := h.editor.Read(ctx, pathOf(req.Resource))
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -102,7 +102,7 @@ func lookAt(r provider.Resource, text Text) (provider.Observation, error) {
 	if strings.IndexByte(text.Bytes, 0) >= 0 {
 		return provider.Observation{}, noText()
 	}
-	obs, err := rule.look(linesOf(text.Bytes))
+	obs, err := rule.look(LinesOf(text.Bytes))
 	return obs, rule.explain(err)
 }
 
@@ -110,32 +110,11 @@ func noText() error {
 	return provider.Errorf(provider.NeedsChange, "the file is no text: it has a zero byte in it")
 }
 
-// textOf is text, where text is a variable.
-func textOf(r provider.Resource, name string) string { return text(r, name) }
+func pathOf(r provider.Resource) string { return text(r, "path") }
 
 // ReadBatch implements provider.BatchReader: each file is read once.
 func (h line) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	out := make([]provider.Reading, len(items))
-	type file struct {
-		text Text
-		err  error
-	}
-	files := map[string]file{}
-	for i, item := range items {
-		if out[i].Err = ctx.Err(); out[i].Err != nil {
-			continue
-		}
-		path := text(item.Resource, "path")
-		f, known := files[path]
-		if !known {
-			f.text, f.err = h.editor.Read(item.Context.With(ctx), path)
-			files[path] = f
-		}
-		if out[i].Err = f.err; f.err == nil {
-			out[i].Observation, out[i].Err = lookAt(item.Resource, f.text)
-		}
-	}
-	return out
+	return h.editor.ReadTogether(ctx, items, pathOf, lookAt)
 }
 
 // Diff implements provider.Differ.
@@ -172,34 +151,7 @@ func (h line) one(ctx *provider.Context, item provider.BatchChange) (provider.Re
 
 // ApplyBatch implements provider.BatchApplier: all changes of one file are one.
 func (h line) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
-	out := make([]provider.Applied, len(items))
-	of := map[string][]int{}
-	var paths []string
-	for i, item := range items {
-		path := text(item.Resource, "path")
-		if of[path] == nil {
-			paths = append(paths, path)
-		}
-		of[path] = append(of[path], i)
-	}
-	for _, path := range paths {
-		first := items[of[path][0]]
-		err := h.editor.Edit(first.Context.With(ctx), path, AnyFile(), func(t Text) (Text, error) {
-			for _, i := range of[path] {
-				after, err := changeLine(items[i], t)
-				if out[i].Err = err; err == nil {
-					t = after
-				}
-			}
-			return t, nil
-		})
-		for _, i := range of[path] {
-			if out[i].Err == nil {
-				out[i].Err = err
-			}
-		}
-	}
-	return out
+	return h.editor.ApplyTogether(ctx, items, pathOf, AnyFile(), changeLine)
 }
 
 // changeLine returns a text after one change.
@@ -211,15 +163,15 @@ func changeLine(item provider.BatchChange, text Text) (Text, error) {
 	if strings.IndexByte(text.Bytes, 0) >= 0 {
 		return text, noText()
 	}
-	ls := linesOf(text.Bytes)
+	ls := LinesOf(text.Bytes)
 	if item.Change == plan.Purged {
 		rule.drop(ls)
-		text.Bytes = ls.text()
+		text.Bytes = ls.Text()
 		return text, nil
 	}
 	if !text.Exists && !rule.create {
 		return text, provider.Errorf(provider.Retryable, "there is no file %s; describe it, or set create", rule.path)
 	}
 	err = rule.put(ls)
-	return Text{true, ls.text()}, rule.explain(err)
+	return Text{true, ls.Text()}, rule.explain(err)
 }

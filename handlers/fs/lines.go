@@ -8,15 +8,16 @@ import (
 // byteOrderMark may stand before the first line of a file, and stays there.
 const byteOrderMark = "\ufeff"
 
-// lines are the lines of a text, each with its end. Lines that are put in end as the first line does, and whether the last line has an end is
+// Lines are the lines of a text, each with its end. Lines that are put in end as the first line does, and whether the last line has an end is
 // kept, so that what is put in and taken out again leaves no trace.
-type lines struct {
+type Lines struct {
 	mark string
 	all  []string
 }
 
-func linesOf(text string) *lines {
-	l := &lines{}
+// LinesOf splits a text.
+func LinesOf(text string) *Lines {
+	l := &Lines{}
 	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok {
 		l.mark, text = byteOrderMark, rest
 	}
@@ -29,10 +30,14 @@ func linesOf(text string) *lines {
 	return l
 }
 
-func (l *lines) text() string { return l.mark + strings.Join(l.all, "") }
+// Text returns the whole text.
+func (l *Lines) Text() string { return l.mark + strings.Join(l.all, "") }
 
-// at returns a line without its end.
-func (l *lines) at(i int) string {
+// Len returns how many lines there are.
+func (l *Lines) Len() int { return len(l.all) }
+
+// At returns a line without its end.
+func (l *Lines) At(i int) string {
 	return withoutEnd(l.all[i])
 }
 
@@ -43,11 +48,11 @@ func withoutEnd(s string) string {
 	return s
 }
 
-// find returns where the lines are that f is true of.
-func (l *lines) find(f func(line string) bool) []int {
+// Find returns where the lines are that f is true of.
+func (l *Lines) Find(f func(line string) bool) []int {
 	var out []int
 	for i := range l.all {
-		if f(l.at(i)) {
+		if f(l.At(i)) {
 			out = append(out, i)
 		}
 	}
@@ -55,7 +60,7 @@ func (l *lines) find(f func(line string) bool) []int {
 }
 
 // end is how lines of this text end.
-func (l *lines) end() string {
+func (l *Lines) end() string {
 	if len(l.all) > 0 && strings.HasSuffix(l.all[0], "\r\n") {
 		return "\r\n"
 	}
@@ -63,12 +68,12 @@ func (l *lines) end() string {
 }
 
 // open reports whether the last line has no end.
-func (l *lines) open() bool {
+func (l *Lines) open() bool {
 	return len(l.all) > 0 && !strings.HasSuffix(l.all[len(l.all)-1], "\n")
 }
 
-// replace puts others in the place of the lines from..to-1.
-func (l *lines) replace(from, to int, others ...string) {
+// Replace puts others in the place of the lines from..to-1.
+func (l *Lines) Replace(from, to int, others ...string) {
 	end, open, last := l.end(), l.open(), ""
 	if open {
 		last = l.all[len(l.all)-1]

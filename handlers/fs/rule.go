@@ -92,15 +92,15 @@ func (u *rule) explain(err error) error {
 }
 
 // concerned returns the lines that are this one, or are to become it.
-func (u *rule) concerned(ls *lines) []int {
-	return ls.find(func(s string) bool {
+func (u *rule) concerned(ls *Lines) []int {
+	return ls.Find(func(s string) bool {
 		return u.isLine && s == u.line || u.match != nil && u.match.MatchString(s)
 	})
 }
 
 // goes returns the lines that are removed with this one.
-func (u *rule) goes(ls *lines) []int {
-	return ls.find(func(s string) bool {
+func (u *rule) goes(ls *Lines) []int {
+	return ls.Find(func(s string) bool {
 		if u.isLine {
 			return s == u.line
 		}
@@ -109,9 +109,9 @@ func (u *rule) goes(ls *lines) []int {
 }
 
 // blockAt returns the lines from one marker to the other; from < 0: there is no block.
-func (u *rule) blockAt(ls *lines) (from, to int, err error) {
-	begins := ls.find(func(s string) bool { return s == u.begin })
-	ends := ls.find(func(s string) bool { return s == u.end })
+func (u *rule) blockAt(ls *Lines) (from, to int, err error) {
+	begins := ls.Find(func(s string) bool { return s == u.begin })
+	ends := ls.Find(func(s string) bool { return s == u.end })
 	switch {
 	case len(begins) == 0 && len(ends) == 0:
 		return -1, -1, nil
@@ -133,7 +133,7 @@ func places(at []int) string {
 }
 
 // look describes what is there.
-func (u *rule) look(ls *lines) (provider.Observation, error) {
+func (u *rule) look(ls *Lines) (provider.Observation, error) {
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	if u.isBlock {
 		from, to, err := u.blockAt(ls)
@@ -142,7 +142,7 @@ func (u *rule) look(ls *lines) (provider.Observation, error) {
 		}
 		var have []string
 		for i := from + 1; i < to; i++ {
-			have = append(have, ls.at(i))
+			have = append(have, ls.At(i))
 		}
 		obs.Attributes["block"] = u.wanted
 		if !slices.Equal(have, u.block) {
@@ -162,7 +162,7 @@ func (u *rule) look(ls *lines) (provider.Observation, error) {
 	}
 	obs.Attributes["line"] = u.wanted
 	for _, i := range targets {
-		if s := ls.at(i); s != u.line {
+		if s := ls.At(i); s != u.line {
 			obs.Attributes["line"] = strings.ToValidUTF8(s, "?")
 			break
 		}
@@ -174,7 +174,7 @@ func (u *rule) look(ls *lines) (provider.Observation, error) {
 }
 
 // targets returns the lines that have to be line, and those beside them that have to go.
-func (u *rule) targets(ls *lines) (targets, extra []int, err error) {
+func (u *rule) targets(ls *Lines) (targets, extra []int, err error) {
 	found := u.concerned(ls)
 	if u.match == nil || len(found) < 2 {
 		return found, nil, nil
@@ -193,7 +193,7 @@ func (u *rule) targets(ls *lines) (targets, extra []int, err error) {
 }
 
 // put makes lines as they are wanted.
-func (u *rule) put(ls *lines) error {
+func (u *rule) put(ls *Lines) error {
 	if u.isBlock {
 		from, to, err := u.blockAt(ls)
 		if err != nil {
@@ -203,7 +203,7 @@ func (u *rule) put(ls *lines) error {
 		if from < 0 {
 			u.insert(ls, all)
 		} else {
-			ls.replace(from, to+1, all...)
+			ls.Replace(from, to+1, all...)
 		}
 		return nil
 	}
@@ -215,44 +215,44 @@ func (u *rule) put(ls *lines) error {
 		u.insert(ls, []string{u.line})
 	}
 	for _, i := range targets {
-		if ls.at(i) != u.line {
-			ls.replace(i, i+1, u.line)
+		if ls.At(i) != u.line {
+			ls.Replace(i, i+1, u.line)
 		}
 	}
 	for _, i := range slices.Backward(extra) {
-		ls.replace(i, i+1)
+		ls.Replace(i, i+1)
 	}
 	return nil
 }
 
 // insert puts new lines in where they belong.
-func (u *rule) insert(ls *lines, added []string) {
-	at := len(ls.all)
+func (u *rule) insert(ls *Lines, added []string) {
+	at := ls.Len()
 	if u.start {
 		at = 0
 	}
 	if u.after != nil {
-		if found := ls.find(u.after.MatchString); len(found) > 0 {
+		if found := ls.Find(u.after.MatchString); len(found) > 0 {
 			at = found[len(found)-1] + 1
 		}
 	}
 	if u.before != nil {
-		if found := ls.find(u.before.MatchString); len(found) > 0 {
+		if found := ls.Find(u.before.MatchString); len(found) > 0 {
 			at = found[0]
 		}
 	}
-	ls.replace(at, at, added...)
+	ls.Replace(at, at, added...)
 }
 
 // drop takes lines away.
-func (u *rule) drop(ls *lines) {
+func (u *rule) drop(ls *Lines) {
 	if u.isBlock {
 		if from, to, err := u.blockAt(ls); err == nil && from >= 0 {
-			ls.replace(from, to+1)
+			ls.Replace(from, to+1)
 		}
 		return
 	}
 	for _, i := range slices.Backward(u.goes(ls)) {
-		ls.replace(i, i+1)
+		ls.Replace(i, i+1)
 	}
 }
