@@ -177,6 +177,9 @@ func (a *app) open(path string) error {
 
 // close gives back what open and look have taken.
 func (a *app) close() {
+	if a.engine != nil {
+		a.engine.Close()
+	}
 	_ = a.aws.Close()
 	if a.own != nil {
 		_ = a.own.Close()

@@ -56,6 +56,8 @@ type Type struct {
 	// order. It is called when Gathers says that it has to be.
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
+	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
+	Providers []string
 }
 
 // Dependent is a resource that requires another one by its nature.
