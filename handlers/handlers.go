@@ -5,11 +5,12 @@ import (
 	"southbound/handlers/aws"
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
+	"southbound/handlers/net"
 	"southbound/handlers/std"
 	"southbound/shared/provider"
 )
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), exec.Run(), fs.Directory(), fs.File(), fs.Symlink(), std.Null()}
+	return []provider.Definition{aws.Object(), aws.Parameter(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), net.HostEntry(), std.Null()}
 }
