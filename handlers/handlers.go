@@ -3,6 +3,7 @@ package handlers
 
 import (
 	"southbound/handlers/aws"
+	"southbound/handlers/cron"
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
 	"southbound/handlers/net"
@@ -12,5 +13,5 @@ import (
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), net.HostEntry(), std.Null()}
+	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), net.HostEntry(), std.Null()}
 }
