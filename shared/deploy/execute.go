@@ -43,6 +43,7 @@ func (x *executor) execute(ctx context.Context) error {
 		x.decide(r)
 	}
 	if x.dry {
+		x.noop(ctx)
 		return nil
 	}
 	var todo []*run
@@ -62,6 +63,7 @@ func (x *executor) execute(ctx context.Context) error {
 		todo = append(todo, r)
 	}
 	x.apply(ctx, todo)
+	x.flush(ctx, todo)
 	for _, r := range x.open() {
 		x.after(ctx, r)
 	}
@@ -154,6 +156,9 @@ func (x *executor) find(ctx context.Context, r *run) {
 // read observes each run's thing: in one call where the handler can.
 func (x *executor) read(ctx context.Context, runs []*run) {
 	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
+	if !ok && len(runs) > 1 && x.readList(ctx, runs) {
+		return
+	}
 	if !ok || len(runs) < 2 {
 		for _, r := range runs {
 			x.readOne(ctx, r)
@@ -279,7 +284,7 @@ func (x *executor) compare(r *run) bool {
 		return ok && got.err == nil
 	}
 	r.diff = plan.Compare(r.typ, desired, r.seen.Attributes)
-	return true
+	return x.inSync(r, desired)
 }
 
 func createDiff(r *run) map[string]plan.Diff {
@@ -352,14 +357,7 @@ func (r *run) createToken() string {
 func (x *executor) applyOne(ctx context.Context, r *run) {
 	handler, act, want, seen, diff, token := r.handler, r.act, r.want, r.seen, r.diff, r.createToken()
 	got, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Applied) {
-		switch act {
-		case plan.Created:
-			out.Result, out.Err = handler.Create(c, provider.CreateRequest{Resource: want, Token: token})
-		case plan.Updated:
-			out.Result, out.Err = handler.Update(c, provider.UpdateRequest{Resource: want, Observed: seen, Changes: diff})
-		case plan.Purged:
-			out.Result, out.Err = handler.Delete(c, provider.DeleteRequest{Resource: want, Observed: seen})
-		}
+		out.Result, out.Err = provider.Apply(handler, provider.BatchChange{Context: c, Change: act, Resource: want, Observed: seen, Changes: diff, Token: token})
 		return out
 	})
 	if ok {
@@ -423,6 +421,9 @@ func (x *executor) after(ctx context.Context, r *run) {
 		if r.change == plan.NoChange {
 			r.change = plan.Updated
 		}
+	}
+	if !x.overridden(r) {
+		return
 	}
 	if r.outcome = StatusDeployed; r.change == plan.NoChange {
 		r.changes = nil

@@ -68,6 +68,8 @@ type Type struct {
 	// order. It is called when Gathers says that it has to be.
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
+	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
+	Providers []string
 	// Code names what the program that wrote this declaration as data does in code, such as validate; "" in programs.
 	Code []string
 	// At returns where the declaration, or that of an attribute, stands when it was read from data; nil in programs.
