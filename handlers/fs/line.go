@@ -114,7 +114,7 @@ func pathOf(r provider.Resource) string { return text(r, "path") }
 
 // ReadBatch implements provider.BatchReader: each file is read once.
 func (h line) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	return h.editor.ReadTogether(ctx, items, pathOf, lookAt)
+	return ReadTogether(ctx, h.editor, items, pathOf, lookAt)
 }
 
 // Diff implements provider.Differ.
@@ -151,7 +151,7 @@ func (h line) one(ctx *provider.Context, item provider.BatchChange) (provider.Re
 
 // ApplyBatch implements provider.BatchApplier: all changes of one file are one.
 func (h line) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
-	return h.editor.ApplyTogether(ctx, items, pathOf, AnyFile(), changeLine)
+	return ApplyTogether(ctx, h.editor, items, pathOf, AnyFile(), changeLine)
 }
 
 // changeLine returns a text after one change.
@@ -165,9 +165,9 @@ func changeLine(item provider.BatchChange, text Text) (Text, error) {
 	}
 	ls := LinesOf(text.Bytes)
 	if item.Change == plan.Purged {
-		rule.drop(ls)
+		err := rule.drop(ls)
 		text.Bytes = ls.Text()
-		return text, nil
+		return text, err
 	}
 	if !text.Exists && !rule.create {
 		return text, provider.Errorf(provider.Retryable, "there is no file %s; describe it, or set create", rule.path)

@@ -46,8 +46,8 @@ func TestLineConformance(t *testing.T) {
 	}
 	for name, newCase := range cases {
 		for kind, fileSystem := range fileSystems() {
-			if kind == "no hard links" {
-				continue // no second name is ever made
+			if kind == "no hard links" || kind != "usual" && name == "block" {
+				continue // no second name is ever made, and how a text is written does not depend on what it is
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				s := &stopper{most: -1, fileSystem: fileSystem}

@@ -21,14 +21,10 @@ type rule struct {
 	multiple             string
 	start, create        bool
 	purged               bool
-	begin, end           string // markers
+	markers              Block
 }
 
-// What is wrong with the lines that are there.
-var (
-	errSeveral  = errors.New("several lines match")
-	errUnpaired = errors.New("the markers are no pair")
-)
+var errSeveral = errors.New("several lines match")
 
 func ruleOf(r provider.Resource) (*rule, error) {
 	u := &rule{path: text(r, "path"), multiple: text(r, "multiple"), start: text(r, "position") == "start", create: yes(r, "create"), purged: r.Purged}
@@ -44,14 +40,14 @@ func ruleOf(r provider.Resource) (*rule, error) {
 			*p.into = re
 		}
 	}
-	for mark, into := range map[string]*string{"BEGIN": &u.begin, "END": &u.end} {
+	for mark, into := range map[string]*string{"BEGIN": &u.markers.Begin, "END": &u.markers.End} {
 		*into = strings.NewReplacer("{mark}", mark, "{name}", text(r, "name")).Replace(text(r, "marker"))
 	}
 	switch s := ""; {
 	case r.Attributes["block"] != nil:
 		s, u.isBlock = r.Attributes["block"].(string)
 		u.wanted, u.block = s, blockLines(s)
-		if !u.isBlock || u.begin == u.end || slices.Contains(u.block, u.begin) || slices.Contains(u.block, u.end) {
+		if !u.isBlock || u.markers.Begin == u.markers.End || slices.Contains(u.block, u.markers.Begin) || slices.Contains(u.block, u.markers.End) {
 			return nil, provider.Errorf(provider.NeedsChange, "the block must be text without its own markers, and the markers must differ")
 		}
 	case r.Attributes["line"] != nil:
@@ -82,11 +78,8 @@ func blockLines(s string) []string {
 
 // explain turns what is wrong with the file into an error for people.
 func (u *rule) explain(err error) error {
-	switch {
-	case errors.Is(err, errSeveral):
+	if errors.Is(err, errSeveral) {
 		return provider.Errorf(provider.NeedsChange, "%w in %s; make match stricter, or say with multiple what becomes of them", err, u.path)
-	case errors.Is(err, errUnpaired):
-		return provider.Errorf(provider.Terminal, "%w in %s; each %q needs one %q after it", err, u.path, u.begin, u.end)
 	}
 	return err
 }
@@ -108,41 +101,13 @@ func (u *rule) goes(ls *Lines) []int {
 	})
 }
 
-// blockAt returns the lines from one marker to the other; from < 0: there is no block.
-func (u *rule) blockAt(ls *Lines) (from, to int, err error) {
-	begins := ls.Find(func(s string) bool { return s == u.begin })
-	ends := ls.Find(func(s string) bool { return s == u.end })
-	switch {
-	case len(begins) == 0 && len(ends) == 0:
-		return -1, -1, nil
-	case len(begins) == 1 && len(ends) == 1 && begins[0] < ends[0]:
-		return begins[0], ends[0], nil
-	}
-	return -1, -1, fmt.Errorf("%w: begin at %s, end at %s", errUnpaired, places(begins), places(ends))
-}
-
-func places(at []int) string {
-	if len(at) == 0 {
-		return "no line"
-	}
-	var out []string
-	for _, i := range at[:min(len(at), 10)] {
-		out = append(out, fmt.Sprint(i+1))
-	}
-	return "line " + strings.Join(out, ", ")
-}
-
 // look describes what is there.
 func (u *rule) look(ls *Lines) (provider.Observation, error) {
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	if u.isBlock {
-		from, to, err := u.blockAt(ls)
-		if err != nil || from < 0 {
+		have, ok, err := u.markers.Lines(ls)
+		if err != nil || !ok {
 			return provider.Observation{}, err
-		}
-		var have []string
-		for i := from + 1; i < to; i++ {
-			have = append(have, ls.At(i))
 		}
 		obs.Attributes["block"] = u.wanted
 		if !slices.Equal(have, u.block) {
@@ -195,24 +160,15 @@ func (u *rule) targets(ls *Lines) (targets, extra []int, err error) {
 // put makes lines as they are wanted.
 func (u *rule) put(ls *Lines) error {
 	if u.isBlock {
-		from, to, err := u.blockAt(ls)
-		if err != nil {
-			return err
-		}
-		all := slices.Concat([]string{u.begin}, u.block, []string{u.end})
-		if from < 0 {
-			u.insert(ls, all)
-		} else {
-			ls.Replace(from, to+1, all...)
-		}
-		return nil
+		return u.markers.Put(ls, u.at(ls), u.block...)
 	}
 	targets, extra, err := u.targets(ls)
 	if err != nil {
 		return err
 	}
 	if len(targets) == 0 {
-		u.insert(ls, []string{u.line})
+		at := u.at(ls)
+		ls.Replace(at, at, u.line)
 	}
 	for _, i := range targets {
 		if ls.At(i) != u.line {
@@ -225,8 +181,8 @@ func (u *rule) put(ls *Lines) error {
 	return nil
 }
 
-// insert puts new lines in where they belong.
-func (u *rule) insert(ls *Lines, added []string) {
+// at returns where new lines are put in.
+func (u *rule) at(ls *Lines) int {
 	at := ls.Len()
 	if u.start {
 		at = 0
@@ -241,18 +197,16 @@ func (u *rule) insert(ls *Lines, added []string) {
 			at = found[0]
 		}
 	}
-	ls.Replace(at, at, added...)
+	return at
 }
 
 // drop takes lines away.
-func (u *rule) drop(ls *Lines) {
+func (u *rule) drop(ls *Lines) error {
 	if u.isBlock {
-		if from, to, err := u.blockAt(ls); err == nil && from >= 0 {
-			ls.Replace(from, to+1)
-		}
-		return
+		return u.markers.Drop(ls)
 	}
 	for _, i := range slices.Backward(u.goes(ls)) {
 		ls.Replace(i, i+1)
 	}
+	return nil
 }

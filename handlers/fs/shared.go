@@ -6,8 +6,16 @@ import (
 	"southbound/shared/provider"
 )
 
+// Store is where texts are; an Editor is one.
+type Store interface {
+	// Read returns a text; what is missing does not exist.
+	Read(ctx *provider.Context, path string) (Text, error)
+	// Edit changes a text to what change makes of it, see Editor.Edit.
+	Edit(ctx *provider.Context, path string, fresh Fresh, change func(Text) (Text, error)) error
+}
+
 // ReadTogether answers a batch about things in text files; each file is read once. path says where a thing is, and look describes it.
-func (e Editor) ReadTogether(ctx context.Context, items []provider.BatchRead, path func(provider.Resource) string,
+func ReadTogether(ctx context.Context, e Store, items []provider.BatchRead, path func(provider.Resource) string,
 	look func(provider.Resource, Text) (provider.Observation, error)) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	type file struct {
@@ -34,7 +42,7 @@ func (e Editor) ReadTogether(ctx context.Context, items []provider.BatchRead, pa
 
 // ApplyTogether makes a batch of changes to things in text files; all changes of one file are one. change returns what becomes of a text; when
 // it fails, only its own item does.
-func (e Editor) ApplyTogether(ctx context.Context, items []provider.BatchChange, path func(provider.Resource) string, fresh Fresh,
+func ApplyTogether(ctx context.Context, e Store, items []provider.BatchChange, path func(provider.Resource) string, fresh Fresh,
 	change func(provider.BatchChange, Text) (Text, error)) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	of := map[string][]int{}

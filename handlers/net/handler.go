@@ -34,7 +34,7 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 
 // ReadBatch implements provider.BatchReader.
 func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	return h.editor.ReadTogether(ctx, items, fileOf, look)
+	return fs.ReadTogether(ctx, h.editor, items, fileOf, look)
 }
 
 // Create implements provider.Handler.
@@ -58,7 +58,7 @@ func (h handler) one(ctx *provider.Context, change plan.Change, r provider.Resou
 
 // ApplyBatch implements provider.BatchApplier.
 func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
-	return h.editor.ApplyTogether(ctx, items, fileOf, fs.AnyFile(), func(item provider.BatchChange, t fs.Text) (fs.Text, error) {
+	return fs.ApplyTogether(ctx, h.editor, items, fileOf, fs.AnyFile(), func(item provider.BatchChange, t fs.Text) (fs.Text, error) {
 		w, err := wantedOf(item.Resource)
 		if err != nil {
 			return t, err

@@ -214,9 +214,17 @@ func TypesOf(r *schema.Registry) []Type {
 }
 
 func typeOf(t *schema.Compiled) Type {
-	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features), Providers: []string{"default"}, Attributes: []Attribute{}}
+	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features), Providers: providersOf(t), Attributes: []Attribute{}}
 	for _, at := range t.Attributes {
 		l.Attributes = append(l.Attributes, Attribute{at.Name, at.Type, cmp.Or(string(at.Behaviour), "property"), at.Default, at.Description, at.Sensitive})
 	}
 	return l
+}
+
+// providersOf returns the names of a type's providers.
+func providersOf(t *schema.Compiled) []string {
+	if len(t.Providers) > 0 {
+		return t.Providers
+	}
+	return []string{"default"}
 }

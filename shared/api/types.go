@@ -96,6 +96,8 @@ type Action struct {
 	Reason   string               `json:"reason,omitempty"`
 	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced while it ran"`
 	Pack     string               `json:"pack"`
+	Provider string               `json:"provider,omitempty" doc:"that served the run, where the type has several"`
+	Why      string               `json:"provider_why,omitempty" doc:"why it was chosen"`
 	Changes  map[string]plan.Diff `json:"changes"`
 	Messages []Message            `json:"messages"`
 }
