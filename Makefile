@@ -21,8 +21,8 @@ verify: ## formatting and vet
 
 test: verify ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
 	$(GO) vet -tags servers ./...
-	$(GO) test -race -timeout 20m -tags servers $$($(GO) list ./... | grep -v /localstack/e2e)
-	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/aws/awssim
+	$(GO) test -race -timeout 15m -tags servers $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
+	$(GO) test -timeout 10m -tags servers ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
 	$(MAKE) --no-print-directory e2e
 
 test-fast: verify ## what needs no servers
@@ -30,7 +30,7 @@ test-fast: verify ## what needs no servers
 
 test-aws: ## what needs servers, but not the whole stack
 	$(GO) vet -tags servers ./...
-	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./functions/... ./infra/... ./localstack/server
+	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./handlers/http ./functions/... ./infra/... ./localstack/server
 
 e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E_ENDPOINT= for AWS or another emulator
 	$(GO) test -count=1 -timeout 20m -parallel 6 -tags servers -v ./localstack/e2e
