@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test test-fast test-aws e2e verify sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build quickstart test test-fast test-aws e2e verify docs sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -11,6 +11,9 @@ build: ## build bin/southbound
 
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
+
+docs: ## write docs/types anew from the declarations of all types
+	$(GO) run ./cmd/southbound types --markdown docs/types
 
 verify: ## formatting and vet
 	@test -z "$$(gofmt -l cmd examples functions handlers infra localstack shared)" || { gofmt -l cmd examples functions handlers infra localstack shared; exit 1; }
