@@ -53,6 +53,9 @@ type Type struct {
 	// Assigned says that the target chooses the identity when it creates, so that a create that may have happened must be
 	// looked up before it is repeated.
 	Assigned bool
+	// Machine says that the handler acts on the machine on which it runs: with os and os/exec, not through an API. Over a transport that reaches
+	// machines it runs there.
+	Machine bool
 	// Validate checks what one attribute alone cannot say; attributes are complete and of their types, and references
 	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
