@@ -6,6 +6,7 @@ import (
 	"southbound/handlers/cron"
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
+	"southbound/handlers/git"
 	"southbound/handlers/net"
 	"southbound/handlers/std"
 	"southbound/shared/provider"
@@ -13,5 +14,5 @@ import (
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), net.HostEntry(), std.Null()}
+	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), git.Checkout(), net.HostEntry(), std.Null()}
 }
