@@ -185,6 +185,9 @@ func (f file) prepare(t *task) error {
 		return err
 	}
 	if replaces {
+		if err := t.copyAttributes(); err != nil {
+			return err
+		}
 		return t.keep(t.file, &st, t.want)
 	}
 	full := t.want

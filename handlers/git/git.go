@@ -19,7 +19,8 @@ import (
 func Checkout() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "git::Checkout",
+			Name:    "git::Checkout",
+			Machine: true,
 			Description: "A checkout of a git repository. It appears as a whole. What is not committed there is never lost, unless local says so. " +
 				"Hooks of the repository do not run. Whether a branch has moved is asked of the remote at each run, unless update is false.",
 			Attributes: []schema.Attribute{

@@ -179,6 +179,9 @@ func (a *app) open(path string) error {
 
 // close gives back what open and look have taken.
 func (a *app) close() {
+	if a.engine != nil {
+		a.engine.Close()
+	}
 	_, _ = a.aws.Close(), a.http.Close()
 	if a.own != nil {
 		_ = a.own.Close()

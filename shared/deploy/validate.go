@@ -20,6 +20,9 @@ func (e *Engine) Validate(m *Model) diag.Problems {
 	v.attributes()
 	v.identities()
 	if len(v.problems) == 0 {
+		v.generate()
+	}
+	if len(v.problems) == 0 {
 		e.relate(m.Resources, v.byID)
 	}
 	return v.problems

@@ -113,7 +113,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 	c.problems = append(c.problems, t.Wrong...)
 	out := &Compiled{Type: *t, index: make(map[string]int, len(t.Attributes))}
 	out.Attributes = slices.Clone(t.Attributes)
-	if !resource.ValidType(t.Name) {
+	if !resource.ValidType(t.Name) && (t.Name != "" || len(t.Wrong) == 0) {
 		c.bad("", "a name is like fs::File", "%q is no type name: two or more names joined by ::", t.Name)
 	}
 	if t.Timeout < 0 {

@@ -53,6 +53,9 @@ type Type struct {
 	// Assigned says that the target chooses the identity when it creates, so that a create that may have happened must be
 	// looked up before it is repeated.
 	Assigned bool
+	// Machine says that the handler acts on the machine on which it runs: with os and os/exec, not through an API. Over a transport that reaches
+	// machines it runs there.
+	Machine bool
 	// Validate checks what one attribute alone cannot say; attributes are complete and of their types, and references
 	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
@@ -64,6 +67,8 @@ type Type struct {
 	// order. It is called when Gathers says that it has to be.
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
+	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
+	Providers []string
 	// Code names what the program that wrote this declaration as data does in code, such as validate; "" in programs.
 	Code []string
 	// At returns where the declaration, or that of an attribute, stands when it was read from data; nil in programs.

@@ -13,22 +13,44 @@ import (
 
 func checks() []check {
 	return []check{
-		{"declaration", "a type says what it and each attribute is for", declaration},
-		{"create", "what was created reads as it was wanted, and is left alone from then on", creates},
-		{"create_twice", "a create that was not recorded can be repeated", createsTwice},
-		{"update", "an update brings about what differs, and can be repeated", updates},
-		{"update_gone", "what vanished before an update is there after the next apply", updateGone},
-		{"init_only", "a change of what can only be set at creation is seen and refused", initOnly},
-		{"delete", "what was purged is gone with all that belongs to it, and can be purged again", deletes},
-		{"dry_run", "reading and dry runs change nothing", dryRun},
-		{"batch", "a batch does what single calls do, and answers in order", batch},
-		{"parallel", "a handler can be called for several resources at the same time", parallel},
-		{"canceled", "a call that is cut off ends, and the next one converges", canceled},
-		{"interrupted", "a call that is cut off after any of its steps is made good by the next", interrupted},
-		{"canonical", "a canonical form is its own canonical form", canonical},
-		{"find", "a create that may have happened can be looked up", find},
-		{"reload", "a reload can be repeated and leaves what is there as it is wanted", reload},
-		{"facts", "asking for facts changes nothing", facts},
+		{"declaration", "a type says what it and each attribute is for",
+			"describe the type and every attribute", declaration},
+		{"create", "what was created reads as it was wanted, and is left alone from then on",
+			"let Read report each property in the form in which it is wanted (or write a Canonicalise), and parameters not at all", creates},
+		{"create_twice", "a create that was not recorded can be repeated",
+			"let Create look whether the thing is there, and complete it", createsTwice},
+		{"update", "an update brings about what differs, and can be repeated",
+			"let Update set what is wanted, whatever is there, and Read report what it really finds", updates},
+		{"update_gone", "what vanished before an update is there after the next apply",
+			"let Read look at the target every time, and the next run make what is missing", updateGone},
+		{"init_only", "a change of what can only be set at creation is seen and refused",
+			"let Read report what can only be set at creation", initOnly},
+		{"delete", "what was purged is gone with all that belongs to it, and can be purged again",
+			"let Delete remove all that Create made, and take what is gone for done", deletes},
+		{"dry_run", "reading and dry runs change nothing",
+			"change nothing in Read, whether the run is dry or not, and look the same in both", dryRun},
+		{"batch", "a batch does what single calls do, and answers in order",
+			"give one answer for each item, in order, and do what the single calls do", batch},
+		{"parallel", "a handler can be called for several resources at the same time",
+			"keep no state between calls, or lock it", parallel},
+		{"canceled", "a call that is cut off ends, and the next one converges",
+			"mind the context of the call, and put no secret into an error", canceled},
+		{"interrupted", "a call that is cut off after any of its steps is made good by the next",
+			"write beside and rename, or let Read see what is half made, so that the next run completes it", interrupted},
+		{"canonical", "a canonical form is its own canonical form",
+			"let Canonicalise leave alone what it has made", canonical},
+		{"find", "a create that may have happened can be looked up",
+			"let FindCreated answer by the token alone, and return an error when it cannot tell", find},
+		{"reload", "a reload can be repeated and leaves what is there as it is wanted",
+			"let Reload do no more than make the thing take notice", reload},
+		{"facts", "asking for facts changes nothing",
+			"let Facts only read", facts},
+		{"list", "a list has what exists, as it is read, and nothing else",
+			"let List report the same values as Read, once for each thing", lists},
+		{"noop", "a dry run that reaches the target changes nothing",
+			"let Noop only ask", noop},
+		{"edges", "values at the edges of the types are brought about, or refused",
+			"write and read every value that the type allows as it is, refuse others with an error of the class NeedsChange before anything is changed, or narrow the type", edges},
 	}
 }
 
@@ -42,7 +64,7 @@ func declaration(e *env) error {
 			errs = append(errs, fmt.Errorf("attribute %s has no description", a.Name))
 		}
 	}
-	if t, ok := e.handler.(provider.Timeouter); ok {
+	if t, ok := provider.As[provider.Timeouter](e.handler); ok {
 		// It is called with references unresolved, too, so it must not trust any attribute.
 		for _, attrs := range []map[string]any{nil, e.Attributes} {
 			if t.CallTimeout(provider.Resource{Type: e.typ.Name, Attributes: attrs}) < 0 {
@@ -339,7 +361,7 @@ func parallel(e *env) error {
 }
 
 func canonical(e *env) error {
-	c, ok := e.handler.(provider.Canonicaliser)
+	c, ok := provider.As[provider.Canonicaliser](e.handler)
 	if !ok {
 		return errNotApplicable
 	}

@@ -71,6 +71,15 @@ func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 	return provider.Resource{ID: resource.NewID(e.typ.Name, "test", keys...), Type: e.typ.Name, Agent: "test", Attributes: full}, nil
 }
 
+// typeID is the identity under which a list is made.
+func (e *env) typeID() resource.ID {
+	var keys []resource.Key
+	for _, name := range e.typ.Namevars() {
+		keys = append(keys, resource.Key{Name: name, Value: "*"})
+	}
+	return resource.NewID(e.typ.Name, "test", keys...)
+}
+
 // purged returns r as it is when it must not exist.
 func purged(r provider.Resource) provider.Resource {
 	r.Purged = true
@@ -144,14 +153,14 @@ func (e *env) wellFormed(obs provider.Observation) error {
 
 // diff compares as the engine does.
 func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[string]plan.Diff, err error) {
-	if c, ok := e.handler.(provider.Canonicaliser); ok {
+	if c, ok := provider.As[provider.Canonicaliser](e.handler); ok {
 		attrs := maps.Clone(r.Attributes)
 		if err := e.call(r, func() (err error) { attrs, err = c.Canonicalise(attrs); return err }); err != nil {
 			return nil, fmt.Errorf("canonicalise: %w", err)
 		}
 		r.Attributes = attrs
 	}
-	d, ok := e.handler.(provider.Differ)
+	d, ok := provider.As[provider.Differ](e.handler)
 	if !ok {
 		return plan.Compare(e.typ, r.Attributes, obs.Attributes), nil
 	}
