@@ -37,6 +37,7 @@ func Job() provider.Definition {
 				{Name: "lines", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what stands there, when it is not as it is wanted"},
 			},
 			Features: []string{"batch"},
+			Machine:  true,
 			Validate: validate,
 			Relations: func(agent string, attrs map[string]any) []string {
 				out := []string{}

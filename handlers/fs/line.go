@@ -41,6 +41,7 @@ func Line() provider.Definition {
 				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly, Description: "how many lines there are beside the single one that is wanted"},
 			},
 			Features:  []string{"batch"},
+			Machine:   true,
 			Validate:  validLine,
 			Relations: lineRelations,
 		},

@@ -34,6 +34,7 @@ func HostEntry() provider.Definition {
 				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "what stands after # on its lines; left out, what is there stays"},
 			},
 			Features: []string{"batch"},
+			Machine:  true,
 			Validate: validate,
 			Relations: func(agent string, attrs map[string]any) []string {
 				path, _ := attrs["file"].(string)
