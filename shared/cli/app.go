@@ -34,6 +34,8 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/remote"
+	"southbound/shared/transport/ssh"
 )
 
 // Version is the version of this program.
@@ -71,6 +73,7 @@ type app struct {
 	ran     atomic.Int64
 	aws     aws.Sessions
 	http    http.Sessions
+	ssh     ssh.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -82,6 +85,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		stop() // the second signal ends the program at once: nothing is lost by that
 	}()
 	a := &app{stdin: stdin, out: stdout, err: stderr}
+	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -182,7 +186,7 @@ func (a *app) close() {
 	if a.engine != nil {
 		a.engine.Close()
 	}
-	_, _ = a.aws.Close(), a.http.Close()
+	_, _, _ = a.aws.Close(), a.http.Close(), a.ssh.Close()
 	if a.own != nil {
 		_ = a.own.Close()
 	}
@@ -205,7 +209,7 @@ func (a *app) openAt(dir string) error {
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine})

@@ -250,6 +250,7 @@ func (s *started) why(ctx context.Context, err error) error {
 		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "sudo on the machine", "the password is wrong").WithHint("see sudo_password"))
 	default:
 	}
+	defer time.AfterFunc(2*time.Second, s.Kill).Stop() // what holds the channel open is not waited for
 	code := s.Wait()
 	said := s.said.text()
 	text := cmp.Or(said, err.Error())

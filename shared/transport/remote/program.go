@@ -123,7 +123,7 @@ const sumFunction = `sum() { if command -v sha256sum >/dev/null 2>&1; then s=$(s
 	`elif command -v openssl >/dev/null 2>&1; then s=$(openssl dgst -sha256 -r < "$1"); else s=$2; fi; s=${s%%%% *}; }; `
 
 // defaultDir is where programs are put.
-const defaultDir = `"${XDG_CACHE_HOME:-$HOME/.cache}/southbound"`
+const defaultDir = `"${XDG_CACHE_HOME:-$HOME/.cache}/southbound/remote"`
 
 func dirWord(dir string) string {
 	if dir == "" {
