@@ -148,12 +148,13 @@ func sendProgram(w io.Writer, path string, packed bool) error {
 		_, err = io.Copy(w, f)
 		return err
 	}
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	whole := bufio.NewWriterSize(w, 256<<10) // each write is a packet, and what compresses writes little at a time
+	z, err := gzip.NewWriterLevel(whole, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(z, f)
-	return errors.Join(err, z.Close())
+	return errors.Join(err, z.Close(), whole.Flush())
 }
 
 // started is a command whose lines and complaints are watched.
