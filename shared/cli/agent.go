@@ -85,6 +85,7 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 			url, err := h.Queues.URL(ctx, a.env, agent)
 			return &queue.Listener{API: h.SQS, URL: url}, err
 		},
+		Make: func(ctx context.Context) error { return h.MakeQueue(ctx, a.env, agent) },
 		Work: func(ctx context.Context) ([]string, error) { return h.Engine.WorkLanes(ctx, a.env) }}
 	a.say("serving agent %s of environment %s; stop with Ctrl-C", agent, a.env)
 	err = runner.Serve(ctx)

@@ -16,6 +16,9 @@ type Runner struct {
 	Env, Agent string
 	// Queue returns the agent's queue; NotFound as long as nothing has been made for the agent.
 	Queue func(ctx context.Context) (*queue.Listener, error)
+	// Make makes that queue, and is called once at most, so that a queue that is removed under a runner stays removed; nil: the runner waits until
+	// somebody else makes it, and looks for it each half minute.
+	Make func(ctx context.Context) error
 	// Work returns the lanes that have work, of all agents.
 	Work func(ctx context.Context) ([]string, error)
 	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest. Stopping may take as long.
@@ -44,9 +47,15 @@ func (r *Runner) Serve(ctx context.Context) error {
 	defer d.close()
 	defer wg.Wait()
 	r.begin(ctx, d)
-	pause := firstPause
+	pause, made := firstPause, r.Make == nil
 	for ctx.Err() == nil {
 		q, heard, err := r.hear(ctx)
+		if !made && fault.Is(err, fault.NotFound) {
+			if made, err = true, r.Make(ctx); err == nil {
+				_ = r.Server.Clock.Sleep(ctx, firstPause) // SQS says that a queue is there a second after it was made
+				continue
+			}
+		}
 		if err != nil {
 			r.trouble(ctx, err)
 			_ = r.Server.Clock.Sleep(ctx, pause)
