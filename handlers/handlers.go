@@ -3,13 +3,16 @@ package handlers
 
 import (
 	"southbound/handlers/aws"
+	"southbound/handlers/cron"
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
+	"southbound/handlers/http"
+	"southbound/handlers/net"
 	"southbound/handlers/std"
 	"southbound/shared/provider"
 )
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), exec.Run(), fs.Directory(), fs.File(), fs.Symlink(), std.Null()}
+	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), http.Object(), net.HostEntry(), std.Null()}
 }

@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/dag"},
 	{"shared/resource", "shared/machine", "shared/report", "shared/aws/awserr"},
 	{"shared/schema"},
-	{"shared/plan"},
+	{"shared/plan", "shared/typefile"},
 	{"shared/provider"},
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other

@@ -12,6 +12,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/transport"
 	awstransport "southbound/shared/transport/aws"
+	httptransport "southbound/shared/transport/http"
 )
 
 func main() {
@@ -22,7 +23,9 @@ func main() {
 			c.Leave, c.Count = queue.ByRunner, f.count
 			// An agent that names no role is served with the rights that the stack's HandlerPolicy gives the function.
 			c.Connector = func(known deploy.Secrets) deploy.Connector {
-				return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket}, Endpoint: c.Endpoint}, Secrets: known}
+				return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket}, Endpoint: c.Endpoint},
+					// What answers at a function's own addresses is its runtime, unless it runs on an emulator.
+					HTTP: &httptransport.Sessions{Guarded: c.Endpoint == ""}, Secrets: known}
 			}
 		})
 		if err != nil {

@@ -258,16 +258,16 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 	return text, nil
 }
 
-// unpack decompresses, to mostUnpacked bytes.
+// unpack decompresses, to mostUnpacked bytes. It reads as a stream: what is cut into many frames would be copied once for each of them otherwise.
 func unpack(raw []byte) ([]byte, error) {
-	dec, err := decoder()
+	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked))
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // callers say what it was
 	}
-	return dec.DecodeAll(raw, nil) //nolint:wrapcheck // callers say what it was
+	defer dec.Close()
+	text, err := io.ReadAll(io.LimitReader(dec, mostUnpacked+1))
+	if err == nil && len(text) > mostUnpacked {
+		err = zstd.ErrDecoderSizeExceeded
+	}
+	return text, err //nolint:wrapcheck // callers say what it was
 }
-
-// decoder is costly to make and safe for concurrent use of DecodeAll.
-var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(mostUnpacked))
-})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"southbound/shared/deploy"
@@ -96,6 +97,8 @@ type Action struct {
 	Reason   string               `json:"reason,omitempty"`
 	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced while it ran"`
 	Pack     string               `json:"pack"`
+	Provider string               `json:"provider,omitempty" doc:"that served the run, where the type has several"`
+	Why      string               `json:"provider_why,omitempty" doc:"why it was chosen"`
 	Changes  map[string]plan.Diff `json:"changes"`
 	Messages []Message            `json:"messages"`
 }
@@ -159,6 +162,8 @@ type Type struct {
 	Attributes  []Attribute `json:"attributes"`
 	Features    []string    `json:"features"`
 	Providers   []string    `json:"providers"`
+	// Declaration is all that the type declares, in the form that `southbound types --check` reads.
+	Declaration json.RawMessage `json:"declaration,omitempty"`
 }
 
 // Attribute is one of a type.

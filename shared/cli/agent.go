@@ -85,7 +85,6 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 			url, err := h.Queues.URL(ctx, a.env, agent)
 			return &queue.Listener{API: h.SQS, URL: url}, err
 		},
-		Make: func(ctx context.Context) error { return h.MakeQueue(ctx, a.env, agent) },
 		Work: func(ctx context.Context) ([]string, error) { return h.Engine.WorkLanes(ctx, a.env) }}
 	a.say("serving agent %s of environment %s; stop with Ctrl-C", agent, a.env)
 	err = runner.Serve(ctx)
@@ -100,7 +99,7 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 	}
 	c.Definitions, c.Log, c.Machine = handlers.All(), log, (&local.Home{Dir: a.data}).Secrets()
 	c.Connector = func(known deploy.Secrets) deploy.Connector {
-		return &transport.Connector{Local: true, AWS: &a.aws, Secrets: known}
+		return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, Secrets: known}
 	}
 	return home.Open(ctx, *c)
 }

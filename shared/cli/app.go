@@ -33,6 +33,7 @@ import (
 	"southbound/shared/source"
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
+	"southbound/shared/transport/http"
 )
 
 // Version is the version of this program.
@@ -69,6 +70,7 @@ type app struct {
 	types   *schema.Registry
 	ran     atomic.Int64
 	aws     aws.Sessions
+	http    http.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -177,7 +179,10 @@ func (a *app) open(path string) error {
 
 // close gives back what open and look have taken.
 func (a *app) close() {
-	_ = a.aws.Close()
+	if a.engine != nil {
+		a.engine.Close()
+	}
+	_, _ = a.aws.Close(), a.http.Close()
 	if a.own != nil {
 		_ = a.own.Close()
 	}
@@ -200,7 +205,7 @@ func (a *app) openAt(dir string) error {
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine})

@@ -160,8 +160,8 @@ func agents(env *testscript.Env, environment string) error {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		env.Defer(func() { // asked to stop it would wait for its queue's answer, up to 20 seconds
-			_ = cmd.Process.Kill()
+		env.Defer(func() {
+			_ = cmd.Process.Signal(os.Interrupt)
 			_ = cmd.Wait()
 		})
 	}

@@ -213,6 +213,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 			d.e.connect(ctx, s, agent, r)
 		}
 		if !r.over() {
+			r.host.cache = d.e.cacheOf(d.env, r.res.Agent)
 			d.e.resolveSecrets(ctx, r)
 			r.bind(ctx)
 		}
@@ -239,6 +240,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 			}
 		}
 		r.finished, r.lines = d.e.Clock.Now(), r.host.lines
+		r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
 		actions = append(actions, d.e.actionOf(row, r.result))
 	}
 	return actions, nil

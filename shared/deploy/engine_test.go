@@ -138,7 +138,8 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { _ = home.Close() })
 	r := &rig{t: t, home: home, clock: &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 		w: &world{things: map[string]string{}, fail: map[string]error{}, again: map[string]int{}}}
-	attrs := []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "value", Type: "String", Default: "v"}}
+	attrs := []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "value", Type: "String", Default: "v"},
+		{Name: "note", Type: "Optional[String]"}, {Name: "serial", Type: "Optional[String]", Behaviour: schema.ReadOnly}}
 	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: attrs, Timeout: 50 * time.Millisecond},
 		schema.Type{Name: "t::Assigned", Attributes: attrs, Assigned: true})
 	if err != nil {

@@ -43,6 +43,7 @@ func (x *executor) execute(ctx context.Context) error {
 		x.decide(r)
 	}
 	if x.dry {
+		x.noop(ctx)
 		return nil
 	}
 	var todo []*run
@@ -62,6 +63,7 @@ func (x *executor) execute(ctx context.Context) error {
 		todo = append(todo, r)
 	}
 	x.apply(ctx, todo)
+	x.flush(ctx, todo)
 	for _, r := range x.open() {
 		x.after(ctx, r)
 	}
@@ -104,7 +106,7 @@ func call[T any](ctx context.Context, x *executor, r *run, f func(c *provider.Co
 
 // limit is how long one call may take.
 func (x *executor) limit(r *run) time.Duration {
-	if t, ok := r.handler.(provider.Timeouter); ok {
+	if t, ok := provider.As[provider.Timeouter](r.handler); ok {
 		if d := t.CallTimeout(r.want); d > 0 {
 			return d
 		}
@@ -134,7 +136,7 @@ func (x *executor) fail(r *run, err error) {
 
 // find settles a create that was begun and not recorded. When the handler cannot tell, a person has to.
 func (x *executor) find(ctx context.Context, r *run) {
-	finder, ok := r.handler.(provider.Finder)
+	finder, ok := provider.As[provider.Finder](r.handler)
 	if !ok {
 		r.person = true
 		r.end(StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and this type cannot look it up; "+
@@ -153,7 +155,10 @@ func (x *executor) find(ctx context.Context, r *run) {
 
 // read observes each run's thing: in one call where the handler can.
 func (x *executor) read(ctx context.Context, runs []*run) {
-	batch, ok := handlerOf(runs).(provider.BatchReader)
+	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
+	if !ok && len(runs) > 1 && x.readList(ctx, runs) {
+		return
+	}
 	if !ok || len(runs) < 2 {
 		for _, r := range runs {
 			x.readOne(ctx, r)
@@ -255,13 +260,13 @@ func (x *executor) decide(r *run) {
 func (x *executor) compare(r *run) bool {
 	var err error
 	desired := r.want.Attributes
-	if c, ok := r.handler.(provider.Canonicaliser); ok {
+	if c, ok := provider.As[provider.Canonicaliser](r.handler); ok {
 		if desired, err = c.Canonicalise(desired); err != nil {
 			x.fail(r, provider.Errorf(provider.NeedsChange, "%w", err))
 			return false
 		}
 	}
-	if d, ok := r.handler.(provider.Differ); ok {
+	if d, ok := provider.As[provider.Differ](r.handler); ok {
 		want, seen := r.want, r.seen
 		want.Attributes = desired
 		type answer struct {
@@ -279,7 +284,7 @@ func (x *executor) compare(r *run) bool {
 		return ok && got.err == nil
 	}
 	r.diff = plan.Compare(r.typ, desired, r.seen.Attributes)
-	return true
+	return x.inSync(r, desired)
 }
 
 func createDiff(r *run) map[string]plan.Diff {
@@ -315,7 +320,7 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 	for _, r := range act {
 		r.acted = true
 	}
-	batch, ok := handlerOf(act).(provider.BatchApplier)
+	batch, ok := provider.As[provider.BatchApplier](handlerOf(act))
 	if !ok || len(act) < 2 {
 		for _, r := range act {
 			if ctx.Err() != nil {
@@ -352,14 +357,7 @@ func (r *run) createToken() string {
 func (x *executor) applyOne(ctx context.Context, r *run) {
 	handler, act, want, seen, diff, token := r.handler, r.act, r.want, r.seen, r.diff, r.createToken()
 	got, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Applied) {
-		switch act {
-		case plan.Created:
-			out.Result, out.Err = handler.Create(c, provider.CreateRequest{Resource: want, Token: token})
-		case plan.Updated:
-			out.Result, out.Err = handler.Update(c, provider.UpdateRequest{Resource: want, Observed: seen, Changes: diff})
-		case plan.Purged:
-			out.Result, out.Err = handler.Delete(c, provider.DeleteRequest{Resource: want, Observed: seen})
-		}
+		out.Result, out.Err = provider.Apply(handler, provider.BatchChange{Context: c, Change: act, Resource: want, Observed: seen, Changes: diff, Token: token})
 		return out
 	})
 	if ok {
@@ -385,7 +383,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
 	// What this very run has made for the first time has seen every change.
 	made := r.claim != nil && !r.claim.row.SucceededAt.After(zeroTime) && r.change != plan.NoChange
-	if l, is := r.handler.(provider.Reloader); is && r.reload && !made && !r.want.Purged && !r.reportOnly {
+	if l, is := provider.As[provider.Reloader](r.handler); is && r.reload && !made && !r.want.Purged && !r.reportOnly {
 		r.acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
 		if ok && err != nil {
@@ -398,7 +396,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 			r.change = plan.Updated
 		}
 	}
-	if f, is := r.handler.(provider.FactReader); is && r.claim != nil && r.claim.row.WantFacts && !r.want.Purged {
+	if f, is := provider.As[provider.FactReader](r.handler); is && r.claim != nil && r.claim.row.WantFacts && !r.want.Purged {
 		err, ok := call(ctx, x, r, func(c *provider.Context) error {
 			facts, err := f.Facts(c, req)
 			for name, value := range facts {
@@ -423,6 +421,9 @@ func (x *executor) after(ctx context.Context, r *run) {
 		if r.change == plan.NoChange {
 			r.change = plan.Updated
 		}
+	}
+	if !x.overridden(r) {
+		return
 	}
 	if r.outcome = StatusDeployed; r.change == plan.NoChange {
 		r.changes = nil

@@ -317,7 +317,7 @@ func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, er
 	for _, s := range x.DeleteSets {
 		replaced[s] = true
 	}
-	mg := merger{x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
+	mg := merger{e: p.e, x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
 	for i := range x.Model.Resources {
 		mg.index[x.Model.Resources[i].ID] = i
 	}
@@ -325,7 +325,12 @@ func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, er
 	if err := mg.carry(out); err != nil {
 		return nil, err
 	}
-	mg.problems = append(mg.problems, closed(out.Resources, func(i int, a string) diag.Pos {
+	byID := make(map[resource.ID]int, len(out.Resources))
+	for i := range out.Resources {
+		byID[out.Resources[i].ID] = i
+	}
+	p.e.relate(out.Resources, byID)
+	mg.problems = append(mg.problems, p.e.closed(out.Resources, func(i int, a string) diag.Pos {
 		if i < len(x.Model.Resources) {
 			return x.Model.at(i, a)
 		}
@@ -335,6 +340,7 @@ func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, er
 }
 
 type merger struct {
+	e        *Engine
 	x        Export
 	entries  map[resource.ID]entry
 	replaced map[string]bool
@@ -360,9 +366,7 @@ func (mg *merger) carry(out *Model) error {
 			mg.again(&out.Resources[i], i, old)
 		case old.Set != "" && mg.replaced[old.Set]:
 		default:
-			if old.Set == "" {
-				old.Requires = mg.prune(old.Requires)
-			}
+			old.Requires = mg.prune(old)
 			out.Resources = append(out.Resources, *old)
 		}
 	}
@@ -378,7 +382,7 @@ func (mg *merger) again(r *resource.Resource, i int, old *resource.Resource) {
 				Message: "a partial export may not change a resource of the shared set", Hint: "export the whole model, or put the resource into a set"})
 			return
 		}
-		r.Requires = append(r.Requires, mg.prune(old.Requires)...)
+		r.Requires = append(r.Requires, mg.prune(old)...)
 		slices.Sort(r.Requires)
 		r.Requires = slices.Compact(r.Requires)
 	case old.Set != r.Set && !mg.replaced[old.Set]:
@@ -388,15 +392,16 @@ func (mg *merger) again(r *resource.Resource, i int, old *resource.Resource) {
 	}
 }
 
-// prune drops requirements of shared resources on what this export removes.
-func (mg *merger) prune(requires []resource.ID) []resource.ID {
-	return slices.DeleteFunc(slices.Clone(requires), func(id resource.ID) bool {
-		old, known := mg.entries[id]
+// prune returns what an old resource requires without that which this export removes, where nobody wrote the requirement or the resource is
+// shared.
+func (mg *merger) prune(old *resource.Resource) []resource.ID {
+	return slices.DeleteFunc(slices.Clone(old.Requires), func(id resource.ID) bool {
+		gone, known := mg.entries[id]
 		if _, again := mg.index[id]; again || !known {
 			return false
 		}
-		r, err := resource.Decode(old.Body)
-		return err == nil && r.Set != "" && mg.replaced[r.Set]
+		r, err := resource.Decode(gone.Body)
+		return err == nil && r.Set != "" && mg.replaced[r.Set] && (old.Set == "" || mg.e.tied(old, r))
 	})
 }
 

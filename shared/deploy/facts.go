@@ -74,7 +74,7 @@ func wantedFacts(row *Row, want map[resource.ID]bool) error {
 func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
-		if _, has := p.e.Handlers[id.Type()].(provider.FactReader); has && row.Rev == 0 && p.env.Released != 0 {
+		if _, has := provider.As[provider.FactReader](p.e.Handlers[id.Type()]); has && row.Rev == 0 && p.env.Released != 0 {
 			fresh[id] = true
 		}
 	}

@@ -19,14 +19,9 @@ func (e *Engine) gather(m *Model) {
 	}
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		t, ok := e.Types.Type(r.Type)
-		if !ok || t.Relations == nil {
-			continue
-		}
-		for _, text := range t.Relations(r.Agent, r.Attributes) {
-			id := resource.ID(text)
-			if list, ok := dependents[id]; ok && id != r.ID {
-				dependents[id] = append(list, schema.Dependent{Type: r.Type, Attributes: r.Attributes})
+		for _, to := range e.related(r) {
+			if list, ok := dependents[to.ID]; ok && to.ID != r.ID && to.Kind == schema.Require {
+				dependents[to.ID] = append(list, schema.Dependent{Type: r.Type, Attributes: r.Attributes})
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 const (
@@ -39,6 +40,14 @@ type host struct {
 	facts   map[string]string
 	secrets []string
 	hidden  map[string]bool // attributes whose values are not shown
+	typ     *schema.Compiled
+	want    map[string]any // attributes as the resource has them
+	cache   *provider.Cache
+	dry     bool
+	// What the handler said of the run.
+	provider, providerWhy string
+	override              plan.Change
+	overrides             int // how many different ones
 }
 
 // detach returns a copy that the old host's user cannot reach.
@@ -46,7 +55,8 @@ func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return &host{e: h.e, session: h.session, state: h.state, local: h.local, lines: slices.Clone(h.lines), changed: maps.Clone(h.changed),
-		facts: maps.Clone(h.facts), secrets: slices.Clone(h.secrets), hidden: maps.Clone(h.hidden)}
+		facts: maps.Clone(h.facts), secrets: slices.Clone(h.secrets), hidden: maps.Clone(h.hidden), typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
+		provider: h.provider, providerWhy: h.providerWhy}
 }
 
 // Log implements provider.Host.
@@ -75,6 +85,12 @@ func (h *host) Now() time.Time { return h.e.Clock.Now() }
 
 // Changed implements provider.Host.
 func (h *host) Changed(attribute string, d plan.Diff) {
+	if h.unmanaged(attribute) {
+		shown := h.redactDiff(map[string]plan.Diff{attribute: d})[attribute]
+		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning, Msg: "drift of an attribute that the resource does not set; it is not a change of this run",
+			Kwargs: map[string]any{"attribute": attribute, "current": shown.Current, "desired": shown.Desired}})
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.changed == nil {
@@ -115,8 +131,43 @@ func (f files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	return f.f.Open(ctx, hash)
 }
 
+// unmanaged reports whether an attribute is one that the resource could set and does not.
+func (h *host) unmanaged(attribute string) bool {
+	if h.typ == nil {
+		return false
+	}
+	a, ok := h.typ.Attribute(attribute)
+	return ok && a.Behaviour != schema.ReadOnly && h.want[attribute] == nil
+}
+
+// Provider implements provider.Host.
+func (h *host) Provider(name, why string) {
+	why = h.redact(why)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.provider, h.providerWhy = name, why
+}
+
+// Override implements provider.Host.
+func (h *host) Override(change plan.Change) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.overrides == 0 || h.override != change {
+		h.overrides++
+	}
+	h.override = change
+}
+
+// Cache implements provider.Host.
+func (h *host) Cache() *provider.Cache { return h.cache }
+
 // Transport implements provider.Host.
-func (h *host) Transport() any { return h.session.transport }
+func (h *host) Transport() any {
+	if r, ok := h.session.transport.(provider.ReadOnly); ok && h.dry {
+		return r.ReadOnly()
+	}
+	return h.session.transport
+}
 
 // Secret implements provider.Host. Each line of a secret of several lines is one, too: programs print them apart.
 func (h *host) Secret(value string) {

@@ -312,6 +312,9 @@ type Action struct {
 	Reason   string               `json:"reason,omitempty"`
 	Stale    bool                 `json:"stale,omitempty"` // the intent was replaced while it ran
 	Pack     string               `json:"pack"`
+	// Provider served the run, when its type has several, and was chosen for this reason.
+	Provider    string `json:"provider,omitempty"`
+	ProviderWhy string `json:"provider_why,omitempty"`
 }
 
 // ActionQuery selects actions; zero fields select all.

@@ -47,6 +47,7 @@ type run struct {
 	token   string
 	reload  bool
 	dry     bool
+	version int // that brought the intent
 }
 
 // over reports whether the run has its outcome.
@@ -91,6 +92,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 func (w *worker) conclude(r *run) {
 	r.finished = w.e.Clock.Now()
 	r.lines, r.facts = r.host.lines, r.host.facts
+	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
 	r.claim.result = r.result
 	if r.res != nil {
 		r.sendEvent = r.res.SendEvent
@@ -122,6 +124,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 		return r
 	}
 	r.reload = w.changedSince(c)
+	r.host.cache = e.cacheOf(w.env, r.res.Agent)
 	e.resolveSecrets(ctx, r)
 	r.bind(ctx)
 	return r
@@ -144,6 +147,7 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 		return r
 	}
 	r.typ, r.handler = typ, handler
+	r.version = row.Version
 	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
 	r.token, r.purged, r.reportOnly = row.Creating, res.Purged, res.ReportOnly
 	for _, name := range row.Hidden {
@@ -219,7 +223,8 @@ func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
 
 // bind makes the context that the handler gets.
 func (r *run) bind(ctx context.Context) {
-	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload})
+	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
+	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload, Desired: r.want, Version: r.version})
 }
 
 // fetchDeps reads the rows of direct requirements that are not known yet.
@@ -346,7 +351,7 @@ func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 func (e *Engine) limitOf(row *Row) time.Duration {
 	t, ok := e.Types.Type(row.ID.Type())
 	if !ok || t.Timeout <= 0 {
-		if h, ok := e.Handlers[row.ID.Type()].(provider.Timeouter); ok {
+		if h, ok := provider.As[provider.Timeouter](e.Handlers[row.ID.Type()]); ok {
 			if res, err := resource.Decode(row.Body); err == nil {
 				if d := h.CallTimeout(provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: res.Attributes, Purged: res.Purged}); d > 0 {
 					return d

@@ -20,7 +20,10 @@ func (e *Engine) Validate(m *Model) diag.Problems {
 	v.attributes()
 	v.identities()
 	if len(v.problems) == 0 {
-		v.relations()
+		v.generate()
+	}
+	if len(v.problems) == 0 {
+		e.relate(m.Resources, v.byID)
 	}
 	return v.problems
 }
@@ -29,7 +32,7 @@ func (e *Engine) Validate(m *Model) diag.Problems {
 // export that is not partial.
 func (e *Engine) ValidateClosed(m *Model) diag.Problems {
 	problems := e.Validate(m)
-	return append(problems, closed(m.Resources, m.at)...)
+	return append(problems, e.closed(m.Resources, m.at)...)
 }
 
 type validator struct {
@@ -117,26 +120,9 @@ func setName(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// relations adds what types require by their nature, where it exists, and sorts requirements.
-func (v *validator) relations() {
-	for i := range v.m.Resources {
-		r := &v.m.Resources[i]
-		if t, _ := v.e.Types.Type(r.Type); t != nil && t.Relations != nil {
-			for _, text := range t.Relations(r.Agent, r.Attributes) {
-				id := resource.ID(text)
-				if _, ok := v.byID[id]; ok && id != r.ID {
-					r.Requires = append(r.Requires, id)
-				}
-			}
-		}
-		slices.Sort(r.Requires)
-		r.Requires = slices.Compact(r.Requires)
-	}
-}
-
 // closed checks that every requirement is among resources and that there is no cycle. What is described twice, another problem, counts once
 // and requires what any of its descriptions does.
-func closed(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+func (e *Engine) closed(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
 	byID := make(map[resource.ID]int32, len(resources))
 	requires := make([][]resource.ID, len(resources))
@@ -181,7 +167,7 @@ func closed(resources []resource.Resource, at func(i int, attribute string) diag
 		}
 		names = append(names, names[0])
 		p.Message = "dependency cycle: " + strings.Join(names, " requires ")
-		p.Hint = "remove one of these requirements"
+		p.Hint = "remove one of these requirements" + e.byNature(resources, cycle)
 		problems.Add(p)
 	}
 	return problems

@@ -32,6 +32,9 @@ type result struct {
 	// reportOnly: it was only compared.
 	reportOnly bool
 	sendEvent  bool
+	provider   string // that served the run, when there are several
+	// providerWhy says why it was chosen.
+	providerWhy string
 }
 
 // work runs a batch as far as it gets before it is time to commit, and commits what was done.
@@ -98,9 +101,7 @@ func (w *worker) adapt(took time.Duration, all bool) {
 // several at once; otherwise one, so that each result is committed soon.
 func (w *worker) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
-	switch w.e.Handlers[typ].(type) {
-	case provider.BatchReader, provider.BatchApplier:
-	default:
+	if !batches(w.e.Handlers[typ]) {
 		return rest[:1]
 	}
 	n := 1
@@ -108,6 +109,15 @@ func (w *worker) group(rest []*claim) []*claim {
 		n++
 	}
 	return rest[:n]
+}
+
+// batches reports whether a handler gains from getting several resources at once.
+func batches(h provider.Handler) bool {
+	_, reads := provider.As[provider.BatchReader](h)
+	_, applies := provider.As[provider.BatchApplier](h)
+	_, lists := provider.As[provider.Lister](h)
+	_, flushes := provider.As[provider.Flusher](h)
+	return reads || applies || lists || flushes
 }
 
 // finish takes the result of a claim into the worker's memory.
@@ -271,7 +281,8 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 // actionOf makes the record of a run.
 func (e *Engine) actionOf(r *Row, res *result) Action {
 	return Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
-		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: e.Pack}
+		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: e.Pack,
+		Provider: res.provider, ProviderWhy: res.providerWhy}
 }
 
 // follows says what a finished run sets off.
@@ -340,6 +351,13 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 			continue
 		}
 		asked := row
+		if len(cl.result.causes) > 0 && string(row.Body) != string(cl.row.Body) { // it may not require any more what it was skipped for
+			if row.Ticket == 0 { // a wave asked for it
+				row.Ticket, row.Priority = 1, w.sched.Wave.Priority
+			}
+			c.Rows = append(c.Rows, row)
+			continue
+		}
 		w.e.settle(&row, cl.result, w.state.Settings)
 		if row.Lane == cl.row.Lane { // where it was moved to it is still to be checked
 			row.Checked = max(row.Checked, cl.wrote.Checked)

@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"southbound/shared/plan"
@@ -36,6 +38,12 @@ type Host interface {
 	Files() Files
 	Transport() any
 	Secret(value string)
+	// Provider is told which provider serves the run, and why.
+	Provider(name, why string)
+	// Override is told what the run has done, when that is not what the engine would infer.
+	Override(change plan.Change)
+	// Cache is the agent's; nil: nothing is kept.
+	Cache() *Cache
 }
 
 // Options describe one run of a handler.
@@ -44,18 +52,29 @@ type Options struct {
 	DryRun bool
 	State  []byte // what the last Again carried
 	Reload bool   // something required has changed
+	// Desired is the resource of the run, when there is one.
+	Desired Resource
+	Version int // of the export that the run is for; 0: of none
 }
 
 // Context is handed to a handler for one run on one resource. It is not kept after the call.
 type Context struct {
 	context.Context
-	host Host
-	opts Options
+	host  Host
+	opts  Options
+	block *block
+	run   *runState
+}
+
+// runState is what the contexts of one run share.
+type runState struct {
+	mu     sync.Mutex
+	chosen *Provider
 }
 
 // NewContext returns a context for one run.
 func NewContext(ctx context.Context, host Host, opts Options) *Context {
-	return &Context{Context: ctx, host: host, opts: opts}
+	return &Context{Context: ctx, host: host, opts: opts, run: &runState{}}
 }
 
 // With returns a copy that uses ctx for cancellation.
@@ -74,6 +93,19 @@ func (c *Context) DryRun() bool { return c.opts.DryRun }
 // State returns what the Again of the run before carried, or nil.
 func (c *Context) State() []byte { return c.opts.State }
 
+// Desired returns the resource of the run as the handler's calls get it; its zero value where there is none, as in List.
+func (c *Context) Desired() Resource { return c.opts.Desired }
+
+// Version returns the version that the run is for, 0 when there is none.
+func (c *Context) Version() int { return c.opts.Version }
+
+// Reloading reports whether something required has changed, so that Reload follows.
+func (c *Context) Reloading() bool { return c.opts.Reload }
+
+// SetChange says what the run has done, for handlers that know better than what the engine infers from what it called: an update that had to make
+// the thing anew, or found that nothing was left to do. Two different ones in a run make it fail.
+func (c *Context) SetChange(change plan.Change) { c.host.Override(change) }
+
 // Debug logs with key-value pairs.
 func (c *Context) Debug(msg string, kv ...any) { c.log(LevelDebug, msg, kv) }
 
@@ -88,6 +120,9 @@ func (c *Context) Error(msg string, kv ...any) { c.log(LevelError, msg, kv) }
 
 func (c *Context) log(level Level, msg string, kv []any) {
 	line := Line{At: c.host.Now(), Level: level, Msg: msg}
+	if c.block != nil {
+		kv = append(slices.Clone(kv), "in", c.block.path())
+	}
 	if len(kv) > 0 {
 		line.Kwargs = make(map[string]any, (len(kv)+1)/2)
 		for i := 0; i < len(kv); i += 2 {
@@ -105,7 +140,8 @@ func (c *Context) log(level Level, msg string, kv []any) {
 	c.host.Log(line)
 }
 
-// Changed records that an attribute was changed, beside what the engine sees itself.
+// Changed records that an attribute was changed, beside what the engine sees itself. An attribute that the type declares and the resource does
+// not set is not managed: the change is refused and logged as drift that was observed.
 func (c *Context) Changed(attribute string, from, to any) {
 	c.host.Changed(attribute, plan.Diff{Current: from, Desired: to})
 }
@@ -116,7 +152,7 @@ func (c *Context) Fact(name, value string) { c.host.Fact(name, value) }
 // Files gives access to uploaded bytes.
 func (c *Context) Files() Files { return c.host.Files() }
 
-// Transport returns the agent's connection; its type depends on the agent's transport.
+// Transport returns the agent's connection; its type depends on the agent's transport. In a dry run it is the read-only form, where there is one.
 func (c *Context) Transport() any { return c.host.Transport() }
 
 // Secret tells the engine that value must appear in no output of this run, in addition to the secrets it resolved.

@@ -18,6 +18,8 @@ type Compiled struct {
 	index    map[string]int
 	namevars []string
 	defaults int // how many attributes have one
+	titles   []titlePattern
+	auto     []relation
 }
 
 // CompiledAttribute is an attribute with its parsed data type.
@@ -61,7 +63,7 @@ func (c *Compiled) names() []string {
 // Check checks what a document says of a resource of this type. It returns the attributes with defaults filled in and those left out that
 // are null where a value may be missing; attributes itself is not changed, values are shared. Problems stand in the order in which the
 // type declares the attributes, those of unknown attributes last and sorted; they carry the attribute, and the place is for
-// the caller to add. They show no value of a sensitive attribute. The type's own Validate is called when all else is well.
+// the caller to add. They show no value of a sensitive attribute. Rules, and then the type's own Validate, are applied when all else is well.
 func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
 	out := make(map[string]any, min(len(attributes)+c.defaults, len(c.compiled)))
@@ -82,8 +84,8 @@ func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Prob
 	if known < len(attributes) {
 		problems = append(problems, c.unknown(attributes)...)
 	}
-	if len(problems) == 0 && c.Validate != nil {
-		problems = c.Validate(out)
+	if len(problems) == 0 {
+		problems = c.together(out)
 	}
 	if len(problems) > 0 {
 		for name, v := range attributes { // what is wrong stays in sight
@@ -93,6 +95,20 @@ func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Prob
 		}
 	}
 	return out, problems
+}
+
+// together checks what one attribute alone cannot say.
+func (c *Compiled) together(attributes map[string]any) []diag.Problem {
+	var problems []diag.Problem
+	for i := range c.Rules {
+		if p := c.Rules[i].check(attributes); p != nil {
+			problems = append(problems, *p)
+		}
+	}
+	if len(problems) == 0 && c.Validate != nil {
+		problems = c.Validate(attributes)
+	}
+	return problems
 }
 
 // keepsNull reports whether an explicit null is a value of the attribute and not the lack of one.

@@ -31,6 +31,9 @@ func NewRegistry(types ...Type) (*Registry, error) {
 		r.types[name] = compiled
 		r.names = append(r.names, name)
 	}
+	for _, name := range r.names {
+		c.link(r.types[name], r)
+	}
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
@@ -54,18 +57,23 @@ func (r *Registry) Nearest(name string) string { return Nearest(name, r.names) }
 type compiler struct {
 	aliases  *aliasTable
 	typ      string // the type at hand
+	where    func(attribute string) diag.Pos
 	problems diag.Problems
 }
 
 func (c *compiler) bad(attribute, hint, format string, args ...any) {
-	c.problems.Add(diag.Problem{Resource: c.typ, Attribute: attribute, Message: sprintf(format, args), Hint: hint})
+	p := diag.Problem{Resource: c.typ, Attribute: attribute, Message: sprintf(format, args), Hint: hint}
+	if c.where != nil {
+		p.Pos = c.where(attribute)
+	}
+	c.problems.Add(p)
 }
 
 // collectAliases checks the aliases of all types before any is used.
 func (c *compiler) collectAliases(types []Type) {
 	owner := map[string]string{}
 	for i := range types {
-		c.typ = types[i].Name
+		c.typ, c.where = types[i].Name, types[i].At
 		for _, name := range slices.Sorted(maps.Keys(types[i].Aliases)) {
 			expr := types[i].Aliases[name]
 			known, twice := c.aliases.expr[name]
@@ -82,7 +90,7 @@ func (c *compiler) collectAliases(types []Type) {
 	}
 	for _, name := range c.aliases.names() {
 		if _, err := c.aliases.lookup(name); err != nil {
-			c.typ = owner[name]
+			c.typ, c.where = owner[name], nil
 			c.bad("", hintOf(err), "the alias %s: %v", name, err)
 		}
 	}
@@ -92,7 +100,7 @@ func (c *compiler) collectAliases(types []Type) {
 func reservedNames() []string {
 	return []string{
 		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events",
-		"managed", "id", "defaults", "resources", "southbound", "status",
+		"managed", "id", "defaults", "resources", "southbound", "status", "title",
 	}
 }
 
@@ -101,10 +109,11 @@ func features() []string {
 }
 
 func (c *compiler) compile(t *Type) *Compiled {
-	c.typ = t.Name
+	c.typ, c.where = t.Name, t.At
+	c.problems = append(c.problems, t.Wrong...)
 	out := &Compiled{Type: *t, index: make(map[string]int, len(t.Attributes))}
 	out.Attributes = slices.Clone(t.Attributes)
-	if !resource.ValidType(t.Name) {
+	if !resource.ValidType(t.Name) && (t.Name != "" || len(t.Wrong) == 0) {
 		c.bad("", "a name is like fs::File", "%q is no type name: two or more names joined by ::", t.Name)
 	}
 	if t.Timeout < 0 {
@@ -121,9 +130,12 @@ func (c *compiler) compile(t *Type) *Compiled {
 	for i := range out.Attributes {
 		c.attribute(out, i)
 	}
-	if len(out.namevars) == 0 {
+	if len(out.namevars) == 0 && len(t.Wrong) == 0 {
 		c.bad("", "give one attribute the behaviour namevar", "no attribute names the resource")
 	}
+	c.titlePatterns(out)
+	c.rules(out)
+	c.metadata(out)
 	return out
 }
 
@@ -154,6 +166,7 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	}
 	a.Sensitive = a.Sensitive || d.secret
 	c.behaviour(t, a, d)
+	c.ensure(a, d)
 	if a.Default != nil && err == nil {
 		t.defaults++
 		c.defaultValue(a, d)
@@ -176,6 +189,9 @@ func (c *compiler) behaviour(t *Compiled, a *Attribute, d *DataType) {
 		case !d.hasScalar():
 			c.bad(a.Name, "use String, Enum, Pattern, Integer or the like", "a naming attribute is a scalar, and %s has none", d)
 		}
+		if d.Optional() && a.Default == nil {
+			c.bad(a.Name, "leave Optional out, or give it a default", "a naming attribute is never missing, so it is not %s", d)
+		}
 	default:
 		known := []string{string(Namevar), string(ReadOnly), string(InitOnly), string(Parameter)}
 		c.bad(a.Name, orList(nearestHint(string(a.Behaviour), known), "leave it empty for a property, or use one of ", known), "unknown behaviour %q", a.Behaviour)
@@ -194,6 +210,34 @@ func (c *compiler) defaultValue(a *Attribute, d *DataType) {
 		text, hint := d.explain(v, authored).render(!a.Sensitive)
 		c.bad(a.Name, hint, "the default is not of the attribute's type: %s", text)
 	}
+	if _, reference := v.(resource.Secret); a.Sensitive && !reference {
+		c.bad(a.Name, "leave it out", "a secret that everybody has is none, so a sensitive attribute has no default")
+	}
+}
+
+// ensure refuses what the flag purged of every resource says.
+func (c *compiler) ensure(a *Attribute, d *DataType) {
+	if a.Name != "ensure" || !d.accepts("absent", authored) || d.accepts("no word of any type", authored) {
+		return
+	}
+	hint := "leave ensure out"
+	if !d.accepts("present", authored) {
+		hint = "take absent out of it"
+	}
+	c.bad(a.Name, hint, "every resource says `purged: true` when it must not exist, so ensure is not absent")
+}
+
+// metadata makes values of what a declaration holds for others.
+func (c *compiler) metadata(t *Compiled) {
+	if t.Metadata == nil {
+		return
+	}
+	v, err := resource.FromGo(t.Metadata)
+	if err != nil {
+		c.bad("", "", "the metadata is no value: %v", err)
+		return
+	}
+	t.Metadata, _ = v.(map[string]any)
 }
 
 // hasScalar reports whether some text, number or boolean is of the type.

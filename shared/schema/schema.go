@@ -34,6 +34,14 @@ type Type struct {
 	Name        string // fs::File
 	Description string
 	Attributes  []Attribute
+	// Titles say how a title gives naming attributes; the first pattern that matches counts. None: a title is the first naming attribute.
+	Titles []TitlePattern
+	// Auto are resources that one of this type is tied to where they exist; what data cannot say is for Relations.
+	Auto []Relation
+	// Rules are demands on several attributes at once; what they cannot say is for Validate.
+	Rules []Rule
+	// Metadata is for programs that read declarations; it means nothing here. Values are as in attributes.
+	Metadata map[string]any
 	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts, reload, discover.
 	Features []string
 	// Aliases are names for data type expressions, such as Stdlib::Port for Integer[0, 65535]. All types of a registry may use
@@ -45,6 +53,9 @@ type Type struct {
 	// Assigned says that the target chooses the identity when it creates, so that a create that may have happened must be
 	// looked up before it is repeated.
 	Assigned bool
+	// Machine says that the handler acts on the machine on which it runs: with os and os/exec, not through an API. Over a transport that reaches
+	// machines it runs there.
+	Machine bool
 	// Validate checks what one attribute alone cannot say; attributes are complete and of their types, and references
 	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
@@ -56,6 +67,14 @@ type Type struct {
 	// order. It is called when Gathers says that it has to be.
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
+	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
+	Providers []string
+	// Code names what the program that wrote this declaration as data does in code, such as validate; "" in programs.
+	Code []string
+	// At returns where the declaration, or that of an attribute, stands when it was read from data; nil in programs.
+	At func(attribute string) diag.Pos
+	// Wrong is what was wrong with the data it was read from; NewRegistry reports it with the rest.
+	Wrong diag.Problems
 }
 
 // Dependent is a resource that requires another one by its nature.

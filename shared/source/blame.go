@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"southbound/shared/diag"
@@ -39,10 +40,19 @@ func (t *taker) likelyID(r *taken) resource.ID {
 	if !ok {
 		typ, ok = t.loader.types.Type(t.loader.types.Nearest(r.typeName))
 	}
-	if !ok || r.agent == "" || r.attributes == nil {
+	if !ok || r.agent == "" || r.attributes == nil && r.title == nil {
 		return ""
 	}
-	keys, unnamed := t.keys(typ, scalars(r.attributes, typ))
+	attributes := scalars(r.attributes, typ)
+	if r.title != nil && r.title.kind == scalar {
+		titled, _ := typ.ReadTitle(fmt.Sprint(r.title.value))
+		for name, v := range titled {
+			if _, said := attributes[name]; !said {
+				attributes[name] = v
+			}
+		}
+	}
+	keys, unnamed := typ.Keys(attributes)
 	if unnamed != "" || !resource.ValidType(r.typeName) {
 		return ""
 	}

@@ -2,6 +2,7 @@ package source
 
 import (
 	"encoding/json"
+	"slices"
 
 	"southbound/shared/fault"
 	"southbound/shared/schema"
@@ -55,7 +56,7 @@ func agentSchema(text jsonObject) jsonObject {
 // resourceSchema describes a resource: its attributes depend on its type.
 func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject {
 	properties := jsonObject{
-		"type": jsonObject{"enum": types.Names()}, "attributes": jsonObject{"type": "object"},
+		"type": jsonObject{"enum": types.Names()}, "title": described(text, "naming attributes in one text, as the type reads titles"), "attributes": jsonObject{"type": "object"},
 		"requires": jsonObject{"type": []string{"array", "null"}, "items": described(text, "id of a resource, such as fs::Directory[web1,path=/srv]")},
 	}
 	for k, v := range common {
@@ -66,14 +67,41 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 		t, _ := types.Type(name)
 		byType = append(byType, jsonObject{
 			"if":   jsonObject{"properties": jsonObject{"type": jsonObject{"const": name}}, "required": []string{"type"}},
-			"then": jsonObject{"properties": jsonObject{"attributes": described(t.JSONSchema(), t.Description)}},
+			"then": typeSchema(t),
 		})
 	}
 	out := jsonObject{
-		"type": "object", "required": []string{"type", "attributes"}, "additionalProperties": false, "properties": properties,
+		"type": "object", "required": []string{"type"}, "additionalProperties": false, "properties": properties,
+		"anyOf": []any{jsonObject{"required": []string{"attributes"}}, jsonObject{"required": []string{"title"}}},
 	}
 	if len(byType) > 0 {
 		out["allOf"] = byType
+	}
+	return out
+}
+
+// typeSchema describes the resources of a type. What a title can give need not stand in attributes.
+func typeSchema(t *schema.Compiled) jsonObject {
+	attributes := described(t.JSONSchema(), t.Description)
+	var named, others []any
+	all, _ := attributes["required"].([]any)
+	for _, name := range all {
+		if text, ok := name.(string); ok && slices.Contains(t.Namevars(), text) {
+			named = append(named, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	attributes["required"] = append([]any{}, others...)
+	out := jsonObject{"properties": jsonObject{"attributes": attributes}}
+	if len(others) > 0 {
+		out["required"] = []string{"attributes"}
+	}
+	if len(named) > 0 {
+		out["anyOf"] = []any{
+			jsonObject{"required": []string{"title"}},
+			jsonObject{"properties": jsonObject{"attributes": jsonObject{"required": named}}},
+		}
 	}
 	return out
 }

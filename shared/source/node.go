@@ -37,6 +37,9 @@ func (n *node) null() bool { return n.kind == scalar && n.value == nil }
 
 // get returns a member of an object, or nil.
 func (n *node) get(key string) *node {
+	if n == nil {
+		return nil
+	}
 	for i := range n.items {
 		if n.items[i].key == key {
 			return &n.items[i]

@@ -12,12 +12,13 @@ import (
 	"southbound/shared/schema"
 )
 
-var resourceKeys = append([]string{"type", "attributes", "requires"}, commonKeys...)
+var resourceKeys = append([]string{"type", "title", "attributes", "requires"}, commonKeys...)
 
 // taken is a resource while its members are read.
 type taken struct {
 	node                      *node
 	typ, attributes, requires *node
+	title                     *node
 	defaults
 	typeName string
 }
@@ -45,6 +46,8 @@ func (t *taker) resource(n *node) {
 			continue
 		case "requires":
 			r.requires = m
+		case "title":
+			r.title = m
 		default:
 			if !t.common(m, &r.defaults) {
 				unknown = append(unknown, m)
@@ -114,11 +117,14 @@ func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 		t.add(r.node.at, "add `agent: NAME`, or `defaults: {agent: NAME}` to the document", "the resource has no agent")
 	}
 	attributes, ok := t.attributes(r, typ)
+	if ok && r.title != nil {
+		ok = t.readTitle(r, typ, attributes)
+	}
 	requires := t.requires(r.requires)
 	if !ok || typ == nil {
 		return false
 	}
-	keys, unnamed := t.keys(typ, attributes)
+	keys, unnamed := typ.Keys(attributes)
 	if unnamed != "" || r.agent == "" {
 		t.unseen(r, typ, attributes, unnamed)
 		return false
@@ -133,6 +139,8 @@ func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 // attributes reads the attributes of a resource.
 func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool) {
 	switch n := r.attributes; {
+	case n == nil && r.title != nil:
+		return map[string]any{}, true
 	case n == nil:
 		if !r.node.bad {
 			t.add(r.node.at, "add `attributes:`", "the resource has no attributes")
@@ -185,23 +193,6 @@ func firstZero(n *node) *node {
 	return nil
 }
 
-// keys returns what names a resource, or the attribute of which that cannot be said.
-func (t *taker) keys(typ *schema.Compiled, attributes map[string]any) (keys []resource.Key, unnamed string) {
-	names := typ.Namevars()
-	keys = make([]resource.Key, len(names))
-	for i, name := range names {
-		v, ok := attributes[name]
-		if a, _ := typ.Attribute(name); !ok && a != nil {
-			v = a.Default
-		}
-		if keys[i].Value, ok = resource.KeyText(v); !ok {
-			return nil, name
-		}
-		keys[i].Name = name
-	}
-	return keys, ""
-}
-
 // unseen reports what is wrong with the attributes of a resource that has no identity: nobody else gets to see it. unnamed is the attribute
 // that it should be named by, or "".
 func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any, unnamed string) {
@@ -211,21 +202,21 @@ func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any
 			unnamed = ""
 		}
 		n := r.attributes.get(p.Attribute)
-		at := r.attributes.at
+		at := r.said().at
 		if _, known := typ.Attribute(p.Attribute); n != nil && !known {
 			at = n.keyAt
 		} else if n != nil {
 			at = n.at
 		}
-		if n != nil && n.bad || n == nil && r.attributes.bad {
+		if n != nil && n.bad || n == nil && r.said().bad {
 			continue
 		}
 		p.Pos, p.Hint = at.in(t.file), cmp.Or(p.Hint, typ.Hint(p.Attribute))
 		*t.add(at, "", "") = p
 	}
 	if unnamed != "" {
-		at := r.attributes
-		if m := at.get(unnamed); m != nil {
+		at := r.said()
+		if m := r.attributes.get(unnamed); m != nil {
 			at = m
 		}
 		t.add(at.at, "write text that is not empty and holds no NUL, or a number", "the attribute names the resource").Attribute = unnamed

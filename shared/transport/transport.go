@@ -10,6 +10,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/transport/aws"
+	"southbound/shared/transport/http"
 )
 
 // The names of transports.
@@ -34,11 +35,13 @@ type Connector struct {
 	Local bool
 	// AWS holds the sessions of agents with the transport aws; nil: this process serves none. Who made it closes it.
 	AWS *aws.Sessions
+	// HTTP holds the sessions of agents with the transport http; nil: this process serves none. Who made it closes it.
+	HTTP *http.Sessions
 	// Secrets resolves secrets in options; nil: options must have none.
 	Secrets Secrets
 }
 
-// Connect implements deploy.Connector: the answer is a Local or an *aws.Conn, whose Close is to be called. Unsupported when this process does not
+// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn or an *http.Conn, whose Close is to be called. Unsupported when this process does not
 // serve the transport, Invalid when the options are wrong, and what the transport itself answers, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
@@ -58,6 +61,16 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 			return nil, err
 		}
 		return conn, nil
+	case a.Transport == NameHTTP && c.HTTP != nil:
+		options, err := c.options(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := c.HTTP.Connect(ctx, a.Options, options)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
 	case a.Transport == NameAWS:
 		return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport aws")
 	}
@@ -73,6 +86,9 @@ func (c *Connector) names() []string {
 	}
 	if c.AWS != nil {
 		out = append(out, NameAWS)
+	}
+	if c.HTTP != nil {
+		out = append(out, NameHTTP)
 	}
 	return out
 }
@@ -97,10 +113,13 @@ func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]a
 // Check returns what is wrong with the options of an agent, for the author of a document; Attribute of a problem names the option. Options that are
 // references are not known yet and right.
 func Check(a resource.Agent) []diag.Problem {
-	if a.Transport != NameAWS {
-		return nil
+	var problems []diag.Problem
+	switch a.Transport {
+	case NameAWS:
+		problems = aws.Check(a.Options)
+	case NameHTTP:
+		problems = http.Check(a.Options)
 	}
-	problems := aws.Check(a.Options)
 	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
 	return problems
 }

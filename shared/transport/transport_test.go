@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"southbound/shared/resource"
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
+	"southbound/shared/transport/http"
 )
 
 // secrets answers every reference with one value.
@@ -44,13 +46,16 @@ func TestConnect(t *testing.T) {
 		{"a secret that nobody resolves", transport.Connector{AWS: &aws.Sessions{}},
 			resource.Agent{Transport: "aws", Options: map[string]any{"region": resource.Secret{Source: "env:R"}}}, fault.Invalid, ""},
 		{"ssh is not there yet", transport.Connector{Local: true, AWS: &aws.Sessions{}}, resource.Agent{Transport: "ssh"}, fault.Unsupported, "local and aws"},
-		{"http is not there yet", transport.Connector{Local: true}, resource.Agent{Transport: "http"}, fault.Unsupported, "there are local"},
+		{"an API", transport.Connector{HTTP: &http.Sessions{}, Secrets: secrets("s3cr3t")}, resource.Agent{Transport: "http",
+			Options: map[string]any{"url": "https://h", "token": resource.Secret{Source: "env:R"}}}, "", ""},
+		{"an API without a place", transport.Connector{HTTP: &http.Sessions{}}, resource.Agent{Transport: "http"}, fault.Invalid, "url: https"},
+		{"a process that serves no APIs", transport.Connector{Local: true}, resource.Agent{Transport: "http"}, fault.Unsupported, "there are local"},
 	} {
 		conn, err := c.c.Connect(t.Context(), c.agent)
 		if fault.KindOf(err) != c.kind || !strings.Contains(fault.HintOf(err), c.hint) {
 			t.Errorf("%s: %v (%s), hint %q; expected %q, hint with %q", c.why, err, fault.KindOf(err), fault.HintOf(err), c.kind, c.hint)
 		}
-		if closer, ok := conn.(*aws.Conn); ok {
+		if closer, ok := conn.(io.Closer); ok {
 			_ = closer.Close()
 		} else if err == nil && conn != any(transport.Local{}) {
 			t.Errorf("%s: the connection is %T", c.why, conn)

@@ -19,16 +19,6 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 		Reaches: func(transport string) bool { return !queue.ByRunner(resource.Agent{Transport: transport}) }})
 }
 
-// MakeQueue makes the queue of an agent for a runner that is there before anything was ever to be done; see provision.MakeQueue. Usage: this home does not know
-// where dead letters go.
-func (h *Home) MakeQueue(ctx context.Context, env, agent string) error {
-	p, err := h.provisioner()
-	if err != nil {
-		return err
-	}
-	return p.MakeQueue(ctx, env, agent)
-}
-
 // Prune returns the queues of agents that are not needed any more, and removes them when remove is set; see provision.Prune. What was removed before an
 // error is returned with it.
 func (h *Home) Prune(ctx context.Context, env string, remove bool) ([]provision.Queue, error) {

@@ -175,14 +175,6 @@ func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
 	return p.connect(ctx, o, url)
 }
 
-// MakeQueue makes the queue of an agent, and no mapping: for who listens to it without a function, and may be there before anything was ever to be done. That the
-// agent is unknown yet is no error. A mapping that is needed all the same is made by the sweep, once nobody serves the agent.
-func (p *Provisioner) MakeQueue(ctx context.Context, env, agent string) error {
-	queues := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Attributes: p.attributes(), Tags: p.tags()}
-	_, err := queues.Make(ctx, env, agent)
-	return err
-}
-
 // Rung wakes an agent when it may be asleep; mostly it asks nobody. It is what queue.Queues calls.
 func (p *Provisioner) Rung(ctx context.Context, env, agent string) error {
 	number := p.State.Asleep(env)

@@ -16,12 +16,9 @@ type Runner struct {
 	Env, Agent string
 	// Queue returns the agent's queue; NotFound as long as nothing has been made for the agent.
 	Queue func(ctx context.Context) (*queue.Listener, error)
-	// Make makes that queue, and is called once at most, so that a queue that is removed under a runner stays removed; nil: the runner waits until
-	// somebody else makes it, and looks for it each half minute.
-	Make func(ctx context.Context) error
 	// Work returns the lanes that have work, of all agents.
 	Work func(ctx context.Context) ([]string, error)
-	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest. Stopping may take as long.
+	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest.
 	Poll time.Duration
 }
 
@@ -33,6 +30,10 @@ const (
 	// firstPause and longestPause are between tries to reach the queue.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
+	// A queue that is missing is looked for often at first, and then for some ten cents a month.
+	soon       = 10 * time.Minute
+	pauseSoon  = time.Second
+	pauseLater = 10 * time.Second
 	// afterFault is when a message comes again whose lane met a fault.
 	afterFault = 30 * time.Second
 	forever    = 100 * 365 * 24 * time.Hour
@@ -47,22 +48,22 @@ func (r *Runner) Serve(ctx context.Context) error {
 	defer d.close()
 	defer wg.Wait()
 	r.begin(ctx, d)
-	pause, made := firstPause, r.Make == nil
+	pause, began, said := firstPause, r.Server.Clock.Now(), ""
 	for ctx.Err() == nil {
 		q, heard, err := r.hear(ctx)
-		if !made && fault.Is(err, fault.NotFound) {
-			if made, err = true, r.Make(ctx); err == nil {
-				_ = r.Server.Clock.Sleep(ctx, firstPause) // SQS says that a queue is there a second after it was made
-				continue
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return nil
+		case err != nil:
+			if text := err.Error(); text != said { // once, not each time
+				r.trouble(ctx, err)
+				said = text
 			}
-		}
-		if err != nil {
-			r.trouble(ctx, err)
 			_ = r.Server.Clock.Sleep(ctx, pause)
-			pause = min(2*pause, longestPause)
+			pause = min(2*pause, r.mostPause(began, err))
 			continue
 		}
-		pause = firstPause
+		pause, said = firstPause, ""
 		for _, h := range heard {
 			wg.Go(func() { r.answer(ctx, d, q, h) })
 		}
@@ -70,9 +71,8 @@ func (r *Runner) Serve(ctx context.Context) error {
 	return nil
 }
 
-// hear waits for messages. Stopping does not cut it short: a message that is handed to a request which has gone would be hidden from everybody for a while.
+// hear waits for messages.
 func (r *Runner) hear(ctx context.Context) (*queue.Listener, []queue.Heard, error) {
-	ctx = context.WithoutCancel(ctx)
 	q, err := r.Queue(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -80,6 +80,18 @@ func (r *Runner) hear(ctx context.Context) (*queue.Listener, []queue.Heard, erro
 	q.Hide = hideFor
 	heard, err := q.Hear(ctx, cmp.Or(r.Poll, hearFor))
 	return q, heard, err
+}
+
+// mostPause returns how long to wait at most before the queue is asked for again. One that is not there is mostly about to be made: whoever starts a
+// runner exports something for it next.
+func (r *Runner) mostPause(began time.Time, err error) time.Duration {
+	switch {
+	case !fault.Is(err, fault.NotFound):
+		return longestPause
+	case r.Server.Clock.Now().Sub(began) < soon:
+		return pauseSoon
+	}
+	return pauseLater
 }
 
 // trouble logs why nothing is heard.

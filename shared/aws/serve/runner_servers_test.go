@@ -139,49 +139,6 @@ func TestRunnerComesFirst(t *testing.T) {
 	hometest.Until(t, "what came is deployed", deployed(t, admin, 3))
 }
 
-// TestRunnerMakesItsQueue pins that a runner that may make its queue hears the first work of an agent at once, and makes no queue a second time.
-func TestRunnerMakesItsQueue(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
-	names := func(c *home.Config) {
-		c.Handler, c.DeadLetters = "handler", "arn:aws:sqs:us-east-1:000000000000:"+stack.Config.Prefix+"-dead.fifo"
-	}
-	h := stack.Open(t, names)
-	h.Queues.Fixed = true
-	dead := stack.Config.Prefix + "-dead.fifo"
-	if _, err := h.SQS.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &dead, Attributes: map[string]string{"FifoQueue": "true"}}); err != nil {
-		t.Fatal(err)
-	}
-	r, made := runner(h, slog.New(slog.DiscardHandler)), 0
-	r.Make = func(ctx context.Context) error {
-		made++
-		return h.MakeQueue(ctx, "prod", "host1")
-	}
-	stop := start(t, r)
-	admin := stack.Open(t, nil)
-	admin.Queues.Fixed = true // as in the function that would leave it to the sweep
-	u, name := "", queue.Name(h.Config.Prefix, "prod", "host1")
-	hometest.Until(t, "there is a queue", func() bool {
-		out, err := admin.SQS.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: &name})
-		if err == nil {
-			u = *out.QueueUrl
-		}
-		return err == nil
-	})
-	export(t, admin, model(3, 1, 0))
-	began := time.Now()
-	hometest.Until(t, "what came is deployed", deployed(t, admin, 3))
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the first work was done after %v", took)
-	}
-	if _, err := admin.SQS.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &u}); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	if made != 1 {
-		t.Errorf("the queue was made %d times", made)
-	}
-}
-
 // TestRunnerStops pins that a runner that is stopped finishes and records what runs, begins nothing more, and gives its messages back at once: another
 // goes on without waiting for anything to expire.
 func TestRunnerStops(t *testing.T) {

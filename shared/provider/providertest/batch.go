@@ -15,8 +15,8 @@ func batch(e *env) (err error) {
 	if len(e.Others) == 0 {
 		return errNotApplicable
 	}
-	_, reads := e.handler.(provider.BatchReader)
-	_, applies := e.handler.(provider.BatchApplier)
+	_, reads := provider.As[provider.BatchReader](e.handler)
+	_, applies := provider.As[provider.BatchApplier](e.handler)
 	if !reads && !applies {
 		return errNotApplicable
 	}
@@ -119,7 +119,7 @@ func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) 
 		reads[i] = provider.BatchRead{Context: e.context(r, false), ReadRequest: provider.ReadRequest{Resource: r}}
 	}
 	var got []provider.Reading
-	if b, ok := e.handler.(provider.BatchReader); ok {
+	if b, ok := provider.As[provider.BatchReader](e.handler); ok {
 		if got = b.ReadBatch(e.ctx, reads); len(got) != len(rs) {
 			return nil, fmt.Errorf("%d readings of %d", len(got), len(rs))
 		}
@@ -163,7 +163,7 @@ func (e *env) applyAll(items []provider.BatchChange) error {
 			todo = append(todo, item)
 		}
 	}
-	b, ok := e.handler.(provider.BatchApplier)
+	b, ok := provider.As[provider.BatchApplier](e.handler)
 	if !ok {
 		for _, item := range todo {
 			if _, err := e.act(item, nil); err != nil {

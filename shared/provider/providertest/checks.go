@@ -42,7 +42,7 @@ func declaration(e *env) error {
 			errs = append(errs, fmt.Errorf("attribute %s has no description", a.Name))
 		}
 	}
-	if t, ok := e.handler.(provider.Timeouter); ok {
+	if t, ok := provider.As[provider.Timeouter](e.handler); ok {
 		// It is called with references unresolved, too, so it must not trust any attribute.
 		for _, attrs := range []map[string]any{nil, e.Attributes} {
 			if t.CallTimeout(provider.Resource{Type: e.typ.Name, Attributes: attrs}) < 0 {
@@ -339,7 +339,7 @@ func parallel(e *env) error {
 }
 
 func canonical(e *env) error {
-	c, ok := e.handler.(provider.Canonicaliser)
+	c, ok := provider.As[provider.Canonicaliser](e.handler)
 	if !ok {
 		return errNotApplicable
 	}

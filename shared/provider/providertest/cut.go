@@ -33,7 +33,7 @@ func canceled(e *env) error {
 
 // batchCut hands over a batch that nobody waits for any more; there is an answer for each item all the same.
 func (e *env) batchCut() error {
-	b, ok := e.handler.(provider.BatchApplier)
+	b, ok := provider.As[provider.BatchApplier](e.handler)
 	if !ok {
 		return nil
 	}

@@ -144,14 +144,14 @@ func (e *env) wellFormed(obs provider.Observation) error {
 
 // diff compares as the engine does.
 func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[string]plan.Diff, err error) {
-	if c, ok := e.handler.(provider.Canonicaliser); ok {
+	if c, ok := provider.As[provider.Canonicaliser](e.handler); ok {
 		attrs := maps.Clone(r.Attributes)
 		if err := e.call(r, func() (err error) { attrs, err = c.Canonicalise(attrs); return err }); err != nil {
 			return nil, fmt.Errorf("canonicalise: %w", err)
 		}
 		r.Attributes = attrs
 	}
-	d, ok := e.handler.(provider.Differ)
+	d, ok := provider.As[provider.Differ](e.handler)
 	if !ok {
 		return plan.Compare(e.typ, r.Attributes, obs.Attributes), nil
 	}

@@ -29,11 +29,15 @@ type Host struct {
 	changed map[string]plan.Diff
 	facts   map[string]string
 	secrets []string
+	cache   *provider.Cache
+	// What the handler said of the run.
+	provider, why string
+	override      plan.Change
 }
 
 // NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
 func NewHost(transport any) *Host {
-	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]plan.Diff{}, facts: map[string]string{}}
+	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]plan.Diff{}, facts: map[string]string{}, cache: provider.NewCache(time.Now)}
 }
 
 // AddFile makes bytes available to handlers and returns the reference to them. It is not for use while a handler runs.
@@ -79,6 +83,37 @@ func (h *Host) Secret(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.secrets = append(h.secrets, value)
+}
+
+// Provider implements provider.Host.
+func (h *Host) Provider(name, why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.provider, h.why = name, why
+}
+
+// Override implements provider.Host.
+func (h *Host) Override(change plan.Change) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.override = change
+}
+
+// Cache implements provider.Host: each host has one.
+func (h *Host) Cache() *provider.Cache { return h.cache }
+
+// Chosen returns the provider that was chosen last, and why.
+func (h *Host) Chosen() (name, why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.provider, h.why
+}
+
+// Overridden returns what the handler said the run has done, "" when it did not.
+func (h *Host) Overridden() plan.Change {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.override
 }
 
 // Lines returns what was logged, in order.

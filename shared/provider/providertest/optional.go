@@ -8,7 +8,7 @@ import (
 )
 
 func find(e *env) error {
-	f, ok := e.handler.(provider.Finder)
+	f, ok := provider.As[provider.Finder](e.handler)
 	if !ok {
 		if e.typ.Assigned {
 			return errors.New("the target chooses the identity, and creates cannot be looked up")
@@ -33,7 +33,7 @@ func find(e *env) error {
 }
 
 func reload(e *env) error {
-	h, ok := e.handler.(provider.Reloader)
+	h, ok := provider.As[provider.Reloader](e.handler)
 	if !ok {
 		return errNotApplicable
 	}
@@ -54,7 +54,7 @@ func reload(e *env) error {
 }
 
 func facts(e *env) error {
-	h, ok := e.handler.(provider.FactReader)
+	h, ok := provider.As[provider.FactReader](e.handler)
 	if !ok {
 		return errNotApplicable
 	}

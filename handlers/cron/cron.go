@@ -1,0 +1,200 @@
+// Package cron manages jobs that a cron daemon runs on the machine it runs on.
+package cron
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Job declares cron::Job: a job in the crontab of a user, or in a file such as those in /etc/cron.d.
+func Job() provider.Definition {
+	const oneLine = `Pattern[/\A[^\r\n]+\z/]`
+	return provider.Definition{
+		Type: schema.Type{
+			Name: "cron::Job",
+			Description: "A job that cron runs: in the crontab of a user, or in a file such as /etc/cron.d/backup. It stands between two lines that name it; " +
+				"all other lines stay as they are, byte for byte. Jobs do not see each other's variables, except those that cron itself reads.",
+			Attributes: []schema.Attribute{
+				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "its name; it stands in the lines around it"},
+				{Name: "user", Type: `Pattern[/\A[^\s:#%-][^\s:#%]*\z/]`, Default: "root", Behaviour: schema.Namevar, Description: "the user it runs as"},
+				{Name: "file", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
+					Description: "a file whose lines say the user, such as /etc/cron.d/backup; left out, it is in the crontab of the user. A job does not move when this is changed: purge it where it was"},
+				{Name: "schedule", Type: oneLine, Description: `when it runs: "*/5 8-18 * * mon-fri", or @reboot, @hourly, @daily, @weekly, @monthly, @yearly`},
+				{Name: "command", Type: oneLine, Description: "what the shell runs; % needs no backslash"},
+				{Name: "input", Type: "Optional[String]", Description: "what the command reads"},
+				{Name: "environment", Type: "Optional[Hash[String[1],String]]", Description: "variables of this job; those that cron itself reads, such as MAILTO, hold for what follows in the same file, too, and need file"},
+				{Name: "enabled", Type: "Boolean", Default: true, Description: "false: it is there as a comment, and does not run"},
+				{Name: "lines", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what stands there, when it is not as it is wanted"},
+			},
+			Features: []string{"batch"},
+			Validate: validate,
+			Relations: func(agent string, attrs map[string]any) []string {
+				out := []string{}
+				user, _ := attrs["user"].(string)
+				out = append(out, string(resource.NewID("acct::User", agent, resource.Key{Name: "name", Value: user})))
+				if path, _ := attrs["file"].(string); path != "" {
+					out = append(out, string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: path})),
+						string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: filepath.Dir(path)})))
+				}
+				return out
+			},
+		},
+		Handler: handler{crontab: []string{"crontab"}},
+	}
+}
+
+// readByCron are the variables that are for cron itself, or for how it starts a command.
+func readByCron() []string {
+	return strings.Fields("MAILTO MAILFROM SHELL CRON_TZ TZ RANDOM_DELAY CONTENT_TYPE CONTENT_TRANSFER_ENCODING CRON_WITHIN_RANGE NO_MAIL_OUTPUT HOME LOGNAME")
+}
+
+func validate(attrs map[string]any) []diag.Problem {
+	var out []diag.Problem
+	add := func(attribute, hint, format string, args ...any) {
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	for _, name := range []string{"command", "input", "environment"} {
+		if provider.HasSecret(attrs[name]) {
+			add(name, "put it into a file that only its user may read, and let the command read that", "a secret of a job can be seen by everybody on the machine while it runs")
+		}
+	}
+	path, inFile := attrs["file"].(string)
+	switch {
+	case inFile && (filepath.Clean(path) != path || path == "/"):
+		add("file", "write "+filepath.Clean(path), "the path %q is not in its shortest form", path)
+	case inFile && filepath.Dir(path) == "/etc/cron.d" && !regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path)):
+		add("file", "use letters, digits, _ and -", "cron does not look at a file with the name %q", filepath.Base(path))
+	}
+	if _, err := jobOf(provider.Resource{Attributes: literals(attrs)}); err != nil {
+		attribute := "command"
+		if e, ok := err.(*mistake); ok {
+			attribute = e.attribute
+		}
+		add(attribute, "see the description of the type", "%s", err)
+	}
+	return out
+}
+
+// literals are the attributes whose values are known already.
+func literals(attrs map[string]any) map[string]any {
+	out := map[string]any{"schedule": "@daily", "command": "true", "user": "root"}
+	for name, v := range attrs {
+		if len(resource.References(v)) == 0 {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// mistake is what is wrong with an attribute.
+type mistake struct{ attribute, text string }
+
+// Error says it.
+func (m *mistake) Error() string { return m.text }
+
+func wrong(attribute, format string, args ...any) error {
+	return &mistake{attribute, fmt.Sprintf(format, args...)}
+}
+
+// job is what stands in a crontab.
+type job struct {
+	name, user, file string
+	lines            []string // between the markers
+}
+
+// off is what a line begins with that does not run.
+const off = "#off "
+
+// jobOf returns the lines of a resource.
+func jobOf(r provider.Resource) (job, error) {
+	j := job{name: text(r, "name"), user: text(r, "user"), file: text(r, "file")}
+	schedule, err := canonical(text(r, "schedule"))
+	if err != nil {
+		return j, wrong("schedule", "%s", err)
+	}
+	own, shell, err := j.variables(r)
+	if err != nil {
+		return j, err
+	}
+	command := strings.TrimSpace(text(r, "command"))
+	if command == "" || strings.ContainsAny(command, "\r\n") {
+		return j, wrong("command", "the command is one line of text")
+	}
+	body, err := escaped("command", shell+command)
+	if err != nil {
+		return j, err
+	}
+	if s := text(r, "input"); s != "" {
+		input, err := escaped("input", strings.ReplaceAll(s, "\n", "\x00"))
+		if err != nil || strings.Contains(s, "\r") {
+			return j, wrong("input", "a carriage return, or a backslash before %%, cannot be given to a command by cron")
+		}
+		body += "%" + strings.ReplaceAll(strings.TrimSuffix(input, "\x00"), "\x00", "%")
+	}
+	line := schedule + " "
+	if j.file != "" {
+		line += j.user + " "
+	}
+	line += body
+	if len(line) > mostLine {
+		return j, wrong("command", "the line has %d bytes; cron reads %d: put the command into a script", len(line), mostLine)
+	}
+	if on, ok := r.Attributes["enabled"].(bool); ok && !on {
+		line = off + line
+	}
+	j.lines = append(own, line)
+	return j, nil
+}
+
+// mostLine is how long a line may be that cron reads as a whole.
+const mostLine = 998
+
+// escaped writes a text so that cron hands it on as it is: % is escaped. A backslash before it cannot be told from the escape.
+func escaped(attribute, s string) (string, error) {
+	if strings.Contains(s, `\%`) {
+		return "", wrong(attribute, `%s needs no backslash before %%; for one that the command has to see, use a script`, attribute)
+	}
+	return strings.ReplaceAll(s, "%", `\%`), nil
+}
+
+// variables returns those of cron as lines, and the others as the beginning of a command.
+func (j job) variables(r provider.Resource) (own []string, shell string, err error) {
+	env, _ := r.Attributes["environment"].(map[string]any)
+	var names []string
+	valid := regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		value, _ := env[name].(string)
+		switch {
+		case !valid.MatchString(name):
+			return nil, "", wrong("environment", "%q cannot name a variable", name)
+		case strings.ContainsAny(value, "\r\n\x00\""):
+			return nil, "", wrong("environment", "the value of %s has an end of line or a quotation mark in it", name)
+		case !slices.Contains(readByCron(), name):
+			names = append(names, name)
+			shell += name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'; "
+		case j.file == "":
+			return nil, "", wrong("environment", "%s would hold for the jobs of others in the crontab, too; give the job a file of its own", name)
+		default:
+			own = append(own, name+`="`+value+`"`)
+		}
+	}
+	if names != nil {
+		shell += "export " + strings.Join(names, " ") + "; "
+	}
+	return own, shell, nil
+}
+
+// text returns the value of an attribute that is text, "" for any other.
+func text(r provider.Resource, name string) string {
+	s, _ := r.Attributes[name].(string)
+	return s
+}

@@ -1,0 +1,125 @@
+package cron
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"strings"
+	"syscall"
+	"time"
+
+	"southbound/handlers/fs"
+	"southbound/shared/provider"
+)
+
+// store is where jobs are: a place that begins with / is a file, any other is the crontab of the user of that name, which only the program
+// crontab may read and write.
+type store struct {
+	fs.Editor
+	crontab []string
+}
+
+// Read implements fs.Store.
+func (s store) Read(ctx *provider.Context, place string) (fs.Text, error) {
+	if strings.HasPrefix(place, "/") {
+		return s.Editor.Read(ctx, place)
+	}
+	text, err := s.run(ctx, place, "", "-l")
+	var failed *failure
+	if errors.As(err, &failed) && (strings.Contains(failed.said, "no crontab for") || strings.Contains(failed.said, "No such file or directory")) {
+		return fs.Text{}, nil
+	}
+	return fs.Text{Exists: err == nil, Bytes: text}, err
+}
+
+// Edit implements fs.Store.
+func (s store) Edit(ctx *provider.Context, place string, fresh fs.Fresh, change func(fs.Text) (fs.Text, error)) error {
+	if strings.HasPrefix(place, "/") {
+		return s.Editor.Edit(ctx, place, fresh, change)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	before, err := s.Read(ctx, place)
+	if err != nil {
+		return err
+	}
+	after, err := change(before)
+	switch {
+	case err != nil || after.Bytes == before.Bytes:
+		return err
+	case after.Bytes == "":
+		_, err = s.run(ctx, place, "", "-r")
+	default:
+		_, err = s.run(ctx, place, after.Bytes, "-")
+	}
+	return err
+}
+
+const lockPause = 5 * time.Millisecond
+
+// lock keeps others that use this from changing a crontab between our reading and our writing it. The program is what is locked, as every
+// user of it can read it.
+func (s store) lock(ctx context.Context) (unlock func(), err error) {
+	path, err := exec.LookPath(s.crontab[0])
+	if err != nil {
+		return nil, missing(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return func() {}, nil //nolint:nilerr // it can be run without being read; then there is no lock
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return func() { _ = f.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, provider.Errorf(provider.Retryable, "wait for another change of a crontab: %w", ctx.Err())
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+func missing(err error) error {
+	return provider.Errorf(provider.Retryable, "there is no program crontab: %w; install cron, or give the job a file in /etc/cron.d", err)
+}
+
+// failure is what crontab said when it failed.
+type failure struct{ said string }
+
+// Error returns it.
+func (f *failure) Error() string { return "crontab: " + f.said }
+
+// run runs crontab for a user.
+func (s store) run(ctx context.Context, name, input string, args ...string) (string, error) {
+	argv := append([]string{}, s.crontab[1:]...)
+	if me, err := user.Current(); err != nil || me.Username != name {
+		argv = append(argv, "-u", name)
+	}
+	cmd := exec.CommandContext(ctx, s.crontab[0], append(argv, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.Dir = "/"
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", provider.Errorf(provider.Retryable, "crontab: %w", ctx.Err())
+	case errors.Is(err, exec.ErrNotFound):
+		return "", missing(err)
+	case errors.As(err, &exit):
+		return "", provider.Errorf(provider.Retryable, "%w", &failure{strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "?"))})
+	case err != nil:
+		return "", provider.Errorf(provider.Retryable, "crontab: %w", err)
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,213 @@
+package cron
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"southbound/handlers/fs"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+type handler struct {
+	editor  fs.Editor
+	crontab []string // the program and what it is always given
+}
+
+func (h handler) store() fs.Store { return store{h.editor, h.crontab} }
+
+// properties are the attributes that are compared.
+func properties() []string {
+	return []string{"schedule", "command", "input", "environment", "enabled"}
+}
+
+// placeOf returns where a job is, see store.
+func placeOf(r provider.Resource) string {
+	if path := text(r, "file"); path != "" {
+		return path
+	}
+	return text(r, "user")
+}
+
+func (j job) block() fs.Block {
+	of := j.name
+	if j.file != "" {
+		of += " of " + j.user
+	}
+	return fs.Block{Begin: "# BEGIN job " + of, End: "# END job " + of}
+}
+
+// wantedOf is jobOf with its errors for people.
+func wantedOf(r provider.Resource) (job, error) {
+	j, err := jobOf(r)
+	var m *mistake
+	if errors.As(err, &m) && !r.Purged {
+		return j, provider.Errorf(provider.NeedsChange, "%s: %w", m.attribute, err)
+	}
+	return j, nil
+}
+
+func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
+	j, err := wantedOf(r)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	have, ok, err := j.block().Lines(fs.LinesOf(t.Bytes))
+	if err != nil || !ok {
+		return provider.Observation{}, err
+	}
+	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
+	if slices.Equal(have, j.lines) {
+		for _, name := range properties() {
+			if v := r.Attributes[name]; v != nil {
+				obs.Attributes[name] = v
+			}
+		}
+		return obs, nil
+	}
+	if len(have) > 0 {
+		obs.Attributes = parse(have, j.file != "")
+	}
+	var lines []any
+	for _, s := range have {
+		lines = append(lines, strings.ToValidUTF8(s, "?"))
+	}
+	obs.Attributes["lines"] = lines
+	return obs, nil
+}
+
+// parse reads what wrote the lines of a job, as far as they look like it.
+func parse(have []string, inFile bool) map[string]any {
+	out := map[string]any{}
+	env := map[string]any{}
+	for _, s := range have[:len(have)-1] {
+		if name, value, ok := strings.Cut(s, "="); ok {
+			env[name] = strings.Trim(value, `"`)
+		}
+	}
+	line, isOff := strings.CutPrefix(have[len(have)-1], off)
+	out["enabled"] = !isOff
+	words := 5
+	if strings.HasPrefix(line, "@") {
+		words = 1
+	}
+	parts := regexp.MustCompile(`\s+`).Split(line, words+2)
+	if !inFile {
+		parts = regexp.MustCompile(`\s+`).Split(line, words+1)
+	}
+	if len(parts) > words {
+		out["schedule"] = strings.Join(parts[:words], " ")
+	}
+	body := parts[len(parts)-1]
+	if at := regexp.MustCompile(`(^|[^\\])%`).FindStringIndex(body); at != nil {
+		out["input"] = unescape(strings.ReplaceAll(strings.ReplaceAll(body[at[1]:], `\%`, "\x00"), "%", "\n"))
+		body = body[:at[1]-1]
+	}
+	variable := regexp.MustCompile(`\A([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'; `)
+	for m := variable.FindStringSubmatch(body); m != nil; m = variable.FindStringSubmatch(body) {
+		env[m[1]] = unescape(strings.ReplaceAll(m[2], `'\''`, "'"))
+		body = body[len(m[0]):]
+	}
+	body = regexp.MustCompile(`\Aexport [A-Za-z0-9_ ]+; `).ReplaceAllString(body, "")
+	out["command"] = unescape(body)
+	if len(env) > 0 {
+		out["environment"] = env
+	}
+	for name, v := range out { // what is there may be anything
+		if s, ok := v.(string); ok && s == "" {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+func unescape(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(s, `\%`, "%"), "\x00", "%"), "?")
+}
+
+// Diff implements provider.Differ: the lines are what is compared, the attributes say how they differ.
+func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	have := observed.Attributes["lines"]
+	if have == nil {
+		return nil, nil
+	}
+	out := map[string]plan.Diff{}
+	for _, name := range properties() {
+		if want, is := desired.Attributes[name], observed.Attributes[name]; !resource.Equal(want, is) {
+			out[name] = plan.Diff{Current: is, Desired: want}
+		}
+	}
+	if len(out) == 0 {
+		j, err := wantedOf(desired)
+		if err != nil {
+			return nil, err
+		}
+		out["lines"] = plan.Diff{Current: have, Desired: strings.Join(j.lines, "\n")}
+	}
+	return out, nil
+}
+
+// Read implements provider.Handler.
+func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	t, err := h.store().Read(ctx, placeOf(req.Resource))
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	return look(req.Resource, t)
+}
+
+// ReadBatch implements provider.BatchReader: each crontab is read once.
+func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return fs.ReadTogether(ctx, h.store(), items, placeOf, look)
+}
+
+// Create implements provider.Handler.
+func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return h.one(ctx, plan.Created, req.Resource)
+}
+
+// Update implements provider.Handler.
+func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.one(ctx, plan.Updated, req.Resource)
+}
+
+// Delete implements provider.Handler.
+func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return h.one(ctx, plan.Purged, req.Resource)
+}
+
+func (h handler) one(ctx *provider.Context, change plan.Change, r provider.Resource) (provider.Result, error) {
+	return provider.Result{}, h.ApplyBatch(ctx, []provider.BatchChange{{Context: ctx, Change: change, Resource: r}})[0].Err
+}
+
+// ApplyBatch implements provider.BatchApplier: all changes of one crontab are one.
+func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	return fs.ApplyTogether(ctx, h.store(), items, placeOf, fs.AnyFile(), changed)
+}
+
+// changed returns a crontab after a change. A file that held nothing but the job goes with it.
+func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
+	j, err := wantedOf(item.Resource)
+	if err != nil {
+		return t, err
+	}
+	ls := fs.LinesOf(t.Bytes)
+	if item.Change == plan.Purged {
+		if err := j.block().Drop(ls); err != nil {
+			return t, err
+		}
+		after := ls.Text()
+		return fs.Text{Exists: t.Exists && (after != "" || t.Bytes == ""), Bytes: after}, nil
+	}
+	if t.Bytes != "" && !strings.HasSuffix(t.Bytes, "\n") {
+		ls = fs.LinesOf(t.Bytes + "\n") // cron ignores a last line that has no end
+	}
+	if err := j.block().Put(ls, ls.Len(), j.lines...); err != nil {
+		return t, err
+	}
+	return fs.Text{Exists: true, Bytes: ls.Text()}, nil
+}

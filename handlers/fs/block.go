@@ -1,0 +1,78 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"southbound/shared/provider"
+)
+
+// Block is a part of a text that stands between two lines, its markers. They differ.
+type Block struct{ Begin, End string }
+
+var errUnpaired = errors.New("the markers are no pair")
+
+// Lines returns the lines of the block without the markers; ok says that there is one. A marker without the other, or more than one pair, is an
+// error that a person has to look at.
+func (b Block) Lines(ls *Lines) (have []string, ok bool, err error) {
+	from, to, err := b.at(ls)
+	if err != nil || from < 0 {
+		return nil, false, err
+	}
+	for i := from + 1; i < to; i++ {
+		have = append(have, ls.At(i))
+	}
+	return have, true, nil
+}
+
+// Put makes the block have these lines; when there is none, it is put in where the line number at is now.
+func (b Block) Put(ls *Lines, at int, want ...string) error {
+	if b.Begin == b.End || slices.Contains(want, b.Begin) || slices.Contains(want, b.End) {
+		return provider.Errorf(provider.NeedsChange, "what stands between %q and %q cannot hold one of them", b.Begin, b.End)
+	}
+	from, to, err := b.at(ls)
+	if err != nil {
+		return err
+	}
+	all := slices.Concat([]string{b.Begin}, want, []string{b.End})
+	if from < 0 {
+		from, to = at, at-1
+	}
+	ls.Replace(from, to+1, all...)
+	return nil
+}
+
+// Drop takes the block and its markers away.
+func (b Block) Drop(ls *Lines) error {
+	from, to, err := b.at(ls)
+	if err == nil && from >= 0 {
+		ls.Replace(from, to+1)
+	}
+	return err
+}
+
+// at returns the lines that are the markers; from < 0: there is no block.
+func (b Block) at(ls *Lines) (from, to int, err error) {
+	begins := ls.Find(func(s string) bool { return s == b.Begin })
+	ends := ls.Find(func(s string) bool { return s == b.End })
+	switch {
+	case len(begins) == 0 && len(ends) == 0:
+		return -1, -1, nil
+	case len(begins) == 1 && len(ends) == 1 && begins[0] < ends[0]:
+		return begins[0], ends[0], nil
+	}
+	return -1, -1, provider.Errorf(provider.Terminal, "%w: begin at %s, end at %s; a %q needs one %q after it", errUnpaired, places(begins), places(ends), b.Begin, b.End)
+}
+
+func places(at []int) string {
+	if len(at) == 0 {
+		return "no line"
+	}
+	var out []string
+	for _, i := range at[:min(len(at), 10)] {
+		out = append(out, fmt.Sprint(i+1))
+	}
+	return "line " + strings.Join(out, ", ")
+}

@@ -1,0 +1,48 @@
+package fs
+
+import (
+	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyAttributes gives a file the extended attributes of another, access lists and security labels among them. Those that give rights to who
+// runs the file, and those that sign its bytes, are not for other bytes. What may not be copied is left out.
+func copyAttributes(from, to openFile) error {
+	size, err := unix.Flistxattr(from.fd, nil)
+	if err != nil || size == 0 {
+		return unlessRefused(err)
+	}
+	names := make([]byte, size)
+	if size, err = unix.Flistxattr(from.fd, names); err != nil {
+		return unlessRefused(err)
+	}
+	for name := range strings.SplitSeq(string(names[:size]), "\x00") {
+		if name == "" || name == "security.capability" || name == "security.ima" || name == "security.evm" {
+			continue
+		}
+		size, err := unix.Fgetxattr(from.fd, name, nil)
+		value := make([]byte, max(size, 0))
+		if err == nil && size > 0 {
+			size, err = unix.Fgetxattr(from.fd, name, value)
+		}
+		if err == nil {
+			err = to.sys.do("fsetxattr", func() error { return unix.Fsetxattr(to.fd, name, value[:size], 0) })
+		}
+		if err := unlessRefused(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlessRefused takes the errors away that say that there is no such attribute here, or not for everybody.
+func unlessRefused(err error) error {
+	for _, e := range []error{unix.EOPNOTSUPP, unix.ENOSYS, unix.ENODATA, unix.EPERM, unix.EACCES} {
+		if errors.Is(err, e) {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+const usualMarker = "# {mark} {name}"
+
+// Line declares fs::Line: a line, or a block of lines between two markers, in a text file whose other lines belong to others.
+func Line() provider.Definition {
+	const pattern = "Optional[String[1]]"
+	const oneLine = `Pattern[/\A[^\r\n]+\z/]`
+	return provider.Definition{
+		Type: schema.Type{
+			Name: "fs::Line",
+			Description: "A line, or a block of lines between two markers, in a text file. All other bytes stay as they are: how lines end, a missing end of the last line, " +
+				"owner, mode and extended attributes. A symbolic link is refused. Purged, lines that are the same as line are removed; without line, those that match.",
+			Attributes: []schema.Attribute{
+				pathAttribute(),
+				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "what tells it from others in the same file; it stands in the markers of a block"},
+				{Name: "line", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "the whole line, without its end"},
+				{Name: "block", Type: "Optional[String]", Description: "the lines between the markers"},
+				{Name: "match", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression (RE2): the line that it matches is replaced by line; where none does, and none is the same, line is put in"},
+				{Name: "multiple", Type: "Enum[refuse,first,last,all,single]", Default: "refuse", Behaviour: schema.Parameter,
+					Description: "when match matches several lines: refuse; replace the first, the last, or all of them; or single: replace the first and remove the others"},
+				{Name: "after", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression: what is put in stands after the last line that it matches; what is there already is not moved"},
+				{Name: "before", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression: what is put in stands before the first line that it matches"},
+				{Name: "position", Type: "Enum[end,start]", Default: "end", Behaviour: schema.Parameter, Description: "where it is put in when neither after nor before says so"},
+				{Name: "marker", Type: oneLine, Default: usualMarker, Behaviour: schema.Parameter, Description: "the lines before and after a block, with {mark} for BEGIN and END: \"<!-- {mark} {name} -->\""},
+				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "makes the file when it is missing; its mode and owner are for fs::File to say"},
+				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly, Description: "how many lines there are beside the single one that is wanted"},
+			},
+			Features:  []string{"batch"},
+			Validate:  validLine,
+			Relations: lineRelations,
+		},
+		Handler: line{},
+	}
+}
+
+// lineRelations makes a line require its file, and the directory it is in, where they are managed.
+func lineRelations(agent string, attrs map[string]any) []string {
+	path, _ := attrs["path"].(string)
+	return append(parentRelations(agent, attrs), string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: path})))
+}
+
+func validLine(attrs map[string]any) []diag.Problem {
+	out := validPath(false)(attrs)
+	add := func(attribute, hint, format string, args ...any) {
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	for _, name := range []string{"match", "after", "before"} {
+		if s, ok := attrs[name].(string); ok {
+			if _, err := regexp.Compile(s); err != nil {
+				add(name, "RE2 has neither look-around nor references back; the line is matched without its end", "the regular expression cannot be used: %v", err)
+			}
+		}
+	}
+	switch {
+	case attrs["block"] != nil && attrs["line"] != nil:
+		add("block", "make two resources of it", "a block and a line cannot be one resource")
+	case attrs["block"] != nil && attrs["match"] != nil:
+		add("match", "leave it out", "a block is found by its markers, not by match")
+	case attrs["block"] == nil && attrs["line"] == nil && attrs["match"] == nil:
+		add("line", "give line or block; match alone is for lines that must not exist", "nothing says what the line is")
+	}
+	if attrs["after"] != nil && attrs["before"] != nil {
+		add("before", "choose one", "after and before exclude each other")
+	}
+	if s, ok := attrs["marker"].(string); ok && !strings.Contains(s, "{mark}") {
+		add("marker", usualMarker, "the marker has no {mark}, so its begin and its end would be the same")
+	}
+	return out
+}
+
+// line is the handler of fs::Line.
+type line struct{ editor Editor }
+
+// Read implements provider.Handler.
+func (h line) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	text, err := h.editor.Read(ctx, pathOf(req.Resource))
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	return lookAt(req.Resource, text)
+}
+
+func lookAt(r provider.Resource, text Text) (provider.Observation, error) {
+	rule, err := ruleOf(r)
+	if err != nil || !text.Exists {
+		return provider.Observation{}, err
+	}
+	if strings.IndexByte(text.Bytes, 0) >= 0 {
+		return provider.Observation{}, noText()
+	}
+	obs, err := rule.look(LinesOf(text.Bytes))
+	return obs, rule.explain(err)
+}
+
+func noText() error {
+	return provider.Errorf(provider.NeedsChange, "the file is no text: it has a zero byte in it")
+}
+
+func pathOf(r provider.Resource) string { return text(r, "path") }
+
+// ReadBatch implements provider.BatchReader: each file is read once.
+func (h line) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return ReadTogether(ctx, h.editor, items, pathOf, lookAt)
+}
+
+// Diff implements provider.Differ.
+func (line) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	out := differences(desired, observed, "line", "block")
+	if n := observed.Attributes["extra"]; n != nil {
+		if out == nil {
+			out = map[string]plan.Diff{}
+		}
+		out["extra"] = plan.Diff{Current: n, Desired: int64(0)}
+	}
+	return out, nil
+}
+
+// Create implements provider.Handler.
+func (h line) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return h.one(ctx, provider.BatchChange{Change: plan.Created, Resource: req.Resource})
+}
+
+// Update implements provider.Handler.
+func (h line) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.one(ctx, provider.BatchChange{Change: plan.Updated, Resource: req.Resource})
+}
+
+// Delete implements provider.Handler.
+func (h line) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return h.one(ctx, provider.BatchChange{Change: plan.Purged, Resource: req.Resource})
+}
+
+func (h line) one(ctx *provider.Context, item provider.BatchChange) (provider.Result, error) {
+	item.Context = ctx
+	return provider.Result{}, h.ApplyBatch(ctx, []provider.BatchChange{item})[0].Err
+}
+
+// ApplyBatch implements provider.BatchApplier: all changes of one file are one.
+func (h line) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	return ApplyTogether(ctx, h.editor, items, pathOf, AnyFile(), changeLine)
+}
+
+// changeLine returns a text after one change.
+func changeLine(item provider.BatchChange, text Text) (Text, error) {
+	rule, err := ruleOf(item.Resource)
+	if err != nil {
+		return text, err
+	}
+	if strings.IndexByte(text.Bytes, 0) >= 0 {
+		return text, noText()
+	}
+	ls := LinesOf(text.Bytes)
+	if item.Change == plan.Purged {
+		err := rule.drop(ls)
+		text.Bytes = ls.Text()
+		return text, err
+	}
+	if !text.Exists && !rule.create {
+		return text, provider.Errorf(provider.Retryable, "there is no file %s; describe it, or set create", rule.path)
+	}
+	err = rule.put(ls)
+	return Text{true, ls.Text()}, rule.explain(err)
+}

@@ -1,0 +1,230 @@
+package http
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	conn "southbound/shared/transport/http"
+)
+
+// api is one resource's way to its API.
+type api struct {
+	ctx   *provider.Context
+	conn  *conn.Conn
+	want  provider.Resource
+	scope *scope
+	hide  []string // texts that nobody may see
+}
+
+func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
+	c, ok := ctx.Transport().(*conn.Conn)
+	if !ok {
+		return nil, provider.Errorf(provider.NeedsChange, `the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
+	}
+	a := &api{ctx: ctx, conn: c, want: r, scope: newScope(r)}
+	secrets := c.Secrets()
+	for n := range a.scope.secret {
+		if t, ok := a.scope.values[n].(string); ok && a.scope.secret[n] {
+			secrets = append(secrets, t)
+		}
+	}
+	for _, s := range secrets {
+		for _, form := range forms(s) {
+			ctx.Secret(form)
+			a.hide = append(a.hide, form)
+		}
+	}
+	return a, nil
+}
+
+// forms returns a secret as an API may repeat it.
+func forms(secret string) []string {
+	if secret == "" {
+		return nil
+	}
+	out := []string{secret}
+	quoted, _ := json.Marshal(secret)
+	for _, f := range []string{string(quoted[1:len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))} {
+		if f != secret {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// text returns an attribute that is text, "" for any other.
+func (a *api) text(name string) string {
+	s, _ := a.want.Attributes[name].(string)
+	return s
+}
+
+// answer is what an API said.
+type answer struct {
+	*conn.Response
+	path string
+}
+
+// ok reports whether the API did what it was asked.
+func (r *answer) ok() bool { return r.Status >= 200 && r.Status < 300 }
+
+// missing reports whether what was asked about is not there.
+func (r *answer) missing() bool {
+	return r.Status == http.StatusNotFound || r.Status == http.StatusGone
+}
+
+// json returns the body as a value; nil when there is none.
+func (r *answer) json() (any, error) {
+	if len(bytes.TrimSpace(r.Body)) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(r.Body))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil || d.More() {
+		return nil, provider.Errorf(provider.NeedsChange, "the API answers %s with what is not JSON (%s)", r.path, r.Header.Get("Content-Type"))
+	}
+	v, err := resource.FromGo(v)
+	if err != nil {
+		return nil, provider.Errorf(provider.NeedsChange, "the API answers %s with what is no value: %w", r.path, err)
+	}
+	return v, nil
+}
+
+// call makes a request; body is nil for none.
+func (a *api) call(method, path string, body any, key, match string) (*answer, error) {
+	req := conn.Request{Method: method, Path: path, Key: key, Header: http.Header{"Accept": {"application/json"}}}
+	if body != nil {
+		b, err := encode(body)
+		if err != nil {
+			return nil, err
+		}
+		req.Body = b
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if match != "" {
+		req.Header.Set("If-Match", match)
+	}
+	headers, err := a.scope.object(a.want.Attributes["headers"])
+	if err != nil {
+		return nil, err
+	}
+	for name, v := range headers {
+		text, ok := v.(string)
+		if !ok || strings.ContainsAny(text+name, "\r\n\x00") {
+			return nil, provider.Errorf(provider.NeedsChange, "the header %q is not text on one line", name)
+		}
+		req.Header.Set(name, text)
+	}
+	res, err := a.conn.Do(a.ctx, req)
+	if err != nil {
+		return nil, a.wayError(method, path, err)
+	}
+	a.ctx.Debug("asked the API", "method", method, "path", path, "status", res.Status)
+	return &answer{res, path}, nil
+}
+
+// encode returns a body. Values of documents are written with the numbers they have.
+func encode(v any) ([]byte, error) {
+	for _, ref := range resource.References(v) {
+		if _, ok := ref.(resource.File); ok {
+			return nil, provider.Errorf(provider.NeedsChange, "an uploaded file cannot be part of a body")
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, provider.Errorf(provider.NeedsChange, "the body cannot be written as JSON: %w", err)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// wayError classifies an error on the way to an answer.
+func (a *api) wayError(method, path string, err error) error {
+	class := provider.Retryable
+	switch fault.KindOf(err) {
+	case fault.Invalid:
+		class = provider.NeedsChange
+	case fault.Denied:
+		class = provider.Terminal
+	}
+	text := a.redact(err.Error())
+	if h := fault.HintOf(err); h != "" {
+		text += "; " + h
+	}
+	if err := a.ctx.Err(); err != nil {
+		return provider.Errorf(class, "%s %s: %w", method, path, err)
+	}
+	return provider.Errorf(class, "%s %s: %s", method, path, text)
+}
+
+// refused is the error of an answer that is none of those that were hoped for.
+func (a *api) refused(method string, r *answer) error {
+	text := fmt.Sprintf("%s %s: the API answers %d %s", method, r.path, r.Status, http.StatusText(r.Status))
+	if said := a.excerpt(r.Body); said != "" {
+		text += ": " + said
+	}
+	class, hint := classOf(r.Status)
+	if at := r.Header.Get("Location"); r.Status/100 == 3 && at != "" {
+		text += " (to " + a.redact(clean(at, 200)) + ")"
+	}
+	if hint != "" {
+		text += "; " + hint
+	}
+	return provider.Errorf(class, "%s", text)
+}
+
+// classOf says what follows from a status.
+func classOf(status int) (class provider.Class, hint string) {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return provider.Terminal, "see the credentials of the agent and what they may do"
+	case http.StatusPaymentRequired, http.StatusInsufficientStorage:
+		return provider.Terminal, ""
+	case http.StatusNotFound, http.StatusGone, http.StatusRequestTimeout, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked, http.StatusFailedDependency,
+		http.StatusTooEarly, http.StatusTooManyRequests:
+		return provider.Retryable, ""
+	case http.StatusNotImplemented, http.StatusMethodNotAllowed:
+		return provider.NeedsChange, "methods and paths say which requests are made"
+	}
+	switch status / 100 {
+	case 3:
+		return provider.NeedsChange, "give the agent the url that it leads to"
+	case 4:
+		return provider.NeedsChange, ""
+	}
+	return provider.Retryable, ""
+}
+
+// mostExcerpt bounds, in bytes, what is shown of an answer.
+const mostExcerpt = 500
+
+// excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that none is cut in two and overlooked.
+func (a *api) excerpt(body []byte) string {
+	return clean(a.redact(string(body[:min(len(body), 64<<10)])), mostExcerpt)
+}
+
+func (a *api) redact(s string) string {
+	for _, h := range a.hide {
+		s = strings.ReplaceAll(s, h, "<redacted>")
+	}
+	return s
+}
+
+// clean returns a text on one line, bounded.
+func clean(s string, most int) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
+}

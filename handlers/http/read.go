@@ -1,0 +1,363 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// thing is an object as the API has it.
+type thing struct {
+	id, etag string
+	value    any
+}
+
+// lists are the lists that one batch has read, by their paths.
+type lists struct {
+	mu   sync.Mutex
+	read map[string]func() ([]any, error)
+}
+
+// Read implements provider.Handler.
+func (o object) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	a, err := newAPI(ctx, req.Resource)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	return a.read(&lists{})
+}
+
+// atOnce is how many objects of a batch are read side by side.
+const atOnce = 8
+
+// ReadBatch implements provider.BatchReader: some at a time, and each list once.
+func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	shared := &lists{}
+	slots := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i := range items {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := ctx.Err(); err != nil {
+				out[i].Err = provider.Errorf(provider.Retryable, "not begun: %w", err)
+				return
+			}
+			a, err := newAPI(items[i].Context.With(ctx), items[i].Resource)
+			if err == nil {
+				out[i].Observation, err = a.read(shared)
+			}
+			out[i].Err = err
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// read observes the object.
+func (a *api) read(shared *lists) (provider.Observation, error) {
+	t, err := a.look(shared)
+	if err != nil || t == nil {
+		return provider.Observation{}, err
+	}
+	return a.observed(t)
+}
+
+// observed returns an object in the form of what is wanted.
+func (a *api) observed(t *thing) (provider.Observation, error) {
+	attrs := map[string]any{}
+	for name, text := range map[string]string{"object_id": t.id, "etag": t.etag} {
+		if text != "" {
+			attrs[name] = text
+		}
+	}
+	if a.want.Purged {
+		return provider.Observation{Exists: true, Attributes: attrs}, nil
+	}
+	scope := a.scope.with(t.id)
+	compare := newComparison(scope, a.want.Attributes)
+	for _, name := range []string{"body", "ready"} {
+		template := a.want.Attributes[name]
+		if template == nil {
+			continue
+		}
+		seen, err := compare.seen(template, t.value, nil)
+		if err != nil {
+			return provider.Observation{}, err
+		}
+		if _, ok := seen.(map[string]any); !ok {
+			return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what the API answers at %q is no object; see object_at", a.text("object_at"))
+		}
+		attrs[name] = seen
+		compare = newComparison(scope, nil) // what is ignored and what are sets is said about body
+	}
+	for name, v := range a.facts(t) {
+		a.ctx.Fact(name, v)
+	}
+	return provider.Observation{Exists: true, Attributes: attrs}, nil
+}
+
+// facts returns what is to be learned from an object.
+func (a *api) facts(t *thing) map[string]string {
+	out := map[string]string{}
+	m, _ := a.want.Attributes["facts"].(map[string]any)
+	for name, p := range m {
+		pointer, _ := p.(string)
+		v, _ := at(t.value, pointer)
+		if text, ok := scalarText(v); ok {
+			out[name] = a.redact(text)
+		}
+	}
+	return out
+}
+
+// Facts implements provider.FactReader.
+func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+	a, err := newAPI(ctx, req.Resource)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.look(&lists{})
+	if err != nil || t == nil {
+		return nil, err
+	}
+	return a.facts(t), nil
+}
+
+// look returns the object, nil when there is none.
+func (a *api) look(shared *lists) (*thing, error) {
+	id := ""
+	if a.want.Attributes["find"] != nil {
+		t, err := a.find(shared)
+		if err != nil || t == nil {
+			return nil, err
+		}
+		if id = t.id; id == "" && a.needsID() {
+			return nil, provider.Errorf(provider.NeedsChange, "what was found has no id at %q; see id_at", a.text("id_at"))
+		}
+	}
+	t, err := a.get(id)
+	if err == nil && t == nil && a.want.Attributes["find"] != nil && !a.want.Purged {
+		return nil, provider.Errorf(provider.Retryable, "the list has the object, and it cannot be read; it is being made or removed")
+	}
+	return t, err
+}
+
+// needsID reports whether the object's path has its id in it.
+func (a *api) needsID() bool { return strings.Contains(a.readPath(), "{id}") }
+
+func (a *api) readPath() string {
+	if p, _ := member(a.want.Attributes, "paths", "read").(string); p != "" {
+		return p
+	}
+	return a.text("path")
+}
+
+// get reads the object at its path; nil when there is none.
+func (a *api) get(id string) (*thing, error) {
+	path, err := a.scope.with(id).path(a.readPath())
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.call(http.MethodGet, path, nil, "", "")
+	switch {
+	case err != nil:
+		return nil, err
+	case r.missing():
+		return nil, nil
+	case !r.ok():
+		return nil, a.refused(http.MethodGet, r)
+	}
+	v, err := r.json()
+	if err != nil && a.want.Attributes["body"] != nil {
+		return nil, err
+	}
+	v, found := at(v, a.text("object_at"))
+	if !found || v == nil && a.want.Attributes["body"] != nil {
+		return nil, nil // there is an answer with nothing in it
+	}
+	t := a.thing(v)
+	if id != "" {
+		t.id = id
+	}
+	// A weak ETag does not tell states apart.
+	if e := r.Header.Get("ETag"); strings.HasPrefix(e, `"`) {
+		t.etag = e
+	}
+	gone, err := a.isLike("gone", t)
+	if err != nil || gone {
+		return nil, err
+	}
+	return t, nil
+}
+
+// thing returns an object with its id.
+func (a *api) thing(v any) *thing {
+	found, _ := at(v, a.text("id_at"))
+	id, _ := scalarText(found)
+	return &thing{id: id, value: v}
+}
+
+// isLike reports whether an object has all of an attribute; false when that is not said.
+func (a *api) isLike(attribute string, t *thing) (bool, error) {
+	want, err := a.scope.with(t.id).object(a.want.Attributes[attribute])
+	return want != nil && err == nil && covers(want, t.value), err
+}
+
+// mostPages bounds how many pages of a list are read.
+const mostPages = 1000
+
+// find looks for the object in the list; nil when it is not there.
+func (a *api) find(shared *lists) (*thing, error) {
+	path, _ := member(a.want.Attributes, "find", "path").(string)
+	if path == "" {
+		path = a.text("collection")
+	}
+	path, err := a.scope.path(path)
+	if err != nil {
+		return nil, err
+	}
+	want, err := a.scope.body(member(a.want.Attributes, "find", "match"))
+	if err != nil {
+		return nil, err
+	}
+	items, err := shared.once(path+"\n"+a.pointer("items")+"\n"+a.pointer("next")+"\n"+a.text("object_at")+"\n"+headerKey(a.want), func() ([]any, error) { return a.list(path) })
+	if err != nil {
+		return nil, err
+	}
+	var found *thing
+	for _, item := range items {
+		if !covers(want, item) {
+			continue
+		}
+		t := a.thing(item)
+		if gone, err := a.isLike("gone", t); err != nil || gone {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if found != nil {
+			return nil, provider.Errorf(provider.Terminal, "several objects in %s have what find matches, so which is meant is not known; remove one, or match more", path)
+		}
+		found = t
+	}
+	return found, nil
+}
+
+// headerKey tells apart resources whose own headers may lead to other lists.
+func headerKey(r provider.Resource) string {
+	if r.Attributes["headers"] == nil {
+		return ""
+	}
+	return string(r.ID)
+}
+
+func (a *api) pointer(name string) string {
+	p, _ := member(a.want.Attributes, "find", name).(string)
+	return p
+}
+
+// once returns what f returns, and calls it once for a key.
+func (l *lists) once(key string, f func() ([]any, error)) ([]any, error) {
+	l.mu.Lock()
+	if l.read == nil {
+		l.read = map[string]func() ([]any, error){}
+	}
+	get := l.read[key]
+	if get == nil {
+		get = sync.OnceValues(f)
+		l.read[key] = get
+	}
+	l.mu.Unlock()
+	return get()
+}
+
+// list reads all pages of a list.
+func (a *api) list(path string) ([]any, error) {
+	var out []any
+	for page := 0; path != ""; page++ {
+		if page == mostPages {
+			return nil, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, mostPages)
+		}
+		r, err := a.call(http.MethodGet, path, nil, "", "")
+		switch {
+		case err != nil:
+			return nil, err
+		case r.missing() && page == 0:
+			return nil, nil
+		case !r.ok():
+			return nil, a.refused(http.MethodGet, r)
+		}
+		v, err := r.json()
+		if err != nil {
+			return nil, err
+		}
+		in, _ := at(v, a.pointer("items"))
+		items, ok := in.([]any)
+		if !ok && in != nil {
+			return nil, provider.Errorf(provider.NeedsChange, "what %s answers at %q is no list; see items of find", path, a.pointer("items"))
+		}
+		out = append(out, items...)
+		if path, err = a.next(r, v, path); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// next returns the path of the page after this one, "" when it is the last.
+func (a *api) next(r *answer, v any, path string) (string, error) {
+	link := ""
+	if p := a.pointer("next"); p != "" {
+		in, _ := at(v, p)
+		link, _ = scalarText(in)
+	} else {
+		link = nextLink(r.Header.Values("Link"))
+	}
+	if link == "" {
+		return "", nil
+	}
+	before, query, _ := strings.Cut(link, "?")
+	if before == "" {
+		before, _, _ = strings.Cut(path, "?")
+		return before + "?" + query, nil
+	}
+	below, ok := a.conn.Below(before, path)
+	if !ok {
+		return "", provider.Errorf(provider.NeedsChange, "the list at %s goes on at another place than the API: %s", path, a.redact(clean(before, 200)))
+	}
+	if query != "" {
+		below += "?" + query
+	}
+	return below, nil
+}
+
+// nextLink returns the target of rel=next (RFC 8288).
+func nextLink(headers []string) string {
+	for link := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		target, params, _ := strings.Cut(strings.TrimSpace(link), ">")
+		for p := range strings.SplitSeq(params, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+			if strings.EqualFold(name, "rel") && strings.Trim(value, `"`) == "next" {
+				return strings.TrimPrefix(target, "<")
+			}
+		}
+	}
+	return ""
+}
+
+// equal reports whether an observation is as it is wanted.
+func (a *api) equal(obs provider.Observation, names ...string) bool {
+	for _, n := range names {
+		if w := a.want.Attributes[n]; w != nil && !resource.Equal(w, obs.Attributes[n]) {
+			return false
+		}
+	}
+	return true
+}

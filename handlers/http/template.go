@@ -1,0 +1,197 @@
+package http
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+var (
+	inPath = regexp.MustCompile(`\{([a-z_][a-zA-Z0-9_]*)\}`)
+	whole  = regexp.MustCompile(`\A\$([a-z_][a-zA-Z0-9_]*)\z`)
+	inText = regexp.MustCompile(`\$\$|\$\{([a-z_][a-zA-Z0-9_]*)\}`)
+)
+
+// pathNames returns what a path refers to.
+func pathNames(path string) []string {
+	var out []string
+	for _, m := range inPath.FindAllStringSubmatch(path, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// bodyNames returns what a value refers to, in no order.
+func bodyNames(v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case string:
+		if m := whole.FindStringSubmatch(v); m != nil {
+			return []string{m[1]}
+		}
+		for _, m := range inText.FindAllStringSubmatch(v, -1) {
+			if m[1] != "" {
+				out = append(out, m[1])
+			}
+		}
+	case []any:
+		for _, e := range v {
+			out = append(out, bodyNames(e)...)
+		}
+	case map[string]any:
+		for _, e := range v {
+			out = append(out, bodyNames(e)...)
+		}
+	}
+	return out
+}
+
+// scope is what names stand for.
+type scope struct {
+	values map[string]any
+	secret map[string]bool
+}
+
+func newScope(r provider.Resource) *scope {
+	s := &scope{values: map[string]any{}, secret: map[string]bool{}}
+	for _, from := range []string{"vars", "secrets"} {
+		m, _ := r.Attributes[from].(map[string]any)
+		for n, v := range m {
+			s.values[n], s.secret[n] = v, from == "secrets"
+		}
+	}
+	s.values["name"] = r.Attributes["name"]
+	return s
+}
+
+// with returns the scope with an id.
+func (s *scope) with(id string) *scope {
+	if id == "" {
+		return s
+	}
+	out := &scope{values: map[string]any{"id": id}, secret: s.secret}
+	for n, v := range s.values {
+		if n != "id" {
+			out.values[n] = v
+		}
+	}
+	return out
+}
+
+// lookup returns what a name stands for.
+func (s *scope) lookup(name string) (any, error) {
+	v, ok := s.values[name]
+	if !ok {
+		return nil, provider.Errorf(provider.NeedsChange, "nothing is called %q here", name)
+	}
+	return v, nil
+}
+
+// text returns a value as it stands in a text.
+func (s *scope) text(name string) (string, error) {
+	v, err := s.lookup(name)
+	if err != nil {
+		return "", err
+	}
+	if t, ok := v.(string); ok {
+		return t, nil
+	}
+	if t, ok := resource.KeyText(v); ok {
+		return t, nil
+	}
+	return "", provider.Errorf(provider.NeedsChange, "%q is neither text nor a number, and stands in a text", name)
+}
+
+// path fills a path in. What a value has in it never becomes part of the path's own structure.
+func (s *scope) path(path string) (string, error) {
+	var bad error
+	before, query, asks := strings.Cut(path, "?")
+	fill := func(part string, escape func(string) string) string {
+		return inPath.ReplaceAllStringFunc(part, func(ref string) string {
+			t, err := s.text(ref[1 : len(ref)-1])
+			if err == nil && t == "" {
+				err = provider.Errorf(provider.NeedsChange, "%s in the path %s is empty", ref, path)
+			}
+			if err != nil {
+				bad = err
+			}
+			return escape(t)
+		})
+	}
+	out := fill(before, url.PathEscape)
+	if asks {
+		out += "?" + fill(query, url.QueryEscape)
+	}
+	return out, bad
+}
+
+// body fills a value in.
+func (s *scope) body(v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if m := whole.FindStringSubmatch(v); m != nil {
+			return s.lookup(m[1])
+		}
+		var bad error
+		out := inText.ReplaceAllStringFunc(v, func(ref string) string {
+			if ref == "$$" {
+				return "$"
+			}
+			t, err := s.text(ref[2 : len(ref)-1])
+			if err != nil {
+				bad = err
+			}
+			return t
+		})
+		return out, bad
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = s.body(e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			var err error
+			if out[k], err = s.body(e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// hidden reports whether a value has a secret in it.
+func (s *scope) hidden(v any) bool {
+	for _, n := range bodyNames(v) {
+		if s.secret[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// object returns a map filled in; nil when there is none.
+func (s *scope) object(v any) (map[string]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	filled, err := s.body(v)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := filled.(map[string]any)
+	if !ok {
+		return nil, provider.Errorf(provider.NeedsChange, "expected members with values, got %s", fmt.Sprintf("%T", filled))
+	}
+	return m, nil
+}

@@ -1,0 +1,367 @@
+package http
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// What was done, in the state between two calls.
+const (
+	didCreate = "create"
+	didUpdate = "update"
+	didDelete = "delete"
+)
+
+// progress is what the API was asked for and has not shown yet.
+type progress struct {
+	Did  string `json:"did"`
+	For  string `json:"for"` // hash of what was wanted
+	At   int64  `json:"at"`  // milliseconds since 1970
+	Told int    `json:"told"`
+}
+
+// begin returns the progress of what has just been done.
+func (a *api) begin(did string) *progress {
+	return &progress{Did: did, For: a.intent(), At: time.Now().UnixMilli()}
+}
+
+// progress returns what the call before this one did for the same intent, nil for nothing.
+func (a *api) progress() *progress {
+	var p progress
+	if json.Unmarshal(a.ctx.State(), &p) != nil || p.Did == "" || p.For != a.intent() {
+		return nil
+	}
+	return &p
+}
+
+// intent tells what is wanted apart, without any secret.
+func (a *api) intent() string {
+	b, err := resource.CanonicalValue(map[string]any{"body": a.want.Attributes["body"], "ready": a.want.Attributes["ready"], "purged": a.want.Purged})
+	if err != nil {
+		return "none"
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// settle is how long the API may take to show what was done.
+func (a *api) settle() time.Duration {
+	n, _ := a.want.Attributes["settle"].(int64)
+	return time.Duration(n) * time.Second
+}
+
+// again asks to be called again, less often the longer it takes; over is returned when the time is up.
+func (a *api) again(p *progress, over error) (provider.Result, error) {
+	if time.Since(time.UnixMilli(p.At)) > a.settle() {
+		return provider.Result{}, over
+	}
+	p.Told++
+	state, err := json.Marshal(p)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	return provider.Result{Again: &provider.Again{After: min(time.Duration(p.Told)*time.Second, 10*time.Second), State: state}}, nil
+}
+
+// Create implements provider.Handler. What is there already, or has come to be there meanwhile, is brought to what is wanted.
+func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	a, err := newAPI(ctx, req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if p := a.progress(); p != nil {
+		return a.await(p)
+	}
+	if a.want.Attributes["find"] != nil { // a second object would be as good as the first to the API
+		if t, err := a.look(&lists{}); err != nil || t != nil {
+			return a.adopt(t, err)
+		}
+	}
+	method, path := http.MethodPut, a.text("path")
+	if c := a.text("collection"); c != "" {
+		method, path = http.MethodPost, c
+	}
+	r, err := a.send(a.scope, didCreate, method, path, func() (any, error) { return a.scope.body(a.want.Attributes["body"]) }, req.Token, "")
+	switch {
+	case err != nil:
+		return provider.Result{}, err
+	case r.Status == http.StatusConflict || r.Status == http.StatusPreconditionFailed:
+		t, err := a.look(&lists{})
+		if err == nil && t == nil {
+			err = provider.Errorf(provider.NeedsChange, "%w", a.refused(method, r))
+		}
+		return a.adopt(t, err)
+	case !r.ok():
+		return provider.Result{}, a.refused(method, r)
+	}
+	ctx.Info("created", "id", a.idOf(r))
+	return a.await(a.begin(didCreate))
+}
+
+// idOf returns the id that a create led to, as far as the API says it.
+func (a *api) idOf(r *answer) string {
+	if v, err := r.json(); err == nil {
+		if v, ok := at(v, a.text("object_at")); ok {
+			if t := a.thing(v); t.id != "" {
+				return t.id
+			}
+		}
+	}
+	below, ok := a.conn.Below(r.Header.Get("Location"), r.path)
+	if !ok || r.Header.Get("Location") == "" {
+		return ""
+	}
+	id, err := url.PathUnescape(below[strings.LastIndex(below, "/")+1:])
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// adopt brings what is there to what is wanted.
+func (a *api) adopt(t *thing, err error) (provider.Result, error) {
+	if err != nil {
+		return provider.Result{}, err
+	}
+	obs, err := a.observed(t)
+	if err != nil || a.equal(obs, "body", "ready") {
+		return provider.Result{}, err
+	}
+	return a.change(obs)
+}
+
+// send makes a request with what the resource says about it, or else with what is usual.
+func (a *api) send(s *scope, what, method, path string, body func() (any, error), key, match string) (*answer, error) {
+	if m, _ := member(a.want.Attributes, "methods", what).(string); m != "" {
+		method = m
+	}
+	if p, _ := member(a.want.Attributes, "paths", what).(string); p != "" {
+		path = p
+	}
+	if own, ok := a.own(what); ok {
+		body = func() (any, error) { return s.body(own) }
+	}
+	path, err := s.path(path)
+	if err != nil {
+		return nil, err
+	}
+	var b any
+	if body != nil {
+		if b, err = body(); err != nil {
+			return nil, err
+		}
+	}
+	if w := a.text("wrap"); w != "" && b != nil {
+		b = map[string]any{w: b}
+	}
+	return a.call(method, path, b, key, match)
+}
+
+// own returns the body that the resource has for one request alone.
+func (a *api) own(what string) (any, bool) {
+	m, _ := a.want.Attributes["bodies"].(map[string]any)
+	v, ok := m[what]
+	return v, ok
+}
+
+// Update implements provider.Handler.
+func (o object) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	a, err := newAPI(ctx, req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if p := a.progress(); p != nil {
+		return a.await(p)
+	}
+	return a.change(req.Observed)
+}
+
+// change sends what differs from what was observed.
+func (a *api) change(obs provider.Observation) (provider.Result, error) {
+	if a.equal(obs, "body") { // it is only not ready yet
+		return a.await(a.begin(didUpdate))
+	}
+	id, _ := obs.Attributes["object_id"].(string)
+	etag, _ := obs.Attributes["etag"].(string)
+	s := a.scope.with(id)
+	body := func() (any, error) { return a.sends(s, obs) }
+	if _, own := a.own(didUpdate); !own && a.text("update_sends") == "merged" {
+		t, err := a.get(id)
+		if err != nil {
+			return provider.Result{}, err
+		}
+		if t == nil {
+			return provider.Result{}, provider.Errorf(provider.Retryable, "the object has gone while it was changed")
+		}
+		etag = t.etag
+		body = func() (any, error) {
+			want, err := s.body(a.want.Attributes["body"])
+			return overlay(t.value, want), err
+		}
+	}
+	r, err := a.send(s, didUpdate, http.MethodPatch, a.text("path"), body, rand.Text(), etag)
+	switch {
+	case err != nil:
+		return provider.Result{}, err
+	case r.Status == http.StatusPreconditionFailed:
+		return a.overtaken(r)
+	case !r.ok():
+		return provider.Result{}, a.refused("update", r)
+	}
+	return a.await(a.begin(didUpdate))
+}
+
+// sends returns the body of an update.
+func (a *api) sends(s *scope, obs provider.Observation) (any, error) {
+	want, _ := a.want.Attributes["body"].(map[string]any)
+	if a.text("update_sends") == "changed" {
+		have, _ := obs.Attributes["body"].(map[string]any)
+		want = maps.Clone(want)
+		maps.DeleteFunc(want, func(k string, v any) bool {
+			h, there := have[k]
+			return (there || v == nil) && resource.Equal(v, h)
+		})
+	}
+	return s.body(want)
+}
+
+// overlay returns a value with another laid over it.
+func overlay(under, over any) any {
+	u, ok := under.(map[string]any)
+	o, also := over.(map[string]any)
+	if !ok || !also {
+		return over
+	}
+	out := maps.Clone(u)
+	for k, v := range o {
+		out[k] = overlay(u[k], v)
+	}
+	return out
+}
+
+// overtaken settles an update that was refused because the object is not what it was: by an earlier try of the same update, or by someone else.
+func (a *api) overtaken(r *answer) (provider.Result, error) {
+	t, err := a.look(&lists{})
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if t != nil {
+		if obs, err := a.observed(t); err != nil || a.equal(obs, "body") {
+			return provider.Result{}, err
+		}
+	}
+	return provider.Result{}, a.refused("update", r)
+}
+
+// await sees whether the API shows what was done, and whether the object is ready; if not it asks to be called again.
+func (a *api) await(p *progress) (provider.Result, error) {
+	if a.settle() == 0 && a.want.Attributes["ready"] == nil {
+		return provider.Result{}, nil
+	}
+	t, err := a.look(&lists{})
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if t == nil {
+		return a.again(p, provider.Errorf(provider.Retryable, "the API took the %s, and does not show the object after %s; settle may be longer", p.Did, a.settle()))
+	}
+	if failed, err := a.isLike("failed", t); err != nil || failed {
+		return provider.Result{}, cmp.Or(err, provider.Errorf(provider.Terminal, "the object has failed: it has what failed says"))
+	}
+	obs, err := a.observed(t)
+	switch {
+	case err != nil || a.equal(obs, "body", "ready"):
+		return provider.Result{}, err
+	case !a.equal(obs, "body"):
+		out, err := a.again(p, provider.Errorf(provider.Retryable, "the API took the %s, and does not show it after %s; either it needs longer, or it changes what it is given", p.Did, a.settle()))
+		if err != nil && p.Did == didCreate { // a create need not take all that an object can have
+			return a.change(obs)
+		}
+		return out, err
+	}
+	return a.again(p, provider.Errorf(provider.Retryable, "the object is not ready after %s; settle may be longer", a.settle()))
+}
+
+// Delete implements provider.Handler.
+func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	a, err := newAPI(ctx, req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	a.want.Purged = true
+	if p := a.progress(); p != nil {
+		return a.awaitGone(p)
+	}
+	id, _ := req.Observed.Attributes["object_id"].(string)
+	if id == "" && a.needsID() {
+		t, err := a.look(&lists{})
+		if err != nil || t == nil {
+			return provider.Result{}, err
+		}
+		id = t.id
+	}
+	r, err := a.send(a.scope.with(id), didDelete, http.MethodDelete, a.text("path"), nil, "", "")
+	switch {
+	case err != nil:
+		return provider.Result{}, err
+	case r.missing():
+		return provider.Result{}, nil
+	case !r.ok():
+		return provider.Result{}, a.refused("delete", r)
+	}
+	return a.awaitGone(a.begin(didDelete))
+}
+
+// awaitGone sees whether the object is gone; if not it asks to be called again.
+func (a *api) awaitGone(p *progress) (provider.Result, error) {
+	if a.settle() == 0 {
+		return provider.Result{}, nil
+	}
+	t, err := a.look(&lists{})
+	if err != nil || t == nil {
+		return provider.Result{}, err
+	}
+	return a.again(p, provider.Errorf(provider.Retryable, "the API took the delete, and still shows the object after %s; settle may be longer", a.settle()))
+}
+
+// The wait for a create that may have happened: lists may show it late.
+const (
+	findEvery = 250 * time.Millisecond
+	findMost  = 20 * time.Second
+)
+
+// FindCreated implements provider.Finder.
+func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (bool, error) {
+	a, err := newAPI(ctx, req.Resource)
+	if err != nil {
+		return false, err
+	}
+	end := time.Now().Add(min(a.settle(), findMost))
+	for {
+		t, err := a.look(&lists{})
+		if err != nil || t != nil {
+			return t != nil, err
+		}
+		if a.want.Attributes["find"] == nil || !time.Now().Before(end) { // by its path, creating it again makes no second one
+			return false, nil
+		}
+		timer := time.NewTimer(findEvery)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false, provider.Errorf(provider.Retryable, "look for the object: %w", ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,286 @@
+// Package net manages how the machine it runs on finds others.
+package net
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/handlers/fs"
+	"southbound/shared/diag"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+const hostType = `Pattern[/\A[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?\z/]`
+
+// HostEntry declares net::HostEntry: the addresses of a name in a file such as /etc/hosts.
+func HostEntry() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name: "net::HostEntry",
+			Description: "The addresses of a host name in /etc/hosts, or a file like it: a line for each address. Lines of other names, and comments, stay as they are, byte for byte; " +
+				"so do lines of this name that are right however they are written.",
+			Attributes: []schema.Attribute{
+				{Name: "name", Type: hostType, Behaviour: schema.Namevar, Description: "the host name, the first one on its lines"},
+				{Name: "file", Type: `Pattern[/\A\//]`, Default: "/etc/hosts", Behaviour: schema.Namevar, Description: "the file it is in: an absolute path"},
+				{Name: "ip", Type: "Variant[String[1],Array[String[1],1]]", Description: "its address, or all of its addresses, of both families"},
+				{Name: "aliases", Type: "Optional[Array[" + hostType + "]]", Description: "all its other names; left out, those that are there stay"},
+				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "what stands after # on its lines; left out, what is there stays"},
+			},
+			Features: []string{"batch"},
+			Validate: validate,
+			Relations: func(agent string, attrs map[string]any) []string {
+				path, _ := attrs["file"].(string)
+				return []string{
+					string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: path})),
+					string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: filepath.Dir(path)})),
+				}
+			},
+		},
+		Handler: handler{},
+	}
+}
+
+func validate(attrs map[string]any) []diag.Problem {
+	var out []diag.Problem
+	if path, ok := attrs["file"].(string); ok && (filepath.Clean(path) != path || path == "/") {
+		out = append(out, diag.Problem{Attribute: "file", Message: fmt.Sprintf("the path %q is not in its shortest form", path), Hint: "write " + filepath.Clean(path)})
+	}
+	seen := map[netip.Addr]bool{}
+	for _, s := range list(attrs["ip"]) {
+		ip, err := netip.ParseAddr(s)
+		switch {
+		case err != nil:
+			out = append(out, diag.Problem{Attribute: "ip", Message: fmt.Sprintf("%q is no address", s), Hint: "write 10.0.0.7 or 2001:db8::7"})
+		case seen[ip]:
+			out = append(out, diag.Problem{Attribute: "ip", Message: fmt.Sprintf("the address %s is given twice", s), Hint: "leave one out"})
+		}
+		seen[ip] = true
+	}
+	names := map[string]bool{strings.ToLower(fmt.Sprint(attrs["name"])): true}
+	for _, s := range list(attrs["aliases"]) {
+		if names[strings.ToLower(s)] {
+			out = append(out, diag.Problem{Attribute: "aliases", Message: fmt.Sprintf("the name %s is given twice", s), Hint: "leave one out"})
+		}
+		names[strings.ToLower(s)] = true
+	}
+	return out
+}
+
+// list returns the texts of a value that is one or many.
+func list(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// entry is a line of a hosts file.
+type entry struct {
+	ip      netip.Addr
+	name    string
+	aliases []string
+	comment string
+}
+
+// parse reads a line; false for one that is no entry.
+func parse(line string) (entry, bool) {
+	rest, comment, _ := strings.Cut(line, "#")
+	words := strings.Fields(rest)
+	if len(words) < 2 {
+		return entry{}, false
+	}
+	ip, err := netip.ParseAddr(words[0])
+	if err != nil {
+		return entry{}, false
+	}
+	return entry{ip, words[1], words[2:], strings.TrimSpace(comment)}, true
+}
+
+func (e entry) String() string {
+	out := e.ip.String() + "\t" + strings.Join(append([]string{e.name}, e.aliases...), " ")
+	if e.comment != "" {
+		out += "\t# " + e.comment
+	}
+	return out
+}
+
+// wanted is what a resource says.
+type wanted struct {
+	name, file string
+	ips        []netip.Addr
+	aliases    []string
+	comment    string
+	says       map[string]bool // which attributes are given
+}
+
+func wantedOf(r provider.Resource) (wanted, error) {
+	w := wanted{aliases: list(r.Attributes["aliases"]), says: map[string]bool{"aliases": r.Attributes["aliases"] != nil, "comment": r.Attributes["comment"] != nil}}
+	w.name, _ = r.Attributes["name"].(string)
+	w.file, _ = r.Attributes["file"].(string)
+	comment, _ := r.Attributes["comment"].(string)
+	w.comment = strings.TrimSpace(comment)
+	for _, s := range list(r.Attributes["ip"]) {
+		ip, err := netip.ParseAddr(s)
+		if err != nil {
+			return w, provider.Errorf(provider.NeedsChange, "%q is no address", s)
+		}
+		w.ips = append(w.ips, ip)
+	}
+	for _, s := range append([]string{w.name}, w.aliases...) { // what a reference stood for is checked here
+		if s == "" || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == '#' || c > '~' }) {
+			return w, provider.Errorf(provider.NeedsChange, "%q is no host name", s)
+		}
+	}
+	if strings.ContainsAny(w.comment, "\r\n") {
+		return w, provider.Errorf(provider.NeedsChange, "the comment has more than one line")
+	}
+	return w, nil
+}
+
+// own returns the lines of this name.
+func (w wanted) own(ls *fs.Lines) []int {
+	return ls.Find(func(s string) bool {
+		e, ok := parse(s)
+		return ok && strings.EqualFold(e.name, w.name)
+	})
+}
+
+// fits reports whether what a line says beside its address is right.
+func (w wanted) fits(attribute string, e entry) bool {
+	switch {
+	case !w.says[attribute]:
+		return true
+	case attribute == "aliases":
+		return slices.EqualFunc(w.aliases, e.aliases, strings.EqualFold)
+	}
+	return w.comment == e.comment
+}
+
+// put makes the lines of this name as they are wanted: a right one stays, a wrong one is made right, and used for an address that is
+// missing before it is removed.
+func (w wanted) put(ls *fs.Lines) {
+	own := w.own(ls)
+	missing := slices.Clone(w.ips)
+	var spare []int
+	last := ls.Len()
+	for _, i := range own {
+		last = i + 1
+		e, _ := parse(ls.At(i))
+		at := slices.Index(missing, e.ip)
+		if at < 0 {
+			spare = append(spare, i)
+			continue
+		}
+		missing = slices.Delete(missing, at, at+1)
+		w.write(ls, i, e)
+	}
+	var removed []int
+	for _, i := range spare {
+		if len(missing) == 0 {
+			removed = append(removed, i)
+			continue
+		}
+		e, _ := parse(ls.At(i))
+		e.ip = missing[0]
+		missing = missing[1:]
+		w.rewrite(ls, i, e)
+	}
+	for _, ip := range missing {
+		ls.Replace(last, last, entry{ip, w.name, w.aliases, w.comment}.String())
+		last++
+	}
+	for _, i := range slices.Backward(removed) {
+		ls.Replace(i, i+1)
+	}
+}
+
+// write makes a line right that has the right address.
+func (w wanted) write(ls *fs.Lines, i int, e entry) {
+	if !w.fits("aliases", e) || !w.fits("comment", e) {
+		w.rewrite(ls, i, e)
+	}
+}
+
+func (w wanted) rewrite(ls *fs.Lines, i int, e entry) {
+	e.name = w.name
+	if w.says["aliases"] {
+		e.aliases = w.aliases
+	}
+	if w.says["comment"] {
+		e.comment = w.comment
+	}
+	ls.Replace(i, i+1, e.String())
+}
+
+// look describes the lines of this name, in the words of the resource where they say the same.
+func (w wanted) look(r provider.Resource, ls *fs.Lines) provider.Observation {
+	own := w.own(ls)
+	if len(own) == 0 {
+		return provider.Observation{}
+	}
+	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
+	var ips []netip.Addr
+	for _, name := range []string{"aliases", "comment"} {
+		if w.says[name] {
+			obs.Attributes[name] = r.Attributes[name]
+		}
+	}
+	for _, i := range own {
+		e, _ := parse(ls.At(i))
+		ips = append(ips, e.ip)
+		if !w.fits("aliases", e) {
+			obs.Attributes["aliases"] = values(e.aliases)
+		}
+		if !w.fits("comment", e) {
+			obs.Attributes["comment"] = strings.ToValidUTF8(e.comment, "?")
+		}
+	}
+	have, want := slices.Clone(ips), slices.Clone(w.ips)
+	slices.SortFunc(have, netip.Addr.Compare)
+	slices.SortFunc(want, netip.Addr.Compare)
+	if obs.Attributes["ip"] = r.Attributes["ip"]; !slices.Equal(have, want) {
+		var texts []string
+		for _, ip := range ips {
+			texts = append(texts, ip.String())
+		}
+		obs.Attributes["ip"] = values(texts)
+	}
+	return obs
+}
+
+func values(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, s := range texts {
+		out[i] = strings.ToValidUTF8(s, "?")
+	}
+	return out
+}
+
+// changed returns a text after a change.
+func (w wanted) changed(change plan.Change, text fs.Text) fs.Text {
+	ls := fs.LinesOf(text.Bytes)
+	if change == plan.Purged {
+		for _, i := range slices.Backward(w.own(ls)) {
+			ls.Replace(i, i+1)
+		}
+		text.Bytes = ls.Text()
+		return text
+	}
+	w.put(ls)
+	return fs.Text{Exists: true, Bytes: ls.Text()}
+}

@@ -1,0 +1,162 @@
+package deploy_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/local"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// tiedTypes are services, which need accounts and files, are told of packages, and come before and tell checks.
+func tiedTypes(t *testing.T) *schema.Registry {
+	t.Helper()
+	name := schema.Attribute{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}
+	types, err := schema.NewRegistry(
+		schema.Type{Name: "t::Service", Attributes: []schema.Attribute{
+			name, {Name: "user", Type: "Optional[String]"}, {Name: "files", Type: "Optional[Array[String]]"}, {Name: "check", Type: "Optional[String]"},
+		}, Auto: []schema.Relation{
+			{Kind: schema.Require, Type: "t::Account", Titles: []string{"$user"}},
+			{Kind: schema.Require, Type: "t::File", Titles: []string{"$files"}},
+			{Kind: schema.Subscribe, Type: "t::Package", Titles: []string{"$name"}},
+			{Kind: schema.Before, Type: "t::Check", Titles: []string{"$check"}},
+			{Kind: schema.Notify, Type: "t::Check", Titles: []string{"${name}-told"}},
+			{Kind: schema.Require, Type: "t::Service", Titles: []string{"$name"}},
+		}},
+		schema.Type{Name: "t::Account", Attributes: []schema.Attribute{name}},
+		schema.Type{Name: "t::File", Attributes: []schema.Attribute{name, {Name: "of", Type: "Optional[String]"}},
+			Auto: []schema.Relation{{Kind: schema.Require, Type: "t::Service", Titles: []string{"$of"}}}},
+		schema.Type{Name: "t::Package", Attributes: []schema.Attribute{name}},
+		schema.Type{Name: "t::Check", Attributes: []schema.Attribute{name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types
+}
+
+// thing makes a resource: "t::File web of=x files=a,b".
+func thing(text, set string, requires ...resource.ID) resource.Resource {
+	words := strings.Fields(text)
+	attrs := map[string]any{"name": words[1]}
+	for _, w := range words[2:] {
+		k, v, _ := strings.Cut(w, "=")
+		if k == "files" {
+			list := []any{}
+			for _, f := range strings.Split(v, ",") {
+				list = append(list, f)
+			}
+			attrs[k] = list
+			continue
+		}
+		attrs[k] = v
+	}
+	return resource.Resource{ID: resource.NewID(words[0], "a", resource.Key{Name: "name", Value: words[1]}), Type: words[0], Agent: "a", Attributes: attrs,
+		Set: set, Requires: requires, Flags: resource.Flags{ReceiveEvents: true}}
+}
+
+func tiedEngine(t *testing.T) *deploy.Engine {
+	t.Helper()
+	home, err := local.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = home.Close() })
+	return deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: local.Clock{}, Caller: local.Caller{}, Secrets: home.Secrets(),
+		Connector: local.Connector{}, Types: tiedTypes(t), Pack: "test", Holder: home.Holder(), NewID: home.NewID, Jitter: rand.Float64})
+}
+
+func TestRelations(t *testing.T) {
+	e := tiedEngine(t)
+	m := model(thing("t::Service web user=www files=a,b,gone check=c", ""), thing("t::Account www", ""), thing("t::File a", ""), thing("t::File b", ""),
+		thing("t::Package web", ""), thing("t::Check c", ""), thing("t::Check web-told", ""), thing("t::Package other", ""))
+	if problems := e.ValidateClosed(m); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	got := map[resource.ID][]resource.ID{}
+	var sends []resource.ID
+	for _, r := range m.Resources {
+		got[r.ID] = r.Requires
+		if r.SendEvent {
+			sends = append(sends, r.ID)
+		}
+	}
+	want := map[resource.ID][]resource.ID{
+		"t::Service[a,name=web]": {"t::Account[a,name=www]", "t::File[a,name=a]", "t::File[a,name=b]", "t::Package[a,name=web]"},
+		"t::Account[a,name=www]": nil, "t::File[a,name=a]": nil, "t::File[a,name=b]": nil, "t::Package[a,name=web]": nil, "t::Package[a,name=other]": nil,
+		"t::Check[a,name=c]": {"t::Service[a,name=web]"}, "t::Check[a,name=web-told]": {"t::Service[a,name=web]"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]", "t::Package[a,name=web]"}, sends); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestRelationsCycle names the whole cycle, and which of it nobody wrote.
+func TestRelationsCycle(t *testing.T) {
+	e := tiedEngine(t)
+	m := model(thing("t::Service web files=a", ""), thing("t::File a", "", "t::Account[a,name=www]"), thing("t::Account www", "", "t::Service[a,name=web]"))
+	m.Where = func(i int, _ string) diag.Pos { return diag.Pos{File: "x.yaml", Line: i + 1} }
+	problems := e.ValidateClosed(m)
+	if len(problems) != 1 {
+		t.Fatalf("problems: %v", problems)
+	}
+	p := problems[0]
+	for _, part := range []string{"dependency cycle: ", "t::Service[a,name=web] requires t::File[a,name=a]", "t::File[a,name=a] requires t::Account[a,name=www]", "t::Account[a,name=www] requires t::Service[a,name=web]"} {
+		if !strings.Contains(p.Message, part) {
+			t.Errorf("%q is not in %q", part, p.Message)
+		}
+	}
+	if p.Hint != "remove one of these requirements; t::Service[a,name=web] requires t::File[a,name=a] by the nature of its type" || len(p.Related) != 3 {
+		t.Errorf("hint %q, related %v", p.Hint, p.Related)
+	}
+	if problems := e.ValidateClosed(model(thing("t::Service web files=a", ""), thing("t::File a of=web", ""))); len(problems) != 1 || !strings.Contains(problems[0].Hint, "t::File[a,name=a] requires t::Service") {
+		t.Errorf("two types that need each other: %v", problems)
+	}
+}
+
+// TestRelationsAcrossSets holds them between sets of partial exports, and lets them go with the set that they lead to.
+func TestRelationsAcrossSets(t *testing.T) {
+	e := tiedEngine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	export := func(x deploy.Export) {
+		t.Helper()
+		if _, err := e.Export(ctx, "e", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requires := func(id resource.ID) []resource.ID {
+		t.Helper()
+		requires, _, err := e.Neighbours(ctx, "e", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return requires
+	}
+	export(deploy.Export{Model: model(thing("t::File a", "files"), thing("t::Check c", "checks"))})
+	export(deploy.Export{Partial: true, Model: model(thing("t::Service web files=a check=c", "services"))})
+	if d := cmp.Diff([]resource.ID{"t::File[a,name=a]"}, requires("t::Service[a,name=web]")); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]"}, requires("t::Check[a,name=c]")); d != "" {
+		t.Error(d)
+	}
+	export(deploy.Export{Partial: true, Model: model(), DeleteSets: []string{"files"}})
+	if got := requires("t::Service[a,name=web]"); len(got) > 0 {
+		t.Errorf("the service requires %v, which is gone", got)
+	}
+	export(deploy.Export{Partial: true, Model: model(thing("t::File a", "files")), DeleteSets: []string{"services"}})
+	if got := requires("t::Check[a,name=c]"); len(got) > 0 {
+		t.Errorf("the check requires %v, which is gone", got)
+	}
+}

@@ -1,0 +1,115 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// block is a part of a run that is logged as one.
+type block struct {
+	parent *block
+	what   string
+
+	mu     sync.Mutex
+	failed error
+}
+
+// path names the block and those around it, the outermost first.
+func (b *block) path() string {
+	if b.parent == nil {
+		return b.what
+	}
+	return b.parent.path() + " / " + b.what
+}
+
+func (b *block) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed == nil {
+		b.failed = err
+	}
+}
+
+func (b *block) failure() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
+// Creating runs f as a block: its start and its end are logged, with the time it took, and lines that f logs through its context say that they are in it.
+// Blocks nest. It returns the error of f, or of Fail.
+func (c *Context) Creating(what string, f func(c *Context) error) error {
+	return c.inBlock("creating", "created", what, f)
+}
+
+// Updating is Creating for a change of what exists.
+func (c *Context) Updating(what string, f func(c *Context) error) error {
+	return c.inBlock("updating", "updated", what, f)
+}
+
+// Deleting is Creating for a removal.
+func (c *Context) Deleting(what string, f func(c *Context) error) error {
+	return c.inBlock("deleting", "deleted", what, f)
+}
+
+// Processing is Creating for any other work.
+func (c *Context) Processing(what string, f func(c *Context) error) error {
+	return c.inBlock("processing", "processed", what, f)
+}
+
+// Fail marks the block it is called in as failed, with an error that formats like fmt.Errorf; the block returns the first one. Outside of any
+// block there is nothing to mark, and the error is only returned. It is for handlers that go on with the rest before they give up.
+func (c *Context) Fail(class Class, format string, args ...any) error {
+	err := Errorf(class, format, args...)
+	if c.block != nil {
+		c.block.fail(err)
+	}
+	return err
+}
+
+func (c *Context) inBlock(doing, done, what string, f func(c *Context) error) (err error) {
+	d := *c
+	d.block = &block{parent: c.block, what: doing + " " + what}
+	began := c.host.Now()
+	c.Debug(d.block.what)
+	returned := false
+	defer func() {
+		if !returned { // it panicked: whoever called the handler deals with that
+			c.blockEnds(LevelError, d.block.what+" panicked", began, nil)
+		}
+	}()
+	err = f(&d)
+	returned = true
+	if failed := d.block.failure(); failed != nil && !errors.Is(err, failed) {
+		if err == nil {
+			err = failed
+		} else {
+			err = &alsoFailed{err, failed}
+		}
+	}
+	if err != nil {
+		c.blockEnds(LevelError, d.block.what+" failed", began, err)
+		return err
+	}
+	c.blockEnds(LevelInfo, done+" "+what, began, nil)
+	return nil
+}
+
+// alsoFailed is an error of a block that was marked as failed before. Its class is that of the error.
+type alsoFailed struct{ err, marked error }
+
+// Error names both.
+func (e *alsoFailed) Error() string { return fmt.Sprintf("%v (before that: %v)", e.err, e.marked) }
+
+// Unwrap returns both, the error first.
+func (e *alsoFailed) Unwrap() []error { return []error{e.err, e.marked} }
+
+func (c *Context) blockEnds(level Level, msg string, began time.Time, err error) {
+	kv := []any{"duration_ms", c.host.Now().Sub(began).Milliseconds()}
+	if err != nil {
+		kv = append(kv, "error", err)
+	}
+	c.log(level, msg, kv)
+}

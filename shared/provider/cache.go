@@ -1,0 +1,338 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+// mostCached bounds how many values a Cache keeps.
+const mostCached = 1000
+
+// idleDefault is how long a value is kept after its last use when nothing is said.
+const idleDefault = time.Minute
+
+// Keep says how long a value is kept. The first limit that is reached ends it; with none it is kept for a minute after its last use.
+type Keep struct {
+	For     time.Duration // since it was made
+	Idle    time.Duration // since it was last used
+	Version bool          // until a run for a newer version
+}
+
+// Key names a value among those of one resource type: by a name and by the arguments it depends on. Arguments are compared as JSON, so a field
+// tagged `json:"-"` is not part of the key.
+type Key struct {
+	Name string
+	Args []any
+}
+
+// Cache keeps values across runs. It may be used by any number of goroutines. What has ended is closed when the cache is next used.
+type Cache struct {
+	now  func() time.Time
+	most int
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	made    uint64 // counts makings
+	used    uint64 // counts uses
+	version int    // the newest seen
+	ended   []*entry
+	closing bool
+	idle    *sync.Cond // nobody is closing
+	closed  bool
+}
+
+// entry is one value, or one in the making.
+type entry struct {
+	keep     Keep
+	version  int
+	done     chan struct{} // closed when it is made, or was not
+	value    any
+	err      error
+	canceled bool // its maker gave up for a reason of its own
+	close    func()
+	order    uint64
+	use      uint64
+	madeAt   time.Time
+	usedAt   time.Time
+	lent     int
+	gone     bool // not in entries any more
+}
+
+// NewCache returns an empty cache that tells the time by now.
+func NewCache(now func() time.Time) *Cache {
+	c := &Cache{now: now, most: mostCached, entries: map[string]*entry{}}
+	c.idle = sync.NewCond(&c.mu)
+	return c
+}
+
+// Cached returns the value of a key, and makes it when there is none. build is called by one goroutine at a time for a key; the others wait for what it
+// returns. Errors are not kept. The value is shared, so nobody changes it.
+func Cached[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error)) (T, error) {
+	v, back, err := Borrow(ctx, key, keep, build, nil)
+	back()
+	return v, err
+}
+
+// Borrow is Cached for values that have to be closed. The caller gives the value back by calling back, which is never nil, once it is done
+// with it; it is closed when it has ended and everybody has given it back. Those that end together are closed in the reverse order in which they
+// were made, one at a time.
+func Borrow[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error), shut func(T)) (value T, back func(), err error) {
+	c := ctx.host.Cache()
+	text, err := keyText[T](ctx, key)
+	if err != nil {
+		return value, func() {}, err
+	}
+	if c == nil {
+		value, err = build(ctx)
+		return value, closer(value, shut, err), err
+	}
+	boxed := func() (any, func(), error) {
+		v, err := build(ctx)
+		return v, closer(v, shut, err), err
+	}
+	e, err := c.get(ctx, text, keep, ctx.Version(), boxed)
+	if err != nil {
+		return value, func() {}, err
+	}
+	value, _ = e.value.(T) // the type is part of the key
+	return value, sync.OnceFunc(func() { c.giveBack(e) }), nil
+}
+
+func closer[T any](v T, shut func(T), err error) func() {
+	if shut == nil || err != nil {
+		return func() {}
+	}
+	return sync.OnceFunc(func() { shut(v) })
+}
+
+func keyText[T any](ctx *Context, key Key) (string, error) {
+	args, err := json.Marshal(key.Args)
+	if err != nil {
+		return "", Errorf(Terminal, "the arguments of the cached value %s cannot be compared: %w", key.Name, err)
+	}
+	return ctx.ID().Type() + "\x00" + key.Name + "\x00" + reflect.TypeFor[T]().String() + "\x00" + string(args), nil
+}
+
+// get returns an entry that is lent to the caller.
+func (c *Cache) get(ctx context.Context, key string, keep Keep, version int, build func() (any, func(), error)) (*entry, error) {
+	for {
+		c.mu.Lock()
+		c.expire(version)
+		e := c.entries[key]
+		if e != nil && e.keep.Version && e.version != version {
+			e = nil // of a newer version: this late run makes its own, which is not kept
+		}
+		if e == nil {
+			e = c.begin(key, keep, version)
+			c.mu.Unlock()
+			return e, c.finish(key, e, build)
+		}
+		e.lent++
+		c.mu.Unlock()
+		c.drain()
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			c.giveBack(e)
+			return nil, ctx.Err()
+		}
+		if e.err == nil {
+			c.touch(e)
+			return e, nil
+		}
+		c.giveBack(e)
+		if !e.canceled {
+			return nil, e.err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// begin enters a value in the making.
+func (c *Cache) begin(key string, keep Keep, version int) *entry {
+	if keep.For <= 0 && keep.Idle <= 0 && !keep.Version {
+		keep.Idle = idleDefault
+	}
+	now := c.now()
+	c.used++
+	e := &entry{keep: keep, version: version, done: make(chan struct{}), lent: 1, madeAt: now, usedAt: now, use: c.used}
+	switch {
+	case c.closed, c.entries[key] != nil:
+		e.gone = true
+	default:
+		c.entries[key] = e
+		c.bound()
+	}
+	return e
+}
+
+// finish makes the value. When that fails, or panics, the entry goes.
+func (c *Cache) finish(key string, e *entry, build func() (any, func(), error)) error {
+	made := false
+	defer func() {
+		c.mu.Lock()
+		if !made {
+			e.err, e.canceled = Errorf(Retryable, "the maker of a cached value panicked"), true
+		}
+		if e.err != nil && c.entries[key] == e {
+			delete(c.entries, key)
+			e.gone = true
+		}
+		c.made++
+		e.order, e.madeAt = c.made, c.now()
+		e.usedAt = e.madeAt
+		close(e.done)
+		if e.err != nil {
+			e.lent--
+		}
+		c.mu.Unlock()
+		c.drain()
+	}()
+	e.value, e.close, e.err = build()
+	e.canceled = e.err != nil && isCanceled(e.err)
+	made = true
+	return e.err
+}
+
+func (c *Cache) touch(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used++
+	e.use, e.usedAt = c.used, c.now()
+}
+
+// giveBack ends a loan.
+func (c *Cache) giveBack(e *entry) {
+	c.mu.Lock()
+	e.lent--
+	if !e.gone && e.err == nil {
+		e.usedAt = c.now()
+	}
+	c.end(e)
+	c.mu.Unlock()
+	c.drain()
+}
+
+// end hands what is gone and not lent to those to be closed.
+func (c *Cache) end(e *entry) {
+	if e.gone && e.lent == 0 && e.close != nil {
+		c.ended = append(c.ended, e)
+		slices.SortStableFunc(c.ended, func(a, b *entry) int { return int(b.order) - int(a.order) }) //nolint:gosec // counts
+	}
+}
+
+// expire takes out what has ended.
+func (c *Cache) expire(version int) {
+	c.version = max(c.version, version)
+	now := c.now()
+	for key, e := range c.entries {
+		if e.over(now, c.version) {
+			c.take(key, e)
+		}
+	}
+}
+
+// over reports whether a value has ended. One in the making has not.
+func (e *entry) over(now time.Time, version int) bool {
+	select {
+	case <-e.done:
+	default:
+		return false
+	}
+	return e.keep.For > 0 && now.Sub(e.madeAt) >= e.keep.For ||
+		e.keep.Idle > 0 && e.lent == 0 && now.Sub(e.usedAt) >= e.keep.Idle ||
+		e.keep.Version && e.version < version
+}
+
+func (c *Cache) take(key string, e *entry) {
+	delete(c.entries, key)
+	e.gone = true
+	c.end(e)
+}
+
+// bound takes out what was used least recently when there are too many.
+func (c *Cache) bound() {
+	for len(c.entries) > c.most {
+		oldest := ""
+		for key, e := range c.entries {
+			if e.lent == 0 && (oldest == "" || e.use < c.entries[oldest].use) {
+				oldest = key
+			}
+		}
+		if oldest == "" {
+			return // all are in use, and go later
+		}
+		c.take(oldest, c.entries[oldest])
+	}
+}
+
+// drain closes what has ended, one at a time, unless somebody does already.
+func (c *Cache) drain() {
+	c.mu.Lock()
+	if c.closing {
+		c.mu.Unlock()
+		return
+	}
+	c.closing = true
+	for len(c.ended) > 0 {
+		e := c.ended[0]
+		c.ended = c.ended[1:]
+		c.mu.Unlock()
+		shut(e)
+		c.mu.Lock()
+	}
+	c.closing = false
+	c.idle.Broadcast()
+	c.mu.Unlock()
+}
+
+// shut closes a value. One that panics is let go: the run at hand has nothing to do with it.
+func shut(e *entry) {
+	defer func() { _ = recover() }()
+	e.close()
+}
+
+func isCanceled(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || fault.Is(err, fault.Canceled)
+}
+
+// Expire closes what has ended by now; a use of the cache does so, too.
+func (c *Cache) Expire() {
+	c.mu.Lock()
+	c.expire(0)
+	c.mu.Unlock()
+	c.drain()
+}
+
+// Close closes all values and waits for that; those that are lent are closed when they are given back. The cache keeps nothing from then on. It is not
+// to be called by what closes a value.
+func (c *Cache) Close() {
+	c.mu.Lock()
+	c.closed = true
+	for key, e := range c.entries {
+		c.take(key, e)
+	}
+	c.mu.Unlock()
+	c.drain()
+	c.mu.Lock()
+	for c.closing {
+		c.idle.Wait()
+	}
+	c.mu.Unlock()
+}
+
+// Len returns how many values are kept.
+func (c *Cache) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.entries)
+}

@@ -1,0 +1,126 @@
+package provider
+
+import (
+	"context"
+	"reflect"
+
+	"southbound/shared/plan"
+)
+
+// Partial is a handler that has the methods of more optional interfaces than it can serve, as one that stands for others has. See As.
+type Partial interface {
+	// Serves reports whether an optional interface, such as reflect.TypeFor[Reloader](), means something.
+	Serves(capability reflect.Type) bool
+}
+
+// As returns a handler as one of the optional interfaces, and whether it can serve it. It is how everything that calls handlers asks.
+func As[T any](h Handler) (T, bool) {
+	t, ok := h.(T)
+	if p, partial := h.(Partial); ok && partial && !p.Serves(reflect.TypeFor[T]()) {
+		var none T
+		return none, false
+	}
+	return t, ok
+}
+
+// Lister lists what exists on the agent, managed or not.
+type Lister interface {
+	// List calls found for each thing, in any order, until found returns an error, which it returns. The context has no resource: its ID
+	// is empty but for type and agent.
+	List(ctx *Context, found func(Found) error) error
+}
+
+// Found is one thing that exists: the attributes that name it, what Read would report and, where they are known, parameters with which a
+// resource describes it.
+type Found struct{ Attributes map[string]any }
+
+// Nooper is told in a dry run what would be done, so that it can ask the target whether that would go well. It changes nothing; what it
+// reports through its context (log lines, changes) is kept with the dry run, and its error is shown as the reason why a deploy would fail.
+type Nooper interface {
+	Noop(ctx *Context, would BatchChange) error
+}
+
+// InSyncer compares one attribute where equality of values is not what counts.
+type InSyncer interface {
+	// InSync is asked for every attribute that is compared and wanted. Undecided leaves it to the engine.
+	InSync(ctx *Context, attribute string, desired, observed any) (Verdict, error)
+}
+
+// Verdict is the answer to whether an attribute is as wanted. Why, when it is not empty, is logged.
+type Verdict struct {
+	Sync Sync
+	Why  string
+}
+
+// Sync says whether an attribute is as wanted.
+type Sync int
+
+// The values of Sync.
+const (
+	Undecided Sync = iota
+	Same
+	Differs
+)
+
+// Flusher is called once after all of a batch was applied, with those of it that were changed and went well.
+type Flusher interface {
+	Flush(ctx context.Context, done []BatchChange) error
+}
+
+// Generator makes resources that follow from one, when a model is exported.
+type Generator interface {
+	// Generate returns their attributes, for resources of the same agent. It is a function of its argument alone: it is called with references
+	// unresolved and must not reach anything.
+	Generate(r Resource) ([]Generated, error)
+}
+
+// Generated is one resource that follows from another, which it requires.
+type Generated struct {
+	Type       string
+	Attributes map[string]any
+	Purged     bool
+}
+
+// ReadOnly is a transport that has a form of itself through which nothing can be changed. In a dry run handlers get that.
+type ReadOnly interface{ ReadOnly() any }
+
+// Strictness says what is done when a provider reports values that are not in the canonical form of its own Canonicaliser.
+type Strictness string
+
+// The values of Strictness.
+const (
+	StrictOff     Strictness = ""
+	StrictWarning Strictness = "warning"
+	StrictError   Strictness = "error"
+)
+
+// ApplySync changes differences by what the handler's InSyncer, when it has one, says of each attribute in compared. It logs the reasons.
+func ApplySync(c *Context, h Handler, compared []string, desired, observed map[string]any, diffs map[string]plan.Diff) (map[string]plan.Diff, error) {
+	s, ok := As[InSyncer](h)
+	if !ok {
+		return diffs, nil
+	}
+	for _, name := range compared {
+		if desired[name] == nil {
+			continue
+		}
+		v, err := s.InSync(c, name, desired[name], observed[name])
+		if err != nil {
+			return nil, err
+		}
+		if v.Why != "" && v.Sync != Undecided {
+			c.Info(v.Why, "attribute", name)
+		}
+		switch v.Sync {
+		case Same:
+			delete(diffs, name)
+		case Differs:
+			if diffs == nil {
+				diffs = map[string]plan.Diff{}
+			}
+			diffs[name] = plan.Diff{Current: observed[name], Desired: desired[name]}
+		case Undecided:
+		}
+	}
+	return diffs, nil
+}

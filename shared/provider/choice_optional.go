@@ -1,0 +1,181 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"southbound/shared/plan"
+)
+
+// Apply makes one change by the call that it needs.
+func Apply(h Handler, c BatchChange) (Result, error) {
+	switch c.Change {
+	case plan.Created:
+		return h.Create(c.Context, CreateRequest{Resource: c.Resource, Token: c.Token})
+	case plan.Updated:
+		return h.Update(c.Context, UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
+	case plan.Purged:
+		return h.Delete(c.Context, DeleteRequest{Resource: c.Resource, Observed: c.Observed})
+	case plan.NoChange:
+	}
+	return Result{}, nil
+}
+
+// The optional interfaces of a choice. Where the provider of a run lacks one that others have, it is as if there were nothing to do.
+
+// Canonicalise implements Canonicaliser by the provider that the resource names, else the first: all or none have it, and mean the same by it.
+func (c *Choice) Canonicalise(attributes map[string]any) (map[string]any, error) {
+	h := c.providers[0].Handler
+	for _, p := range c.providers {
+		if p.Name == attributes[ProviderAttribute] {
+			h = p.Handler
+		}
+	}
+	if canonical, ok := As[Canonicaliser](h); ok {
+		return canonical.Canonicalise(attributes)
+	}
+	return attributes, nil
+}
+
+// Diff implements Differ.
+func (c *Choice) Diff(ctx *Context, desired Resource, observed Observation) (map[string]plan.Diff, error) {
+	p, err := c.choose(ctx, desired)
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := As[Differ](p.Handler); ok {
+		return d.Diff(ctx, desired, observed)
+	}
+	return nil, Errorf(Terminal, "the provider %s compares nothing", p.Name)
+}
+
+// InSync implements InSyncer.
+func (c *Choice) InSync(ctx *Context, attribute string, desired, observed any) (Verdict, error) {
+	p, err := c.choose(ctx, ctx.Desired())
+	if err != nil {
+		return Verdict{}, err
+	}
+	if s, ok := As[InSyncer](p.Handler); ok {
+		return s.InSync(ctx, attribute, desired, observed)
+	}
+	return Verdict{}, nil
+}
+
+// Reload implements Reloader.
+func (c *Choice) Reload(ctx *Context, req ReadRequest) error {
+	p, err := c.choose(ctx, req.Resource)
+	if err != nil {
+		return err
+	}
+	if l, ok := As[Reloader](p.Handler); ok {
+		return l.Reload(ctx, req)
+	}
+	return nil
+}
+
+// Facts implements FactReader.
+func (c *Choice) Facts(ctx *Context, req ReadRequest) (map[string]string, error) {
+	p, err := c.choose(ctx, req.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := As[FactReader](p.Handler); ok {
+		return f.Facts(ctx, req)
+	}
+	return nil, nil
+}
+
+// FindCreated implements Finder.
+func (c *Choice) FindCreated(ctx *Context, req CreateRequest) (bool, error) {
+	p, err := c.choose(ctx, req.Resource)
+	if err != nil {
+		return false, err
+	}
+	if f, ok := As[Finder](p.Handler); ok {
+		return f.FindCreated(ctx, req)
+	}
+	return false, Errorf(Terminal, "the provider %s cannot look up what a create led to", p.Name)
+}
+
+// Noop implements Nooper.
+func (c *Choice) Noop(ctx *Context, would BatchChange) error {
+	p, err := c.choose(ctx, would.Resource)
+	if err != nil {
+		return err
+	}
+	if n, ok := As[Nooper](p.Handler); ok {
+		return n.Noop(ctx, would)
+	}
+	return nil
+}
+
+// Flush implements Flusher.
+func (c *Choice) Flush(ctx context.Context, done []BatchChange) error {
+	var errs []error
+	for _, s := range c.split(len(done), func(i int) (*Context, Resource) { return done[i].Context, done[i].Resource },
+		func(_ int, err error) { errs = append(errs, err) }) {
+		f, ok := As[Flusher](s.provider.Handler)
+		if !ok {
+			continue
+		}
+		part := make([]BatchChange, len(s.index))
+		for k, i := range s.index {
+			part[k] = done[i]
+		}
+		errs = append(errs, f.Flush(ctx, part))
+	}
+	return errors.Join(errs...)
+}
+
+// Generate implements Generator by every provider that does, of which only one may.
+func (c *Choice) Generate(r Resource) ([]Generated, error) {
+	for _, p := range c.providers {
+		if g, ok := As[Generator](p.Handler); ok {
+			return g.Generate(r)
+		}
+	}
+	return nil, nil
+}
+
+// CallTimeout implements Timeouter: the longest time that a provider asks for, since which one serves is not known before.
+func (c *Choice) CallTimeout(r Resource) time.Duration {
+	longest := time.Duration(0)
+	for _, p := range c.providers {
+		if t, ok := As[Timeouter](p.Handler); ok {
+			longest = max(longest, t.CallTimeout(r))
+		}
+	}
+	return longest
+}
+
+// List implements Lister: what all that suit and can list find. Things found by another than the one that is chosen by default are named with
+// their provider.
+func (c *Choice) List(ctx *Context, found func(Found) error) error {
+	usual, _, err := c.pick(ctx, Resource{Type: ctx.ID().Type()})
+	if err != nil {
+		return err
+	}
+	for i := range c.providers {
+		p := &c.providers[i]
+		l, ok := As[Lister](p.Handler)
+		if !ok || p.Needs.lack(ctx) != "" {
+			continue
+		}
+		err := l.List(ctx, func(f Found) error {
+			if p != usual {
+				named := make(map[string]any, len(f.Attributes)+1)
+				for k, v := range f.Attributes {
+					named[k] = v
+				}
+				named[ProviderAttribute] = p.Name
+				f.Attributes = named
+			}
+			return found(f)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

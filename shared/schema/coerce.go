@@ -1,0 +1,152 @@
+package schema
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Coerce reads a value of this type from text, as from a title, a flag or an environment variable: integers (decimal, or with 0x, 0o or 0b
+// before them), numbers, true and false, JSON for lists and maps, and text as it is. Where the type is a choice, what is more than text
+// comes first; the error says so when two readings differ. Errors are fault.Invalid, and show no value of a Sensitive type.
+func (d *DataType) Coerce(text string) (any, error) {
+	readings := d.readings(text)
+	switch {
+	case len(readings) > 1:
+		return nil, fault.New(fault.Invalid, "", "the text%s can be read in more than one way: expected %s", hidden(!d.secret, " "+strconv.Quote(shorten(text, 40)), ""), d.Describe())
+	case len(readings) == 1:
+		return readings[0], nil
+	case d.accepts(text, observed):
+		return text, nil
+	}
+	shown, hint := d.explain(text, observed).render(!d.secret)
+	e := fault.New(fault.Invalid, "", "%s", shown)
+	if d.wantsNumber() && leadingZero(text) {
+		hint = "a number with a leading zero is octal for some and decimal for others; write 0o before it, or no zero"
+	}
+	if hint != "" && !strings.Contains(hint, "without quotes") {
+		e = e.WithHint("%s", hint)
+	}
+	return nil, e
+}
+
+// wantsNumber reports whether some integer is of the type.
+func (d *DataType) wantsNumber() bool {
+	switch d.kind {
+	case kindInteger, kindNumeric, kindFloat:
+		return true
+	case kindOptional, kindNotUndef, kindSensitive, kindVariant:
+		for _, o := range d.of {
+			if o.wantsNumber() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readings returns the values of the type, other than the text itself, that a text can be read as; no two are equal.
+func (d *DataType) readings(text string) []any {
+	var out []any
+	add := func(v any, ok bool) {
+		if !ok || !d.accepts(v, observed) {
+			return
+		}
+		for i, known := range out {
+			if resource.Equal(known, v) { // 1 and 1.0: the integer stands for both
+				if _, isFloat := known.(float64); isFloat {
+					out[i] = v
+				}
+				return
+			}
+		}
+		out = append(out, v)
+	}
+	switch d.kind {
+	case kindOptional, kindNotUndef, kindSensitive, kindVariant:
+		for _, o := range d.of {
+			for _, v := range o.readings(text) {
+				add(v, true)
+			}
+		}
+	case kindInteger:
+		add(integerText(text))
+	case kindFloat:
+		add(floatText(text))
+	case kindNumeric:
+		if v, ok := integerText(text); ok {
+			add(v, true)
+		} else {
+			add(floatText(text))
+		}
+	case kindTimespan:
+		if !d.acceptsText(text) {
+			add(floatText(text))
+		}
+	case kindBoolean:
+		add(text == "true", text == "true" || text == "false")
+	case kindArray, kindTuple, kindHash, kindStruct, kindCollection:
+		add(jsonText(text))
+	}
+	return out
+}
+
+var integerForm = regexp.MustCompile(`\A[+-]?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)\z`)
+
+func trimmed(text string) string { return strings.Trim(text, " \t") }
+
+// integerText reads an integer of any size.
+func integerText(text string) (any, bool) {
+	text = trimmed(text)
+	if len(text) > 1000 || !integerForm.MatchString(text) {
+		return nil, false
+	}
+	n, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 0)
+	if !ok {
+		return nil, false
+	}
+	if n.IsInt64() {
+		return n.Int64(), true
+	}
+	return n, true
+}
+
+func leadingZero(text string) bool {
+	text = strings.TrimLeft(trimmed(text), "+-")
+	return len(text) > 1 && text[0] == '0' && strings.Trim(text, "0123456789") == ""
+}
+
+var floatForm10 = regexp.MustCompile(`\A[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\z`)
+
+func floatText(text string) (any, bool) {
+	text = trimmed(text)
+	if !floatForm10.MatchString(text) {
+		return nil, false
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil && !math.IsInf(f, 0)
+}
+
+// jsonText reads a list or a map.
+func jsonText(text string) (any, bool) {
+	if text = strings.TrimSpace(text); text == "" || text[0] != '[' && text[0] != '{' {
+		return nil, false
+	}
+	v, err := resource.DecodeValue([]byte(text))
+	return v, err == nil
+}
+
+// messageOf returns what an error says without the operation before it.
+func messageOf(err error) string {
+	var fe *fault.Error
+	if errors.As(err, &fe) {
+		return fe.Message
+	}
+	return err.Error()
+}

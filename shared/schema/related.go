@@ -1,0 +1,168 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+
+	"southbound/shared/resource"
+)
+
+// link checks the declared relations of a type and finds the types they lead to.
+func (c *compiler) link(t *Compiled, r *Registry) {
+	c.typ, c.where = t.Name, t.At
+	kinds := make([]string, 0, 4)
+	for _, k := range RelationKinds() {
+		kinds = append(kinds, string(k))
+	}
+	for i := range t.Auto {
+		d := &t.Auto[i]
+		at := sprintf("relation %d (%s %s): ", []any{i + 1, d.Kind, d.Type})
+		if !slices.Contains(kinds, string(d.Kind)) {
+			c.bad("", orList(nearestHint(string(d.Kind), kinds), "there are ", kinds), "%sunknown kind %q", at, d.Kind)
+		}
+		if !resource.ValidType(d.Type) {
+			c.bad("", orList(nearestHint(d.Type, r.names), "a name is like fs::File", nil), "%s%q is no name of a type", at, d.Type)
+			continue
+		}
+		rel := relation{kind: d.Kind, target: r.types[d.Type]}
+		switch {
+		case len(d.Titles) == 0 && len(d.Keys) == 0:
+			c.bad("", "say its title, such as $source", "%sit names nothing", at)
+		case len(d.Titles) > 0 && len(d.Keys) > 0:
+			c.bad("", "", "%sit has titles and keys, and one of them is enough", at)
+		}
+		for _, text := range d.Titles {
+			rel.titles = append(rel.titles, c.template(t, at, text))
+			c.constantTitle(&rel, at, text)
+		}
+		lists := 0
+		for _, name := range slices.Sorted(maps.Keys(d.Keys)) {
+			text := c.template(t, at, d.Keys[name])
+			if c.mayRepeat(t, text) > 0 {
+				lists++
+			}
+			c.relationKey(&rel, at, name)
+			rel.keys = append(rel.keys, keyTemplate{name, text})
+		}
+		if lists > 1 {
+			c.bad("", "use titles, or one list", "%stwo of the keys can be lists", at)
+		}
+		if d.Agent != "" {
+			rel.agent = c.template(t, at, d.Agent)
+		}
+		c.complete(&rel, at, len(d.Keys) > 0)
+		t.auto = append(t.auto, rel)
+	}
+}
+
+// template reads a template of a relation.
+func (c *compiler) template(t *Compiled, at, text string) template {
+	out, err := parseTemplate(text, t.names())
+	if err != nil {
+		c.bad("", err.hint, "%s%s, in %q", at, err.message, shorten(text, 80))
+		return template{}
+	}
+	for _, name := range out.references() {
+		if a, ok := t.Attribute(name); ok && (a.Sensitive || a.DataType.Sensitive()) {
+			c.bad(name, "", "%sthe attribute is sensitive, and an identity is shown everywhere", at)
+		}
+	}
+	if c.mayRepeat(t, out) > 1 {
+		c.bad("", "", "%stwo attributes in %q can be lists", at, shorten(text, 80))
+	}
+	if len(out) == 0 {
+		c.bad("", "", "%san empty text names nothing", at)
+	}
+	return out
+}
+
+// mayRepeat counts the attributes of a template that can be lists.
+func (c *compiler) mayRepeat(t *Compiled, text template) int {
+	n := 0
+	for _, p := range text {
+		if p.path == nil {
+			continue
+		}
+		if a, ok := t.Attribute(p.path[0]); ok && a.DataType.mayBeList(len(p.path) > 1) {
+			n++
+		}
+	}
+	return n
+}
+
+// mayBeList reports whether a list is of the type, or with inside is in what is of it.
+func (d *DataType) mayBeList(inside bool) bool {
+	switch d.kind {
+	case kindArray, kindTuple:
+		return true
+	case kindOptional, kindNotUndef, kindVariant, kindSensitive:
+		return slices.ContainsFunc(d.of, func(o *DataType) bool { return o.mayBeList(inside) })
+	case kindHash:
+		return inside && len(d.of) == 2 && d.of[1].mayBeList(true)
+	case kindStruct:
+		return inside && slices.ContainsFunc(d.members, func(m member) bool { return m.typ.mayBeList(true) })
+	}
+	return false
+}
+
+// constantTitle checks a title without attributes against the type it names.
+func (c *compiler) constantTitle(rel *relation, at, text string) {
+	last := rel.titles[len(rel.titles)-1]
+	if rel.target == nil || len(last) == 0 || len(last.references()) > 0 {
+		return
+	}
+	for _, title := range last.expand(nil) {
+		if _, err := rel.target.ReadTitle(title); err != nil {
+			c.bad("", hintOf(err), "%s%s can have no title %q: %s", at, rel.target.Name, shorten(text, 80), messageOf(err))
+		}
+	}
+}
+
+// relationKey checks that the other type is named by an attribute.
+func (c *compiler) relationKey(rel *relation, at, name string) {
+	if rel.target == nil {
+		return
+	}
+	if !slices.Contains(rel.target.namevars, name) {
+		c.bad("", orList(nearestHint(name, rel.target.namevars), "it is named by ", rel.target.namevars), "%s%s is not named by %q", at, rel.target.Name, name)
+	}
+}
+
+// complete checks that the keys name the other type wholly.
+func (c *compiler) complete(rel *relation, at string, byKeys bool) {
+	if rel.target == nil || !byKeys {
+		return
+	}
+	for _, name := range rel.target.namevars {
+		if a, _ := rel.target.Attribute(name); a.Default == nil && !slices.ContainsFunc(rel.keys, func(k keyTemplate) bool { return k.name == name }) {
+			c.bad("", "", "%sthe key %q of %s is missing, so nothing is named", at, name, rel.target.Name)
+		}
+	}
+}
+
+// Doubtful returns what is allowed in the declarations of a registry and is seldom meant: relations to types that are not registered, and
+// types and attributes without a description. Resource and Attribute of a problem are as NewRegistry gives them.
+func (r *Registry) Doubtful() []string {
+	var out []string
+	for _, name := range r.names {
+		t := r.types[name]
+		if t.Description == "" {
+			out = append(out, name+": the type has no description")
+		}
+		for i := range t.compiled {
+			if t.compiled[i].Description == "" {
+				out = append(out, name+": "+t.compiled[i].Name+": the attribute has no description")
+			}
+		}
+		for i := range t.Auto {
+			if d := &t.Auto[i]; r.types[d.Type] == nil {
+				text := sprintf("%s: the relation %s leads to %s, which is no type of this program", []any{name, d.Kind, d.Type})
+				if near := r.Nearest(d.Type); near != "" {
+					text += "; did you mean " + near + "?"
+				}
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package schema
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// TitlePattern reads titles: a regular expression as in Ruby, whose named groups are naming attributes.
+type TitlePattern struct {
+	Pattern     string
+	Description string // what it is for, such as "package and manager, joined by a hyphen"
+}
+
+// titlePattern is a TitlePattern that has been read.
+type titlePattern struct {
+	TitlePattern
+	re *regexp.Regexp
+}
+
+// ReadTitle returns the naming attributes that a title gives: those of the first pattern that matches, or without patterns the
+// first naming attribute. Others may be missing, a resource says them beside its title. The values are of the attributes' types. What no
+// pattern matches, and what is not of the type, is fault.Invalid with the patterns as its hint.
+func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
+	if len(c.titles) == 0 {
+		if len(c.namevars) == 0 {
+			return nil, fault.New(fault.Invalid, "read title", "%s has no naming attribute", c.Name)
+		}
+		return c.titleValues([]string{c.namevars[0]}, []string{title})
+	}
+	for _, p := range c.titles {
+		at := p.re.FindStringSubmatchIndex(title)
+		if at == nil {
+			continue
+		}
+		var names, texts []string
+		for i, name := range p.re.SubexpNames() {
+			if name != "" && at[2*i] >= 0 {
+				names, texts = append(names, name), append(texts, title[at[2*i]:at[2*i+1]])
+			}
+		}
+		return c.titleValues(names, texts)
+	}
+	return nil, fault.New(fault.Invalid, "read title", "%q is no title of %s", shorten(title, 80), c.Name).WithHint("%s", c.titleHint())
+}
+
+// titleHint lists the titles that a type has.
+func (c *Compiled) titleHint() string {
+	forms := make([]string, len(c.titles))
+	for i, p := range c.titles {
+		forms[i] = "/" + shorten(p.Pattern, 120) + "/"
+		if p.Description != "" {
+			forms[i] = p.Description + " (" + forms[i] + ")"
+		}
+	}
+	return "titles are: " + strings.Join(forms, "; ")
+}
+
+// titleValues makes values of the texts in a title.
+func (c *Compiled) titleValues(names, texts []string) (map[string]any, error) {
+	out := make(map[string]any, len(names))
+	for i, name := range names {
+		a, ok := c.Attribute(name)
+		if !ok {
+			continue // refused at registration
+		}
+		v, err := a.DataType.Coerce(texts[i])
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "read title", "%s in the title: %s", name, messageOf(err)).WithHint("%s", hintOf(err))
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+// Keys returns what names a resource with these attributes, in declared order; defaults count. When it cannot be named, keys is nil
+// and unnamed the first attribute that is missing, or that is nothing to name by.
+func (c *Compiled) Keys(attributes map[string]any) (keys []resource.Key, unnamed string) {
+	keys = make([]resource.Key, len(c.namevars))
+	for i, name := range c.namevars {
+		v, ok := attributes[name]
+		if !ok {
+			v = c.compiled[c.index[name]].Default
+		}
+		if keys[i].Value, ok = resource.KeyText(v); !ok {
+			return nil, name
+		}
+		keys[i].Name = name
+	}
+	return keys, ""
+}
+
+// titlePatterns compiles the patterns of a type.
+func (c *compiler) titlePatterns(t *Compiled) {
+	seen := map[string]bool{}
+	for i, p := range t.Titles {
+		at := sprintf("title pattern %d: ", []any{i + 1})
+		re, err := compileRuby(p.Pattern)
+		switch {
+		case p.Pattern == "":
+			c.bad("", `write one such as \A(?<name>.+)\z`, "%sit is empty", at)
+			continue
+		case err != nil:
+			c.bad("", "", "%sthe regular expression cannot be used: %v", at, err)
+			continue
+		case seen[p.Pattern]:
+			c.bad("", "remove one of the two", "%sit stands there twice, so the second is never reached", at)
+		}
+		seen[p.Pattern] = true
+		groups := 0
+		for _, name := range re.SubexpNames() {
+			if name == "" {
+				continue
+			}
+			groups++
+			if !slices.Contains(t.namevars, name) {
+				what := "is no attribute of the type"
+				if _, known := t.index[name]; known {
+					what = "is no naming attribute"
+				}
+				c.bad("", orList(nearestHint(name, t.namevars), "naming attributes are ", t.namevars), "%sthe group %q %s", at, name, what)
+			}
+		}
+		if groups == 0 {
+			c.bad("", "name groups by naming attributes: (?<name>…)", "%sit has no named group, so it gives nothing", at)
+		}
+		t.titles = append(t.titles, titlePattern{p, re})
+	}
+}

@@ -1,0 +1,280 @@
+// Package http is the transport http: agents that stand for an API behind a base URL. Handlers get a Conn, which authenticates, waits, retries and
+// limits for them.
+package http
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Conn is the connection of an agent. It may be used by any number of goroutines.
+type Conn struct {
+	session *session
+	secrets []string
+	done    func()
+	once    sync.Once
+}
+
+// Close gives the connection back. It may be called more than once.
+func (c *Conn) Close() error {
+	c.once.Do(c.done)
+	return nil
+}
+
+// Secrets are the credentials of the connection in every form in which they are sent, so that who shows what an API said can leave them out.
+func (c *Conn) Secrets() []string {
+	s := c.session.settings
+	out := append(slices.Clone(c.secrets), s.password, s.token, s.key)
+	out = append(out, s.secretHeaders...)
+	if s.password != "" {
+		out = append(out, base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// Sessions are kept for agents across runs: connections, TLS sessions and what is left of the rate. The zero value is ready to use.
+type Sessions struct {
+	// Guarded refuses addresses of this machine and of its link: where the process must not lend agents its own place in the network, as in a
+	// function, whose runtime and credentials answer there.
+	Guarded bool
+	// Now tells the time; nil: time.Now.
+	Now func() time.Time
+
+	mu   sync.Mutex
+	open map[string]*session
+}
+
+// session is what agents with the same options share.
+type session struct {
+	settings *settings
+	own      *http.Client // to the base URL's host, with its certificate
+	limit    *rate.Limiter
+	close    func()
+	users    int
+	left     time.Time // when the last user went
+}
+
+// idle is how long a session is kept that nobody uses.
+const idle = 15 * time.Minute
+
+// Connect returns a connection for an agent: written are its options as they stand in documents, options the same with references resolved. It makes
+// no request; see Conn.Verify. Who gets it closes it.
+func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (*Conn, error) {
+	key, err := keyOf(options)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	in := s.open[key]
+	if in == nil {
+		parsed, err := parse(options)
+		if err != nil {
+			return nil, err
+		}
+		in = s.session(parsed)
+		if s.open == nil {
+			s.open = map[string]*session{}
+		}
+		s.open[key] = in
+	}
+	in.users++
+	return &Conn{session: in, secrets: secretsOf(written, options), done: func() { s.give(in) }}, nil
+}
+
+// secretsOf returns the values that stand for references to secrets.
+func secretsOf(written, options map[string]any) []string {
+	var out []string
+	for name, v := range written {
+		switch v := v.(type) {
+		case resource.Secret:
+			if text, ok := options[name].(string); ok {
+				out = append(out, text)
+			}
+		case map[string]any:
+			in, _ := options[name].(map[string]any)
+			out = append(out, secretsOf(v, in)...)
+		}
+	}
+	return out
+}
+
+// keyOf tells options apart without keeping what is secret in them.
+func keyOf(options map[string]any) (string, error) {
+	if options == nil {
+		options = map[string]any{}
+	}
+	b, err := resource.CanonicalValue(options)
+	if err != nil {
+		return "", fault.Wrap(fault.Invalid, "connect", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func (s *Sessions) give(in *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.users--
+	in.left = s.now()
+	s.forget()
+}
+
+// forget closes sessions that have been idle for long.
+func (s *Sessions) forget() {
+	for key, in := range s.open {
+		if in.users == 0 && s.now().Sub(in.left) >= idle {
+			delete(s.open, key)
+			in.close()
+		}
+	}
+}
+
+func (s *Sessions) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// Close closes the sessions. Connections that are still in use open new network connections.
+func (s *Sessions) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, in := range s.open {
+		delete(s.open, key)
+		in.close()
+	}
+	return nil
+}
+
+// session makes the clients for settings.
+func (s *Sessions) session(set *settings) *session {
+	// Where a redirect leads to another host, neither the certificate of the client nor what is said about that of the server is meant for it.
+	other := s.transport(&tls.Config{MinVersion: tls.VersionTLS12})
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: set.roots, ServerName: set.server, InsecureSkipVerify: set.insecure} //nolint:gosec // said explicitly
+	if set.client != nil {
+		conf.Certificates = []tls.Certificate{*set.client}
+	}
+	own := s.transport(conf)
+	in := &session{settings: set, limit: rate.NewLimiter(rate.Inf, 1), close: func() {
+		own.CloseIdleConnections()
+		other.CloseIdleConnections()
+	}}
+	if set.rate > 0 {
+		in.limit = rate.NewLimiter(rate.Limit(set.rate), int(set.burst))
+	}
+	in.own = &http.Client{Transport: &gate{settings: set, own: own, other: other}, CheckRedirect: in.redirect}
+	return in
+}
+
+func (s *Sessions) transport(conf *tls.Config) *http.Transport {
+	dial := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, MaxResponseHeaderBytes: 1 << 20}
+	if s.Guarded {
+		t.Proxy, dial.Control = nil, guard
+	}
+	t.DialContext = dial.DialContext
+	return t
+}
+
+// errGuarded is why an address is not connected to.
+var errGuarded = fault.New(fault.Denied, "connect", "the address is one of the machine that connects, which it lends to nobody")
+
+// guard refuses addresses of this machine and of its link. It sees what names have been resolved to.
+func guard(_, address string, _ syscall.RawConn) error {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	switch ip := a.Addr().Unmap(); {
+	case ip.IsLoopback(), ip.IsLinkLocalUnicast(), ip.IsUnspecified(), ip.IsMulticast():
+		return errGuarded
+	case ip == netip.MustParseAddr("fd00:ec2::254"): // the metadata of a machine at AWS
+		return errGuarded
+	}
+	return nil
+}
+
+// gate adds credentials to requests to the base URL's origin, and to no other.
+type gate struct {
+	settings   *settings
+	own, other http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !sameOrigin(req.URL, g.settings.base) {
+		return g.other.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	for name, values := range g.settings.headers {
+		req.Header[name] = values
+	}
+	switch {
+	case g.settings.user != "":
+		req.SetBasicAuth(g.settings.user, g.settings.password)
+	case g.settings.token != "":
+		req.Header.Set("Authorization", "Bearer "+g.settings.token)
+	}
+	return g.own.RoundTrip(req)
+}
+
+// mostRedirects is how many are followed, one after the other.
+const mostRedirects = 10
+
+// redirect follows where a read leads, and within an origin where any request leads with all it has; elsewhere only what anyone may read is asked for.
+func (in *session) redirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) >= mostRedirects || req.Method != first.Method {
+		return http.ErrUseLastResponse // a POST that became a GET is not what was asked for
+	}
+	if sameOrigin(req.URL, in.settings.base) {
+		return nil
+	}
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return http.ErrUseLastResponse
+	}
+	if in.settings.base.Scheme == "https" && req.URL.Scheme != "https" {
+		return http.ErrUseLastResponse
+	}
+	req.Header = http.Header{"Accept": first.Header["Accept"], "User-Agent": first.Header["User-Agent"]}
+	req.Host = ""
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && a.Hostname() == b.Hostname() && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// body returns a reader for a request's body that can be read again.
+func body(b []byte) *bytes.Reader { return bytes.NewReader(b) }

@@ -1,0 +1,336 @@
+package http
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Option is one of the options of an agent with the transport http.
+type Option struct {
+	Name, Type, Description string
+	Secret                  bool // must be a reference to a secret
+	Default                 any
+}
+
+// Options are all of them, in the order in which people think of them.
+func Options() []Option {
+	return []Option{
+		{Name: "url", Type: `Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^?#\s]*)?\z/]`, Description: "the base of all paths, such as https://api.example.com/v2"},
+		{Name: "user", Type: "Optional[String[1]]", Description: "the user of basic authentication"},
+		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
+		{Name: "token", Type: "Optional[String[1]]", Secret: true, Description: "the token of bearer authentication"},
+		{Name: "headers", Type: "Optional[Hash[String[1], String]]", Description: "headers of every request; a value may be a secret, and that of a header that authenticates must be one"},
+		{Name: "ca", Type: "Optional[String[1]]", Description: "certificates, in PEM, of the authorities to trust in place of the system's"},
+		{Name: "certificate", Type: "Optional[String[1]]", Description: "the client's certificate with those between it and its authority, in PEM"},
+		{Name: "key", Type: "Optional[String[1]]", Secret: true, Description: "the key of the client's certificate, in PEM"},
+		{Name: "server_name", Type: "Optional[String[1]]", Description: "the name that the server's certificate has to have, if it is not that of the URL"},
+		{Name: "insecure", Type: "Boolean", Default: false,
+			Description: "true: take any certificate, and send credentials without TLS. Anyone on the way can read and change everything"},
+		{Name: "timeout", Type: "Integer[1, 600]", Default: int64(30), Description: "seconds for one request with its answer"},
+		{Name: "retry", Type: "Integer[0, 30]", Default: int64(30), Description: "seconds within which a request that failed is made again; 0: never"},
+		{Name: "idempotency_header", Type: "Optional[String[1]]",
+			Description: "the header in which the API takes a key that makes repeating a POST harmless, such as Idempotency-Key; without one only what is harmless by itself is repeated"},
+		{Name: "rate", Type: "Optional[Numeric]", Description: "the most requests a second"},
+		{Name: "burst", Type: "Integer[1, 10000]", Default: int64(1), Description: "how many may be made at once before rate counts"},
+		{Name: "max_body", Type: "Integer[1, 67108864]", Default: int64(4 << 20), Description: "the most bytes of an answer"},
+		{Name: "probe", Type: `Pattern[/\A\//]`, Default: "/", Description: "the path under url that is read to see whether the API answers"},
+	}
+}
+
+// settings are options that have been read.
+type settings struct {
+	base                           *url.URL
+	user, password, token          string
+	headers                        http.Header
+	ca, certificate, key, server   string
+	insecure                       bool
+	timeout, retry, burst, maxBody int64
+	idempotencyHeader, probe       string
+	rate                           float64
+	roots                          *x509.CertPool
+	client                         *tls.Certificate
+	secretHeaders                  []string
+	unknown                        bool // some are references, so not all can be checked
+}
+
+// Check returns what is wrong with options; Attribute of a problem is the name of one. References are right.
+func Check(options map[string]any) []diag.Problem {
+	_, problems := read(options)
+	return problems
+}
+
+// parse reads options whose references are resolved.
+func parse(options map[string]any) (*settings, error) {
+	s, problems := read(options)
+	if s.unknown && len(problems) == 0 {
+		return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
+	}
+	// What was resolved is no reference any more.
+	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return p.Message == literalSecret })
+	if len(problems) == 0 {
+		return s, nil
+	}
+	p := problems[0]
+	text := p.Message
+	if p.Attribute != "" && !strings.Contains(text, p.Attribute) {
+		text = p.Attribute + ": " + text
+	}
+	return nil, fault.New(fault.Invalid, "connect", "%s", text).WithHint("%s", p.Hint)
+}
+
+// literalSecret is the problem of what only a secret may stand for.
+const literalSecret = "the value stands in the document, where anyone can read it"
+
+type reader struct {
+	out      *settings
+	values   map[string]any
+	problems []diag.Problem
+}
+
+func (r *reader) bad(option, hint, format string, args ...any) {
+	r.problems = append(r.problems, diag.Problem{Attribute: option, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func read(options map[string]any) (*settings, []diag.Problem) {
+	r := &reader{out: &settings{headers: http.Header{}}, values: map[string]any{}}
+	var names []string
+	for _, o := range Options() {
+		names = append(names, o.Name)
+		r.take(o, options[o.Name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		hint := "there are " + strings.Join(names, ", ")
+		if near := schema.Nearest(name, names); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		r.bad(name, hint, "the transport http has no option %q", name)
+	}
+	if options["url"] == nil {
+		r.bad("", "write it such as {transport: http, url: https://api.example.com}", "an agent with the transport http needs a url")
+	}
+	r.fill()
+	r.together(options)
+	slices.SortStableFunc(r.problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
+	return r.out, r.problems
+}
+
+// take checks one option by itself.
+func (r *reader) take(o Option, v any) {
+	if v == nil {
+		if o.Default != nil {
+			r.values[o.Name] = o.Default
+		}
+		return
+	}
+	for _, ref := range resource.References(v) {
+		if _, file := ref.(resource.File); file {
+			r.bad(o.Name, `write the text itself, or {secret: "file:PATH"} for a file of the machine that connects`, "uploaded files have no meaning in the options of an agent")
+			return
+		}
+	}
+	if isReference(v) {
+		r.out.unknown = true
+		return
+	}
+	d, err := schema.ParseDataType(o.Type)
+	if err == nil {
+		err = d.Check(v)
+	}
+	switch {
+	case err != nil && o.Secret:
+		r.bad(o.Name, "it is "+o.Description, "the value of %s is not valid", o.Name)
+	case err != nil:
+		r.bad(o.Name, "it is "+o.Description, "the value of %s is not valid: %v", o.Name, err)
+	case o.Secret:
+		r.bad(o.Name, `write {secret: "env:NAME"}, or another secret`, literalSecret)
+		r.values[o.Name] = v
+	default:
+		r.values[o.Name] = v
+	}
+}
+
+// fill moves values that are known to the settings.
+func (r *reader) fill() {
+	s := r.out
+	for name, p := range map[string]*string{"user": &s.user, "password": &s.password, "token": &s.token, "ca": &s.ca, "certificate": &s.certificate, "key": &s.key,
+		"server_name": &s.server, "idempotency_header": &s.idempotencyHeader, "probe": &s.probe} {
+		*p, _ = r.values[name].(string)
+	}
+	for name, p := range map[string]*int64{"timeout": &s.timeout, "retry": &s.retry, "burst": &s.burst, "max_body": &s.maxBody} {
+		*p, _ = r.values[name].(int64)
+	}
+	s.insecure, _ = r.values["insecure"].(bool)
+	switch v := r.values["rate"].(type) {
+	case float64:
+		s.rate = v
+	case int64:
+		s.rate = float64(v)
+	}
+	if r.values["rate"] != nil && (s.rate < 0.001 || s.rate > 1e6) {
+		r.bad("rate", "write a number from 0.001 to 1000000", "the value of rate is not valid")
+	}
+	if text, ok := r.values["url"].(string); ok {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Hostname() == "" || dotted(u.EscapedPath()) {
+			r.bad("url", "write it such as https://api.example.com/v2", "the value of url is not valid")
+		} else {
+			s.base = u
+		}
+	}
+	r.fillHeaders()
+	r.certificates()
+}
+
+func (r *reader) fillHeaders() {
+	m, _ := r.values["headers"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		text, known := m[name].(string)
+		switch {
+		case !httpguts.ValidHeaderFieldName(name) || known && !httpguts.ValidHeaderFieldValue(text):
+			r.bad("headers", "names are letters, digits and -, values are on one line", "%q is no header", name)
+		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}, http.CanonicalHeaderKey(name)):
+			r.bad("headers", "leave it out", "the header %s is made by the connection itself", name)
+		case !known:
+			r.out.unknown = true
+		default:
+			if authenticates(name) {
+				r.out.secretHeaders = append(r.out.secretHeaders, text)
+				r.bad("headers", fmt.Sprintf(`write %s: {secret: "env:NAME"}, or another secret`, name), literalSecret)
+			}
+			r.out.headers.Set(name, text)
+		}
+	}
+	if n := r.out.idempotencyHeader; n != "" && !httpguts.ValidHeaderFieldName(n) {
+		r.bad("idempotency_header", "write it such as Idempotency-Key", "%q is no header", n)
+	}
+}
+
+// authenticates reports whether a header is one of those in which credentials are usual.
+func authenticates(name string) bool {
+	n := strings.ToLower(name)
+	for _, part := range []string{"authorization", "cookie", "token", "api-key", "apikey", "secret", "password"} {
+		if strings.Contains(n, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reader) certificates() {
+	s := r.out
+	if s.ca != "" {
+		s.roots = x509.NewCertPool()
+		if !s.roots.AppendCertsFromPEM([]byte(s.ca)) {
+			r.bad("ca", "write certificates in PEM: -----BEGIN CERTIFICATE----- and so on", "there is no certificate in the value of ca")
+		}
+	}
+	if s.certificate != "" && s.key != "" {
+		pair, err := tls.X509KeyPair([]byte(s.certificate), []byte(s.key))
+		if err != nil {
+			r.bad("certificate", "write both in PEM", "the client's certificate and its key do not fit together")
+		}
+		s.client = &pair
+	}
+}
+
+// together checks what one option alone cannot say.
+func (r *reader) together(options map[string]any) {
+	given := func(name string) bool { return options[name] != nil }
+	for _, pair := range [][2]string{{"user", "password"}, {"certificate", "key"}} {
+		if given(pair[0]) != given(pair[1]) {
+			has, lacks := pair[0], pair[1]
+			if given(lacks) {
+				has, lacks = lacks, has
+			}
+			r.bad(has, "add "+lacks, "%s is of no use without %s", has, lacks)
+		}
+	}
+	headers, _ := options["headers"].(map[string]any)
+	own := false
+	for name := range headers {
+		own = own || http.CanonicalHeaderKey(name) == "Authorization"
+	}
+	if n := count(given("user"), given("token"), own); n > 1 {
+		r.bad("", "keep one of user with password, token, and the header Authorization", "the agent has %d ways to authenticate, and there is room for one", n)
+	}
+	if given("burst") && !given("rate") {
+		r.bad("burst", "add rate, the most requests a second", "burst is of no use without rate")
+	}
+	s := r.out
+	if s.base == nil || s.base.Scheme == "https" {
+		return
+	}
+	for _, name := range []string{"ca", "certificate", "server_name"} {
+		if given(name) {
+			r.bad(name, "write the url with https://", "%s is of no use without TLS", name)
+		}
+	}
+	if (given("user") || given("token") || own || secretIn(headers)) && !s.insecure && !loopback(s.base.Hostname()) {
+		r.bad("url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
+	}
+}
+
+func count(all ...bool) (n int) {
+	for _, b := range all {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// secretIn reports whether headers have a secret among them, or had, before it was resolved.
+func secretIn(headers map[string]any) bool {
+	for name, v := range headers {
+		if isReference(v) || authenticates(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+// dotted reports whether a path has a segment that leads elsewhere, however it is escaped.
+func dotted(path string) bool {
+	for part := range strings.SplitSeq(path, "/") {
+		text, err := url.PathUnescape(part)
+		if err != nil || text == "." || text == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// isReference reports whether a value is known only later.
+func isReference(v any) bool {
+	switch v.(type) {
+	case resource.Secret, resource.Parameter, resource.Fact:
+		return true
+	}
+	return false
+}

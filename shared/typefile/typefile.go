@@ -1,0 +1,209 @@
+// Package typefile reads and writes the declarations of types as data, YAML or JSON, so that a type can travel: to an editor, to a
+// page, to a program that is not in Go.
+//
+//	southbound_type: 1
+//	name: net::Vlan
+//	description: A VLAN of a switch.
+//	attributes:
+//	  - {name: switch, type: "String[1]", behaviour: namevar, description: the switch it is on}
+//	  - {name: tag, type: "Integer[1, 4094]", behaviour: namevar, description: its number}
+//	  - {name: label, type: "Optional[String[1, 32]]", description: what it is for}
+//	titles:
+//	  - {pattern: '\A(?<switch>.+)/(?<tag>\d+)\z', description: "switch/tag"}
+//	relations:
+//	  - {kind: require, type: "net::Switch", title: $switch}
+//	rules:
+//	  - {exactly_one_of: [label, number]}
+//
+// What is code (Validate, Relations, Gather) does not travel; `code` names what there is of it.
+package typefile
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"southbound/shared/diag"
+	"southbound/shared/schema"
+)
+
+// Format is the format of declarations; every one says it.
+const Format = 1
+
+// The members of a declaration and of what is in it.
+const (
+	keyFormat      = "southbound_type"
+	keyName        = "name"
+	keyDescription = "description"
+	keyAttributes  = "attributes"
+	keyTitles      = "titles"
+	keyRelations   = "relations"
+	keyRules       = "rules"
+	keyAliases     = "aliases"
+	keyFeatures    = "features"
+	keyProviders   = "providers"
+	keyTimeout     = "timeout"
+	keyAssigned    = "assigned"
+	keyMachine     = "machine"
+	keyCode        = "code"
+	keyMetadata    = "metadata"
+	keyType        = "type"
+	keyDefault     = "default"
+	keyBehaviour   = "behaviour"
+	keySensitive   = "sensitive"
+	keyPattern     = "pattern"
+	keyKind        = "kind"
+	keyTitle       = "title"
+	keyKeys        = "keys"
+	keyAgent       = "agent"
+	keyIf          = "if"
+	keyIs          = "is"
+	keyMessage     = "message"
+)
+
+// The limits of a text; declarations that people write are far below.
+const (
+	maxText  = 4 << 20
+	maxDepth = 100
+)
+
+// Parse reads declarations: YAML or JSON, one or more documents. file names the text in problems. It never fails: what is wrong is in Wrong of
+// the types, and schema.NewRegistry reports it with the mistakes in what the types declare, each with its place.
+func Parse(file string, text []byte) []schema.Type {
+	if len(text) > maxText {
+		return []schema.Type{broken(file, diag.Pos{File: file}, "the text is too long", "declare types in several files")}
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	if err != nil {
+		return []schema.Type{broken(file, positionOf(file, err), "this is no YAML: "+reason(err), "")}
+	}
+	var out []schema.Type
+	for {
+		var doc yaml.Node
+		switch err := loader.Load(&doc); {
+		case errors.Is(err, io.EOF) && len(out) > 0:
+			return out
+		case errors.Is(err, io.EOF):
+			return []schema.Type{broken(file, diag.Pos{File: file}, "there is no declaration in the text", "a declaration starts with `southbound_type: 1`")}
+		case err != nil:
+			return append(out, broken(file, positionOf(file, err), "this is no YAML: "+reason(err), "look at this line and at the one before it"))
+		}
+		if len(doc.Content) > 0 {
+			out = append(out, declaration(file, doc.Content[0]))
+		}
+	}
+}
+
+// One reads a text that declares one type, such as one that is embedded in a program beside its handler:
+//
+//	//go:embed vlan.yaml
+//	var vlan []byte
+//	...
+//	provider.Definition{Type: typefile.One("vlan.yaml", vlan), Handler: handler{}}
+func One(file string, text []byte) schema.Type {
+	types := Parse(file, text)
+	t := types[0]
+	for _, other := range types[1:] {
+		t.Wrong = append(t.Wrong, diag.Problem{Pos: diag.Pos{File: file}, Resource: other.Name, Message: "expected one declaration, this is another one"})
+	}
+	return t
+}
+
+func broken(file string, at diag.Pos, message, hint string) schema.Type {
+	return schema.Type{At: func(string) diag.Pos { return diag.Pos{File: file} }, Wrong: diag.Problems{{Pos: at, Message: message, Hint: hint}}}
+}
+
+func positionOf(file string, err error) diag.Pos {
+	at := diag.Pos{File: file}
+	var le *yaml.LoadError
+	if errors.As(err, &le) && le.Mark.Line > 0 {
+		at.Line, at.Column = le.Mark.Line, le.Mark.Column
+	}
+	return at
+}
+
+func reason(err error) string {
+	var le *yaml.LoadError
+	if errors.As(err, &le) {
+		return strings.TrimPrefix(le.Message, "yaml: ")
+	}
+	return strings.TrimPrefix(err.Error(), "yaml: ")
+}
+
+// reader takes what a declaration means, and gathers what is wrong with it.
+type reader struct {
+	file       string
+	t          schema.Type
+	attributes map[string]diag.Pos
+	attribute  string // at hand
+}
+
+func declaration(file string, n *yaml.Node) schema.Type {
+	r := &reader{file: file, attributes: map[string]diag.Pos{}}
+	start := r.place(n)
+	r.t.At = func(attribute string) diag.Pos {
+		return cmp.Or(r.attributes[attribute], start)
+	}
+	m := r.members(n, "a declaration", []string{
+		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules, keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
+		keyMachine, keyCode, keyMetadata,
+	})
+	if m == nil {
+		return r.t
+	}
+	r.t.Name, r.t.Description = r.text(m[keyName], "the name"), r.text(m[keyDescription], "the description")
+	for i := range r.t.Wrong {
+		r.t.Wrong[i].Resource = r.t.Name
+	}
+	switch f, _ := r.value(m[keyFormat], 0).(int64); {
+	case m[keyFormat] == nil:
+		r.bad(n, "add `southbound_type: 1`", "the declaration does not say its format")
+	case f != Format:
+		r.bad(m[keyFormat], "this program reads format 1", "the format is not known")
+	}
+	switch {
+	case m[keyName] == nil:
+		r.bad(n, "add `name: net::Vlan`, for example", "the type has no name")
+	case m[keyAttributes] == nil:
+		r.bad(n, "add `attributes:`, one of them with `behaviour: namevar`", "the type has no attributes")
+	}
+	r.readAttributes(m[keyAttributes])
+	r.readTitles(m[keyTitles])
+	r.readRelations(m[keyRelations])
+	r.readRules(m[keyRules])
+	r.rest(m)
+	return r.t
+}
+
+// rest reads what is said of the type as a whole.
+func (r *reader) rest(m map[string]*yaml.Node) {
+	r.t.Aliases = r.texts(m[keyAliases], "aliases")
+	r.t.Features = r.list(m[keyFeatures], "features")
+	r.t.Providers = r.list(m[keyProviders], "providers")
+	r.t.Code = r.list(m[keyCode], "code")
+	slices.Sort(r.t.Code)
+	r.t.Assigned = r.flag(m[keyAssigned], keyAssigned)
+	r.t.Machine = r.flag(m[keyMachine], keyMachine)
+	r.t.Timeout = r.duration(m[keyTimeout])
+	if n := m[keyMetadata]; n != nil {
+		v := r.value(n, 0)
+		if data, ok := v.(map[string]any); ok {
+			r.t.Metadata = data
+		} else if v != nil {
+			r.bad(n, "write it such as {owner: net}", "metadata is a map")
+		}
+	}
+}
+
+func (r *reader) place(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: r.file, Line: n.Line, Column: n.Column}
+}
+
+func (r *reader) bad(n *yaml.Node, hint, format string, args ...any) {
+	r.t.Wrong.Add(diag.Problem{Pos: r.place(n), Resource: r.t.Name, Attribute: r.attribute, Message: sprintf(format, args), Hint: hint})
+}
