@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"southbound/handlers"
 	"southbound/shared/provider"
 	"southbound/shared/transport"
 	"southbound/shared/transport/remote"
@@ -25,7 +24,7 @@ func (a *app) machineCommand() *cobra.Command {
 			pipe := make(chan os.Signal, 1)
 			signal.Notify(pipe, syscall.SIGPIPE)
 			defer signal.Stop(pipe)
-			s := &remote.Server{Definitions: handlers.All(), Version: Version, Facts: machineFacts(), Transport: transport.Local{}}
+			s := &remote.Server{Definitions: a.with, Version: Version, Facts: machineFacts(), Transport: transport.Local{}}
 			return s.Serve(cmd.Context(), a.stdin, a.out)
 		},
 	}
