@@ -9,10 +9,11 @@ import (
 	"southbound/handlers/http"
 	"southbound/handlers/net"
 	"southbound/handlers/std"
+	"southbound/handlers/svc"
 	"southbound/shared/provider"
 )
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), http.Object(), net.HostEntry(), std.Null()}
+	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), http.Object(), net.HostEntry(), std.Null(), svc.Service()}
 }
