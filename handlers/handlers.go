@@ -6,6 +6,7 @@ import (
 	"southbound/handlers/cron"
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
+	"southbound/handlers/git"
 	"southbound/handlers/http"
 	"southbound/handlers/net"
 	"southbound/handlers/std"
@@ -15,5 +16,19 @@ import (
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), http.Object(), net.HostEntry(), std.Null(), svc.Service()}
+	return []provider.Definition{
+		aws.Object(),
+		aws.Parameter(),
+		cron.Job(),
+		exec.Run(),
+		fs.Directory(),
+		fs.File(),
+		fs.Line(),
+		fs.Symlink(),
+		git.Checkout(),
+		http.Object(),
+		net.HostEntry(),
+		std.Null(),
+		svc.Service(),
+	}
 }
