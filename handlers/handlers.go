@@ -2,6 +2,7 @@
 package handlers
 
 import (
+	"southbound/handlers/acct"
 	"southbound/handlers/aws"
 	"southbound/handlers/cron"
 	"southbound/handlers/exec"
@@ -9,14 +10,18 @@ import (
 	"southbound/handlers/git"
 	"southbound/handlers/http"
 	"southbound/handlers/net"
+	"southbound/handlers/pkg"
 	"southbound/handlers/std"
 	"southbound/handlers/svc"
+	"southbound/handlers/sys"
 	"southbound/shared/provider"
 )
 
 // All returns every type with its handler.
 func All() []provider.Definition {
 	return []provider.Definition{
+		acct.Group(),
+		acct.User(),
 		aws.Object(),
 		aws.Parameter(),
 		cron.Job(),
@@ -28,7 +33,9 @@ func All() []provider.Definition {
 		git.Checkout(),
 		http.Object(),
 		net.HostEntry(),
+		pkg.Package(),
 		std.Null(),
 		svc.Service(),
+		sys.Facts(),
 	}
 }

@@ -34,6 +34,8 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/remote"
+	"southbound/shared/transport/ssh"
 )
 
 // Version is the version of this program.
@@ -70,18 +72,26 @@ type app struct {
 	types   *schema.Registry
 	ran     atomic.Int64
 	aws     aws.Sessions
+	with    []provider.Definition // the types that there are, and who serves them
 	http    http.Sessions
+	ssh     ssh.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return MainWith(handlers.All(), args, stdin, stdout, stderr)
+}
+
+// MainWith is Main of a program with other types.
+func MainWith(definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() {
 		<-ctx.Done()
 		stop() // the second signal ends the program at once: nothing is lost by that
 	}()
-	a := &app{stdin: stdin, out: stdout, err: stderr}
+	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
+	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -96,13 +106,21 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.code
 }
 
+// definitions returns the types that there are with their handlers.
+func (a *app) definitions() []provider.Definition {
+	if a.with == nil {
+		return handlers.All()
+	}
+	return a.with
+}
+
 // registry returns the known types.
 func (a *app) registry() (*schema.Registry, error) {
 	if a.types != nil {
 		return a.types, nil
 	}
 	var types []schema.Type
-	for _, d := range handlers.All() {
+	for _, d := range a.definitions() {
 		types = append(types, d.Type)
 	}
 	var err error
@@ -182,7 +200,7 @@ func (a *app) close() {
 	if a.engine != nil {
 		a.engine.Close()
 	}
-	_, _ = a.aws.Close(), a.http.Close()
+	_, _, _ = a.aws.Close(), a.http.Close(), a.ssh.Close()
 	if a.own != nil {
 		_ = a.own.Close()
 	}
@@ -200,12 +218,12 @@ func (a *app) openAt(dir string) error {
 		return err
 	}
 	byType := map[string]provider.Handler{}
-	for _, d := range handlers.All() {
+	for _, d := range a.definitions() {
 		byType[d.Type.Name] = d.Handler
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine})
