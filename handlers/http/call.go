@@ -53,7 +53,7 @@ func forms(secret string) []string {
 	}
 	out := []string{secret}
 	quoted, _ := json.Marshal(secret)
-	for _, f := range []string{string(quoted[1:len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))} {
+	for _, f := range []string{string(quoted[1 : len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))} {
 		if f != secret {
 			out = append(out, f)
 		}
