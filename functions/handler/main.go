@@ -13,6 +13,7 @@ import (
 	"southbound/shared/transport"
 	awstransport "southbound/shared/transport/aws"
 	httptransport "southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
 )
 
 func main() {
@@ -25,7 +26,7 @@ func main() {
 			c.Connector = func(known deploy.Secrets) deploy.Connector {
 				return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket}, Endpoint: c.Endpoint},
 					// What answers at a function's own addresses is its runtime, unless it runs on an emulator.
-					HTTP: &httptransport.Sessions{Guarded: c.Endpoint == ""}, Secrets: known}
+					HTTP: &httptransport.Sessions{Guarded: c.Endpoint == ""}, PostgreSQL: &postgresql.Sessions{Guarded: c.Endpoint == ""}, Secrets: known}
 			}
 		})
 		if err != nil {

@@ -34,6 +34,7 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
 )
 
 // Version is the version of this program.
@@ -71,6 +72,7 @@ type app struct {
 	ran     atomic.Int64
 	aws     aws.Sessions
 	http    http.Sessions
+	sql     postgresql.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -183,6 +185,7 @@ func (a *app) close() {
 		a.engine.Close()
 	}
 	_, _ = a.aws.Close(), a.http.Close()
+	_ = a.sql.Close()
 	if a.own != nil {
 		_ = a.own.Close()
 	}
@@ -205,7 +208,7 @@ func (a *app) openAt(dir string) error {
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, PostgreSQL: &a.sql, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine})
