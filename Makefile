@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test test-fast test-aws e2e verify sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build quickstart test test-fast test-aws e2e verify docs sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -12,14 +12,17 @@ build: ## build bin/southbound
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
 
+docs: ## write docs/types anew from the declarations of all types
+	$(GO) run ./cmd/southbound types --markdown docs/types
+
 verify: ## formatting and vet
 	@test -z "$$(gofmt -l cmd examples functions handlers infra localstack shared)" || { gofmt -l cmd examples functions handlers infra localstack shared; exit 1; }
 	$(GO) vet ./...
 
 test: verify ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
 	$(GO) vet -tags servers ./...
-	$(GO) test -race -timeout 20m -tags servers $$($(GO) list ./... | grep -v /localstack/e2e)
-	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/aws/awssim
+	$(GO) test -race -timeout 15m -tags servers $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
+	$(GO) test -timeout 10m -tags servers ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
 	$(MAKE) --no-print-directory e2e
 
 test-fast: verify ## what needs no servers

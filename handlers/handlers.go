@@ -6,13 +6,30 @@ import (
 	"southbound/handlers/cron"
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
+	"southbound/handlers/git"
 	"southbound/handlers/http"
 	"southbound/handlers/net"
+	"southbound/handlers/sql"
 	"southbound/handlers/std"
 	"southbound/shared/provider"
 )
 
 // All returns every type with its handler.
 func All() []provider.Definition {
-	return []provider.Definition{aws.Object(), aws.Parameter(), cron.Job(), exec.Run(), fs.Directory(), fs.File(), fs.Line(), fs.Symlink(), http.Object(), net.HostEntry(), std.Null()}
+	return []provider.Definition{
+		aws.Object(),
+		aws.Parameter(),
+		cron.Job(),
+		exec.Run(),
+		fs.Directory(),
+		fs.File(),
+		fs.Line(),
+		fs.Symlink(),
+		git.Checkout(),
+		http.Object(),
+		net.HostEntry(),
+		sql.Database(),
+		sql.Role(),
+		std.Null(),
+	}
 }

@@ -27,7 +27,7 @@ type function struct {
 
 func (f *function) prepare() {
 	h := f.Home
-	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Ran: f.ran}
+	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
 	f.service = api.New(api.Config{Engine: h.Engine})
 }
 

@@ -43,6 +43,7 @@ func Run() provider.Definition {
 				{Name: "returns", Type: "Array[Integer[0,255],1]", Default: []any{int64(0)}, Behaviour: schema.Parameter, Description: "exit codes of the command that mean success"},
 			},
 			Features: []string{"reload"},
+			Machine:  true,
 			Validate: validate,
 		},
 		Handler: handler{},

@@ -172,7 +172,28 @@ func (t *task) copyInto(to, from openFile, st *unix.Stat_t, asked wanted) error 
 	if _, err := pump(t.ctx, to, nil, from, *buf); err != nil {
 		return err
 	}
+	if err := copyAttributes(from, to); err != nil {
+		return err
+	}
 	return t.keep(to, st, asked)
+}
+
+// copyAttributes gives the new file what the one that it replaces has beside owner, group and mode. One that may not be read keeps nothing of it.
+func (t *task) copyAttributes() error {
+	var st unix.Stat_t
+	fd, err := t.dir.open(t.base, &st)
+	if errors.Is(err, unix.EACCES) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	old := openFile{fd, t.dir.sys}
+	defer old.close()
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return provider.Errorf(provider.Retryable, "it has become %s", kindOf(&st))
+	}
+	return copyAttributes(old, t.file)
 }
 
 // keep gives what takes the place of another thing what is asked for, and for the rest what that one has.

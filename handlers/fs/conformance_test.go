@@ -73,7 +73,7 @@ func fileCase(dir string, host *providertest.Host) providertest.Case {
 			{"content": "second s3cr3t\n"}, {"mode": "600"}, {"content": small}, {"content": large, "mode": "0755"}, {"content": ""},
 			{"content": empty, "mode": "0444"}, {"content": strings.Repeat("long text ", 15_000)},
 		},
-		Secrets: []string{"s3cr3t"},
+		Secrets: []string{"s3cr3t"}, Edges: []string{"content", "mode"},
 	}
 	for _, name := range []string{"b", "c", "d", "e", "with space", "ü", strings.Repeat("n", 255)} {
 		c.Others = append(c.Others, map[string]any{"path": path(name), "content": "content of " + name})

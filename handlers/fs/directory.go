@@ -37,6 +37,7 @@ func Directory() provider.Definition {
 				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "names in it that recurse_purge would remove"},
 			}, ownerAttributes()...),
 			Features:  []string{"batch"},
+			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validPurge(a), validGathered(a)) },
 			Relations: parentRelations,
 			Gather:    gather,

@@ -31,6 +31,7 @@ func File() provider.Definition {
 				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: `"symbolic link" when that is what is there instead`},
 			}, ownerAttributes()...),
 			Features:  []string{"batch"},
+			Machine:   true,
 			Timeout:   5 * time.Minute, // large files are hashed
 			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validBackup(a)...) },
 			Relations: parentRelations,
@@ -185,6 +186,9 @@ func (f file) prepare(t *task) error {
 		return err
 	}
 	if replaces {
+		if err := t.copyAttributes(); err != nil {
+			return err
+		}
 		return t.keep(t.file, &st, t.want)
 	}
 	full := t.want

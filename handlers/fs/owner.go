@@ -2,7 +2,6 @@ package fs
 
 import (
 	"errors"
-	"os/user"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -57,22 +56,6 @@ const (
 	noID   = 1<<idBits - 1
 )
 
-func lookupUser(name string) (string, error) {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return "", err
-	}
-	return u.Uid, nil
-}
-
-func lookupGroup(name string) (string, error) {
-	g, err := user.LookupGroup(name)
-	if err != nil {
-		return "", err
-	}
-	return g.Gid, nil
-}
-
 // idOf returns the number of a user or group that is given by name or number.
 func idOf(known *map[string]int, s string, lookup func(string) (string, error)) (int, error) {
 	if id, ok := (*known)[s]; ok {
@@ -112,22 +95,6 @@ func nameOf(known *map[int]string, id int, lookup func(string) string) string {
 	}
 	(*known)[id] = s
 	return s
-}
-
-func userName(id string) string {
-	u, err := user.LookupId(id)
-	if err != nil {
-		return ""
-	}
-	return u.Username
-}
-
-func groupName(id string) string {
-	g, err := user.LookupGroupId(id)
-	if err != nil {
-		return ""
-	}
-	return g.Name
 }
 
 // observe reports owner and group, when they are asked for, and mode: in the words in which they were asked for where they are the

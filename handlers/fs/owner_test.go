@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -209,6 +211,43 @@ func TestReplacedFilesKeepTheirOwner(t *testing.T) {
 	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), plan.Updated)
 	if got := g.owner("a"); got != want {
 		t.Fatalf("%s, expected %s", got, want)
+	}
+}
+
+// TestReplacedFilesKeepTheirAttributes changes what is in a file that has extended attributes, an access list among them, alone and with a second name.
+func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
+	// user::rw-, user:65534:r--, group::r--, mask::r--, other::---
+	list := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xfe\xff\x00\x00" + "\x04\x00\x04\x00\xff\xff\xff\xff" +
+		"\x10\x00\x04\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff"
+	for _, c := range []struct {
+		why    string
+		linked bool
+		want   map[string]any
+	}{
+		{"other bytes", false, map[string]any{"content": "new"}},
+		{"another mode of a file with two names, which is copied", true, map[string]any{"content": "old", "mode": "0600"}},
+		{"other bytes, with a backup", false, map[string]any{"content": "new", "backup": ".old"}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			g := newRig(t, File())
+			g.dir = t.TempDir()
+			g.write("a", "old", 0o640)
+			if c.linked {
+				g.do(os.Link(g.path("a"), g.path("b")))
+			}
+			g.do(unix.Setxattr(g.path("a"), "user.note", []byte("kept"), 0))
+			g.do(unix.Setxattr(g.path("a"), "system.posix_acl_access", []byte(list), 0))
+			c.want["path"] = g.path("a")
+			g.must(g.resource(c.want), plan.Updated)
+			buf := make([]byte, 64)
+			if n, err := unix.Getxattr(g.path("a"), "user.note", buf); err != nil || string(buf[:n]) != "kept" {
+				t.Errorf("the note is %q: %v", buf[:max(n, 0)], err)
+			}
+			n, err := unix.Getxattr(g.path("a"), "system.posix_acl_access", buf)
+			if err != nil || !strings.Contains(string(buf[:n]), "\x02\x00\x04\x00\xfe\xff") {
+				t.Errorf("the access list is %q: %v", buf[:max(n, 0)], err)
+			}
+		})
 	}
 }
 

@@ -25,6 +25,7 @@ func Symlink() provider.Definition {
 				{Name: "target", Type: "String[1]", Description: "what it points to, as it is to stand in the link"},
 			}, ownerAttributes()...),
 			Features:  []string{"batch"},
+			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validTarget(a)...) },
 			Relations: parentRelations,
 		},

@@ -23,6 +23,7 @@ func Null() provider.Definition {
 				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
 			},
 			Features: []string{"batch"},
+			Machine:  true,
 		},
 		Handler: null{},
 	}

@@ -161,7 +161,8 @@ func (w *world) queues(t *testing.T, value string) {
 		if !strings.Contains(url, "/"+w.out["Prefix"]) && !strings.Contains(url, "/"+w.stack.Name) {
 			continue
 		}
-		got, err := w.sqs.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: 10, VisibilityTimeout: 0})
+		// For a second: no time at all is not sent, and would hide the messages of other tests for as long as their queue says.
+		got, err := w.sqs.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: 10, VisibilityTimeout: 1})
 		if err != nil {
 			continue // of another test, which removed it
 		}

@@ -26,7 +26,7 @@ func TestHome(t *testing.T) {
 	w := open(t)
 	t.Run("use", func(t *testing.T) {
 		for name, do := range map[string]func(t *testing.T, w *world){
-			"life": life, "runner": runner, "archive": archive, "secret": secret, "two exports at once": twice, "queue purged": purged,
+			"life": life, "runner": runner, "scripts": scripts, "archive": archive, "secret": secret, "two exports at once": twice, "queue purged": purged,
 			"messages doubled": doubled, "stale and strange messages": strange,
 		} {
 			t.Run(name, func(t *testing.T) {

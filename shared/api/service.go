@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/typefile"
 )
 
 // Config is what a service is made of.
@@ -217,6 +220,12 @@ func typeOf(t *schema.Compiled) Type {
 	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features), Providers: providersOf(t), Attributes: []Attribute{}}
 	for _, at := range t.Attributes {
 		l.Attributes = append(l.Attributes, Attribute{at.Name, at.Type, cmp.Or(string(at.Behaviour), "property"), at.Default, at.Description, at.Sensitive})
+	}
+	if text, err := typefile.JSON(&t.Type); err == nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, text) == nil {
+			l.Declaration = compact.Bytes()
+		}
 	}
 	return l
 }

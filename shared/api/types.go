@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"southbound/shared/deploy"
@@ -161,6 +162,8 @@ type Type struct {
 	Attributes  []Attribute `json:"attributes"`
 	Features    []string    `json:"features"`
 	Providers   []string    `json:"providers"`
+	// Declaration is all that the type declares, in the form that `southbound types --check` reads.
+	Declaration json.RawMessage `json:"declaration,omitempty"`
 }
 
 // Attribute is one of a type.

@@ -34,7 +34,7 @@ func (a *app) actCommands() []*cobra.Command {
 
 func (a *app) otherCommands() []*cobra.Command {
 	return []*cobra.Command{
-		a.parameterCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.reportCommand(), a.agentCommand(),
+		a.parameterCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.reportCommand(), a.agentCommand(), a.discoverCommand(),
 		{Use: "version", Short: "Print the version", Example: "  southbound version --json", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				a.line(map[string]string{"version": Version})
@@ -42,9 +42,6 @@ func (a *app) otherCommands() []*cobra.Command {
 				a.printf("southbound %s\n", Version)
 			}
 			return nil
-		}},
-		{Use: "discover TYPE", Short: "Describe what exists (not in this program yet)", Example: "  southbound discover fs::File", RunE: func(*cobra.Command, []string) error {
-			return fault.New(fault.Unsupported, "discover", "no handler in this program can discover yet").WithHint("describe it by hand, or by a program as in examples/etc")
 		}},
 	}
 }

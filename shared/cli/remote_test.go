@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"southbound/shared/api"
+	"southbound/shared/aws/home"
 	"southbound/shared/aws/sigv4"
 	"southbound/shared/cli"
 )
@@ -30,6 +31,11 @@ var notRemote = map[string]string{
 
 // variable names the address of an API that is served already, such as that of an AWS home. Every script gets an environment of its own there.
 const variable = "SOUTHBOUND_TEST_API"
+
+// deployed reports whether the variable names the API of a deployed stack, whose own variables are set then, too.
+func deployed() bool {
+	return os.Getenv(variable) != "" && os.Getenv(home.EnvTable) != ""
+}
 
 // TestScriptsOverAPI runs the same scripts against a server: one that each script starts, or the one that the variable names.
 func TestScriptsOverAPI(t *testing.T) {
@@ -122,7 +128,7 @@ func through(env *testscript.Env, there string) error {
 		return err
 	}
 	env.Setenv("SOUTHBOUND_API", address)
-	if os.Getenv("SOUTHBOUND_TABLE") != "" {
+	if os.Getenv(home.EnvTable) != "" {
 		return agents(env, own+"default")
 	}
 	return nil

@@ -19,6 +19,8 @@ type executor struct {
 	e    *Engine
 	runs []*run
 	dry  bool // stop before acting
+	// each: read one by one what would be read from a list.
+	each bool
 	// mark records that a create begins; false means that it must not.
 	mark func(ctx context.Context, r *run) (bool, error)
 	// seen, when not nil, is called when everything was read.
@@ -156,7 +158,7 @@ func (x *executor) find(ctx context.Context, r *run) {
 // read observes each run's thing: in one call where the handler can.
 func (x *executor) read(ctx context.Context, runs []*run) {
 	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
-	if !ok && len(runs) > 1 && x.readList(ctx, runs) {
+	if !ok && len(runs) > 1 && !x.each && x.readList(ctx, runs) {
 		return
 	}
 	if !ok || len(runs) < 2 {

@@ -29,9 +29,6 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	if p.Env, err = e.State.Env(ctx, env); err != nil {
 		return p, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	if p.Counts, err = e.State.Counts(ctx, env); err != nil {
-		return p, fault.Wrap(fault.Unknown, "count resources", err)
-	}
 	s, err := e.State.Schedule(ctx, env)
 	if err != nil {
 		return p, fault.Wrap(fault.Unknown, "read schedule", err)
@@ -53,6 +50,10 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	p.Outbox = len(entries)
 	if err != nil {
 		return p, fault.Wrap(fault.Unknown, "read outbox", err)
+	}
+	// Last: where nothing is left to do, these are the counts of what was done, and not of a moment before.
+	if p.Counts, err = e.State.Counts(ctx, env); err != nil {
+		return p, fault.Wrap(fault.Unknown, "count resources", err)
 	}
 	return p, e.running(ctx, env, &p)
 }

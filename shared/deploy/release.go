@@ -251,12 +251,10 @@ func (r *releaser) bring(ctx context.Context, en *entry, fresh bool) error {
 	if row == nil {
 		row = &Row{ID: en.ID}
 	}
-	if row.Rev > 0 && row.Lane != lane && r.wave == nil {
-		s, err := r.p.e.State.Schedule(ctx, r.p.env.Name)
-		if err != nil {
-			return fault.Wrap(fault.Unknown, "read schedule", err)
+	if row.Rev > 0 && row.Lane != lane {
+		if err := r.readWave(ctx); err != nil {
+			return err
 		}
-		r.wave = &s
 	}
 	old, had := r.before[en.ID]
 	if fresh && (!had || old.Hash != en.Hash) {
@@ -435,26 +433,51 @@ func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
 		}
 	}
 	slices.Sort(ids)
-	rows, err := r.p.load(ctx, slices.Compact(ids))
+	ids = slices.Compact(ids)
+	rows, err := r.p.load(ctx, ids)
 	if err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		r.p.set(rows[id], func(row *Row) bool {
-			switch {
-			case row.Orphaned:
-				return false
-			case row.Blocked == BlockedTemp:
-				row.Blocked = NotBlocked
-				r.p.schedule(row, PriorityNewVersion)
-			case row.Ticket != 0:
-				r.p.schedule(row, row.Priority) // a run that has begun may be skipping it, for what it does not wait for any more
-			default:
-				return false
-			}
-			return true
-		})
+	if len(ids) > 0 {
+		if err := r.readWave(ctx); err != nil {
+			return err
+		}
 	}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		r.p.set(rows[id], r.wakeOne)
+	}
+	return nil
+}
+
+// wakeOne schedules a row that lost something it requires, and has not changed itself. A run of it that has begun may be skipping it, for what it
+// does not wait for any more: that is noticed because the row is written.
+func (r *releaser) wakeOne(row *Row) bool {
+	switch {
+	case row.Orphaned:
+		return false
+	case row.Blocked == BlockedTemp:
+		row.Blocked = NotBlocked
+		r.p.schedule(row, PriorityNewVersion)
+	case row.Ticket != 0:
+		r.p.schedule(row, row.Priority)
+	case r.waveAsks(row):
+		r.p.schedule(row, r.wave.Wave.Priority)
+	default:
+		return false
+	}
+	return true
+}
+
+// readWave reads how far the wave is, once.
+func (r *releaser) readWave(ctx context.Context) error {
+	if r.wave != nil {
+		return nil
+	}
+	s, err := r.p.e.State.Schedule(ctx, r.p.env.Name)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	r.wave = &s
 	return nil
 }
 

@@ -167,13 +167,32 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 		s.connected = true
 	}
 	if s.connErr != nil {
-		class := provider.Retryable
+		class := provider.ClassOf(s.connErr)
 		if fault.Is(s.connErr, fault.Unsupported) {
 			class = ClassUnavailable
 		}
-		r.end(StatusUnavailable, class, "agent "+agent.Name+": "+s.connErr.Error())
+		r.end(StatusUnavailable, class, "agent "+agent.Name+": "+hinted(s.connErr))
 		s.connected = false
+		return
 	}
+	remote, ok := s.transport.(provider.Remote)
+	if !ok || r.typ == nil {
+		return
+	}
+	h, err := remote.Handler(r.typ.Type, r.handler)
+	if err != nil {
+		r.end(StatusUnavailable, provider.ClassOf(err), "agent "+agent.Name+": "+hinted(err))
+		return
+	}
+	r.handler = h
+}
+
+// hinted returns the text of an error with what to do about it.
+func hinted(err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		return err.Error() + "; " + hint
+	}
+	return err.Error()
 }
 
 // resolveSecrets replaces references to secrets in what the handler sees.

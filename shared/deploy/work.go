@@ -351,6 +351,13 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 			continue
 		}
 		asked := row
+		if len(cl.result.causes) > 0 && string(row.Body) != string(cl.row.Body) { // it may not require any more what it was skipped for
+			if row.Ticket == 0 && runnable(&row) { // a wave asked for it
+				row.Ticket, row.Priority = 1, w.sched.Wave.Priority
+				c.Rows = append(c.Rows, row)
+			}
+			continue
+		}
 		w.e.settle(&row, cl.result, w.state.Settings)
 		if row.Lane == cl.row.Lane { // where it was moved to it is still to be checked
 			row.Checked = max(row.Checked, cl.wrote.Checked)

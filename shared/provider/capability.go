@@ -26,7 +26,7 @@ func As[T any](h Handler) (T, bool) {
 // Lister lists what exists on the agent, managed or not.
 type Lister interface {
 	// List calls found for each thing, in any order, until found returns an error, which it returns. The context has no resource: its ID
-	// is empty but for type and agent.
+	// has the type and the agent, and * for every name.
 	List(ctx *Context, found func(Found) error) error
 }
 

@@ -106,6 +106,9 @@ func (c *Context) Reloading() bool { return c.opts.Reload }
 // the thing anew, or found that nothing was left to do. Two different ones in a run make it fail.
 func (c *Context) SetChange(change plan.Change) { c.host.Override(change) }
 
+// SetProvider says which of several providers serves the run, and why, where that was decided elsewhere.
+func (c *Context) SetProvider(name, why string) { c.host.Provider(name, why) }
+
 // Debug logs with key-value pairs.
 func (c *Context) Debug(msg string, kv ...any) { c.log(LevelDebug, msg, kv) }
 

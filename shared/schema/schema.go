@@ -53,8 +53,9 @@ type Type struct {
 	// Assigned says that the target chooses the identity when it creates, so that a create that may have happened must be
 	// looked up before it is repeated.
 	Assigned bool
-	// Machine says that the handler acts on the machine on which it runs: with os and os/exec, not through an API. Over a transport that reaches
-	// machines it runs there.
+	// Machine says that the things are on the agent's machine, so that the handler runs there: in this process for the transport local, and in one that
+	// is started on the machine for transports that reach it. What such a handler has as Canonicaliser, Differ and Timeouter is called in this
+	// process all the same, and must not look at the machine.
 	Machine bool
 	// Validate checks what one attribute alone cannot say; attributes are complete and of their types, and references
 	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.

@@ -181,6 +181,7 @@ func tree(t *schema.Type) (*yaml.Node, error) {
 	})
 	o.texts(keyAliases, t.Aliases)
 	o.list(keyFeatures, t.Features)
+	o.list(keyProviders, t.Providers)
 	if t.Timeout != 0 {
 		o.text(keyTimeout, t.Timeout.String())
 	}

@@ -46,6 +46,7 @@ const (
 	keyRules       = "rules"
 	keyAliases     = "aliases"
 	keyFeatures    = "features"
+	keyProviders   = "providers"
 	keyTimeout     = "timeout"
 	keyAssigned    = "assigned"
 	keyMachine     = "machine"
@@ -149,8 +150,8 @@ func declaration(file string, n *yaml.Node) schema.Type {
 		return cmp.Or(r.attributes[attribute], start)
 	}
 	m := r.members(n, "a declaration", []string{
-		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules, keyAliases, keyFeatures, keyTimeout, keyAssigned, keyMachine,
-		keyCode, keyMetadata,
+		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules, keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
+		keyMachine, keyCode, keyMetadata,
 	})
 	if m == nil {
 		return r.t
@@ -183,6 +184,7 @@ func declaration(file string, n *yaml.Node) schema.Type {
 func (r *reader) rest(m map[string]*yaml.Node) {
 	r.t.Aliases = r.texts(m[keyAliases], "aliases")
 	r.t.Features = r.list(m[keyFeatures], "features")
+	r.t.Providers = r.list(m[keyProviders], "providers")
 	r.t.Code = r.list(m[keyCode], "code")
 	slices.Sort(r.t.Code)
 	r.t.Assigned = r.flag(m[keyAssigned], keyAssigned)

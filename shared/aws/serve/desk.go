@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,8 +49,17 @@ type lane struct {
 
 // waiter wants to know how the run ends that has seen a ring.
 type waiter struct {
-	ring int
-	told chan error
+	ring  int
+	again bool // its message was received before
+	told  chan error
+}
+
+// busy is told to a waiter whose lane is served by another, who may have died: its lease ends then at the latest.
+type busy struct{ until time.Time }
+
+// Error implements error.
+func (b *busy) Error() string {
+	return "another serves the lane, until " + b.until.Format(time.RFC3339) + " if it has died"
 }
 
 // open returns a desk for an agent. The doorbell tells it what is rung for the agent, unless another desk of this process is told that.
@@ -132,11 +142,12 @@ func (d *desk) ringLocked(l *lane, done []resource.ID) {
 	}
 }
 
-// ask has a lane served that a message has rung. What is returned tells when a run has ended that has seen it: a fault of infrastructure, or nil.
-func (d *desk) ask(name string, done []resource.ID) <-chan error {
+// ask has a lane served that a message has rung, again or for the first time. What is returned tells when a run has ended that has seen it: a fault of
+// infrastructure, *busy when it is known until when another may serve the lane, or nil.
+func (d *desk) ask(name string, done []resource.ID, again bool) <-chan error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := waiter{told: make(chan error, 1)}
+	w := waiter{again: again, told: make(chan error, 1)}
 	l := d.laneLocked(name)
 	if !l.working && !d.beginsLocked() {
 		w.told <- fault.New(fault.Unavailable, "serve lane "+name, "it was not begun")
@@ -165,13 +176,14 @@ func (d *desk) work(l *lane) {
 		d.mu.Lock()
 		_, _ = l.hearLocked() // a run reads everything
 		asked := len(l.waiters) > 0
+		again := slices.ContainsFunc(l.waiters, func(w waiter) bool { return w.again })
 		d.mu.Unlock()
-		out, err := d.s.run(d.ctx, d.place.env, l.name, d.until, asked)
+		out, held, err := d.s.run(d.ctx, d.place.env, l.name, d.until, asked, again)
 		// What is left goes on in another invocation; and whoever serves a lane that is busy may be about to end without having seen this.
 		if err == nil && (out.More && out.Ran > 0 || out.Busy && !asked) {
 			err = d.send(deploy.Ring{Lane: l.name})
 		}
-		if !d.goesOn(l, out, err) {
+		if !d.goesOn(l, out, held, err) {
 			return
 		}
 	}
@@ -182,13 +194,17 @@ func (d *desk) send(r deploy.Ring) error {
 	return d.s.Bell.out.Ring(context.WithoutCancel(d.ctx), d.place.env, []deploy.Ring{r})
 }
 
-// goesOn tells those who wait for a run that it is over, and reports whether there is to be another.
-func (d *desk) goesOn(l *lane, out deploy.LaneRun, err error) bool {
+// goesOn tells those who wait for a run that it is over, and reports whether there is to be another. held is until when another may serve the lane.
+func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.elsewhere = out.Busy
 	d.broken = d.broken || (err != nil && d.halting)
-	l.settle(err)
+	if err == nil && !held.IsZero() {
+		l.settle(&busy{held})
+	} else {
+		l.settle(err)
+	}
 	again := err == nil && !out.Busy && !out.More
 	if wait := d.waitOf(l, out); again && wait > 0 && !l.box.rung && d.beginsLocked() {
 		l.awaiting = true

@@ -132,7 +132,7 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 			r.settle(beat, q.Later(beat, hideFor, h))
 		}
 	})
-	err := <-d.ask(h.Lane, h.Done)
+	err := <-d.ask(h.Lane, h.Done, false)
 	stop()
 	wg.Wait()
 	late := context.WithoutCancel(ctx)

@@ -4,8 +4,10 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"southbound/shared/aws/queue"
@@ -27,6 +29,8 @@ type Server struct {
 	// Operation is how long one operation of a handler may take.
 	Operation time.Duration
 	Log       *slog.Logger
+	// Leases, when not nil, returns the leases of an environment: until when the holder of a lane may serve it, should it have died.
+	Leases func(ctx context.Context, env string) ([]deploy.Lease, error)
 	// Ran, when not nil, is told of each run of a lane that was not busy. It must not wait long.
 	Ran func(ctx context.Context, r Run)
 }
@@ -48,6 +52,8 @@ const (
 	shortestWait = 100 * time.Millisecond
 	// hideBeyond is how long messages stay hidden after the latest moment at which this process could still work on them.
 	hideBeyond = 10 * time.Second
+	// mostBusy is how often a message may have been received that waits for the end of another's lease: of one that lives there is no end.
+	mostBusy = 5
 )
 
 // Message is a message of an agent's queue.
@@ -62,15 +68,15 @@ type Message struct {
 // Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or the deadline of the invocation is near. It returns the
 // ids of the messages that have to come again, in their order and never nil: those of lanes that met a fault of infrastructure, and of lanes that were not begun.
 //
-// q, when not nil, is the queue of the messages: they are hidden from others for as long as this invocation can last, and those that come again
-// for a while that grows with every time.
+// q, when not nil, is the queue of the messages: they are hidden from others while they are worked on, and those that come again for a while that
+// grows with every time, or until the lease has ended of another that may have died with them.
 func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, deadline time.Time) []string {
 	work := s.read(ctx, batch)
 	again := []string{}
 	if len(work) == 0 {
 		return again
 	}
-	s.hide(ctx, q, batch, deadline)
+	stop := s.hide(ctx, q, batch, deadline)
 	desks := map[place]*desk{}
 	for _, w := range work {
 		if desks[w.place] == nil {
@@ -79,26 +85,35 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 	}
 	told := make([]<-chan error, len(work))
 	for i, w := range work { // side by side
-		told[i] = desks[w.place].ask(w.lane, w.done)
+		told[i] = desks[w.place].ask(w.lane, w.done, w.received() > 1)
 	}
-	failed := map[string]bool{}
+	back := map[string]time.Duration{} // when messages come again
 	for i, w := range work {
-		if err := <-told[i]; err != nil {
+		err := <-told[i]
+		var other *busy
+		switch {
+		case err == nil:
+		case !errors.As(err, &other):
 			s.Log.ErrorContext(ctx, "messages of a lane go back to the queue", "environment", w.place.env, "agent", w.place.agent, "lane", w.lane,
 				"messages", len(w.messages), "error", err.Error())
 			for _, m := range w.messages {
-				failed[m.ID] = true
+				back[m.ID] = comeBack(m.Receives)
+			}
+		case w.received() > 1 && w.received() <= mostBusy:
+			for _, m := range w.messages {
+				back[m.ID] = other.until.Sub(s.Clock.Now()) + time.Second
 			}
 		}
 	}
 	for _, d := range desks {
 		d.close()
 	}
-	batch = slices.DeleteFunc(slices.Clone(batch), func(m Message) bool { return !failed[m.ID] })
+	stop()
+	batch = slices.DeleteFunc(slices.Clone(batch), func(m Message) bool { return back[m.ID] == 0 })
 	for _, m := range batch { // in their order
 		again = append(again, m.ID)
 	}
-	s.later(ctx, q, batch)
+	s.later(ctx, q, batch, back)
 	return again
 }
 
@@ -108,6 +123,15 @@ type laneWork struct {
 	lane     string
 	done     []resource.ID
 	messages []Message
+}
+
+// received returns how often the message was received that was received most often.
+func (w *laneWork) received() int {
+	n := 0
+	for _, m := range w.messages {
+		n = max(n, m.Receives)
+	}
+	return n
 }
 
 // read sorts messages by lane, in the order of the first. What cannot be read is handled by that: it can ring nothing, and the sweep rings again.
@@ -145,46 +169,83 @@ func (s *Server) until(deadline time.Time) time.Time {
 	return deadline.Add(-budget)
 }
 
-// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few times: mostly its holder has died, and the lease is about to expire.
-func (s *Server) run(ctx context.Context, env, lane string, until time.Time, asked bool) (deploy.LaneRun, error) {
+// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few times: its holder may be about to end without having seen
+// this. When somebody asked again, its holder has probably died, and held is when its lease ends; then it is not tried again when that is later than all tries.
+func (s *Server) run(ctx context.Context, env, lane string, until time.Time, asked, again bool) (out deploy.LaneRun, held time.Time, err error) {
 	for pause := busyFirst; ; pause *= 2 {
 		began := s.Clock.Now()
-		out, err := s.Engine.RunLane(ctx, env, lane, until)
+		out, err = s.Engine.RunLane(ctx, env, lane, until)
 		now := s.Clock.Now()
 		if s.Ran != nil {
 			s.Ran(ctx, Run{Env: env, Lane: lane, Out: out, Err: err, Took: now.Sub(began)})
 		}
-		if err != nil || !out.Busy || !asked || pause > busyLast || !now.Add(pause).Before(until) {
-			return out, err
+		if err != nil || !out.Busy || !asked {
+			return out, time.Time{}, err
 		}
-		if s.Clock.Sleep(ctx, pause) != nil {
-			return out, nil
+		if again {
+			held = s.held(ctx, env, lane)
+		}
+		if pause > busyLast || !now.Add(pause).Before(until) || held.After(now.Add(2*busyLast)) || s.Clock.Sleep(ctx, pause) != nil {
+			return out, held, nil
 		}
 	}
 }
 
-// hide hides the messages of a batch for as long as this invocation can last. Without it they would stay hidden for the time that the queue gives, several times
-// as long; so it is no harm when it fails.
-func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time) {
-	if q == nil {
-		return
+// held returns when the lease of a lane ends; zero: nobody has it, or that is not known.
+func (s *Server) held(ctx context.Context, env, lane string) time.Time {
+	if s.Leases == nil {
+		return time.Time{}
 	}
-	if err := q.Later(ctx, deadline.Sub(s.Clock.Now())+hideBeyond, heardOf(batch)); err != nil {
-		s.Log.WarnContext(ctx, "messages are hidden for longer than needed", "error", err.Error())
+	leases, err := s.Leases(ctx, env)
+	if err != nil {
+		s.Log.WarnContext(ctx, "who serves a lane is not known", "environment", env, "lane", lane, "error", err.Error())
+	}
+	now := s.Clock.Now()
+	for i := range leases {
+		if l := &leases[i]; l.Key == lane && l.Holder != "" && l.Until.After(now) {
+			return l.Until
+		}
+	}
+	return time.Time{}
+}
+
+// hide hides the messages of a batch while they are worked on, until what is returned is called: for a while, and anew before it is over. When this process
+// dies they come again soon. Without it they would stay hidden for the time that the queue gives, many times as long; so it is no harm when it fails.
+func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time) (stop func()) {
+	if q == nil {
+		return func() {}
+	}
+	all := heardOf(batch)
+	once := func(ctx context.Context) {
+		if err := q.Later(ctx, min(hideFor, deadline.Sub(s.Clock.Now())+hideBeyond), all); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "messages are hidden for another time than they should", "error", err.Error())
+		}
+	}
+	once(ctx)
+	beat, end := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for s.Clock.Sleep(beat, beatEvery) == nil {
+			once(beat)
+		}
+	})
+	return func() {
+		end()
+		wg.Wait()
 	}
 }
 
-// later makes messages come again after a while.
-func (s *Server) later(ctx context.Context, q *queue.Listener, failed []Message) {
+// later makes messages come again after a while each.
+func (s *Server) later(ctx context.Context, q *queue.Listener, failed []Message, back map[string]time.Duration) {
 	if q == nil {
 		return
 	}
-	byReceives := map[int][]Message{}
+	byTime := map[time.Duration][]Message{}
 	for _, m := range failed {
-		byReceives[m.Receives] = append(byReceives[m.Receives], m)
+		byTime[back[m.ID]] = append(byTime[back[m.ID]], m)
 	}
-	for n, ms := range byReceives {
-		if err := q.Later(ctx, comeBack(n), heardOf(ms)); err != nil {
+	for d, ms := range byTime {
+		if err := q.Later(ctx, d, heardOf(ms)); err != nil {
 			s.Log.WarnContext(ctx, "messages come again later than they should", "error", err.Error())
 		}
 	}

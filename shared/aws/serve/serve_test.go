@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/aws/queue"
@@ -132,6 +133,57 @@ func TestAnswers(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// shelf is a queue as far as hiding its messages goes.
+type shelf struct {
+	queue.Puller
+	mu  sync.Mutex
+	hid []int32
+}
+
+// ChangeMessageVisibilityBatch implements queue.Puller.
+func (s *shelf) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range in.Entries {
+		s.hid = append(s.hid, e.VisibilityTimeout)
+	}
+	return &sqs.ChangeMessageVisibilityBatchOutput{}, nil
+}
+
+// TestHolderDied pins when messages come again whose lane is held by somebody who may have died with them: when the lease ends, and only those that were received
+// before, and not for ever.
+func TestHolderDied(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reason   string
+		receives int
+		left     time.Duration // of the lease
+		again    []string
+		least    int32 // seconds
+	}{
+		{"it comes again when the lease ends", 2, 70 * time.Second, []string{"1"}, 69},
+		{"somebody lives, who has the lane for ever", 6, 70 * time.Second, []string{}, 0},
+	} {
+		s := newServer(&engine{do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{Busy: true}, nil }}, &far{})
+		s.Leases = func(context.Context, string) ([]deploy.Lease, error) {
+			return []deploy.Lease{{Key: "a/1", Holder: "y", Until: time.Now().Add(time.Hour)}, {Key: "a/0", Holder: "x", Until: time.Now().Add(c.left)}}, nil
+		}
+		m, q := message("1", "a/0"), &shelf{}
+		m.Receives = c.receives
+		began := time.Now()
+		again := s.Serve(t.Context(), []serve.Message{m}, &queue.Listener{API: q}, began.Add(2*time.Minute))
+		if diff := cmp.Diff(c.again, again); diff != "" {
+			t.Errorf("%s: %s", c.reason, diff)
+		}
+		if q.hid[0] != 60 || c.least > 0 && (len(q.hid) != 2 || q.hid[1] < c.least || q.hid[1] > c.least+2) {
+			t.Errorf("%s: hidden for %v", c.reason, q.hid)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: it waited for %v", c.reason, took)
+		}
 	}
 }
 

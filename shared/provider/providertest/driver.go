@@ -71,6 +71,15 @@ func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 	return provider.Resource{ID: resource.NewID(e.typ.Name, "test", keys...), Type: e.typ.Name, Agent: "test", Attributes: full}, nil
 }
 
+// typeID is the identity under which a list is made.
+func (e *env) typeID() resource.ID {
+	var keys []resource.Key
+	for _, name := range e.typ.Namevars() {
+		keys = append(keys, resource.Key{Name: name, Value: "*"})
+	}
+	return resource.NewID(e.typ.Name, "test", keys...)
+}
+
 // purged returns r as it is when it must not exist.
 func purged(r provider.Resource) provider.Resource {
 	r.Purged = true

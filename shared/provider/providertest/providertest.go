@@ -44,6 +44,11 @@ type Case struct {
 	Secrets []string
 	// Present says that the thing is always as wanted, can neither be made nor be removed, and so is never missing.
 	Present bool
+	// Edges are the attributes for which values at the edges of their types are made up and tried, "*" for all but the naming ones. The handler brings
+	// each about, or refuses it and changes nothing. nil: none, for targets to which any value could do harm.
+	Edges []string
+	// Unfit are attributes of Edges for which made-up values say nothing, each with the reason.
+	Unfit map[string]string
 	// Lasting says that what was made stays when the resource is purged.
 	Lasting bool
 }
@@ -52,6 +57,7 @@ type Case struct {
 type Failure struct {
 	Check string
 	Err   error
+	Fix   string // what the author of the handler should look at
 }
 
 // limit bounds each check.
@@ -65,7 +71,7 @@ func Run(t *testing.T, s Subject) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			if err := c.run(ctx, s, func() (string, error) { return t.TempDir(), nil }); err != nil {
-				t.Errorf("%s: %v", c.meaning, err)
+				t.Errorf("%s: %v\n  to do: %s", c.meaning, err, c.fix)
 			}
 		})
 	}
@@ -77,7 +83,7 @@ func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Fai
 	for _, c := range checks() {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		if err := c.run(ctx, s, newDir); err != nil {
-			out = append(out, Failure{Check: c.name, Err: err})
+			out = append(out, Failure{Check: c.name, Err: err, Fix: c.fix})
 		}
 		cancel()
 	}
@@ -88,6 +94,7 @@ func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Fai
 type check struct {
 	name    string
 	meaning string
+	fix     string
 	f       func(e *env) error
 }
 

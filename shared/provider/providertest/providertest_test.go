@@ -24,7 +24,7 @@ func TestGoodHandlersPass(t *testing.T) {
 		{"with the four calls alone", faults{}, func(s *Subject, c *Case) {
 			s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
 			s.Definition.Type.Assigned = false
-			c.Attributes["colour"], c.Updates = "red", nil // nothing makes RED red
+			c.Attributes["colour"], c.Updates, c.Edges = "red", nil, nil // nothing makes RED red
 		}},
 		{"of which the world is not known", faults{}, func(_ *Subject, c *Case) { c.World = nil }},
 		{"whose things vanish by being deleted", faults{}, func(_ *Subject, c *Case) { c.Vanish = nil }},
@@ -108,6 +108,18 @@ func TestSuiteCanFail(t *testing.T) {
 		{"reload", faults{reloadBreaks: true}, "a dry run would do \"created\""},
 		{"facts", faults{factsWrite: true}, "asking for facts while it is missing changed the world"},
 		{"facts", faults{secretInFact: true}, "a secret is in what the handler says"},
+		{"list", faults{listsTwice: true}, "is listed 2 times"},
+		{"list", faults{listsOther: true}, "is listed as -5 and read as 1"},
+		{"list", faults{listsGhosts: true}, "is listed, and was purged"},
+		{"list", faults{listGoesOn: true}, "told to stop"},
+		{"list", faults{listWrites: true}, "listing changed the world"},
+		{"noop", faults{noopWrites: true}, "a noop of a created resource changed the world"},
+		{"edges", faults{cutsText: true}, `colour = "aaa`},
+		{"edges", faults{trimsText: true}, `colour = " "`},
+		{"edges", faults{losesEmpty: true}, `colour = ""`},
+		{"edges", faults{narrowNumbers: true}, "size = -9223372036854775808"},
+		{"edges", faults{refusesAsRetryable: true}, "as if that would pass by itself"},
+		{"edges", faults{refusesTooLate: true}, "a value that was refused changed the world"},
 	} {
 		t.Run(tc.check+" finds "+tc.faults.String(), func(t *testing.T) {
 			found := verify(t.Context(), t, subject(tc.faults))
@@ -121,12 +133,15 @@ func TestSuiteCanFail(t *testing.T) {
 // TestEveryCheckCanFail leaves no check that nothing was ever found by.
 func TestEveryCheckCanFail(t *testing.T) {
 	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only", "delete", "dry_run", "batch", "parallel", "canceled", "interrupted",
-		"canonical", "find", "reload", "facts"} // those in TestSuiteCanFail
+		"canonical", "find", "reload", "facts", "list", "noop", "edges"} // those in TestSuiteCanFail
 	var all []string
 	for _, c := range checks() {
 		all = append(all, c.name)
 		if c.meaning == "" {
 			t.Errorf("%s does not say what it means", c.name)
+		}
+		if c.fix == "" {
+			t.Errorf("%s does not say what to change", c.name)
 		}
 	}
 	if !slices.Equal(all, able) {

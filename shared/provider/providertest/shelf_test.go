@@ -21,7 +21,8 @@ type faults struct {
 	secretInError, undeclared, parameterReported, wrongType, changesInput, batchSwaps, batchShort, batchSkips, updateAdds, updateGoneStuck,
 	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription, noAttributeDescription, negativeTimeout, oneAtATime,
 	dryBlind, batchForgetsCanceled, batchReadsStale, reloadBreaks, reloadFails, factsWrite, secretInFact, asksForever, largeState, remembers, halfMade, leavesHalf,
-	updateTwiceFails, secretInChange, findFails bool
+	updateTwiceFails, secretInChange, findFails, cutsText, trimsText, narrowNumbers, losesEmpty, refusesAsRetryable, refusesTooLate, listsTwice,
+	listsOther, listsGhosts, listGoesOn, listWrites, noopWrites bool
 
 	// These are no faults.
 	patient bool // creating takes two calls
@@ -130,6 +131,8 @@ func boxCase(s *shelf, place string) Case {
 		},
 		Interrupt: s.interrupt,
 		Secrets:   []string{"s3cr3t"},
+		Edges:     []string{"*"},
+		Unfit:     map[string]string{"care": "nothing is done with it"},
 	}
 }
 
@@ -241,9 +244,21 @@ func (s *shelf) make(name string, req provider.CreateRequest) error {
 }
 
 func (s *shelf) store(r provider.Resource) map[string]any {
-	colour, _ := r.Attributes["colour"].(string)
+	colour, painted := r.Attributes["colour"].(string)
+	if s.losesEmpty && colour == "" {
+		painted = false
+	}
+	if s.trimsText {
+		colour = strings.TrimSpace(colour)
+	}
+	if s.cutsText && len(colour) > 32 {
+		colour = colour[:32]
+	}
 	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"]}
-	if colour != "" {
+	if n, ok := box["size"].(int64); ok && s.narrowNumbers {
+		box["size"] = int64(int32(n)) //nolint:gosec // that is the fault
+	}
+	if painted {
 		box["colour"] = strings.ToLower(colour)
 	}
 	return box
@@ -280,8 +295,59 @@ func (s *shelf) Update(_ *provider.Context, req provider.UpdateRequest) (provide
 	if err := s.reach(); err != nil {
 		return provider.Result{}, err
 	}
+	if s.refusesTooLate && req.Resource.Attributes["colour"] == " " {
+		s.boxes[name]["size"] = int64(99)
+		return provider.Result{}, provider.Errorf(provider.NeedsChange, "no such colour")
+	}
+	if s.refusesAsRetryable && req.Resource.Attributes["colour"] == " " {
+		return provider.Result{}, errors.New("no such colour")
+	}
 	s.boxes[name] = s.store(req.Resource)
 	return provider.Result{}, nil
+}
+
+// List implements provider.Lister.
+func (s *shelf) List(_ *provider.Context, found func(provider.Found) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listWrites {
+		s.trace++
+	}
+	names := slices.Sorted(maps.Keys(s.boxes))
+	if s.listsTwice {
+		names = append(names, names...)
+	}
+	if s.listsGhosts {
+		for name := range s.memory {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	for _, name := range names {
+		attrs := maps.Clone(s.boxes[name])
+		if attrs == nil {
+			attrs = map[string]any{}
+		}
+		attrs["name"] = name
+		if s.listsOther {
+			attrs["size"] = int64(-5)
+		}
+		if err := found(provider.Found{Attributes: attrs}); err != nil && !s.listGoesOn {
+			return err
+		}
+	}
+	return nil
+}
+
+// Noop implements provider.Nooper.
+func (s *shelf) Noop(_ *provider.Context, would provider.BatchChange) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noopWrites {
+		s.boxes[nameOf(would.Resource)] = map[string]any{"size": int64(0)}
+	}
+	return nil
 }
 
 func (s *shelf) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {

@@ -19,6 +19,7 @@ import (
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
+	"southbound/shared/transport/pool"
 )
 
 // Conn is the connection of an agent. It may be used by any number of goroutines.
@@ -73,23 +74,18 @@ type Sessions struct {
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 
-	mu   sync.Mutex
-	open map[Options]*session
+	once sync.Once
+	pool pool.Pool[Options, *session]
 }
 
 // session is what agents with the same options share.
 type session struct {
 	config sdk.Config
 	http   *http.Client // nil: not ours
-	users  int
-	left   time.Time // when the last user went
 
 	mu      sync.Mutex
 	clients map[reflect.Type]any
 }
-
-// idle is how long a session is kept that nobody uses.
-const idle = 15 * time.Minute
 
 // Connect returns a connection for an agent with these options (references resolved), once there are credentials. Who gets it closes it.
 func (s *Sessions) Connect(ctx context.Context, agent string, options map[string]any) (*Conn, error) {
@@ -107,11 +103,12 @@ func (s *Sessions) Connect(ctx context.Context, agent string, options map[string
 	if s.RoleRequired && o.Profile != "" {
 		return nil, fault.New(fault.Unsupported, "connect", "a function has no profiles").WithHint("remove `profile` from the agent and name a role")
 	}
-	in, err := s.take(ctx, agent, o)
+	s.once.Do(func() { s.pool.Now = s.Now })
+	in, give, err := s.pool.Take(o, func() (*session, error) { return load(ctx, agent, o) })
 	if err != nil {
 		return nil, err
 	}
-	conn := &Conn{session: in, reserved: s.Reserved, done: func() { s.give(in) }}
+	conn := &Conn{session: in, reserved: s.Reserved, done: give}
 	if _, err := in.config.Credentials.Retrieve(ctx); err != nil {
 		_ = conn.Close()
 		return nil, credentialsError(o, err)
@@ -132,63 +129,14 @@ func credentialsError(o Options, err error) error {
 	return e.WithHint("the credentials come from the environment, the AWS configuration files or the machine's role; `aws sts get-caller-identity` tries them")
 }
 
-// take returns the session for options, with one user more.
-func (s *Sessions) take(ctx context.Context, agent string, o Options) (*session, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget()
-	in := s.open[o]
-	if in == nil {
-		var err error
-		if in, err = load(ctx, agent, o); err != nil {
-			return nil, err
-		}
-		if s.open == nil {
-			s.open = map[Options]*session{}
-		}
-		s.open[o] = in
-	}
-	in.users++
-	return in, nil
-}
-
-func (s *Sessions) give(in *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in.users--
-	in.left = s.now()
-	s.forget()
-}
-
-// forget closes sessions that have been idle for long.
-func (s *Sessions) forget() {
-	for o, in := range s.open {
-		if in.users == 0 && s.now().Sub(in.left) >= idle {
-			delete(s.open, o)
-			in.close()
-		}
-	}
-}
-
-func (s *Sessions) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
-
 // Close closes the sessions. Connections that are still in use fail from then on or open new network connections.
 func (s *Sessions) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for o, in := range s.open {
-		delete(s.open, o)
-		in.close()
-	}
+	s.pool.Close()
 	return nil
 }
 
-func (in *session) close() {
+// Close closes what is idle of the network connections.
+func (in *session) Close() {
 	if in.http == nil {
 		return
 	}

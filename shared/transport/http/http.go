@@ -21,6 +21,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/transport/guard"
+	"southbound/shared/transport/pool"
 )
 
 // Conn is the connection of an agent. It may be used by any number of goroutines.
@@ -56,8 +57,8 @@ type Sessions struct {
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 
-	mu   sync.Mutex
-	open map[string]*session
+	once sync.Once
+	pool pool.Pool[string, *session]
 }
 
 // session is what agents with the same options share.
@@ -66,12 +67,10 @@ type session struct {
 	own      *http.Client // to the base URL's host, with its certificate
 	limit    *rate.Limiter
 	close    func()
-	users    int
-	left     time.Time // when the last user went
 }
 
-// idle is how long a session is kept that nobody uses.
-const idle = 15 * time.Minute
+// Close closes what is idle of the network connections.
+func (in *session) Close() { in.close() }
 
 // Connect returns a connection for an agent: written are its options as they stand in documents, options the same with references resolved. It makes
 // no request; see Conn.Verify. Who gets it closes it.
@@ -80,23 +79,18 @@ func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget()
-	in := s.open[key]
-	if in == nil {
+	s.once.Do(func() { s.pool.Now = s.Now })
+	in, give, err := s.pool.Take(key, func() (*session, error) {
 		parsed, err := parse(options)
 		if err != nil {
 			return nil, err
 		}
-		in = s.session(parsed)
-		if s.open == nil {
-			s.open = map[string]*session{}
-		}
-		s.open[key] = in
+		return s.session(parsed), nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	in.users++
-	return &Conn{session: in, secrets: secretsOf(written, options), done: func() { s.give(in) }}, nil
+	return &Conn{session: in, secrets: secretsOf(written, options), done: give}, nil
 }
 
 // secretsOf returns the values that stand for references to secrets.
@@ -129,39 +123,9 @@ func keyOf(options map[string]any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-func (s *Sessions) give(in *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in.users--
-	in.left = s.now()
-	s.forget()
-}
-
-// forget closes sessions that have been idle for long.
-func (s *Sessions) forget() {
-	for key, in := range s.open {
-		if in.users == 0 && s.now().Sub(in.left) >= idle {
-			delete(s.open, key)
-			in.close()
-		}
-	}
-}
-
-func (s *Sessions) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
-
 // Close closes the sessions. Connections that are still in use open new network connections.
 func (s *Sessions) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, in := range s.open {
-		delete(s.open, key)
-		in.close()
-	}
+	s.pool.Close()
 	return nil
 }
 

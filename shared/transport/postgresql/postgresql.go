@@ -17,6 +17,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/transport/guard"
+	"southbound/shared/transport/pool"
 )
 
 // Conn is the connection of an agent. It may be used by any number of goroutines.
@@ -41,25 +42,20 @@ type Sessions struct {
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 
-	mu   sync.Mutex
-	open map[string]*session
+	once sync.Once
+	pool pool.Pool[string, *session]
 }
 
 // session is what agents with the same options share: connections to the database that does not matter.
 type session struct {
 	settings *settings
 	sessions *Sessions
-	users    int
-	left     time.Time
 
 	mu   sync.Mutex
 	free []*pgconn.PgConn
 }
 
-const (
-	idle     = 15 * time.Minute // how long a session is kept that nobody uses
-	mostFree = 4                // connections that are kept
-)
+const mostFree = 4 // connections that are kept
 
 // Connect returns a connection for an agent with these options (references resolved). It connects when it is used; see Conn.Verify. Who gets it
 // closes it.
@@ -73,62 +69,25 @@ func (s *Sessions) Connect(_ context.Context, options map[string]any) (*Conn, er
 	}
 	sum := sha256.Sum256(b)
 	key := hex.EncodeToString(sum[:]) // keeps nothing that is secret
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget()
-	in := s.open[key]
-	if in == nil {
+	s.once.Do(func() { s.pool.Now = s.Now })
+	in, give, err := s.pool.Take(key, func() (*session, error) {
 		set, err := parse(options)
-		if err != nil {
-			return nil, err
-		}
-		in = &session{settings: set, sessions: s}
-		if s.open == nil {
-			s.open = map[string]*session{}
-		}
-		s.open[key] = in
+		return &session{settings: set, sessions: s}, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	in.users++
-	return &Conn{session: in, done: func() { s.give(in) }}, nil
-}
-
-func (s *Sessions) give(in *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in.users--
-	in.left = s.now()
-	s.forget()
-}
-
-// forget closes sessions that have been idle for long.
-func (s *Sessions) forget() {
-	for key, in := range s.open {
-		if in.users == 0 && s.now().Sub(in.left) >= idle {
-			delete(s.open, key)
-			in.close()
-		}
-	}
-}
-
-func (s *Sessions) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
+	return &Conn{session: in, done: give}, nil
 }
 
 // Close closes the sessions and their connections.
 func (s *Sessions) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, in := range s.open {
-		delete(s.open, key)
-		in.close()
-	}
+	s.pool.Close()
 	return nil
 }
 
-func (in *session) close() {
+// Close closes the connections that are free.
+func (in *session) Close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, c := range in.free {

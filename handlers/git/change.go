@@ -1,0 +1,368 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+// Create implements provider.Handler: the checkout is made beside its place, and put there when it is whole.
+func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	w, err := wantedOf(req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	g, err := h.runner(ctx, w)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if exists, err := g.there(); err != nil || exists {
+		if err == nil { // a create that was not recorded
+			err = g.owned()
+		}
+		if err == nil {
+			err = g.bring()
+		}
+		return provider.Result{}, err
+	}
+	aside := *g
+	aside.path = g.hidden()
+	defer os.RemoveAll(aside.path)
+	if err := aside.prepare(); err != nil {
+		return provider.Result{}, err
+	}
+	if err := aside.bring(); err != nil {
+		return provider.Result{}, err
+	}
+	if err := g.step("rename"); err != nil {
+		return provider.Result{}, err
+	}
+	if err := unix.Rename(aside.path, g.path); err != nil { // unlike os.Rename, also to an empty directory
+		return provider.Result{}, provider.Errorf(provider.Retryable, "put the checkout in its place: %w", err)
+	}
+	return provider.Result{}, nil
+}
+
+// prepare makes an empty repository that belongs to whom git runs as.
+func (g *runner) prepare() error {
+	if err := g.step("mkdir"); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(g.path); err != nil {
+		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
+	}
+	err := os.Mkdir(g.path, 0o755) //nolint:gosec // a checkout is for all to read unless the directory above it says otherwise
+	switch {
+	case os.IsNotExist(err):
+		return provider.Errorf(provider.Retryable, "make %s: %w; the directory above it does not exist; describe that, too", g.path, err)
+	case err != nil:
+		return provider.Errorf(provider.Terminal, "make %s: %w", g.path, err)
+	}
+	if g.who != nil {
+		if err := os.Chown(g.path, int(g.who.Uid), int(g.who.Gid)); err != nil {
+			return provider.Errorf(provider.Terminal, "only the superuser can make a checkout for another user: %w", err)
+		}
+	}
+	args := []string{"init", "-q", "--template="}
+	if g.bare {
+		args = append(args, "--bare")
+	}
+	return g.do(g.path, args...)
+}
+
+// Update implements provider.Handler.
+func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	w, err := wantedOf(req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	g, err := h.runner(ctx, w)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	exists, err := g.there()
+	if err == nil && !exists {
+		return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
+	}
+	if err == nil {
+		err = g.owned()
+	}
+	if err == nil {
+		err = g.bring()
+	}
+	return provider.Result{}, err
+}
+
+// bring makes a repository have what is wanted.
+func (g *runner) bring() error {
+	fetch := "+refs/heads/*:refs/remotes/origin/*"
+	if g.bare {
+		fetch = "+refs/heads/*:refs/heads/*"
+	}
+	for _, set := range [][2]string{{"remote.origin.url", g.source}, {"remote.origin.fetch", fetch}} {
+		have, err := g.setting(set[0])
+		if err == nil && have != set[1] {
+			err = g.do(g.path, "config", "--local", "--replace-all", set[0], set[1])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if g.bare {
+		return g.bringBare()
+	}
+	return g.bringTree()
+}
+
+func (g *runner) bringBare() error {
+	if err := g.do(g.path, "fetch", "-q", "--prune", "--force", "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
+		return err
+	}
+	if ref, err := g.own(); err == nil && ref != "" {
+		return g.do(g.path, "symbolic-ref", "HEAD", ref)
+	}
+	return nil
+}
+
+// own returns the branch that the remote has as its own.
+func (g *runner) own() (string, error) {
+	out, err := g.ask("/", "ls-remote", "--symref", "--", g.source, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.SplitSeq(out, "\n") {
+		if rest, ok := strings.CutPrefix(line, "ref: "); ok {
+			ref, _, _ := strings.Cut(rest, "\t")
+			return ref, nil
+		}
+	}
+	return "", nil
+}
+
+func (g *runner) bringTree() error {
+	commit, branch, err := g.head()
+	if err != nil {
+		return err
+	}
+	changed, err := g.modified()
+	if err != nil {
+		return err
+	}
+	ours, err := g.isMoving()
+	if err != nil {
+		return err
+	}
+	if g.revision == "" {
+		if commit != "" { // any is right
+			if ours || len(changed) > 0 && g.local == "discard" {
+				err = g.move(target{commit: commit, branch: branch}, true)
+			}
+			return errors.Join(err, g.bringSubmodules())
+		}
+		ref, err := g.own()
+		if err != nil {
+			return err
+		}
+		if ref == "" {
+			return provider.Errorf(provider.Retryable, "the remote has no branch as its own; it may be empty: give revision")
+		}
+		g.revision = ref
+	}
+	to, err := g.target()
+	if err != nil {
+		return err
+	}
+	if to.commit != commit || to.branch != branch || ours || len(changed) > 0 && g.local == "discard" {
+		if err := g.allowed(to, commit, changed, ours); err != nil {
+			return err
+		}
+		if err := g.fetch(to); err != nil {
+			return err
+		}
+		if err := g.move(to, ours || g.local == "discard"); err != nil {
+			return err
+		}
+	}
+	return g.bringSubmodules()
+}
+
+// mostNamed bounds how many files an error names.
+const mostNamed = 5
+
+// allowed refuses to move over what would be lost.
+func (g *runner) allowed(to target, commit string, changed []any, ours bool) error {
+	if g.local == "discard" {
+		return nil
+	}
+	if len(changed) > 0 && g.local == "refuse" && !ours {
+		return provider.Errorf(provider.NeedsChange, "files of the checkout were changed and not committed: %v%s; commit or restore them, or set local", changed[:min(len(changed), mostNamed)], more(len(changed)-mostNamed))
+	}
+	if to.branch == "" {
+		return nil
+	}
+	// Commits of the branch here are lost when the remote does not have them.
+	out, err := g.ask(g.path, "rev-parse", "--verify", "-q", "refs/heads/"+to.branch)
+	here := strings.TrimSpace(out)
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return nil // no such branch here
+	case err != nil:
+		return err
+	case here == to.commit:
+		return nil
+	}
+	for _, known := range []string{"refs/remotes/origin/" + to.branch, to.commit} {
+		if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, known); err != nil || yes {
+			return err
+		}
+	}
+	if err := g.fetch(to); err != nil {
+		return err
+	}
+	if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, to.commit); err != nil || yes {
+		return err
+	}
+	return provider.Errorf(provider.NeedsChange, "the branch %s has commits here that the remote has not; push them, or set local to discard", to.branch)
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// fetch gets a commit, unless it is here.
+func (g *runner) fetch(to target) error {
+	if yes, err := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); err != nil || yes && to.ref == "" {
+		return err
+	}
+	if g.depth == 0 {
+		args := []string{"fetch", "-q", "--force", "--tags", "origin"}
+		if shallow, err := g.ask(g.path, "rev-parse", "--is-shallow-repository"); err == nil && strings.TrimSpace(shallow) == "true" {
+			args = append(args, "--unshallow")
+		}
+		err := g.do(g.path, args...)
+		if err == nil && to.ref == "" {
+			if yes, err := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); err != nil || yes {
+				return err
+			}
+			return g.do(g.path, "fetch", "-q", "origin", to.commit) // on no branch
+		}
+		return err
+	}
+	spec := to.commit
+	switch {
+	case to.branch != "":
+		spec = "+" + to.ref + ":refs/remotes/origin/" + to.branch
+	case to.ref != "":
+		spec = "+" + to.ref + ":" + to.ref
+	}
+	depth := fmt.Sprintf("--depth=%d", g.depth)
+	err := g.do(g.path, "fetch", "-q", "--force", depth, "origin", spec)
+	if err != nil && to.ref == "" { // not every remote gives a commit by its id
+		return g.do(g.path, "fetch", "-q", "--force", "--tags", "origin")
+	}
+	return err
+}
+
+// move checks a commit out. A ref stands in the repository meanwhile, so that what a crash leaves is not taken for the work of a person.
+func (g *runner) move(to target, force bool) error {
+	if err := g.do(g.path, "update-ref", moving, to.commit); err != nil {
+		return err
+	}
+	args := []string{"checkout", "-q"}
+	if force {
+		args = append(args, "--force")
+	}
+	if to.branch != "" {
+		args = append(args, "--no-track", "-B", to.branch, to.commit)
+	} else {
+		args = append(args, "--detach", to.commit)
+	}
+	if err := g.do(g.path, append(args, "--")...); err != nil {
+		var f *failure
+		if errors.As(err, &f) && strings.Contains(f.said, "would be overwritten") {
+			_, _ = g.ask(g.path, "update-ref", "-d", moving)
+			return provider.Errorf(provider.NeedsChange, "%w; move them away, or set local to discard", err)
+		}
+		return err
+	}
+	if to.branch != "" && to.ref != "" {
+		for _, set := range [][2]string{{"remote", "origin"}, {"merge", to.ref}} {
+			if err := g.do(g.path, "config", "--local", "branch."+to.branch+"."+set[0], set[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return g.do(g.path, "update-ref", "-d", moving)
+}
+
+func (g *runner) bringSubmodules() error {
+	if !g.submodules {
+		return nil
+	}
+	if err := g.do(g.path, "submodule", "-q", "sync", "--recursive"); err != nil {
+		return err
+	}
+	args := []string{"submodule", "-q", "update", "--init", "--recursive"}
+	if g.local == "discard" {
+		args = append(args, "--force")
+	}
+	if g.depth > 0 {
+		args = append(args, fmt.Sprintf("--depth=%d", g.depth))
+	}
+	return g.do(g.path, args...)
+}
+
+// Delete implements provider.Handler: the checkout goes at once, its files after that.
+func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	w, err := wantedOf(req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	g, err := h.runner(ctx, w)
+	if err != nil {
+		g = &runner{wanted: w, ctx: ctx, before: h.before, config: h.config} // the user may be gone already
+	}
+	exists, err := g.there()
+	if err != nil || !exists {
+		return provider.Result{}, err
+	}
+	if !g.isBare && w.local == "refuse" {
+		if err := g.owned(); err != nil {
+			return provider.Result{}, err
+		}
+		changed, err := g.modified()
+		if err != nil {
+			return provider.Result{}, err
+		}
+		ours, err := g.isMoving()
+		if err != nil {
+			return provider.Result{}, err
+		}
+		if len(changed) > 0 && !ours {
+			return provider.Result{}, provider.Errorf(provider.NeedsChange, "files of the checkout were changed and not committed: %v%s; save them, or set local", changed[:min(len(changed), mostNamed)], more(len(changed)-mostNamed))
+		}
+	}
+	aside := g.hidden()
+	for _, f := range []func() error{
+		func() error { return os.RemoveAll(aside) },
+		func() error { return os.Rename(g.path, aside) },
+		func() error { return os.RemoveAll(aside) },
+	} {
+		if err := g.step("remove"); err != nil {
+			return provider.Result{}, err
+		}
+		if err := f(); err != nil {
+			return provider.Result{}, provider.Errorf(provider.Retryable, "remove %s: %w", g.path, err)
+		}
+	}
+	return provider.Result{}, nil
+}

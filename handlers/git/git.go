@@ -1,0 +1,123 @@
+// Package git manages checkouts of git repositories on the machine it runs on. It runs the program git.
+package git
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Checkout declares git::Checkout: a directory with a git repository, at a revision.
+func Checkout() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name:    "git::Checkout",
+			Machine: true,
+			Description: "A checkout of a git repository. It appears as a whole. What is not committed there is never lost, unless local says so. " +
+				"Hooks of the repository do not run. Whether a branch has moved is asked of the remote at each run, unless update is false.",
+			Attributes: []schema.Attribute{
+				{Name: "path", Type: `Pattern[/\A\//]`, Behaviour: schema.Namevar, Description: "the directory: an absolute path"},
+				{Name: "source", Type: `Pattern[/\A[^-\s][^\r\n]*\z/]`, Description: "the remote: a URL, host:path or a path; without credentials"},
+				{Name: "revision", Type: `Optional[Pattern[/\A[^-\s][^\s~^:?*\[\\]*\z/]]`, Description: "a branch, a tag or a whole commit id; left out, the branch that the remote has as its own is checked out once, and any revision is right"},
+				{Name: "update", Type: "Boolean", Default: true, Behaviour: schema.Parameter, Description: "whether it follows the remote when a branch or tag has moved there; false: the remote is asked only for what is not here"},
+				{Name: "local", Type: "Enum[refuse,keep,discard]", Default: "refuse", Behaviour: schema.Parameter,
+					Description: "what becomes of changes that are not committed, and of commits that the remote has not: refuse to move; keep what is not committed and move under it; or discard, which removes it also when nothing has to move"},
+				{Name: "depth", Type: "Optional[Integer[1]]", Behaviour: schema.Parameter, Description: "how many commits of the history are fetched; left out, all"},
+				{Name: "submodules", Type: "Boolean", Default: false, Description: "whether submodules are checked out, too"},
+				{Name: "bare", Type: "Boolean", Default: false, Behaviour: schema.InitOnly, Description: "a repository without a working tree, which has all branches and tags of the remote"},
+				{Name: "user", Type: `Optional[Pattern[/\A[^\s:-][^\s:]*\z/]]`, Behaviour: schema.Parameter, Description: "the user that git runs as, by name, who then owns the files"},
+				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the name given to a remote that asks for one"},
+				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Sensitive: true, Description: "the password or token given to a remote that asks for one; it is written nowhere"},
+				{Name: "commit", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the commit that is checked out"},
+				{Name: "modified", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "files that differ from the commit, when local is discard"},
+			},
+			Timeout:  30 * time.Minute, // the first fetch of a large repository
+			Features: []string{"facts"},
+			Validate: validate,
+			Relations: func(agent string, attrs map[string]any) []string {
+				path, _ := attrs["path"].(string)
+				out := []string{string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: filepath.Dir(path)}))}
+				if user, _ := attrs["user"].(string); user != "" {
+					out = append(out, string(resource.NewID("acct::User", agent, resource.Key{Name: "name", Value: user})))
+				}
+				return out
+			},
+		},
+		Handler: handler{},
+	}
+}
+
+func validate(attrs map[string]any) []diag.Problem {
+	var out []diag.Problem
+	add := func(attribute, hint, format string, args ...any) {
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	if path, ok := attrs["path"].(string); ok && (filepath.Clean(path) != path || path == "/") {
+		add("path", "write "+filepath.Clean(path), "the path %q is not one of a directory in its shortest form", path)
+	}
+	const hint = "give username and password"
+	if provider.HasSecret(attrs["source"]) {
+		add("source", hint, "what is in source is written to the repository and shown, so it cannot be a secret")
+	}
+	if s, ok := attrs["source"].(string); ok && hasPassword(s) {
+		add("source", hint, "source has a password in it, which would be written to the repository and shown")
+	}
+	if bare, _ := attrs["bare"].(bool); bare {
+		for _, name := range []string{"revision", "depth"} {
+			if attrs[name] != nil {
+				add(name, "leave it out", "a bare repository has all of the remote and nothing checked out")
+			}
+		}
+		if sub, _ := attrs["submodules"].(bool); sub {
+			add("submodules", "leave it out", "a bare repository has nothing checked out")
+		}
+	}
+	return out
+}
+
+func hasPassword(source string) bool {
+	u, err := url.Parse(source)
+	if err != nil || u.User == nil {
+		return false
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+// wanted is what a resource says.
+type wanted struct {
+	path, source, revision, local string
+	update, submodules, bare      bool
+	depth                         int64
+	user, username, password      string
+}
+
+func wantedOf(r provider.Resource) (wanted, error) {
+	text := func(name string) string { s, _ := r.Attributes[name].(string); return s }
+	yes := func(name string) bool { b, _ := r.Attributes[name].(bool); return b }
+	w := wanted{path: text("path"), source: text("source"), revision: text("revision"), local: text("local"), update: yes("update"), submodules: yes("submodules"),
+		bare: yes("bare"), user: text("user"), username: text("username"), password: text("password")}
+	w.depth, _ = r.Attributes["depth"].(int64)
+	switch {
+	case !filepath.IsAbs(w.path) || filepath.Clean(w.path) != w.path || w.path == "/":
+		return w, provider.Errorf(provider.NeedsChange, "%q is no absolute path in its shortest form", w.path)
+	case (w.source == "" || w.source[0] == '-' || hasPassword(w.source)) && !r.Purged:
+		return w, provider.Errorf(provider.NeedsChange, "the source is empty, looks like an option, or has a password in it")
+	case strings.HasPrefix(w.revision, "-"):
+		return w, provider.Errorf(provider.NeedsChange, "the revision %q looks like an option", w.revision)
+	}
+	return w, nil
+}
+
+var commitID = regexp.MustCompile(`\A([0-9a-f]{40}|[0-9a-f]{64})\z`)
+
+// isCommit reports whether a revision is a whole commit id.
+func isCommit(revision string) bool { return commitID.MatchString(revision) }

@@ -1,0 +1,374 @@
+package git
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+type handler struct {
+	before func(args []string) error
+	config []string
+}
+
+// moving is a ref that is there while the working tree is moved from one commit to another. When it is found, what differs there from the
+// commit is our own doing.
+const moving = "refs/southbound/moving"
+
+// there says what is at the path.
+func (g *runner) there() (exists bool, err error) {
+	info, err := os.Lstat(g.path)
+	switch {
+	case os.IsNotExist(err):
+		return false, nil
+	case err != nil:
+		return false, provider.Errorf(provider.Retryable, "look at %s: %w", g.path, err)
+	case !info.IsDir():
+		return false, provider.Errorf(provider.NeedsChange, "what is at %s is no directory; remove it, or describe it as what it is", g.path)
+	}
+	names, err := os.ReadDir(g.path)
+	if err != nil {
+		return false, provider.Errorf(provider.Terminal, "look into %s: %w", g.path, err)
+	}
+	if len(names) == 0 {
+		return false, nil
+	}
+	if _, err := os.Lstat(filepath.Join(g.path, ".git")); err == nil {
+		g.isBare = false
+		return true, nil
+	}
+	if _, err := os.Lstat(filepath.Join(g.path, "HEAD")); err == nil {
+		g.isBare = true
+		return true, nil
+	}
+	return false, provider.Errorf(provider.NeedsChange, "there are %d things in %s, and it is no git repository; move them away", len(names), g.path)
+}
+
+// owned refuses to run git in what belongs to somebody else: the settings of a repository can name programs that run.
+func (g *runner) owned() error {
+	at := g.path
+	if !g.isBare {
+		at = filepath.Join(g.path, ".git")
+	}
+	info, err := os.Lstat(at)
+	if err != nil {
+		return provider.Errorf(provider.Retryable, "look at %s: %w", at, err)
+	}
+	uid := os.Geteuid()
+	if g.who != nil {
+		uid = int(g.who.Uid)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != uid {
+		return provider.Errorf(provider.NeedsChange, "%s belongs to the user %d and not to %d that git runs as; set user to its owner, as settings in it may run programs", at, st.Uid, uid)
+	}
+	return nil
+}
+
+// hidden is where a checkout is prepared, and where it goes before it is removed.
+func (g *runner) hidden() string {
+	dir, base := filepath.Split(g.path)
+	return filepath.Join(dir, "."+base+".southbound-git")
+}
+
+// Read implements provider.Handler.
+func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	r := req.Resource
+	w, err := wantedOf(r)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	g, err := h.runner(ctx, w)
+	if err != nil && !r.Purged {
+		return provider.Observation{}, err
+	}
+	if !ctx.DryRun() {
+		if err := os.RemoveAll(w.hidden()); err != nil {
+			return provider.Observation{}, provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
+		}
+	}
+	if g == nil {
+		g = &runner{wanted: w, ctx: ctx}
+	}
+	exists, err := g.there()
+	if err != nil || !exists || r.Purged {
+		return provider.Observation{Exists: exists}, err
+	}
+	if err := g.owned(); err != nil {
+		return provider.Observation{}, err
+	}
+	obs := provider.Observation{Exists: true, Attributes: map[string]any{"bare": g.isBare}}
+	if g.isBare != w.bare {
+		return obs, nil
+	}
+	url, err := g.setting("remote.origin.url")
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	if url != "" {
+		obs.Attributes["source"] = url
+	}
+	if w.bare {
+		return obs, g.readBare(&obs)
+	}
+	return obs, g.readTree(r, &obs)
+}
+
+// hidden is runner.hidden without one.
+func (w wanted) hidden() string { return (&runner{wanted: w}).hidden() }
+
+// setting returns a setting of the repository, "" when it has none.
+func (g *runner) setting(name string) (string, error) {
+	out, err := g.ask(g.path, "config", "--local", "--get", name)
+	var f *failure
+	if errors.As(err, &f) && f.code == 1 {
+		return "", nil
+	}
+	return strings.TrimSpace(out), err
+}
+
+// readBare reports as commit a summary of what the branches and tags are, when that is not what the remote has.
+func (g *runner) readBare(obs *provider.Observation) error {
+	if !g.update {
+		return nil
+	}
+	remote, err := g.ask(g.path, "ls-remote", "--heads", "--tags", "--refs", "--", g.source)
+	if err != nil {
+		return err
+	}
+	local, err := g.ask(g.path, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/heads", "refs/tags")
+	if err != nil {
+		return err
+	}
+	a, b := strings.Fields(remote), strings.Fields(local)
+	var missing []any
+	for i := 0; i+1 < len(a); i += 2 {
+		if !hasPair(b, a[i], a[i+1]) {
+			missing = append(missing, a[i+1])
+		}
+	}
+	for i := 0; i+1 < len(b); i += 2 {
+		if !hasPair(a, b[i], b[i+1]) && !slices.Contains(missing, any(b[i+1])) {
+			missing = append(missing, b[i+1])
+		}
+	}
+	if missing != nil {
+		obs.Attributes["modified"] = missing
+	}
+	return nil
+}
+
+func hasPair(words []string, id, name string) bool {
+	for i := 0; i+1 < len(words); i += 2 {
+		if words[i] == id && words[i+1] == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *runner) readTree(r provider.Resource, obs *provider.Observation) error {
+	commit, branch, err := g.head()
+	if err != nil {
+		return err
+	}
+	if commit != "" {
+		obs.Attributes["commit"] = commit
+	}
+	if g.revision != "" {
+		to, err := g.target()
+		if err != nil {
+			return err
+		}
+		switch {
+		case to.commit == commit && to.branch == branch:
+			obs.Attributes["revision"] = r.Attributes["revision"]
+		case branch != "" && branch != to.branch:
+			obs.Attributes["revision"] = branch
+		case commit != "":
+			obs.Attributes["revision"] = commit
+		}
+	}
+	changed, err := g.modified()
+	if err != nil {
+		return err
+	}
+	ours, err := g.isMoving()
+	if err != nil {
+		return err
+	}
+	if ours || len(changed) > 0 && g.local == "discard" {
+		obs.Attributes["modified"] = changed
+	}
+	obs.Attributes["submodules"] = g.submodules
+	if g.submodules {
+		out, err := g.ask(g.path, "submodule", "status", "--recursive")
+		if err != nil {
+			return err
+		}
+		for line := range strings.SplitSeq(out, "\n") {
+			if line != "" && line[0] != ' ' {
+				obs.Attributes["submodules"] = false
+			}
+		}
+	}
+	return nil
+}
+
+func (g *runner) isMoving() (bool, error) {
+	return g.succeeds(g.path, "rev-parse", "--verify", "-q", moving)
+}
+
+// head returns the commit that is checked out, and the branch, if there is one. Both may be empty.
+func (g *runner) head() (commit, branch string, err error) {
+	out, err := g.ask(g.path, "rev-parse", "--verify", "-q", "HEAD^{commit}")
+	var f *failure
+	if err != nil && !errors.As(err, &f) {
+		return "", "", err
+	}
+	if f != nil && f.code != 1 {
+		return "", "", err
+	}
+	commit = strings.TrimSpace(out)
+	out, err = g.ask(g.path, "symbolic-ref", "-q", "HEAD")
+	if f = nil; err != nil && !(errors.As(err, &f) && f.code == 1) {
+		return "", "", err
+	}
+	return commit, strings.TrimPrefix(strings.TrimSpace(out), "refs/heads/"), nil
+}
+
+// modified returns tracked files that differ from what is checked out.
+func (g *runner) modified() ([]any, error) {
+	out, err := g.ask(g.path, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
+	if err != nil {
+		return nil, err
+	}
+	var names []any
+	fields := strings.Split(out, "\x00")
+	for i := 0; i < len(fields); i++ {
+		f := fields[i]
+		if len(f) < 4 {
+			continue
+		}
+		names = append(names, strings.ToValidUTF8(f[3:], "?"))
+		if f[0] == 'R' || f[0] == 'C' {
+			i++ // its name before
+		}
+	}
+	return names, nil
+}
+
+// target is where a revision leads.
+type target struct {
+	ref    string // of the remote, "" for a commit
+	branch string // "" for a tag or a commit
+	commit string
+}
+
+// target finds out what the revision is now; the remote is asked when it has to be.
+func (g *runner) target() (target, error) {
+	if isCommit(g.revision) {
+		return target{commit: g.revision}, nil
+	}
+	if !g.update {
+		if t, err := g.here(); err != nil || t.commit != "" {
+			return t, err
+		}
+	}
+	return g.remote(g.revision)
+}
+
+// here looks a revision up without the remote.
+func (g *runner) here() (target, error) {
+	for _, ref := range candidates(g.revision) {
+		out, err := g.ask(g.path, "rev-parse", "--verify", "-q", ref+"^{commit}")
+		var f *failure
+		if errors.As(err, &f) {
+			continue
+		}
+		if err != nil {
+			return target{}, err
+		}
+		return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"), strings.TrimSpace(out)}, nil
+	}
+	return target{}, nil
+}
+
+// candidates are the refs a revision may be, the likelier one first.
+func candidates(revision string) []string {
+	if strings.HasPrefix(revision, "refs/") {
+		return []string{revision}
+	}
+	return []string{"refs/heads/" + revision, "refs/tags/" + revision}
+}
+
+func branchOf(ref string) string {
+	if strings.HasPrefix(ref, "refs/heads/") {
+		return ref
+	}
+	return ""
+}
+
+// remote looks a branch or tag up at the remote.
+func (g *runner) remote(revision string) (target, error) {
+	args := []string{"ls-remote", "--", g.source}
+	for _, ref := range candidates(revision) {
+		args = append(args, ref, ref+"^{}")
+	}
+	out, err := g.ask("/", args...)
+	if err != nil {
+		return target{}, err
+	}
+	words := strings.Fields(out)
+	for _, ref := range candidates(revision) {
+		for _, name := range []string{ref + "^{}", ref} { // what a tag leads to, before the tag itself
+			for i := 0; i+1 < len(words); i += 2 {
+				if words[i+1] == name {
+					return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"), words[i]}, nil
+				}
+			}
+		}
+	}
+	return target{}, provider.Errorf(provider.Retryable, "the remote has neither a branch nor a tag %q; of a commit, give the whole id", revision)
+}
+
+// Diff implements provider.Differ.
+func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	out := map[string]plan.Diff{}
+	for _, name := range []string{"source", "revision", "submodules", "bare"} {
+		want := desired.Attributes[name]
+		if want == nil || name == "submodules" && want == false {
+			continue
+		}
+		if have := observed.Attributes[name]; !resource.Equal(want, have) && !(have == nil && want == false) {
+			out[name] = plan.Diff{Current: have, Desired: want}
+		}
+	}
+	if m := observed.Attributes["modified"]; m != nil {
+		out["modified"] = plan.Diff{Current: m, Desired: []any{}}
+	}
+	return out, nil
+}
+
+// Facts implements provider.FactReader: the commit that is checked out.
+func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+	w, err := wantedOf(req.Resource)
+	if err != nil {
+		return nil, err
+	}
+	g, err := h.runner(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if exists, err := g.there(); err != nil || !exists {
+		return nil, err
+	}
+	commit, branch, err := g.head()
+	return map[string]string{"commit": commit, "branch": branch}, err
+}

@@ -1,0 +1,190 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"southbound/shared/provider"
+)
+
+// runner runs git for one resource.
+type runner struct {
+	wanted
+	ctx    *provider.Context
+	before func(args []string) error // is asked before each run that may change something
+	config []string                  // more settings: name=value
+	who    *syscall.Credential
+	home   string
+	isBare bool // what is there has no working tree
+}
+
+// afterTerm is how long git may take to tidy up when it is to end.
+const afterTerm = 5 * time.Second
+
+func (h handler) runner(ctx *provider.Context, w wanted) (*runner, error) {
+	g := &runner{wanted: w, ctx: ctx, before: h.before, config: h.config, home: os.Getenv("HOME")}
+	if w.password != "" {
+		ctx.Secret(w.password)
+	}
+	if w.user == "" {
+		return g, nil
+	}
+	u, err := user.Lookup(w.user)
+	if err != nil {
+		return nil, provider.Errorf(provider.Retryable, "there is no user %q: %w", w.user, err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, provider.Errorf(provider.Retryable, "look up %q: %w", w.user, err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, provider.Errorf(provider.Retryable, "look up %q: %w", w.user, err)
+	}
+	g.home = u.HomeDir
+	if os.Geteuid() == int(uid) {
+		return g, nil
+	}
+	g.who = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	groups, err := u.GroupIds()
+	if err != nil {
+		return nil, provider.Errorf(provider.Retryable, "look up the groups of %q: %w", w.user, err)
+	}
+	for _, s := range groups {
+		if id, err := strconv.ParseUint(s, 10, 32); err == nil {
+			g.who.Groups = append(g.who.Groups, uint32(id))
+		}
+	}
+	return g, nil
+}
+
+// helper answers with what is in the environment, so that a password stands in no command line and no file.
+const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$SOUTHBOUND_GIT_USERNAME" "$SOUTHBOUND_GIT_PASSWORD"; }; f`
+
+// settings are those that hold for every run. Hooks are code of whoever can write to the repository.
+func (g *runner) settings() []string {
+	out := []string{"core.hooksPath=/dev/null", "advice.detachedHead=false", "gc.auto=0", "credential.helper=", "core.askPass="}
+	if g.password != "" {
+		out = append(out, "credential.helper="+helper)
+	}
+	return append(out, g.config...)
+}
+
+func (g *runner) environment() []string {
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + g.home, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.path)}
+	if os.Getenv("GIT_SSH_COMMAND") == "" {
+		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	}
+	for _, name := range []string{"GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
+		if v := os.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	if g.password != "" {
+		name := g.username
+		if name == "" {
+			name = "git"
+		}
+		env = append(env, "SOUTHBOUND_GIT_USERNAME="+name, "SOUTHBOUND_GIT_PASSWORD="+g.password)
+	}
+	return env
+}
+
+// failure is what git said when it failed.
+type failure struct {
+	code int
+	said string
+}
+
+// Error returns it.
+func (f *failure) Error() string { return f.said }
+
+// ask runs git in a directory, for what changes nothing, and returns what it prints.
+func (g *runner) ask(dir string, args ...string) (string, error) {
+	var argv []string
+	for _, s := range g.settings() {
+		argv = append(argv, "-c", s)
+	}
+	cmd := exec.CommandContext(g.ctx, "git", append(append(argv, "-C", dir), args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, g.environment()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: g.who}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // git removes its locks then
+	cmd.WaitDelay = afterTerm
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case g.ctx.Err() != nil:
+		return "", provider.Errorf(provider.Retryable, "git %s: %w", args[0], g.ctx.Err())
+	case errors.Is(err, exec.ErrNotFound):
+		return "", provider.Errorf(provider.Retryable, "there is no program git; install it")
+	case errors.As(err, &exit):
+		return "", g.explain(args[0], &failure{exit.ExitCode(), g.tail(stderr.String())})
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		return "", provider.Errorf(provider.Retryable, "git %s: %w", args[0], err)
+	}
+	return stdout.String(), nil
+}
+
+// mostSaid bounds what is shown of what git said.
+const mostSaid = 600
+
+func (g *runner) tail(s string) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "?"))
+	if g.password != "" {
+		s = strings.ReplaceAll(s, g.password, "***")
+	}
+	if len(s) > mostSaid {
+		s = "…" + strings.ToValidUTF8(s[len(s)-mostSaid:], "")
+	}
+	return strings.ReplaceAll(s, "\n", "; ")
+}
+
+// explain gives a failure a class.
+func (g *runner) explain(what string, f *failure) error {
+	for _, part := range []string{"Authentication failed", "could not read Username", "could not read Password", "Permission denied (publickey", "Host key verification failed"} {
+		if strings.Contains(f.said, part) {
+			return provider.Errorf(provider.Terminal, "git %s: %w; the remote refuses who asks: see username and password, or the keys of the user that git runs as", what, f)
+		}
+	}
+	if strings.Contains(f.said, "dubious ownership") {
+		return provider.Errorf(provider.NeedsChange, "git %s: %w; a repository of another user may hold settings that run programs: set user to its owner", what, f)
+	}
+	return provider.Errorf(provider.Retryable, "git %s: %w", what, f)
+}
+
+// do runs git for what changes something.
+func (g *runner) do(dir string, args ...string) error {
+	if err := g.step(args...); err != nil {
+		return err
+	}
+	_, err := g.ask(dir, args...)
+	return err
+}
+
+// step is asked before each change.
+func (g *runner) step(args ...string) error {
+	if g.before != nil {
+		return g.before(args)
+	}
+	return nil
+}
+
+// succeeds runs git for its exit code alone: 0 is true, 1 is false.
+func (g *runner) succeeds(dir string, args ...string) (bool, error) {
+	_, err := g.ask(dir, args...)
+	var f *failure
+	if errors.As(err, &f) && (f.code == 1 || f.code == 128) {
+		return false, nil
+	}
+	return err == nil, err
+}

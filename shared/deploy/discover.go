@@ -1,0 +1,192 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Discovery is what exists of one type on one agent.
+type Discovery struct {
+	// Resources describe it, in order of id. Each was compared with reality: it applies as "nothing to do". Attributes that are only reported, have
+	// their defaults or are sensitive are left out.
+	Resources []resource.Resource
+	// Left are things that no resource describes, and why.
+	Left []LeftOut
+}
+
+// LeftOut is a thing that is not described.
+type LeftOut struct {
+	ID  resource.ID
+	Why string
+}
+
+// Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent that the environment does not have is taken
+// for a local one. Unsupported when the type's handler cannot list.
+func (e *Engine) Discover(ctx context.Context, env, typeName, agentName string) (Discovery, error) {
+	typ, ok := e.Types.Type(typeName)
+	if !ok {
+		err := fault.New(fault.NotFound, "discover", "there is no type %q", typeName).WithHint("`southbound types` lists them")
+		if near := e.Types.Nearest(typeName); near != "" {
+			err = err.WithHint("did you mean %s?", near)
+		}
+		return Discovery{}, err
+	}
+	agents, err := e.State.Agents(ctx, env)
+	if err != nil {
+		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	d := &discoverer{e: e, env: env, typ: typ, agent: agents[agentName].Agent, seen: map[resource.ID]bool{}}
+	if d.agent.Name == "" {
+		d.agent = resource.Agent{Name: agentName, Transport: "local", Lanes: 1}
+	}
+	defer d.session.close()
+	if err := d.list(ctx); err != nil {
+		return Discovery{}, err
+	}
+	for part := range slices.Chunk(d.found, claimMost) {
+		if err := d.check(ctx, part); err != nil {
+			return Discovery{}, err
+		}
+	}
+	byID := func(a, b resource.ID) int {
+		if a < b {
+			return -1
+		}
+		return 1
+	}
+	slices.SortFunc(d.out.Resources, func(a, b resource.Resource) int { return byID(a.ID, b.ID) })
+	slices.SortFunc(d.out.Left, func(a, b LeftOut) int { return byID(a.ID, b.ID) })
+	return d.out, nil
+}
+
+type discoverer struct {
+	e       *Engine
+	env     string
+	typ     *schema.Compiled
+	agent   resource.Agent
+	session session
+	seen    map[resource.ID]bool
+	found   []resource.Resource
+	out     Discovery
+}
+
+// list asks the handler.
+func (d *discoverer) list(ctx context.Context) error {
+	var keys []resource.Key
+	for _, name := range d.typ.Namevars() {
+		keys = append(keys, resource.Key{Name: name, Value: "*"})
+	}
+	nobody := resource.NewID(d.typ.Name, d.agent.Name, keys...)
+	r := d.e.newRun(&Row{ID: nobody, Body: d.encode(&resource.Resource{ID: nobody, Type: d.typ.Name, Agent: d.agent.Name})}, &d.session)
+	if !r.over() {
+		r.dry = true
+		d.e.connect(ctx, &d.session, d.agent, r)
+	}
+	if r.over() {
+		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.reason)
+	}
+	lister, ok := provider.As[provider.Lister](r.handler)
+	if !ok {
+		return fault.New(fault.Unsupported, "discover", "%s cannot list what exists", d.typ.Name).WithHint("types that can have the feature discover: `southbound types --json`")
+	}
+	r.host.cache = d.e.cacheOf(d.env, d.agent.Name)
+	r.bind(ctx)
+	x := &executor{e: d.e, runs: []*run{r}, dry: true}
+	type answer struct {
+		found []provider.Found
+		err   error
+	}
+	got, ok := call(ctx, x, r, func(c *provider.Context) (out answer) {
+		out.err = lister.List(c, func(f provider.Found) error {
+			out.found = append(out.found, f)
+			return c.Err()
+		})
+		return out
+	})
+	if ok && got.err != nil {
+		x.fail(r, got.err)
+	}
+	if r.over() {
+		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.reason)
+	}
+	for _, f := range got.found {
+		d.take(f)
+	}
+	return nil
+}
+
+func (d *discoverer) encode(r *resource.Resource) []byte {
+	body, err := r.Encode()
+	if err != nil {
+		return nil // newRun says that it does not decode
+	}
+	return body
+}
+
+// take makes a resource of what was found, or says why there is none.
+func (d *discoverer) take(f provider.Found) {
+	attrs := map[string]any{}
+	for i := range d.typ.Attributes {
+		a, _ := d.typ.Attribute(d.typ.Attributes[i].Name)
+		v, err := resource.FromGo(f.Attributes[a.Name])
+		if err != nil || v == nil || a.Behaviour == schema.ReadOnly || a.Sensitive || a.Behaviour != schema.Namevar && resource.Equal(v, a.Default) {
+			continue
+		}
+		attrs[a.Name] = v
+	}
+	id, ok := FoundID(d.typ, d.agent.Name, attrs)
+	switch {
+	case !ok:
+		d.out.Left = append(d.out.Left, LeftOut{ID: resource.NewID(d.typ.Name, d.agent.Name), Why: "it has no name that a resource can have"})
+		return
+	case d.seen[id]:
+		d.out.Left = append(d.out.Left, LeftOut{ID: id, Why: "another thing has the same name"})
+		return
+	}
+	d.seen[id] = true
+	if _, problems := d.typ.Check(attrs); len(problems) > 0 {
+		d.out.Left = append(d.out.Left, LeftOut{ID: id, Why: problems[0].Attribute + ": " + problems[0].Message})
+		return
+	}
+	d.found = append(d.found, resource.Resource{ID: id, Type: d.typ.Name, Agent: d.agent.Name, Attributes: attrs, Flags: resource.Flags{ReceiveEvents: true}})
+}
+
+// check compares resources with reality and keeps those that have nothing to do.
+func (d *discoverer) check(ctx context.Context, part []resource.Resource) error {
+	runs := make([]*run, len(part))
+	for i := range part {
+		full := part[i]
+		full.Attributes, _ = d.typ.Check(full.Attributes)
+		r := d.e.newRun(&Row{ID: full.ID, Body: d.encode(&full)}, &d.session)
+		if r.over() {
+			return errors.New(r.reason)
+		}
+		r.dry = true
+		d.e.connect(ctx, &d.session, d.agent, r)
+		r.host.cache = d.e.cacheOf(d.env, d.agent.Name)
+		r.bind(ctx)
+		runs[i] = r
+	}
+	x := &executor{e: d.e, runs: slices.Clone(runs), dry: true, each: true}
+	if err := x.execute(ctx); err != nil {
+		return err
+	}
+	for i, r := range runs {
+		switch {
+		case r.over():
+			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: r.reason})
+		case r.act != plan.NoChange:
+			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: "what was found is not what is read of it: it would be " + string(r.act)})
+		default:
+			d.out.Resources = append(d.out.Resources, part[i])
+		}
+	}
+	return nil
+}

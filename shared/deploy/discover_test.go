@@ -1,0 +1,53 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+func TestDiscover(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.things = map[string]string{"a": "v", "b": "other", "moved": "now", "twin": "v"}
+	var failure error
+	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+		for _, attrs := range []map[string]any{{"name": "b", "value": "other", "serial": "7"}, {"name": "a", "value": "v"}, {"name": "moved", "value": "before"},
+			{"name": "", "value": "x"}, {"value": "x"}, {"name": "twin"}, {"name": "twin", "value": "again"}, {"name": "odd", "value": 5}} {
+			if err := found(provider.Found{Attributes: attrs}); err != nil {
+				return err
+			}
+		}
+		return failure
+	}}}
+	d, err := r.e.Discover(context.Background(), "e", "t::T", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Resources) != 3 || d.Resources[0].ID != id("a") || len(d.Resources[0].Attributes) != 1 || len(d.Resources[1].Attributes) != 2 || d.Resources[2].ID != id("twin") {
+		t.Errorf("%+v: defaults and what is only reported are left out", d.Resources)
+	}
+	why := map[string]int{}
+	for _, l := range d.Left {
+		why[l.Why]++
+	}
+	for text, n := range map[string]int{"it has no name that a resource can have": 2, "another thing has the same name": 1, "value: expected a String, got the integer 5": 1,
+		"what was found is not what is read of it: it would be updated": 1} {
+		if why[text] != n {
+			t.Errorf("%d × %q in %v", why[text], text, why)
+		}
+	}
+	r.same("changes", r.took("create", "update", "delete"))
+	failure = errors.New("no list")
+	if _, err := r.e.Discover(context.Background(), "e", "t::T", "a"); !fault.Is(err, fault.Unavailable) {
+		t.Error(err)
+	}
+	for typ, kind := range map[string]fault.Kind{"t::Assigned": fault.Unsupported, "t::TT": fault.NotFound} {
+		if _, err := r.e.Discover(context.Background(), "e", typ, "a"); !fault.Is(err, kind) {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"southbound/shared/deploy"
+)
+
+// between does something before what is scheduled is read for the first time.
+type between struct {
+	deploy.State
+	do func()
+}
+
+// Schedule implements deploy.State.
+func (b *between) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
+	if do := b.do; do != nil {
+		b.do = nil
+		do()
+	}
+	return b.State.Schedule(ctx, env)
+}
+
+// TestDoneMeansCounted pins that who is told that nothing is left to do is not told the counts of a moment before: exit codes follow from them.
+func TestDoneMeansCounted(t *testing.T) {
+	r := newRig(t)
+	r.w.fail["a"] = errors.New("it is broken")
+	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.e.State = &between{r.home, r.drain}
+	p, err := r.e.Progress(t.Context(), "e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Done() || p.Counts[deploy.StatusFailed] != 1 || p.Counts[deploy.StatusDeployed] != 1 {
+		t.Errorf("done %v with %v", p.Done(), p.Counts)
+	}
+}

@@ -1,0 +1,232 @@
+package providertest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// edges lays values at the edges of each attribute's type over the case.
+func edges(e *env) error {
+	if len(e.Edges) == 0 || e.Present {
+		return errNotApplicable
+	}
+	for name := range e.Unfit {
+		if e.Unfit[name] == "" {
+			return fmt.Errorf("the case does not say why %s is unfit", name)
+		}
+	}
+	for _, name := range e.Edges {
+		if _, ok := e.typ.Attribute(name); !ok && name != "*" {
+			return fmt.Errorf("the case names %s, which is not declared", name)
+		}
+	}
+	var errs []error
+	for _, a := range e.typ.Attributes {
+		_, unfit := e.Unfit[a.Name]
+		wanted := slices.Contains(e.Edges, "*") || slices.Contains(e.Edges, a.Name)
+		if unfit || !wanted || a.Behaviour == schema.Namevar || a.Behaviour == schema.ReadOnly || a.Name == provider.ProviderAttribute {
+			continue
+		}
+		compiled, _ := e.typ.Attribute(a.Name)
+		for _, v := range compiled.DataType.Edges() {
+			if err := e.edge(compiled, v); err != nil {
+				errs = append(errs, fmt.Errorf("%s = %s, of type %s: %w", a.Name, shown(v, compiled.Sensitive), a.Type, err))
+				break // one of each attribute is enough to read
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// edge tries one value.
+func (e *env) edge(a *schema.CompiledAttribute, v any) error {
+	attrs := maps.Clone(e.Attributes)
+	attrs[a.Name] = v
+	_, problems := e.typ.Check(attrs)
+	if len(problems) > 0 && !a.Sensitive {
+		return nil // the type refuses it together with the rest
+	}
+	base, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	from := base
+	if a.Behaviour == schema.InitOnly { // it is set at creation
+		if e.Lasting {
+			return nil
+		}
+		from = purged(base)
+		defer func() { _, _ = e.apply(from) }() // the next value finds nothing, too
+	}
+	if _, err := e.apply(from); err != nil {
+		return fmt.Errorf("before it: %w", err)
+	}
+	before, err := e.world()
+	if err != nil {
+		return err
+	}
+	r := base
+	r.Attributes = maps.Clone(base.Attributes)
+	r.Attributes[a.Name] = v
+	if _, err := e.apply(r); err != nil {
+		var fixed *initOnlyError
+		if errors.As(err, &fixed) {
+			return nil
+		}
+		if class := provider.ClassOf(err); class == provider.Retryable {
+			return fmt.Errorf("it fails as if that would pass by itself: %w", err)
+		}
+		return e.unchanged(before, "a value that was refused")
+	}
+	return e.settled(r)
+}
+
+func shown(v any, sensitive bool) string {
+	if sensitive {
+		return "a secret"
+	}
+	s := fmt.Sprintf("%#v", v)
+	if len(s) > 60 {
+		s = fmt.Sprintf("%s… (%d bytes)", s[:60], len(s))
+	}
+	return s
+}
+
+// lists makes all resources, compares the list with what is read, and looks again when they are purged.
+func lists(e *env) error {
+	l, ok := provider.As[provider.Lister](e.handler)
+	if !ok || e.Present {
+		return errNotApplicable
+	}
+	all, err := e.all()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if _, err := e.apply(r); err != nil {
+			return err
+		}
+	}
+	before, err := e.world()
+	if err != nil {
+		return err
+	}
+	found, err := e.list(l)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		same := e.called(found, r)
+		if len(same) != 1 {
+			return fmt.Errorf("%s is listed %d times", r.ID, len(same))
+		}
+		obs, err := e.read(r, false)
+		if err != nil {
+			return err
+		}
+		for name, v := range same[0].Attributes {
+			a, declared := e.typ.Attribute(name)
+			switch {
+			case !declared:
+				return fmt.Errorf("%s is listed, and is not declared", name)
+			case a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly:
+				// What a resource does not say need not be read.
+				if w, read := obs.Attributes[name]; read && w != nil && r.Attributes[name] != nil && !reflect.DeepEqual(v, w) {
+					return fmt.Errorf("%s of %s is listed as %v and read as %v", name, r.ID, v, w)
+				}
+			}
+		}
+	}
+	if err := e.unchanged(before, "listing"); err != nil || e.Lasting {
+		return err
+	}
+	for _, r := range all {
+		if _, err := e.apply(purged(r)); err != nil {
+			return err
+		}
+	}
+	if found, err = e.list(l); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if len(e.called(found, r)) > 0 {
+			return fmt.Errorf("%s is listed, and was purged", r.ID)
+		}
+	}
+	return nil
+}
+
+func (e *env) list(l provider.Lister) (found []provider.Found, err error) {
+	ctx := e.host.Context(e.ctx, provider.Options{ID: e.typeID(), DryRun: true})
+	err = l.List(ctx, func(f provider.Found) error {
+		found = append(found, f)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	stop := errors.New("enough")
+	if len(found) > 0 {
+		if err := l.List(ctx, func(provider.Found) error { return stop }); !errors.Is(err, stop) {
+			return nil, fmt.Errorf("a list that was told to stop returned %w", err)
+		}
+	}
+	return found, nil
+}
+
+// called returns those of found that have the names of a resource.
+func (e *env) called(found []provider.Found, r provider.Resource) []provider.Found {
+	var out []provider.Found
+	for _, f := range found {
+		same := true
+		for _, name := range e.typ.Namevars() {
+			same = same && fmt.Sprint(f.Attributes[name]) == fmt.Sprint(r.Attributes[name])
+		}
+		if same {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// noop tells the handler of a create, an update and a purge in a dry run.
+func noop(e *env) error {
+	n, ok := provider.As[provider.Nooper](e.handler)
+	if !ok || e.Present {
+		return errNotApplicable
+	}
+	r, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	for _, change := range []plan.Change{plan.Created, plan.Updated, plan.Purged} {
+		if change == plan.Updated {
+			if _, err := e.made(); err != nil {
+				return err
+			}
+		}
+		obs, err := e.read(r, true)
+		if err != nil {
+			return err
+		}
+		before, err := e.world()
+		if err != nil {
+			return err
+		}
+		would := provider.BatchChange{Context: e.context(r, true), Change: change, Resource: r, Observed: obs, Token: "noop"}
+		if err := e.call(r, func() error { return n.Noop(would.Context, would) }); err != nil {
+			return fmt.Errorf("noop, %s: %w", change, err)
+		}
+		if err := e.unchanged(before, "a noop of a "+string(change)+" resource"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

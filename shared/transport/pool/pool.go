@@ -1,0 +1,80 @@
+// Package pool keeps what agents with the same options share, such as connections, across the runs of their lanes.
+package pool
+
+import (
+	"sync"
+	"time"
+)
+
+// Pool holds values by what they were made for. The zero value is ready to use, by any number of goroutines.
+type Pool[K comparable, V interface{ Close() }] struct {
+	// Now tells the time; nil: time.Now.
+	Now func() time.Time
+
+	mu   sync.Mutex
+	open map[K]*entry[V]
+}
+
+type entry[V any] struct {
+	value V
+	users int
+	left  time.Time // when the last user went
+}
+
+// idle is how long a value is kept that nobody uses.
+const idle = 15 * time.Minute
+
+// Take returns the value for a key, which is made when there is none: one at a time. Its user calls give once, when it is not needed any more.
+func (p *Pool[K, V]) Take(key K, made func() (V, error)) (value V, give func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forget()
+	e := p.open[key]
+	if e == nil {
+		if value, err = made(); err != nil {
+			return value, nil, err
+		}
+		e = &entry[V]{value: value}
+		if p.open == nil {
+			p.open = map[K]*entry[V]{}
+		}
+		p.open[key] = e
+	}
+	e.users++
+	return e.value, func() { p.give(e) }, nil
+}
+
+func (p *Pool[K, V]) give(e *entry[V]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.users--
+	e.left = p.now()
+	p.forget()
+}
+
+// forget closes values that have been idle for long.
+func (p *Pool[K, V]) forget() {
+	for key, e := range p.open {
+		if e.users == 0 && p.now().Sub(e.left) >= idle {
+			delete(p.open, key)
+			e.value.Close()
+		}
+	}
+}
+
+func (p *Pool[K, V]) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
+	}
+	return time.Now()
+}
+
+// Close closes all values, those in use too.
+func (p *Pool[K, V]) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, e := range p.open {
+		delete(p.open, key)
+		e.value.Close()
+	}
+}

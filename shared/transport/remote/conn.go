@@ -1,0 +1,347 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+)
+
+// Conn is the engine's end: a program on a machine whose handlers are called. It may be used by any number of goroutines.
+type Conn struct {
+	// Version is that of the program on the machine, Facts what it says about the machine.
+	Version string
+	Facts   map[string]string
+
+	types map[string]string
+	w     *frameWriter
+	close func()
+
+	ctx  context.Context // done when the connection has ended; its cause says why
+	stop context.CancelCauseFunc
+
+	mu      sync.Mutex
+	calls   map[uint64]*pending
+	streams map[uint64]*sender
+	last    uint64
+}
+
+// mostFound bounds how many things one call may list.
+const mostFound = 1 << 20
+
+// pending is a call without its answer.
+type pending struct {
+	ctxs    []*provider.Context // of its items
+	answers []*answer
+	found   []map[string]any
+	err     error
+	ended   chan struct{}
+}
+
+// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each end shows that it lives, 0: 15 s. close ends
+// the program; it is called once, when the connection ends or cannot be made.
+func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, close func()) (*Conn, error) {
+	if beat == 0 {
+		beat = usualBeat
+	}
+	c := &Conn{w: newFrameWriter(out), calls: map[uint64]*pending{}, streams: map[uint64]*sender{}}
+	c.close = sync.OnceFunc(close)
+	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	heard := newPulse(in)
+	heard.setBeat(beat)
+	r := newFrameReader(heard)
+	unwatch := context.AfterFunc(ctx, c.close) // who gives up does not wait for a peer that hangs
+	defer unwatch()
+	err := c.w.send(frame{kindHello, hello{Protocol: protocol, Beat: beat}})
+	if err == nil {
+		err = c.greet(r)
+	}
+	if err != nil {
+		c.close()
+		c.stop(err)
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, fault.Wrap(orUnavailable(err), "start the program on the machine", err)
+	}
+	go func() { c.fail(c.read(r)) }()
+	go beats(c.ctx, c.w, heard)
+	go func() {
+		<-heard.silent(c.ctx)
+		c.fail(fault.New(fault.Unavailable, "", "nothing was heard from it for %s", 3*beat))
+	}()
+	return c, nil
+}
+
+// orUnavailable is the kind of an error of a connection.
+func orUnavailable(err error) fault.Kind {
+	if k := fault.KindOf(err); k != fault.Unknown {
+		return k
+	}
+	return fault.Unavailable
+}
+
+// greet takes the first frame.
+func (c *Conn) greet(r *frameReader) error {
+	k, body, err := r.next()
+	if errors.Is(err, io.EOF) {
+		return fault.New(fault.Unavailable, "", "it ended at once")
+	}
+	if err != nil {
+		return err
+	}
+	var h hello
+	if k != kindHello {
+		return fault.New(fault.Damaged, "", "it does not begin as it should")
+	}
+	if err := unmarshal(body, &h); err != nil {
+		return err
+	}
+	if h.Protocol != protocol {
+		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "the program there speaks version %d of the protocol, this program %d", h.Protocol, protocol).
+			WithHint("install the same version of the program there, or leave `program` out: then it is uploaded"))
+	}
+	c.Version, c.Facts, c.types = h.Version, h.Facts, h.Types
+	return nil
+}
+
+// Close ends the connection and with it the program on the machine. Calls that wait for an answer fail.
+func (c *Conn) Close() error {
+	c.fail(fault.New(fault.Unavailable, "", "it was closed"))
+	return nil
+}
+
+// Done returns a channel that is closed when the connection has ended.
+func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
+
+// fail ends the connection for a reason; the first one stays.
+func (c *Conn) fail(err error) {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fault.New(fault.Unavailable, "", "it was cut")
+	}
+	c.stop(err)
+	c.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, p := range c.calls {
+		p.err = c.lost()
+		close(p.ended)
+		delete(c.calls, id)
+	}
+}
+
+// lost is the error of calls when the connection has ended.
+func (c *Conn) lost() error {
+	return provider.Errorf(provider.Retryable, "%w", &fault.Error{Kind: fault.Unavailable, Op: "the connection with the machine is lost", Err: &lostError{context.Cause(c.ctx)}})
+}
+
+// lostError marks calls that may or may not have happened.
+type lostError struct{ error }
+
+// Unwrap returns the cause.
+func (e *lostError) Unwrap() error { return e.error }
+
+// wasLost reports whether a call failed because the connection did.
+func wasLost(err error) bool {
+	var l *lostError
+	return errors.As(err, &l)
+}
+
+// do calls a method for items and waits for the answers, one for each; or until ctx is done.
+func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs []*provider.Context) (*pending, error) {
+	p := &pending{ctxs: ctxs, answers: make([]*answer, len(items)), ended: make(chan struct{})}
+	c.mu.Lock()
+	if c.ctx.Err() != nil {
+		c.mu.Unlock()
+		return nil, c.lost()
+	}
+	c.last++
+	id := c.last
+	c.calls[id] = p
+	c.mu.Unlock()
+	defer c.forget(id)
+	frames := make([]frame, 0, len(items)+1)
+	frames = append(frames, frame{kindCall, call{ID: id, Method: m, Type: typ, Items: len(items)}})
+	for i := range items {
+		items[i].Call = id
+		frames = append(frames, frame{kindItem, items[i]})
+	}
+	enc, err := encode(frames...)
+	if err != nil {
+		return nil, provider.Errorf(provider.NeedsChange, "%w", err)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- c.w.write(enc, true) }() // a peer that does not read must not keep who has given up
+	for {
+		select {
+		case err := <-sent:
+			if err != nil {
+				c.fail(err)
+			}
+			sent = nil
+		case <-p.ended:
+			if p.err != nil {
+				return nil, p.err
+			}
+			return p, nil
+		case <-ctx.Done():
+			go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()
+			return nil, fault.Wrap(fault.Unknown, "call the machine", ctx.Err())
+		}
+	}
+}
+
+func (c *Conn) forget(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+}
+
+// read takes frames until there are no more.
+func (c *Conn) read(r *frameReader) error {
+	for {
+		k, body, err := r.next()
+		if err == nil {
+			err = c.take(k, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take handles one frame. Its error ends the connection.
+func (c *Conn) take(k kind, body []byte) error {
+	switch k {
+	case kindPing:
+		return nil
+	case kindAnswer:
+		var m answer
+		if err := unmarshal(body, &m); err != nil {
+			return err
+		}
+		if p, ok := c.pending(m.Call, m.Item); ok {
+			p.answers[m.Item] = &m
+		}
+		return nil
+	case kindDone:
+		var m done
+		if err := unmarshal(body, &m); err != nil {
+			return err
+		}
+		c.end(m)
+		return nil
+	case kindLog:
+		return c.log(body)
+	case kindFound:
+		var m found
+		if err := unmarshal(body, &m); err != nil {
+			return err
+		}
+		if p, ok := c.pending(m.Call, 0); ok && len(p.found) < mostFound {
+			p.found = append(p.found, m.Attributes)
+		}
+		return nil
+	case kindChanged, kindFact, kindSecret, kindProvider, kindOverride:
+		return c.named(k, body)
+	case kindOpen:
+		var m open
+		if err := unmarshal(body, &m); err != nil {
+			return err
+		}
+		return c.open(m)
+	case kindMore:
+		var m more
+		if err := unmarshal(body, &m); err != nil {
+			return err
+		}
+		return c.more(m)
+	}
+	return fault.New(fault.Damaged, "read frame", "the machine sends no frames of the kind %d", k)
+}
+
+// pending returns a call that is waited for and has that item. What was given up has none.
+func (c *Conn) pending(id uint64, n int) (*pending, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.calls[id]
+	return p, p != nil && n >= 0 && n < len(p.answers)
+}
+
+// end completes a call.
+func (c *Conn) end(m done) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.calls[m.Call]
+	if p == nil {
+		return
+	}
+	delete(c.calls, m.Call)
+	if p.err = m.Err.err(); p.err == nil {
+		for _, a := range p.answers {
+			if a == nil {
+				p.answers = nil // the handler answered for fewer than it was asked for
+				break
+			}
+		}
+	}
+	close(p.ended)
+}
+
+// log hands a log line to the run.
+func (c *Conn) log(body []byte) error {
+	var m logged
+	if err := unmarshal(body, &m); err != nil {
+		return err
+	}
+	p, ok := c.pending(m.Call, m.Item)
+	if !ok {
+		return nil
+	}
+	kv := make([]any, 0, 2*len(m.Kwargs))
+	for k, v := range m.Kwargs {
+		kv = append(kv, k, v)
+	}
+	ctx := p.ctxs[m.Item]
+	say := ctx.Info
+	switch m.Level {
+	case provider.LevelDebug:
+		say = ctx.Debug
+	case provider.LevelWarning:
+		say = ctx.Warning
+	case provider.LevelError:
+		say = ctx.Error
+	}
+	say(m.Msg, kv...)
+	return nil
+}
+
+// named hands a change, a fact or a secret to the run.
+func (c *Conn) named(k kind, body []byte) error {
+	var m named
+	if err := unmarshal(body, &m); err != nil {
+		return err
+	}
+	p, ok := c.pending(m.Call, m.Item)
+	if !ok {
+		return nil
+	}
+	switch ctx := p.ctxs[m.Item]; {
+	case k == kindProvider:
+		ctx.SetProvider(m.Name, m.Text)
+	case k == kindOverride:
+		ctx.SetChange(plan.Change(m.Name))
+	case k == kindSecret:
+		ctx.Secret(m.Text)
+	case k == kindFact:
+		ctx.Fact(m.Name, m.Text)
+	case m.Diff != nil:
+		ctx.Changed(m.Name, m.Diff.Current, m.Diff.Desired)
+	}
+	return nil
+}

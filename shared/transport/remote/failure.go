@@ -1,0 +1,89 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// failure is an error on its way.
+type failure struct {
+	Text  string         `cbor:"1,keyasint"`
+	Class provider.Class `cbor:"2,keyasint,omitempty"`
+	Kind  fault.Kind     `cbor:"3,keyasint,omitempty"`
+	Hint  string         `cbor:"4,keyasint,omitempty"`
+	Skip  bool           `cbor:"5,keyasint,omitempty"`
+}
+
+// mostText bounds the text of an error that is sent.
+const mostText = 64 << 10
+
+// failureOf returns what is sent of err, nil for none.
+func failureOf(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if len(text) > mostText {
+		text = text[:mostText] + "…"
+	}
+	return &failure{Text: text, Class: provider.ClassOf(err), Kind: fault.KindOf(err), Hint: fault.HintOf(err), Skip: errors.Is(err, provider.ErrSkip)}
+}
+
+// err returns the error as whoever asks for its class, kind and hint sees it.
+func (f *failure) err() error {
+	if f == nil {
+		return nil
+	}
+	err := error(&fault.Error{Kind: f.Kind, Message: f.Text, Hint: f.Hint})
+	if f.Skip {
+		err = &skipped{err}
+	}
+	class := f.Class
+	if class == "" {
+		class = provider.Retryable
+	}
+	return provider.Errorf(class, "%w", err)
+}
+
+// skipped is an error that is also provider.ErrSkip.
+type skipped struct{ error }
+
+// Is reports whether target is provider.ErrSkip.
+func (*skipped) Is(target error) bool { return target == provider.ErrSkip } //nolint:errorlint // it is what Is is for
+
+// Unwrap returns the error itself.
+func (s *skipped) Unwrap() error { return s.error }
+
+// plain makes any value of a log line one that can be sent, as it would be shown.
+func plain(v any) any {
+	switch v := v.(type) {
+	case nil, bool, string, int, int32, int64, uint32, uint64, float64:
+		return v
+	case error:
+		return v.Error()
+	case fmt.Stringer:
+		return v.String()
+	case []string:
+		out := make([]any, len(v))
+		for i, s := range v {
+			out[i] = s
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = plain(e)
+		}
+		return out
+	}
+	return fmt.Sprint(v)
+}

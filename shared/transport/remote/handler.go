@@ -1,0 +1,218 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// Dial returns a connection: the one there is, or a new one when that has ended.
+type Dial func(ctx context.Context) (*Conn, error)
+
+// Handler returns what stands for h, the handler of type t, on the machine that dial reaches. It implements provider.Partial. A type that is not
+// about things of a machine is refused, terminally.
+func Handler(t schema.Type, h provider.Handler, dial Dial) (provider.Handler, error) {
+	if !t.Machine {
+		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "%s is not on a machine, and this agent is one", t.Name).
+			WithHint("give it an agent of another transport"))
+	}
+	return &forwarder{typ: t, h: h, dial: dial}, nil
+}
+
+// forwarder stands for a handler on a machine.
+type forwarder struct {
+	typ  schema.Type
+	h    provider.Handler
+	dial Dial
+}
+
+// Serves implements provider.Partial: what it stands for decides.
+func (f *forwarder) Serves(capability reflect.Type) bool {
+	if !reflect.TypeOf(f.h).Implements(capability) {
+		return false
+	}
+	p, partial := f.h.(provider.Partial)
+	return !partial || p.Serves(capability)
+}
+
+// do calls a method there. What only reads is repeated once when the connection is lost meanwhile.
+func (f *forwarder) do(ctx context.Context, m method, items []item, ctxs []*provider.Context) ([]*answer, error) {
+	p, err := f.ask(ctx, m, items, ctxs)
+	if err != nil {
+		return nil, err
+	}
+	return p.answers, nil
+}
+
+func (f *forwarder) ask(ctx context.Context, m method, items []item, ctxs []*provider.Context) (*pending, error) {
+	p, err := f.try(ctx, m, items, ctxs)
+	if wasLost(err) && ctx.Err() == nil && slices.Contains([]method{callRead, callReadBatch, callFacts, callFind, callDiff, callInSync, callList}, m) {
+		return f.try(ctx, m, items, ctxs)
+	}
+	return p, err
+}
+
+func (f *forwarder) try(ctx context.Context, m method, items []item, ctxs []*provider.Context) (*pending, error) {
+	c, err := f.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch there := c.types[f.typ.Name]; {
+	case there == "":
+		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "the program on the machine has no handler for %s", f.typ.Name).WithHint("%s", hintProgram))
+	case there != digest(f.typ):
+		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "the program on the machine, version %s, has another %s", c.Version, f.typ.Name).WithHint("%s", hintProgram))
+	}
+	return c.do(ctx, m, f.typ.Name, items, ctxs)
+}
+
+const hintProgram = "install the same program there, or leave `program` out: then it is uploaded"
+
+// one calls a method for one resource.
+func (f *forwarder) one(ctx *provider.Context, m method, it item) (*answer, error) {
+	answers, err := f.do(ctx, m, []item{it}, []*provider.Context{ctx})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(answers) != 1:
+		return nil, provider.Errorf(provider.Retryable, "the program on the machine did not answer")
+	}
+	return answers[0], answers[0].Err.err()
+}
+
+// itemOf is what is sent about a resource.
+func itemOf(ctx *provider.Context, r provider.Resource) item {
+	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged, DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
+		Version: ctx.Version()}
+}
+
+// Read implements provider.Handler.
+func (f *forwarder) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	a, err := f.one(ctx, callRead, itemOf(ctx, req.Resource))
+	if a == nil {
+		return provider.Observation{}, err
+	}
+	return a.Observed.observation(), err
+}
+
+// Create implements provider.Handler.
+func (f *forwarder) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	it := itemOf(ctx, req.Resource)
+	it.Token = req.Token
+	return result(f.one(ctx, callCreate, it))
+}
+
+// Update implements provider.Handler.
+func (f *forwarder) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	it := itemOf(ctx, req.Resource)
+	it.Observed, it.Changes = &observed{req.Observed.Exists, req.Observed.Attributes}, req.Changes
+	return result(f.one(ctx, callUpdate, it))
+}
+
+// Delete implements provider.Handler.
+func (f *forwarder) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	it := itemOf(ctx, req.Resource)
+	it.Observed = &observed{req.Observed.Exists, req.Observed.Attributes}
+	return result(f.one(ctx, callDelete, it))
+}
+
+func result(a *answer, err error) (provider.Result, error) {
+	if a == nil || a.Again == nil {
+		return provider.Result{}, err
+	}
+	return provider.Result{Again: &provider.Again{After: a.Again.After, State: a.Again.State}}, err
+}
+
+// ReadBatch implements provider.BatchReader. Fewer readings than items are the answer when the handler there panicked or hung, as it would be here.
+func (f *forwarder) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	send, ctxs := make([]item, len(items)), make([]*provider.Context, len(items))
+	for i, b := range items {
+		send[i], ctxs[i] = itemOf(b.Context, b.Resource), b.Context
+	}
+	answers, err := f.do(ctx, callReadBatch, send, ctxs)
+	out := make([]provider.Reading, len(items))
+	switch {
+	case apart(err) || err == nil && len(answers) != len(items):
+		return nil
+	case err != nil:
+		for i := range out {
+			out[i].Err = err
+		}
+		return out
+	}
+	for i, a := range answers {
+		out[i] = provider.Reading{Observation: a.Observed.observation(), Err: a.Err.err()}
+	}
+	return out
+}
+
+// apart reports whether a batch failed in a way that says nothing about its items: one of them may make the handler panic.
+func apart(err error) bool { return fault.Is(err, fault.Internal) || errors.Is(err, errMethod) }
+
+// ApplyBatch implements provider.BatchApplier; see ReadBatch.
+func (f *forwarder) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	send, ctxs := make([]item, len(items)), make([]*provider.Context, len(items))
+	for i, b := range items {
+		send[i], ctxs[i] = changeOf(b), b.Context
+	}
+	answers, err := f.do(ctx, callApplyBatch, send, ctxs)
+	out := make([]provider.Applied, len(items))
+	switch {
+	case apart(err) || err == nil && len(answers) != len(items):
+		return nil
+	case err != nil:
+		for i := range out {
+			out[i].Err = err
+		}
+		return out
+	}
+	for i, a := range answers {
+		out[i].Result, out[i].Err = result(a, a.Err.err())
+	}
+	return out
+}
+
+// Reload implements provider.Reloader.
+func (f *forwarder) Reload(ctx *provider.Context, req provider.ReadRequest) error {
+	_, err := f.one(ctx, callReload, itemOf(ctx, req.Resource))
+	return err
+}
+
+// Facts implements provider.FactReader.
+func (f *forwarder) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+	a, err := f.one(ctx, callFacts, itemOf(ctx, req.Resource))
+	if a == nil {
+		return nil, err
+	}
+	return a.Facts, err
+}
+
+// FindCreated implements provider.Finder.
+func (f *forwarder) FindCreated(ctx *provider.Context, req provider.CreateRequest) (bool, error) {
+	it := itemOf(ctx, req.Resource)
+	it.Token = req.Token
+	a, err := f.one(ctx, callFind, it)
+	return a != nil && a.Found, err
+}
+
+// Canonicalise implements provider.Canonicaliser: here, as it does not look at the machine.
+func (f *forwarder) Canonicalise(attributes map[string]any) (map[string]any, error) {
+	if c, ok := provider.As[provider.Canonicaliser](f.h); ok {
+		return c.Canonicalise(attributes)
+	}
+	return attributes, nil
+}
+
+// CallTimeout implements provider.Timeouter: here, as it does not look at the machine.
+func (f *forwarder) CallTimeout(r provider.Resource) time.Duration {
+	if t, ok := provider.As[provider.Timeouter](f.h); ok {
+		return t.CallTimeout(r)
+	}
+	return 0
+}

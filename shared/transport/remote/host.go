@@ -1,0 +1,185 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// servedHost is provider.Host on the machine: what a handler says goes to the engine, before the answer does. What cannot be sent is lost with the
+// connection, and the call with it.
+type servedHost struct {
+	c     *served
+	call  uint64
+	item  int
+	cache *provider.Cache
+}
+
+// Log implements provider.Host.
+func (h *servedHost) Log(l provider.Line) {
+	m := logged{Call: h.call, Item: h.item, Level: l.Level, Msg: l.Msg}
+	if len(l.Kwargs) > 0 {
+		m.Kwargs, _ = plain(l.Kwargs).(map[string]any)
+	}
+	h.say(kindLog, m)
+}
+
+// say puts a frame on its way; the answer flushes it, or the next beat.
+func (h *servedHost) say(k kind, body any) {
+	if enc, err := encode(frame{k, body}); err == nil {
+		_ = h.c.w.write(enc, false)
+	}
+}
+
+// Now implements provider.Host. The engine puts its own time on what is logged.
+func (*servedHost) Now() time.Time { return time.Now() }
+
+// Changed implements provider.Host.
+func (h *servedHost) Changed(attribute string, d plan.Diff) {
+	h.say(kindChanged, named{Call: h.call, Item: h.item, Name: attribute, Diff: &plan.Diff{Current: sendable(d.Current), Desired: sendable(d.Desired)}})
+}
+
+// sendable returns a value as it is, and what is none as it is shown.
+func sendable(v any) any {
+	if value, err := resource.FromGo(v); err == nil {
+		return value
+	}
+	return plain(v)
+}
+
+// Fact implements provider.Host.
+func (h *servedHost) Fact(name, value string) {
+	h.say(kindFact, named{Call: h.call, Item: h.item, Name: name, Text: value})
+}
+
+// Provider implements provider.Host.
+func (h *servedHost) Provider(name, why string) {
+	h.say(kindProvider, named{Call: h.call, Item: h.item, Name: name, Text: why})
+}
+
+// Override implements provider.Host.
+func (h *servedHost) Override(change plan.Change) {
+	h.say(kindOverride, named{Call: h.call, Item: h.item, Name: string(change)})
+}
+
+// Cache implements provider.Host: it is the agent's on this machine, and lives as long as the connection.
+func (h *servedHost) Cache() *provider.Cache { return h.cache }
+
+// Secret implements provider.Host.
+func (h *servedHost) Secret(value string) {
+	h.say(kindSecret, named{Call: h.call, Item: h.item, Text: value})
+}
+
+// Transport implements provider.Host.
+func (h *servedHost) Transport() any { return h.c.transport }
+
+// Files implements provider.Host.
+func (h *servedHost) Files() provider.Files { return servedFiles{h} }
+
+type servedFiles struct{ h *servedHost }
+
+// Open implements provider.Files: the engine sends the bytes while they are read. That there is no such file shows when they are.
+func (f servedFiles) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
+	c := f.h.c
+	s := &stream{c: c, ctx: ctx, in: make(chan data, window)}
+	c.mu.Lock()
+	c.last++
+	s.id = c.last
+	c.streams[s.id] = s
+	c.mu.Unlock()
+	if err := c.w.send(frame{kindOpen, open{Call: f.h.call, Item: f.h.item, Stream: s.id, Hash: hash}}); err != nil {
+		_ = s.Close()
+		return nil, fault.Wrap(fault.Unavailable, "open file", err)
+	}
+	// The first piece says whether there is such a file.
+	if err := s.fill(); err != nil && err != io.EOF { //nolint:errorlint // of fill itself
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// stream is a file that comes in pieces: at most window of them are on their way.
+type stream struct {
+	c    *served
+	ctx  context.Context
+	id   uint64
+	in   chan data
+	left []byte
+	err  error
+}
+
+// put takes a piece. The engine sends no more than were asked for.
+func (s *stream) put(d data) error {
+	select {
+	case s.in <- d:
+		return nil
+	default:
+		return fault.New(fault.Damaged, "read frame", "more of a file than was asked for")
+	}
+}
+
+// fill waits for the next piece.
+func (s *stream) fill() error {
+	for len(s.left) == 0 && s.err == nil {
+		select {
+		case d := <-s.in:
+			s.left = d.Bytes
+			switch {
+			case d.Err != nil:
+				s.err = d.Err.err()
+			case d.End:
+				s.err = io.EOF
+			default:
+				if err := s.c.w.send(frame{kindMore, more{Stream: s.id}}); err != nil {
+					s.err = fault.Wrap(fault.Unavailable, "read file", err)
+				}
+			}
+		case <-s.ctx.Done():
+			s.err = fault.Wrap(fault.Unavailable, "read file", context.Cause(s.ctx))
+		case <-s.c.ctx.Done():
+			s.err = fault.Wrap(fault.Unavailable, "read file", context.Cause(s.c.ctx))
+		}
+	}
+	if len(s.left) > 0 {
+		return nil
+	}
+	return s.err
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if err := s.fill(); err != nil {
+		return 0, err
+	}
+	n := copy(b, s.left)
+	s.left = s.left[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	s.c.mu.Lock()
+	_, open := s.c.streams[s.id]
+	delete(s.c.streams, s.id)
+	s.c.mu.Unlock()
+	if open && s.err == nil {
+		_ = s.c.w.send(frame{kindMore, more{Stream: s.id, Close: true}})
+	}
+	return nil
+}
+
+// closeStreams forgets files that nobody will send the rest of.
+func (c *served) closeStreams() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.streams)
+}

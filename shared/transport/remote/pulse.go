@@ -1,0 +1,89 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// The bounds of how often an end shows that it lives.
+const (
+	shortestBeat = 50 * time.Millisecond
+	longestBeat  = 10 * time.Minute
+	usualBeat    = 15 * time.Second
+)
+
+// pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line is no dead one.
+type pulse struct {
+	r     io.Reader
+	last  atomic.Int64 // since began
+	every atomic.Int64
+	began time.Time
+	set   atomic.Bool
+}
+
+func newPulse(r io.Reader) *pulse {
+	p := &pulse{r: r, began: time.Now()}
+	p.every.Store(int64(usualBeat))
+	return p
+}
+
+// Read implements io.Reader.
+func (p *pulse) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if n > 0 {
+		p.last.Store(int64(time.Since(p.began)))
+	}
+	return n, err
+}
+
+func (p *pulse) beat() time.Duration { return time.Duration(p.every.Load()) }
+
+// setBeat sets how often the ends are heard, once.
+func (p *pulse) setBeat(d time.Duration) bool {
+	if p.set.Swap(true) {
+		return false
+	}
+	p.every.Store(int64(min(max(d, shortestBeat), longestBeat)))
+	return true
+}
+
+// silent returns a channel that is closed when nothing was heard for three beats, or ctx is done.
+func (p *pulse) silent(ctx context.Context) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		defer close(out)
+		for {
+			quiet := time.Since(p.began) - time.Duration(p.last.Load())
+			left := 3*p.beat() - quiet
+			if left <= 0 {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(min(left, p.beat())):
+			}
+		}
+	}()
+	return out
+}
+
+// beats sends a ping with each beat until ctx is done or it cannot be sent.
+func beats(ctx context.Context, w *frameWriter, p *pulse) {
+	t := time.NewTicker(p.beat())
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			if w.send(frame{kind: kindPing}) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (c *served) beats(p *pulse) { beats(c.ctx, c.w, p) }

@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// mostStreams is how many files one machine may have open.
+const mostStreams = 4096
+
+// sender sends one file, a piece for each that is asked for.
+type sender struct {
+	asked chan struct{} // one for each piece that may be sent
+	stop  context.CancelFunc
+}
+
+// open begins to send a file. Only those may be asked for that a call gives access to.
+func (c *Conn) open(m open) error {
+	p, ok := c.pending(m.Call, m.Item)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams[m.Stream] != nil || len(c.streams) >= mostStreams {
+		return fault.New(fault.Damaged, "read frame", "the machine asks for too much")
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	s := &sender{asked: make(chan struct{}, window), stop: stop}
+	for range window {
+		s.asked <- struct{}{}
+	}
+	c.streams[m.Stream] = s
+	var run *provider.Context
+	if ok {
+		run = p.ctxs[m.Item]
+	}
+	go func() {
+		defer stop()
+		err := c.sendFile(ctx, run, m, s)
+		c.mu.Lock()
+		delete(c.streams, m.Stream)
+		c.mu.Unlock()
+		last := data{Stream: m.Stream, End: err == nil, Err: failureOf(err)}
+		_ = c.w.send(frame{kindData, last})
+	}()
+	return nil
+}
+
+// sendFile sends all but the end of a file.
+func (c *Conn) sendFile(ctx context.Context, run *provider.Context, m open, s *sender) error {
+	if run == nil {
+		return fault.New(fault.Canceled, "open file", "the call was given up")
+	}
+	r, err := run.Files().Open(ctx, m.Hash)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf := make([]byte, pieceSize)
+	for {
+		select {
+		case <-s.asked:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		n, err := io.ReadFull(r, buf)
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return err
+		}
+		if ended {
+			// The last piece goes with what is asked for; the end itself needs room, too, which the reader has: it is behind by one.
+			if n == 0 {
+				return nil
+			}
+		}
+		if err := c.w.send(frame{kindData, data{Stream: m.Stream, Bytes: buf[:n]}}); err != nil {
+			return err
+		}
+		if ended {
+			select {
+			case <-s.asked:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return nil
+		}
+	}
+}
+
+// more lets a piece go, or ends the sending.
+func (c *Conn) more(m more) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.streams[m.Stream]
+	if s == nil {
+		return nil // it has been sent
+	}
+	if m.Close {
+		s.stop()
+		return nil
+	}
+	select {
+	case s.asked <- struct{}{}:
+		return nil
+	default:
+		return fault.New(fault.Damaged, "read frame", "the machine asks for more of a file than there is room for")
+	}
+}
