@@ -2,24 +2,8 @@
 package main
 
 import (
-	"context"
-
-	"github.com/aws/aws-lambda-go/events"
-
-	"southbound/functions/internal/run"
-	"southbound/shared/api"
-	"southbound/shared/aws/furl"
+	"southbound/functions/internal/api"
+	"southbound/handlers"
 )
 
-func main() {
-	run.Main(func(ctx context.Context) (any, error) {
-		f, err := run.Begin(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		routes := api.Handler(f.Service())
-		return func(ctx context.Context, e events.LambdaFunctionURLRequest) (*events.LambdaFunctionURLResponse, error) {
-			return furl.Handle(ctx, routes, &e), nil
-		}, nil
-	})
-}
+func main() { api.Main(handlers.All()) }

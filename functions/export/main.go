@@ -2,61 +2,8 @@
 package main
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
-	"io"
-
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"southbound/functions/internal/run"
-	"southbound/shared/api"
-	"southbound/shared/aws/awserr"
-	"southbound/shared/aws/furl"
-	"southbound/shared/aws/home"
-	"southbound/shared/fault"
-	"southbound/shared/ingest"
+	"southbound/functions/internal/export"
+	"southbound/handlers"
 )
 
-func main() {
-	run.Main(func(ctx context.Context) (any, error) {
-		f, err := run.Begin(ctx, func(c *home.Config) { c.Makes = true })
-		if err != nil {
-			return nil, err
-		}
-		return handler(f), nil
-	})
-}
-
-// handler answers requests that came through the URL, and plain invokes.
-func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (any, error) {
-	service := f.Service()
-	routes := api.ExportHandler(service)
-	archives := &ingest.Exporter{Service: service, Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
-		return open(ctx, f.Home, bucket, key)
-	}}
-	return func(ctx context.Context, raw json.RawMessage) (any, error) {
-		var url events.LambdaFunctionURLRequest
-		if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
-			return furl.Handle(ctx, routes, &url), nil
-		}
-		var e ingest.Event
-		if err := json.Unmarshal(raw, &e); err != nil {
-			failure := api.FailureOf(fault.Wrap(fault.Usage, "read event", err))
-			return ingest.Answer{Error: &failure}, nil
-		}
-		return archives.Export(ctx, e)
-	}
-}
-
-// open reads an archive in S3.
-func open(ctx context.Context, h *home.Home, bucket, key string) (io.ReadCloser, int64, error) {
-	bucket = cmp.Or(bucket, h.Config.Bucket)
-	res, err := h.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
-	if err != nil {
-		return nil, 0, awserr.Fault("read archive s3://"+bucket+"/"+key, err)
-	}
-	return res.Body, aws.ToInt64(res.ContentLength), nil
-}
+func main() { export.Main(handlers.All()) }

@@ -2,24 +2,8 @@
 package main
 
 import (
-	"context"
-
-	"github.com/aws/aws-lambda-go/events"
-
-	"southbound/functions/internal/run"
-	"southbound/shared/aws/logs"
+	"southbound/functions/internal/log"
+	"southbound/handlers"
 )
 
-func main() {
-	run.Main(func(ctx context.Context) (any, error) {
-		f, err := run.Begin(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		l := &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log, Metrics: f.Metrics}
-		return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-			defer f.Flush(ctx)
-			return events.SQSEventResponse{BatchItemFailures: l.Take(ctx, e.Records)}, nil
-		}, nil
-	})
-}
+func main() { log.Main(handlers.All()) }

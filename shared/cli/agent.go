@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"southbound/handlers"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
@@ -97,7 +96,7 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 	if err := os.MkdirAll(a.data, 0o700); err != nil { // for the key that versions of secrets are made with
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
-	c.Definitions, c.Log, c.Machine = handlers.All(), log, (&local.Home{Dir: a.data}).Secrets()
+	c.Definitions, c.Log, c.Machine = a.definitions(), log, (&local.Home{Dir: a.data}).Secrets()
 	c.Connector = func(known deploy.Secrets) deploy.Connector {
 		return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, PostgreSQL: &a.sql, Secrets: known}
 	}

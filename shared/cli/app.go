@@ -71,19 +71,25 @@ type app struct {
 	types   *schema.Registry
 	ran     atomic.Int64
 	aws     aws.Sessions
+	with    []provider.Definition // the types that there are, and who serves them
 	http    http.Sessions
 	sql     postgresql.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return MainWith(handlers.All(), args, stdin, stdout, stderr)
+}
+
+// MainWith is Main of a program with other types.
+func MainWith(definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() {
 		<-ctx.Done()
 		stop() // the second signal ends the program at once: nothing is lost by that
 	}()
-	a := &app{stdin: stdin, out: stdout, err: stderr}
+	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -98,13 +104,21 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.code
 }
 
+// definitions returns the types that there are with their handlers.
+func (a *app) definitions() []provider.Definition {
+	if a.with == nil {
+		return handlers.All()
+	}
+	return a.with
+}
+
 // registry returns the known types.
 func (a *app) registry() (*schema.Registry, error) {
 	if a.types != nil {
 		return a.types, nil
 	}
 	var types []schema.Type
-	for _, d := range handlers.All() {
+	for _, d := range a.definitions() {
 		types = append(types, d.Type)
 	}
 	var err error
@@ -203,7 +217,7 @@ func (a *app) openAt(dir string) error {
 		return err
 	}
 	byType := map[string]provider.Handler{}
-	for _, d := range handlers.All() {
+	for _, d := range a.definitions() {
 		byType[d.Type.Name] = d.Handler
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})

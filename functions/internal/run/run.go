@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"southbound/handlers"
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home"
+	"southbound/shared/provider"
 )
 
 // EnvLogLevel names the environment variable that says what is logged: debug, info (the default), warn or error.
@@ -26,14 +26,14 @@ type Function struct {
 	Metrics *emf.Set
 }
 
-// Begin opens the home with the handlers of this program. change, when not nil, changes what the environment says.
-func Begin(ctx context.Context, change func(c *home.Config)) (*Function, error) {
+// Begin opens the home with handlers. change, when not nil, changes what the environment says.
+func Begin(ctx context.Context, definitions []provider.Definition, change func(c *home.Config)) (*Function, error) {
 	c, err := home.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	f := &Function{Log: Logger(os.Getenv(EnvLogLevel)), Metrics: emf.NewSet(c.Prefix)}
-	c.Definitions, c.Log = handlers.All(), f.Log
+	c.Definitions, c.Log = definitions, f.Log
 	if change != nil {
 		change(&c)
 	}

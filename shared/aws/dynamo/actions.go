@@ -3,10 +3,10 @@ package dynamo
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -29,7 +29,7 @@ func (s *State) actions(ctx context.Context, env string, q deploy.ActionQuery) (
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{s: s, env: env, q: q, horizon: h.horizon, found: map[string]deploy.Action{}}
+	f := &finder{s: s, env: env, q: q, horizon: h.horizon, found: deploy.ActionSet{}}
 	if f.at, err = s.cursors(ctx, env); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *State) actions(ctx context.Context, env string, q deploy.ActionQuery) (
 			f.take(&logged[i])
 		}
 	}
-	return newest(f.found, q.Limit), nil
+	return f.found.Newest(q.Limit), nil
 }
 
 // finder collects the actions that match.
@@ -57,28 +57,13 @@ type finder struct {
 	at      map[string]int64 // cursors by key
 
 	mu    sync.Mutex
-	found map[string]deploy.Action
+	found deploy.ActionSet
 }
 
-// take keeps of two records of one action the one that knows more.
 func (f *finder) take(a *deploy.Action) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if have, ok := f.found[a.ID]; !ok || !have.Stale {
-		f.found[a.ID] = *a
-	}
-}
-
-func newest(found map[string]deploy.Action, limit int) []deploy.Action {
-	out := make([]deploy.Action, 0, len(found))
-	for _, a := range found {
-		out = append(out, a)
-	}
-	slices.SortFunc(out, func(a, b deploy.Action) int { return strings.Compare(b.ID, a.ID) })
-	if limit > 0 && len(out) > limit {
-		out = out[:limit]
-	}
-	return out
+	f.found.Take(a)
 }
 
 // committed looks through what is behind the cursors: tails, and pages.
@@ -126,7 +111,7 @@ func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 		return nil
 	}
 	return f.s.query(ctx, partition(pagePart(f.env, shard), "", true), func(i item) (bool, error) {
-		key, last := pageOf(textOf(i, attrSort))
+		key, last := pageOf(attr.TextOf(i, attrSort))
 		if last <= f.at[key] {
 			return true, nil
 		}

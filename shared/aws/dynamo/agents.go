@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -29,7 +30,7 @@ func (s *State) agents(ctx context.Context, env string) (map[string]deploy.Agent
 	out := map[string]deploy.Agent{}
 	var paused []string
 	for _, i := range items {
-		if textOf(i, attrPart) == headPart {
+		if attr.TextOf(i, attrPart) == headPart {
 			h, err := headOf(env, i)
 			if err != nil {
 				return nil, err
@@ -107,9 +108,9 @@ func (c *commit) agents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seq := numberOf(now, attrSeq)
+	seq := attr.NumberOf(now, attrSeq)
 	i := keyItem(part, sort)
-	i[attrSeq], i[attrBody] = number(seq+1), blob(doc.encode())
+	i[attrSeq], i[attrBody] = attr.Number(seq+1), attr.Blob(doc.encode())
 	c.more = append(c.more, put{part: part, sort: sort, seq: seq, item: i})
 	c.objects = append(c.objects, old)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -67,7 +68,7 @@ func (a *auditor) records(ctx context.Context) error {
 	noted := false
 	var recs []*record
 	err := a.s.query(ctx, partition(recordPart(a.env), "", true), func(i item) (bool, error) {
-		key := textOf(i, attrSort)
+		key := attr.TextOf(i, attrSort)
 		switch key {
 		case txSort:
 			noted = true
@@ -145,7 +146,7 @@ func (a *auditor) documents(ctx context.Context) error {
 		}
 	}
 	return a.s.query(ctx, partition(versionPart(a.env), "", true), func(i item) (bool, error) {
-		return true, a.document(ctx, "version "+textOf(i, attrSort), i)
+		return true, a.document(ctx, "version "+attr.TextOf(i, attrSort), i)
 	})
 }
 
@@ -163,18 +164,18 @@ func (a *auditor) pages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := finder{s: a.s, env: a.env, horizon: a.h.horizon, at: at, found: map[string]deploy.Action{}}
+	f := finder{s: a.s, env: a.env, horizon: a.h.horizon, at: at, found: deploy.ActionSet{}}
 	for shard := range uint32(shards) {
 		if err := a.s.query(ctx, partition(pagePart(a.env, shard), "", true), func(i item) (bool, error) {
 			list, err := pageEntries(i)
 			if err != nil {
 				return false, err
 			}
-			key, _ := pageOf(textOf(i, attrSort))
+			key, _ := pageOf(attr.TextOf(i, attrSort))
 			if key == paramsKey && a.s.Log == nil {
 				return true, nil // nobody looks into it, but by way of the record
 			}
-			return true, a.there("page "+textOf(i, attrSort), f.look(ctx, key, slices.Clone(list)))
+			return true, a.there("page "+attr.TextOf(i, attrSort), f.look(ctx, key, slices.Clone(list)))
 		}); err != nil {
 			return err
 		}

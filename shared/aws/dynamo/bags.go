@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/fault"
 )
 
@@ -19,7 +20,7 @@ func (s *State) recordOf(env, key string, i item) (*record, error) {
 	rec := &record{key: key}
 	if i != nil {
 		var err error
-		if rec, err = decodeRecord(key, numberOf(i, attrSeq), bytesOf(i, attrBody), s.pack); err != nil {
+		if rec, err = decodeRecord(key, attr.NumberOf(i, attrSeq), attr.BytesOf(i, attrBody), s.pack); err != nil {
 			return nil, err
 		}
 	}
@@ -39,7 +40,7 @@ func (s *State) readRecords(ctx context.Context, env string) ([]*record, error) 
 		var out []*record
 		var tx item
 		err := s.query(ctx, partition(recordPart(env), recordPrefix, true), func(i item) (bool, error) {
-			key := textOf(i, attrSort)
+			key := attr.TextOf(i, attrSort)
 			if key == txSort {
 				tx = i
 				return false, nil
@@ -166,7 +167,7 @@ func (s *State) pieces(ctx context.Context, env string, rec *record, after int64
 	}
 	lists := map[string][]entry{}
 	for _, i := range found {
-		sort := textOf(i, attrSort)
+		sort := attr.TextOf(i, attrSort)
 		if lists[sort], err = pageEntries(i); err != nil {
 			return nil, err
 		}
@@ -203,10 +204,10 @@ func (s *State) refKey(env, key string, f ref) (part, sort string) {
 
 // pageEntries returns the entries of a page.
 func pageEntries(i item) ([]entry, error) {
-	d := &dec{b: bytesOf(i, attrBody)}
+	d := &dec{b: attr.BytesOf(i, attrBody)}
 	out := d.entries()
 	if d.bad || len(d.b) != 0 {
-		return nil, damaged("page %s does not decode", textOf(i, attrSort))
+		return nil, damaged("page %s does not decode", attr.TextOf(i, attrSort))
 	}
 	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/deploy"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -114,9 +115,9 @@ func FuzzDecode(f *testing.F) {
 			_ = newImage("a/0").apply(1, d)
 		}
 		_, _ = decodeRecord("k", 1, b, p)
-		_, _ = headOf("e", item{attrBody: blob(b)})
+		_, _ = headOf("e", item{attrBody: attr.Blob(b)})
 		_, _ = decodeForward(b)
-		_, _ = pageEntries(item{attrBody: blob(b)})
+		_, _ = pageEntries(item{attrBody: attr.Blob(b)})
 		_, _ = p.unpack(b)
 	})
 }

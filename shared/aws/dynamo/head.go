@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -71,11 +72,11 @@ func headOf(env string, i item) (*head, error) {
 	if i == nil {
 		return h, nil
 	}
-	d := &dec{b: bytesOf(i, attrBody)}
+	d := &dec{b: attr.BytesOf(i, attrBody)}
 	if d.byte() != headFormat {
 		return nil, damaged("environment %q has another format", env)
 	}
-	h.seq = numberOf(i, attrSeq)
+	h.seq = attr.NumberOf(i, attrSeq)
 	h.nonce, h.rev, h.plan, h.halted, h.paused = d.uint(), d.int(), d.int(), d.bool(), d.texts()
 	h.tx = d.int()
 	under := d.byte()
@@ -126,7 +127,7 @@ func (h *head) stopped(agent string) bool {
 func (h *head) put(nonce uint64) put {
 	i := keyItem(headPart, headPrefix+h.name)
 	h.nonce = nonce
-	i[attrSeq], i[attrBody] = number(h.seq+1), blob(h.encode())
+	i[attrSeq], i[attrBody] = attr.Number(h.seq+1), attr.Blob(h.encode())
 	return put{part: headPart, sort: headPrefix + h.name, seq: h.seq, item: i}
 }
 
@@ -190,7 +191,7 @@ func (s *State) Env(ctx context.Context, env string) (deploy.Env, error) {
 func (s *State) Envs(ctx context.Context) ([]string, error) {
 	var out []string
 	err := s.query(ctx, partition(headPart, headPrefix, true), func(i item) (bool, error) {
-		out = append(out, strings.TrimPrefix(textOf(i, attrSort), headPrefix))
+		out = append(out, strings.TrimPrefix(attr.TextOf(i, attrSort), headPrefix))
 		return true, nil
 	})
 	slices.Sort(out)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
 )
@@ -23,7 +24,7 @@ const (
 	attrBody = "b"
 )
 
-type item = map[string]types.AttributeValue
+type item = attr.Item
 
 // Keys. Each begins with what kind of item it is; what follows is kept as it is.
 const (
@@ -87,36 +88,8 @@ func agentOf(lane string) string {
 	return lane
 }
 
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func blob(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
-
-func keyItem(part, sort string) item { return item{attrPart: text(part), attrSort: text(sort)} }
-
-func textOf(i item, name string) string {
-	if v, ok := i[name].(*types.AttributeValueMemberS); ok {
-		return v.Value
-	}
-	return ""
-}
-
-func numberOf(i item, name string) int64 {
-	if v, ok := i[name].(*types.AttributeValueMemberN); ok {
-		n, _ := strconv.ParseInt(v.Value, 10, 64)
-		return n
-	}
-	return 0
-}
-
-func bytesOf(i item, name string) []byte {
-	if v, ok := i[name].(*types.AttributeValueMemberB); ok {
-		return v.Value
-	}
-	return nil
+func keyItem(part, sort string) item {
+	return item{attrPart: attr.Text(part), attrSort: attr.Text(sort)}
 }
 
 // get reads one item strongly; nil when there is none.
@@ -217,10 +190,10 @@ func (s *State) query(ctx context.Context, in *dynamodb.QueryInput, f func(item)
 // partition asks for all items of a partition whose sort key begins with a prefix; strong or not.
 func partition(part, prefix string, strong bool) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{KeyConditionExpression: aws.String("k = :k"), ConsistentRead: &strong,
-		ExpressionAttributeValues: item{":k": text(part)}}
+		ExpressionAttributeValues: item{":k": attr.Text(part)}}
 	if prefix != "" {
 		in.KeyConditionExpression = aws.String("k = :k AND begins_with(s, :s)")
-		in.ExpressionAttributeValues[":s"] = text(prefix)
+		in.ExpressionAttributeValues[":s"] = attr.Text(prefix)
 	}
 	return in
 }

@@ -3,6 +3,8 @@ package dynamo
 import (
 	"context"
 	"time"
+
+	"southbound/shared/aws/attr"
 )
 
 // Orphans are objects that nothing names: of commits that lost against others, or whose process ended before they were written.
@@ -49,7 +51,7 @@ func (s *State) eachNamed(ctx context.Context, env string, f func(name string)) 
 	}
 	var pieces []item
 	if err := s.query(ctx, partition(recordPart(env), "", true), func(i item) (bool, error) {
-		key := textOf(i, attrSort)
+		key := attr.TextOf(i, attrSort)
 		if key == txSort || key == agentsSort {
 			doc, err := documentIn(i)
 			entries([]entry{doc})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/fault"
 )
 
@@ -12,7 +13,7 @@ import (
 func (s *State) Resting(ctx context.Context) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := s.query(ctx, partition(headPart, headPrefix, false), func(i item) (bool, error) {
-		name := strings.TrimPrefix(textOf(i, attrSort), headPrefix)
+		name := strings.TrimPrefix(attr.TextOf(i, attrSort), headPrefix)
 		h, err := headOf(name, i)
 		out[name] = h.restUntil()
 		return true, err

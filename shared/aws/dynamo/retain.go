@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/fault"
 )
 
@@ -94,7 +95,7 @@ func (d *dropper) survey(ctx context.Context) error {
 // pages finds the pages of one partition of which nothing is to be kept: with a log all that is logged, else what is forgotten.
 func (d *dropper) pages(ctx context.Context, part string) error {
 	return d.s.query(ctx, partition(part, "", true), func(i item) (bool, error) {
-		p := page{part: part, sort: textOf(i, attrSort)}
+		p := page{part: part, sort: attr.TextOf(i, attrSort)}
 		var key string
 		key, p.last = pageOf(p.sort)
 		var err error

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -37,7 +38,7 @@ func (d *document) encode() []byte {
 func documentIn(i item) (entry, error) {
 	list, err := pageEntries(i)
 	if err != nil || len(list) != 1 {
-		return entry{}, damaged("item %s does not decode", textOf(i, attrSort))
+		return entry{}, damaged("item %s does not decode", attr.TextOf(i, attrSort))
 	}
 	return list[0], nil
 }
@@ -91,7 +92,7 @@ func (c *commit) version(ctx context.Context) error {
 		c.versionDoc = &doc
 	}
 	i := keyItem(part, sort)
-	i[attrSeq], i[attrBody] = number(1), blob(c.versionDoc.encode())
+	i[attrSeq], i[attrBody] = attr.Number(1), attr.Blob(c.versionDoc.encode())
 	c.more = append(c.more, put{part: part, sort: sort, item: i})
 	return nil
 }
@@ -111,7 +112,7 @@ func (c *commit) forget(ctx context.Context) error {
 	c.objects = c.objects[:0]
 	numbers := make([]int, 0, len(items))
 	for _, i := range items {
-		numbers = append(numbers, versionNumber(textOf(i, attrSort)))
+		numbers = append(numbers, versionNumber(attr.TextOf(i, attrSort)))
 		if d, err := documentIn(i); err == nil {
 			c.objects = append(c.objects, d)
 		}
@@ -119,7 +120,7 @@ func (c *commit) forget(ctx context.Context) error {
 	switch {
 	case len(numbers) <= c.s.limits.forget:
 		for _, k := range versionKeys(c.env, numbers) {
-			c.more = append(c.more, put{part: textOf(k, attrPart), sort: textOf(k, attrSort), remove: true})
+			c.more = append(c.more, put{part: attr.TextOf(k, attrPart), sort: attr.TextOf(k, attrSort), remove: true})
 		}
 	case c.forward == nil:
 		c.forward = &forward{}

@@ -6,6 +6,3 @@ package logs
 func (s *Store) Squeeze() {
 	s.limits = limits{block: 3, bytes: 1 << 20, few: 1, part: 1, inline: 1}
 }
-
-// TextOf returns a text of an item.
-var TextOf = textOf

@@ -5,17 +5,17 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
 
-type item = map[string]types.AttributeValue
+type item = attr.Item
 
 // header is what an item says of the actions that it stands for, and where they are.
 type header struct {
@@ -132,43 +132,43 @@ func (s *selection) selects(a *deploy.Action) bool {
 
 // The attributes of items, see docs/design/log.md.
 func (h *header) item() item {
-	i := item{"k": text(h.part), "s": text(h.sort), "c": number(h.count), "f": number(h.finished[0]), "t": number(h.finished[1]), ExpiryAttribute: number(h.expires)}
+	i := item{"k": attr.Text(h.part), "s": attr.Text(h.sort), "c": attr.Number(h.count), "f": attr.Number(h.finished[0]), "t": attr.Number(h.finished[1]), ExpiryAttribute: attr.Number(h.expires)}
 	if h.least != "" {
-		i["l"] = text(h.least)
+		i["l"] = attr.Text(h.least)
 	}
 	if h.versions != [2]int{} {
-		i["v"], i["w"] = number(h.versions[0]), number(h.versions[1])
+		i["v"], i["w"] = attr.Number(h.versions[0]), attr.Number(h.versions[1])
 	}
 	for name, words := range map[string][]string{"o": h.outcomes, "g": h.kinds} {
 		if len(words) > 0 {
-			i[name] = text(strings.Join(words, ","))
+			i[name] = attr.Text(strings.Join(words, ","))
 		}
 	}
 	if h.severity > 0 {
-		i["e"] = number(h.severity)
+		i["e"] = attr.Number(h.severity)
 	}
 	for name, marks := range map[string][]uint16{"r": h.resources, "a": h.agents} {
 		if len(marks) > 0 {
-			i[name] = blob(packMarks(marks))
+			i[name] = attr.Blob(packMarks(marks))
 		}
 	}
 	if h.object == "" {
-		i["d"] = blob(h.data)
+		i["d"] = attr.Blob(h.data)
 		return i
 	}
-	i["p"] = text(h.object)
+	i["p"] = attr.Text(h.object)
 	if h.size > 0 {
-		i["q"], i["z"] = number(h.offset), number(h.size)
+		i["q"], i["z"] = attr.Number(h.offset), attr.Number(h.size)
 	}
 	return i
 }
 
 func headerOf(i item) *header {
-	h := &header{part: textOf(i, "k"), sort: textOf(i, "s"), count: int(numberOf(i, "c")), least: textOf(i, "l"),
-		finished: [2]int64{numberOf(i, "f"), numberOf(i, "t")}, versions: [2]int{int(numberOf(i, "v")), int(numberOf(i, "w"))},
-		outcomes: strings.Split(textOf(i, "o"), ","), kinds: strings.Split(textOf(i, "g"), ","), severity: int(numberOf(i, "e")),
-		resources: marksOf(i, "r"), agents: marksOf(i, "a"), expires: numberOf(i, ExpiryAttribute),
-		object: textOf(i, "p"), offset: int(numberOf(i, "q")), size: int(numberOf(i, "z"))}
+	h := &header{part: attr.TextOf(i, "k"), sort: attr.TextOf(i, "s"), count: int(attr.NumberOf(i, "c")), least: attr.TextOf(i, "l"),
+		finished: [2]int64{attr.NumberOf(i, "f"), attr.NumberOf(i, "t")}, versions: [2]int{int(attr.NumberOf(i, "v")), int(attr.NumberOf(i, "w"))},
+		outcomes: strings.Split(attr.TextOf(i, "o"), ","), kinds: strings.Split(attr.TextOf(i, "g"), ","), severity: int(attr.NumberOf(i, "e")),
+		resources: marksOf(i, "r"), agents: marksOf(i, "a"), expires: attr.NumberOf(i, ExpiryAttribute),
+		object: attr.TextOf(i, "p"), offset: int(attr.NumberOf(i, "q")), size: int(attr.NumberOf(i, "z"))}
 	if b, ok := i["d"].(*types.AttributeValueMemberB); ok {
 		h.data = b.Value
 	}
@@ -206,27 +206,4 @@ func marks(actions []deploy.Action) []uint16 {
 		}
 	}
 	return out
-}
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number[T int | int64](n T) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(n), 10)}
-}
-
-func blob(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
-
-func textOf(i item, name string) string {
-	if v, ok := i[name].(*types.AttributeValueMemberS); ok {
-		return v.Value
-	}
-	return ""
-}
-
-func numberOf(i item, name string) int64 {
-	if v, ok := i[name].(*types.AttributeValueMemberN); ok {
-		n, _ := strconv.ParseInt(v.Value, 10, 64)
-		return n
-	}
-	return 0
 }

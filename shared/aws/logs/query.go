@@ -2,14 +2,13 @@ package logs
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
@@ -17,7 +16,7 @@ import (
 
 // Actions implements dynamo.Log.
 func (s *Store) Actions(ctx context.Context, env string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error) {
-	w := &walk{s: s, sel: newSelection(q, since, s.Now()), found: map[string]deploy.Action{}}
+	w := &walk{s: s, sel: newSelection(q, since, s.Now()), found: deploy.ActionSet{}}
 	if q.Resource != "" {
 		w.parts = []string{resourcePart(env, q.Resource), groupPart(env, groupOf(q.Resource))}
 	} else {
@@ -26,26 +25,7 @@ func (s *Store) Actions(ctx context.Context, env string, q deploy.ActionQuery, s
 		}
 	}
 	err := w.run(ctx)
-	return newest(w.found, q.Limit), err
-}
-
-// keep keeps of two records of one action the one that knows more.
-func keep(found map[string]deploy.Action, a *deploy.Action) {
-	if have, ok := found[a.ID]; !ok || !have.Stale {
-		found[a.ID] = *a
-	}
-}
-
-func newest(found map[string]deploy.Action, limit int) []deploy.Action {
-	out := make([]deploy.Action, 0, len(found))
-	for _, a := range found {
-		out = append(out, a)
-	}
-	slices.SortFunc(out, func(a, b deploy.Action) int { return strings.Compare(b.ID, a.ID) })
-	if limit > 0 && len(out) > limit {
-		out = out[:limit]
-	}
-	return out
+	return w.found.Newest(q.Limit), err
 }
 
 // walk goes through the items of partitions as if they were one: the newest first, or, for actions by their ids, from the least of these on.
@@ -54,7 +34,7 @@ type walk struct {
 	sel   *selection
 	parts []string
 	from  time.Time // when not zero, nothing is looked for that ended before
-	found map[string]deploy.Action
+	found deploy.ActionSet
 }
 
 func (w *walk) run(ctx context.Context) error {
@@ -168,7 +148,7 @@ func (w *walk) ranges() [][2]string {
 
 func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{TableName: &w.s.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("k = :k AND s BETWEEN :a AND :z"),
-		ExpressionAttributeValues: item{":k": text(part), ":a": text(keys[0]), ":z": text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
+		ExpressionAttributeValues: item{":k": attr.Text(part), ":a": attr.Text(keys[0]), ":z": attr.Text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
 	if w.sel.Limit > 0 {
 		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) //nolint:gosec // small
 	}
@@ -235,7 +215,7 @@ func (w *walk) read(ctx context.Context, some []*header) error {
 		}
 		if err := unpack(w.s, packs[i], func(a *deploy.Action) {
 			if w.sel.selects(a) {
-				keep(w.found, a)
+				w.found.Take(a)
 			}
 		}); err != nil {
 			return err

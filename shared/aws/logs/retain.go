@@ -31,7 +31,7 @@ func (s *Store) ended(ctx context.Context, part string, from, to time.Time, out 
 			if !sel.may(h) {
 				return nil
 			}
-			w.found = map[string]deploy.Action{}
+			w.found = deploy.ActionSet{}
 			err := w.read(ctx, []*header{h})
 			for id := range w.found {
 				out[id] = true

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"southbound/localstack/server"
+	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/logs"
 	"southbound/shared/deploy"
@@ -86,7 +87,7 @@ func (w *world) items() map[string][]map[string]any {
 			for name, v := range i {
 				one[name] = v
 			}
-			part := logs.TextOf(i, "k")
+			part := attr.TextOf(i, "k")
 			out[part] = append(out[part], one)
 		}
 	}

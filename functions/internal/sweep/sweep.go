@@ -1,0 +1,50 @@
+// Package sweep is the function that a schedule calls each minute: it does what nobody else is left to do, in all environments.
+package sweep
+
+import (
+	"context"
+	"os"
+	"time"
+
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"southbound/functions/internal/run"
+	"southbound/shared/aws/home"
+	"southbound/shared/aws/logs"
+	"southbound/shared/aws/provision"
+	"southbound/shared/aws/sweep"
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+)
+
+// EnvLogMapping names the environment variable with the UUID of the mapping that polls the log queue; not set: it is polled all the time.
+const EnvLogMapping = "SOUTHBOUND_LOG_MAPPING"
+
+// event is what the schedule sends; all of it may be missing.
+type event struct {
+	Time time.Time `json:"time"`
+}
+
+// Main begins the function with handlers and serves events.
+func Main(definitions []provider.Definition) {
+	run.Main(func(ctx context.Context) (any, error) {
+		f, err := run.Begin(ctx, definitions, func(c *home.Config) {
+			c.Makes = true
+			c.Doorbell = func(next deploy.Doorbell, state deploy.State) deploy.Doorbell {
+				return &sweep.Bell{Out: next, State: state}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log}, Clock: f.Home.Engine.Clock,
+			Log: f.Log, Metrics: f.Metrics, Tap: &provision.Tap{Lambda: awslambda.NewFromConfig(f.Home.AWS), Mapping: os.Getenv(EnvLogMapping), Clock: f.Home.Engine.Clock}}
+		return func(ctx context.Context, e event) error {
+			defer f.Flush(ctx)
+			if e.Time.IsZero() {
+				e.Time = f.Home.Engine.Clock.Now()
+			}
+			return s.Run(ctx, e.Time)
+		}, nil
+	})
+}

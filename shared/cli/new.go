@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/fault"
+	"southbound/shared/scaffold"
+)
+
+func (a *app) newCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "new", Short: "Begin a handler, or a program with handlers of its own", Example: "  southbound new pack acme\n  southbound new handler net::Vlan",
+		Long: "new writes what builds and passes its tests at once, to be changed into what is wanted; docs/handlers.md goes on from there.",
+		Args: subcommand, RunE: help,
+	}
+	source := ""
+	pack := &cobra.Command{
+		Use: "pack NAME", Short: "Write a program with handlers of its own, for a machine and for Lambda", Example: "  southbound new pack acme --southbound ~/src/southbound",
+		Args: exactArgs(1, "one name"), RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := os.Getwd()
+			if err != nil {
+				return fault.Wrap(fault.Usage, "find the working directory", err)
+			}
+			files, err := scaffold.Pack(dir, args[0], source)
+			if err := a.written(dir, files, err); err != nil {
+				return err
+			}
+			a.say("cd %s && go test ./... && go build -o bin/%s . && bin/%s types", args[0], args[0], args[0])
+			return nil
+		},
+	}
+	pack.Flags().StringVar(&source, "southbound", "", "a checkout of Southbound to build on; not needed in one")
+	handler := &cobra.Command{
+		Use: "handler TYPE", Short: "Write a handler for a new type into the Go module at hand", Example: "  southbound new handler net::Vlan",
+		Args: exactArgs(1, "one type"), RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := os.Getwd()
+			if err != nil {
+				return fault.Wrap(fault.Usage, "find the working directory", err)
+			}
+			files, err := scaffold.Handler(dir, args[0])
+			if err := a.written(dir, files, err); err != nil {
+				return err
+			}
+			a.say("go test ./handlers/...")
+			return nil
+		},
+	}
+	cmd.AddCommand(pack, handler)
+	return cmd
+}
+
+// written shows the files that were written.
+func (a *app) written(dir string, files []string, err error) error {
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if rel, err := filepath.Rel(dir, f); err == nil {
+			files[i] = rel
+		}
+	}
+	if a.json {
+		a.line(map[string][]string{"files": files})
+		return nil
+	}
+	for _, f := range files {
+		a.printf("%s\n", f)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package deploy
+
+import (
+	"slices"
+	"strings"
+)
+
+// ActionSet collects the records of actions, by id, from places that may hold one twice.
+type ActionSet map[string]Action
+
+// Take adds a record. Of two of one action it keeps the one that knows more.
+func (s ActionSet) Take(a *Action) {
+	if have, ok := s[a.ID]; !ok || !have.Stale {
+		s[a.ID] = *a
+	}
+}
+
+// Newest returns up to limit records, the newest first; limit 0: all.
+func (s ActionSet) Newest(limit int) []Action {
+	out := make([]Action, 0, len(s))
+	for _, a := range s {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b Action) int { return strings.Compare(b.ID, a.ID) })
+	if limit > 0 && len(out) > limit {
+		out = out[:limit]
+	}
+	return out
+}

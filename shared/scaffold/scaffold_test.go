@@ -1,0 +1,124 @@
+package scaffold
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/fault"
+)
+
+// TestPackBuildsAndPasses makes a pack outside of this module, adds handlers to it, and runs what its author would.
+func TestPackBuildsAndPasses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files, err := Pack(dir, "acme", "../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		rel, err := filepath.Rel(dir, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, rel)
+	}
+	slices.Sort(got)
+	want := []string{"acme/README.md", "acme/go.mod", "acme/go.sum", "acme/handlers/acme/doc.go", "acme/handlers/acme/thing.go", "acme/handlers/acme/thing.yaml",
+		"acme/handlers/acme/thing_test.go", "acme/handlers/handlers.go", "acme/handlers/handlers_test.go", "acme/main.go"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	root := filepath.Join(dir, "acme")
+	for _, typ := range []string{"acme::VlanPort", "net::sub::vlan_port_linux", "fs::Type", "type::Func"} { // beside one, below two, and names that mean something to Go
+		if _, err := Handler(filepath.Join(root, "handlers"), typ); err != nil {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+	run := func(name string, args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	bin := filepath.Join(dir, "bin")
+	run("go", "build", "-o", bin, ".")
+	run("go", "test", "./...") // vets, too
+	list := run(bin, "types")
+	for _, typ := range []string{"acme::Thing", "acme::VlanPort", "net::sub::vlan_port_linux", "fs::Type", "fs::File", "type::Func"} {
+		if !strings.Contains(list, typ+" ") {
+			t.Errorf("%s is not in\n%s", typ, list)
+		}
+	}
+	run(bin, "validate", "handlers/acme/thing.yaml")
+	if out := run("gofmt", "-l", "."); out != "" {
+		t.Errorf("not formatted: %s", out)
+	}
+}
+
+// TestNothingIsOverwritten pins that what is there stays, whole.
+func TestNothingIsOverwritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := Pack(dir, "acme", "../.."); err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(dir, "acme")
+	before, err := os.ReadFile(filepath.Join(root, "handlers", "handlers.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		why  string
+		make func() ([]string, error)
+		kind fault.Kind
+	}{
+		{"the pack is there", func() ([]string, error) { return Pack(dir, "acme", "../..") }, fault.Conflict},
+		{"the handler is there", func() ([]string, error) { return Handler(root, "acme::Thing") }, fault.Conflict},
+		{"no type", func() ([]string, error) { return Handler(root, "Thing") }, fault.Usage},
+		{"a way out", func() ([]string, error) { return Handler(root, "..::Thing") }, fault.Usage},
+		{"no module", func() ([]string, error) { return Handler("/", "x::Y") }, fault.NotFound},
+		{"no name", func() ([]string, error) { return Pack(dir, "../x", "../..") }, fault.Usage},
+		{"a name that Go knows", func() ([]string, error) { return Pack(dir, "main", "../..") }, fault.Usage},
+		{"the name of Southbound", func() ([]string, error) { return Pack(dir, "southbound", "../..") }, fault.Usage},
+		{"no checkout", func() ([]string, error) { return Pack(dir, "other", "") }, fault.Usage},
+		{"another module", func() ([]string, error) { return Pack(dir, "other", root) }, fault.Usage},
+	} {
+		files, err := tc.make()
+		if !fault.Is(err, tc.kind) || len(files) > 0 {
+			t.Errorf("%s: %v, %v", tc.why, files, err)
+		}
+	}
+	after, err := os.ReadFile(filepath.Join(root, "handlers", "handlers.go"))
+	if err != nil || string(before) != string(after) {
+		t.Errorf("the list has changed, %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {
+		t.Error("something of a pack is there")
+	}
+	// A list that cannot be found is said, and nothing is written.
+	if err := os.WriteFile(filepath.Join(root, "handlers", "handlers.go"), []byte("package handlers\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Handler(root, "acme::Other"); err == nil || !strings.Contains(err.Error(), "no list") {
+		t.Errorf("without a list: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "handlers", "acme", "other.go")); err == nil {
+		t.Error("a handler was written that is in no list")
+	}
+}

@@ -1,0 +1,149 @@
+// Package apitest has a JSON API in memory, for the conformance tests of handlers that use the transport http:
+//
+//	api := apitest.New(t)
+//	providertest.Run(t, providertest.Subject{Definition: Thing(), Transport: api.Conn, New: func(string, *providertest.Host) (providertest.Case, error) {
+//		prefix := api.Prefix() // a place of its own
+//		...
+//
+// Any path has at most one object: GET reads it, PUT writes it whole, PATCH some of its members, DELETE removes it. What is not there is 404.
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	conn "southbound/shared/transport/http"
+)
+
+// API is an API and a connection to it. It is safe for concurrent use.
+type API struct {
+	URL  string
+	Conn *conn.Conn
+
+	mu      sync.Mutex
+	objects map[string]map[string]any // by path
+	places  int
+	calls   int
+	most    int // calls that are let through; < 0: all
+}
+
+// New starts an API that ends with the test.
+func New(t testing.TB) *API {
+	t.Helper()
+	a := &API{objects: map[string]map[string]any{}, most: -1}
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	a.URL = server.URL
+	a.Conn = Connect(t, map[string]any{"url": server.URL})
+	return a
+}
+
+// Connect returns a connection with the options of an agent, {url: ..., token: ...}, that does not try again. It ends with the test.
+func Connect(t testing.TB, options map[string]any) *conn.Conn {
+	t.Helper()
+	sessions := &conn.Sessions{}
+	all := map[string]any{"retry": int64(0)}
+	maps.Copy(all, options)
+	c, err := sessions.Connect(t.Context(), all, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close()
+		_ = sessions.Close()
+	})
+	return c
+}
+
+// Prefix returns the beginning of names that nobody else has.
+func (a *API) Prefix() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.places++
+	return fmt.Sprintf("p%d-", a.places)
+}
+
+// World describes all objects that have part in their path.
+func (a *API) World(part string) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(a.objects)) {
+		if !strings.Contains(path, part) {
+			continue
+		}
+		text, err := json.Marshal(a.objects[path])
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%s %s\n", strings.ReplaceAll(path, part, ""), text)
+	}
+	return b.String(), nil
+}
+
+// Remove removes the object at a path, as somebody else would.
+func (a *API) Remove(path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.objects, path)
+}
+
+// Interrupt cuts all calls but the next n; it is what providertest.Case.Interrupt wants.
+func (a *API) Interrupt(n int) (restore func() (stopped bool)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls, a.most = 0, n
+	return func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		stopped := a.calls > a.most
+		a.most = -1
+		return stopped
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls++; a.most >= 0 && a.calls > a.most {
+		panic(http.ErrAbortHandler) // the connection is cut without an answer
+	}
+	path := r.URL.EscapedPath()
+	object, found := a.objects[path]
+	sent := map[string]any{}
+	writes := r.Method == http.MethodPut || r.Method == http.MethodPatch
+	switch {
+	case writes && (err != nil || json.Unmarshal(body, &sent) != nil):
+		http.Error(w, "a body is a JSON object", http.StatusBadRequest)
+	case r.Method == http.MethodPut:
+		a.objects[path] = sent
+		answer(w, sent)
+	case !found:
+		http.Error(w, "there is no "+path, http.StatusNotFound)
+	case r.Method == http.MethodPatch:
+		maps.Copy(object, sent)
+		answer(w, object)
+	case r.Method == http.MethodDelete:
+		delete(a.objects, path)
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodGet:
+		answer(w, object)
+	default:
+		http.Error(w, "there is GET, PUT, PATCH and DELETE", http.StatusMethodNotAllowed)
+	}
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}

@@ -1,0 +1,119 @@
+package http
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// Of returns the connection of a handler's agent. The secrets of the agent appear in no output of the run from then on. It is NeedsChange when the
+// agent has another transport.
+func Of(ctx *provider.Context) (*Conn, error) {
+	c, ok := ctx.Transport().(*Conn)
+	if !ok {
+		return nil, provider.Errorf(provider.NeedsChange, `the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
+	}
+	for _, s := range c.Secrets() {
+		ctx.Secret(s)
+	}
+	return c, nil
+}
+
+// Path joins segments to a path, each escaped: Path("users", "a/b") is /users/a%2Fb.
+func Path(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString("/" + url.PathEscape(s))
+	}
+	return b.String()
+}
+
+// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil, gets the JSON that is answered. found is false, and err nil,
+// when what is read or deleted is not there (404, 410). Errors have the class that follows from the answer, and show the beginning of what the API said.
+func Call(ctx *provider.Context, method, path string, in, out any) (found bool, err error) {
+	c, err := Of(ctx)
+	if err != nil {
+		return false, err
+	}
+	req := Request{Method: method, Path: path, Header: http.Header{"Accept": {"application/json"}}}
+	if in != nil {
+		if req.Body, err = json.Marshal(in); err != nil {
+			return false, provider.Errorf(provider.NeedsChange, "%s %s: the body cannot be written as JSON: %w", method, path, err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.Do(ctx, req)
+	if err != nil {
+		return false, wayClass(method, path, err)
+	}
+	ctx.Debug("asked the API", "method", method, "path", path, "status", res.Status)
+	asks := method == http.MethodGet || method == http.MethodHead || method == http.MethodDelete
+	switch {
+	case asks && (res.Status == http.StatusNotFound || res.Status == http.StatusGone):
+		return false, nil
+	case res.Status < 200 || res.Status > 299:
+		return false, provider.Errorf(statusClass(res.Status), "%s %s: the API answers %d %s: %s", method, path, res.Status, http.StatusText(res.Status), beginning(res.Body, c.Secrets()))
+	case out == nil || len(bytes.TrimSpace(res.Body)) == 0:
+		return true, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(res.Body))
+	d.UseNumber()
+	if err := d.Decode(out); err != nil {
+		return false, provider.Errorf(provider.NeedsChange, "%s %s: the API answers with something else than expected: %w", method, path, err)
+	}
+	return true, nil
+}
+
+// wayClass classifies an error on the way to an answer.
+func wayClass(method, path string, err error) error {
+	class := provider.Retryable
+	switch fault.KindOf(err) {
+	case fault.Invalid:
+		class = provider.NeedsChange
+	case fault.Denied:
+		class = provider.Terminal
+	}
+	if hint := fault.HintOf(err); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return provider.Errorf(class, "%s %s: %w", method, path, err)
+}
+
+// statusClass says what follows from a status.
+func statusClass(status int) provider.Class {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusPaymentRequired, http.StatusInsufficientStorage:
+		return provider.Terminal
+	case http.StatusNotFound, http.StatusGone, http.StatusRequestTimeout, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked,
+		http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests:
+		return provider.Retryable
+	}
+	if status >= 300 && status < 500 || status == http.StatusNotImplemented {
+		return provider.NeedsChange
+	}
+	return provider.Retryable
+}
+
+// mostShown bounds, in characters, what is shown of an answer.
+const mostShown = 300
+
+// beginning returns the first part of an answer, on one line and without secrets.
+func beginning(body []byte, secrets []string) string {
+	text := strings.ToValidUTF8(string(body[:min(len(body), 64<<10)]), "?")
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "<redacted>")
+		}
+	}
+	r := []rune(strings.Join(strings.Fields(text), " "))
+	if len(r) > mostShown {
+		return string(r[:mostShown]) + "…"
+	}
+	return string(r)
+}
