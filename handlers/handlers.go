@@ -2,6 +2,7 @@
 package handlers
 
 import (
+	"southbound/handlers/acct"
 	"southbound/handlers/aws"
 	"southbound/handlers/cron"
 	"southbound/handlers/exec"
@@ -17,6 +18,8 @@ import (
 // All returns every type with its handler.
 func All() []provider.Definition {
 	return []provider.Definition{
+		acct.Group(),
+		acct.User(),
 		aws.Object(),
 		aws.Parameter(),
 		cron.Job(),

@@ -20,7 +20,7 @@ func Job() provider.Definition {
 	const oneLine = `Pattern[/\A[^\r\n]+\z/]`
 	return provider.Definition{
 		Type: schema.Type{
-			Name:    "cron::Job",
+			Name: "cron::Job",
 			Description: "A job that cron runs: in the crontab of a user, or in a file such as /etc/cron.d/backup. It stands between two lines that name it; " +
 				"all other lines stay as they are, byte for byte. Jobs do not see each other's variables, except those that cron itself reads.",
 			Attributes: []schema.Attribute{

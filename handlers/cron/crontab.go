@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"os/user"
 	"strings"
-	"syscall"
-	"time"
 
 	"southbound/handlers/fs"
 	"southbound/shared/provider"
@@ -61,31 +59,13 @@ func (s store) Edit(ctx *provider.Context, place string, fresh fs.Fresh, change 
 	return err
 }
 
-const lockPause = 5 * time.Millisecond
-
-// lock keeps others that use this from changing a crontab between our reading and our writing it. The program is what is locked, as every
-// user of it can read it.
+// lock keeps others that use this from changing a crontab between our reading and our writing it.
 func (s store) lock(ctx context.Context) (unlock func(), err error) {
 	path, err := exec.LookPath(s.crontab[0])
 	if err != nil {
 		return nil, missing(err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return func() {}, nil //nolint:nilerr // it can be run without being read; then there is no lock
-	}
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return func() { _ = f.Close() }, nil
-		}
-		select {
-		case <-ctx.Done():
-			_ = f.Close()
-			return nil, provider.Errorf(provider.Retryable, "wait for another change of a crontab: %w", ctx.Err())
-		case <-time.After(lockPause):
-		}
-	}
+	return fs.Lock(ctx, path)
 }
 
 func missing(err error) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,7 +13,6 @@ import (
 const (
 	mostEdited = 32 << 20 // bytes of a file that is changed in part, as it is held in memory
 	mostTries  = 5        // times a file is read again because something else changed it meanwhile
-	lockPause  = 2 * time.Millisecond
 )
 
 // Editor reads and changes text files in part, for handlers whose things are lines of a file that belongs to others, too. What it changes it
@@ -90,7 +88,7 @@ func (e Editor) Edit(ctx *provider.Context, path string, fresh Fresh, change fun
 	if err := d.writable(); err != nil {
 		return explain("change "+path, err)
 	}
-	if err := d.lock(ctx); err != nil { // closing it unlocks it
+	if err := waitForLock(ctx, d.fd); err != nil { // closing it unlocks it
 		return explain("wait for another change of "+path, err)
 	}
 	for range mostTries {
@@ -105,24 +103,6 @@ func (e Editor) Edit(ctx *provider.Context, path string, fresh Fresh, change fun
 // split2 returns the directory of a path and the name in it, and refuses what is no absolute path in its shortest form.
 func split2(path string) (dir, base string, err error) {
 	return place(provider.Resource{Attributes: map[string]any{"path": path}})
-}
-
-// lock waits until nobody else edits in a directory. On file systems without such locks, there is none to wait for.
-func (d *folder) lock(ctx context.Context) error {
-	for {
-		err := unix.Flock(d.fd, unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil, errors.Is(err, unix.EBADF), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL):
-			return nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lockPause):
-		}
-	}
 }
 
 // text opens a file and reads it; the caller closes it, if it is open.

@@ -21,7 +21,7 @@ func Line() provider.Definition {
 	const oneLine = `Pattern[/\A[^\r\n]+\z/]`
 	return provider.Definition{
 		Type: schema.Type{
-			Name:    "fs::Line",
+			Name: "fs::Line",
 			Description: "A line, or a block of lines between two markers, in a text file. All other bytes stay as they are: how lines end, a missing end of the last line, " +
 				"owner, mode and extended attributes. A symbolic link is refused. Purged, lines that are the same as line are removed; without line, those that match.",
 			Attributes: []schema.Attribute{

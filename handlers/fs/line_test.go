@@ -280,7 +280,7 @@ func TestEditWaitsNoLongerThanItsCaller(t *testing.T) {
 	d, err := openFolder(nil, g.dir)
 	g.do(err)
 	defer d.close()
-	g.do(d.lock(t.Context()))
+	g.do(waitForLock(t.Context(), d.fd))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err = Editor{}.Edit(g.host.Context(ctx, provider.Options{}), g.path("a"), AnyFile(), func(Text) (Text, error) { return Text{true, "x"}, nil })

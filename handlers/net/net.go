@@ -22,7 +22,7 @@ const hostType = `Pattern[/\A[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?\z/
 func HostEntry() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name:    "net::HostEntry",
+			Name: "net::HostEntry",
 			Description: "The addresses of a host name in /etc/hosts, or a file like it: a line for each address. Lines of other names, and comments, stay as they are, byte for byte; " +
 				"so do lines of this name that are right however they are written.",
 			Attributes: []schema.Attribute{

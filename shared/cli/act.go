@@ -93,7 +93,7 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 				return err
 			}
 			ctx := cmd.Context()
-			since, err := a.mark(ctx)
+			of, err := a.mark(ctx)
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,8 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
 				defer cancel()
 			}
-			done, err := a.wait(ctx, since)
+			of.filter = matching(args)
+			done, err := a.wait(ctx, of)
 			if err != nil {
 				return a.interrupted(err)
 			}

@@ -1,0 +1,401 @@
+package acct
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/provider/providertest"
+	"southbound/shared/schema"
+)
+
+// machine makes a directory that the programs take for the root of a machine. Nothing of this one's own users is touched.
+func machine(dir string) error {
+	defs, err := os.ReadFile("/etc/login.defs")
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		"etc/passwd":      "root:x:0:0:root:/root:/bin/bash\n# a note\n",
+		"etc/group":       "root:x:0:\nadm:x:4:\nwheel:x:10:root\n",
+		"etc/shadow":      "root:*:19000:0:99999:7:::\n",
+		"etc/gshadow":     "root:*::\nadm:*::\nwheel:*::root\n",
+		"etc/login.defs":  string(defs),
+		"etc/skel/.hello": "hello\n",
+		"home/.keep":      "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// world describes the users, the groups and all home directories.
+func world(dir string) (string, error) {
+	var b strings.Builder
+	for _, name := range []string{"passwd", "group", "shadow", "gshadow"} {
+		data, err := os.ReadFile(filepath.Join(dir, "etc", name))
+		if err != nil {
+			return "", err
+		}
+		for line := range strings.Lines(string(data)) {
+			fields := strings.Split(line, ":")
+			if name == "shadow" && len(fields) > 2 {
+				fields[2] = "" // the day of the last change
+			}
+			b.WriteString(strings.Join(fields, ":"))
+		}
+	}
+	err := filepath.Walk(filepath.Join(dir, "home"), func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		data := []byte(nil)
+		if info.Mode().IsRegular() {
+			data, err = os.ReadFile(path)
+		}
+		fmt.Fprintf(&b, "%s %s %q\n", rel, info.Mode(), data)
+		return err
+	})
+	return b.String(), err
+}
+
+// stopper stops a handler before one of its steps.
+type stopper struct {
+	mu          sync.Mutex
+	calls, most int
+}
+
+func (s *stopper) before([]string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls++; s.most >= 0 && s.calls > s.most {
+		return errors.New("stopped")
+	}
+	return nil
+}
+
+func (s *stopper) interrupt(n int) (restore func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls, s.most = 0, n
+	return func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		stopped := s.calls > s.most
+		s.most = -1
+		return stopped
+	}
+}
+
+// conform runs the suite. The machine of a case is the one that was made last, which is enough for handlers without batches.
+func conform(t *testing.T, d provider.Definition, with func(h host) provider.Handler, c func() providertest.Case) {
+	t.Helper()
+	s := &stopper{most: -1}
+	current := &relay{}
+	d.Handler = current
+	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
+		c := c()
+		current.set(with(host{root: dir, before: s.before}))
+		c.World = func() (string, error) { return world(dir) }
+		c.Interrupt = s.interrupt
+		return c, machine(dir)
+	}})
+}
+
+// relay is a handler that passes everything on to the one that was set last.
+type relay struct {
+	mu sync.Mutex
+	h  provider.Handler
+}
+
+func (r *relay) set(h provider.Handler) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h = h
+}
+
+func (r *relay) get() provider.Handler {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.h
+}
+
+func (r *relay) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	return r.get().Read(ctx, req)
+}
+
+func (r *relay) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return r.get().Create(ctx, req)
+}
+
+func (r *relay) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return r.get().Update(ctx, req)
+}
+
+func (r *relay) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return r.get().Delete(ctx, req)
+}
+
+func (r *relay) Diff(ctx *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	h, _ := r.get().(provider.Differ)
+	return h.Diff(ctx, desired, observed)
+}
+
+func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+	h, _ := r.get().(provider.FactReader)
+	return h.Facts(ctx, req)
+}
+
+func TestGroupConformance(t *testing.T) {
+	conform(t, Group(), func(h host) provider.Handler { return group{h} }, func() providertest.Case {
+		return providertest.Case{
+			Attributes: map[string]any{"name": "deploy", "gid": int64(2000)},
+			Updates:    []map[string]any{{"gid": int64(2001)}, {"members": []any{"root"}}, {"members": []any{}}},
+			Others:     []map[string]any{{"name": "other"}, {"name": "sys", "system": true}},
+		}
+	})
+}
+
+const hash = "$6$s3cr3tsalt$s3cr3thash/x.Y"
+
+func TestUserConformance(t *testing.T) {
+	conform(t, User(), func(h host) provider.Handler { return user{h} }, func() providertest.Case {
+		return providertest.Case{
+			Attributes: map[string]any{"name": "bob", "shell": "/bin/sh", "manage_home": true, "home": "/home/bob", "password": hash, "authorized_keys": []any{"ssh-ed25519 AAAA bob@here"}},
+			Updates: []map[string]any{
+				{"uid": int64(2005), "comment": "Bob B", "groups": []any{"adm"}, "expires": "2031-02-03", "home": "/home/robert"},
+				{"groups": []any{}, "exact_groups": true, "password": "!", "expires": "never", "authorized_keys": []any{}},
+			},
+			Others:  []map[string]any{{"name": "svc", "system": true, "shell": "/usr/sbin/nologin"}},
+			Secrets: []string{"s3cr3thash"},
+		}
+	})
+}
+
+// rig drives a handler on a machine of its own.
+type rig struct {
+	t    *testing.T
+	typ  *schema.Compiled
+	h    provider.Handler
+	root string
+}
+
+func newRig(t *testing.T, d provider.Definition, with func(host) provider.Handler) *rig {
+	t.Helper()
+	reg, err := schema.NewRegistry(d.Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ, _ := reg.Type(d.Type.Name)
+	g := &rig{t: t, typ: typ, root: t.TempDir()}
+	if err := machine(g.root); err != nil {
+		t.Fatal(err)
+	}
+	g.h = with(host{root: g.root})
+	return g
+}
+
+func (g *rig) apply(attrs map[string]any, purged bool) (plan.Change, error) {
+	g.t.Helper()
+	full, problems := g.typ.Check(attrs)
+	if len(problems) > 0 {
+		g.t.Fatal(problems)
+	}
+	r := provider.Resource{Attributes: full, Purged: purged}
+	ctx := providertest.NewHost(nil).Context(g.t.Context(), provider.Options{})
+	obs, err := g.h.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil {
+		return plan.NoChange, err
+	}
+	d, _ := g.h.(provider.Differ)
+	diff, err := d.Diff(ctx, r, obs)
+	switch {
+	case err != nil || purged && !obs.Exists:
+		return plan.NoChange, err
+	case purged:
+		_, err = g.h.Delete(ctx, provider.DeleteRequest{Resource: r})
+		return plan.Purged, err
+	case !obs.Exists:
+		_, err = g.h.Create(ctx, provider.CreateRequest{Resource: r})
+		return plan.Created, err
+	case len(diff) == 0:
+		return plan.NoChange, nil
+	}
+	_, err = g.h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diff})
+	return plan.Updated, err
+}
+
+func (g *rig) must(attrs map[string]any, want plan.Change) {
+	g.t.Helper()
+	for i, w := range []plan.Change{want, plan.NoChange} {
+		if got, err := g.apply(attrs, false); err != nil || got != w {
+			g.t.Fatalf("apply %d did %q, %v; expected %q", i+1, got, err, w)
+		}
+	}
+}
+
+func (g *rig) fails(attrs map[string]any, purged bool, class provider.Class, part string) {
+	g.t.Helper()
+	got, err := g.apply(attrs, purged)
+	if err == nil || provider.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
+		g.t.Fatalf("did %q, %v (%s); expected %s with %q", got, err, provider.ClassOf(err), class, part)
+	}
+}
+
+func (g *rig) write(name, text string) {
+	g.t.Helper()
+	if err := os.WriteFile(filepath.Join(g.root, name), []byte(text), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *rig) has(name, part string) {
+	g.t.Helper()
+	if data, err := os.ReadFile(filepath.Join(g.root, name)); err != nil || !strings.Contains(string(data), part) {
+		g.t.Fatalf("%s: %q, %v; expected %q in it", name, data, err, part)
+	}
+}
+
+func TestUser(t *testing.T) {
+	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	attrs := map[string]any{"name": "bob", "uid": int64(3000), "group": "wheel", "groups": []any{"adm"}, "manage_home": true, "home": "/home/bob"}
+	g.must(attrs, plan.Created)
+	g.has("etc/passwd", "bob:x:3000:10::/home/bob:")
+	if info, err := os.Stat(filepath.Join(g.root, "home/bob")); err != nil || !info.IsDir() {
+		t.Fatal(info, err)
+	}
+
+	// Groups: minimal keeps others, exact does not.
+	g.must(map[string]any{"name": "bob", "groups": []any{}}, plan.NoChange)
+	g.must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, plan.NoChange) // it is the primary one
+	g.must(map[string]any{"name": "bob", "groups": []any{"root"}}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true}, plan.NoChange)
+	g.must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "group": int64(4)}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "group": "adm"}, plan.NoChange)
+	g.fails(map[string]any{"name": "bob", "groups": []any{"none"}}, false, provider.Retryable, "none")
+	g.fails(map[string]any{"name": "eve", "uid": int64(3000)}, false, provider.NeedsChange, "3000")
+
+	// A home directory that is gone is made again.
+	if err := os.RemoveAll(filepath.Join(g.root, "home/bob")); err != nil {
+		t.Fatal(err)
+	}
+	attrs["group"], attrs["groups"] = nil, nil
+	g.must(attrs, plan.Updated)
+	g.has("home/bob/.hello", "hello")
+	if info, err := os.Stat(filepath.Join(g.root, "home/bob/.hello")); err != nil || !strings.Contains(fmt.Sprint(info.Sys()), "3000") {
+		t.Fatal(info, err)
+	}
+
+	// Keys: those of others stay, unless ours are all.
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{}}, plan.NoChange)
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, plan.Updated)
+	g.write("home/bob/.ssh/authorized_keys", "ssh-rsa mine\n"+"# BEGIN keys of the model\nssh-rsa A\n# END keys of the model")
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, plan.NoChange)
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa B", "ssh-rsa C"}}, plan.Updated)
+	g.has("home/bob/.ssh/authorized_keys", "ssh-rsa mine\n# BEGIN keys of the model\nssh-rsa B\nssh-rsa C\n")
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa D"}, "exact_keys": true}, plan.Updated)
+	if data, err := os.ReadFile(filepath.Join(g.root, "home/bob/.ssh/authorized_keys")); err != nil || string(data) != "ssh-rsa D\n" {
+		t.Fatalf("%q %v", data, err)
+	}
+
+	// What has no name in the password file, the hash of another password, an end of the account.
+	g.must(map[string]any{"name": "bob", "expires": "2030-01-02"}, plan.Updated)
+	g.has("etc/shadow", ":21916:")
+	g.must(map[string]any{"name": "bob", "expires": "never"}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "password": hash}, plan.Updated)
+	g.has("etc/shadow", "bob:"+hash+":")
+	if got, err := g.apply(attrs, true); err != nil || got != plan.Purged {
+		t.Fatal(got, err)
+	}
+	if _, err := os.Stat(filepath.Join(g.root, "home/bob")); !os.IsNotExist(err) {
+		t.Fatal("the home directory is still there", err)
+	}
+}
+
+// TestUserWithGroupOfItsName is a user whose group is there before.
+func TestUserWithGroupOfItsName(t *testing.T) {
+	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	g.must(map[string]any{"name": "adm"}, plan.Created)
+	g.has("etc/passwd", ":4::")
+}
+
+// TestKeysOfAHostileUser has a user put links to what belongs to the superuser where the keys are.
+func TestKeysOfAHostileUser(t *testing.T) {
+	for why, set := range map[string]func(g *rig, home string) error{
+		"a link for the file": func(g *rig, home string) error {
+			return errors.Join(os.Mkdir(home+"/.ssh", 0o700), os.Symlink(g.root+"/etc/passwd", home+"/.ssh/authorized_keys"), os.Lchown(home+"/.ssh/authorized_keys", 3000, 3000))
+		},
+		"a link for the directory": func(g *rig, home string) error {
+			return errors.Join(os.Symlink(g.root+"/etc", home+"/.ssh"), os.Lchown(home+"/.ssh", 3000, 3000))
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+			g.must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true, "home": "/home/bob"}, plan.Created)
+			if err := set(g, g.root+"/home/bob"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := g.apply(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa evil"}}, false)
+			if err == nil || provider.ClassOf(err) != provider.NeedsChange {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(g.root + "/etc/authorized_keys"); !os.IsNotExist(err) {
+				t.Fatal("it was written outside", err)
+			}
+			g.has("etc/passwd", "root:x:0:0:")
+		})
+	}
+}
+
+func TestGroup(t *testing.T) {
+	u := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	u.must(map[string]any{"name": "bob", "group": "adm"}, plan.Created)
+	reg, err := schema.NewRegistry(Group().Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ, _ := reg.Type("acct::Group")
+	g := &rig{t: t, typ: typ, h: group{host{root: u.root}}, root: u.root}
+	g.must(map[string]any{"name": "wheel", "members": []any{"root"}}, plan.NoChange)
+	g.must(map[string]any{"name": "wheel", "members": []any{"bob", "root"}}, plan.Updated)
+	g.must(map[string]any{"name": "wheel", "members": []any{"root", "bob", "bob"}}, plan.NoChange)
+	g.fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false, provider.Retryable, "no user")
+	g.fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")
+	g.fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")
+}
+
+func TestDeclaration(t *testing.T) {
+	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	for why, tc := range map[string]struct {
+		attrs map[string]any
+		part  string
+	}{
+		"a password in clear":        {map[string]any{"password": "hunter2"}, "password"},
+		"a hash with another field":  {map[string]any{"password": "$6$a$b:0"}, "password"},
+		"a day that is none":         {map[string]any{"expires": "2027-02-30"}, "expires"},
+		"a comment with a new field": {map[string]any{"comment": "x:y"}, "comment"},
+		"a comment with a new user":  {map[string]any{"comment": "x\nevil::0:0"}, "comment"},
+		"a name that is an option":   {map[string]any{"name": "-r"}, "name"},
+		"a key that is two":          {map[string]any{"authorized_keys": []any{"a\nb"}}, "authorized_keys"},
+		"the number for nobody":      {map[string]any{"uid": int64(4294967295)}, "uid"},
+	} {
+		attrs := map[string]any{"name": "x"}
+		for k, v := range tc.attrs {
+			attrs[k] = v
+		}
+		if _, problems := g.typ.Check(attrs); len(problems) != 1 || problems[0].Attribute != tc.part {
+			t.Errorf("%s: %v", why, problems)
+		}
+	}
+}

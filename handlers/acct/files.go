@@ -1,0 +1,107 @@
+package acct
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/provider"
+)
+
+// host is a machine, or a directory that looks like one, whose users and groups are managed.
+type host struct {
+	root   string                    // "" is the machine itself
+	before func(argv []string) error // is asked before each change
+}
+
+func (h host) path(p string) string { return filepath.Join("/", h.root, p) }
+
+// rows reads a file of fields that are separated by colons; a missing one has none.
+func (h host) rows(name string, fields int) ([][]string, error) {
+	data, err := os.ReadFile(h.path("/etc/" + name))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, os.ErrPermission):
+		return nil, provider.Errorf(provider.Terminal, "%w; run it as the superuser", err)
+	case err != nil:
+		return nil, provider.Errorf(provider.Retryable, "%w", err)
+	}
+	var out [][]string
+	for line := range strings.Lines(string(data)) {
+		row := strings.Split(strings.TrimRight(line, "\r\n"), ":")
+		if len(row) >= fields && row[0] != "" && !strings.ContainsAny(row[0][:1], "#+-") {
+			out = append(out, row)
+		}
+	}
+	return out, nil
+}
+
+// find returns the row of a name, nil when there is none.
+func (h host) find(file string, fields int, name string) ([]string, error) {
+	rows, err := h.rows(file, fields)
+	for _, row := range rows {
+		if row[0] == name {
+			return row, err
+		}
+	}
+	return nil, err
+}
+
+// Fields of the rows.
+const (
+	passwdFields, passwdUID, passwdGID, passwdComment, passwdHome, passwdShell = 7, 2, 3, 4, 5, 6
+
+	groupFields, groupGID, groupMembers = 4, 2, 3
+
+	shadowFields, shadowHash, shadowExpires = 8, 1, 7
+)
+
+// account is a user as the files have it.
+type account struct {
+	uid, gid, comment, home, shell string
+	primary                        string // the name of the group gid, if it has one
+	groups                         []string
+	hash, expires                  string
+}
+
+// account returns a user, nil when there is none.
+func (h host) account(name string, withShadow bool) (*account, error) {
+	row, err := h.find("passwd", passwdFields, name)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	a := &account{uid: row[passwdUID], gid: row[passwdGID], comment: row[passwdComment], home: row[passwdHome], shell: row[passwdShell]}
+	groups, err := h.rows("group", groupFields)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		if g[groupGID] == a.gid && a.primary == "" {
+			a.primary = g[0]
+		}
+		if slices.Contains(members(g), name) {
+			a.groups = append(a.groups, g[0])
+		}
+	}
+	slices.Sort(a.groups)
+	if withShadow {
+		row, err := h.find("shadow", shadowFields, name)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			a.hash, a.expires = row[shadowHash], row[shadowExpires]
+		}
+	}
+	return a, nil
+}
+
+func members(row []string) []string {
+	if row[groupMembers] == "" {
+		return nil
+	}
+	return strings.Split(row[groupMembers], ",")
+}

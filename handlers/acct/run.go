@@ -1,0 +1,89 @@
+package acct
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"southbound/handlers/fs"
+	"southbound/shared/provider"
+)
+
+// mostTime bounds one program. It is not ended with its caller, as it would leave its locks behind.
+const mostTime = 2 * time.Minute
+
+// programs are where those of shadow-utils are: the superuser's PATH, whatever that of this process is.
+const programs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// run runs a program of shadow-utils. rooted says how it is told of a directory that is not the machine's root. input is all that it reads, and the
+// only place for what is secret.
+func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) error {
+	if err := ctx.Err(); err != nil {
+		return provider.Errorf(provider.Retryable, "%s: %w", argv[0], err)
+	}
+	if h.before != nil {
+		if err := h.before(argv); err != nil {
+			return err
+		}
+	}
+	program := ""
+	for _, dir := range filepath.SplitList(programs) {
+		if info, err := os.Stat(filepath.Join(dir, argv[0])); err == nil && !info.IsDir() {
+			program = filepath.Join(dir, argv[0])
+			break
+		}
+	}
+	if program == "" {
+		return provider.Errorf(provider.Terminal, "there is no program %s; install shadow-utils (the package passwd, or shadow)", argv[0])
+	}
+	unlock, err := fs.Lock(ctx, h.path("/etc/login.defs")) // the programs fail, or wait in whole seconds, when another one is at work
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	args := argv[1:]
+	if h.root != "" {
+		args = append([]string{rooted, h.root}, args...)
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostTime)
+	defer cancel()
+	cmd := exec.CommandContext(limit, program, args...)
+	var out bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &out
+	cmd.Env, cmd.Dir = []string{"PATH=" + programs, "LC_ALL=C"}, "/"
+	return failed(argv[0], cmd.Run(), out.String())
+}
+
+// mostSaid bounds what is shown of what a program said.
+const mostSaid = 500
+
+// failed gives what went wrong a class.
+func failed(program string, err error, said string) error {
+	if err == nil {
+		return nil
+	}
+	said = strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(said, "?")), "\n", "; ")
+	if len(said) > mostSaid {
+		said = said[:mostSaid] + "…"
+	}
+	if program == "chpasswd" {
+		said = "it did not take the hash" // it may repeat its input
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return provider.Errorf(provider.Retryable, "%s: %w", program, err)
+	}
+	class := provider.Retryable
+	switch code := exit.ExitCode(); {
+	case strings.Contains(said, "ermission denied"):
+		return provider.Errorf(provider.Terminal, "%s; run it as the superuser", said)
+	case code == 2, code == 3, code == 4: // what was given is not valid, or a number is taken
+		class = provider.NeedsChange
+	}
+	return provider.Errorf(class, "%s (exit code %d of %s)", said, exit.ExitCode(), program)
+}

@@ -1,0 +1,295 @@
+package acct
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// user is the handler of acct::User.
+type user struct{ host host }
+
+// needsShadow reports whether a resource speaks of what only the superuser may read.
+func needsShadow(r provider.Resource) bool {
+	return !r.Purged && (r.Attributes["password"] != nil || r.Attributes["expires"] != nil)
+}
+
+// other is what is reported for a password that is not the wanted one: nobody needs to know which one it is.
+const other = "!another"
+
+// Read implements provider.Handler.
+func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	r := req.Resource
+	a, err := h.host.account(text(r, "name"), needsShadow(r))
+	if err != nil || a == nil {
+		return provider.Observation{}, err
+	}
+	obs := provider.Observation{Exists: true, Attributes: map[string]any{
+		"comment": strings.ToValidUTF8(a.comment, "?"), "home": a.home, "shell": a.shell,
+	}}
+	if r.Purged {
+		return obs, nil
+	}
+	for name, s := range map[string]string{"home": a.home, "shell": a.shell} {
+		if s == "" {
+			delete(obs.Attributes, name)
+		}
+	}
+	if uid, err := strconv.ParseInt(a.uid, 10, 64); err == nil {
+		obs.Attributes["uid"] = uid
+	}
+	switch want := fmt.Sprint(r.Attributes["group"]); {
+	case r.Attributes["group"] == nil:
+	case want == a.gid || want == a.primary:
+		obs.Attributes["group"] = r.Attributes["group"]
+	case a.primary != "":
+		obs.Attributes["group"] = a.primary
+	}
+	if r.Attributes["groups"] != nil {
+		obs.Attributes["groups"] = sameSet(r.Attributes["groups"], a.considered(r))
+	}
+	if err := a.observeShadow(r, &obs); err != nil {
+		return provider.Observation{}, err
+	}
+	return obs, h.observeHome(ctx, r, a, &obs)
+}
+
+// considered are the groups that are compared: all of them, or those that are asked for.
+func (a *account) considered(r provider.Resource) []string {
+	if yes(r, "exact_groups") {
+		return a.groups
+	}
+	want := list(r.Attributes["groups"])
+	var have []string
+	for _, g := range a.groups {
+		if slices.Contains(want, g) {
+			have = append(have, g)
+		}
+	}
+	if slices.Contains(want, a.primary) && !slices.Contains(have, a.primary) {
+		have = append(have, a.primary) // who has it as the primary one is in it
+	}
+	return have
+}
+
+func (a *account) observeShadow(r provider.Resource, obs *provider.Observation) error {
+	if hash := text(r, "password"); hash != "" {
+		if !isHash(hash) {
+			return provider.Errorf(provider.NeedsChange, "password is not the hash of one")
+		}
+		obs.Attributes["password"] = other
+		if hash == a.hash {
+			obs.Attributes["password"] = hash
+		}
+	}
+	if s := text(r, "expires"); s != "" {
+		want, err := days(s)
+		if err != nil {
+			return provider.Errorf(provider.NeedsChange, "expires: %q is no day", s)
+		}
+		switch n, err := strconv.ParseInt(a.expires, 10, 64); {
+		case want == a.expires:
+			obs.Attributes["expires"] = s
+		case err == nil:
+			obs.Attributes["expires"] = day(n)
+		default:
+			obs.Attributes["expires"] = "never"
+		}
+	}
+	return nil
+}
+
+// observeHome looks at what is in the home directory.
+func (h user) observeHome(ctx *provider.Context, r provider.Resource, a *account, obs *provider.Observation) error {
+	if yes(r, "manage_home") && a.home != "" {
+		if _, err := os.Lstat(h.host.path(a.home)); os.IsNotExist(err) && (text(r, "home") == "" || text(r, "home") == a.home) {
+			obs.Attributes["no_home"] = true
+		}
+	}
+	if r.Attributes["authorized_keys"] == nil {
+		return nil
+	}
+	keys, err := h.keys(r, a).read(ctx)
+	if err == nil {
+		obs.Attributes["authorized_keys"] = keys
+	}
+	return err
+}
+
+// Diff implements provider.Differ.
+func (user) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	out := differences(desired, observed, "uid", "group", "groups", "comment", "home", "shell", "password", "expires", "authorized_keys")
+	if observed.Attributes["no_home"] == true {
+		out["no_home"] = plan.Diff{Current: true, Desired: false}
+	}
+	return out, nil
+}
+
+// differences compares attributes.
+func differences(desired provider.Resource, observed provider.Observation, names ...string) map[string]plan.Diff {
+	out := map[string]plan.Diff{}
+	for _, name := range names {
+		want, have := desired.Attributes[name], observed.Attributes[name]
+		if want != nil && !resource.Equal(want, have) {
+			out[name] = plan.Diff{Current: have, Desired: want}
+		}
+	}
+	return out
+}
+
+// Create implements provider.Handler.
+func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	r := req.Resource
+	a, err := h.host.account(text(r, "name"), false)
+	if err == nil && a == nil {
+		err = h.add(ctx, r)
+	}
+	if err == nil {
+		err = h.bring(ctx, r)
+	}
+	return provider.Result{}, err
+}
+
+func (h user) add(ctx *provider.Context, r provider.Resource) error {
+	name := text(r, "name")
+	argv := []string{"useradd"}
+	switch gid := r.Attributes["group"]; {
+	case gid != nil:
+		argv = append(argv, "-g", fmt.Sprint(gid))
+	default:
+		row, err := h.host.find("group", groupFields, name)
+		if err != nil {
+			return err
+		}
+		if row != nil {
+			argv = append(argv, "-g", name)
+		}
+	}
+	if uid := r.Attributes["uid"]; uid != nil {
+		argv = append(argv, "-u", fmt.Sprint(uid))
+	}
+	for flag, attribute := range map[string]string{"-c": "comment", "-d": "home", "-s": "shell"} {
+		if s := text(r, attribute); s != "" {
+			argv = append(argv, flag, s)
+		}
+	}
+	if yes(r, "system") {
+		argv = append(argv, "-r")
+	}
+	home := "-M"
+	if yes(r, "manage_home") {
+		home = "-m"
+	}
+	return h.host.run(ctx, "--prefix", "", append(argv, home, "--", name)...)
+}
+
+// Update implements provider.Handler.
+func (h user) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
+}
+
+// bring changes what differs; the secret goes to the program that takes it on its input.
+func (h user) bring(ctx *provider.Context, r provider.Resource) error {
+	name := text(r, "name")
+	a, err := h.host.account(name, needsShadow(r))
+	if err != nil || a == nil {
+		return err
+	}
+	argv, err := a.changes(r)
+	if err != nil {
+		return err
+	}
+	if len(argv) > 0 {
+		if err := h.host.run(ctx, "--prefix", "", append(append([]string{"usermod"}, argv...), "--", name)...); err != nil {
+			return err
+		}
+	}
+	if hash := text(r, "password"); hash != "" && hash != a.hash {
+		if !isHash(hash) {
+			return provider.Errorf(provider.NeedsChange, "password is not the hash of one")
+		}
+		if err := h.host.run(ctx, "--root", name+":"+hash+"\n", "chpasswd", "-e"); err != nil {
+			return err
+		}
+	}
+	if a, err = h.host.account(name, false); err != nil || a == nil {
+		return err
+	}
+	if err := h.makeHome(ctx, r, a); err != nil {
+		return err
+	}
+	if r.Attributes["authorized_keys"] == nil {
+		return nil
+	}
+	return h.keys(r, a).write(ctx)
+}
+
+// changes are what usermod is told.
+func (a *account) changes(r provider.Resource) ([]string, error) {
+	var argv []string
+	if uid := r.Attributes["uid"]; uid != nil && fmt.Sprint(uid) != a.uid {
+		argv = append(argv, "-u", fmt.Sprint(uid))
+	}
+	if g := r.Attributes["group"]; g != nil && fmt.Sprint(g) != a.gid && fmt.Sprint(g) != a.primary {
+		argv = append(argv, "-g", fmt.Sprint(g))
+	}
+	if s, ok := r.Attributes["comment"].(string); ok && s != a.comment {
+		argv = append(argv, "-c", s)
+	}
+	if s := text(r, "home"); s != "" && s != a.home {
+		argv = append(argv, "-d", s)
+		if yes(r, "manage_home") {
+			argv = append(argv, "-m")
+		}
+	}
+	if s := text(r, "shell"); s != "" && s != a.shell {
+		argv = append(argv, "-s", s)
+	}
+	if s := text(r, "expires"); s != "" {
+		want, err := days(s)
+		if err != nil {
+			return nil, provider.Errorf(provider.NeedsChange, "expires: %q is no day", s)
+		}
+		if want != a.expires {
+			argv = append(argv, "-e", strings.TrimSuffix(s, "never"))
+		}
+	}
+	if want := list(r.Attributes["groups"]); r.Attributes["groups"] != nil && different(want, a.considered(r)) {
+		if !yes(r, "exact_groups") {
+			argv = append(argv, "-a")
+		}
+		argv = append(argv, "-G", strings.Join(want, ","))
+	}
+	return argv, nil
+}
+
+// Delete implements provider.Handler.
+func (h user) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	name := text(req.Resource, "name")
+	a, err := h.host.account(name, false)
+	if err != nil || a == nil {
+		return provider.Result{}, err
+	}
+	argv := []string{"userdel"}
+	if yes(req.Resource, "manage_home") {
+		if _, err := os.Lstat(h.host.path(a.home)); err == nil && a.home != "" && a.home != "/" {
+			argv = append(argv, "-r")
+		}
+	}
+	return provider.Result{}, h.host.run(ctx, "--prefix", "", append(argv, "--", name)...)
+}
+
+// Facts implements provider.FactReader.
+func (h user) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+	a, err := h.host.account(text(req.Resource, "name"), false)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	return map[string]string{"uid": a.uid, "gid": a.gid, "home": a.home}, nil
+}

@@ -1,0 +1,46 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+const lockPause = 2 * time.Millisecond
+
+// Lock waits until no other process, and no other call of this one, holds the lock of a file, and takes it. It is for what a program changes
+// that locks nothing itself, or does not wait: the file is one that everybody has who does the same, such as that program. Where a file
+// cannot be locked, there is none to wait for. The caller calls unlock.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
+	if err != nil {
+		return func() {}, nil //nolint:nilerr // a program may be run that may not be read
+	}
+	if err := waitForLock(ctx, fd); err != nil {
+		_ = unix.Close(fd)
+		return nil, provider.Errorf(provider.Retryable, "wait for the lock of %s: %w", path, err)
+	}
+	return func() { _ = unix.Close(fd) }, nil
+}
+
+// waitForLock takes the lock of what is open. On file systems without such locks, there is none to wait for.
+func waitForLock(ctx context.Context, fd int) error {
+	for {
+		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil, errors.Is(err, unix.EBADF), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL):
+			return nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lockPause):
+		}
+	}
+}
