@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"shared/provider"},
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
-	{"shared/scaffold", "shared/source", "shared/local", "shared/aws", "localstack"},
+	{"shared/entity", "shared/scaffold", "shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
 	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "examples", "infra"},
