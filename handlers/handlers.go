@@ -11,6 +11,7 @@ import (
 	"southbound/handlers/http"
 	"southbound/handlers/net"
 	"southbound/handlers/pkg"
+	"southbound/handlers/sql"
 	"southbound/handlers/std"
 	"southbound/handlers/svc"
 	"southbound/handlers/sys"
@@ -34,6 +35,8 @@ func All() []provider.Definition {
 		http.Object(),
 		net.HostEntry(),
 		pkg.Package(),
+		sql.Database(),
+		sql.Role(),
 		std.Null(),
 		svc.Service(),
 		sys.Facts(),
