@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// conditional gives every answer to a GET a tag over its bytes, and answers 304 when the client has them already.
+// conditional gives every answer to a GET a tag over its bytes, and answers 304 when the client has them already. Long answers are compressed for who takes them so.
 func conditional(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
+		b := &buffered{header: h}
 		if r.Method != http.MethodGet {
 			h.Set("Cache-Control", "no-store")
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(b, r)
+			b.send(w, r)
 			return
 		}
-		b := &buffered{header: h}
 		next.ServeHTTP(b, r)
 		if h.Get("Cache-Control") == "" {
 			h.Set("Cache-Control", "no-cache, private")
@@ -36,10 +37,7 @@ func conditional(next http.Handler) http.Handler {
 				return
 			}
 		}
-		if b.status != 0 {
-			w.WriteHeader(b.status)
-		}
-		_, _ = w.Write(b.body.Bytes())
+		b.send(w, r)
 	})
 }
 

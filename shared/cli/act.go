@@ -35,6 +35,7 @@ func (a *app) actCommands() []*cobra.Command {
 func (a *app) otherCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.parameterCommand(), a.newCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.reportCommand(), a.agentCommand(), a.discoverCommand(),
+		a.machineCommand(),
 		{Use: "version", Short: "Print the version", Example: "  southbound version --json", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				a.line(map[string]string{"version": Version})
@@ -93,7 +94,7 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 				return err
 			}
 			ctx := cmd.Context()
-			since, err := a.mark(ctx)
+			of, err := a.mark(ctx)
 			if err != nil {
 				return err
 			}
@@ -117,7 +118,8 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
 				defer cancel()
 			}
-			done, err := a.wait(ctx, since)
+			of.filter = matching(args)
+			done, err := a.wait(ctx, of)
 			if err != nil {
 				return a.interrupted(err)
 			}

@@ -92,7 +92,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", f.timeout))
 		defer cancel()
 	}
-	since, err := a.mark(ctx)
+	of, err := a.mark(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,8 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if !f.wait || f.noRelease {
 		return a.stored(ctx, r, began)
 	}
-	done, err := a.wait(ctx, since)
+	of.nothing, of.version = !f.check, out.Version
+	done, err := a.wait(ctx, of)
 	if err != nil {
 		return a.interrupted(err)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/plan"
+	"southbound/shared/resource"
 )
 
 // waited says how waiting ended.
@@ -19,26 +21,42 @@ type waited struct {
 	Fixed    int  // what had drifted and was set right
 }
 
-// mark returns what to count from when a server is waited for.
-func (a *app) mark(ctx context.Context) (string, error) {
+// asked is what a command that waits for a server has asked for, to count no more than what came of that. When two ask for the same at once, it is done once
+// and both are told.
+type asked struct {
+	since   string // the last action before
+	nothing bool   // no comparison with reality
+	version int    // 0: any
+	filter  deploy.Filter
+}
+
+// mark begins to count.
+func (a *app) mark(ctx context.Context) (asked, error) {
 	if !a.remote() {
-		return "", nil
+		return asked{}, nil
 	}
 	last, err := a.home.Actions(ctx, a.env, api.ActionQuery{Limit: 1})
 	if err != nil || len(last) == 0 {
-		return "", err
+		return asked{}, err
 	}
-	return last[0].ID, nil
+	return asked{since: last[0].ID}, nil
+}
+
+// matching returns a filter that can be asked of an action: with those terms that a resource has not changed by being repaired.
+func matching(terms []string) deploy.Filter {
+	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") || strings.HasPrefix(t, "set=") })
+	f, _ := deploy.ParseFilter(terms) // it was read before
+	return f
 }
 
 // wait waits until nothing is left to do in the environment, and shows how far it is. In the embedded home this process does it.
-func (a *app) wait(ctx context.Context, since string) (waited, error) {
+func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 	pr := a.progress()
 	stop := context.AfterFunc(ctx, pr.stopping)
 	defer pr.end()
 	defer stop()
 	if a.remote() {
-		return a.poll(ctx, since, pr)
+		return a.poll(ctx, of, pr)
 	}
 	d, err := a.runner().Drain(ctx, a.env, func(p deploy.Progress) { pr.report(api.ProgressOf(a.env, p)) })
 	return waited{api.ProgressOf(a.env, d.Progress), d.Stuck, d.Fixed}, err
@@ -53,7 +71,7 @@ const (
 )
 
 // poll asks a server how far it is: often at first, and when something moves.
-func (a *app) poll(ctx context.Context, since string, pr *progress) (waited, error) {
+func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
 	pause, moved, left := firstPoll, clock.Now(), -1
 	for {
@@ -70,7 +88,7 @@ func (a *app) poll(ctx context.Context, since string, pr *progress) (waited, err
 			pause = min(pause, slowPoll/4)
 		}
 		if p.Done() {
-			fixed, err := a.fixed(ctx, since)
+			fixed, err := a.fixed(ctx, of)
 			return waited{Progress: p, Fixed: fixed}, err
 		}
 		if held(p, clock.Now().Sub(moved)) {
@@ -102,16 +120,19 @@ func held(p api.Progress, still time.Duration) bool {
 	return all || some && still >= stuckAfter
 }
 
-// fixed counts what was set right since.
-func (a *app) fixed(ctx context.Context, since string) (int, error) {
-	actions, err := a.home.Actions(ctx, a.env, api.ActionQuery{Action: deploy.ActionRepair, Outcome: deploy.StatusDeployed, After: since})
-	n := 0
+// fixed counts the resources that were set right of what was asked for.
+func (a *app) fixed(ctx context.Context, of asked) (int, error) {
+	if of.nothing {
+		return 0, nil
+	}
+	actions, err := a.home.Actions(ctx, a.env, api.ActionQuery{Action: deploy.ActionRepair, Outcome: deploy.StatusDeployed, After: of.since, Version: of.version})
+	fixed := map[resource.ID]bool{}
 	for i := range actions {
-		if actions[i].Change != plan.NoChange {
-			n++
+		if x := &actions[i]; x.Change != plan.NoChange && of.filter.Match(&deploy.Row{ID: x.Resource}) {
+			fixed[x.Resource] = true
 		}
 	}
-	return n, err
+	return len(fixed), err
 }
 
 // reach opens the home in the data directory, or the way to the server.

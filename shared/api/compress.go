@@ -1,0 +1,62 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// leastPacked is from how many bytes on an answer is worth compressing: what fits into one packet is not.
+const leastPacked = 1400
+
+// send writes an answer that was kept, compressed when that helps and the client takes it.
+func (b *buffered) send(w http.ResponseWriter, r *http.Request) {
+	body, h := b.body.Bytes(), w.Header()
+	if len(body) >= leastPacked && h.Get("Content-Encoding") == "" {
+		h.Add("Vary", "Accept-Encoding")
+		if takesGzip(r.Header.Get("Accept-Encoding")) {
+			body = zipped(body)
+			h.Set("Content-Encoding", "gzip")
+			h.Del("Content-Length")
+			if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+				h.Set("ETag", "W/"+tag) // the same answer in other bytes
+			}
+		}
+	}
+	if b.status != 0 {
+		w.WriteHeader(b.status)
+	}
+	_, _ = w.Write(body)
+}
+
+func zipped(body []byte) []byte {
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is one that there is
+	_, _ = z.Write(body)                              // memory takes everything
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// takesGzip reads a list such as "br, gzip;q=0.5, *;q=0".
+func takesGzip(list string) bool {
+	takes := false
+	for _, item := range strings.Split(list, ",") {
+		name, parameters, _ := strings.Cut(item, ";")
+		name = strings.TrimSpace(name)
+		if name != "*" && !strings.EqualFold(name, "gzip") {
+			continue
+		}
+		wants := true
+		if key, value, _ := strings.Cut(strings.TrimSpace(parameters), "="); strings.EqualFold(strings.TrimSpace(key), "q") {
+			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			wants = err == nil && q > 0
+		}
+		if name != "*" {
+			return wants
+		}
+		takes = wants
+	}
+	return takes
+}

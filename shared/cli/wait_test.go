@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"testing"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// logged is a home that has nothing but actions.
+type logged struct {
+	api.Home
+	actions []api.Action
+}
+
+// Actions implements api.Home.
+func (l *logged) Actions(_ context.Context, _ string, q api.ActionQuery) ([]api.Action, error) {
+	var out []api.Action
+	for _, x := range l.actions {
+		if x.ID > q.After && (q.Version == 0 || x.Version == q.Version) && x.Action == q.Action && x.Outcome == q.Outcome {
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+// TestFixed pins that a command over a server counts what came of its own asking, and a resource once.
+func TestFixed(t *testing.T) {
+	t.Parallel()
+	at := func(id, name string, version int, change plan.Change) api.Action {
+		return api.Action{ID: id, Resource: resource.ID("std::Null[a,name=" + name + "]"), Version: version, Action: deploy.ActionRepair, Outcome: deploy.StatusDeployed, Change: change}
+	}
+	a := &app{home: &logged{actions: []api.Action{at("1", "old", 1, plan.Updated), at("2", "x", 1, plan.Updated), at("3", "x", 1, plan.Created), at("4", "y", 1, plan.NoChange),
+		at("5", "z", 1, plan.Purged), at("6", "w", 2, plan.Updated)}}}
+	for _, c := range []struct {
+		reason string
+		of     asked
+		want   int
+	}{
+		{"all since, each resource once", asked{since: "1"}, 3},
+		{"those of the version that was applied", asked{since: "1", version: 1}, 2},
+		{"those that the filter selects", asked{since: "1", filter: matching([]string{"std::Null[a,name=w]", "status=failed"})}, 1},
+		{"an export without a comparison repairs nothing, whoever else does", asked{since: "1", nothing: true}, 0},
+	} {
+		if n, err := a.fixed(t.Context(), c.of); err != nil || n != c.want {
+			t.Errorf("%s: %d, want %d; %v", c.reason, n, c.want, err)
+		}
+	}
+}
