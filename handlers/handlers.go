@@ -10,8 +10,11 @@ import (
 	"southbound/handlers/git"
 	"southbound/handlers/http"
 	"southbound/handlers/net"
+	"southbound/handlers/pkg"
 	"southbound/handlers/sql"
 	"southbound/handlers/std"
+	"southbound/handlers/svc"
+	"southbound/handlers/sys"
 	"southbound/shared/provider"
 )
 
@@ -32,8 +35,11 @@ func All() []provider.Definition {
 		git.Checkout(),
 		http.Object(),
 		net.HostEntry(),
+		pkg.Package(),
 		sql.Database(),
 		sql.Role(),
 		std.Null(),
+		svc.Service(),
+		sys.Facts(),
 	}
 }
