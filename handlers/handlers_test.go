@@ -24,6 +24,7 @@ func TestAll(t *testing.T) {
 	want := []string{
 		"acct::Group",
 		"acct::User",
+		"aws::dynamodb::Item",
 		"aws::s3::Object",
 		"aws::ssm::Parameter",
 		"cron::Job",
