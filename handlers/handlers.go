@@ -23,6 +23,7 @@ func All() []provider.Definition {
 	return []provider.Definition{
 		acct.Group(),
 		acct.User(),
+		aws.Item(),
 		aws.Object(),
 		aws.Parameter(),
 		cron.Job(),
