@@ -21,10 +21,11 @@ var layers = [][]string{
 	{"shared/provider"},
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
-	{"shared/scaffold", "shared/source", "shared/local", "shared/aws", "localstack"},
+	{"shared/entity", "shared/scaffold", "shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
 	{"shared/ingest", "shared/cli"},
-	{"cmd", "functions", "shared/bench", "examples", "infra"},
+	{"cmd", "functions", "shared/bench", "infra"},
+	{"examples"}, // programs like those of users
 }
 
 // TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know no engine.

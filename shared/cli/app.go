@@ -34,6 +34,9 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
+	"southbound/shared/transport/remote"
+	"southbound/shared/transport/ssh"
 )
 
 // Version is the version of this program.
@@ -72,6 +75,8 @@ type app struct {
 	aws     aws.Sessions
 	with    []provider.Definition // the types that there are, and who serves them
 	http    http.Sessions
+	ssh     ssh.Sessions
+	sql     postgresql.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -88,6 +93,7 @@ func MainWith(definitions []provider.Definition, args []string, stdin io.Reader,
 		stop() // the second signal ends the program at once: nothing is lost by that
 	}()
 	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
+	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -196,7 +202,7 @@ func (a *app) close() {
 	if a.engine != nil {
 		a.engine.Close()
 	}
-	_, _ = a.aws.Close(), a.http.Close()
+	_, _, _, _ = a.aws.Close(), a.http.Close(), a.ssh.Close(), a.sql.Close()
 	if a.own != nil {
 		_ = a.own.Close()
 	}
@@ -219,7 +225,7 @@ func (a *app) openAt(dir string) error {
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine})

@@ -66,7 +66,10 @@ func (Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.
 type IDs struct {
 	// Holder names this process.
 	Holder string
-	tail   [6]byte
+	// Now tells the time; nil: the clock of the machine.
+	Now func() time.Time
+
+	tail [6]byte
 
 	mu   sync.Mutex
 	last int64
@@ -85,7 +88,11 @@ func NewIDs() *IDs {
 func (i *IDs) NewID() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ms := time.Now().UnixMilli()
+	now := time.Now
+	if i.Now != nil {
+		now = i.Now
+	}
+	ms := now().UnixMilli()
 	if ms <= i.last {
 		i.n++
 	} else {

@@ -11,6 +11,8 @@ import (
 	"southbound/shared/resource"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
+	"southbound/shared/transport/ssh"
 )
 
 // The names of transports.
@@ -19,6 +21,8 @@ const (
 	NameSSH   = "ssh"
 	NameHTTP  = "http"
 	NameAWS   = "aws"
+
+	NamePostgreSQL = "postgresql"
 )
 
 // Local is the connection of an agent with the transport local: the machine on which the handlers run.
@@ -37,11 +41,15 @@ type Connector struct {
 	AWS *aws.Sessions
 	// HTTP holds the sessions of agents with the transport http; nil: this process serves none. Who made it closes it.
 	HTTP *http.Sessions
+	// SSH holds the logins of agents with the transport ssh; nil: this process serves none. Who made it closes it.
+	SSH *ssh.Sessions
+	// PostgreSQL holds the sessions of agents with the transport postgresql; nil: this process serves none. Who made it closes it.
+	PostgreSQL *postgresql.Sessions
 	// Secrets resolves secrets in options; nil: options must have none.
 	Secrets Secrets
 }
 
-// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn or an *http.Conn, whose Close is to be called. Unsupported when this process does not
+// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close is to be called. Unsupported when this process does not
 // serve the transport, Invalid when the options are wrong, and what the transport itself answers, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
@@ -71,11 +79,31 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 			return nil, err
 		}
 		return conn, nil
+	case a.Transport == NameSSH && c.SSH != nil:
+		options, err := c.options(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := c.SSH.Connect(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	case a.Transport == NamePostgreSQL && c.PostgreSQL != nil:
+		options, err := c.options(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := c.PostgreSQL.Connect(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
 	case a.Transport == NameAWS:
 		return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport aws")
 	}
-	return nil, fault.New(fault.Unsupported, "connect", "the transport %q is not in this program yet", a.Transport).
-		WithHint("there are %s", strings.Join(c.names(), " and "))
+	return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport %q", a.Transport).
+		WithHint("there are %s", strings.Join(c.names(), ", "))
 }
 
 // names are the transports that this process serves.
@@ -89,6 +117,12 @@ func (c *Connector) names() []string {
 	}
 	if c.HTTP != nil {
 		out = append(out, NameHTTP)
+	}
+	if c.SSH != nil {
+		out = append(out, NameSSH)
+	}
+	if c.PostgreSQL != nil {
+		out = append(out, NamePostgreSQL)
 	}
 	return out
 }
@@ -119,6 +153,10 @@ func Check(a resource.Agent) []diag.Problem {
 		problems = aws.Check(a.Options)
 	case NameHTTP:
 		problems = http.Check(a.Options)
+	case NameSSH:
+		problems = ssh.Check(a.Options)
+	case NamePostgreSQL:
+		problems = postgresql.Check(a.Options)
 	}
 	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
 	return problems

@@ -11,6 +11,8 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
+	"southbound/shared/transport/ssh"
 )
 
 // secrets answers every reference with one value.
@@ -45,10 +47,14 @@ func TestConnect(t *testing.T) {
 			resource.Agent{Transport: "aws", Options: map[string]any{"region": resource.Secret{Source: "env:R"}}}, "", ""},
 		{"a secret that nobody resolves", transport.Connector{AWS: &aws.Sessions{}},
 			resource.Agent{Transport: "aws", Options: map[string]any{"region": resource.Secret{Source: "env:R"}}}, fault.Invalid, ""},
-		{"ssh is not there yet", transport.Connector{Local: true, AWS: &aws.Sessions{}}, resource.Agent{Transport: "ssh"}, fault.Unsupported, "local and aws"},
+		{"a process that serves no machines", transport.Connector{Local: true, AWS: &aws.Sessions{}}, resource.Agent{Transport: "ssh"}, fault.Unsupported, "local, aws"},
+		{"a machine without a host", transport.Connector{SSH: &ssh.Sessions{}}, resource.Agent{Transport: "ssh"}, fault.Invalid, "host: web1"},
+		{"a transport of another program", transport.Connector{Local: true, SSH: &ssh.Sessions{}}, resource.Agent{Transport: "winrm"}, fault.Unsupported, "local, ssh"},
 		{"an API", transport.Connector{HTTP: &http.Sessions{}, Secrets: secrets("s3cr3t")}, resource.Agent{Transport: "http",
 			Options: map[string]any{"url": "https://h", "token": resource.Secret{Source: "env:R"}}}, "", ""},
 		{"an API without a place", transport.Connector{HTTP: &http.Sessions{}}, resource.Agent{Transport: "http"}, fault.Invalid, "url: https"},
+		{"a server", transport.Connector{PostgreSQL: &postgresql.Sessions{}, Secrets: secrets("s3cr3t")}, resource.Agent{Transport: "postgresql",
+			Options: map[string]any{"host": "db", "password": resource.Secret{Source: "env:R"}}}, "", ""},
 		{"a process that serves no APIs", transport.Connector{Local: true}, resource.Agent{Transport: "http"}, fault.Unsupported, "there are local"},
 	} {
 		conn, err := c.c.Connect(t.Context(), c.agent)
@@ -90,7 +96,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, expected %s", c.why, problems, c.want)
 		}
 	}
-	if p := transport.Check(resource.Agent{Transport: "ssh", Options: map[string]any{"host": "x"}}); len(p) > 0 {
+	if p := transport.Check(resource.Agent{Transport: "winrm", Options: map[string]any{"host": "x"}}); len(p) > 0 {
 		t.Errorf("options of another transport are its own business: %v", p)
 	}
 }

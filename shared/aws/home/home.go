@@ -52,6 +52,8 @@ type Home struct {
 	SQS   *sqs.Client
 	S3    *s3.Client
 	IDs   *machine.IDs
+
+	clock deploy.Clock
 }
 
 // Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a function starts fast.
@@ -63,6 +65,12 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	var err error
 	if h.AWS, err = loadAWS(ctx, c); err != nil {
 		return nil, err
+	}
+	h.clock = machine.Clock{}
+	if c.Machine != nil { // any machine; those of functions have the right time
+		right := &clock{log: c.Log}
+		right.install(&h.AWS)
+		h.clock, h.IDs.Now = right, right.Now
 	}
 	h.S3 = s3.NewFromConfig(h.AWS, func(o *s3.Options) { o.UsePathStyle = c.Endpoint != "" })
 	h.SQS = sqs.NewFromConfig(h.AWS)
@@ -147,7 +155,7 @@ func (h *Home) engine() error {
 	if h.Config.Doorbell != nil {
 		bell = h.Config.Doorbell(h.Bell, h.State)
 	}
-	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: bell, Clock: machine.Clock{}, Caller: machine.Caller{},
+	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: bell, Clock: h.clock, Caller: machine.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Bell.Await})
 	return nil

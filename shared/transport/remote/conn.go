@@ -116,8 +116,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Done returns a channel that is closed when the connection has ended.
-func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
+// Context is done when the connection has ended; its cause says why.
+func (c *Conn) Context() context.Context { return c.ctx }
 
 // fail ends the connection for a reason; the first one stays.
 func (c *Conn) fail(err error) {

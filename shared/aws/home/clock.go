@@ -1,0 +1,70 @@
+package home
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+
+	"southbound/shared/machine"
+)
+
+// clock tells the time as AWS does: what the engine compares (leases, events, waits) was written by several machines, and nobody minds the clock of
+// the one that a runner happens to be on. It learns from the answers to all requests of the configuration that it is installed in.
+type clock struct {
+	machine.Clock
+	log   *slog.Logger
+	ahead atomic.Int64 // of AWS, before this machine
+}
+
+const (
+	// agrees is how far a clock may be off: answers say whole seconds.
+	agrees = 3 * time.Second
+	// tooSlow is an answer from which nothing can be told: it was under way for most of the time.
+	tooSlow = 4 * time.Second
+)
+
+// Now implements deploy.Clock.
+func (c *clock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
+
+// install makes the clock learn from every client that is made from cfg afterwards.
+func (c *clock) install(cfg *aws.Config) {
+	cfg.APIOptions = append(cfg.APIOptions, func(s *middleware.Stack) error {
+		return s.Finalize.Add(middleware.FinalizeMiddlewareFunc("southbound:clock", c.learn), middleware.After)
+	})
+}
+
+func (c *clock) learn(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	began := time.Now()
+	out, meta, err := next.HandleFinalize(ctx, in)
+	if theirs, ok := awsmiddleware.GetServerTime(meta); ok && time.Since(began) < tooSlow {
+		c.compare(ctx, theirs.Add(time.Second/2).Sub(time.Now())) // cut to seconds: half of one is missing
+	}
+	return out, meta, err
+}
+
+// compare takes a measurement over when it contradicts what is known.
+func (c *clock) compare(ctx context.Context, ahead time.Duration) {
+	ahead = ahead.Round(time.Second)
+	was := time.Duration(c.ahead.Load())
+	if (ahead - was).Abs() < agrees {
+		return
+	}
+	if ahead.Abs() < agrees {
+		ahead = 0
+	}
+	c.ahead.Store(int64(ahead))
+	if c.log == nil {
+		return
+	}
+	says := fmt.Sprintf("%v behind", ahead)
+	if ahead < 0 {
+		says = fmt.Sprintf("%v ahead", -ahead)
+	}
+	c.log.WarnContext(ctx, "the clock of this machine does not agree with that of AWS, whose time is used: set it", "it_is", says)
+}

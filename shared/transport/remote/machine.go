@@ -1,0 +1,129 @@
+package remote
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// Machine keeps a connection with one machine: it is made when it is needed first, and again when it was cut. It may be used by any number of
+// goroutines, which share the connection.
+type Machine struct {
+	// Open makes a connection. Its context is not that of a caller, who may give up: it is done when the machine is closed.
+	Open func(ctx context.Context) (*Conn, error)
+	// Retry is how long connecting is tried again while the machine cannot be reached; 0 means 30 s, less than 0 never.
+	Retry time.Duration
+	// Forget is how long a failure is what every caller gets without another try, 0 means 15 s.
+	Forget time.Duration
+
+	mu     sync.Mutex
+	conn   *Conn
+	trying *attempt
+	failed error
+	until  time.Time // when another try may be made
+	closed bool
+}
+
+// attempt is one try at connecting, for which all wait that need it.
+type attempt struct {
+	ended chan struct{}
+	stop  context.CancelFunc
+	conn  *Conn
+	err   error
+}
+
+// mostWait bounds how long a caller waits for a connection; it is made all the same, for the next one.
+const mostWait = 45 * time.Second
+
+// Conn returns the connection. Its error is what became of the last try, or fault.Unavailable when that takes long.
+func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil, fault.New(fault.Unavailable, "connect", "it was closed")
+	}
+	if m.conn != nil && m.conn.ctx.Err() == nil {
+		defer m.mu.Unlock()
+		return m.conn, nil
+	}
+	if m.failed != nil && time.Now().Before(m.until) {
+		defer m.mu.Unlock()
+		return nil, m.failed
+	}
+	a := m.trying
+	if a == nil {
+		var run context.Context
+		a = &attempt{ended: make(chan struct{})}
+		run, a.stop = context.WithCancel(context.WithoutCancel(ctx))
+		m.trying = a
+		go m.try(run, a)
+	}
+	m.mu.Unlock()
+	long := time.NewTimer(mostWait)
+	defer long.Stop()
+	select {
+	case <-a.ended:
+		return a.conn, a.err
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.Unavailable, "connect", ctx.Err())
+	case <-long.C:
+		return nil, fault.New(fault.Unavailable, "connect", "it takes long, and goes on").WithHint("the program is being uploaded, maybe; the next run finds it there")
+	}
+}
+
+// try connects, again and again while the machine cannot be reached.
+func (m *Machine) try(ctx context.Context, a *attempt) {
+	defer a.stop()
+	retry := m.Retry
+	if retry == 0 {
+		retry = 30 * time.Second
+	}
+	began, pause := time.Now(), 250*time.Millisecond
+	for {
+		a.conn, a.err = m.Open(ctx)
+		passing := provider.ClassOf(a.err) == provider.Retryable && fault.Is(a.err, fault.Unavailable)
+		if a.err == nil || !passing || ctx.Err() != nil || time.Since(began)+pause > retry {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 4*time.Second)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.conn, m.failed, m.trying = a.conn, a.err, nil
+	forget := m.Forget
+	if forget == 0 {
+		forget = 15 * time.Second
+	}
+	m.until = time.Now().Add(forget)
+	if m.closed && m.conn != nil {
+		_ = m.conn.Close()
+	}
+	close(a.ended)
+}
+
+// Handler implements provider.Remote.
+func (m *Machine) Handler(t schema.Type, h provider.Handler) (provider.Handler, error) {
+	return Handler(t, h, m.Conn)
+}
+
+// Close ends the connection, and one that is being made.
+func (m *Machine) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	if m.trying != nil {
+		m.trying.stop()
+	}
+	if m.conn != nil {
+		_ = m.conn.Close()
+	}
+	return nil
+}

@@ -1,0 +1,315 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// Starter runs commands on a machine. It is all that a transport has to do.
+type Starter interface {
+	// Start runs a command by the user's shell. Its error is of the connection.
+	Start(ctx context.Context, command string) (Process, error)
+}
+
+// Process is a command that runs. Its output has to be read to the end for Wait to return.
+type Process struct {
+	Stdin          io.WriteCloser
+	Stdout, Stderr io.Reader
+	// Wait returns how the command ended: the exit code, -1 when it is not known.
+	Wait func() int
+	// Kill ends the command, or the channel to it. It may be called more than once, at any time.
+	Kill func()
+}
+
+// Config says how the program on a machine is started.
+type Config struct {
+	// Program is the path of one that is installed there; "" means that it is uploaded.
+	Program string
+	// Dir is where it is uploaded to, an absolute path; "" means the user's cache directory.
+	Dir string
+	// Programs are what can be uploaded.
+	Programs *Programs
+	// Sudo is the user to become; "" means to stay who one is. SudoPassword is asked for by sudo; "" means that it must not ask.
+	Sudo, SudoPassword string
+	// Beat is how often each end shows that it lives; 0 means 15 s. After three without one it counts as dead.
+	Beat time.Duration
+}
+
+const (
+	startLimit  = 30 * time.Second // for a program to answer
+	uploadLimit = 15 * time.Minute
+	mostBanner  = 256 << 10 // bytes that a login may print
+	mostStderr  = 4 << 10   // bytes kept of what a command says is wrong
+)
+
+// prefix begins the lines that are meant for this program.
+const prefix = "southbound-remote "
+
+// Open starts the program on a machine, which it uploads first when it is not there. Who gets the connection closes it.
+func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
+	for range 2 {
+		line, p, err := c.start(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "start":
+			ctx, cancel := context.WithTimeout(ctx, startLimit)
+			defer cancel()
+			return newConn(ctx, p.out, p.Stdin, c.Beat, p.Kill)
+		case "need":
+			p.Kill()
+			if err := c.upload(ctx, s, rest); err != nil {
+				return nil, err
+			}
+		case "unknown":
+			p.Kill()
+			return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "start on the machine", "there is no program for %q", rest).
+				WithHint("put one that is built for it, named southbound-OS-ARCH, into the directory that SOUTHBOUND_PROGRAMS names, or install it there and say `program: PATH`"))
+		default:
+			p.Kill()
+			return nil, fault.New(fault.Damaged, "start on the machine", "it said %q", line)
+		}
+	}
+	return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "start on the machine", "the program was uploaded, and cannot be run from where it is").
+		WithHint("is the file system mounted noexec? say `directory: PATH` for another place"))
+}
+
+// start runs the installed program, or the script that looks for the uploaded one, and returns the first line that is meant for us.
+func (c *Config) start(ctx context.Context, s Starter) (string, *started, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	if c.Program != "" {
+		return c.run(ctx, s, Quote(c.Program)+" remote")
+	}
+	programs, err := c.Programs.all()
+	if err != nil {
+		return "", nil, provider.Errorf(provider.Terminal, "%w", err)
+	}
+	return c.run(ctx, s, "/bin/sh -c "+Quote(startScript(programs, c.Dir)))
+}
+
+// upload puts a program on the machine; need is its hash, and how it may be packed.
+func (c *Config) upload(ctx context.Context, s Starter, need string) error {
+	ctx, cancel := context.WithTimeout(ctx, uploadLimit)
+	defer cancel()
+	hash, packed, _ := strings.Cut(need, " ")
+	programs, err := c.Programs.all()
+	if err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if p.hash != hash {
+			continue
+		}
+		_, run, err := c.run(ctx, s, "/bin/sh -c "+Quote(uploadScript(p, c.Dir, packed == "gzip")))
+		if err != nil {
+			return err
+		}
+		defer run.Kill()
+		defer context.AfterFunc(ctx, run.Kill)()
+		sent := sendProgram(run.Stdin, p.path, packed == "gzip")
+		_ = run.Stdin.Close()
+		line, err := run.line(ctx)
+		switch {
+		case err != nil:
+			return fault.Wrap(orUnavailable(err), "upload the program", err)
+		case line != "uploaded":
+			return fault.New(fault.Damaged, "upload the program", "the machine said %q", line)
+		}
+		return fault.Wrap(fault.Unavailable, "upload the program", sent)
+	}
+	return fault.New(fault.Damaged, "upload the program", "the machine asks for a program that there is none of")
+}
+
+func sendProgram(w io.Writer, path string, packed bool) error {
+	f, err := os.Open(path) //nolint:gosec // one of Programs
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !packed {
+		_, err = io.Copy(w, f)
+		return err
+	}
+	whole := bufio.NewWriterSize(w, 256<<10) // each write is a packet, and what compresses writes little at a time
+	z, err := gzip.NewWriterLevel(whole, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(z, f)
+	return errors.Join(err, z.Close(), whole.Flush())
+}
+
+// started is a command whose lines and complaints are watched.
+type started struct {
+	Process
+	out     *bufio.Reader
+	said    tail
+	refused chan struct{} // closed when sudo asks again for a password
+	ended   chan struct{} // closed when stderr has ended
+}
+
+// run starts a command, as another user where that is wanted, and returns the first line that is meant for us.
+func (c *Config) run(ctx context.Context, s Starter, command string) (string, *started, error) {
+	prompt := ""
+	if c.Sudo != "" {
+		ask := "-n"
+		if c.SudoPassword != "" {
+			raw := make([]byte, 8)
+			_, _ = rand.Read(raw) // it never fails
+			prompt = "southbound-password-" + hex.EncodeToString(raw) + ":"
+			ask = "-S -p " + prompt
+		}
+		command = "sudo " + ask + " -H -u " + Quote(c.Sudo) + " -- " + command
+	}
+	p, err := s.Start(ctx, command)
+	if err != nil {
+		return "", nil, err
+	}
+	st := &started{Process: p, out: bufio.NewReaderSize(p.Stdout, 64<<10), refused: make(chan struct{}), ended: make(chan struct{})}
+	st.said.prompt = prompt
+	go func() {
+		defer close(st.ended)
+		st.watch(c.SudoPassword)
+	}()
+	line, err := st.line(ctx)
+	if err != nil {
+		st.Kill()
+		return "", nil, err
+	}
+	return line, st, nil
+}
+
+// watch reads what a command says is wrong, and answers sudo.
+func (s *started) watch(password string) {
+	buf := make([]byte, 1024)
+	for {
+		n, err := s.Stderr.Read(buf)
+		for range s.said.add(buf[:n]) {
+			if s.said.prompts() == 1 {
+				_, _ = io.WriteString(s.Stdin, password+"\n")
+				continue
+			}
+			select {
+			case <-s.refused:
+			default:
+				close(s.refused)
+			}
+			s.Kill()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// line returns the next line that is meant for us, without the prefix.
+func (s *started) line(ctx context.Context) (string, error) {
+	stop := context.AfterFunc(ctx, s.Kill)
+	defer stop()
+	for read := 0; read < mostBanner; {
+		text, err := s.out.ReadSlice('\n')
+		read += len(text)
+		if rest, ours := bytes.CutPrefix(text, []byte(prefix)); ours && err == nil {
+			return string(bytes.TrimRight(rest, "\r\n")), nil
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return "", s.why(ctx, err)
+		}
+	}
+	return "", fault.New(fault.Damaged, "start on the machine", "it prints a lot before the program starts").WithHint("let the login of the user print nothing")
+}
+
+// why says why a command did not do what it was to do.
+func (s *started) why(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fault.Wrap(fault.Unavailable, "start on the machine", fmt.Errorf("no answer: %w", ctx.Err()))
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(time.Second):
+	}
+	select {
+	case <-s.refused:
+		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "sudo on the machine", "the password is wrong").WithHint("see sudo_password"))
+	default:
+	}
+	defer time.AfterFunc(2*time.Second, s.Kill).Stop() // what holds the channel open is not waited for
+	code := s.Wait()
+	said := s.said.text()
+	text := cmp.Or(said, err.Error())
+	fail := func(class provider.Class, kind fault.Kind, hint string) error {
+		return provider.Errorf(class, "%w", (&fault.Error{Kind: kind, Op: "start on the machine", Message: text}).WithHint("%s", hint))
+	}
+	switch {
+	case code == -1 && said == "":
+		return fault.New(fault.Unavailable, "start on the machine", "the connection was cut")
+	case strings.Contains(said, "No space left") || strings.Contains(said, "quota exceeded"):
+		return fail(provider.Retryable, fault.Full, "make room there, or say `directory: PATH` for another place for the program")
+	case strings.Contains(said, "sudo:"):
+		return fail(provider.Terminal, fault.Denied, "let the user become the other one by sudo without a password, or set sudo_password")
+	case code == 77:
+		return fail(provider.Terminal, fault.Denied, "the program is only put where nobody else can change it; say `directory: PATH` for another place")
+	case code == 126:
+		return fail(provider.Terminal, fault.Denied, "programs may not be run from there; say `directory: PATH` for another place")
+	case code == 127:
+		return fail(provider.Terminal, fault.NotFound, "see `program`, or whether the program is built for that machine")
+	}
+	return fail(provider.Retryable, fault.Unavailable, "try the same by hand: ssh, and then what failed")
+}
+
+// tail keeps the end of what a command says is wrong.
+type tail struct {
+	prompt string
+
+	mu   sync.Mutex
+	buf  []byte
+	seen int // how often the prompt was there
+}
+
+// add takes a piece and returns how many prompts have come with it.
+func (t *tail) add(b []byte) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	n := 0
+	if t.prompt != "" {
+		if n = bytes.Count(t.buf, []byte(t.prompt)); n > 0 {
+			t.buf = bytes.ReplaceAll(t.buf, []byte(t.prompt), nil)
+			t.seen += n
+		}
+	}
+	if len(t.buf) > mostStderr {
+		t.buf = append(t.buf[:0:0], t.buf[len(t.buf)-mostStderr:]...)
+	}
+	return n
+}
+
+func (t *tail) prompts() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "?"))
+}

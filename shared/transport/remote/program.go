@@ -1,0 +1,169 @@
+package remote
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"southbound/shared/fault"
+)
+
+// Programs are what can be put on machines: this program for machines like this one, and others from a directory. The zero value has this program
+// alone. It may be used by any number of goroutines.
+type Programs struct {
+	// Self is the path of this program; "" means the file that runs.
+	Self string
+	// Dir holds programs for other machines, named southbound-OS-ARCH as in southbound-linux-arm64; "" means none.
+	Dir string
+
+	once sync.Once
+	list []program
+	err  error
+}
+
+// program is one file that can be put on machines.
+type program struct {
+	os, arch string // as Go names them
+	path     string
+	hash     string // SHA-256
+	size     int64
+}
+
+// all returns the programs, hashed once. The one of this machine comes first, unless the directory has one for it.
+func (p *Programs) all() ([]program, error) {
+	p.once.Do(func() { p.list, p.err = p.find() })
+	return p.list, p.err
+}
+
+func (p *Programs) find() ([]program, error) {
+	var out []program
+	if p.Dir != "" {
+		names, err := filepath.Glob(filepath.Join(p.Dir, "southbound-*-*"))
+		if err != nil {
+			return nil, fault.Wrap(fault.Invalid, "look for programs", err)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			parts := strings.Split(filepath.Base(name), "-")
+			if len(parts) != 3 {
+				continue
+			}
+			one, err := hashed(name, parts[1], parts[2])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one)
+		}
+	}
+	if slices.ContainsFunc(out, func(o program) bool { return o.os == runtime.GOOS && o.arch == runtime.GOARCH }) {
+		return out, nil
+	}
+	self := p.Self
+	if self == "" {
+		self = "/proc/self/exe" // it is the running one even when another was put in its place
+		if _, err := os.Stat(self); err != nil {
+			if self, err = os.Executable(); err != nil {
+				return nil, fault.Wrap(fault.Unsupported, "find this program", err)
+			}
+		}
+	}
+	one, err := hashed(self, runtime.GOOS, runtime.GOARCH)
+	return append(out, one), err
+}
+
+func hashed(path, goos, arch string) (program, error) {
+	f, err := os.Open(path) //nolint:gosec // said by who runs this program
+	if err != nil {
+		return program{}, fault.Wrap(fault.NotFound, "read program", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return program{}, fault.Wrap(fault.Invalid, "read program", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid})
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return program{}, fault.Wrap(fault.Unavailable, "read program", err)
+	}
+	return program{os: goos, arch: arch, path: path, hash: hex.EncodeToString(h.Sum(nil)), size: n}, nil
+}
+
+// uname returns the forms in which a machine names what a program is for.
+func (p program) uname() []string {
+	system, ok := map[string]string{"linux": "Linux", "darwin": "Darwin", "freebsd": "FreeBSD", "openbsd": "OpenBSD", "netbsd": "NetBSD"}[p.os]
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, machine := range map[string][]string{"amd64": {"x86_64", "amd64"}, "arm64": {"aarch64", "arm64"}, "386": {"i386", "i486", "i586", "i686"},
+		"arm": {"armv6l", "armv7l", "armv8l"}, "riscv64": {"riscv64"}, "ppc64le": {"ppc64le"}, "s390x": {"s390x"}}[p.arch] {
+		out = append(out, system+" "+machine)
+	}
+	return out
+}
+
+// The scripts are run by a POSIX shell, on one line and without single quotes, so that any login shell hands them on. Where the directory is: $d.
+
+// checkDir makes the directory, and refuses one that others may write to.
+const checkDir = `d=%s; (umask 077; mkdir -p "$d") || exit 73; ` +
+	`if [ -L "$d" ] || ! [ -O "$d" ]; then echo "$d is not a directory of the user" >&2; exit 77; fi; ` +
+	`case $(ls -ld "$d") in drwx------*) ;; *) echo "$d can be read or written by others" >&2; exit 77;; esac; `
+
+// sum sets $s to the SHA-256 of $1, or to what is expected where the machine cannot tell.
+const sumFunction = `sum() { if command -v sha256sum >/dev/null 2>&1; then s=$(sha256sum < "$1"); elif command -v shasum >/dev/null 2>&1; then s=$(shasum -a 256 < "$1"); ` +
+	`elif command -v openssl >/dev/null 2>&1; then s=$(openssl dgst -sha256 -r < "$1"); else s=$2; fi; s=${s%%%% *}; }; `
+
+// defaultDir is where programs are put.
+const defaultDir = `"${XDG_CACHE_HOME:-$HOME/.cache}/southbound/remote"`
+
+func dirWord(dir string) string {
+	if dir == "" {
+		return defaultDir
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(dir) + `"`
+}
+
+// startScript starts the program when it is there and whole, and else says for what machine one is needed.
+func startScript(programs []program, dir string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "m=$(uname -sm); h=; case $m in ")
+	for _, p := range programs {
+		if names := p.uname(); len(names) > 0 {
+			fmt.Fprintf(&b, `"%s") h=%s; n=%d;; `, strings.Join(names, `"|"`), p.hash, p.size)
+		}
+	}
+	fmt.Fprintf(&b, `esac; z=plain; command -v gzip >/dev/null 2>&1 && z=gzip; `)
+	fmt.Fprintf(&b, `if [ -z "$h" ]; then echo "southbound-remote unknown $m"; exit 0; fi; `)
+	fmt.Fprintf(&b, checkDir+sumFunction, dirWord(dir))
+	b.WriteString(`f=$d/southbound-$h; if [ -f "$f" ] && [ -x "$f" ] && [ "$(($(wc -c < "$f")))" = "$n" ] && { sum "$f" "$h"; [ "$s" = "$h" ]; }; then ` +
+		`touch -c "$f"; cd /; exec "$f" remote; fi; echo "southbound-remote need $h $z"`)
+	return b.String()
+}
+
+// uploadScript takes a program and puts it where startScript finds it. Only what is whole gets its name; what others have put there is the same. Programs
+// that nobody has started for a month are removed, and what uploads that were cut have left.
+func uploadScript(p program, dir string, gzip bool) string {
+	unpack := "cat"
+	if gzip {
+		unpack = "gzip -dc"
+	}
+	return fmt.Sprintf(checkDir+sumFunction, dirWord(dir)) +
+		fmt.Sprintf(`h=%s; umask 077; t=$(mktemp "$d/.upload.XXXXXX") || exit 73; trap "rm -f \"$t\"" EXIT; trap "exit 1" HUP INT TERM PIPE; `, p.hash) +
+		`echo "southbound-remote ready"; ` + unpack + ` > "$t" || exit 74; sum "$t" "$h"; ` +
+		fmt.Sprintf(`if [ "$s" != "$h" ] || [ "$(($(wc -c < "$t")))" != %d ]; then echo "what arrived is not what was sent" >&2; exit 74; fi; `, p.size) +
+		`chmod 700 "$t" && sync "$t" 2>/dev/null; mv -f "$t" "$d/southbound-$h" || exit 74; ` +
+		`find "$d" -type f -name "southbound-*" -mtime +30 -exec rm -f {} + 2>/dev/null; find "$d" -type f -name ".upload.*" -mtime +1 -exec rm -f {} + 2>/dev/null; ` +
+		`echo "southbound-remote uploaded"`
+}
+
+// Quote makes one word of a shell of any text.
+func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

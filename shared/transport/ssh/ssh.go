@@ -1,0 +1,217 @@
+// Package ssh is the transport ssh: agents that are machines with an ssh server. Handlers of things on a machine run there, see package remote.
+package ssh
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+	"southbound/shared/transport/remote"
+)
+
+// Conn is the connection of an agent. It implements provider.Remote. It may be used by any number of goroutines.
+type Conn struct {
+	machine *remote.Machine
+	done    func()
+	once    sync.Once
+}
+
+// Handler implements provider.Remote.
+func (c *Conn) Handler(t schema.Type, h provider.Handler) (provider.Handler, error) {
+	return c.machine.Handler(t, h)
+}
+
+// Verify logs in and starts the program on the machine, unless that was done.
+func (c *Conn) Verify(ctx context.Context) error {
+	_, err := c.machine.Conn(ctx)
+	return err
+}
+
+// Facts returns what the machine says about itself: os, arch, hostname, user and, of Linux, distribution, version and init.
+func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
+	conn, err := c.machine.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return maps.Clone(conn.Facts), nil
+}
+
+// Close gives the connection back. It may be called more than once.
+func (c *Conn) Close() error {
+	c.once.Do(c.done)
+	return nil
+}
+
+// Sessions are kept for agents across runs: one login with one program for agents with the same options. The zero value is ready to use.
+type Sessions struct {
+	// Programs are what is put on machines; nil: this program.
+	Programs *remote.Programs
+	// Retry is how long connecting is tried again, see remote.Machine; 0 means 30 s.
+	Retry time.Duration
+	// Now tells the time; nil: time.Now.
+	Now func() time.Time
+
+	mu   sync.Mutex
+	open map[string]*session
+}
+
+// session is what agents with the same options share.
+type session struct {
+	machine *remote.Machine
+	users   int
+	left    time.Time // when the last user went
+}
+
+// idle is how long a session is kept that nobody uses.
+const idle = 15 * time.Minute
+
+// Connect returns a connection for an agent, whose options have their references resolved, once it stands. Invalid and terminal when they are wrong,
+// Unavailable when the machine cannot be reached, and Denied and terminal when it lets nobody in, or is not the one that it should be.
+func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, error) {
+	in, err := s.take(options)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{machine: in.machine, done: func() { s.give(in) }}
+	if err := c.Verify(ctx); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Sessions) take(options map[string]any) (*session, error) {
+	key, err := keyOf(options)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	in := s.open[key]
+	if in == nil {
+		parsed, err := parse(options)
+		if err != nil {
+			return nil, provider.Errorf(provider.Terminal, "%w", err)
+		}
+		if s.Programs == nil {
+			s.Programs = &remote.Programs{}
+		}
+		in = &session{machine: &remote.Machine{Retry: s.Retry, Open: parsed.opener(s.Programs)}}
+		if s.open == nil {
+			s.open = map[string]*session{}
+		}
+		s.open[key] = in
+	}
+	in.users++
+	return in, nil
+}
+
+// keyOf tells options apart without keeping what is secret in them.
+func keyOf(options map[string]any) (string, error) {
+	if options == nil {
+		options = map[string]any{}
+	}
+	b, err := resource.CanonicalValue(options)
+	if err != nil {
+		return "", fault.Wrap(fault.Invalid, "connect", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func (s *Sessions) give(in *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.users--
+	in.left = s.now()
+	s.forget()
+}
+
+// forget closes sessions that have been idle for long.
+func (s *Sessions) forget() {
+	for key, in := range s.open {
+		if in.users == 0 && s.now().Sub(in.left) >= idle {
+			delete(s.open, key)
+			_ = in.machine.Close()
+		}
+	}
+}
+
+func (s *Sessions) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// Close closes all sessions, used or not.
+func (s *Sessions) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, in := range s.open {
+		delete(s.open, key)
+		_ = in.machine.Close()
+	}
+	return nil
+}
+
+// opener returns what logs in and starts the program.
+func (s *settings) opener(programs *remote.Programs) func(ctx context.Context) (*remote.Conn, error) {
+	return func(ctx context.Context) (*remote.Conn, error) {
+		c, err := s.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := remote.Open(ctx, c, remote.Config{Program: s.program, Dir: s.directory, Programs: programs, Sudo: s.sudo, SudoPassword: s.sudoPassword,
+			Beat: time.Duration(s.interval) * time.Second})
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		context.AfterFunc(conn.Context(), c.close)
+		return conn, nil
+	}
+}
+
+// Start implements remote.Starter.
+func (c *chain) Start(ctx context.Context, command string) (remote.Process, error) {
+	stop := context.AfterFunc(ctx, c.close)
+	defer stop()
+	session, err := c.last().NewSession()
+	if err != nil {
+		return remote.Process{}, fault.Wrap(fault.Unavailable, "run a command", err)
+	}
+	in, err1 := session.StdinPipe()
+	out, err2 := session.StdoutPipe()
+	bad, err3 := session.StderrPipe()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return remote.Process{}, fault.Wrap(fault.Internal, "run a command", err)
+	}
+	if err := session.Start(command); err != nil {
+		_ = session.Close()
+		return remote.Process{}, fault.Wrap(fault.Unavailable, "run a command", err)
+	}
+	kill := sync.OnceFunc(func() { _ = session.Close() })
+	wait := sync.OnceValue(func() int {
+		var exit *ssh.ExitError
+		switch err := session.Wait(); {
+		case err == nil:
+			return 0
+		case errors.As(err, &exit):
+			return exit.ExitStatus()
+		}
+		return -1
+	})
+	return remote.Process{Stdin: in, Stdout: out, Stderr: bad, Wait: wait, Kill: kill}, nil
+}
