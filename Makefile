@@ -30,7 +30,7 @@ test-fast: verify ## what needs no servers
 
 test-aws: ## what needs servers, but not the whole stack
 	$(GO) vet -tags servers ./...
-	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./handlers/http ./functions/... ./infra/... ./localstack/server
+	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./handlers/http ./handlers/sql ./functions/... ./infra/... ./localstack/server
 
 e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E_ENDPOINT= for AWS or another emulator
 	$(GO) test -count=1 -timeout 20m -parallel 6 -tags servers -v ./localstack/e2e

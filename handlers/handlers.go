@@ -10,7 +10,11 @@ import (
 	"southbound/handlers/git"
 	"southbound/handlers/http"
 	"southbound/handlers/net"
+	"southbound/handlers/pkg"
+	"southbound/handlers/sql"
 	"southbound/handlers/std"
+	"southbound/handlers/svc"
+	"southbound/handlers/sys"
 	"southbound/shared/provider"
 )
 
@@ -19,10 +23,12 @@ func All() []provider.Definition {
 	return []provider.Definition{
 		acct.Group(),
 		acct.User(),
+		aws.Item(),
 		aws.Object(),
 		aws.Parameter(),
 		cron.Job(),
 		exec.Run(),
+		fs.Archive(),
 		fs.Directory(),
 		fs.File(),
 		fs.Line(),
@@ -30,6 +36,11 @@ func All() []provider.Definition {
 		git.Checkout(),
 		http.Object(),
 		net.HostEntry(),
+		pkg.Package(),
+		sql.Database(),
+		sql.Role(),
 		std.Null(),
+		svc.Service(),
+		sys.Facts(),
 	}
 }

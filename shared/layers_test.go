@@ -24,7 +24,8 @@ var layers = [][]string{
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
 	{"shared/ingest", "shared/cli"},
-	{"cmd", "functions", "shared/bench", "examples", "infra"},
+	{"cmd", "functions", "shared/bench", "infra"},
+	{"examples"}, // programs like those of users
 }
 
 // TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know no engine.

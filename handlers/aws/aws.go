@@ -1,4 +1,4 @@
-// Package aws manages objects in S3 and parameters of Systems Manager, through agents with the transport aws.
+// Package aws manages objects in S3, parameters of Systems Manager and items in DynamoDB, through agents with the transport aws.
 //
 // Only what a resource says is compared and changed; the rest of a thing stays as it is. Everything is done in single requests that take effect
 // whole or not at all, so a crash between two of them is made good by the next run.

@@ -109,3 +109,6 @@ func numbers(version string) []int {
 	}
 	return out
 }
+
+// Install installs packages of Debian or Ubuntu for a test that needs another server than those of this package; an error says why it could not.
+func Install(ctx context.Context, packages ...string) error { return aptGet(ctx, packages...) }

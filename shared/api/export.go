@@ -11,6 +11,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 )
 
 // Bundle is an export as it travels: what was uploaded before, by hash, and what is asked for.
@@ -34,13 +35,14 @@ type Settings struct {
 	RetryMaxMS    int64  `json:"retry_max_ms,omitempty" minimum:"0"`
 	KeepVersions  int    `json:"keep_versions,omitempty" minimum:"0" maximum:"1000000"`
 	KeepActionsMS int64  `json:"keep_actions_ms,omitempty" minimum:"0"`
+	Strict        string `json:"strict,omitempty" enum:"warning,error" doc:"what is done when a handler reports values that are not in its own canonical form; left out: nothing"`
 }
 
 func settingsOf(s *deploy.Settings) *Settings {
 	if s == nil {
 		return nil
 	}
-	return &Settings{s.DeployTimer, s.RepairTimer, s.RetryBase.Milliseconds(), s.RetryMax.Milliseconds(), s.KeepVersions, s.KeepActions.Milliseconds()}
+	return &Settings{s.DeployTimer, s.RepairTimer, s.RetryBase.Milliseconds(), s.RetryMax.Milliseconds(), s.KeepVersions, s.KeepActions.Milliseconds(), string(s.Strict)}
 }
 
 // longest is the longest duration a setting takes.
@@ -59,6 +61,9 @@ func (s *Settings) engine() (*deploy.Settings, error) {
 			return nil, &fault.Error{Kind: fault.Invalid, Op: name, Message: "it is whole seconds or a cron expression", Err: err}
 		}
 	}
+	if s.Strict != "" && s.Strict != string(provider.StrictWarning) && s.Strict != string(provider.StrictError) {
+		return nil, fault.New(fault.Invalid, "read settings", "strict is warning or error")
+	}
 	most := longest.Milliseconds()
 	if min(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) < 0 || max(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) > most || s.KeepVersions < 0 {
 		return nil, fault.New(fault.Invalid, "read settings", "a length of time is from 0 to %d ms", most)
@@ -68,7 +73,7 @@ func (s *Settings) engine() (*deploy.Settings, error) {
 	}
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	return &deploy.Settings{DeployTimer: s.DeployTimer, RepairTimer: s.RepairTimer, RetryBase: ms(s.RetryBaseMS), RetryMax: ms(s.RetryMaxMS), KeepVersions: s.KeepVersions,
-		KeepActions: ms(s.KeepActionsMS)}, nil
+		KeepActions: ms(s.KeepActionsMS), Strict: provider.Strictness(s.Strict)}, nil
 }
 
 // Known implements Home.

@@ -98,7 +98,7 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 	}
 	c.Definitions, c.Log, c.Machine = a.definitions(), log, (&local.Home{Dir: a.data}).Secrets()
 	c.Connector = func(known deploy.Secrets) deploy.Connector {
-		return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, Secrets: known}
+		return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}
 	}
 	return home.Open(ctx, *c)
 }

@@ -34,6 +34,7 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
 	"southbound/shared/transport/remote"
 	"southbound/shared/transport/ssh"
 )
@@ -75,6 +76,7 @@ type app struct {
 	with    []provider.Definition // the types that there are, and who serves them
 	http    http.Sessions
 	ssh     ssh.Sessions
+	sql     postgresql.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -200,7 +202,7 @@ func (a *app) close() {
 	if a.engine != nil {
 		a.engine.Close()
 	}
-	_, _, _ = a.aws.Close(), a.http.Close(), a.ssh.Close()
+	_, _, _, _ = a.aws.Close(), a.http.Close(), a.ssh.Close(), a.sql.Close()
 	if a.own != nil {
 		_ = a.own.Close()
 	}
@@ -223,7 +225,7 @@ func (a *app) openAt(dir string) error {
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine})

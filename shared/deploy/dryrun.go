@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/plan"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -53,7 +54,7 @@ func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, er
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		entries = append(entries, byID[id])
 	}
-	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true}
+	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true, strict: state.Settings.Strict}
 	return d.run(ctx, entries)
 }
 
@@ -71,7 +72,7 @@ func (e *Engine) Preview(ctx context.Context, env string, m *Model) (DryRun, err
 	if err != nil {
 		return DryRun{}, err
 	}
-	d := &dryRunner{e: e, env: env, agents: set.agents, files: m.Files}
+	d := &dryRunner{e: e, env: env, agents: set.agents, files: m.Files, strict: state.Settings.Strict}
 	return d.run(ctx, set.entries)
 }
 
@@ -82,6 +83,7 @@ type dryRunner struct {
 	agents  []resource.Agent
 	files   map[string]Blob
 	record  bool
+	strict  provider.Strictness
 	out     DryRun
 }
 
@@ -225,7 +227,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 		r.claim = &claim{row: row}
 	}
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
-		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets}
+		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict}
 		if err := x.execute(ctx); err != nil {
 			return nil, err
 		}

@@ -34,8 +34,6 @@ type Config struct {
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
 	// Ran, when not nil, is told how many resources a commit has recorded.
 	Ran func(n int)
-	// Strict says what is done when a handler reports values that are not in its own canonical form.
-	Strict provider.Strictness
 }
 
 // Engine runs environments over the ports. It keeps only caches of immutable data between calls, so any number of engines

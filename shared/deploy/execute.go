@@ -21,6 +21,8 @@ type executor struct {
 	dry  bool // stop before acting
 	// each: read one by one what would be read from a list.
 	each bool
+	// strict says what is done when a handler reports values that are not in its own canonical form.
+	strict provider.Strictness
 	// mark records that a create begins; false means that it must not.
 	mark func(ctx context.Context, r *run) (bool, error)
 	// seen, when not nil, is called when everything was read.

@@ -103,10 +103,10 @@ func (x *executor) inSync(r *run, desired map[string]any) bool {
 	return ok && got.err == nil
 }
 
-// canonical does what Config.Strict asks for when the handler reports values that are not in its own canonical form.
+// canonical does what the setting strict asks for when the handler reports values that are not in its own canonical form.
 func (x *executor) canonical(r *run) bool {
 	c, ok := provider.As[provider.Canonicaliser](r.handler)
-	if !ok || x.e.Strict == provider.StrictOff {
+	if !ok || x.strict == provider.StrictOff {
 		return true
 	}
 	form, err := c.Canonicalise(r.seen.Attributes)
@@ -124,7 +124,7 @@ func (x *executor) canonical(r *run) bool {
 	case len(wrong) == 0:
 		return true
 	}
-	if x.e.Strict == provider.StrictError {
+	if x.strict == provider.StrictError {
 		r.end(StatusFailed, provider.Terminal, text)
 		return false
 	}

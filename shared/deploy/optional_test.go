@@ -267,11 +267,10 @@ func TestStrictAboutTheCanonicalForm(t *testing.T) {
 	}{{provider.StrictOff, deploy.StatusDeployed, 0}, {provider.StrictWarning, deploy.StatusDeployed, 1}, {provider.StrictError, deploy.StatusFailed, 1}} {
 		r := newRig(t)
 		r.w.things["a"] = "V"
-		r.e.Strict = tc.strict
 		r.e.Handlers["t::T"] = former{clever{handler: handler{r.w}, form: func(attrs map[string]any) map[string]any {
 			return map[string]any{"name": attrs["name"], "value": strings.ToLower(fmt.Sprint(attrs["value"]))}
 		}}}
-		r.export(deploy.Export{Model: model(res("a"))})
+		r.export(deploy.Export{Model: model(res("a")), Settings: &deploy.Settings{Strict: tc.strict}})
 		r.drain()
 		r.want("a", tc.status)
 		if lines := r.last("a").Messages; len(lines) != tc.lines || tc.lines > 0 && !strings.Contains(lines[0].Msg, "own canonical form: value") {

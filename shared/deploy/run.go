@@ -75,7 +75,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		}
 		runs = append(runs, w.prepare(ctx, c))
 	}
-	x := &executor{e: w.e, runs: runs, mark: w.markCreating}
+	x := &executor{e: w.e, runs: runs, mark: w.markCreating, strict: w.state.Settings.Strict}
 	if err := x.execute(ctx); err != nil {
 		w.unrecorded = true
 		return err

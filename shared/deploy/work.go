@@ -249,7 +249,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 			w.checked()[cl.row.ID] = true
 			cl.wrote.Checked = w.sched.Wave.Epoch
 		}
-		if waving && cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && clean(cl.row) {
+		if waving && cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && clean(cl.row) && len(cl.result.facts) == 0 {
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)

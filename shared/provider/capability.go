@@ -89,7 +89,7 @@ type Strictness string
 
 // The values of Strictness.
 const (
-	StrictOff     Strictness = ""
+	StrictOff     Strictness = "" // nothing
 	StrictWarning Strictness = "warning"
 	StrictError   Strictness = "error"
 )

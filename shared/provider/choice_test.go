@@ -319,3 +319,27 @@ func TestParseRelease(t *testing.T) {
 		t.Error(here)
 	}
 }
+
+func TestExistingIsListedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	l := &counted{}
+	for range 3 {
+		all, err := provider.Existing(w.context(1), l, provider.Keep{For: time.Minute})
+		if err != nil || len(all) != 2 || l.lists != 1 {
+			t.Fatal(all, err, l.lists)
+		}
+	}
+	w.pass(time.Hour)
+	if _, err := provider.Existing(w.context(1), l, provider.Keep{For: time.Minute}); err != nil || l.lists != 2 {
+		t.Error(err, l.lists)
+	}
+}
+
+// counted lists two things and counts how often.
+type counted struct{ lists int }
+
+func (c *counted) List(_ *provider.Context, found func(provider.Found) error) error {
+	c.lists++
+	return errors.Join(found(provider.Found{}), found(provider.Found{}))
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/provider"
 )
 
 const projectFile = "southbound.yaml"
@@ -115,13 +116,27 @@ func (r *projectReader) settings(n *node, p *Project) {
 			s.KeepVersions = r.count(m)
 		case "keep_actions":
 			s.KeepActions = r.duration(m)
+		case "strict":
+			s.Strict = r.strict(m)
 		default:
-			r.unknown(m, []string{"deploy_timer", "repair_timer", "retry_base", "retry_max", "keep_versions", "keep_actions"})
+			r.unknown(m, []string{"deploy_timer", "repair_timer", "retry_base", "retry_max", "keep_versions", "keep_actions", "strict"})
 		}
 	}
 	if s.RetryMax != 0 && s.RetryBase > s.RetryMax {
 		r.add(n.get("retry_max").at, "make it as long or longer", "retry_max is shorter than retry_base")
 	}
+}
+
+// strict reads what is done about handlers that report values in another form than their own.
+func (r *projectReader) strict(n *node) provider.Strictness {
+	switch text, _ := n.value.(string); text {
+	case "off":
+		return provider.StrictOff
+	case "warning", "error":
+		return provider.Strictness(text)
+	}
+	r.add(n.at, "write off, warning or error", "strict is one of three words")
+	return provider.StrictOff
 }
 
 // timer reads whole seconds or a cron expression.

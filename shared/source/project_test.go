@@ -69,6 +69,7 @@ func TestProjectProblems(t *testing.T) {
 			"3:5: api is empty | write it, or leave it out",
 			"4:11: settings is a map | write it such as {repair_timer: 3600}",
 		}},
+		{"strict", "settings: {strict: sometimes}\n", []string{"1:20: strict is one of three words | write off, warning or error"}},
 		{"settings", "settings:\n  deploy_timer: -1\n  repair_timer: sometimes\n  retry_base: 5\n  retry_max: 2 weeks\n  keep_versions: 0\n  keep_actions: 40000d\n  kep: 1\n", []string{
 			`2:17: deploy_timer is whole seconds or a cron expression | write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`,
 			`3:17: repair_timer is whole seconds or a cron expression | write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`,
@@ -76,7 +77,7 @@ func TestProjectProblems(t *testing.T) {
 			"5:14: retry_max is a length of time | write it with its units, such as 2s, 10m or 30d",
 			"6:18: keep_versions is a whole number from 1 to 1000000 | write it such as 100",
 			"7:17: keep_actions is a length of time | write it with its units, such as 2s, 10m or 30d",
-			`8:3: unknown member "kep" | there are deploy_timer, repair_timer, retry_base, retry_max, keep_versions, keep_actions`,
+			`8:3: unknown member "kep" | there are deploy_timer, repair_timer, retry_base, retry_max, keep_versions, keep_actions, strict`,
 		}},
 		{"retries that shrink", "settings: {retry_base: 1h, retry_max: 1m}\n", []string{"1:39: retry_max is shorter than retry_base | make it as long or longer"}},
 		{"two documents", "environment: a\n---\nenvironment: b\n", []string{"3:1: the project file holds more than one document | keep one"}},

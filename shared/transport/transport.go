@@ -11,6 +11,7 @@ import (
 	"southbound/shared/resource"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
 	"southbound/shared/transport/ssh"
 )
 
@@ -20,6 +21,8 @@ const (
 	NameSSH   = "ssh"
 	NameHTTP  = "http"
 	NameAWS   = "aws"
+
+	NamePostgreSQL = "postgresql"
 )
 
 // Local is the connection of an agent with the transport local: the machine on which the handlers run.
@@ -40,11 +43,13 @@ type Connector struct {
 	HTTP *http.Sessions
 	// SSH holds the logins of agents with the transport ssh; nil: this process serves none. Who made it closes it.
 	SSH *ssh.Sessions
+	// PostgreSQL holds the sessions of agents with the transport postgresql; nil: this process serves none. Who made it closes it.
+	PostgreSQL *postgresql.Sessions
 	// Secrets resolves secrets in options; nil: options must have none.
 	Secrets Secrets
 }
 
-// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn or an *ssh.Conn, whose Close is to be called. Unsupported when this process does not
+// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close is to be called. Unsupported when this process does not
 // serve the transport, Invalid when the options are wrong, and what the transport itself answers, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
@@ -84,6 +89,16 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 			return nil, err
 		}
 		return conn, nil
+	case a.Transport == NamePostgreSQL && c.PostgreSQL != nil:
+		options, err := c.options(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := c.PostgreSQL.Connect(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
 	case a.Transport == NameAWS:
 		return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport aws")
 	}
@@ -105,6 +120,9 @@ func (c *Connector) names() []string {
 	}
 	if c.SSH != nil {
 		out = append(out, NameSSH)
+	}
+	if c.PostgreSQL != nil {
+		out = append(out, NamePostgreSQL)
 	}
 	return out
 }
@@ -137,6 +155,8 @@ func Check(a resource.Agent) []diag.Problem {
 		problems = http.Check(a.Options)
 	case NameSSH:
 		problems = ssh.Check(a.Options)
+	case NamePostgreSQL:
+		problems = postgresql.Check(a.Options)
 	}
 	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
 	return problems

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
 	"southbound/shared/transport/ssh"
 )
 
@@ -52,6 +53,8 @@ func TestConnect(t *testing.T) {
 		{"an API", transport.Connector{HTTP: &http.Sessions{}, Secrets: secrets("s3cr3t")}, resource.Agent{Transport: "http",
 			Options: map[string]any{"url": "https://h", "token": resource.Secret{Source: "env:R"}}}, "", ""},
 		{"an API without a place", transport.Connector{HTTP: &http.Sessions{}}, resource.Agent{Transport: "http"}, fault.Invalid, "url: https"},
+		{"a server", transport.Connector{PostgreSQL: &postgresql.Sessions{}, Secrets: secrets("s3cr3t")}, resource.Agent{Transport: "postgresql",
+			Options: map[string]any{"host": "db", "password": resource.Secret{Source: "env:R"}}}, "", ""},
 		{"a process that serves no APIs", transport.Connector{Local: true}, resource.Agent{Transport: "http"}, fault.Unsupported, "there are local"},
 	} {
 		conn, err := c.c.Connect(t.Context(), c.agent)

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/transport"
 	awstransport "southbound/shared/transport/aws"
 	httptransport "southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
 )
 
 // Main begins the function with handlers and serves events.
@@ -25,9 +26,9 @@ func Main(definitions []provider.Definition) {
 			c.Leave, c.Count = queue.ByRunner, f.count
 			// An agent that names no role is served with the rights that the stack's HandlerPolicy gives the function.
 			c.Connector = func(known deploy.Secrets) deploy.Connector {
-				return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket}, Endpoint: c.Endpoint},
+				return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table}, Endpoint: c.Endpoint},
 					// What answers at a function's own addresses is its runtime, unless it runs on an emulator.
-					HTTP: &httptransport.Sessions{Guarded: c.Endpoint == ""}, Secrets: known}
+					HTTP: &httptransport.Sessions{Guarded: c.Endpoint == ""}, PostgreSQL: &postgresql.Sessions{Guarded: c.Endpoint == ""}, Secrets: known}
 			}
 		})
 		if err != nil {

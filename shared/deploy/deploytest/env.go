@@ -5,6 +5,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -83,7 +84,7 @@ func envChecks() []check {
 
 func wholeEnv() deploy.Env {
 	return deploy.Env{Name: env, Last: 5, Released: 4, Graph: "graph", Releasing: 5,
-		Settings: deploy.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3,
+		Settings: deploy.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3, Strict: provider.StrictError,
 			KeepActions: time.Hour},
 		Fingerprint: "print", Wave: deploy.Wave{Epoch: 3, Priority: deploy.PriorityUserRepair, At: at(0), KeepTerminal: true},
 		LastDeploy: at(time.Second), LastRepair: at(time.Minute)}

@@ -122,6 +122,9 @@ func lists(e *env) error {
 	if err != nil {
 		return err
 	}
+	if e.Unlisted != "" {
+		return e.unchanged(before, "listing")
+	}
 	for _, r := range all {
 		same := e.called(found, r)
 		if len(same) != 1 {

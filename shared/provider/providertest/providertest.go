@@ -49,6 +49,8 @@ type Case struct {
 	Edges []string
 	// Unfit are attributes of Edges for which made-up values say nothing, each with the reason.
 	Unfit map[string]string
+	// Unlisted says that what the handler lists is another place than that of the case, such as the whole machine, and names it. "": it is that.
+	Unlisted string
 	// Lasting says that what was made stays when the resource is purged.
 	Lasting bool
 }

@@ -30,8 +30,8 @@ type Conn struct {
 	once     sync.Once
 }
 
-// Reserved reports whether a bucket is none of the agent's business.
-func (c *Conn) Reserved(bucket string) bool { return slices.Contains(c.reserved, bucket) }
+// Reserved reports whether a bucket or a table is none of the agent's business.
+func (c *Conn) Reserved(name string) bool { return slices.Contains(c.reserved, name) }
 
 // NewConn returns a connection with a configuration of one's own, for tests of handlers.
 func NewConn(cfg sdk.Config) *Conn { return &Conn{session: &session{config: cfg}, done: func() {}} }
@@ -67,7 +67,7 @@ type Sessions struct {
 	// RoleRequired refuses agents that name no role: where the process's own credentials are not for the authors of documents, as in a
 	// function that may write the state.
 	RoleRequired bool
-	// Reserved are buckets that no agent may touch: those in which this process keeps its own state, which its own credentials may write.
+	// Reserved are buckets and tables that no agent may touch: those in which this process keeps its own state, which its own credentials may write.
 	Reserved []string
 	// Endpoint is that of agents that name none; empty: AWS. A process that lives on an emulator sets it, so that it never reaches the real AWS.
 	Endpoint string

@@ -164,8 +164,8 @@ func wayError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errSlow):
 		return fault.Wrap(fault.Timeout, "call the API", errSlow)
-	case errors.Is(err, errGuarded):
-		return errGuarded
+	case fault.Is(err, fault.Denied): // see guard
+		return err
 	case errors.As(err, &tlsErr), errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.HostnameError)), errors.As(err, new(x509.CertificateInvalidError)):
 		e := &fault.Error{Kind: fault.Denied, Op: "call the API", Err: err}
 		return e.WithHint("give the agent the authority in ca, or the name in server_name")

@@ -11,17 +11,16 @@ import (
 	"encoding/hex"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/transport/guard"
 	"southbound/shared/transport/pool"
 )
 
@@ -155,28 +154,10 @@ func (s *Sessions) transport(conf *tls.Config) *http.Transport {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, MaxResponseHeaderBytes: 1 << 20}
 	if s.Guarded {
-		t.Proxy, dial.Control = nil, guard
+		t.Proxy, dial.Control = nil, guard.Control
 	}
 	t.DialContext = dial.DialContext
 	return t
-}
-
-// errGuarded is why an address is not connected to.
-var errGuarded = fault.New(fault.Denied, "connect", "the address is one of the machine that connects, which it lends to nobody")
-
-// guard refuses addresses of this machine and of its link. It sees what names have been resolved to.
-func guard(_, address string, _ syscall.RawConn) error {
-	a, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	switch ip := a.Addr().Unmap(); {
-	case ip.IsLoopback(), ip.IsLinkLocalUnicast(), ip.IsUnspecified(), ip.IsMulticast():
-		return errGuarded
-	case ip == netip.MustParseAddr("fd00:ec2::254"): // the metadata of a machine at AWS
-		return errGuarded
-	}
-	return nil
 }
 
 // gate adds credentials to requests to the base URL's origin, and to no other.

@@ -1,0 +1,10 @@
+// Command caddy is Southbound with caddy::Site, the example of docs/handlers.md.
+package main
+
+import (
+	"southbound/examples/caddy/site"
+	"southbound/functions/pack"
+	"southbound/handlers"
+)
+
+func main() { pack.Main(append(handlers.All(), site.Site())) }

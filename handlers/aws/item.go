@@ -1,0 +1,296 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/diag"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+	conn "southbound/shared/transport/aws"
+)
+
+const (
+	mostItem     = 400 << 10 // bytes, of names and values
+	mostNesting  = 32
+	itemsAtOnce  = 100
+	itemKeyType  = "Variant[String[1], Numeric]"
+	itemNameType = "String[1, 255]"
+)
+
+// item is the handler of aws::dynamodb::Item.
+type item struct{}
+
+// Item declares aws::dynamodb::Item.
+func Item() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name: "aws::dynamodb::Item",
+			Description: "An item of a table of DynamoDB. Each change is one request that takes effect whole or not at all, and sets all that is said. What is not said stays as it is, " +
+				"unless exclusive is.",
+			Attributes: []schema.Attribute{
+				{Name: "table", Type: `Pattern[/\A[a-zA-Z0-9_.-]{3,255}\z/]`, Behaviour: schema.Namevar, Description: "the table"},
+				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "a name for the item among those of the table; DynamoDB does not see it"},
+				{Name: "key", Type: "Hash[" + itemNameType + ", " + itemKeyType + ", 1, 2]", Behaviour: schema.Parameter, Description: "the attributes of the table's key: that of the partition, and that of the order where there is one"},
+				{Name: "values", Type: "Hash[" + itemNameType + ", Any]", Default: map[string]any{}, Description: "attributes beside the key: text, numbers, booleans, null, lists and maps"},
+				{Name: "sets", Type: "Optional[Hash[" + itemNameType + ", Enum['texts', 'numbers']]]", Behaviour: schema.Parameter, Description: "attributes whose lists are sets, without order and repeats"},
+				{Name: "absent", Type: "Optional[Array[" + itemNameType + "]]", Behaviour: schema.Parameter, Description: "attributes that the item must not have"},
+				{Name: "exclusive", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: it has no attributes but these and the key"},
+				{Name: "extra", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "attributes that it has and must not have"},
+			},
+			Features: []string{"batch"},
+			Validate: validItem,
+		},
+		Handler: item{},
+	}
+}
+
+// validItem checks what one attribute alone cannot say.
+func validItem(attrs map[string]any) []diag.Problem {
+	var out []diag.Problem
+	bad := func(attribute, hint, format string, args ...any) {
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	key, _ := attrs["key"].(map[string]any)
+	values, _ := attrs["values"].(map[string]any)
+	if provider.HasSecret(values) || provider.HasSecret(key) {
+		bad("values", "keep it in Secrets Manager or a SecureString, and its name here", "a secret would be stored in the open")
+	}
+	for _, ref := range resource.References(values) {
+		if _, ok := ref.(resource.File); ok {
+			bad("values", "keep it in S3, and its key here", "an uploaded file cannot be stored in an item")
+			break
+		}
+	}
+	absent, _ := attrs["absent"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if key[name] != nil {
+			bad("values", "leave it out", "%q is part of the key", name)
+		}
+		if slices.Contains(absent, any(name)) {
+			bad("absent", "leave it out in one place", "%q is wanted and not wanted", name)
+		}
+	}
+	for _, name := range absent {
+		if n, _ := name.(string); key[n] != nil {
+			bad("absent", "leave it out", "%q is part of the key", n)
+		}
+	}
+	sets, _ := attrs["sets"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		if list, ok := values[name].([]any); values[name] != nil && (!ok || len(list) == 0) && len(resource.References(values[name])) == 0 {
+			bad("sets", "name the attribute in absent instead of giving it an empty set", "%q is no list with something in it", name)
+		}
+	}
+	if len(resource.References(values)) == 0 {
+		if m, err := toItem(values, sets, 0); err != nil {
+			bad("values", "", "%v", err)
+		} else if size := sizeOf(&types.AttributeValueMemberM{Value: m}); size > mostItem {
+			bad("values", "keep the large ones in S3, and their keys here", "the item is larger than %d KB", mostItem>>10)
+		}
+	}
+	return out
+}
+
+func dynamoClient(ctx *provider.Context, table string) (*dynamodb.Client, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.Reserved(table) {
+		return nil, provider.Errorf(provider.NeedsChange, "the table %s holds the state of Southbound itself", table)
+	}
+	return conn.Client(c, func(cfg sdk.Config) *dynamodb.Client { return dynamodb.NewFromConfig(cfg) }), nil
+}
+
+// keyOf returns the key of an item.
+func keyOf(r provider.Resource) (map[string]types.AttributeValue, error) {
+	key, _ := r.Attributes["key"].(map[string]any)
+	out, err := toItem(key, nil, 0)
+	if err != nil {
+		return nil, provider.Errorf(provider.NeedsChange, "the key: %w", err)
+	}
+	return out, nil
+}
+
+// keyText tells keys apart.
+func keyText(key map[string]types.AttributeValue) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(key)) {
+		switch v := key[name].(type) {
+		case *types.AttributeValueMemberS:
+			fmt.Fprintf(&b, "%q=%q;", name, v.Value)
+		case *types.AttributeValueMemberN:
+			fmt.Fprintf(&b, "%q=%s;", name, plainNumber(v.Value))
+		}
+	}
+	return b.String()
+}
+
+// Diff implements provider.Differ.
+func (item) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	out := map[string]plan.Diff{}
+	want, _ := desired.Attributes["values"].(map[string]any)
+	have, _ := observed.Attributes["values"].(map[string]any)
+	for name, w := range want {
+		if h, there := have[name]; !there || !resource.Equal(w, h) {
+			out["values"] = plan.Diff{Current: have, Desired: want}
+		}
+	}
+	if extra, _ := observed.Attributes["extra"].([]any); len(extra) > 0 {
+		shown := maps.Clone(have)
+		for _, name := range extra {
+			n, _ := name.(string)
+			shown[n] = "(to be removed)"
+		}
+		out["values"] = plan.Diff{Current: shown, Desired: want}
+	}
+	return out, nil
+}
+
+// Read implements provider.Handler.
+func (i item) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	out := i.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
+	return out[0].Observation, out[0].Err
+}
+
+// seen returns an item as an observation: what is wanted of it, and what it must not have.
+func seen(r provider.Resource, have map[string]types.AttributeValue) provider.Observation {
+	if r.Purged {
+		return provider.Observation{Exists: true}
+	}
+	want, _ := r.Attributes["values"].(map[string]any)
+	key, _ := r.Attributes["key"].(map[string]any)
+	sets, _ := r.Attributes["sets"].(map[string]any)
+	absent, _ := r.Attributes["absent"].([]any)
+	exclusive, _ := r.Attributes["exclusive"].(bool)
+	attrs, extra := map[string]any{}, []any{}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if w, wanted := want[name]; wanted {
+			attrs[name] = seenValue(have[name], w, sets[name] != nil)
+		} else if _, in := key[name]; !in && (exclusive || slices.Contains(absent, any(name))) {
+			extra = append(extra, name)
+		}
+	}
+	out := map[string]any{"values": attrs}
+	if len(extra) > 0 {
+		out["extra"] = extra
+	}
+	return provider.Observation{Exists: true, Attributes: out}
+}
+
+// seenValue returns an attribute in the form of what is wanted: a list or a set.
+func seenValue(have types.AttributeValue, want any, set bool) any {
+	if !set {
+		return fromItem(have, nil)
+	}
+	if l, ok := have.(*types.AttributeValueMemberL); ok {
+		return map[string]any{"list": fromItem(l, nil)}
+	}
+	return fromItem(have, want)
+}
+
+// Create implements provider.Handler.
+func (i item) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return provider.Result{}, i.set(ctx, req.Resource, nil)
+}
+
+// Update implements provider.Handler.
+func (i item) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	extra, _ := req.Observed.Attributes["extra"].([]any)
+	return provider.Result{}, i.set(ctx, req.Resource, extra)
+}
+
+// set sets all that is wanted and removes what must not be there, in one request. What nobody spoke of stays, and a missing item comes to be.
+func (item) set(ctx *provider.Context, r provider.Resource, extra []any) error {
+	table := text(r, "table")
+	api, err := dynamoClient(ctx, table)
+	if err != nil {
+		return err
+	}
+	in := &dynamodb.UpdateItemInput{TableName: &table}
+	if in.Key, err = keyOf(r); err != nil {
+		return err
+	}
+	want, _ := r.Attributes["values"].(map[string]any)
+	sets, _ := r.Attributes["sets"].(map[string]any)
+	values, err := toItem(want, sets, 0)
+	if err != nil {
+		return provider.Errorf(provider.NeedsChange, "%w", err)
+	}
+	if absent, _ := r.Attributes["absent"].([]any); len(extra) == 0 {
+		extra = absent
+	}
+	names := map[string]string{}
+	var set, remove []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		n := fmt.Sprint(len(names))
+		names["#"+n] = name
+		if in.ExpressionAttributeValues == nil {
+			in.ExpressionAttributeValues = map[string]types.AttributeValue{}
+		}
+		in.ExpressionAttributeValues[":"+n] = values[name]
+		set = append(set, "#"+n+" = :"+n)
+	}
+	for _, name := range extra {
+		n := fmt.Sprint("#", len(names))
+		names[n], _ = name.(string)
+		remove = append(remove, n)
+	}
+	expression := ""
+	if len(set) > 0 {
+		expression = "SET " + strings.Join(set, ", ")
+	}
+	if len(remove) > 0 {
+		expression += " REMOVE " + strings.Join(remove, ", ")
+	}
+	if expression != "" {
+		in.UpdateExpression, in.ExpressionAttributeNames = sdk.String(strings.TrimSpace(expression)), names
+	}
+	_, err = api.UpdateItem(ctx, in)
+	return failure("set the item "+text(r, "name")+" of the table "+table, err)
+}
+
+// Delete implements provider.Handler.
+func (item) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	table := text(req.Resource, "table")
+	api, err := dynamoClient(ctx, table)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	key, err := keyOf(req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	_, err = api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: key})
+	return provider.Result{}, failure("delete the item "+text(req.Resource, "name")+" of the table "+table, err)
+}
+
+// ApplyBatch implements provider.BatchApplier: there is no request that changes parts of several items, so some are made side by side.
+func (i item) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	out := make([]provider.Applied, len(items))
+	each(len(items), func(n int) {
+		c := &items[n]
+		if out[n].Err = stopped(ctx); out[n].Err != nil {
+			return
+		}
+		switch with := c.Context.With(ctx); c.Change {
+		case plan.Created:
+			out[n].Result, out[n].Err = i.Create(with, provider.CreateRequest{Resource: c.Resource, Token: c.Token})
+		case plan.Updated:
+			out[n].Result, out[n].Err = i.Update(with, provider.UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
+		case plan.Purged:
+			out[n].Result, out[n].Err = i.Delete(with, provider.DeleteRequest{Resource: c.Resource, Observed: c.Observed})
+		}
+	})
+	return out
+}

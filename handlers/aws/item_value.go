@@ -1,0 +1,225 @@
+package aws
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/resource"
+)
+
+// toItem returns attributes as DynamoDB has them; sets names those whose lists are sets.
+func toItem(attrs, sets map[string]any, depth int) (map[string]types.AttributeValue, error) {
+	out := make(map[string]types.AttributeValue, len(attrs))
+	for name, v := range attrs {
+		var err error
+		if kind, _ := sets[name].(string); kind != "" {
+			out[name], err = toSet(v, kind)
+		} else {
+			out[name], err = toValue(v, depth+1)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+func toValue(v any, depth int) (types.AttributeValue, error) {
+	if depth > mostNesting {
+		return nil, fmt.Errorf("lists and maps are nested more than %d deep", mostNesting)
+	}
+	switch v := v.(type) {
+	case nil:
+		return &types.AttributeValueMemberNULL{Value: true}, nil
+	case bool:
+		return &types.AttributeValueMemberBOOL{Value: v}, nil
+	case string:
+		return &types.AttributeValueMemberS{Value: v}, nil
+	case []any:
+		out := make([]types.AttributeValue, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = toValue(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return &types.AttributeValueMemberL{Value: out}, nil
+	case map[string]any:
+		m, err := toItem(v, nil, depth)
+		return &types.AttributeValueMemberM{Value: m}, err
+	}
+	n, err := toNumber(v)
+	return &types.AttributeValueMemberN{Value: n}, err
+}
+
+const (
+	mostDigits   = 38
+	mostExponent = 125
+	leastNumber  = 1e-130
+)
+
+// toNumber returns a number as text. One that DynamoDB would round or refuse is refused here.
+func toNumber(v any) (string, error) {
+	switch v := v.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case *big.Int:
+		text := v.String()
+		if len(strings.Trim(strings.TrimLeft(text, "-"), "0")) > mostDigits || len(text) > mostExponent {
+			return "", fmt.Errorf("the number %.20s... has more than %d digits", text, mostDigits)
+		}
+		return text, nil
+	case float64:
+		if a := math.Abs(v); a != 0 && (a < leastNumber || a >= 1e126) || math.IsNaN(v) {
+			return "", fmt.Errorf("the number %v is not between 1e-130 and 9.9e125", v)
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	}
+	return "", fmt.Errorf("a %T is no value of DynamoDB", v)
+}
+
+func toSet(v any, kind string) (types.AttributeValue, error) {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return nil, fmt.Errorf("a set is a list with something in it")
+	}
+	var out []string
+	for _, e := range list {
+		text, isText := e.(string)
+		var err error
+		if kind == "numbers" {
+			if text, err = toNumber(e); err == nil {
+				text = plainNumber(text)
+			}
+		} else if !isText {
+			err = fmt.Errorf("a set of texts has %T in it", e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	if kind == "numbers" {
+		return &types.AttributeValueMemberNS{Value: out}, nil
+	}
+	return &types.AttributeValueMemberSS{Value: out}, nil
+}
+
+// plainNumber returns a number in one form, so that 1e2 and 100 are one text.
+func plainNumber(text string) string {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return text
+	}
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	return strings.TrimRight(r.FloatString(mostExponent+mostDigits), "0")
+}
+
+// fromItem returns what DynamoDB has as a value. A set has the order of what is wanted, if they are the same.
+func fromItem(v types.AttributeValue, want any) any {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return number(v.Value)
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	case *types.AttributeValueMemberL:
+		out := make([]any, len(v.Value))
+		for i, e := range v.Value {
+			out[i] = fromItem(e, nil)
+		}
+		return out
+	case *types.AttributeValueMemberM:
+		out := make(map[string]any, len(v.Value))
+		for name, e := range v.Value {
+			out[name] = fromItem(e, nil)
+		}
+		return out
+	case *types.AttributeValueMemberSS:
+		return fromSet(v.Value, want, func(s string) any { return s }, "texts")
+	case *types.AttributeValueMemberNS:
+		return fromSet(v.Value, want, number, "numbers")
+	case *types.AttributeValueMemberB:
+		return "(bytes) " + base64.StdEncoding.EncodeToString(v.Value[:min(len(v.Value), 256)])
+	case *types.AttributeValueMemberBS:
+		return fmt.Sprintf("(a set of %d values of bytes)", len(v.Value))
+	}
+	return nil
+}
+
+// fromSet returns a set as a list that no list of DynamoDB is taken for: as what is wanted if it is the same, and else sorted under its kind.
+func fromSet(have []string, want any, value func(string) any, kind string) any {
+	sorted := slices.Clone(have)
+	if kind == "numbers" {
+		for i, s := range sorted {
+			sorted[i] = plainNumber(s)
+		}
+	}
+	slices.Sort(sorted)
+	if w, err := toSet(want, kind); err == nil {
+		var texts []string
+		switch w := w.(type) {
+		case *types.AttributeValueMemberSS:
+			texts = w.Value
+		case *types.AttributeValueMemberNS:
+			texts = w.Value
+		}
+		if slices.Equal(texts, sorted) {
+			return want
+		}
+	}
+	out := make([]any, len(sorted))
+	for i, s := range sorted {
+		out[i] = value(s)
+	}
+	return map[string]any{"set of " + kind: out}
+}
+
+// number returns a number of DynamoDB as a value.
+func number(text string) any {
+	v, err := resource.FromGo(json.Number(text))
+	if err != nil {
+		return text
+	}
+	return v
+}
+
+// sizeOf estimates what a value takes, a little less than DynamoDB counts.
+func sizeOf(v types.AttributeValue) int {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return len(v.Value)
+	case *types.AttributeValueMemberN:
+		return len(v.Value)/2 + 1
+	case *types.AttributeValueMemberL:
+		n := 3
+		for _, e := range v.Value {
+			n += sizeOf(e)
+		}
+		return n
+	case *types.AttributeValueMemberM:
+		n := 3
+		for name, e := range v.Value {
+			n += len(name) + sizeOf(e)
+		}
+		return n
+	case *types.AttributeValueMemberSS:
+		return len(strings.Join(v.Value, ""))
+	case *types.AttributeValueMemberNS:
+		return len(v.Value)
+	}
+	return 1
+}

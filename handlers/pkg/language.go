@@ -1,0 +1,236 @@
+package pkg
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"southbound/handlers/internal/tool"
+	"southbound/shared/provider"
+)
+
+// pip is Python's, of a virtual environment or of the python3 in PATH.
+type pip struct{}
+
+func (pip) python(p place) string {
+	if p.root != "" {
+		return filepath.Join(p.root, "bin", "python")
+	}
+	return "python3"
+}
+
+// asksSeldom keeps where packages are: an interpreter does not change that while it is there.
+func asksSeldom() provider.Keep { return provider.Keep{Idle: 10 * time.Minute, For: time.Hour} }
+
+// installed reads what pip notes beside each package, which is a hundred times faster than to ask it.
+func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error) {
+	paths, err := provider.Cached(ctx, provider.Key{Name: "python", Args: []any{m.python(p)}}, asksSeldom(), func(ctx *provider.Context) ([]string, error) {
+		out, err := tool.Run(ctx, nil, m.python(p), "-I", "-c", "import json, sys; print(json.dumps([p for p in sys.path if p]))")
+		if err != nil {
+			return nil, err
+		}
+		var paths []string
+		return paths, json.Unmarshal([]byte(out), &paths)
+	})
+	if err != nil {
+		return nil, err
+	}
+	have := map[string]string{}
+	for _, dir := range paths {
+		for _, kind := range []string{"*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info"} {
+			files, _ := filepath.Glob(filepath.Join(dir, kind)) // the pattern is right
+			for _, file := range files {
+				name, version := metadata(file)
+				if name = m.canonical(name); name != "" && have[name] == "" {
+					have[name] = version
+				}
+			}
+		}
+	}
+	return have, nil
+}
+
+// metadata reads the name and the version at the head of a file; empty when there are none.
+func metadata(path string) (name, version string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", ""
+	}
+	defer func() { _ = f.Close() }()
+	for s := bufio.NewScanner(f); s.Scan() && s.Text() != "" && (name == "" || version == ""); {
+		if v, ok := strings.CutPrefix(s.Text(), "Name: "); ok {
+			name = strings.TrimSpace(v)
+		}
+		if v, ok := strings.CutPrefix(s.Text(), "Version: "); ok {
+			version = strings.TrimSpace(v)
+		}
+	}
+	return name, version
+}
+
+func (m pip) run(ctx *provider.Context, p place, args ...string) (string, error) {
+	argv := append([]string{m.python(p), "-m", "pip", "--disable-pip-version-check", "--no-input", "-q"}, args...)
+	return tool.Run(ctx, []string{"PIP_ROOT_USER_ACTION=ignore"}, argv...)
+}
+
+func (m pip) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
+	args := append([]string{"install", "--dry-run", "--upgrade", "--no-deps", "--report", "-"}, p.options...)
+	out, err := m.run(ctx, p, append(append(args, "--"), names...)...)
+	if err != nil {
+		return nil, err
+	}
+	var report struct {
+		Install []struct {
+			Metadata struct{ Name, Version string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, i := range report.Install {
+		found[m.canonical(i.Metadata.Name)] = i.Metadata.Version
+	}
+	return found, nil // what is not in it is the newest already
+}
+
+func (m pip) install(ctx *provider.Context, p place, items []item) error {
+	args := append([]string{"install"}, p.options...)
+	var specs []string
+	for _, i := range items {
+		switch {
+		case i.source != "":
+			specs = append(specs, i.source)
+		case i.version == latest:
+			args = append(args, "--upgrade")
+			specs = append(specs, i.name)
+		case i.version != "":
+			specs = append(specs, i.name+"=="+i.version)
+		default:
+			specs = append(specs, i.name)
+		}
+	}
+	_, err := m.run(ctx, p, append(append(args, "--"), specs...)...)
+	return err
+}
+
+func (m pip) remove(ctx *provider.Context, p place, items []item) error {
+	args := []string{"uninstall", "-y", "--"}
+	for _, i := range items {
+		args = append(args, i.name)
+	}
+	_, err := m.run(ctx, p, args...)
+	return err
+}
+
+// canonical makes the names of Python's packages alike: in lower case, with one - for any run of separators, without extras.
+func (pip) canonical(name string) string {
+	name, _, _ = strings.Cut(name, "[")
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	return strings.Join(words, "-")
+}
+
+func (m pip) chosen(ctx *provider.Context, p place) ([]string, error) { return all(m, ctx, p) }
+
+// all returns the names of all that is installed, for managers that do not know what was asked for.
+func all(m manager, ctx *provider.Context, p place) ([]string, error) {
+	have, err := m.installed(ctx, p)
+	out := make([]string, 0, len(have))
+	for name := range have {
+		out = append(out, name)
+	}
+	return out, err
+}
+
+// npm is that of Node.js, with packages that are global or in a prefix.
+type npm struct{}
+
+func (npm) prefix(ctx *provider.Context, p place) (string, error) {
+	if p.root != "" {
+		return p.root, nil
+	}
+	return provider.Cached(ctx, provider.Key{Name: "npm prefix"}, asksSeldom(), func(ctx *provider.Context) (string, error) {
+		out, err := tool.Run(ctx, nil, "npm", "prefix", "-g")
+		return strings.TrimSpace(out), err
+	})
+}
+
+func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error) {
+	prefix, err := m.prefix(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	have := map[string]string{}
+	for _, pattern := range []string{"*/package.json", "@*/*/package.json"} {
+		files, _ := filepath.Glob(filepath.Join(prefix, "lib", "node_modules", pattern)) // the pattern is right
+		for _, file := range files {
+			raw, err := os.ReadFile(file) //nolint:gosec // it was found there
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			var about struct{ Name, Version string }
+			if err == nil {
+				err = json.Unmarshal(raw, &about)
+			}
+			if err != nil {
+				return nil, err
+			}
+			have[about.Name] = about.Version
+		}
+	}
+	return have, nil
+}
+
+func (m npm) run(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
+	argv := []string{"npm", verb, "--global", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"}
+	if p.root != "" {
+		argv = append(argv, "--prefix", p.root)
+	}
+	return tool.Run(ctx, nil, append(argv, args...)...)
+}
+
+func (m npm) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
+	found := map[string]string{}
+	for _, name := range names {
+		out, err := tool.Run(ctx, nil, append([]string{"npm", "view", "--no-update-notifier", name, "version"}, p.options...)...)
+		if err != nil {
+			return nil, err
+		}
+		found[name] = strings.TrimSpace(out)
+	}
+	return found, nil
+}
+
+func (m npm) install(ctx *provider.Context, p place, items []item) error {
+	args := append([]string{}, p.options...)
+	for _, i := range items {
+		switch {
+		case i.source != "":
+			args = append(args, i.source)
+		case i.version != "":
+			args = append(args, i.name+"@"+i.version)
+		default:
+			args = append(args, i.name)
+		}
+	}
+	_, err := m.run(ctx, p, "install", args...)
+	return err
+}
+
+func (m npm) remove(ctx *provider.Context, p place, items []item) error {
+	var args []string
+	for _, i := range items {
+		args = append(args, i.name)
+	}
+	_, err := m.run(ctx, p, "uninstall", args...)
+	return err
+}
+
+func (npm) canonical(name string) string { return name }
+
+func (m npm) chosen(ctx *provider.Context, p place) ([]string, error) { return all(m, ctx, p) }

@@ -1,0 +1,313 @@
+// Package pkg manages software packages of the machine, of a Python environment, or of a Node.js prefix.
+package pkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// latest is the version that asks for the newest there is.
+const latest = "latest"
+
+// manager is a package manager.
+type manager interface {
+	// installed returns the versions of what is installed, by name.
+	installed(ctx *provider.Context, p place) (map[string]string, error)
+	// candidates returns the newest versions that could be installed; what is not known is left out.
+	candidates(ctx *provider.Context, p place, names []string) (map[string]string, error)
+	install(ctx *provider.Context, p place, items []item) error
+	remove(ctx *provider.Context, p place, items []item) error
+	// canonical returns the form in which installed has a name.
+	canonical(name string) string
+	// chosen returns which of what is installed was asked for by somebody, rather than needed by something else.
+	chosen(ctx *provider.Context, p place) ([]string, error)
+}
+
+// place is where packages are installed, and with which further arguments.
+type place struct {
+	root    string // "" is the machine's own
+	options []string
+}
+
+func (p place) key() string { return p.root + "\x00" + strings.Join(p.options, "\x00") }
+
+// item is one package to be installed or removed.
+type item struct {
+	name    string
+	version string // "": any; latest
+	source  string // a file or an address to install from
+	config  bool   // its configuration goes with it
+}
+
+// Package declares pkg::Package.
+func Package() provider.Definition {
+	t := schema.Type{
+		Name: "pkg::Package",
+		Description: "A software package. What it needs is installed with it, by the package manager; purged, it alone is removed. A package manager that is busy is waited for, and work that " +
+			"was cut off is finished first.",
+		Attributes: []schema.Attribute{
+			{Name: "name", Type: `Pattern[/\A[^\s=\/-][^\s=]*\z/]`, Behaviour: schema.Namevar, Description: "its name, for apt with :architecture if need be"},
+			{Name: "package", Type: `Optional[Pattern[/\A[^\s=\/-][^\s=]*\z/]]`, Behaviour: schema.Parameter,
+				Description: "its name for the package manager, when name is another, such as for one name with two providers"},
+			{Name: "version", Type: `Optional[Pattern[/\A[^\s=-][^\s=]*\z/]]`,
+				Description: "exactly this version, lower than what is there or not; latest is the newest that the package manager knows of; left out, any will do"},
+			{Name: "root", Type: `Optional[Pattern[/\A\/.*[^\/]\z/]]`, Behaviour: schema.Parameter,
+				Description: "where it is installed, when not for the whole machine: a root directory for apt, dnf and apk, a virtual environment for pip, a prefix for npm"},
+			{Name: "source", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "a file or an address to install it from, such as /srv/app_1.2_amd64.deb"},
+			{Name: "options", Type: "Array[String[1]]", Default: []any{}, Behaviour: schema.Parameter, Description: "more arguments for the package manager when it installs"},
+			{Name: "configuration", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "purged, its configuration goes with it (apt)"},
+		},
+		Features: []string{"batch", "discover"},
+		Timeout:  15 * time.Minute,
+		Machine:  true,
+		Validate: validate,
+	}
+	def, err := provider.Define(t,
+		provider.Provider{Name: "apt", Description: "Debian and those like it", Preference: 50, Handler: handler{apt{}}, Needs: provider.Needs{Commands: []string{"apt-get", "dpkg-query"}}},
+		provider.Provider{Name: "dnf", Description: "Fedora, RHEL and those like them", Preference: 40, Handler: handler{dnf{}}, Needs: provider.Needs{Commands: []string{"dnf", "rpm"}}},
+		provider.Provider{Name: "apk", Description: "Alpine", Preference: 30, Handler: handler{apk{}}, Needs: provider.Needs{Commands: []string{"apk"}}},
+		provider.Provider{Name: "pip", Description: "Python; only by name", Handler: handler{pip{}}, Needs: provider.Needs{Check: named("pip")}},
+		provider.Provider{Name: "npm", Description: "Node.js, global or in a prefix; only by name", Handler: handler{npm{}}, Needs: provider.Needs{Commands: []string{"npm"}, Check: named("npm")}})
+	if err != nil {
+		return provider.Definition{Type: schema.Type{Name: err.Error()}} // the registry refuses it and says why
+	}
+	return def
+}
+
+// named makes a provider suit only resources that name it: a package of this name in another world is another package.
+func named(name string) func(ctx *provider.Context) string {
+	return func(ctx *provider.Context) string {
+		if ctx.Desired().Attributes[provider.ProviderAttribute] != name {
+			return "it serves resources that name it"
+		}
+		return ""
+	}
+}
+
+func validate(attrs map[string]any) []diag.Problem {
+	var out []diag.Problem
+	if attrs["source"] != nil && attrs["version"] == latest {
+		out = append(out, diag.Problem{Attribute: "version", Message: "a source has one version, so it has no latest one", Hint: "leave the version out, or write the one that the source has"})
+	}
+	if source, _ := attrs["source"].(string); strings.HasPrefix(source, "-") || source != "" && !strings.Contains(source, "://") && !filepath.IsAbs(source) {
+		out = append(out, diag.Problem{Attribute: "source", Message: fmt.Sprintf("%q is neither an absolute path nor an address", source), Hint: "write /srv/x.deb or https://..."})
+	}
+	return out
+}
+
+// handler manages the packages of one package manager.
+type handler struct{ manager manager }
+
+func text(r provider.Resource, attribute string) string {
+	s, _ := r.Attributes[attribute].(string)
+	return s
+}
+
+func placeOf(r provider.Resource) place {
+	p := place{root: text(r, "root")}
+	list, _ := r.Attributes["options"].([]any)
+	for _, o := range list {
+		if s, ok := o.(string); ok {
+			p.options = append(p.options, s)
+		}
+	}
+	return p
+}
+
+func itemOf(r provider.Resource) item {
+	i := item{name: text(r, "package"), version: text(r, "version"), source: text(r, "source"), config: r.Attributes["configuration"] == true}
+	if i.name == "" {
+		i.name = text(r, "name")
+	}
+	return i
+}
+
+// Read implements provider.Handler.
+func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	got := h.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
+	return got[0].Observation, got[0].Err
+}
+
+// ReadBatch implements provider.BatchReader: the package manager is asked once for each place.
+func (h handler) ReadBatch(_ context.Context, items []provider.BatchRead) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	for _, group := range groups(len(items), func(i int) string { return placeOf(items[i].Resource).key() }) {
+		first := items[group[0]]
+		p := placeOf(first.Resource)
+		have, err := h.manager.installed(first.Context, p)
+		newest := map[string]string{}
+		if err == nil {
+			if ask := h.wantLatest(items, group, have); len(ask) > 0 {
+				newest, err = h.manager.candidates(first.Context, p, ask)
+			}
+		}
+		for _, i := range group {
+			if err != nil {
+				out[i].Err = provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+				continue
+			}
+			out[i].Observation = h.observe(itemOf(items[i].Resource), have, newest)
+		}
+	}
+	return out
+}
+
+func (h handler) wantLatest(items []provider.BatchRead, group []int, have map[string]string) []string {
+	var ask []string
+	for _, i := range group {
+		want := itemOf(items[i].Resource)
+		if want.version == latest && have[h.manager.canonical(want.name)] != "" && !items[i].Resource.Purged {
+			ask = append(ask, want.name)
+		}
+	}
+	return ask
+}
+
+// observe says what a package is. The newest reads as latest when that is what is wanted.
+func (h handler) observe(want item, have, newest map[string]string) provider.Observation {
+	name := h.manager.canonical(want.name)
+	version, there := have[name]
+	if !there {
+		return provider.Observation{}
+	}
+	if best := newest[name]; want.version == latest && (best == "" || best == version) {
+		version = latest // where nothing newer is known what is there is the newest
+	}
+	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version}}
+}
+
+// groups returns the indices of equal keys, in order of first use.
+func groups(n int, key func(i int) string) [][]int {
+	var keys []string
+	var out [][]int
+	for i := range n {
+		k := slices.Index(keys, key(i))
+		if k < 0 {
+			k = len(keys)
+			keys, out = append(keys, key(i)), append(out, nil)
+		}
+		out[k] = append(out[k], i)
+	}
+	return out
+}
+
+// Create implements provider.Handler.
+func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return provider.Result{}, h.install(ctx, req.Resource)
+}
+
+// Update implements provider.Handler.
+func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return provider.Result{}, h.install(ctx, req.Resource)
+}
+
+func (h handler) install(ctx *provider.Context, rs ...provider.Resource) error {
+	items := make([]item, len(rs))
+	for i, r := range rs {
+		items[i] = itemOf(r)
+	}
+	if err := h.manager.install(ctx, placeOf(rs[0]), items); err != nil {
+		return provider.Errorf(provider.Retryable, "install %s: %w", names(items), err)
+	}
+	return nil
+}
+
+// Delete implements provider.Handler.
+func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, h.remove(ctx, req.Resource)
+}
+
+func (h handler) remove(ctx *provider.Context, rs ...provider.Resource) error {
+	have, err := h.manager.installed(ctx, placeOf(rs[0]))
+	if err != nil {
+		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+	}
+	var items []item
+	for _, r := range rs {
+		if i := itemOf(r); have[h.manager.canonical(i.name)] != "" {
+			items = append(items, i)
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	if err := h.manager.remove(ctx, placeOf(rs[0]), items); err != nil {
+		return provider.Errorf(provider.Retryable, "remove %s: %w", names(items), err)
+	}
+	return nil
+}
+
+func names(items []item) string {
+	var out []string
+	for i, it := range items {
+		if i == 5 {
+			out = append(out, fmt.Sprintf("and %d more", len(items)-i))
+			break
+		}
+		out = append(out, it.name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// ApplyBatch implements provider.BatchApplier: what is installed in one place is installed at once. When that fails, each is tried by itself, so
+// that one that cannot be had keeps no other back.
+func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+	out := make([]provider.Applied, len(items))
+	key := func(i int) string {
+		return fmt.Sprintf("%t %t %s", items[i].Change == plan.Purged, items[i].Resource.Attributes["configuration"] == true, placeOf(items[i].Resource).key())
+	}
+	for _, group := range groups(len(items), key) {
+		rs := make([]provider.Resource, len(group))
+		for k, i := range group {
+			rs[k] = items[i].Resource
+		}
+		do := h.install
+		if items[group[0]].Change == plan.Purged {
+			do = h.remove
+		}
+		err := do(items[group[0]].Context.With(ctx), rs...)
+		if err == nil {
+			continue
+		}
+		for k, i := range group {
+			if len(group) == 1 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				out[i].Err = err
+				continue
+			}
+			out[i].Err = do(items[i].Context.With(ctx), rs[k])
+		}
+	}
+	return out
+}
+
+// List implements provider.Lister: what somebody has asked for, not what that needs.
+func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
+	have, err := h.manager.installed(ctx, place{})
+	if err != nil {
+		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+	}
+	chosen, err := h.manager.chosen(ctx, place{})
+	if err != nil {
+		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+	}
+	for _, name := range chosen {
+		version, there := have[h.manager.canonical(name)]
+		if !there {
+			continue
+		}
+		if err := found(provider.Found{Attributes: map[string]any{"name": name, "version": version}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

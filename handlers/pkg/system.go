@@ -1,0 +1,182 @@
+package pkg
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"southbound/handlers/internal/tool"
+	"southbound/shared/provider"
+)
+
+// dnf is dnf with rpm. Versions are those that rpm has: epoch (when there is one), version and release.
+type dnf struct{}
+
+func (dnf) installed(ctx *provider.Context, p place) (map[string]string, error) {
+	argv := []string{"rpm"}
+	if p.root != "" {
+		argv = append(argv, "--root", p.root)
+	}
+	out, err := tool.Run(ctx, nil, append(argv, "-qa", "--qf", `%{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n`)...)
+	if err != nil {
+		return nil, err
+	}
+	return tabbed(out), nil
+}
+
+// tabbed reads lines with a name, a tab and a version; 0 is no epoch.
+func tabbed(out string) map[string]string {
+	have := map[string]string{}
+	for line := range strings.Lines(out) {
+		if name, version, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			have[name] = strings.TrimPrefix(version, "0:")
+		}
+	}
+	return have
+}
+
+func (dnf) run(ctx *provider.Context, p place, args ...string) (string, error) {
+	argv := []string{"dnf", "-q", "-y"}
+	if p.root != "" {
+		argv = append(argv, "--installroot="+p.root)
+	}
+	return tool.Run(ctx, nil, append(argv, args...)...)
+}
+
+func (m dnf) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
+	out, err := m.run(ctx, p, append([]string{"repoquery", "--latest-limit=1", "--qf", "%{name}\t%{evr}\n"}, names...)...)
+	return tabbed(out), err
+}
+
+func (m dnf) install(ctx *provider.Context, p place, items []item) error {
+	args := append([]string{"install"}, p.options...)
+	for _, i := range items {
+		switch {
+		case i.source != "":
+			args = append(args, i.source)
+		case i.version != "" && i.version != latest:
+			args = append(args, i.name+"-"+i.version)
+		default:
+			args = append(args, i.name)
+		}
+	}
+	_, err := m.run(ctx, p, args...)
+	return err
+}
+
+func (m dnf) remove(ctx *provider.Context, p place, items []item) error {
+	args := []string{"remove", "--noautoremove"}
+	for _, i := range items {
+		args = append(args, i.name)
+	}
+	_, err := m.run(ctx, p, args...)
+	return err
+}
+
+func (dnf) canonical(name string) string { return name }
+
+func (m dnf) chosen(ctx *provider.Context, p place) ([]string, error) {
+	out, err := m.run(ctx, p, "repoquery", "--userinstalled", "--qf", "%{name}\n")
+	return strings.Fields(out), err
+}
+
+// apk is Alpine's. What is installed stands in its own database, which is text.
+type apk struct{}
+
+func (apk) installed(_ *provider.Context, p place) (map[string]string, error) {
+	raw, err := os.ReadFile(filepath.Join("/", p.root, "lib/apk/db/installed"))
+	if err != nil {
+		return nil, err
+	}
+	return apkDatabase(string(raw)), nil
+}
+
+// apkDatabase reads packages: lines with a letter each, an empty line behind each.
+func apkDatabase(text string) map[string]string {
+	have := map[string]string{}
+	name := ""
+	for line := range strings.Lines(text) {
+		switch letter, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":"); letter {
+		case "P":
+			name = value
+		case "V":
+			have[name] = value
+		case "":
+			name = ""
+		}
+	}
+	delete(have, "")
+	return have
+}
+
+func (apk) run(ctx *provider.Context, p place, args ...string) (string, error) {
+	argv := []string{"apk", "--no-progress", "--wait", "120"}
+	if p.root != "" {
+		argv = append(argv, "--root", p.root)
+	}
+	return tool.Run(ctx, nil, append(argv, args...)...)
+}
+
+// candidates reads "name policy:", then versions, the newest first, each with where it comes from.
+func (m apk) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
+	out, err := m.run(ctx, p, append([]string{"policy"}, names...)...)
+	return apkPolicy(out), err
+}
+
+func apkPolicy(out string) map[string]string {
+	found := map[string]string{}
+	name := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\n")
+		if n, ok := strings.CutSuffix(line, " policy:"); ok {
+			name = n
+			continue
+		}
+		if version, ok := strings.CutSuffix(strings.TrimSpace(line), ":"); ok && found[name] == "" && name != "" {
+			found[name] = version
+		}
+	}
+	return found
+}
+
+func (m apk) install(ctx *provider.Context, p place, items []item) error {
+	args := append([]string{"add"}, p.options...)
+	for _, i := range items {
+		switch {
+		case i.source != "":
+			args = append(args, i.source)
+		case i.version == latest:
+			args = append(args, "--upgrade", i.name)
+		case i.version != "":
+			args = append(args, i.name+"="+i.version)
+		default:
+			args = append(args, i.name)
+		}
+	}
+	_, err := m.run(ctx, p, args...)
+	return err
+}
+
+func (m apk) remove(ctx *provider.Context, p place, items []item) error {
+	args := []string{"del"}
+	for _, i := range items {
+		args = append(args, i.name)
+	}
+	_, err := m.run(ctx, p, args...)
+	return err
+}
+
+func (apk) canonical(name string) string { return name }
+
+// chosen reads the world: the names that were asked for, with what is asked of their versions.
+func (apk) chosen(_ *provider.Context, p place) ([]string, error) {
+	raw, err := os.ReadFile(filepath.Join("/", p.root, "etc/apk/world"))
+	var out []string
+	for word := range strings.FieldsSeq(string(raw)) {
+		if i := strings.IndexAny(word, "=<>~@"); i > 0 {
+			word = word[:i]
+		}
+		out = append(out, word)
+	}
+	return out, err
+}

@@ -1,0 +1,93 @@
+package pkg
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// command runs a program in a directory.
+func command(t *testing.T, dir string, argv ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...) //nolint:gosec // of this test
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", argv, err, out)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // packages are for all to read
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // packages are for all to read
+		t.Fatal(err)
+	}
+}
+
+// repository is a local repository of Debian packages, and of which a root directory knows.
+type repository struct{ dir string }
+
+// newRepository makes a repository with packages "name version [needed]".
+func newRepository(t *testing.T, packages ...string) *repository {
+	t.Helper()
+	r := &repository{dir: t.TempDir()}
+	r.add(t, packages...)
+	return r
+}
+
+// add makes packages and lists all that there are.
+func (r *repository) add(t *testing.T, packages ...string) {
+	t.Helper()
+	for _, p := range packages {
+		name, rest, _ := strings.Cut(p, " ")
+		version, needs, _ := strings.Cut(rest, " ")
+		dir := filepath.Join(t.TempDir(), name)
+		control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: T <t@example.com>\nDescription: a test\n", name, version)
+		if needs != "" {
+			control += "Depends: " + needs + "\n"
+		}
+		write(t, filepath.Join(dir, "DEBIAN", "control"), control)
+		write(t, filepath.Join(dir, "usr", "share", name, "version"), version)
+		command(t, r.dir, "dpkg-deb", "--build", "--root-owner-group", "-Znone", dir, r.deb(name, version))
+	}
+	debs, err := filepath.Glob(filepath.Join(r.dir, "*.deb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := ""
+	for _, deb := range debs {
+		raw, err := os.ReadFile(deb) //nolint:gosec // of this test
+		if err != nil {
+			t.Fatal(err)
+		}
+		list += command(t, r.dir, "dpkg-deb", "--field", deb) + fmt.Sprintf("Filename: ./%s\nSize: %d\nSHA256: %x\n\n", filepath.Base(deb), len(raw), sha256.Sum256(raw))
+	}
+	write(t, filepath.Join(r.dir, "Packages"), list)
+}
+
+func (r *repository) deb(name, version string) string {
+	return filepath.Join(r.dir, name+"_"+version+"_all.deb")
+}
+
+// root makes a root directory in which nothing is installed and the lists of the repository are known.
+func (r *repository) root(t *testing.T, dir string) string {
+	t.Helper()
+	for _, d := range []string{"var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/trusted.gpg.d", "var/log/apt", "var/lib/dpkg/info", "var/lib/dpkg/updates"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil { //nolint:gosec // as on a machine
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(dir, "var/lib/dpkg/status"), "")
+	write(t, filepath.Join(dir, "etc/apt/sources.list"), "deb [trusted=yes] file:"+r.dir+" ./\n")
+	// A disk that is waited for makes dpkg ten times slower, and says nothing here.
+	write(t, filepath.Join(dir, "etc/apt/apt.conf.d/test"), "DPkg::Options:: \"--force-unsafe-io\";\nAPT::Sandbox::User \"root\";\n")
+	return dir
+}

@@ -1,0 +1,111 @@
+package sql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// role is the handler of sql::Role.
+type role struct{}
+
+// flag is an attribute that is a right of the role itself.
+type flag struct{ attribute, column, word string }
+
+func flags() []flag {
+	return []flag{{"login", "rolcanlogin", "LOGIN"}, {"superuser", "rolsuper", "SUPERUSER"}, {"createdb", "rolcreatedb", "CREATEDB"}, {"createrole", "rolcreaterole", "CREATEROLE"},
+		{"inherit", "rolinherit", "INHERIT"}, {"replication", "rolreplication", "REPLICATION"}, {"bypassrls", "rolbypassrls", "BYPASSRLS"}}
+}
+
+// What becomes of what a role owns when it is purged.
+const (
+	ownedRefuse   = "refuse"
+	ownedReassign = "reassign"
+	ownedDrop     = "drop"
+)
+
+// Role declares sql::Role.
+func Role() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name: "sql::Role",
+			Description: "A role of a PostgreSQL server, which the agent stands for: a user when it may log in, and a group when others are its members. The server never sees the password, " +
+				"only the SCRAM verifier that it keeps. What is not said stays as it is.",
+			Attributes: []schema.Attribute{
+				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
+				{Name: "login", Type: "Boolean", Default: true, Description: "whether it may log in"},
+				{Name: "password", Type: "Optional[Sensitive[String[1]]]", Description: "the password, or the SCRAM verifier of one"},
+				{Name: "superuser", Type: "Optional[Boolean]", Description: "whether nothing is forbidden to it"},
+				{Name: "createdb", Type: "Optional[Boolean]", Description: "whether it may make databases"},
+				{Name: "createrole", Type: "Optional[Boolean]", Description: "whether it may make roles"},
+				{Name: "inherit", Type: "Optional[Boolean]", Description: "whether it has the rights of the roles it is a member of without asking for them"},
+				{Name: "replication", Type: "Optional[Boolean]", Description: "whether it may replicate the server"},
+				{Name: "bypassrls", Type: "Optional[Boolean]", Description: "whether policies of rows do not count for it"},
+				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]", Description: "the most connections; -1 for no limit"},
+				{Name: "valid_until", Type: "Optional[Variant[Enum['infinity'], Timestamp]]", Description: "when the password ends to be valid, or infinity"},
+				{Name: "member_of", Type: "Optional[Array[" + nameType + "]]", Description: "all roles that it is a member of"},
+				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
+				{Name: "owned", Type: "Enum['refuse', 'reassign', 'drop']", Default: ownedRefuse, Behaviour: schema.Parameter,
+					Description: "what becomes of what it owns when it is purged: refuse to purge it, reassign all to reassign_to, or drop all; databases are never dropped"},
+				{Name: "reassign_to", Type: "Optional[" + nameType + "]", Behaviour: schema.Parameter, Description: "the role that gets what this one owned"},
+			},
+			Features: []string{"batch", "canonicalise", "discover"},
+			Validate: validRole,
+			Relations: func(agent string, attrs map[string]any) []string {
+				groups, _ := texts(attrs, "member_of")
+				var out []string
+				for _, g := range groups {
+					out = append(out, string(resource.NewID("sql::Role", agent, resource.Key{Name: "name", Value: g})))
+				}
+				return out
+			},
+		},
+		Handler: role{},
+	}
+}
+
+func validRole(attrs map[string]any) []diag.Problem {
+	out := validNames(attrs, "name", "reassign_to")
+	bad := func(attribute, message, hint string) {
+		out = append(out, diag.Problem{Attribute: attribute, Message: message, Hint: hint})
+	}
+	if name, _ := attrs["name"].(string); strings.HasPrefix(name, "pg_") || name == "public" || name == "none" {
+		bad("name", "names that begin with pg_, public and none are the server's own", "choose another")
+	}
+	if (attrs["owned"] == ownedReassign) != (attrs["reassign_to"] != nil) {
+		bad("owned", "`owned: reassign` and reassign_to are of use only together", "give both, or neither")
+	}
+	if groups, _ := texts(attrs, "member_of"); slices.Contains(groups, fmt.Sprint(attrs["name"])) {
+		bad("member_of", "a role cannot be a member of itself", "leave it out")
+	}
+	return out
+}
+
+// Canonicalise implements provider.Canonicaliser: the order of roles means nothing, nor does the place whose time a time is.
+func (role) Canonicalise(attrs map[string]any) (map[string]any, error) {
+	out := make(map[string]any, len(attrs))
+	for k, v := range attrs {
+		out[k] = v
+	}
+	if groups, ok := texts(attrs, "member_of"); ok {
+		slices.Sort(groups)
+		out["member_of"] = list(slices.Compact(groups))
+	}
+	if s, ok := attrs["valid_until"].(string); ok && s != "infinity" {
+		t, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			return nil, fmt.Errorf("valid_until is no time: %w", err)
+		}
+		out["valid_until"] = t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
+	}
+	return out, nil
+}
+
+// same compares values of attributes.
+func same(a, b any) bool { return resource.Equal(a, b) }

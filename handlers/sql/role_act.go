@@ -1,0 +1,271 @@
+package sql
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"southbound/shared/provider"
+	conn "southbound/shared/transport/postgresql"
+)
+
+// otherPassword stands for a password that is not the one that is wanted.
+const otherPassword = "(another password)"
+
+// Read implements provider.Handler.
+func (ro role) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	out := ro.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
+	return out[0].Observation, out[0].Err
+}
+
+// ReadBatch implements provider.BatchReader: over one connection.
+func (role) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return batch(ctx, items, readRole)
+}
+
+func readRole(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+	name := text(r, "name")
+	if err := printable(name); err != nil {
+		return provider.Observation{}, err
+	}
+	columns := ""
+	for _, f := range flags() {
+		columns += f.column + ", "
+	}
+	rows, err := query(ctx, pg, "SELECT "+columns+`rolconnlimit, CASE WHEN isfinite(rolvaliduntil) THEN to_char(rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END,
+		pg_catalog.shobj_description(oid, 'pg_authid') FROM pg_catalog.pg_roles r WHERE rolname = $1`, name)
+	if err != nil || len(rows) == 0 {
+		return provider.Observation{}, failure("read the role "+name, err)
+	}
+	row, attrs := rows[0], map[string]any{}
+	for i, f := range flags() {
+		attrs[f.attribute] = string(row[i]) == "t"
+	}
+	rest := row[len(flags()):]
+	if attrs["connection_limit"], err = strconv.ParseInt(string(rest[0]), 10, 64); err != nil {
+		return provider.Observation{}, failure("read the role "+name, err)
+	}
+	attrs["valid_until"], attrs["comment"] = until(rest[1]), string(rest[2])
+	groups, err := groupsOf(ctx, pg, name)
+	if err != nil {
+		return provider.Observation{}, failure("read what the role "+name+" is a member of", err)
+	}
+	attrs["member_of"] = list(groups)
+	if password := text(r, "password"); password != "" && !r.Purged {
+		seen, err := seenPassword(ctx, c, pg, name, password)
+		if err != nil {
+			return provider.Observation{}, failure("read the password of the role "+name, err)
+		}
+		if seen != "" {
+			attrs["password"] = seen
+		}
+	}
+	return provider.Observation{Exists: true, Attributes: attrs}, nil
+}
+
+// groupsOf returns the roles that a role is a member of, sorted.
+func groupsOf(ctx context.Context, pg *pgconn.PgConn, name string) ([]string, error) {
+	rows, err := query(ctx, pg, `SELECT DISTINCT g.rolname FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
+		JOIN pg_catalog.pg_roles r ON r.oid = m.member WHERE r.rolname = $1`, name)
+	var out []string
+	for _, row := range rows {
+		out = append(out, string(row[0]))
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// until returns a time as the attribute has it; none is no end.
+func until(text []byte) string {
+	t, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return "infinity"
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// seenPassword returns the password that is wanted when it is the role's, something else when it is not, and "" when there is none.
+func seenPassword(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, name, password string) (string, error) {
+	rows, err := query(ctx, pg, "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1", name)
+	switch {
+	case is(err, insufficientRight): // only the server's superusers see what it keeps
+		right, known := c.Login(ctx, name, password)
+		if !known {
+			ctx.Warning("whether the password is the one that is wanted cannot be seen: the agent's user is no superuser, and the server does not say")
+		}
+		if right || !known {
+			return password, nil
+		}
+		return otherPassword, nil
+	case err != nil || len(rows) == 0 || rows[0][0] == nil:
+		return "", err
+	}
+	kept := string(rows[0][0])
+	ctx.Secret(kept)
+	if verifies(kept, password) {
+		return password, nil
+	}
+	return otherPassword, nil
+}
+
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+func (ro role) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	r := req.Resource
+	name := text(r, "name")
+	todo, err := statements(ctx, r, nil)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	err = c.Do(ctx, "", func(pg *pgconn.PgConn) error {
+		return do(ctx, pg, append([]string{"CREATE ROLE " + ident(name)}, todo...)...)
+	})
+	if is(err, duplicateObject, uniqueViolation) {
+		return provider.Result{}, ro.settle(ctx, c, r)
+	}
+	return provider.Result{}, failure("create the role "+name, err)
+}
+
+// Update implements provider.Handler.
+func (ro role) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	return provider.Result{}, ro.settle(ctx, c, req.Resource)
+}
+
+// settle reads the role once more, so that what it does is about what is there now, and changes what differs, all of it or nothing.
+func (ro role) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
+	have, err := ro.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil {
+		return err
+	}
+	name := text(r, "name")
+	if !have.Exists {
+		return provider.Errorf(provider.Retryable, "the role %s has gone while it was changed", name)
+	}
+	todo, err := statements(ctx, r, have.Attributes)
+	if err != nil {
+		return err
+	}
+	return failure("change the role "+name, c.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, todo...) }))
+}
+
+// statements returns what leads from what is there to what is wanted; have is nil for a role that has just been made.
+func statements(ctx *provider.Context, r provider.Resource, have map[string]any) ([]string, error) {
+	want, err := role{}.Canonicalise(r.Attributes)
+	if err != nil {
+		return nil, provider.Errorf(provider.NeedsChange, "%w", err)
+	}
+	name := ident(text(r, "name"))
+	var options string
+	differs := func(attribute string) bool { return want[attribute] != nil && !same(want[attribute], have[attribute]) }
+	for _, f := range flags() {
+		if on, _ := want[f.attribute].(bool); differs(f.attribute) && on {
+			options += " " + f.word
+		} else if differs(f.attribute) {
+			options += " NO" + f.word
+		}
+	}
+	if n, _ := want["connection_limit"].(int64); differs("connection_limit") {
+		options += fmt.Sprintf(" CONNECTION LIMIT %d", n)
+	}
+	if t, _ := want["valid_until"].(string); differs("valid_until") {
+		options += " VALID UNTIL " + literal(t)
+	}
+	if differs("password") {
+		kept, err := newVerifier(text(r, "password"))
+		if err != nil {
+			return nil, provider.Errorf(provider.NeedsChange, "the password cannot be used: %w", err)
+		}
+		ctx.Secret(kept)
+		options += " PASSWORD " + literal(kept)
+	}
+	var out []string
+	if options != "" {
+		out = append(out, "ALTER ROLE "+name+" WITH"+options)
+	}
+	old, _ := texts(have, "member_of")
+	if groups, said := texts(want, "member_of"); said {
+		for _, g := range groups {
+			if !slices.Contains(old, g) {
+				out = append(out, "GRANT "+ident(g)+" TO "+name)
+			}
+		}
+		for _, g := range old {
+			if !slices.Contains(groups, g) {
+				out = append(out, "REVOKE "+ident(g)+" FROM "+name)
+			}
+		}
+	}
+	if differs("comment") {
+		out = append(out, "COMMENT ON ROLE "+name+" IS "+comment(text(r, "comment")))
+	}
+	groups, _ := texts(want, "member_of")
+	return out, printable(append(groups, text(r, "name"), text(r, "comment"))...)
+}
+
+// Delete implements provider.Handler.
+func (role) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	r := req.Resource
+	name := text(r, "name")
+	if policy := cmp.Or(text(r, "owned"), ownedRefuse); policy != ownedRefuse {
+		if err := giveUp(ctx, c, r, policy); err != nil {
+			return provider.Result{}, err
+		}
+	}
+	err = c.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, "DROP ROLE IF EXISTS "+ident(name)) })
+	if is(err, dependentObjects) {
+		return provider.Result{}, provider.Errorf(provider.NeedsChange, "drop the role %s: %s; say what becomes of that with owned", name, conn.Text(err))
+	}
+	return provider.Result{}, failure("drop the role "+name, err)
+}
+
+// giveUp takes from a role what it owns and what it was granted, in each database that has any of it, and last in one of the server's own, where what
+// belongs to the server itself goes, too.
+func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy string) error {
+	name := text(r, "name")
+	var todo []string
+	if policy == ownedReassign {
+		todo = append(todo, "REASSIGN OWNED BY "+ident(name)+" TO "+ident(text(r, "reassign_to")))
+	}
+	todo = append(todo, "DROP OWNED BY "+ident(name)) // and what it was granted
+	if err := printable(name, text(r, "reassign_to")); err != nil {
+		return err
+	}
+	var databases []string
+	err := c.Do(ctx, "", func(pg *pgconn.PgConn) error {
+		rows, err := query(ctx, pg, `SELECT DISTINCT d.datname FROM pg_catalog.pg_shdepend s JOIN pg_catalog.pg_database d ON d.oid = s.dbid OR s.dbid = 0 AND d.datname = current_database()
+			JOIN pg_catalog.pg_roles r ON r.oid = s.refobjid WHERE s.refclassid = 'pg_catalog.pg_authid'::regclass AND r.rolname = $1 ORDER BY 1`, name)
+		for _, row := range rows {
+			databases = append(databases, string(row[0]))
+		}
+		return err
+	})
+	if err != nil {
+		return failure("see what the role "+name+" owns", err)
+	}
+	for _, d := range databases {
+		err := c.Do(ctx, d, func(pg *pgconn.PgConn) error { return do(ctx, pg, todo...) })
+		if is(err, undefinedObject) { // the role itself is gone
+			return nil
+		}
+		if err != nil {
+			return failure(fmt.Sprintf("%s what the role %s owns in the database %s", policy, name, d), err)
+		}
+	}
+	return nil
+}

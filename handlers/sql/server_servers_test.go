@@ -1,0 +1,228 @@
+//go:build servers
+
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"southbound/localstack/server"
+	conn "southbound/shared/transport/postgresql"
+)
+
+// own is the PostgreSQL server of this package's tests.
+var own struct {
+	dir, port string
+}
+
+const admin = "adm1n s3cr3t"
+
+func TestMain(m *testing.M) {
+	code, err := withServer(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// withServer runs f while there is a server, on a socket in a folder of its own and on a port of the loopback.
+func withServer(f func() int) (code int, err error) {
+	ctx := context.Background()
+	bin, err := binaries(ctx)
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "pg")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	as, err := unprivileged(dir)
+	if err != nil {
+		return 0, err
+	}
+	own.dir = dir
+	if own.port, err = freePort(); err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte(admin), 0o644); err != nil { //nolint:gosec // of a test
+		return 0, err
+	}
+	data := filepath.Join(dir, "data")
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", filepath.Join(dir, "password"), "-E", "UTF8", "--locale=C", "-N")
+	initdb.SysProcAttr, initdb.Dir = as, dir
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	run := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", own.port, "-F", "-c", "log_statement=all",
+		"-c", "shared_buffers=16MB", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=60", "-c", "autovacuum=off")
+	run.SysProcAttr, run.Dir, run.Stderr = as, dir, log
+	run.Cancel = func() error { return run.Process.Signal(syscall.SIGINT) }
+	if err := run.Start(); err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = run.Process.Signal(syscall.SIGINT)
+		_ = run.Wait()
+	}()
+	if err := ready(ctx); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		return 0, fmt.Errorf("%w\n%s", err, text)
+	}
+	return f(), nil
+}
+
+// binaries returns the folder of the server's programs, and installs them where they are missing.
+func binaries(ctx context.Context) (string, error) {
+	find := func() string {
+		all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+		slices.Sort(all)
+		if len(all) > 0 {
+			return filepath.Dir(all[len(all)-1])
+		}
+		if p, err := exec.LookPath("initdb"); err == nil {
+			return filepath.Dir(p)
+		}
+		return ""
+	}
+	if dir := find(); dir != "" {
+		return dir, nil
+	}
+	if err := server.Install(ctx, "postgresql"); err != nil {
+		return "", fmt.Errorf("PostgreSQL is missing: install its server (%w)", err)
+	}
+	if dir := find(); dir != "" {
+		return dir, nil
+	}
+	return "", errors.New("PostgreSQL is missing although it was installed")
+}
+
+// unprivileged gives a folder to who will run the server, which refuses to run as root.
+func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+	as := &syscall.SysProcAttr{Setpgid: true}
+	if os.Getuid() != 0 {
+		return as, nil
+	}
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		return nil, err
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // ids
+	return as, os.Chown(dir, uid, gid)
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
+
+// ready waits for the server.
+func ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var sessions conn.Sessions
+	defer sessions.Close()
+	c, err := sessions.Connect(ctx, options(nil))
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err = c.Verify(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// options are those of an agent for the server, over its port.
+func options(more map[string]any) map[string]any {
+	port, _ := strconv.ParseInt(own.port, 10, 64)
+	out := map[string]any{"host": "127.0.0.1", "port": port, "password": admin, "tls": "none"}
+	for k, v := range more {
+		out[k] = v
+	}
+	return out
+}
+
+// connect returns a connection.
+func connect(t *testing.T, sessions *conn.Sessions, more map[string]any) *conn.Conn {
+	t.Helper()
+	c, err := sessions.Connect(t.Context(), options(more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sessions.Close() })
+	return c
+}
+
+// cutter stops before one query, and all after it.
+type cutter struct {
+	mu          sync.Mutex
+	calls, most int // most < 0: no end
+}
+
+type cut struct {
+	net.Conn
+	c *cutter
+}
+
+func (c *cutter) wrap(n net.Conn) net.Conn { return &cut{n, c} }
+
+// Write implements net.Conn. Messages that begin with Q or P are queries; those of a login are let through.
+func (n *cut) Write(b []byte) (int, error) {
+	if len(b) > 0 && (b[0] == 'Q' || b[0] == 'P') {
+		n.c.mu.Lock()
+		n.c.calls++
+		over := n.c.most >= 0 && n.c.calls > n.c.most
+		n.c.mu.Unlock()
+		if over {
+			_ = n.Conn.Close()
+			return 0, errors.New("cut off")
+		}
+	}
+	return n.Conn.Write(b)
+}
+
+func (c *cutter) interrupt(n int) func() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls, c.most = 0, n
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		stopped := c.calls > c.most
+		c.most = -1
+		return stopped
+	}
+}

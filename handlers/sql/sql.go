@@ -1,0 +1,205 @@
+// Package sql manages databases and roles of PostgreSQL servers, through agents with the transport postgresql.
+//
+// Only what a resource says is compared and changed. Names and texts become part of statements only quoted, and passwords never: the server is given
+// the verifier that it would store.
+package sql
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	conn "southbound/shared/transport/postgresql"
+)
+
+// connection returns the agent's connection to its server.
+func connection(ctx *provider.Context) (*conn.Conn, error) {
+	c, ok := ctx.Transport().(*conn.Conn)
+	if !ok {
+		return nil, provider.Errorf(provider.NeedsChange, "the agent's transport does not reach PostgreSQL; describe it as {transport: postgresql, host: ...}")
+	}
+	return c, nil
+}
+
+// nameType is the data type of names of roles and databases.
+const nameType = `Pattern[/\A[^\x00]{1,63}\z/]`
+
+// validNames reports names that the server would cut off.
+func validNames(attrs map[string]any, names ...string) []diag.Problem {
+	var out []diag.Problem
+	for _, n := range names {
+		if s, _ := attrs[n].(string); len(s) > 63 {
+			out = append(out, diag.Problem{Attribute: n, Message: "the name is longer than 63 bytes, and the server would cut it off", Hint: "shorten it"})
+		}
+	}
+	return out
+}
+
+// ident quotes a name.
+func ident(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// literal quotes a text, whatever the server thinks of backslashes.
+func literal(text string) string {
+	out := "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	if strings.Contains(out, `\`) {
+		out = " E" + strings.ReplaceAll(out, `\`, `\\`)
+	}
+	return out
+}
+
+// printable refuses texts that no statement can hold.
+func printable(texts ...string) error {
+	for _, t := range texts {
+		if strings.Contains(t, "\x00") || !utf8.ValidString(t) {
+			return provider.Errorf(provider.NeedsChange, "a text holds a NUL or is not UTF-8, which PostgreSQL does not take")
+		}
+	}
+	return nil
+}
+
+// query returns the rows of a query with text parameters; a nil value is NULL.
+func query(ctx context.Context, pg *pgconn.PgConn, sql string, args ...string) ([][][]byte, error) {
+	values := make([][]byte, len(args))
+	for i, a := range args {
+		values[i] = []byte(a)
+	}
+	res := pg.ExecParams(ctx, sql, values, nil, nil, nil).Read()
+	return res.Rows, res.Err
+}
+
+// do runs statements, together in one transaction when there are several.
+func do(ctx context.Context, pg *pgconn.PgConn, statements ...string) error {
+	if len(statements) == 0 {
+		return nil
+	}
+	_, err := pg.Exec(ctx, strings.Join(statements, ";\n")).ReadAll()
+	return err
+}
+
+// The codes that are decided on.
+const (
+	duplicateDatabase    = "42P04"
+	duplicateObject      = "42710"
+	undefinedDatabase    = "3D000"
+	undefinedObject      = "42704"
+	insufficientRight    = "42501"
+	dependentObjects     = "2BP01"
+	objectInUse          = "55006"
+	objectNotInState     = "55000"
+	activeTransaction    = "25001"
+	uniqueViolation      = "23505"
+	featureNotSupported  = "0A000"
+	configurationLimit   = "53400"
+	invalidPassword      = "28P01"
+	invalidAuthorization = "28000"
+)
+
+// is reports whether the server answered with one of the codes.
+func is(err error, codes ...string) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
+}
+
+// failure classifies an error.
+func failure(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	class, hint := classOf(err)
+	text := conn.Text(err)
+	if hint != "" {
+		text += "; " + hint
+	}
+	return provider.Errorf(class, "%s: %s", doing, text)
+}
+
+// classOf says what follows from an error, and what to do about it.
+func classOf(err error) (class provider.Class, hint string) {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		switch {
+		case provider.ClassOf(err) != provider.Retryable:
+			return provider.ClassOf(err), ""
+		case fault.Is(err, fault.Denied):
+			return provider.Terminal, fault.HintOf(err)
+		case fault.Is(err, fault.Invalid):
+			return provider.NeedsChange, fault.HintOf(err)
+		}
+		return provider.Retryable, ""
+	}
+	switch refused.Code {
+	case insufficientRight:
+		return provider.Terminal, "see what the agent's user may do"
+	case invalidPassword, invalidAuthorization:
+		return provider.Terminal, "see the user and the password of the agent, and pg_hba.conf of the server"
+	case objectInUse, activeTransaction, objectNotInState, uniqueViolation:
+		return provider.Retryable, ""
+	case dependentObjects:
+		return provider.NeedsChange, ""
+	case undefinedObject, undefinedDatabase: // a role, say, that is being made
+		return provider.Retryable, ""
+	}
+	switch refused.Code[:min(2, len(refused.Code))] {
+	case "42", "22", "23", "0A", "3F", "3D":
+		return provider.NeedsChange, ""
+	case "28":
+		return provider.Terminal, ""
+	}
+	return provider.Retryable, ""
+}
+
+// text returns the value of an attribute that is text, "" for any other.
+func text(r provider.Resource, name string) string {
+	s, _ := r.Attributes[name].(string)
+	return s
+}
+
+// texts returns the value of an attribute that is a list of texts; ok is false when it is not set.
+func texts(attrs map[string]any, name string) (out []string, ok bool) {
+	list, ok := attrs[name].([]any)
+	for _, v := range list {
+		s, _ := v.(string)
+		out = append(out, s)
+	}
+	return out, ok
+}
+
+// list returns texts as a value.
+func list(in []string) []any {
+	out := make([]any, len(in))
+	for i, s := range in {
+		out[i] = s
+	}
+	return out
+}
+
+// batch reads resources one after the other over one connection.
+func batch(ctx context.Context, items []provider.BatchRead, read func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	if len(items) == 0 {
+		return out
+	}
+	c, err := connection(items[0].Context)
+	if err == nil {
+		err = c.Do(ctx, "", func(pg *pgconn.PgConn) error {
+			for i := range items {
+				out[i].Observation, out[i].Err = read(items[i].Context.With(ctx), c, pg, items[i].Resource)
+			}
+			return nil
+		})
+		err = failure("connect", err)
+	}
+	for i := range out {
+		if err != nil {
+			out[i].Err = err
+		}
+	}
+	return out
+}

@@ -1,0 +1,252 @@
+package svc
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"southbound/handlers/internal/tool"
+	"southbound/shared/provider"
+)
+
+// runit works with the directories that runsvdir watches. A service is defined by a directory with a program run. It is enabled when it is linked into the
+// watched directory and has no file down.
+type runit struct {
+	sv      string // the program sv; "" is that in PATH
+	watched string // "": the first of the usual ones that is there
+	defined string // "": /etc/sv
+}
+
+// watchFor is how long a service that was linked anew is waited for: runsvdir looks every five seconds.
+const watchFor = 15 * time.Second
+
+func (r runit) program() string {
+	if r.sv != "" {
+		return r.sv
+	}
+	return "sv"
+}
+
+func (r runit) definitions() string {
+	if r.defined != "" {
+		return r.defined
+	}
+	return "/etc/sv"
+}
+
+// services returns the directory that is watched, "" when there is none.
+func (r runit) services() string {
+	if r.watched != "" {
+		return r.watched
+	}
+	for _, dir := range []string{os.Getenv("SVDIR"), "/etc/service", "/var/service", "/service"} {
+		if dir == "" {
+			continue
+		}
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// lack says what is missing for runit to suit.
+func (r runit) lack(ctx *provider.Context) string {
+	if r.services() == "" {
+		return "no directory is watched by runit"
+	}
+	if _, err := tool.Run(ctx, nil, "sh", "-c", `command -v "$0"`, r.program()); err != nil {
+		return "there is no command sv"
+	}
+	return ""
+}
+
+// at returns the directory of a service, as it is watched or, when it is not, as it is defined; "" when there is none.
+func (r runit) at(name string) (dir string, linked bool) {
+	if strings.HasPrefix(name, ".") {
+		return "", false
+	}
+	dir = filepath.Join(r.services(), name)
+	if exists(filepath.Join(dir, "run")) {
+		return dir, true
+	}
+	if dir = filepath.Join(r.definitions(), name); exists(filepath.Join(dir, "run")) {
+		return dir, false
+	}
+	return "", false
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (r runit) states(ctx context.Context, names []string) (map[string]state, error) {
+	if len(names) == 0 {
+		for _, dir := range []string{r.services(), r.definitions()} {
+			entries, err := os.ReadDir(dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			for _, e := range entries {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	known := map[string]state{}
+	var ask []string
+	for _, name := range names {
+		dir, linked := r.at(name)
+		if dir == "" {
+			continue
+		}
+		known[name] = state{enabled: linked && !exists(filepath.Join(dir, "down"))}
+		if linked {
+			ask = append(ask, dir)
+		}
+	}
+	if len(ask) == 0 {
+		return known, nil
+	}
+	out, err := tool.Run(ctx, nil, append([]string{r.program(), "status"}, ask...)...)
+	if err != nil && (out == "" || tool.Code(err) < 0) {
+		return nil, err // else it counts those that do not run
+	}
+	for line := range strings.Lines(out) {
+		// "run: /etc/service/x: (pid 1) 3s, normally down, want down; run: log: ..."
+		line, _, _ = strings.Cut(line, ";")
+		word, rest, _ := strings.Cut(line, ": ")
+		dir, _, _ := strings.Cut(rest, ": ")
+		if name := filepath.Base(dir); word == "run" {
+			s := known[name]
+			s.running = true
+			known[name] = s
+		}
+	}
+	return known, nil
+}
+
+// start links a service that is not watched, with a file down when it is not to be enabled by that, and tells it to run.
+func (r runit) start(ctx context.Context, name string) error {
+	dir, linked := r.at(name)
+	if !linked {
+		if err := mark(filepath.Join(dir, "down")); err != nil {
+			return err
+		}
+		if err := r.link(ctx, name, dir); err != nil {
+			return err
+		}
+	}
+	return r.settle(ctx, "up", name, true)
+}
+
+func (r runit) link(ctx context.Context, name, dir string) error {
+	to := filepath.Join(r.services(), name)
+	if err := os.Symlink(dir, to); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	limit := time.NewTimer(watchFor)
+	defer limit.Stop()
+	for look := time.NewTicker(20 * time.Millisecond); ; {
+		if _, err := tool.Run(ctx, nil, r.program(), "status", to); err == nil || tool.Code(err) > 0 && exists(filepath.Join(to, "supervise", "ok")) {
+			look.Stop()
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return errors.New("runit has not taken notice of it: does runsvdir run and watch " + r.services() + "?")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (r runit) stop(ctx context.Context, name string) error {
+	return r.settle(ctx, "down", name, false)
+}
+
+// settleFor is how long a service may take to start or to stop.
+const settleFor = 30 * time.Second
+
+// settle tells a service something until it is so. Once is not enough: runsv sleeps a second when a service ended soon after its start, and sv, which
+// looks at what runsv said before, then takes a service for stopped that is about to start, or leaves out a command that seems to be given already.
+func (r runit) settle(ctx context.Context, verb, name string, running bool) error {
+	limit := time.NewTimer(settleFor)
+	defer limit.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	dir := filepath.Join(r.services(), name)
+	for n := 0; ; n++ {
+		var err error
+		if n%25 == 0 {
+			_, err = tool.Run(ctx, nil, r.program(), verb, dir)
+		}
+		out, _ := tool.Run(ctx, nil, r.program(), "status", dir)
+		line, _, _ := strings.Cut(out, ";")
+		if strings.HasPrefix(line, "run: ") == running && !strings.Contains(line, ", want ") && !strings.HasPrefix(line, "finish: ") && out != "" {
+			break
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			if err == nil {
+				err = errors.New("it does not stay so: " + strings.TrimSpace(line))
+			}
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if running && exists(filepath.Join(dir, "check")) {
+		return r.tell(ctx, "check", name) // it says when it is ready
+	}
+	return nil
+}
+
+func (r runit) tell(ctx context.Context, verb, name string) error {
+	_, err := tool.Run(ctx, nil, r.program(), "-w", "20", verb, filepath.Join(r.services(), name))
+	return err
+}
+
+// enable takes the file down away. One that is not watched is linked, which starts it, as its own kind of enabling does.
+func (r runit) enable(ctx context.Context, name string) error {
+	dir, linked := r.at(name)
+	if err := os.Remove(filepath.Join(dir, "down")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if linked {
+		return nil
+	}
+	return r.link(ctx, name, dir)
+}
+
+func (r runit) disable(_ context.Context, name string) error {
+	dir, linked := r.at(name)
+	if !linked {
+		return nil
+	}
+	return mark(filepath.Join(dir, "down"))
+}
+
+// mark makes an empty file.
+func mark(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // others may see it
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (r runit) restart(ctx context.Context, name string) error {
+	if err := r.settle(ctx, "down", name, false); err != nil {
+		return err
+	}
+	return r.settle(ctx, "up", name, true)
+}
+
+func (r runit) reload(ctx context.Context, name string) error { return r.tell(ctx, "hup", name) }

@@ -1,0 +1,322 @@
+package svc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/provider/providertest"
+	"southbound/shared/schema"
+)
+
+// TestRunit drives the real runit: one runsvdir, services that sleep.
+func TestRunit(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d"}
+	for i := range 90 { // each test has its own: runit starts one again no sooner than after a second
+		names = append(names, fmt.Sprintf("s%d", i))
+	}
+	m := newMachine(t, names...)
+	d := define(systemd{}, m.runit, sysvinit{})
+	t.Run("conformance", func(t *testing.T) {
+		fresh := names[4:]
+		providertest.Run(t, providertest.Subject{Definition: d, New: func(string, *providertest.Host) (providertest.Case, error) {
+			own := fresh[:3]
+			fresh = fresh[3:]
+			return providertest.Case{
+				Attributes: map[string]any{"name": own[0], "running": true, "enabled": true, "provider": "runit"},
+				Updates:    []map[string]any{{"running": false}, {"running": true, "enabled": false}},
+				Others:     []map[string]any{{"name": own[1], "running": true, "provider": "runit"}, {"name": own[2], "enabled": true, "provider": "runit"}},
+				World:      func() (string, error) { return m.world(own...) },
+				Vanish:     func() error { return m.reset(own[0]) },
+			}, nil
+		}})
+	})
+	t.Run("chosen without init", func(t *testing.T) { chosen(t, d) })
+	t.Run("reload", func(t *testing.T) { reloads(t, m, d) })
+	t.Run("drift", func(t *testing.T) { drift(t, m, d) })
+	t.Run("linked when it is not", func(t *testing.T) { links(t, m, d) })
+	t.Run("not defined", func(t *testing.T) { undefined(t, d) })
+}
+
+// thing returns a resource and its context.
+func thing(t *testing.T, attrs map[string]any) (*provider.Context, *providertest.Host, provider.Resource) {
+	t.Helper()
+	host := providertest.NewHost(nil)
+	r := provider.Resource{ID: "svc::Service[a,name=x]", Type: "svc::Service", Attributes: attrs}
+	return host.Context(t.Context(), provider.Options{ID: r.ID, Desired: r}), host, r
+}
+
+func chosen(t *testing.T, d provider.Definition) {
+	ctx, host, r := thing(t, map[string]any{"name": "a", "running": true})
+	if _, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	if provider.MachineFacts()["init"] == "systemd" {
+		return // then that is what serves
+	}
+	if name, why := host.Chosen(); name != "runit" || !strings.Contains(why, "not systemd") {
+		t.Errorf("%s because %s", name, why)
+	}
+}
+
+func reloads(t *testing.T, m *machine, d provider.Definition) {
+	l, _ := provider.As[provider.Reloader](d.Handler)
+	before := strings.Count(m.starts("a"), "start")
+	for i, step := range []struct {
+		how     string
+		running bool
+		starts  int
+		hups    int
+	}{{"restart", false, 0, 0}, {"restart", true, 2, 0}, {"nothing", true, 2, 0}, {"reload", true, 2, 1}} {
+		if step.running && i == 1 {
+			if err := m.start(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			m.until(t, "the first start", func() bool { return strings.Count(m.starts("a"), "start") == before+1 })
+		}
+		ctx, _, r := thing(t, map[string]any{"name": "a", "running": true, "on_change": step.how, "provider": "runit"})
+		if err := l.Reload(ctx, provider.ReadRequest{Resource: r}); err != nil {
+			t.Fatal(err)
+		}
+		m.until(t, "reload "+step.how, func() bool {
+			return strings.Count(m.starts("a"), "start") == before+step.starts && strings.Count(m.starts("a"), "hup") == step.hups
+		})
+	}
+}
+
+// drift stops a service behind our back: it is found, and set right.
+func drift(t *testing.T, m *machine, d provider.Definition) {
+	if err := m.stop(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, _, r := thing(t, map[string]any{"name": "b", "running": true, "enabled": true, "provider": "runit"})
+	if _, err := d.Handler.Create(ctx, provider.CreateRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.stop(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil || obs.Attributes["running"] != false || obs.Attributes["enabled"] != true {
+		t.Fatal(obs, err)
+	}
+	if _, err := d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs}); err != nil {
+		t.Fatal(err)
+	}
+	if obs, err = d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil || obs.Attributes["running"] != true {
+		t.Fatal(obs, err)
+	}
+	stopped := r
+	stopped.Attributes = map[string]any{"name": "d", "running": false, "provider": "runit"}
+	if obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: stopped}); err != nil || !obs.Exists || obs.Attributes["running"] != false {
+		t.Errorf("one that is to be stopped, and is, is as wanted: %v %v", obs, err)
+	}
+}
+
+// links starts a service that runit does not watch yet.
+func links(t *testing.T, m *machine, d provider.Definition) {
+	m.define(t, "late")
+	m.names = append(m.names, "late")
+	t.Cleanup(func() { _ = m.stop(t.Context(), "late") })
+	ctx, _, r := thing(t, map[string]any{"name": "late", "running": true, "provider": "runit"})
+	if obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil || obs.Exists {
+		t.Fatal(obs, err)
+	}
+	if _, err := d.Handler.Create(ctx, provider.CreateRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil || obs.Attributes["running"] != true || obs.Attributes["enabled"] != false {
+		t.Errorf("it runs, and nobody asked for it to be enabled: %v %v", obs, err)
+	}
+	if err := m.stop(t.Context(), "late"); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(m.watched, "late")); err != nil {
+		t.Error(err)
+	}
+}
+
+func undefined(t *testing.T, d provider.Definition) {
+	ctx, _, r := thing(t, map[string]any{"name": "none", "running": true, "provider": "runit"})
+	if _, err := d.Handler.Create(ctx, provider.CreateRequest{Resource: r}); provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "there is no service none") {
+		t.Error(err)
+	}
+	if _, err := d.Handler.Delete(ctx, provider.DeleteRequest{Resource: r}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSysvinit runs real scripts, with the real update-rc.d on directories of the test.
+func TestSysvinit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	levels := []string{"init.d", "rc0.d", "rc1.d", "rc2.d", "rc3.d", "rc4.d", "rc5.d", "rc6.d", "rcS.d"}
+	mounts := ""
+	for _, level := range levels {
+		if err := os.Mkdir(filepath.Join(dir, level), 0o755); err != nil { //nolint:gosec // as in /etc
+			t.Fatal(err)
+		}
+		mounts += "mount --bind " + filepath.Join(dir, level) + " /etc/" + level + " && "
+	}
+	script := `#!/bin/sh
+### BEGIN INIT INFO
+# Provides: sbtest
+# Required-Start:
+# Required-Stop:
+# Default-Start: 2 3 4 5
+# Default-Stop: 0 1 6
+# Short-Description: a test
+### END INIT INFO
+f=` + dir + `/running
+case $1 in
+start) touch $f ;;
+stop) rm -f $f ;;
+restart|reload) echo $1 > $f ;;
+status) test -e $f || exit 3 ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(dir, "init.d", "sbtest"), []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	// The programs see the directories of the test in place of those of the machine, and nobody else does.
+	s := sysvinit{etc: dir, before: []string{"unshare", "--mount", "sh", "-c", mounts + `exec "$0" "$@"`}}
+	if _, err := s.run(t.Context(), "true"); err != nil {
+		t.Fatalf("this test needs a mount namespace of its own, so root: %v", err)
+	}
+	h := handler{s}
+	ctx, _, r := thing(t, map[string]any{"name": "sbtest", "running": true, "enabled": true})
+	see := func(want plan.Change, running, enabled bool) {
+		t.Helper()
+		obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == plan.Created {
+			if obs.Exists {
+				t.Error("it exists")
+			}
+			return
+		}
+		if obs.Attributes["running"] != running || obs.Attributes["enabled"] != enabled {
+			t.Errorf("%v, want running = %t, enabled = %t", obs.Attributes, running, enabled)
+		}
+	}
+	see(plan.Created, false, false)
+	if _, err := h.Create(ctx, provider.CreateRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	see(plan.NoChange, true, true)
+	if err := os.Remove(filepath.Join(dir, "running")); err != nil {
+		t.Fatal(err)
+	}
+	see(plan.Updated, false, true)
+	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	see(plan.NoChange, true, true)
+	r.Attributes = map[string]any{"name": "sbtest", "running": true, "enabled": false}
+	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	see(plan.NoChange, true, false)
+	r.Attributes = map[string]any{"name": "sbtest", "enabled": true}
+	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	see(plan.NoChange, true, true)
+	if _, err := h.Delete(ctx, provider.DeleteRequest{Resource: r}); err != nil {
+		t.Fatal(err)
+	}
+	see(plan.Created, false, false)
+}
+
+// TestSystemdEnables uses the real systemctl on a root of the test: enabling needs no running systemd.
+func TestSystemdEnables(t *testing.T) {
+	dir := t.TempDir()
+	units := filepath.Join(dir, "etc", "systemd", "system")
+	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // as on a machine
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(units, "sbtest.service"), []byte("[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"), 0o644); err != nil { //nolint:gosec // as on a machine
+		t.Fatal(err)
+	}
+	s := systemd{flags: []string{"--root=" + dir}}
+	link := filepath.Join(units, "multi-user.target.wants", "sbtest.service")
+	for range 2 {
+		if err := s.enable(t.Context(), "sbtest"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(link); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := s.disable(t.Context(), "sbtest"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(link); err == nil {
+		t.Error("it is still enabled")
+	}
+}
+
+// TestSystemdStates reads what systemctl show prints.
+func TestSystemdStates(t *testing.T) {
+	t.Parallel()
+	out := `Id=ssh.service
+Names=sshd.service ssh.service
+LoadState=loaded
+ActiveState=active
+UnitFileState=enabled
+
+Id=none.service
+Names=none.service
+LoadState=not-found
+ActiveState=inactive
+UnitFileState=
+
+Id=getty@tty1.service
+Names=getty@tty1.service
+LoadState=loaded
+ActiveState=failed
+UnitFileState=static
+`
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "out"), []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := systemd{before: []string{"sh", "-c", "cat " + filepath.Join(dir, "out")}}
+	known, err := s.states(t.Context(), []string{"sshd", "none", "getty@tty1", "ssh.service"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]state{"sshd": {true, true}, "ssh.service": {true, true}, "getty@tty1": {false, true}} {
+		if known[name] != want {
+			t.Errorf("%s: %+v", name, known[name])
+		}
+	}
+	if _, is := known["none"]; is || len(known) != 3 {
+		t.Errorf("%+v", known)
+	}
+	if all, err := s.states(t.Context(), nil); err != nil || len(all) != 1 || !all["ssh"].running {
+		t.Errorf("%+v %v", all, err)
+	}
+}
+
+func TestTypeIsValid(t *testing.T) {
+	t.Parallel()
+	types, err := schema.NewRegistry(Service().Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ, _ := types.Type("svc::Service")
+	if _, problems := typ.Check(map[string]any{"name": "x"}); len(problems) != 1 || problems[0].Attribute != "running" {
+		t.Error(problems)
+	}
+}

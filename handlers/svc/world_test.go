@@ -1,0 +1,167 @@
+package svc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// programs returns the directory with the programs of runit. Where it is not installed, its package is unpacked into the cache, which
+// changes nothing of the machine.
+var programs = sync.OnceValues(func() (string, error) {
+	if path, err := exec.LookPath("runsvdir"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "southbound", "runit-2.1.2")
+	if _, err := os.Stat(filepath.Join(dir, "usr", "bin", "runsvdir")); err == nil {
+		return filepath.Join(dir, "usr", "bin"), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+		return "", err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "runit-")
+	if err != nil {
+		return "", err
+	}
+	// The second try is for a machine that has no lists of packages yet.
+	script := `apt-get download -q runit || { apt-get update -q && apt-get download -q runit; } && dpkg-deb -x runit_*.deb . && rm runit_*.deb`
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = fresh
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("unpack runit: %w\n%s", err, out)
+	}
+	if err := os.Rename(fresh, dir); err != nil { // another process was faster
+		_ = os.RemoveAll(fresh)
+	}
+	for _, bin := range []string{"usr/bin", "bin"} {
+		if _, err := os.Stat(filepath.Join(dir, bin, "runsvdir")); err == nil {
+			return filepath.Join(dir, bin), nil
+		}
+	}
+	return "", fmt.Errorf("no runsvdir in %s", dir)
+})
+
+// machine is a runsvdir with services of a test.
+type machine struct {
+	runit
+	names []string
+}
+
+// newMachine starts runsvdir with services that are linked and down.
+func newMachine(t *testing.T, names ...string) *machine {
+	t.Helper()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	m := &machine{runit: runit{sv: filepath.Join(bin, "sv"), watched: filepath.Join(dir, "service"), defined: filepath.Join(dir, "sv")}, names: names}
+	if err := os.Mkdir(m.watched, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		m.define(t, name)
+		if err := os.Symlink(filepath.Join(m.defined, name), filepath.Join(m.watched, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(filepath.Join(bin, "runsvdir"), "-P", m.watched) //nolint:gosec // of this test
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGHUP) // it ends all it watches
+		_ = cmd.Wait()
+		for _, name := range names { // and runsv goes once it has ended its service
+			m.until(t, name, func() bool { return m.free(name) })
+		}
+	})
+	for _, name := range names {
+		m.until(t, name, func() bool { return exists(filepath.Join(m.watched, name, "supervise", "ok")) && !m.free(name) })
+	}
+	return m
+}
+
+// free reports whether no runsv looks after a service.
+func (m *machine) free(name string) bool {
+	f, err := os.OpenFile(filepath.Join(m.defined, name, "supervise", "ok"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		_ = f.Close()
+	}
+	return err != nil
+}
+
+func (m *machine) until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	limit, look := time.NewTimer(20*time.Second), time.NewTicker(10*time.Millisecond)
+	defer limit.Stop()
+	defer look.Stop()
+	for !done() {
+		select {
+		case <-look.C:
+		case <-limit.C:
+			t.Errorf("waited too long for %s", what)
+			return
+		}
+	}
+}
+
+// define makes a service that notes its starts.
+func (m *machine) define(t *testing.T, name string) {
+	t.Helper()
+	dir := filepath.Join(m.defined, name)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	run := "#!/bin/sh\ntrap 'echo hup >> starts' HUP\ntrap 'exit 0' TERM\necho start >> starts\nwhile :; do sleep 1000 & wait $!; done\n"
+	for file, text := range map[string]string{"run": run, "down": ""} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
+			t.Fatal(err)
+		}
+	}
+}
+
+// reset stops services and marks them down.
+func (m *machine) reset(names ...string) error {
+	for _, name := range names {
+		if err := mark(filepath.Join(m.defined, name, "down")); err != nil {
+			return err
+		}
+		if err := m.stop(context.Background(), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// starts returns what a service has noted.
+func (m *machine) starts(name string) string {
+	text, err := os.ReadFile(filepath.Join(m.defined, name, "starts"))
+	if err != nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(string(bytes.TrimSpace(text))), " ")
+}
+
+// world describes services, whatever their names.
+func (m *machine) world(names ...string) (string, error) {
+	known, err := m.states(context.Background(), names)
+	out := ""
+	for _, name := range names {
+		out += fmt.Sprint(known[name])
+	}
+	return out, err
+}

@@ -1,0 +1,38 @@
+// Package guard keeps a process from lending agents its own place in the network.
+package guard
+
+import (
+	"net/netip"
+	"syscall"
+
+	"southbound/shared/fault"
+)
+
+// Refused reports whether an address is one of the machine itself or of its link, where its runtime and credentials answer.
+func Refused(a netip.Addr) bool {
+	switch a = a.Unmap(); {
+	case a.IsLoopback(), a.IsLinkLocalUnicast(), a.IsUnspecified(), a.IsMulticast():
+		return true
+	}
+	return a == netip.MustParseAddr("fd00:ec2::254") // the metadata of a machine at AWS
+}
+
+// Error is why an address is not connected to. It is Denied.
+func Error() error {
+	return fault.New(fault.Denied, "connect", "the address is one of the machine that connects, which it lends to nobody")
+}
+
+// Control is the Control of a net.Dialer that refuses addresses. It sees what names have been resolved to.
+func Control(network, address string, _ syscall.RawConn) error {
+	if network == "unix" {
+		return Error()
+	}
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if Refused(a.Addr()) {
+		return Error()
+	}
+	return nil
+}
