@@ -28,6 +28,7 @@ func All() []provider.Definition {
 		aws.Parameter(),
 		cron.Job(),
 		exec.Run(),
+		fs.Archive(),
 		fs.Directory(),
 		fs.File(),
 		fs.Line(),

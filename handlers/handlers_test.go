@@ -21,7 +21,30 @@ func TestAll(t *testing.T) {
 	if _, err := schema.NewRegistry(types...); err != nil {
 		t.Error(err)
 	}
-	if want := []string{"acct::Group", "acct::User", "aws::dynamodb::Item", "aws::s3::Object", "aws::ssm::Parameter", "cron::Job", "exec::Run", "fs::Directory", "fs::File", "fs::Line", "fs::Symlink", "git::Checkout", "http::Object", "net::HostEntry", "pkg::Package", "sql::Database", "sql::Role", "std::Null", "svc::Service", "sys::Facts"}; !slices.Equal(names, want) {
+	want := []string{
+		"acct::Group",
+		"acct::User",
+		"aws::dynamodb::Item",
+		"aws::s3::Object",
+		"aws::ssm::Parameter",
+		"cron::Job",
+		"exec::Run",
+		"fs::Archive",
+		"fs::Directory",
+		"fs::File",
+		"fs::Line",
+		"fs::Symlink",
+		"git::Checkout",
+		"http::Object",
+		"net::HostEntry",
+		"pkg::Package",
+		"sql::Database",
+		"sql::Role",
+		"std::Null",
+		"svc::Service",
+		"sys::Facts",
+	}
+	if !slices.Equal(names, want) {
 		t.Errorf("the types are %v, expected %v", names, want)
 	}
 }

@@ -20,6 +20,9 @@ func TestFunctions(t *testing.T) {
 	all := templates(t)
 	var seen []string
 	resources(t, func(_, name, kind string, r node) {
+		if kind == "AWS::Lambda::Url" && at(r, "Properties", "AuthType") != "AWS_IAM" {
+			t.Errorf("%s can be called by anybody", name)
+		}
 		if kind != "AWS::Serverless::Function" {
 			return
 		}
@@ -46,8 +49,8 @@ func TestFunctions(t *testing.T) {
 		if property(all, r, "Policies") != nil {
 			t.Errorf("%s has policies beside its role: SAM's are wider than need be", name)
 		}
-		if url := property(all, r, "FunctionUrlConfig"); url != nil && at(url, "AuthType") != "AWS_IAM" {
-			t.Errorf("%s can be called by anybody", name)
+		if property(all, r, "FunctionUrlConfig") != nil {
+			t.Errorf("%s: its URL is left to SAM", name)
 		}
 		loop := property(all, r, "RecursiveLoop")
 		if want := map[bool]any{true: "Allow"}[name == "HandlerFunction"]; loop != want {
@@ -79,25 +82,72 @@ func TestVisibility(t *testing.T) {
 	if timeout < 60*time.Second || timeout > 120*time.Second {
 		t.Errorf("the handler function may take %v: after a crash its agent waits six times as long", timeout)
 	}
+	mappings := 0
 	resources(t, func(_, name, kind string, r node) {
-		if kind != "AWS::Serverless::Function" {
+		if kind == "AWS::Serverless::Function" {
+			events, _ := property(all, r, "Events").(node)
+			for _, e := range events {
+				if at(e, "Type") == "SQS" {
+					t.Errorf("%s: its mapping is left to SAM", name)
+				}
+			}
+		}
+		if kind != "AWS::Lambda::EventSourceMapping" {
 			return
 		}
-		events, _ := property(all, r, "Events").(node)
-		for _, e := range events {
-			if at(e, "Type") != "SQS" {
-				continue
-			}
-			queue, _ := at(e, "Properties", "Queue").(node)["Fn::GetAtt"].([]any)
-			hidden := integer(at(list[str(queue[0])], "Properties", "VisibilityTimeout"))
-			if want := 6 * integer(property(all, r, "Timeout")); hidden < want {
-				t.Errorf("%s: messages are hidden for %d s, want %d", name, hidden, want)
-			}
-			if got, _ := at(e, "Properties", "FunctionResponseTypes").([]any); !slices.Equal(got, []any{"ReportBatchItemFailures"}) {
-				t.Errorf("%s: one bad message fails its whole batch", name)
-			}
+		mappings++
+		queue, _ := at(r, "Properties", "EventSourceArn").(node)["Fn::GetAtt"].([]any)
+		hidden := integer(at(list[str(queue[0])], "Properties", "VisibilityTimeout"))
+		function, _ := list[str(at(r, "Properties", "FunctionName", "Ref"))].(node)
+		if want := 6 * integer(property(all, function, "Timeout")); want == 0 || hidden < want {
+			t.Errorf("%s: messages are hidden for %d s, want %d", name, hidden, want)
+		}
+		if got, _ := at(r, "Properties", "FunctionResponseTypes").([]any); !slices.Equal(got, []any{"ReportBatchItemFailures"}) {
+			t.Errorf("%s: one bad message fails its whole batch", name)
 		}
 	})
+	if mappings != 1 {
+		t.Errorf("%d mappings were looked at, want that of the log", mappings)
+	}
+}
+
+// TestNothingIsLeftToBeNamed pins that what the templates refer to is in them: LocalStack refuses a template that refers to what SAM would make of a property.
+func TestNothingIsLeftToBeNamed(t *testing.T) {
+	t.Parallel()
+	all := templates(t)
+	for _, file := range sorted(all) {
+		body, refers := all[file].body, 0
+		var look func(v any)
+		known := func(name string) {
+			refers++
+			if at(body, "Resources", name) == nil && at(body, "Parameters", name) == nil && !strings.HasPrefix(name, "AWS::") {
+				t.Errorf("%s refers to %s", file, name)
+			}
+		}
+		look = func(v any) {
+			switch v := v.(type) {
+			case []any:
+				for _, e := range v {
+					look(e)
+				}
+			case node:
+				if name, ok := v["Ref"].(string); ok {
+					known(name)
+				}
+				if list, ok := v["Fn::GetAtt"].([]any); ok {
+					known(str(list[0]))
+				}
+				for _, k := range sorted(v) {
+					look(v[k])
+				}
+			}
+		}
+		look(body["Resources"])
+		look(body["Outputs"])
+		if refers == 0 {
+			t.Errorf("%s refers to nothing: this test looks at nothing", file)
+		}
+	}
 }
 
 // TestStateful pins that what cannot be made again outlives the stack, is encrypted, can be restored, and has no name that stands in the way of a second stack.
@@ -214,6 +264,7 @@ func TestEnvironment(t *testing.T) {
 	for _, m := range variable.FindAllStringSubmatch(code(t, "../functions", "../shared/aws/home"), -1) {
 		read[m[1]] = true
 	}
+	delete(read, "SOUTHBOUND_FUNCTION") // of programs with handlers of their own, see functions/pack
 	if got, want := sorted(set), sorted(read); !slices.Equal(got, want) {
 		t.Errorf("the template sets %v, the functions read %v", got, want)
 	}

@@ -2,6 +2,8 @@ package fs
 
 import (
 	"errors"
+	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -46,3 +48,9 @@ func unlessRefused(err error) error {
 	}
 	return err
 }
+
+// openRoot opens a directory that is open once more, as a root that nothing leads out of.
+func openRoot(d *folder) (*os.Root, error) { return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(d.fd)) }
+
+// syncAll makes all that was written on a file system durable.
+func syncAll(fd int) error { return unix.Syncfs(fd) }

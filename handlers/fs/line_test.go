@@ -51,8 +51,8 @@ func TestLineConformance(t *testing.T) {
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				s := &stopper{most: -1, fileSystem: fileSystem}
-				providertest.Run(t, providertest.Subject{Definition: withLine(&system{before: s.before}), New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
-					c, err := newCase(dir)
+				providertest.Run(t, providertest.Subject{Definition: withLine(&system{before: s.before}), New: func(string, *providertest.Host) (providertest.Case, error) {
+					c, err := newCase(memoryDir(t))
 					c.Interrupt = s.interrupt
 					return c, err
 				}})

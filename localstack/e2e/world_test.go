@@ -96,7 +96,11 @@ func open(t *testing.T) *world {
 	}
 	step(t, "sam build", func() error { return w.stack.Build(t.Context(), stack.Architecture()) })
 	step(t, "sam deploy", func() error {
-		return w.stack.Deploy(t.Context(), map[string]string{"Architecture": stack.Architecture(), "Alarms": "true", "Dashboard": "true", "LogLevel": "debug"})
+		parameters := map[string]string{"Architecture": stack.Architecture(), "Alarms": "true", "Dashboard": "true", "LogLevel": "debug"}
+		if w.local != nil { // elsewhere a key would be paid for until somebody deletes it
+			parameters["EncryptionKey"] = "create"
+		}
+		return w.stack.Deploy(t.Context(), parameters)
 	})
 	if w.out, err = w.stack.Outputs(t.Context()); err != nil {
 		t.Fatal(err)

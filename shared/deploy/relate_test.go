@@ -160,3 +160,32 @@ func TestRelationsAcrossSets(t *testing.T) {
 		t.Errorf("the check requires %v, which is gone", got)
 	}
 }
+
+// TestSecretsInMaps takes secrets where a type has them in a map, and no literals there.
+func TestSecretsInMaps(t *testing.T) {
+	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: []schema.Attribute{
+		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "keys", Type: "Optional[Hash[String, Sensitive[String]]]"},
+		{Name: "all", Type: "Optional[Hash]", Sensitive: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := deploy.New(deploy.Config{Types: types})
+	secret := map[string]any{"a": resource.Secret{Source: "env:A"}}
+	for _, tc := range []struct {
+		why   string
+		attrs map[string]any
+		bad   bool
+	}{
+		{"secrets in a map", map[string]any{"keys": secret}, false},
+		{"a literal among them", map[string]any{"keys": map[string]any{"a": "b"}}, true},
+		{"a map that is secret as a whole", map[string]any{"all": map[string]any{"a": "b"}}, true},
+		{"a secret that is a map", map[string]any{"all": resource.Secret{Source: "env:A"}}, false},
+	} {
+		tc.attrs["name"] = "x"
+		r := resource.Resource{ID: "t::T[a,name=x]", Type: "t::T", Agent: "a", Attributes: tc.attrs}
+		if problems := e.ValidateClosed(model(r)); (len(problems) > 0) != tc.bad {
+			t.Errorf("%s: %v", tc.why, problems)
+		}
+	}
+}

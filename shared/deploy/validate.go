@@ -78,12 +78,22 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	for i := range t.Attributes {
 		a := &t.Attributes[i]
 		value := attributes[a.Name]
-		if _, isSecret := value.(resource.Secret); a.Sensitive && value != nil && !isSecret {
+		if _, isSecret := value.(resource.Secret); a.Sensitive && value != nil && !isSecret && !holdsSecrets(t, a.Name, value) {
 			problems = append(problems, diag.Problem{Attribute: a.Name, Message: "the attribute is sensitive and its value stands in the document",
 				Hint: "write {secret: \"env:NAME\"} or {secret: \"file:PATH\"}"})
 		}
 	}
 	return problems
+}
+
+// holdsSecrets reports whether a value is a list or a map whose type says itself which of what is in it are secrets; the type has been checked.
+func holdsSecrets(t *schema.Compiled, attribute string, value any) bool {
+	switch value.(type) {
+	case []any, map[string]any:
+		a, ok := t.Attribute(attribute)
+		return ok && a.DataType.Sensitive()
+	}
+	return false
 }
 
 func (v *validator) identities() {

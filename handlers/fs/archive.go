@@ -1,0 +1,238 @@
+package fs
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Archive declares fs::Archive: what is in a tar or zip file, in a directory.
+func Archive() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name: "fs::Archive",
+			Description: "The content of a tar or zip file in a directory. A list of what was unpacked stands there, too, hidden: so what is changed or missing is repaired, what a new " +
+				"archive has no more is removed, and purged, all of it goes and nothing else. An archive is read to its end before the first file is written, and " +
+				"refused when anything in it would lead out of the directory, is a device, or is more than the limits allow. Files belong to whom owner and group say, never to whom the archive says.",
+			Attributes: append([]schema.Attribute{
+				{Name: "path", Type: pathType, Behaviour: schema.Namevar, Description: "the directory that it is unpacked into: an absolute path; it is made when it is missing"},
+				{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\z/]`, Default: "archive", Behaviour: schema.Namevar, Description: "what tells it from other archives in the same directory"},
+				{Name: "source", Type: "String[1]", Description: "the archive: {file: path}, or the absolute path of one on the machine"},
+				{Name: "checksum", Type: `Optional[Pattern[/\A(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\z/]]`, Behaviour: schema.Parameter, Description: "what the bytes of the archive must come to: sha256:… or sha512:…"},
+				{Name: "format", Type: "Optional[Enum['tar','tar.gz','tar.bz2','tar.xz','tar.zst','zip']]", Behaviour: schema.Parameter, Description: "what it is; left out, its first bytes say so"},
+				{Name: "strip", Type: "Integer[0,100]", Default: int64(0), Behaviour: schema.Parameter, Description: "how many directories are taken from the front of each name; what has no more is left out"},
+				{Name: "creates", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "a path, from the directory or absolute: when there is something, all is taken to be well, and nothing is compared"},
+				{Name: "verify", Type: "Enum[full,quick]", Default: "full", Behaviour: schema.Parameter, Description: "how files are compared: by their bytes, or quickly, by size, mode and time"},
+				{Name: "max_size", Type: "Integer[1]", Default: int64(10 << 30), Behaviour: schema.Parameter, Description: "how many bytes the files may have together"},
+				{Name: "max_files", Type: "Integer[1,10000000]", Default: int64(500_000), Behaviour: schema.Parameter, Description: "how many files, links and directories there may be"},
+				{Name: "drifted", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what is missing or not as it was unpacked, the first of it"},
+			}, parameters(ownerAttributes())...),
+			Machine:  true,
+			Timeout:  30 * time.Minute,
+			Validate: validArchive,
+			Relations: func(agent string, attrs map[string]any) []string {
+				out := parentRelations(agent, attrs)
+				for _, name := range []string{"path", "source"} {
+					if s, ok := attrs[name].(string); ok && strings.HasPrefix(s, "/") {
+						typ := map[string]string{"path": "fs::Directory", "source": "fs::File"}[name]
+						out = append(out, string(resource.NewID(typ, agent, resource.Key{Name: "path", Value: s})))
+					}
+				}
+				return out
+			},
+		},
+		Handler: archive{},
+	}
+}
+
+// parameters makes parameters of attributes.
+func parameters(attrs []schema.Attribute) []schema.Attribute {
+	for i := range attrs {
+		attrs[i].Behaviour = schema.Parameter
+	}
+	return attrs
+}
+
+func validArchive(attrs map[string]any) []diag.Problem {
+	out := validPath(false)(attrs)
+	if s, ok := attrs["source"].(string); ok && (!filepath.IsAbs(s) || filepath.Clean(s) != s) {
+		out = append(out, diag.Problem{Attribute: "source", Message: fmt.Sprintf("%q is no absolute path in its shortest form", s), Hint: "write {file: path} for one beside the document"})
+	}
+	if f, ok := attrs["source"].(resource.File); ok {
+		if sum, ok := attrs["checksum"].(string); ok && strings.HasPrefix(sum, "sha256:") && f.Hash != "" && sum != "sha256:"+f.Hash {
+			out = append(out, diag.Problem{Attribute: "checksum", Message: "the file that is uploaded has the checksum sha256:" + f.Hash, Hint: "it may be another version, or damaged"})
+		}
+	}
+	return out
+}
+
+// archive is the handler of fs::Archive.
+type archive struct{ sys *system }
+
+// entry is one thing in an archive, and in the list of what was unpacked.
+type entry struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // file, dir, link
+	Mode   uint32 `json:"mode,omitempty"`
+	Size   int64  `json:"size,omitempty"`
+	Time   int64  `json:"time,omitempty"`   // seconds since 1970
+	Hash   string `json:"hash,omitempty"`   // SHA-256 of a file
+	Target string `json:"target,omitempty"` // of a link
+}
+
+// The kinds of entries.
+const (
+	kindFile = "file"
+	kindDir  = "dir"
+	kindLink = "link"
+)
+
+// manifest is the list of what was unpacked.
+type manifest struct {
+	Format   int     `json:"southbound_archive"`
+	Source   string  `json:"source"` // SHA-256 of the archive
+	Strip    int64   `json:"strip"`
+	Complete bool    `json:"complete"` // false: a change was under way
+	Made     bool    `json:"made"`     // the directory was made for it
+	Entries  []entry `json:"entries"`
+}
+
+// manifestFormat is what is written; others are refused.
+const manifestFormat = 1
+
+// most bytes of a manifest that are read.
+const mostManifest = 1 << 30
+
+func manifestName(r provider.Resource) string { return "." + text(r, "name") + ".southbound-archive" }
+
+// hiddenName matches the names that are ours, in every archive.
+var hiddenName = regexp.MustCompile(`\.southbound-(archive|[0-9a-f]{8})\z`)
+
+// entryName brings a name of an archive into its only form, "" for what is left out, and refuses what is no name below the directory.
+func entryName(name string, strip int64) (string, error) {
+	if strings.ContainsAny(name, "\\\x00") {
+		return "", refused("the name %q has a character in it that names do not have", name)
+	}
+	if strings.HasPrefix(name, "/") {
+		return "", refused("the name %q is absolute", name)
+	}
+	parts := strings.Split(strings.TrimSuffix(name, "/"), "/")
+	var clean []string
+	for _, p := range parts {
+		switch {
+		case p == "..":
+			return "", refused("the name %q leads out of the directory", name)
+		case p == "" || p == ".":
+		case hiddenName.MatchString(p):
+			return "", refused("the name %q is one that only Southbound uses", name)
+		default:
+			clean = append(clean, p)
+		}
+	}
+	if int64(len(clean)) <= strip {
+		return "", nil
+	}
+	return strings.Join(clean[strip:], "/"), nil
+}
+
+// refused is an error about an archive that has something in it that is not unpacked.
+func refused(format string, args ...any) error {
+	return provider.Errorf(provider.NeedsChange, "the archive is refused: "+format, args...)
+}
+
+// contents is what an archive comes to.
+type contents struct {
+	entries   []entry
+	at        map[string]int
+	maxFiles  int64
+	remaining int64 // bytes
+}
+
+// add takes an entry in; one of the same name before it is replaced.
+func (c *contents) add(e entry) error {
+	for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
+		i, known := c.at[dir]
+		if !known {
+			continue
+		}
+		if c.entries[i].Kind != kindDir {
+			return refused("%q is below %q, which is no directory", e.Name, dir)
+		}
+	}
+	if i, known := c.at[e.Name]; known {
+		if c.entries[i].Kind != e.Kind {
+			return refused("%q is there twice, as a %s and as a %s", e.Name, c.entries[i].Kind, e.Kind)
+		}
+		c.entries[i] = e
+		return nil
+	}
+	if int64(len(c.entries)) >= c.maxFiles {
+		return refused("it has more than %d files; raise max_files if that is right", c.maxFiles)
+	}
+	c.at[e.Name] = len(c.entries)
+	c.entries = append(c.entries, e)
+	return nil
+}
+
+// finish adds the directories that no entry names, and sorts: a directory stands before what is in it.
+func (c *contents) finish() error {
+	for _, e := range slices.Clone(c.entries) {
+		for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
+			if i, known := c.at[dir]; !known {
+				if err := c.add(entry{Name: dir, Kind: kindDir, Mode: usualDirMode}); err != nil {
+					return err
+				}
+			} else if c.entries[i].Kind != kindDir {
+				return refused("%q is below %q, which is no directory", e.Name, dir)
+			}
+		}
+	}
+	slices.SortFunc(c.entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
+	for i, e := range c.entries {
+		c.at[e.Name] = i
+	}
+	return nil
+}
+
+// validLink refuses links that lead out of the directory. Parts that go up may stand at the front of a target only: then a target means what
+// it says also when it passes other links.
+func validLink(name, target string) error {
+	if target == "" || strings.HasPrefix(target, "/") || strings.IndexByte(target, 0) >= 0 {
+		return refused("the link %q leads to %q, which is not below the directory", name, target)
+	}
+	up, down := 0, false
+	for p := range strings.SplitSeq(target, "/") {
+		switch p {
+		case "", ".":
+		case "..":
+			if up++; down || up > strings.Count(name, "/") {
+				return refused("the link %q leads to %q, which may not be below the directory", name, target)
+			}
+		default:
+			down = true
+		}
+	}
+	return nil
+}
+
+// Diff implements provider.Differ.
+func (archive) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+	out := map[string]plan.Diff{}
+	if want, have := desired.Attributes["source"], observed.Attributes["source"]; !resource.Equal(want, have) {
+		out["source"] = plan.Diff{Current: have, Desired: want}
+	}
+	if d := observed.Attributes["drifted"]; d != nil {
+		out["drifted"] = plan.Diff{Current: d, Desired: []any{}}
+	}
+	return out, nil
+}

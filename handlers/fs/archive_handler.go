@@ -1,0 +1,279 @@
+package fs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// mostDrifted bounds how many names are shown.
+const mostDrifted = 20
+
+// Read implements provider.Handler.
+func (h archive) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	r := req.Resource
+	if _, _, err := place(r); err != nil {
+		return provider.Observation{}, err
+	}
+	if c := text(r, "creates"); c != "" && !r.Purged {
+		if !path.IsAbs(c) {
+			c = path.Join(text(r, "path"), c)
+		}
+		_, err := os.Lstat(c)
+		if err == nil {
+			return provider.Observation{Exists: true, Attributes: map[string]any{"source": r.Attributes["source"]}}, nil
+		}
+		if !gone(err) {
+			return provider.Observation{}, explain("look for what it creates", err)
+		}
+	}
+	obs, err := h.look(ctx, r)
+	return obs, explain("read what was unpacked into "+text(r, "path"), err)
+}
+
+func (h archive) look(ctx *provider.Context, r provider.Resource) (provider.Observation, error) {
+	if dir, base, err := place(r); err == nil && !ctx.DryRun() {
+		if err := h.tidyTarget(dir, base, manifestName(r)); err != nil {
+			return provider.Observation{}, err
+		}
+	}
+	t, err := h.openTree(ctx, r, text(r, "path"))
+	if err != nil {
+		return provider.Observation{}, unlessGone(err)
+	}
+	defer t.close()
+	m, err := t.manifest()
+	if err != nil || m == nil || text(r, "creates") != "" && !r.Purged {
+		return provider.Observation{}, err
+	}
+	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
+	if r.Purged {
+		return obs, nil
+	}
+	want, err := hashOfSource(ctx, r)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	strip, _ := r.Attributes["strip"].(int64)
+	switch {
+	case !m.Complete:
+		obs.Attributes["source"] = "unfinished sha256:" + m.Source
+		return obs, nil
+	case m.Source != want || m.Strip != strip:
+		obs.Attributes["source"] = "sha256:" + m.Source
+		return obs, nil
+	}
+	obs.Attributes["source"] = r.Attributes["source"]
+	drifted, err := t.drifted(m.Entries)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	var names []any
+	for _, e := range m.Entries {
+		if drifted[e.Name] && len(names) < mostDrifted {
+			names = append(names, strings.ToValidUTF8(e.Name, "?"))
+		}
+	}
+	if names != nil {
+		obs.Attributes["drifted"] = names
+	}
+	return obs, nil
+}
+
+// hashOfSource returns the SHA-256 of the archive that is wanted.
+func hashOfSource(ctx context.Context, r provider.Resource) (string, error) {
+	switch source := r.Attributes["source"].(type) {
+	case resource.File:
+		return source.Hash, nil
+	case string:
+		f, err := openSource(source)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		h := sha256.New()
+		_, err = copyAll(ctx, h, f)
+		return hex.EncodeToString(h.Sum(nil)), err
+	}
+	return "", provider.Errorf(provider.NeedsChange, "source is neither a path nor a file")
+}
+
+// Create implements provider.Handler.
+func (h archive) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	err := h.apply(ctx, req.Resource)
+	return provider.Result{}, explain("unpack into "+text(req.Resource, "path"), err)
+}
+
+// Update implements provider.Handler.
+func (h archive) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
+}
+
+func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
+	dir, base, err := place(r)
+	if err != nil {
+		return err
+	}
+	s, err := spool(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	c, err := s.inspect(ctx, r) // all of it, before anything is changed
+	if err != nil {
+		return err
+	}
+	if err := h.tidyTarget(dir, base, manifestName(r)); err != nil {
+		return err
+	}
+	t, err := h.openTree(ctx, r, text(r, "path"))
+	if gone(err) {
+		if err := h.makeTarget(ctx, r, dir, base); err != nil {
+			return err
+		}
+		t, err = h.openTree(ctx, r, text(r, "path"))
+	}
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := t.folder.writable(); err != nil {
+		return err
+	}
+	old, err := t.manifest()
+	if err != nil {
+		return err
+	}
+	return t.bring(ctx, r, s, c, old)
+}
+
+// makeTarget makes the directory that is unpacked into. It appears with the list in it that says so.
+func (h archive) makeTarget(ctx *provider.Context, r provider.Resource, dir, base string) error {
+	d, err := openFolder(h.sys, dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if err := d.makeDir(leftover(base)); err != nil {
+		return err
+	}
+	f, err := d.openDir(leftover(base))
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	if err := f.chmod(usualDirMode); err != nil {
+		return err
+	}
+	t, err := h.openTree(ctx, r, path.Join(dir, leftover(base)))
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := t.writeManifest(&manifest{Format: manifestFormat, Made: true}); err != nil {
+		return err
+	}
+	if err := d.rename(leftover(base), base); err != nil {
+		return err
+	}
+	return d.sync()
+}
+
+// tidyTarget removes what a crash left of a directory that was being made or removed.
+func (h archive) tidyTarget(dir, base, list string) error {
+	d, err := openFolder(h.sys, dir)
+	if err != nil {
+		return unlessGone(err)
+	}
+	defer d.close()
+	var st unix.Stat_t
+	if err := d.stat(leftover(base), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return unlessGone(err)
+	}
+	f, err := d.openDir(leftover(base))
+	if err != nil {
+		return unlessGone(err)
+	}
+	defer f.close()
+	within := &folder{sys: h.sys, fd: f.fd}
+	for _, name := range []string{leftover(list), list} {
+		if err := within.remove(name); err != nil {
+			return err
+		}
+	}
+	return d.removeDir(leftover(base))
+}
+
+// Delete implements provider.Handler: what was unpacked goes, and the directory when it was made for it and is empty then.
+func (h archive) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, explain("remove what was unpacked into "+text(req.Resource, "path"), h.purge(ctx, req.Resource))
+}
+
+func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
+	dir, base, err := place(r)
+	if err != nil {
+		return err
+	}
+	r.Purged = true
+	t, err := h.openTree(ctx, r, text(r, "path"))
+	if err != nil {
+		return unlessGone(err)
+	}
+	defer t.close()
+	m, err := t.manifest()
+	if err != nil || m == nil {
+		return err
+	}
+	// What crashed half way through an update has the names of both in no order.
+	slices.SortStableFunc(m.Entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
+	for _, e := range slices.Backward(m.Entries) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.take(e); err != nil {
+			return err
+		}
+	}
+	if err := t.remove(asideOf(t.list)); err != nil {
+		return err
+	}
+	if m.Made {
+		if names, err := fs.ReadDir(t.root.FS(), "."); err != nil || len(names) == 1 {
+			return errors.Join(err, h.removeTarget(dir, base, t.list))
+		}
+	}
+	if err := t.remove(t.list); err != nil {
+		return err
+	}
+	return t.folder.sync()
+}
+
+// removeTarget removes the directory that was made for an archive, with the list in it; a crash leaves nothing under its name.
+func (h archive) removeTarget(dir, base, list string) error {
+	d, err := openFolder(h.sys, dir)
+	if err != nil {
+		return unlessGone(err)
+	}
+	defer d.close()
+	if err := h.tidyTarget(dir, base, list); err != nil {
+		return err
+	}
+	if err := d.rename(base, leftover(base)); err != nil {
+		return unlessGone(err)
+	}
+	if err := h.tidyTarget(dir, base, list); err != nil {
+		return err
+	}
+	return d.sync()
+}

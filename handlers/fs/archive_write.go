@@ -1,0 +1,385 @@
+package fs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+// unpacked is the directory that an archive is unpacked into. Nothing that is done in it leads out of it.
+type unpacked struct {
+	sys    *system
+	ctx    context.Context
+	folder *folder
+	root   *os.Root
+	want   wanted
+	quick  bool
+	list   string // the name of the manifest
+}
+
+// openTree opens the directory at a path. The caller closes it.
+func (h archive) openTree(ctx *provider.Context, r provider.Resource, path string) (*unpacked, error) {
+	d, err := openFolder(h.sys, path)
+	if err != nil {
+		return nil, err
+	}
+	t := &unpacked{sys: h.sys, ctx: ctx, folder: d, quick: text(r, "verify") == "quick", list: manifestName(r)}
+	if !r.Purged {
+		var known owners
+		if t.want, err = known.wantedOf(r); err != nil {
+			d.close()
+			return nil, err
+		}
+	}
+	if t.root, err = openRoot(d); err != nil {
+		d.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *unpacked) close() {
+	_ = t.root.Close()
+	t.folder.close()
+}
+
+// manifest reads the list, nil when there is none.
+func (t *unpacked) manifest() (*manifest, error) {
+	info, err := t.root.Lstat(t.list)
+	if gone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostManifest {
+		return nil, provider.Errorf(provider.Terminal, "%s is not what was written; remove it by hand", t.list)
+	}
+	data, err := t.root.ReadFile(t.list)
+	if err != nil {
+		return nil, err
+	}
+	m := &manifest{}
+	if err := json.Unmarshal(data, m); err != nil || m.Format != manifestFormat {
+		return nil, provider.Errorf(provider.Terminal, "%s is not what was written; remove it by hand, and what was unpacked", t.list)
+	}
+	for _, e := range m.Entries {
+		if name, err := entryName(e.Name, 0); err != nil || name != e.Name || name == "" {
+			return nil, provider.Errorf(provider.Terminal, "%s names %q; remove it by hand, and what was unpacked", t.list, e.Name)
+		}
+	}
+	return m, nil
+}
+
+// writeManifest replaces the list, durably.
+func (t *unpacked) writeManifest(m *manifest) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return t.replace(t.list, func(f *os.File) error {
+		if _, err := f.Write(append(data, '\n')); err != nil {
+			return err
+		}
+		if err := f.Chmod(usualMode); err != nil {
+			return err
+		}
+		return f.Sync()
+	})
+}
+
+// replace makes a file beside its place and puts it there.
+func (t *unpacked) replace(name string, fill func(f *os.File) error) error {
+	aside := asideOf(name)
+	if err := t.remove(aside); err != nil {
+		return err
+	}
+	var f *os.File
+	err := t.sys.do("create", func() (err error) {
+		f, err = t.root.OpenFile(aside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = t.sys.do("write", func() error { return fill(f) })
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = t.sys.do("rename", func() error { return t.root.Rename(aside, name) })
+	}
+	if err != nil {
+		_ = t.remove(aside)
+	}
+	return err
+}
+
+func asideOf(name string) string {
+	dir, base := path.Split(name)
+	return dir + leftover(base)
+}
+
+// remove takes one thing away, a directory only when it is empty; one that is gone is fine.
+func (t *unpacked) remove(name string) error {
+	if _, err := t.root.Lstat(name); err != nil {
+		return unlessGone(err)
+	}
+	return unlessGone(t.sys.do("unlink", func() error { return t.root.Remove(name) }))
+}
+
+// take removes what stands for an entry, and what a crash left beside it. A directory that is not empty stays.
+func (t *unpacked) take(e entry) error {
+	if err := t.remove(asideOf(e.Name)); err != nil {
+		return err
+	}
+	info, err := t.root.Lstat(e.Name)
+	if err != nil || info.IsDir() != (e.Kind == kindDir) {
+		return unlessGone(err)
+	}
+	err = t.remove(e.Name)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	return err
+}
+
+// differs reports whether what is there is not what an entry says.
+func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
+	if err := t.ctx.Err(); err != nil {
+		return false, err
+	}
+	info, err := t.root.Lstat(e.Name)
+	if gone(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if e.Kind == kindDir {
+		return !info.IsDir(), nil
+	}
+	if uid, gid := idsOf(info); t.want.uid >= 0 && t.want.uid != uid || t.want.gid >= 0 && t.want.gid != gid {
+		return true, nil
+	}
+	if e.Kind == kindLink {
+		if info.Mode()&fs.ModeSymlink == 0 {
+			return true, nil
+		}
+		target, err := t.root.Readlink(e.Name)
+		return target != e.Target, unlessGone(err)
+	}
+	if !info.Mode().IsRegular() || info.Size() != e.Size || uint32(info.Mode())&0o7777 != e.Mode || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
+		return true, nil
+	}
+	if t.quick {
+		return info.ModTime().Unix() != e.Time, nil
+	}
+	f, err := t.root.Open(e.Name)
+	if err != nil {
+		return true, unlessGone(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = pump(t.ctx, nil, h, f, buf)
+	return hex.EncodeToString(h.Sum(nil)) != e.Hash, err
+}
+
+// drifted returns what is not as the manifest says.
+func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
+	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	defer buffers.Put(buf)
+	out := map[string]bool{}
+	for _, e := range entries {
+		differs, err := t.differs(e, *buf)
+		if err != nil {
+			return nil, err
+		}
+		if differs {
+			out[e.Name] = true
+		}
+	}
+	return out, nil
+}
+
+// bring makes the tree what the archive says; old is what was unpacked before.
+func (t *unpacked) bring(ctx *provider.Context, r provider.Resource, s *spooled, c *contents, old *manifest) error {
+	strip, _ := r.Attributes["strip"].(int64)
+	m := &manifest{Format: manifestFormat, Source: s.hash, Strip: strip, Entries: c.entries}
+	var obsolete []entry
+	if old != nil {
+		m.Made = old.Made
+		for _, e := range old.Entries {
+			if i, known := c.at[e.Name]; !known || c.entries[i].Kind != e.Kind {
+				obsolete = append(obsolete, e)
+			}
+		}
+	}
+	todo, err := t.drifted(c.entries)
+	if err != nil {
+		return err
+	}
+	unfinished := *m
+	unfinished.Entries = append(slices.Clone(m.Entries), obsolete...)
+	if err := t.writeManifest(&unfinished); err != nil {
+		return err
+	}
+	for _, e := range slices.Backward(obsolete) {
+		if err := t.take(e); err != nil {
+			return err
+		}
+	}
+	if old != nil && !old.Complete {
+		for _, e := range c.entries {
+			if err := t.remove(asideOf(e.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.unpack(ctx, r, s, c, todo); err != nil {
+		return err
+	}
+	if err := t.sys.do("fsync", func() error { return syncAll(t.folder.fd) }); err != nil {
+		return err
+	}
+	m.Complete = true
+	if err := t.writeManifest(m); err != nil {
+		return err
+	}
+	return t.folder.sync()
+}
+
+// unpack writes what differs: directories, then files in the order of the archive, then links.
+func (t *unpacked) unpack(ctx *provider.Context, r provider.Resource, s *spooled, c *contents, todo map[string]bool) error {
+	for _, e := range c.entries {
+		if e.Kind == kindDir && todo[e.Name] {
+			if err := t.makeDir(e); err != nil {
+				return err
+			}
+		}
+	}
+	strip, _ := r.Attributes["strip"].(int64)
+	err := s.each(ctx, func(u unit) error {
+		name, err := entryName(u.name, strip)
+		if err != nil || u.kind != kindFile || !todo[name] {
+			return err
+		}
+		e := c.entries[c.at[name]]
+		if u.hard != "" {
+			hard, err := entryName(u.hard, strip)
+			if err != nil {
+				return err
+			}
+			from, err := t.root.Open(hard)
+			if err != nil {
+				return err
+			}
+			defer from.Close()
+			u.body = from
+		}
+		switch err := t.makeFile(e, u.body); {
+		case err == nil:
+			delete(todo, name)
+		case !errors.Is(err, errOther):
+			return provider.Errorf(provider.ClassOf(explain("", err)), "%w: %s: %w", errOwn, name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range c.entries {
+		switch {
+		case !todo[e.Name] || e.Kind == kindDir:
+		case e.Kind == kindFile:
+			return provider.Errorf(provider.Retryable, "the archive was changed while it was read")
+		default:
+			if err := t.makeLink(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *unpacked) makeDir(e entry) error {
+	if info, err := t.root.Lstat(e.Name); err == nil {
+		return provider.Errorf(provider.NeedsChange, "%s is there, as %s, and a directory in the archive; remove it", e.Name, info.Mode())
+	}
+	aside := asideOf(e.Name)
+	if err := t.remove(aside); err != nil {
+		return err
+	}
+	if err := t.sys.do("mkdir", func() error { return t.root.Mkdir(aside, 0o700) }); err != nil {
+		return err
+	}
+	if t.want.uid >= 0 || t.want.gid >= 0 {
+		if err := t.sys.do("fchown", func() error { return t.root.Lchown(aside, t.want.uid, t.want.gid) }); err != nil {
+			return err
+		}
+	}
+	if err := t.sys.do("fchmod", func() error { return t.root.Chmod(aside, fs.FileMode(e.Mode|0o700)) }); err != nil {
+		return err
+	}
+	return t.sys.do("rename", func() error { return t.root.Rename(aside, e.Name) })
+}
+
+// errOther says that the bytes are not those of the entry, as those of a name that is there twice.
+var errOther = errors.New("other bytes")
+
+func (t *unpacked) makeFile(e entry, body io.Reader) error {
+	if info, err := t.root.Lstat(e.Name); err == nil && info.IsDir() {
+		return provider.Errorf(provider.NeedsChange, "there is a directory, and the archive has a file; remove it")
+	}
+	return t.replace(e.Name, func(f *os.File) error {
+		h := sha256.New()
+		n, err := copyAll(t.ctx, io.MultiWriter(f, h), io.LimitReader(body, e.Size+1))
+		if err != nil {
+			return err
+		}
+		if n != e.Size || hex.EncodeToString(h.Sum(nil)) != e.Hash {
+			return errOther
+		}
+		if t.want.uid >= 0 || t.want.gid >= 0 {
+			if err := f.Chown(t.want.uid, t.want.gid); err != nil {
+				return err
+			}
+		}
+		if err := f.Chmod(fs.FileMode(e.Mode)); err != nil {
+			return err
+		}
+		when := time.Unix(e.Time, 0)
+		return t.root.Chtimes(asideOf(e.Name), when, when)
+	})
+}
+
+func (t *unpacked) makeLink(e entry) error {
+	if info, err := t.root.Lstat(e.Name); err == nil && info.IsDir() {
+		return provider.Errorf(provider.NeedsChange, "%s is a directory, and a link in the archive; remove it", e.Name)
+	}
+	aside := asideOf(e.Name)
+	if err := t.remove(aside); err != nil {
+		return err
+	}
+	if err := t.sys.do("symlink", func() error { return t.root.Symlink(e.Target, aside) }); err != nil {
+		return err
+	}
+	if t.want.uid >= 0 || t.want.gid >= 0 {
+		if err := t.sys.do("fchownat", func() error { return t.root.Lchown(aside, t.want.uid, t.want.gid) }); err != nil {
+			return err
+		}
+	}
+	return t.sys.do("rename", func() error { return t.root.Rename(aside, e.Name) })
+}

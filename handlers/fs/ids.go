@@ -1,0 +1,14 @@
+package fs
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// idsOf returns the owner and group of what was looked at, -1 where that is not known.
+func idsOf(info fs.FileInfo) (uid, gid int) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid), int(st.Gid)
+	}
+	return -1, -1
+}
