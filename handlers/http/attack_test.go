@@ -269,6 +269,7 @@ func TestValidate(t *testing.T) {
 		{"nowhere to create", m{"collection": nil, "find": m{"path": "/items", "match": m{"a": int64(1)}}}, "path: add collection"},
 		{"a secret in the open", m{"body": m{"a": secret}}, "body: name it in secrets"},
 		{"a secret in a path", m{"secrets": m{"pw": secret}, "collection": "/{pw}"}, "collection: send it in a header"},
+		{"a secret that is none", m{"secrets": m{"pw": "hunter2"}}, "secrets: write {secret"},
 		{"taken", m{"vars": m{"name": "x"}}, "vars: another name"},
 	} {
 		all := m{"name": "web", "path": "/items/{id}", "collection": "/items", "find": m{"match": m{"name": "$name"}}, "body": m{"name": "$name"}}

@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -37,7 +38,7 @@ func Object() provider.Definition {
 				{Name: "collection", Type: "Optional[" + path + "]", Behaviour: schema.Parameter, Description: "where objects are created by POST and found; unless said, PUT to path creates"},
 				{Name: "body", Type: "Optional[Hash[String, Any]]", Description: "what the object has to have, and what requests send"},
 				{Name: "vars", Type: "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], Any]]", Behaviour: schema.Parameter, Description: "values to refer to in paths and bodies"},
-				{Name: "secrets", Type: "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], Sensitive[String]]]", Behaviour: schema.Parameter, Description: "secrets to refer to in bodies and headers"},
+				{Name: "secrets", Type: "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], String]]", Behaviour: schema.Parameter, Description: "secrets to refer to in bodies and headers, each {secret: ...}"},
 				{Name: "headers", Type: "Optional[Hash[String[1], String]]", Behaviour: schema.Parameter, Description: "headers beside those of the agent, with references as in bodies"},
 				{Name: "methods", Type: "Optional[Struct[{Optional['create'] => Enum['POST','PUT','PATCH'], Optional['update'] => Enum['PUT','PATCH','POST'], Optional['delete'] => Enum['DELETE','POST','PUT','PATCH']}]]",
 					Behaviour: schema.Parameter, Description: "methods other than POST to collection or PUT to path, PATCH, and DELETE"},
@@ -77,6 +78,9 @@ func validate(attrs map[string]any) []diag.Problem {
 		for _, n := range slices.Sorted(maps.Keys(m)) {
 			if slices.Contains(v.names, n) || n == "id" {
 				v.bad(from, "choose another name", "%q is taken", n)
+			}
+			if _, secret := m[n].(resource.Secret); from == "secrets" && !secret {
+				v.bad(from, `write {secret: "env:NAME"}, or name it in vars if everybody may see it`, "the value of %q stands in the document", n)
 			}
 			v.names = append(v.names, n)
 		}

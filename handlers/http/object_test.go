@@ -3,7 +3,6 @@ package http
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -15,9 +14,6 @@ import (
 func resolved() provider.Definition {
 	d := Object()
 	d.Type.Validate = nil
-	for i, a := range d.Type.Attributes {
-		d.Type.Attributes[i].Type = strings.ReplaceAll(a.Type, "Sensitive[String]", "String")
-	}
 	return d
 }
 

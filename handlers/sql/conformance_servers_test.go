@@ -76,7 +76,7 @@ func TestRoleConformance(t *testing.T) {
 					rolpassword IS NULL, shobj_description(oid, 'pg_authid'), ARRAY(SELECT roleid::regrole FROM pg_auth_members WHERE member = a.oid ORDER BY 1) FROM pg_authid a WHERE starts_with(rolname, $1) ORDER BY 1`, prefix)
 			},
 			Vanish:    func() error { must(t, plain, "", "DROP ROLE "+ident(prefix+odd)); return nil },
-			Interrupt: c.interrupt, Secrets: []string{"s3cr3t", "SCRAM-SHA"}}, nil
+			Interrupt: c.interrupt, Secrets: []string{"s3cr3t", "SCRAM-SHA"}, Edges: []string{"*"}, Unfit: map[string]string{"member_of": "a role that is not there may come to be", "reassign_to": "it is of use when purged only"}}, nil
 	}})
 	log, err := os.ReadFile(filepath.Join(own.dir, "log"))
 	if err != nil || !strings.Contains(string(log), "PASSWORD ") || strings.Contains(string(log), "s3cr3t") {
@@ -103,6 +103,6 @@ func TestDatabaseConformance(t *testing.T) {
 					FROM pg_database WHERE starts_with(datname, $1) ORDER BY 1`, prefix)
 			},
 			Vanish:    func() error { must(t, plain, "", "DROP DATABASE "+ident(prefix+odd)); return nil },
-			Interrupt: c.interrupt}, nil
+			Interrupt: c.interrupt, Edges: []string{"connection_limit", "comment", "force"}}, nil
 	}})
 }

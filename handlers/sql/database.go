@@ -35,7 +35,7 @@ func Database() provider.Definition {
 				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
 				{Name: "force", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: purging it ends the connections to it"},
 			},
-			Features: []string{"batch"},
+			Features: []string{"batch", "discover"},
 			Validate: validDatabase,
 		},
 		Handler: database{},

@@ -55,7 +55,7 @@ func Role() provider.Definition {
 					Description: "what becomes of what it owns when it is purged: refuse to purge it, reassign all to reassign_to, or drop all; databases are never dropped"},
 				{Name: "reassign_to", Type: "Optional[" + nameType + "]", Behaviour: schema.Parameter, Description: "the role that gets what this one owned"},
 			},
-			Features: []string{"batch", "canonicalise"},
+			Features: []string{"batch", "canonicalise", "discover"},
 			Validate: validRole,
 			Relations: func(agent string, attrs map[string]any) []string {
 				groups, _ := texts(attrs, "member_of")

@@ -160,10 +160,13 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 	if err != nil {
 		return err
 	}
-	defer d.e.release(ctx, d.env, lease)
 	if err := d.e.takeOver(ctx, d.env, lease); err != nil {
+		if len(lease.Running) == 0 {
+			d.e.release(ctx, d.env, lease)
+		}
 		return err
 	}
+	defer d.e.release(ctx, d.env, lease)
 	var s session
 	defer s.close()
 	agent := resource.Agent{Name: agentOfLane(lane), Transport: "local", Lanes: 1}

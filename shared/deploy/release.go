@@ -59,7 +59,11 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 		return 1
 	})
 	before := map[resource.ID]entry{}
+	var skipped []resource.ID
 	if err := p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+		if r.Blocked == BlockedTemp { // what it was skipped for may have gone with the graph before, which is not known any more
+			skipped = append(skipped, r.ID)
+		}
 		if !r.Orphaned && !r.Removing {
 			before[r.ID] = entry{ID: r.ID, Hash: r.Hash, Body: r.Body}
 		}
@@ -67,19 +71,19 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if _, err := p.bring(ctx, v, nil, before, entries, entries); err != nil {
+	if _, err := p.bring(ctx, v, nil, before, entries, entries, skipped...); err != nil {
 		return err
 	}
 	return p.finishRelease(ctx)
 }
 
-// bring plans the way from what rows say (before) to what v says (after); all is the whole of v.
-func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Agent, before map[resource.ID]entry, after, all []entry) (released, error) {
+// bring plans the way from what rows say (before) to what v says (after); all is the whole of v. What was skipped is looked at again.
+func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Agent, before map[resource.ID]entry, after, all []entry, skipped ...resource.ID) (released, error) {
 	var out released
 	if !sameAgents(oldAgents, v.Agents) {
 		p.store.agents = v.Agents
 	}
-	r := &releaser{p: p, v: v, lanes: lanesOf(v.Agents), before: before, after: after}
+	r := &releaser{p: p, v: v, lanes: lanesOf(v.Agents), before: before, after: after, skipped: skipped}
 	if err := r.load(ctx, relaned(oldAgents, v.Agents), all); err != nil {
 		return out, err
 	}
@@ -201,7 +205,8 @@ type releaser struct {
 	rows     map[resource.ID]*Row
 	index    map[resource.ID]bool // of after
 	released released
-	wave     *Schedule // where the wave is, when something moves to another lane
+	wave     *Schedule     // where the wave is, when something moves to another lane
+	skipped  []resource.ID // what may have to be woken, of a release that was interrupted
 }
 
 // load reads the rows that may change.
@@ -412,26 +417,19 @@ func undefinedReason(missing []string) string {
 	return fmt.Sprintf("%s is not known", missing[0])
 }
 
-// wake schedules what was skipped and does not wait any more for something that is planned, or that is removed by now: edges turn round when a
-// resource must not exist, and go with one that leaves the model.
+// wake schedules what was skipped, has not changed itself, and does not wait any more for something that it waited for: edges turn round when
+// a resource must not exist, which also others decide that it is connected with, and go with one that leaves the model.
 func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
-	changed, ids := slices.Clone(r.p.order), []resource.ID(nil)
-	for n, id := range old.IDs {
-		if old.Removing[n] && now.Node(id) < 0 {
-			changed = append(changed, id)
-		}
-	}
-	for _, id := range changed {
-		n := old.Node(id)
-		if n < 0 {
-			continue
-		}
-		for _, d := range old.Dependants(n) {
-			if id := old.IDs[d]; !now.requires(id, old.IDs[n]) && r.p.rows[id] == nil {
+	ids := slices.Clone(r.skipped)
+	for _, id := range rewired(old, now) {
+		for _, q := range old.Requires(old.Node(id)) {
+			if !now.requires(id, old.IDs[q]) {
 				ids = append(ids, id)
+				break
 			}
 		}
 	}
+	ids = slices.DeleteFunc(ids, func(id resource.ID) bool { return r.p.rows[id] != nil })
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	rows, err := r.p.load(ctx, ids)

@@ -46,6 +46,8 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 	defer w.close(ctx)
 	if err = e.takeOver(ctx, env, lease); err == nil {
 		err = w.run(ctx)
+	} else {
+		w.unrecorded = len(lease.Running) > 0
 	}
 	if fault.Is(err, fault.Fenced) {
 		return w.out, nil // another holder took over; what was not recorded is done again by it
@@ -94,14 +96,16 @@ func (w *worker) close(ctx context.Context) {
 }
 
 // takeOver notes what the holder of a lane before may have changed without recording it: those that it would have told are told when it is
-// deployed next. Whoever takes a lane does this first, since its first commit clears what was running.
+// deployed next. Whoever takes a lane does this first, since its first commit clears what was running. When it fails the lease must not be released, which
+// clears it too.
 func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
 	rows, err := e.rows(ctx, env, l.Running)
 	if err != nil {
 		return err
 	}
 	for len(rows) > 0 {
-		c := Commit{Guard: Guard{Key: l.Key, Fence: l.Fence}}
+		// A start that is refused, as no schedule is that old, leaves what was running as it is: until all are noted.
+		c := Commit{Guard: Guard{Key: l.Key, Fence: l.Fence}, Next: l.Running, SeenPlan: -1}
 		for _, id := range l.Running {
 			r := rows[id]
 			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !sendsEvents(r) {

@@ -57,9 +57,9 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duratio
 	r := newFrameReader(heard)
 	unwatch := context.AfterFunc(ctx, c.close) // who gives up does not wait for a peer that hangs
 	defer unwatch()
-	err := c.w.send(frame{kindHello, hello{Protocol: protocol, Beat: beat}})
+	err := c.greet(r)
 	if err == nil {
-		err = c.greet(r)
+		err = c.w.send(frame{kindHello, hello{Protocol: protocol, Beat: beat}})
 	}
 	if err != nil {
 		c.close()
@@ -190,11 +190,26 @@ func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs 
 			}
 			return p, nil
 		case <-ctx.Done():
-			go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()
-			return nil, fault.Wrap(fault.Unknown, "call the machine", ctx.Err())
+			return c.giveUp(ctx, id, p)
 		}
 	}
 }
+
+// giveUp cancels a call and gives the handler a moment to end it, as one has here: what it still does must not meet what is called next.
+func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, error) {
+	go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()
+	t := time.NewTimer(mostEnding)
+	defer t.Stop()
+	select {
+	case <-p.ended:
+		return p, p.err
+	case <-t.C:
+		return nil, fault.Wrap(fault.Unknown, "call the machine", ctx.Err())
+	}
+}
+
+// mostEnding bounds how long a handler may take to end a call that was given up.
+const mostEnding = 5 * time.Second
 
 func (c *Conn) forget(id uint64) {
 	c.mu.Lock()

@@ -259,6 +259,8 @@ func (s *started) why(ctx context.Context, err error) error {
 		return provider.Errorf(class, "%w", (&fault.Error{Kind: kind, Op: "start on the machine", Message: text}).WithHint("%s", hint))
 	}
 	switch {
+	case code == 0 && said == "":
+		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Damaged, "start on the machine", "what was started there is no Southbound").WithHint("see `program`"))
 	case code == -1 && said == "":
 		return fault.New(fault.Unavailable, "start on the machine", "the connection was cut")
 	case strings.Contains(said, "No space left") || strings.Contains(said, "quota exceeded"):

@@ -108,7 +108,8 @@ func (h *hop) loginError(ctx context.Context, address, name string, err error, k
 		return keys.problem
 	case ctx.Err() != nil:
 		return fault.New(fault.Unavailable, op, "no answer within the time given")
-	case strings.Contains(text, "unable to authenticate"):
+	// The second is how the library says that the machine refused to ask anything.
+	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, "unexpected message type 51"):
 		return terminal(fault.Denied, "see user, key_file, key, password and agent; `ssh -v` from here shows what the machine takes",
 			"the machine does not let %q in: %s", name, strings.TrimPrefix(text, "ssh: handshake failed: "))
 	case strings.Contains(text, "no common algorithm"):

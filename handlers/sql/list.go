@@ -1,0 +1,60 @@
+package sql
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"southbound/shared/provider"
+	conn "southbound/shared/transport/postgresql"
+)
+
+// List implements provider.Lister: all databases that are no templates, without their extensions.
+func (database) List(ctx *provider.Context, found func(provider.Found) error) error {
+	return each(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE NOT datistemplate ORDER BY 1", readDatabase, func(attrs map[string]any) error {
+		if l, _ := attrs["locale"].(string); strings.Contains(l, ", ") { // two of them, which no document can say
+			delete(attrs, "locale")
+		}
+		return found(provider.Found{Attributes: attrs})
+	})
+}
+
+// List implements provider.Lister: all roles but the server's own, without their passwords.
+func (role) List(ctx *provider.Context, found func(provider.Found) error) error {
+	return each(ctx, `SELECT rolname FROM pg_catalog.pg_roles WHERE NOT starts_with(rolname, 'pg_') ORDER BY 1`, readRole, func(attrs map[string]any) error {
+		return found(provider.Found{Attributes: attrs})
+	})
+}
+
+type reader func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)
+
+// each reads all that a query names, one after the other over one connection. What goes meanwhile is left out.
+func each(ctx *provider.Context, names string, read reader, found func(attrs map[string]any) error) error {
+	c, err := connection(ctx)
+	if err != nil {
+		return err
+	}
+	var stop error
+	err = c.Do(ctx, "", func(pg *pgconn.PgConn) error {
+		rows, err := query(ctx, pg, names)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			name := string(row[0])
+			var obs provider.Observation
+			if obs, stop = read(ctx, c, pg, provider.Resource{Attributes: map[string]any{"name": name}}); stop == nil && obs.Exists {
+				obs.Attributes["name"] = name
+				stop = found(obs.Attributes)
+			}
+			if stop != nil {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return failure("list what the server has", err)
+	}
+	return stop
+}
