@@ -205,6 +205,13 @@ func TestRelationErrors(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
+	for want, kind := range map[string]RelationKind{"it stands there twice, first as relation 1": Require, "the same comes first by relation 1 and later by this one": Notify} {
+		_, err := NewRegistry(append(namedTypes(), relatedType(Relation{Kind: Require, Type: "x::File", Titles: []string{"$source"}},
+			Relation{Kind: kind, Type: "x::File", Titles: []string{"$source"}}))...)
+		if err == nil || !strings.Contains(err.Error(), "relation 2 ("+string(kind)+" x::File): "+want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
 	_, err := NewRegistry(append(namedTypes(), relatedType(Relation{Kind: Require, Type: "x::File", Titles: []string{"$sorce"}}))...)
 	if problems, ok := err.(diag.Problems); !ok || problems[0].Hint != `did you mean "source"?` {
 		t.Errorf("the hint: %#v", err)
@@ -244,6 +251,7 @@ func TestMoreDefinitionErrors(t *testing.T) {
 		"rule 1: without a condition it always holds":                   rule(Rule{Kind: AllOf, Attributes: []string{"key"}}),
 		"mode: rule 1: the attribute never has this value":              rule(Rule{Kind: AllOf, Attributes: []string{"key"}, If: "mode", Is: []any{"c"}}),
 		"rule 1: there are values without an attribute":                 rule(Rule{Kind: AtMostOneOf, Attributes: []string{"key", "user"}, Is: []any{"c"}}),
+		"Gather and Gathers come together":                              func(t *Type) { t.Gather = func(a map[string]any, _ []Dependent) map[string]any { return a } },
 		"the metadata is no value":                                      func(t *Type) { t.Metadata = map[string]any{"f": func() {}} },
 	} {
 		_, err := NewRegistry(base(change))

@@ -116,6 +116,9 @@ func (c *compiler) compile(t *Type) *Compiled {
 	if !resource.ValidType(t.Name) && (t.Name != "" || len(t.Wrong) == 0) {
 		c.bad("", "a name is like fs::File", "%q is no type name: two or more names joined by ::", t.Name)
 	}
+	if (t.Gather == nil) != (t.Gathers == nil) {
+		c.bad("", "", "Gather and Gathers come together")
+	}
 	if t.Timeout < 0 {
 		c.bad("", "", "the timeout is negative")
 	}

@@ -51,7 +51,26 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 			rel.agent = c.template(t, at, d.Agent)
 		}
 		c.complete(&rel, at, len(d.Keys) > 0)
+		c.contradiction(t, i, at)
 		t.auto = append(t.auto, rel)
+	}
+}
+
+// contradiction refuses a relation that stands there twice, or that is the other way round as well.
+func (c *compiler) contradiction(t *Compiled, i int, at string) {
+	d := &t.Auto[i]
+	later := func(k RelationKind) bool { return k == Before || k == Notify }
+	for j := range t.Auto[:i] {
+		e := &t.Auto[j]
+		if e.Type != d.Type || e.Agent != d.Agent || !slices.Equal(e.Titles, d.Titles) || !maps.Equal(e.Keys, d.Keys) {
+			continue
+		}
+		switch {
+		case e.Kind == d.Kind:
+			c.bad("", "remove one of the two", "%sit stands there twice, first as relation %d", at, j+1)
+		case later(e.Kind) != later(d.Kind):
+			c.bad("", "", "%sthe same comes first by relation %d and later by this one, a cycle wherever it exists", at, j+1)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func Markdown(t *schema.Compiled) string {
 	b.WriteString("\n| attribute | data type | | |\n|---|---|---|---|\n")
 	for i := range t.Attributes {
 		a := &t.Attributes[i]
-		b.WriteString("| " + code(a.Name) + " | " + cell(code(expression(t, a))) + " | " + cell(Notes(a)) + " | " + cell(a.Description) + " |\n")
+		b.WriteString("| " + code(a.Name) + " | " + cell(code(expression(t, a))) + " | " + cell(notes(t, a)) + " | " + cell(a.Description) + " |\n")
 	}
 	for _, s := range Sections(t) {
 		b.WriteString("\n## " + s.Title + "\n\n")
@@ -81,8 +81,8 @@ func expression(t *schema.Compiled, a *schema.Attribute) string {
 	return a.Type
 }
 
-// Notes says of an attribute what is special about it, "" for nothing: its behaviour, whether it must be given, its default.
-func Notes(a *schema.Attribute) string {
+// notes says of an attribute what is special about it, "" for nothing: its behaviour, whether it must be given, its default.
+func notes(t *schema.Compiled, a *schema.Attribute) string {
 	var out []string
 	switch a.Behaviour {
 	case schema.Namevar:
@@ -94,7 +94,8 @@ func Notes(a *schema.Attribute) string {
 	case schema.Parameter:
 		out = append(out, "not compared")
 	}
-	optional := strings.HasPrefix(a.Type, "Optional") || a.Default != nil || a.Behaviour == schema.ReadOnly
+	c, ok := t.Attribute(a.Name)
+	optional := ok && c.DataType.Optional() || a.Default != nil || a.Behaviour == schema.ReadOnly
 	if !optional && a.Behaviour != schema.Namevar {
 		out = append(out, "required")
 	}
