@@ -151,6 +151,11 @@ func (r *relay) Diff(ctx *provider.Context, desired provider.Resource, observed 
 	return h.Diff(ctx, desired, observed)
 }
 
+func (r *relay) List(ctx *provider.Context, found func(provider.Found) error) error {
+	h, _ := r.get().(provider.Lister)
+	return h.List(ctx, found)
+}
+
 func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
 	h, _ := r.get().(provider.FactReader)
 	return h.Facts(ctx, req)
@@ -162,6 +167,8 @@ func TestGroupConformance(t *testing.T) {
 			Attributes: map[string]any{"name": "deploy", "gid": int64(2000)},
 			Updates:    []map[string]any{{"gid": int64(2001)}, {"members": []any{"root"}}, {"members": []any{}}},
 			Others:     []map[string]any{{"name": "other"}, {"name": "sys", "system": true}},
+			Edges:      []string{"*"},
+			Unfit:      map[string]string{"members": "names of users that do not exist", "gid": "the number 0 is taken"},
 		}
 	})
 }
@@ -178,6 +185,7 @@ func TestUserConformance(t *testing.T) {
 			},
 			Others:  []map[string]any{{"name": "svc", "system": true, "shell": "/usr/sbin/nologin"}},
 			Secrets: []string{"s3cr3thash"},
+			Edges:   []string{"comment", "password", "expires", "system", "exact_groups", "exact_keys", "authorized_keys"},
 		}
 	})
 }

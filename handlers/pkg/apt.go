@@ -1,6 +1,7 @@
 package pkg
 
 import (
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,7 +21,7 @@ func quiet() []string {
 
 // flags are the arguments that make apt work in a root directory.
 func (apt) flags(p place) []string {
-	out := []string{"-q", "-o", "DPkg::Lock::Timeout=120", "-o", "Dpkg::Use-Pty=0", "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"}
+	out := []string{"-q", "-o", "DPkg::Lock::Timeout=120", "-o", "Dpkg::Use-Pty=0", "-o", "APT::Cmd::Pattern-Only=true", "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"}
 	if p.root != "" {
 		out = append(out, "-o", "Dir="+p.root, "-o", "Dir::State::status="+filepath.Join(p.root, "var/lib/dpkg/status"), "-o", "Dpkg::Options::=--root="+p.root,
 			"-o", "APT::Sandbox::User=root")
@@ -104,7 +105,10 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 			args = append(args, i.name)
 		}
 	}
-	_, err := a.get(ctx, p, "install", args...)
+	err := a.known(ctx, p, items)
+	if err == nil {
+		_, err = a.get(ctx, p, "install", args...)
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -126,8 +130,33 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 	default:
 		return err
 	}
-	_, err = a.get(ctx, p, "install", args...)
+	if err = a.known(ctx, p, items); err == nil {
+		_, err = a.get(ctx, p, "install", args...)
+	}
 	return err
+}
+
+// known refuses names that end with + and are those of no package: apt would install what is named without it.
+func (a apt) known(ctx *provider.Context, p place, items []item) error {
+	var ask []string
+	for _, i := range items {
+		if strings.HasSuffix(i.name, "+") && i.source == "" {
+			ask = append(ask, i.name)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	found, err := a.candidates(ctx, p, ask)
+	if err != nil {
+		return err
+	}
+	for _, name := range ask {
+		if found[name] == "" {
+			return fmt.Errorf("unable to locate package %s", name)
+		}
+	}
+	return nil
 }
 
 func (a apt) remove(ctx *provider.Context, p place, items []item) error {
@@ -142,6 +171,9 @@ func (a apt) remove(ctx *provider.Context, p place, items []item) error {
 	_, err := a.get(ctx, p, verb, args...)
 	return err
 }
+
+// names: one that ends with - would be an order to remove it.
+func (apt) names() string { return `\A[a-z0-9][a-z0-9+.-]*[a-z0-9+.](:[a-z0-9-]+)?\z` }
 
 func (apt) canonical(name string) string { return name }
 

@@ -128,6 +128,10 @@ func (m pip) remove(ctx *provider.Context, p place, items []item) error {
 	return err
 }
 
+func (pip) names() string {
+	return `\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?\z`
+}
+
 // canonical makes the names of Python's packages alike: in lower case, with one - for any run of separators, without extras.
 func (pip) canonical(name string) string {
 	name, _, _ = strings.Cut(name, "[")
@@ -230,6 +234,8 @@ func (m npm) remove(ctx *provider.Context, p place, items []item) error {
 	_, err := m.run(ctx, p, "uninstall", args...)
 	return err
 }
+
+func (npm) names() string { return `\A(@[a-z0-9._-]+/)?[A-Za-z0-9._-]+\z` }
 
 func (npm) canonical(name string) string { return name }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ type manager interface {
 	candidates(ctx *provider.Context, p place, names []string) (map[string]string, error)
 	install(ctx *provider.Context, p place, items []item) error
 	remove(ctx *provider.Context, p place, items []item) error
+	// names is what a name looks like: whatever else the package manager would take one for (a pattern, a path, an address, an order to remove it) is not meant.
+	names() string
 	// canonical returns the form in which installed has a name.
 	canonical(name string) string
 	// chosen returns which of what is installed was asked for by somebody, rather than needed by something else.
@@ -51,15 +54,16 @@ type item struct {
 
 // Package declares pkg::Package.
 func Package() provider.Definition {
+	const name = `Pattern[/\A[A-Za-z0-9@][A-Za-z0-9@+._:,\/\[\]-]*\z/]`
 	t := schema.Type{
 		Name: "pkg::Package",
 		Description: "A software package. What it needs is installed with it, by the package manager; purged, it alone is removed. A package manager that is busy is waited for, and work that " +
 			"was cut off is finished first.",
 		Attributes: []schema.Attribute{
-			{Name: "name", Type: `Pattern[/\A[^\s=\/-][^\s=]*\z/]`, Behaviour: schema.Namevar, Description: "its name, for apt with :architecture if need be"},
-			{Name: "package", Type: `Optional[Pattern[/\A[^\s=\/-][^\s=]*\z/]]`, Behaviour: schema.Parameter,
+			{Name: "name", Type: name, Behaviour: schema.Namevar, Description: "its name, for apt with :architecture if need be"},
+			{Name: "package", Type: `Optional[` + name + `]`, Behaviour: schema.Parameter,
 				Description: "its name for the package manager, when name is another, such as for one name with two providers"},
-			{Name: "version", Type: `Optional[Pattern[/\A[^\s=-][^\s=]*\z/]]`,
+			{Name: "version", Type: `Optional[Pattern[/\A[A-Za-z0-9][A-Za-z0-9.+:~^_!-]*\z/]]`,
 				Description: "exactly this version, lower than what is there or not; latest is the newest that the package manager knows of; left out, any will do"},
 			{Name: "root", Type: `Optional[Pattern[/\A\/.*[^\/]\z/]]`, Behaviour: schema.Parameter,
 				Description: "where it is installed, when not for the whole machine: a root directory for apt, dnf and apk, a virtual environment for pip, a prefix for npm"},
@@ -215,6 +219,9 @@ func (h handler) install(ctx *provider.Context, rs ...provider.Resource) error {
 	items := make([]item, len(rs))
 	for i, r := range rs {
 		items[i] = itemOf(r)
+		if ok, err := regexp.MatchString(h.manager.names(), items[i].name); err != nil || !ok {
+			return provider.Errorf(provider.NeedsChange, "%q is no name of a package for this package manager", items[i].name)
+		}
 	}
 	if err := h.manager.install(ctx, placeOf(rs[0]), items); err != nil {
 		return provider.Errorf(provider.Retryable, "install %s: %w", names(items), err)

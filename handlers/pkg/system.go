@@ -73,6 +73,8 @@ func (m dnf) remove(ctx *provider.Context, p place, items []item) error {
 	return err
 }
 
+func (dnf) names() string { return `\A[A-Za-z0-9_][A-Za-z0-9+._-]*\z` }
+
 func (dnf) canonical(name string) string { return name }
 
 func (m dnf) chosen(ctx *provider.Context, p place) ([]string, error) {
@@ -165,6 +167,8 @@ func (m apk) remove(ctx *provider.Context, p place, items []item) error {
 	_, err := m.run(ctx, p, args...)
 	return err
 }
+
+func (apk) names() string { return `\A[A-Za-z0-9_][A-Za-z0-9+._-]*\z` }
 
 func (apk) canonical(name string) string { return name }
 
