@@ -27,17 +27,10 @@ func Group() provider.Definition {
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "gid", Type: idType, Description: "its number; left out, the system chooses one"},
 				{Name: "system", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether the number that the system chooses is one for services"},
-				{Name: "members", Type: "Optional[Array[" + nameType + "]]", Description: "all users that are in it beside those whose primary group it is; left out, that is for the users to say"},
+				{Name: "members", Type: "Optional[Array[" + nameType + "]]", Description: "all users that are in it beside those whose primary group it is; left out, that is for the users to say. They must exist: of users that require this group, say it with their groups"},
 			},
-			Features: []string{"facts"},
+			Features: []string{"facts", "discover"},
 			Machine:  true,
-			Relations: func(agent string, attrs map[string]any) []string {
-				var out []string
-				for _, name := range list(attrs["members"]) {
-					out = append(out, id("acct::User", agent, name))
-				}
-				return out
-			},
 		},
 		Handler: group{},
 	}
@@ -45,7 +38,7 @@ func Group() provider.Definition {
 
 // User declares acct::User.
 func User() provider.Definition {
-	const path = `Optional[Pattern[/\A\/[^:\r\n]*\z/]]`
+	const path = `Optional[Pattern[/\A\/[^:\x00-\x1f\x7f]*\z/]]`
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "acct::User",
@@ -57,7 +50,7 @@ func User() provider.Definition {
 				{Name: "group", Type: "Optional[Variant[" + nameType + ",Integer[0,4294967294]]]", Description: "the primary group, by name or number; left out, one of the same name, or as the system has it"},
 				{Name: "groups", Type: "Optional[Array[" + nameType + "]]", Description: "other groups the user is in"},
 				{Name: "exact_groups", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether groups are all of them; false: the user may be in more"},
-				{Name: "comment", Type: `Optional[Pattern[/\A[^:\r\n]*\z/]]`, Description: "the full name, or what the user is for"},
+				{Name: "comment", Type: `Optional[Pattern[/\A[^:\x00-\x1f\x7f]*\z/]]`, Description: "the full name, or what the user is for"},
 				{Name: "home", Type: path, Description: "the home directory"},
 				{Name: "shell", Type: path, Description: "what runs at a login: /usr/sbin/nologin for users that never do"},
 				{Name: "password", Type: "Optional[String[1]]", Sensitive: true, Description: `the hash of the password, as in /etc/shadow, better a secret; "!" or "*": no password fits`},
@@ -68,7 +61,7 @@ func User() provider.Definition {
 				{Name: "exact_keys", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether authorized_keys are all of them; false: what else is in the file stays"},
 				{Name: "no_home", Type: "Optional[Boolean]", Behaviour: schema.ReadOnly, Description: "true when the home directory is missing that should be managed"},
 			},
-			Features: []string{"facts"},
+			Features: []string{"facts", "discover"},
 			Machine:  true,
 			Validate: validUser,
 			Relations: func(agent string, attrs map[string]any) []string {

@@ -151,6 +151,11 @@ func (r *relay) Diff(ctx *provider.Context, desired provider.Resource, observed 
 	return h.Diff(ctx, desired, observed)
 }
 
+func (r *relay) List(ctx *provider.Context, found func(provider.Found) error) error {
+	h, _ := r.get().(provider.Lister)
+	return h.List(ctx, found)
+}
+
 func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
 	h, _ := r.get().(provider.FactReader)
 	return h.Facts(ctx, req)
@@ -162,6 +167,8 @@ func TestGroupConformance(t *testing.T) {
 			Attributes: map[string]any{"name": "deploy", "gid": int64(2000)},
 			Updates:    []map[string]any{{"gid": int64(2001)}, {"members": []any{"root"}}, {"members": []any{}}},
 			Others:     []map[string]any{{"name": "other"}, {"name": "sys", "system": true}},
+			Edges:      []string{"*"},
+			Unfit:      map[string]string{"members": "names of users that do not exist", "gid": "the number 0 is taken"},
 		}
 	})
 }
@@ -178,6 +185,7 @@ func TestUserConformance(t *testing.T) {
 			},
 			Others:  []map[string]any{{"name": "svc", "system": true, "shell": "/usr/sbin/nologin"}},
 			Secrets: []string{"s3cr3thash"},
+			Edges:   []string{"comment", "password", "expires", "system", "exact_groups", "exact_keys", "authorized_keys"},
 		}
 	})
 }
@@ -373,6 +381,30 @@ func TestGroup(t *testing.T) {
 	g.fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false, provider.Retryable, "no user")
 	g.fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")
 	g.fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")
+}
+
+// TestListedIsNoCycle has a group and its member, which both are listed, in one model.
+func TestListedIsNoCycle(t *testing.T) {
+	if Group().Type.Relations != nil {
+		t.Fatal("users require their groups; a group that requires its members makes a ring of it")
+	}
+	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	g.must(map[string]any{"name": "bob", "groups": []any{"adm"}, "uid": int64(3000)}, plan.Created)
+	l, _ := g.h.(provider.Lister)
+	var bob map[string]any
+	err := l.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), func(f provider.Found) error {
+		if f.Attributes["name"] == "bob" {
+			bob = f.Attributes
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.must(bob, plan.NoChange)
+	if got := g.typ.Relations("web1", bob); len(got) == 0 || !strings.Contains(strings.Join(got, " "), "acct::Group[web1,name=adm]") {
+		t.Fatal(got)
+	}
 }
 
 func TestDeclaration(t *testing.T) {

@@ -73,6 +73,8 @@ func TestFileConformance(t *testing.T) {
 				return string(data) + "----" + string(more), err
 			},
 			Vanish: put, Interrupt: s.interrupt,
+			Edges: []string{"*"},
+			Unfit: map[string]string{"file": "paths of other places"},
 		}
 		for i := range 4 {
 			c.Others = append(c.Others, map[string]any{"name": "one", "user": fmt.Sprint("u", i), "file": file + "2"[:i%2], "schedule": "5 4 * * *", "command": fmt.Sprint("job ", i)})

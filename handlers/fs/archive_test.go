@@ -90,6 +90,7 @@ func TestArchiveConformance(t *testing.T) {
 				World:      func() (string, error) { return world(dir) },
 				Vanish:     func() error { return os.RemoveAll(path) },
 				Interrupt:  s.interrupt,
+				Edges:      []string{"format", "verify", "checksum", "max_size", "max_files", "strip", "source"},
 			}
 			return c, nil
 		}})

@@ -54,6 +54,7 @@ func TestLineConformance(t *testing.T) {
 				providertest.Run(t, providertest.Subject{Definition: withLine(&system{before: s.before}), New: func(string, *providertest.Host) (providertest.Case, error) {
 					c, err := newCase(memoryDir(t))
 					c.Interrupt = s.interrupt
+					c.Edges = []string{"*"}
 					return c, err
 				}})
 			})

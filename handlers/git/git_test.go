@@ -135,6 +135,7 @@ func TestConformance(t *testing.T) {
 			World:      func() (string, error) { return tree(dir) },
 			Vanish:     func() error { return os.RemoveAll(path) },
 			Interrupt:  s.interrupt,
+			Edges:      []string{"local", "update", "submodules", "username", "password"},
 			Secrets:    []string{"s3cr3t"},
 		}, nil
 	}})

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,7 +87,9 @@ func (s *items) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in map[string]any
-	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
+	numbers := json.NewDecoder(bytes.NewReader(body))
+	numbers.UseNumber()
+	if len(body) > 0 && numbers.Decode(&in) != nil {
 		s.answer(w, 400, map[string]any{"error": "not JSON"})
 		return
 	}

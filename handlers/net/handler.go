@@ -2,13 +2,18 @@ package net
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"southbound/handlers/fs"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
-type handler struct{ editor fs.Editor }
+type handler struct {
+	editor fs.Editor
+	listed string // the file that is listed, "" for usualFile
+}
 
 func fileOf(r provider.Resource) string {
 	s, _ := r.Attributes["file"].(string)
@@ -65,4 +70,59 @@ func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) [
 		}
 		return w.changed(item.Change, t), nil
 	})
+}
+
+// List implements provider.Lister: the names in /etc/hosts. A name whose lines differ in aliases or comment is listed without these.
+func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
+	path := usualFile
+	if h.listed != "" {
+		path = h.listed
+	}
+	text, err := h.editor.Read(ctx, path)
+	if err != nil {
+		return err
+	}
+	ls := fs.LinesOf(text.Bytes)
+	of := map[string][]entry{}
+	var names []string
+	for i := range ls.Len() {
+		e, ok := parse(ls.At(i))
+		if !ok {
+			continue
+		}
+		key := strings.ToLower(e.name)
+		if of[key] == nil {
+			names = append(names, key)
+		}
+		of[key] = append(of[key], e)
+	}
+	for _, name := range names {
+		if err := found(provider.Found{Attributes: listed(path, of[name])}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed describes the lines of one name.
+func listed(path string, entries []entry) map[string]any {
+	first := entries[0]
+	attrs := map[string]any{"name": first.name, "file": path}
+	var ips []string
+	same := true
+	for _, e := range entries {
+		ips = append(ips, e.ip.String())
+		same = same && e.comment == first.comment && slices.Equal(e.aliases, first.aliases)
+	}
+	attrs["ip"] = values(ips)
+	if len(ips) == 1 {
+		attrs["ip"] = ips[0]
+	}
+	if same && len(first.aliases) > 0 {
+		attrs["aliases"] = values(first.aliases)
+	}
+	if same && first.comment != "" {
+		attrs["comment"] = strings.ToValidUTF8(first.comment, "?")
+	}
+	return attrs
 }

@@ -47,13 +47,36 @@ func (s *stopper) interrupt(n int) (restore func() bool) {
 	}
 }
 
+// relisted lists the file that was set last.
+type relisted struct {
+	handler
+	mu   sync.Mutex
+	file string
+}
+
+func (r *relisted) set(file string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.file = file
+}
+
+func (r *relisted) List(ctx *provider.Context, found func(provider.Found) error) error {
+	r.mu.Lock()
+	h := r.handler
+	h.listed = r.file
+	r.mu.Unlock()
+	return h.List(ctx, found)
+}
+
 func TestConformance(t *testing.T) {
 	s := &stopper{most: -1}
 	d := HostEntry()
-	d.Handler = handler{fs.NewEditor(s.before)}
+	listed := &relisted{handler: handler{editor: fs.NewEditor(s.before)}}
+	d.Handler = listed
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "hosts")
 		put := func() error { return os.WriteFile(file, []byte(before), 0o644) }
+		listed.set(file)
 		c := providertest.Case{
 			Attributes: map[string]any{"name": "web1", "file": file, "ip": "10.0.0.7"},
 			Updates: []map[string]any{
@@ -62,6 +85,7 @@ func TestConformance(t *testing.T) {
 			World:     func() (string, error) { data, err := os.ReadFile(file); return string(data), err },
 			Vanish:    put,
 			Interrupt: s.interrupt,
+			Edges:     []string{"*"},
 		}
 		for i := range 4 {
 			c.Others = append(c.Others, map[string]any{"name": fmt.Sprint("n", i), "file": file, "ip": fmt.Sprint("10.1.0.", i), "aliases": []any{fmt.Sprint("a", i)}})

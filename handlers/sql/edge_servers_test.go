@@ -215,7 +215,8 @@ func TestRefused(t *testing.T) {
 		class   provider.Class
 	}{
 		"a wrong password":  {m{"password": "wr0ng s3cr3t"}, false, fault.Denied, provider.Terminal},
-		"no TLS there":      {m{"tls": "full"}, false, fault.Unavailable, provider.Retryable},
+		"nobody knows it":   {m{"tls": "full"}, false, fault.Denied, provider.Terminal},
+		"another name":      {m{"tls": "full", "ca": own.ca, "host": "localhost"}, false, fault.Denied, provider.Terminal},
 		"nobody there":      {m{"port": int64(1)}, false, fault.Unavailable, provider.Retryable},
 		"a guarded process": {nil, true, fault.Denied, provider.Terminal},
 	} {
@@ -225,6 +226,12 @@ func TestRefused(t *testing.T) {
 		}
 		if _, _, _, err := apply(t, Role(), conn, m{"name": "edge"}, false); err == nil || provider.ClassOf(err) != c.class || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v is %s", name, err, provider.ClassOf(err))
+		}
+	}
+	for name, options := range map[string]m{"with a certificate that is checked": {"tls": "full", "ca": own.ca}, "with any": {"tls": "encrypt"}} {
+		c := connect(t, &conn.Sessions{}, options)
+		if on, err := ask(t.Context(), c, "", "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"); on != "t" || err != nil {
+			t.Errorf("%s: TLS is %q, %v", name, on, err)
 		}
 	}
 	if facts, err := connect(t, &conn.Sessions{}, nil).Facts(t.Context()); err != nil || facts["postgresql.version"] == "" {

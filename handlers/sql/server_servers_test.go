@@ -4,8 +4,14 @@ package sql
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -24,7 +30,7 @@ import (
 
 // own is the PostgreSQL server of this package's tests.
 var own struct {
-	dir, port string
+	dir, port, ca string
 }
 
 const admin = "adm1n s3cr3t"
@@ -61,6 +67,9 @@ func withServer(f func() int) (code int, err error) {
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte(admin), 0o644); err != nil { //nolint:gosec // of a test
 		return 0, err
 	}
+	if err := certificate(dir, as); err != nil {
+		return 0, err
+	}
 	data := filepath.Join(dir, "data")
 	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", filepath.Join(dir, "password"), "-E", "UTF8", "--locale=C", "-N")
 	initdb.SysProcAttr, initdb.Dir = as, dir
@@ -73,7 +82,7 @@ func withServer(f func() int) (code int, err error) {
 	}
 	defer log.Close()
 	run := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", own.port, "-F", "-c", "log_statement=all",
-		"-c", "shared_buffers=16MB", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=60", "-c", "autovacuum=off")
+		"-c", "shared_buffers=16MB", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=60", "-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(dir, "cert"), "-c", "ssl_key_file="+filepath.Join(dir, "key"), "-c", "autovacuum=off")
 	run.SysProcAttr, run.Dir, run.Stderr = as, dir, log
 	run.Cancel = func() error { return run.Process.Signal(syscall.SIGINT) }
 	if err := run.Start(); err != nil {
@@ -129,6 +138,30 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	gid, _ := strconv.Atoi(u.Gid)
 	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // ids
 	return as, os.Chown(dir, uid, gid)
+}
+
+// certificate makes the server's certificate, which signs itself, and its key.
+func certificate(dir string, as *syscall.SysProcAttr) error {
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, of, of, &k.PublicKey, k)
+	if err != nil {
+		return err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		return err
+	}
+	own.ca = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "cert"), []byte(own.ca), 0o600), os.WriteFile(filepath.Join(dir, "key"), key, 0o600)); err != nil || as.Credential == nil {
+		return err
+	}
+	uid, gid := int(as.Credential.Uid), int(as.Credential.Gid)
+	return errors.Join(os.Chown(filepath.Join(dir, "cert"), uid, gid), os.Chown(filepath.Join(dir, "key"), uid, gid))
 }
 
 func freePort() (string, error) {

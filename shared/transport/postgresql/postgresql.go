@@ -4,6 +4,7 @@ package postgresql
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"net"
@@ -140,7 +141,12 @@ func (in *session) dial(ctx context.Context, database, user, password string, se
 	if set != nil {
 		set(c)
 	}
-	return pgconn.ConnectConfig(ctx, c)
+	pg, err := pgconn.ConnectConfig(ctx, c)
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		e := &fault.Error{Kind: fault.Denied, Op: "connect", Err: err}
+		return nil, e.WithHint("give the agent the authority of the server's certificate in ca, and as host the name that it has")
+	}
+	return pg, err
 }
 
 // Do calls f with a connection to a database, "" for the one that does not matter; it is f's alone until f returns.
