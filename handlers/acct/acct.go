@@ -27,17 +27,10 @@ func Group() provider.Definition {
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "gid", Type: idType, Description: "its number; left out, the system chooses one"},
 				{Name: "system", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether the number that the system chooses is one for services"},
-				{Name: "members", Type: "Optional[Array[" + nameType + "]]", Description: "all users that are in it beside those whose primary group it is; left out, that is for the users to say"},
+				{Name: "members", Type: "Optional[Array[" + nameType + "]]", Description: "all users that are in it beside those whose primary group it is; left out, that is for the users to say. They must exist: of users that require this group, say it with their groups"},
 			},
 			Features: []string{"facts", "discover"},
 			Machine:  true,
-			Relations: func(agent string, attrs map[string]any) []string {
-				var out []string
-				for _, name := range list(attrs["members"]) {
-					out = append(out, id("acct::User", agent, name))
-				}
-				return out
-			},
 		},
 		Handler: group{},
 	}

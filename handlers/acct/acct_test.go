@@ -383,6 +383,30 @@ func TestGroup(t *testing.T) {
 	g.fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")
 }
 
+// TestListedIsNoCycle has a group and its member, which both are listed, in one model.
+func TestListedIsNoCycle(t *testing.T) {
+	if Group().Type.Relations != nil {
+		t.Fatal("users require their groups; a group that requires its members makes a ring of it")
+	}
+	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	g.must(map[string]any{"name": "bob", "groups": []any{"adm"}, "uid": int64(3000)}, plan.Created)
+	l, _ := g.h.(provider.Lister)
+	var bob map[string]any
+	err := l.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), func(f provider.Found) error {
+		if f.Attributes["name"] == "bob" {
+			bob = f.Attributes
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.must(bob, plan.NoChange)
+	if got := g.typ.Relations("web1", bob); len(got) == 0 || !strings.Contains(strings.Join(got, " "), "acct::Group[web1,name=adm]") {
+		t.Fatal(got)
+	}
+}
+
 func TestDeclaration(t *testing.T) {
 	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
 	for why, tc := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// List implements provider.Lister: all groups in /etc/group, with their members.
+// List implements provider.Lister: all groups in /etc/group. Who is in them, the users say.
 func (h group) List(ctx *provider.Context, found func(provider.Found) error) error {
 	rows, err := h.host.rows("group", groupFields)
 	if err != nil {
@@ -16,7 +16,7 @@ func (h group) List(ctx *provider.Context, found func(provider.Found) error) err
 		if err := ctx.Err(); err != nil {
 			return provider.Errorf(provider.Retryable, "list groups: %w", err)
 		}
-		attrs := map[string]any{"name": row[0], "members": values(members(row))}
+		attrs := map[string]any{"name": row[0]}
 		if gid, err := strconv.ParseInt(row[groupGID], 10, 64); err == nil {
 			attrs["gid"] = gid
 		}

@@ -129,7 +129,7 @@ func (w *worker) finish(c *claim) {
 		return
 	}
 	if c.result.outcome == StatusDeploying {
-		c.row.NotBefore, c.row.Waiting, c.row.Ticket = row.NotBefore, row.Waiting, row.Ticket
+		*c.row = row // its revision is not known before it is written
 		w.later = append(w.later, c.node)
 		return
 	}

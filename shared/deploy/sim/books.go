@@ -62,6 +62,7 @@ type taskBooks struct {
 	export   *exportBook
 	plain    bool // asks for no more than what changed: an export without flags
 	orphaned bool // left behind
+	waving   bool // a wave was under way somewhere when it took the plan
 	rings    int
 	rows     int // written
 }

@@ -52,7 +52,7 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
 	if same && asWanted(was) && was.Blocked != deploy.BlockedYes && was.Ticket == 0 && row.Ticket != 0 && !row.WantFacts &&
-		!r.state.look(env).waveLeft(was.Lane) { // where a wave asks for everything, it may ask so for what does not wait for the same any more
+		!t.books.waving { // where a wave asks for everything, it may ask so for what does not wait for the same any more
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)
 	}
 	now := *row

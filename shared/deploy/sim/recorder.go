@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,6 +38,9 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 	}
 	r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: l.Until}
 	t.books.leases[key] = l.Fence
+	if e := r.state.look(env); key == planKey && !t.books.waving {
+		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)), func(row *deploy.Row) bool { return e.waveLeft(row.Lane) })
+	}
 	r.tracef("%s takes %q, fence %d, until %s", t.name, key, l.Fence, r.since(l.Until))
 	return l, nil
 }
