@@ -66,6 +66,15 @@ func (s *Service) Parameter(ctx context.Context, env, name string) (deploy.Param
 	return ps[0], nil
 }
 
+// ParameterHistory implements Home.
+func (s *Service) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
+	if s.History == nil {
+		return nil, fault.New(fault.Unsupported, "", "this home keeps no history of parameters")
+	}
+	out, err := s.History(ctx, env, name)
+	return out, fault.Wrap(fault.Unknown, "read the history of a parameter", err)
+}
+
 // SetParameter implements Home.
 func (s *Service) SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error) {
 	err := s.Engine.SetParameters(ctx, env, deploy.Parameter{Name: name, Value: value, Source: "user"})

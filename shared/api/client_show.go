@@ -95,6 +95,16 @@ func (c *Client) Parameter(ctx context.Context, env, name string) (deploy.Parame
 	return ask[deploy.Parameter](ctx, c, http.MethodGet, parameterPath(env, name), nil)
 }
 
+// ParameterHistory implements Home.
+func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
+	var out []deploy.ParameterChange
+	err := each(ctx, c, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(mostItems)}}, func(p *deploy.ParameterChange) error {
+		out = append(out, *p)
+		return nil
+	})
+	return out, err
+}
+
 // SetParameter implements Home.
 func (c *Client) SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error) {
 	return ask[deploy.Parameter](ctx, c, http.MethodPut, parameterPath(env, name), map[string]string{"value": value})

@@ -33,6 +33,8 @@ type Home interface {
 	Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error)
 	// Parameter returns a parameter of the environment; NotFound when there is none.
 	Parameter(ctx context.Context, env, name string) (deploy.Parameter, error)
+	// ParameterHistory returns what became of a parameter, the newest first, as far back as actions are kept; none: it was never set.
+	ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error)
 	// SetParameter sets a parameter and returns it as stored.
 	SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error)
 	// DeleteParameter removes a parameter; absent ones are no error.

@@ -98,6 +98,13 @@ func (r *routes) parameters() {
 	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter", func(ctx context.Context, i *InNamed) (*out[deploy.Parameter], error) {
 		return answer(r.s.Parameter(ctx, i.Env, i.Name))
 	})
+	serve(r, http.MethodGet, inEnv+"/parameter/history", "parameterHistory", "What became of a parameter, newest first", func(ctx context.Context, i *struct {
+		InNamed
+		Paging
+	}) (*out[Page[deploy.ParameterChange]], error) {
+		list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
+		return pageOf(list, i.Paging, err)
+	})
 	serve(r, http.MethodPut, inEnv+"/parameter", "setParameter", "Set a parameter", func(ctx context.Context, i *struct {
 		InEnvironment
 		Name string `query:"name" required:"true" maxLength:"4096"`

@@ -27,6 +27,8 @@ type Config struct {
 	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
 	// Changed, when not nil, is told that an environment may have work now.
 	Changed func(env string)
+	// History, when not nil, does what Home.ParameterHistory says.
+	History func(ctx context.Context, env, name string) ([]deploy.ParameterChange, error)
 	// Unneeded, when not nil, does what Home.Prune says.
 	Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// About is what the server says of itself; name, api and openapi are filled in.

@@ -190,8 +190,8 @@ func (a *app) dryRunCommand() *cobra.Command {
 
 func (a *app) parameterCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "parameter", Short: "Set, get or delete a parameter", Args: subcommand, RunE: help,
-		Example: "  southbound parameter set domain example.org\n  southbound parameter get domain\n  southbound parameter delete domain"}
+		Use: "parameter", Short: "Set, get or delete a parameter, or see what became of it", Args: subcommand, RunE: help,
+		Example: "  southbound parameter set domain example.org\n  southbound parameter get domain\n  southbound parameter delete domain\n  southbound parameter history domain"}
 	cmd.AddCommand(
 		command("set NAME VALUE", "Set a parameter", "set gives a parameter a value. What was undefined without it is deployed next; what had another value keeps it until the next export.",
 			"  southbound parameter set domain example.org", exactArgs(2, "a name and a value"), a.open, a.setParameter),
@@ -220,8 +220,35 @@ func (a *app) parameterCommand() *cobra.Command {
 			}
 			return nil
 		}),
+		command("history NAME", "Tell what a parameter was, and when it was set or deleted", "The newest first, as far back as actions are kept.",
+			"  southbound parameter history domain", exactArgs(1, "a name"), a.look, a.parameterHistory),
 	)
 	return cmd
+}
+
+func (a *app) parameterHistory(ctx context.Context, args []string) error {
+	changes, err := a.home.ParameterHistory(ctx, a.env, args[0])
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		p := &changes[i]
+		switch {
+		case a.json:
+			a.line(struct {
+				deploy.Parameter
+				Gone bool `json:"gone"`
+			}{p.Parameter, p.Gone})
+		case p.Gone:
+			a.printf("%s  deleted\n", p.Updated.UTC().Format(time.RFC3339))
+		default:
+			a.printf("%s  %s = %s\n", p.Updated.UTC().Format(time.RFC3339), p.Name, p.Value)
+		}
+	}
+	if len(changes) == 0 {
+		a.none("change of that parameter is known", true)
+	}
+	return nil
 }
 
 func (a *app) setParameter(ctx context.Context, args []string) error {

@@ -228,7 +228,7 @@ func (a *app) openAt(dir string) error {
 		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
-	a.home = api.New(api.Config{Engine: a.engine})
+	a.home = api.New(api.Config{Engine: a.engine, History: a.own.ParameterHistory})
 	return nil
 }
 

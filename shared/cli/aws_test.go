@@ -35,7 +35,7 @@ func TestScriptsOverAWS(t *testing.T) {
 		c.Connector = func(deploy.Secrets) deploy.Connector { return local.Connector{} }
 	})
 	h.Signer.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "") // what the emulator checks presigned requests with
-	service := api.New(api.Config{Engine: h.Engine, Sign: func(ctx context.Context, hash string, size int64) (api.Upload, error) {
+	service := api.New(api.Config{Engine: h.Engine, History: h.ParameterHistory, Sign: func(ctx context.Context, hash string, size int64) (api.Upload, error) {
 		u, err := h.Signer.Upload(ctx, hash, size, time.Hour)
 		return api.Upload(u), err
 	}})

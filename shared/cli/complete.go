@@ -104,6 +104,7 @@ func (a *app) completions(root *cobra.Command) {
 	for name, list := range map[string]func(context.Context, string) []string{
 		"resource": a.offerIDs, "logs": a.offerIDs, "resources": a.offerFilters, "deploy": a.offerFilters, "repair": a.offerFilters,
 		"type": a.offerTypes, "pause": a.offerAgents, "resume": a.offerAgents, "parameter get": a.offerParameters, "parameter delete": a.offerParameters,
+		"parameter history": a.offerParameters,
 	} {
 		if cmd, _, err := root.Find(strings.Fields(name)); err == nil {
 			a.complete(cmd, list)

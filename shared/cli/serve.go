@@ -73,7 +73,7 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	defer keep.wait()
 	keep.serve(a.env)
 	keep.wg.Go(keep.look)
-	service := api.New(api.Config{Engine: a.engine, Changed: keep.serve, About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
+	service := api.New(api.Config{Engine: a.engine, Changed: keep.serve, History: a.own.ParameterHistory, About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
 	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
 	a.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(a.data, tokenFile))

@@ -364,6 +364,12 @@ type Parameter struct {
 	Updated time.Time   `json:"updated"`
 }
 
+// ParameterChange is a parameter or fact that was written, or, with Gone, removed at Updated.
+type ParameterChange struct {
+	Parameter
+	Gone bool `json:"gone,omitempty"`
+}
+
 // ParameterKey names a parameter or fact.
 type ParameterKey struct {
 	Name string

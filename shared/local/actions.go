@@ -145,6 +145,9 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 		if err := query(c, "DELETE FROM actions WHERE env = ? AND oldest < ?", nil, env, nanos(before)); err != nil {
 			return err
 		}
+		if err := query(c, "DELETE FROM parameter_changes WHERE env = ? AND at < ?", nil, env, nanos(before)); err != nil {
+			return err
+		}
 		for _, actions := range keep {
 			if err := putActions(c, env, actions); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -39,18 +40,46 @@ func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQue
 	return out, err
 }
 
+// ParameterHistory returns the changes of a parameter, the newest first: what was set, and that it was removed. It goes back as far as actions are kept.
+func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
+	var out []deploy.ParameterChange
+	err := h.read(ctx, "read the history of a parameter", func(c *sqlite.Conn) error {
+		return query(c, "SELECT record FROM parameter_changes WHERE env = ? AND name = ? AND of = '' ORDER BY k DESC", func(s *sqlite.Stmt) error {
+			var p deploy.ParameterChange
+			err := fromJSON(s.ColumnText(0), &p)
+			out = append(out, p)
+			return err
+		}, env, name)
+	})
+	return out, err
+}
+
 func putParameters(c *sqlite.Conn, env string, ps []deploy.Parameter) error {
 	for _, p := range ps {
 		if err := query(c, "INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil, env, string(p.Of), p.Name, toJSON(p)); err != nil {
+			return err
+		}
+		if err := noteParameter(c, env, deploy.ParameterChange{Parameter: p}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func noteParameter(c *sqlite.Conn, env string, p deploy.ParameterChange) error {
+	return query(c, "INSERT INTO parameter_changes (env, of, name, at, record) VALUES (?, ?, ?, ?, ?)", nil, env, string(p.Of), p.Name, nanos(p.Updated), toJSON(p))
+}
+
 func dropParameters(c *sqlite.Conn, env string, keys []deploy.ParameterKey) error {
 	for _, k := range keys {
 		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env, string(k.Of), k.Name); err != nil {
+			return err
+		}
+		if c.Changes() == 0 {
+			continue // there was none
+		}
+		gone := deploy.ParameterChange{Parameter: deploy.Parameter{Name: k.Name, Of: k.Of, Updated: time.Now().UTC()}, Gone: true}
+		if err := noteParameter(c, env, gone); err != nil {
 			return err
 		}
 	}

@@ -14,10 +14,7 @@ import (
 )
 
 // ParameterChange is a parameter or fact that was written, or, with Gone, removed at Updated.
-type ParameterChange struct {
-	deploy.Parameter
-	Gone bool `json:"gone,omitempty"`
-}
+type ParameterChange = deploy.ParameterChange
 
 // Unlogged is what was committed and is not in the log.
 type Unlogged struct {
@@ -267,7 +264,7 @@ func (u *Unlogged) decode(s *State) error {
 				u.Parameters = append(u.Parameters, ParameterChange{Parameter: p})
 			}
 			for _, k := range d.without {
-				u.Parameters = append(u.Parameters, ParameterChange{deploy.Parameter{Name: k.Name, Of: k.Of, Updated: k.At}, true})
+				u.Parameters = append(u.Parameters, ParameterChange{Parameter: deploy.Parameter{Name: k.Name, Of: k.Of, Updated: k.At}, Gone: true})
 			}
 		}
 	}

@@ -2,11 +2,14 @@ package home
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
+	"southbound/shared/aws/logs"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
 )
@@ -17,6 +20,13 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: machine.Clock{}, Prefix: c.Prefix,
 		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey, IdleAfter: c.IdleAfter,
 		Reaches: func(transport string) bool { return !queue.ByRunner(resource.Agent{Transport: transport}) }})
+}
+
+// ParameterHistory returns what became of a parameter, the newest first: what is in the log and what is on its way there.
+func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
+	l := &logs.Log{State: h.State, Store: h.LogStore}
+	all, err := l.Parameters(ctx, env, logs.ParameterQuery{Name: name})
+	return slices.DeleteFunc(all, func(c deploy.ParameterChange) bool { return c.Of != "" }), err
 }
 
 // Prune returns the queues of agents that are not needed any more, and removes them when remove is set; see provision.Prune. What was removed before an
