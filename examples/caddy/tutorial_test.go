@@ -103,7 +103,7 @@ func TestTutorial(t *testing.T) {
 	}
 	p := program{t, t.TempDir()}
 	southbound := filepath.Join(p.dir, "southbound")
-	program{t, source}.run("go", "build", "-o", southbound, "./cmd/southbound")
+	program{t, source}.run("go", "build", "-mod=readonly", "-o", southbound, "./cmd/southbound") // the checkout stays as it is
 	p.run(southbound, "new", "pack", "acme", "--southbound", source)
 	p.dir = filepath.Join(p.dir, "acme")
 	p.run(southbound, "new", "handler", "caddy::Site")

@@ -21,6 +21,7 @@ func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (prov
 	if err != nil {
 		return provider.Result{}, err
 	}
+	defer g.close()
 	if exists, err := g.there(); err != nil || exists {
 		if err == nil { // a create that was not recorded
 			err = g.owned()
@@ -85,6 +86,7 @@ func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (prov
 	if err != nil {
 		return provider.Result{}, err
 	}
+	defer g.close()
 	exists, err := g.there()
 	if err == nil && !exists {
 		return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
@@ -331,6 +333,7 @@ func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (prov
 	if err != nil {
 		g = &runner{wanted: w, ctx: ctx, before: h.before, config: h.config} // the user may be gone already
 	}
+	defer g.close()
 	exists, err := g.there()
 	if err != nil || !exists {
 		return provider.Result{}, err

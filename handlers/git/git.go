@@ -36,6 +36,8 @@ func Checkout() provider.Definition {
 				{Name: "user", Type: `Optional[Pattern[/\A[^\s:-][^\s:]*\z/]]`, Behaviour: schema.Parameter, Description: "the user that git runs as, by name, who then owns the files"},
 				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the name given to a remote that asks for one"},
 				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Sensitive: true, Description: "the password or token given to a remote that asks for one; it is written nowhere"},
+				{Name: "ssh_key", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Sensitive: true, Description: "the private key shown to a remote over ssh, in the form of OpenSSH or PEM, without a passphrase; it is written nowhere"},
+				{Name: "known_hosts", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "with ssh_key: the lines of known_hosts for the remote; left out, those of the user that git runs as"},
 				{Name: "commit", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the commit that is checked out"},
 				{Name: "modified", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "files that differ from the commit, when local is discard"},
 			},
@@ -70,6 +72,9 @@ func validate(attrs map[string]any) []diag.Problem {
 	if s, ok := attrs["source"].(string); ok && hasPassword(s) {
 		add("source", hint, "source has a password in it, which would be written to the repository and shown")
 	}
+	if attrs["known_hosts"] != nil && attrs["ssh_key"] == nil {
+		add("known_hosts", "give ssh_key, too, or keep the hosts in the files of the user", "known_hosts without ssh_key is not used")
+	}
 	if bare, _ := attrs["bare"].(bool); bare {
 		for _, name := range []string{"revision", "depth"} {
 			if attrs[name] != nil {
@@ -98,13 +103,14 @@ type wanted struct {
 	update, submodules, bare      bool
 	depth                         int64
 	user, username, password      string
+	sshKey, knownHosts            string
 }
 
 func wantedOf(r provider.Resource) (wanted, error) {
 	text := func(name string) string { s, _ := r.Attributes[name].(string); return s }
 	yes := func(name string) bool { b, _ := r.Attributes[name].(bool); return b }
 	w := wanted{path: text("path"), source: text("source"), revision: text("revision"), local: text("local"), update: yes("update"), submodules: yes("submodules"),
-		bare: yes("bare"), user: text("user"), username: text("username"), password: text("password")}
+		bare: yes("bare"), user: text("user"), username: text("username"), password: text("password"), sshKey: text("ssh_key"), knownHosts: text("known_hosts")}
 	w.depth, _ = r.Attributes["depth"].(int64)
 	switch {
 	case !filepath.IsAbs(w.path) || filepath.Clean(w.path) != w.path || w.path == "/":

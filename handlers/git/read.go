@@ -96,6 +96,7 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 	if g == nil {
 		g = &runner{wanted: w, ctx: ctx}
 	}
+	defer g.close()
 	exists, err := g.there()
 	if err != nil || !exists || r.Purged {
 		return provider.Observation{Exists: exists}, err
@@ -366,6 +367,7 @@ func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[str
 	if err != nil {
 		return nil, err
 	}
+	defer g.close()
 	if exists, err := g.there(); err != nil || !exists {
 		return nil, err
 	}

@@ -23,13 +23,35 @@ type runner struct {
 	config []string                  // more settings: name=value
 	who    *syscall.Credential
 	home   string
+	key    *keyring
 	isBare bool // what is there has no working tree
+}
+
+// close ends what was started for git.
+func (g *runner) close() {
+	if g.key != nil {
+		g.key.close()
+	}
 }
 
 // afterTerm is how long git may take to tidy up when it is to end.
 const afterTerm = 5 * time.Second
 
+// runner returns one for a resource. The caller closes it.
 func (h handler) runner(ctx *provider.Context, w wanted) (*runner, error) {
+	g, err := h.identity(ctx, w)
+	if err != nil || w.sshKey == "" {
+		return g, err
+	}
+	ctx.Secret(w.sshKey)
+	if g.key, err = offer(g); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// identity finds out who git runs as.
+func (h handler) identity(ctx *provider.Context, w wanted) (*runner, error) {
 	g := &runner{wanted: w, ctx: ctx, before: h.before, config: h.config, home: os.Getenv("HOME")}
 	if w.password != "" {
 		ctx.Secret(w.password)
@@ -81,13 +103,16 @@ func (g *runner) settings() []string {
 func (g *runner) environment() []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + g.home, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.path)}
-	if os.Getenv("GIT_SSH_COMMAND") == "" {
+	if os.Getenv("GIT_SSH_COMMAND") == "" && g.key == nil {
 		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 	}
 	for _, name := range []string{"GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
-		if v := os.Getenv(name); v != "" {
+		if v := os.Getenv(name); v != "" && (g.key == nil || !strings.Contains(name, "SSH_")) {
 			env = append(env, name+"="+v)
 		}
+	}
+	if g.key != nil {
+		env = append(env, g.key.environment(g)...)
 	}
 	if g.password != "" {
 		name := g.username

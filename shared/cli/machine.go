@@ -19,7 +19,7 @@ func (a *app) machineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remote", Short: "Call handlers on this machine for an engine elsewhere", Hidden: true, Args: exactArgs(0, "no arguments"),
 		Example: "  southbound remote",
-		Long: "remote is started by the transport ssh and speaks with it over standard input and output.",
+		Long:    "remote is started by the transport ssh and speaks with it over standard input and output.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A pipe that nobody reads any more is an error of the write, and not the end before handlers have ended what they started.
 			pipe := make(chan os.Signal, 1)

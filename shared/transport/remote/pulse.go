@@ -63,7 +63,7 @@ func (p *pulse) silent(ctx context.Context) <-chan struct{} {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(min(left, p.beat())):
+			case <-time.After(min(left, time.Second)): // the beat may be set meanwhile
 			}
 		}
 	}()

@@ -1,0 +1,94 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// TestMachine pins how often a machine is connected to.
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	passing := fault.New(fault.Unavailable, "connect", "not now")
+	lasting := provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "connect", "never"))
+	for _, c := range []struct {
+		why   string
+		retry time.Duration
+		errs  []error // of the tries; then it goes well
+		tries int32
+		want  error
+	}{
+		{"many callers share one try", 0, nil, 1, nil},
+		{"what may pass is tried again", 0, []error{passing}, 2, nil},
+		{"for as long as it is worth it, and then nobody tries for a while", 300 * time.Millisecond, []error{passing, passing, passing}, 2, passing},
+		{"what lasts is not tried again", 0, []error{lasting}, 1, lasting},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			conn, _ := pair(t, 0, echoType())
+			var tries atomic.Int32
+			m := &Machine{Retry: c.retry, Open: func(context.Context) (*Conn, error) {
+				if n := int(tries.Add(1)); n <= len(c.errs) {
+					return nil, c.errs[n-1]
+				}
+				return conn, nil
+			}}
+			defer m.Close()
+			var wait sync.WaitGroup
+			for range 5 {
+				wait.Go(func() {
+					for range 2 {
+						if got, err := m.Conn(t.Context()); !errors.Is(err, c.want) || err == nil && got != conn {
+							t.Errorf("%v, expected %v", err, c.want)
+						}
+					}
+				})
+			}
+			wait.Wait()
+			if n := tries.Load(); n != c.tries {
+				t.Errorf("%d tries, expected %d", n, c.tries)
+			}
+		})
+	}
+}
+
+// TestMachineAgain pins that a connection that was cut is replaced, and that a closed machine makes none.
+func TestMachineAgain(t *testing.T) {
+	t.Parallel()
+	first, cut := pair(t, 0, echoType())
+	second, _ := pair(t, 0, echoType())
+	conns := []*Conn{first, second}
+	m := &Machine{Open: func(ctx context.Context) (*Conn, error) {
+		if len(conns) == 0 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		c := conns[0]
+		conns = conns[1:]
+		return c, nil
+	}}
+	if c, err := m.Conn(t.Context()); c != first || err != nil {
+		t.Error(err)
+	}
+	cut()
+	<-first.Context().Done()
+	if c, err := m.Conn(t.Context()); c != second || err != nil {
+		t.Error(err)
+	}
+	_ = second.Close()
+	given, giveUp := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer giveUp()
+	if _, err := m.Conn(given); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a caller that gave up: %v", err)
+	}
+	_ = m.Close()
+	if _, err := m.Conn(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a machine that was closed: %v", err)
+	}
+}

@@ -1,0 +1,54 @@
+package ssh_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"southbound/shared/cli"
+)
+
+// TestApply deploys a document by the program itself: what is on a machine is done there, drift is found and mended, and what is not is refused.
+func TestApply(t *testing.T) {
+	t.Setenv("SOUTHBOUND_PROGRAMS", small.Dir)
+	s, dir := start(t, self(t)), t.TempDir()
+	site, tree := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "tree")
+	write(t, filepath.Join(dir, "bytes"), strings.Repeat("uploaded ", 100_000), 0o600)
+	write(t, site, fmt.Sprintf(`southbound: 1
+agents:
+  web: {transport: ssh, host: 127.0.0.1, port: %d, user: %s, key_file: %s, host_key: %q, directory: %s}
+defaults: {agent: web}
+resources:
+  - {type: fs::Directory, attributes: {path: %[6]s}}
+  - {type: fs::File, attributes: {path: %[6]s/a, content: {file: bytes}}}
+  - {type: fs::File, attributes: {path: %[6]s/b, content: "text\n"}}
+  - {type: exec::Run, attributes: {name: c, command: "echo of $PPID > %[6]s/c", creates: %[6]s/c}, requires: ["fs::Directory[web,path=%[6]s]"]}
+  - {type: http::Object, attributes: {name: d, path: /d, body: {}}}
+`, s.port, s.login, s.user.file, s.host.public, shared, tree), 0o600)
+	apply := func(code int, parts ...string) {
+		t.Helper()
+		var out, say bytes.Buffer
+		if got := cli.Main([]string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say); got != code {
+			t.Errorf("exit code %d, expected %d", got, code)
+		}
+		for _, part := range parts {
+			if !strings.Contains(out.String()+say.String(), part) {
+				t.Errorf("no %q in\n%s\n%s", part, &out, &say)
+			}
+		}
+	}
+	const refused = "http::Object is not on a machine"
+	apply(3, refused, "4 deployed")
+	text, err := os.ReadFile(filepath.Join(tree, "a"))
+	if _, missing := os.Stat(filepath.Join(tree, "c")); err != nil || len(text) != 900_000 || missing != nil {
+		t.Errorf("%d bytes, %v, %v", len(text), err, missing)
+	}
+	write(t, filepath.Join(tree, "b"), "drift", 0o600)
+	apply(3, refused, "1 repaired")
+	if text, err := os.ReadFile(filepath.Join(tree, "b")); err != nil || string(text) != "text\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
