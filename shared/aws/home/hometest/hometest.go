@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/home"
@@ -33,7 +34,8 @@ func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
 	t.Helper()
 	s := &Stack{AWS: awstest.Config(url, nil)}
 	name := awstest.Unique(t)
-	if _, err := dynamodb.NewFromConfig(s.AWS).CreateTable(t.Context(), dynamo.Table(name)); err != nil {
+	// That it exists means that an answer was lost, and the request repeated: nobody else has the name.
+	if _, err := dynamodb.NewFromConfig(s.AWS).CreateTable(t.Context(), dynamo.Table(name)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
 	objects := s3.NewFromConfig(s.AWS, func(o *s3.Options) { o.UsePathStyle = true })
