@@ -24,10 +24,33 @@ import (
 	"southbound/shared/fault"
 )
 
+// apart sends requests with bodies of their own. The SDK closes the body of a request as soon as there is an answer; a server on the same machine may answer
+// before the connection has noticed that all was sent, which then breaks: the answer is lost, and the SDK asks again, which is counted.
+type apart struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (a apart) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := a.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		return next.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	own := r.Clone(r.Context())
+	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return next.RoundTrip(own)
+}
+
 // Config returns the configuration of clients of a local server. Requests go through via, when it is not nil.
 func Config(url string, via http.RoundTripper) aws.Config {
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
-		HTTPClient: &http.Client{Transport: via}, Retryer: func() aws.Retryer {
+		HTTPClient: &http.Client{Transport: apart{via}}, Retryer: func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.MaxAttempts = 3*time.Millisecond, 5 })
 		}}
 }

@@ -5,10 +5,8 @@ package http
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
-	"encoding/hex"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,7 +16,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/transport/guard"
 	"southbound/shared/transport/pool"
@@ -75,7 +72,7 @@ func (in *session) Close() { in.close() }
 // Connect returns a connection for an agent: written are its options as they stand in documents, options the same with references resolved. It makes
 // no request; see Conn.Verify. Who gets it closes it.
 func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (*Conn, error) {
-	key, err := keyOf(options)
+	key, err := pool.KeyOf(options)
 	if err != nil {
 		return nil, err
 	}
@@ -108,19 +105,6 @@ func secretsOf(written, options map[string]any) []string {
 		}
 	}
 	return out
-}
-
-// keyOf tells options apart without keeping what is secret in them.
-func keyOf(options map[string]any) (string, error) {
-	if options == nil {
-		options = map[string]any{}
-	}
-	b, err := resource.CanonicalValue(options)
-	if err != nil {
-		return "", fault.Wrap(fault.Invalid, "connect", err)
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
 }
 
 // Close closes the sessions. Connections that are still in use open new network connections.

@@ -2,9 +2,27 @@
 package pool
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"sync"
 	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
+
+// KeyOf tells options of agents apart without keeping what is secret in them. Invalid: they hold what no document can.
+func KeyOf(options map[string]any) (string, error) {
+	if options == nil {
+		options = map[string]any{}
+	}
+	b, err := resource.CanonicalValue(options)
+	if err != nil {
+		return "", fault.Wrap(fault.Invalid, "connect", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
 
 // Pool holds values by what they were made for. The zero value is ready to use, by any number of goroutines.
 type Pool[K comparable, V interface{ Close() }] struct {

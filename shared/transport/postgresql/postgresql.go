@@ -3,9 +3,7 @@ package postgresql
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"net"
 	"slices"
@@ -16,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"southbound/shared/fault"
-	"southbound/shared/resource"
 	"southbound/shared/transport/guard"
 	"southbound/shared/transport/pool"
 )
@@ -61,15 +58,10 @@ const mostFree = 4 // connections that are kept
 // Connect returns a connection for an agent with these options (references resolved). It connects when it is used; see Conn.Verify. Who gets it
 // closes it.
 func (s *Sessions) Connect(_ context.Context, options map[string]any) (*Conn, error) {
-	if options == nil {
-		options = map[string]any{}
-	}
-	b, err := resource.CanonicalValue(options)
+	key, err := pool.KeyOf(options)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, "connect", err)
+		return nil, err
 	}
-	sum := sha256.Sum256(b)
-	key := hex.EncodeToString(sum[:]) // keeps nothing that is secret
 	s.once.Do(func() { s.pool.Now = s.Now })
 	in, give, err := s.pool.Take(key, func() (*session, error) {
 		set, err := parse(options)

@@ -3,8 +3,6 @@ package ssh
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"maps"
 	"sync"
@@ -14,8 +12,8 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport/pool"
 	"southbound/shared/transport/remote"
 )
 
@@ -61,28 +59,24 @@ type Sessions struct {
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 
-	mu   sync.Mutex
-	open map[string]*session
+	once sync.Once
+	pool pool.Pool[string, *session]
 }
 
 // session is what agents with the same options share.
-type session struct {
-	machine *remote.Machine
-	users   int
-	left    time.Time // when the last user went
-}
+type session struct{ machine *remote.Machine }
 
-// idle is how long a session is kept that nobody uses.
-const idle = 15 * time.Minute
+// Close ends what runs on the machine.
+func (in *session) Close() { _ = in.machine.Close() }
 
 // Connect returns a connection for an agent, whose options have their references resolved, once it stands. Invalid and terminal when they are wrong,
 // Unavailable when the machine cannot be reached, and Denied and terminal when it lets nobody in, or is not the one that it should be.
 func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, error) {
-	in, err := s.take(options)
+	in, give, err := s.take(options)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{machine: in.machine, done: func() { s.give(in) }}
+	c := &Conn{machine: in.machine, done: give}
 	if err := c.Verify(ctx); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -90,79 +84,29 @@ func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, 
 	return c, nil
 }
 
-func (s *Sessions) take(options map[string]any) (*session, error) {
-	key, err := keyOf(options)
+func (s *Sessions) take(options map[string]any) (*session, func(), error) {
+	key, err := pool.KeyOf(options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget()
-	in := s.open[key]
-	if in == nil {
+	s.once.Do(func() {
+		s.pool.Now = s.Now
+		if s.Programs == nil {
+			s.Programs = &remote.Programs{}
+		}
+	})
+	return s.pool.Take(key, func() (*session, error) {
 		parsed, err := parse(options)
 		if err != nil {
 			return nil, provider.Errorf(provider.Terminal, "%w", err)
 		}
-		if s.Programs == nil {
-			s.Programs = &remote.Programs{}
-		}
-		in = &session{machine: &remote.Machine{Retry: s.Retry, Open: parsed.opener(s.Programs)}}
-		if s.open == nil {
-			s.open = map[string]*session{}
-		}
-		s.open[key] = in
-	}
-	in.users++
-	return in, nil
-}
-
-// keyOf tells options apart without keeping what is secret in them.
-func keyOf(options map[string]any) (string, error) {
-	if options == nil {
-		options = map[string]any{}
-	}
-	b, err := resource.CanonicalValue(options)
-	if err != nil {
-		return "", fault.Wrap(fault.Invalid, "connect", err)
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-func (s *Sessions) give(in *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in.users--
-	in.left = s.now()
-	s.forget()
-}
-
-// forget closes sessions that have been idle for long.
-func (s *Sessions) forget() {
-	for key, in := range s.open {
-		if in.users == 0 && s.now().Sub(in.left) >= idle {
-			delete(s.open, key)
-			_ = in.machine.Close()
-		}
-	}
-}
-
-func (s *Sessions) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
+		return &session{machine: &remote.Machine{Retry: s.Retry, Open: parsed.opener(s.Programs)}}, nil
+	})
 }
 
 // Close closes all sessions, used or not.
 func (s *Sessions) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, in := range s.open {
-		delete(s.open, key)
-		_ = in.machine.Close()
-	}
+	s.pool.Close()
 	return nil
 }
 
