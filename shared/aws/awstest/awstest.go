@@ -43,7 +43,7 @@ func (a apart) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	own := r.Clone(r.Context())
-	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	own.Body = io.NopCloser(bytes.NewReader(body)) // its length is what was announced
 	return next.RoundTrip(own)
 }
 
