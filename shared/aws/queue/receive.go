@@ -40,19 +40,17 @@ type Heard struct {
 }
 
 // Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were rung. What cannot be read is deleted: it can
-// ring nothing, and a sweep rings again. When ctx ends, it ends at once, and messages that were on their way are given back.
+// ring nothing, and a sweep rings again. A message that is handed to a request which has gone is hidden from everybody for a while: ctx is not to end before.
 func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error) {
-	attempt := newNonce()
-	all, err := l.receive(ctx, wait, attempt)
+	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats; without, they would be hidden and nobody would have them.
+	out, err := l.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
+		WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide), ReceiveRequestAttemptId: aws.String(newNonce())})
 	if err != nil {
-		if ctx.Err() != nil {
-			l.giveBack(context.WithoutCancel(ctx), attempt)
-		}
 		return nil, awserr.Fault("receive", err)
 	}
 	var messages []Message
 	var receipts, bad []string
-	for _, m := range all {
+	for _, m := range out.Messages {
 		got, err := Decode(aws.ToString(m.Body))
 		if err != nil {
 			bad = append(bad, aws.ToString(m.ReceiptHandle))
@@ -75,35 +73,6 @@ func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error
 	}
 	return heard, nil
 }
-
-// receive asks for messages. With the id of an attempt SQS gives the same messages to a request that is repeated; without, they would be hidden
-// and nobody would have them.
-func (l *Listener) receive(ctx context.Context, wait time.Duration, attempt string) ([]types.Message, error) {
-	out, err := l.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
-		WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide), ReceiveRequestAttemptId: &attempt})
-	if err != nil {
-		return nil, err
-	}
-	return out.Messages, nil
-}
-
-// giveBack makes messages visible again that were handed to an attempt nobody waits for any more. When it fails they are heard after Hide.
-func (l *Listener) giveBack(ctx context.Context, attempt string) {
-	ctx, cancel := context.WithTimeout(ctx, giveBackFor)
-	defer cancel()
-	lost, err := l.receive(ctx, 0, attempt)
-	if err != nil {
-		return
-	}
-	var h Heard
-	for _, m := range lost {
-		h.Receipts = append(h.Receipts, aws.ToString(m.ReceiptHandle))
-	}
-	_ = l.Later(ctx, 0, h)
-}
-
-// giveBackFor bounds how long stopping takes.
-const giveBackFor = 2 * time.Second
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most hours
 

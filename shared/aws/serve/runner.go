@@ -18,12 +18,16 @@ type Runner struct {
 	Queue func(ctx context.Context) (*queue.Listener, error)
 	// Work returns the lanes that have work, of all agents.
 	Work func(ctx context.Context) ([]string, error)
-	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest.
+	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and two in the minutes after a start or work. Stopping may take as
+	// long.
 	Poll time.Duration
 }
 
 const (
 	hearFor = 20 * time.Second // what SQS allows
+	// Who has just begun or got work may well stop next, and is not to wait for the end of a long request.
+	hearLively = 2 * time.Second
+	lively     = 2 * time.Minute
 	// hideFor is how long messages are hidden from others; it is prolonged while their lane runs.
 	hideFor   = 60 * time.Second
 	beatEvery = 20 * time.Second
@@ -49,8 +53,13 @@ func (r *Runner) Serve(ctx context.Context) error {
 	defer wg.Wait()
 	r.begin(ctx, d)
 	pause, began, said := firstPause, r.Server.Clock.Now(), ""
+	worked := began
 	for ctx.Err() == nil {
-		q, heard, err := r.hear(ctx)
+		poll := hearFor
+		if r.Server.Clock.Now().Sub(worked) < lively {
+			poll = hearLively
+		}
+		q, heard, err := r.hear(ctx, cmp.Or(r.Poll, poll))
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return nil
@@ -64,6 +73,9 @@ func (r *Runner) Serve(ctx context.Context) error {
 			continue
 		}
 		pause, said = firstPause, ""
+		if len(heard) > 0 {
+			worked = r.Server.Clock.Now()
+		}
 		for _, h := range heard {
 			wg.Go(func() { r.answer(ctx, d, q, h) })
 		}
@@ -71,14 +83,15 @@ func (r *Runner) Serve(ctx context.Context) error {
 	return nil
 }
 
-// hear waits for messages.
-func (r *Runner) hear(ctx context.Context) (*queue.Listener, []queue.Heard, error) {
+// hear waits for messages. Stopping does not cut it short: a message that is handed to a request which has gone would be hidden from everybody for a while.
+func (r *Runner) hear(ctx context.Context, poll time.Duration) (*queue.Listener, []queue.Heard, error) {
+	ctx = context.WithoutCancel(ctx)
 	q, err := r.Queue(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	q.Hide = hideFor
-	heard, err := q.Hear(ctx, cmp.Or(r.Poll, hearFor))
+	heard, err := q.Hear(ctx, poll)
 	return q, heard, err
 }
 
