@@ -19,9 +19,12 @@ verify: ## formatting and vet
 	@test -z "$$(gofmt -l cmd examples functions handlers infra localstack shared)" || { gofmt -l cmd examples functions handlers infra localstack shared; exit 1; }
 	$(GO) vet ./...
 
+# The packages whose tests take longest are begun first, so that none of them runs alone at the end.
+LONG := ./shared/cli ./shared/aws/logs ./shared/aws/dynamo
+
 test: verify ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
 	$(GO) vet -tags servers ./...
-	$(GO) test -race -timeout 15m -tags servers $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
+	$(GO) test -race -timeout 15m -tags servers $(LONG) $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
 	$(GO) test -timeout 10m -tags servers ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
 	$(MAKE) --no-print-directory e2e
 
