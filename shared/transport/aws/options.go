@@ -2,16 +2,11 @@ package aws
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
 	"regexp"
-	"slices"
-	"strings"
 
 	"southbound/shared/diag"
-	"southbound/shared/fault"
-	"southbound/shared/resource"
-	"southbound/shared/schema"
+	"southbound/shared/transport/option"
 )
 
 // Options are those of an agent with the transport aws.
@@ -23,16 +18,16 @@ type Options struct {
 	Endpoint   string // of all services, for emulators and private endpoints
 }
 
-// option is one of them as documents have it.
-type option struct {
+// field is one of the options as documents have it.
+type field struct {
 	name    string
 	pattern *regexp.Regexp
 	hint    string
 	field   func(o *Options) *string
 }
 
-func known() []option {
-	return []option{
+func known() []field {
+	return []field{
 		{"region", regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-\d+$`), "write it such as eu-central-1", func(o *Options) *string { return &o.Region }},
 		{"role", regexp.MustCompile(`^arn:[a-z-]+:iam::\d{12}:role/[\w+=,.@/-]+$`), "write its ARN, such as arn:aws:iam::123456789012:role/deploy", func(o *Options) *string { return &o.Role }},
 		{"external_id", regexp.MustCompile(`^[\w+=,.@:/-]{2,}$`), "it has at least 2 letters, digits and + = , . @ : / - _", func(o *Options) *string { return &o.ExternalID }},
@@ -50,27 +45,17 @@ func Check(options map[string]any) []diag.Problem {
 // parse reads options whose references are resolved.
 func parse(options map[string]any) (Options, error) {
 	out, problems := read(options)
-	if len(problems) == 0 {
-		return out, nil
-	}
-	p := problems[0]
-	text := p.Message
-	if p.Attribute != "" && !strings.Contains(text, p.Attribute) {
-		text = p.Attribute + ": " + text
-	}
-	return out, fault.New(fault.Invalid, "connect", "%s", text).WithHint("%s", p.Hint)
+	return out, option.Refuse(problems)
 }
 
 func read(options map[string]any) (Options, []diag.Problem) {
 	var out Options
 	var problems []diag.Problem
 	var names []string
-	left := maps.Clone(options)
 	for _, o := range known() {
 		names = append(names, o.name)
-		value, given := left[o.name]
-		delete(left, o.name)
-		if !given || isReference(value) {
+		value, given := options[o.name]
+		if !given || option.IsReference(value) {
 			continue
 		}
 		text, ok := value.(string)
@@ -80,13 +65,7 @@ func read(options map[string]any) (Options, []diag.Problem) {
 		}
 		*o.field(&out) = text
 	}
-	for _, name := range slices.Sorted(maps.Keys(left)) {
-		hint := "there are " + strings.Join(names, ", ")
-		if near := schema.Nearest(name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		problems = append(problems, diag.Problem{Attribute: name, Message: fmt.Sprintf("the transport aws has no option %q", name), Hint: hint})
-	}
+	problems = append(problems, option.Unknown("aws", options, names)...)
 	if _, ok := options["region"]; !ok {
 		problems = append(problems, diag.Problem{Message: "an agent with the transport aws needs a region", Hint: "write it such as {transport: aws, region: eu-central-1}"})
 	}
@@ -97,13 +76,4 @@ func read(options map[string]any) (Options, []diag.Problem) {
 		problems = append(problems, diag.Problem{Attribute: "endpoint", Message: "the value of endpoint is not valid", Hint: "write it such as http://127.0.0.1:4566, without a user"})
 	}
 	return out, problems
-}
-
-// isReference reports whether a value is known only later.
-func isReference(v any) bool {
-	switch v.(type) {
-	case resource.Secret, resource.Parameter, resource.Fact:
-		return true
-	}
-	return false
 }

@@ -17,6 +17,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport/option"
 )
 
 // Option is one of the options of an agent with the transport http.
@@ -79,21 +80,11 @@ func parse(options map[string]any) (*settings, error) {
 	if s.unknown && len(problems) == 0 {
 		return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
 	}
-	// What was resolved is no reference any more.
-	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return p.Message == literalSecret })
-	if len(problems) == 0 {
-		return s, nil
+	if err := option.Refuse(problems); err != nil {
+		return nil, err
 	}
-	p := problems[0]
-	text := p.Message
-	if p.Attribute != "" && !strings.Contains(text, p.Attribute) {
-		text = p.Attribute + ": " + text
-	}
-	return nil, fault.New(fault.Invalid, "connect", "%s", text).WithHint("%s", p.Hint)
+	return s, nil
 }
-
-// literalSecret is the problem of what only a secret may stand for.
-const literalSecret = "the value stands in the document, where anyone can read it"
 
 type reader struct {
 	out      *settings
@@ -112,16 +103,7 @@ func read(options map[string]any) (*settings, []diag.Problem) {
 		names = append(names, o.Name)
 		r.take(o, options[o.Name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		if slices.Contains(names, name) {
-			continue
-		}
-		hint := "there are " + strings.Join(names, ", ")
-		if near := schema.Nearest(name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		r.bad(name, hint, "the transport http has no option %q", name)
-	}
+	r.problems = append(r.problems, option.Unknown("http", options, names)...)
 	if options["url"] == nil {
 		r.bad("", "write it such as {transport: http, url: https://api.example.com}", "an agent with the transport http needs a url")
 	}
@@ -145,7 +127,7 @@ func (r *reader) take(o Option, v any) {
 			return
 		}
 	}
-	if isReference(v) {
+	if option.IsReference(v) {
 		r.out.unknown = true
 		return
 	}
@@ -159,7 +141,7 @@ func (r *reader) take(o Option, v any) {
 	case err != nil:
 		r.bad(o.Name, "it is "+o.Description, "the value of %s is not valid: %v", o.Name, err)
 	case o.Secret:
-		r.bad(o.Name, `write {secret: "env:NAME"}, or another secret`, literalSecret)
+		r.bad(o.Name, `write {secret: "env:NAME"}, or another secret`, option.LiteralSecret)
 		r.values[o.Name] = v
 	default:
 		r.values[o.Name] = v
@@ -212,7 +194,7 @@ func (r *reader) fillHeaders() {
 		default:
 			if authenticates(name) {
 				r.out.secretHeaders = append(r.out.secretHeaders, text)
-				r.bad("headers", fmt.Sprintf(`write %s: {secret: "env:NAME"}, or another secret`, name), literalSecret)
+				r.bad("headers", fmt.Sprintf(`write %s: {secret: "env:NAME"}, or another secret`, name), option.LiteralSecret)
 			}
 			r.out.headers.Set(name, text)
 		}
@@ -299,7 +281,7 @@ func count(all ...bool) (n int) {
 // secretIn reports whether headers have a secret among them, or had, before it was resolved.
 func secretIn(headers map[string]any) bool {
 	for name, v := range headers {
-		if isReference(v) || authenticates(name) {
+		if option.IsReference(v) || authenticates(name) {
 			return true
 		}
 	}
@@ -322,15 +304,6 @@ func dotted(path string) bool {
 		if err != nil || text == "." || text == ".." {
 			return true
 		}
-	}
-	return false
-}
-
-// isReference reports whether a value is known only later.
-func isReference(v any) bool {
-	switch v.(type) {
-	case resource.Secret, resource.Parameter, resource.Fact:
-		return true
 	}
 	return false
 }

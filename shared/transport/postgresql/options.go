@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport/option"
 )
 
 // Option is one of the options of an agent with the transport postgresql.
@@ -57,24 +57,16 @@ func Check(options map[string]any) []diag.Problem {
 	return problems
 }
 
-// literalSecret is the problem of what only a secret may stand for.
-const literalSecret = "the value stands in the document, where anyone can read it"
-
 // parse reads options whose references are resolved.
 func parse(options map[string]any) (*settings, error) {
 	s, problems := read(options)
 	if s.unknown && len(problems) == 0 {
 		return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
 	}
-	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return p.Message == literalSecret }) // it has been resolved
-	if len(problems) == 0 {
-		return s, nil
+	if err := option.Refuse(problems); err != nil {
+		return nil, err
 	}
-	text := problems[0].Message
-	if p := problems[0]; p.Attribute != "" && !strings.Contains(text, p.Attribute) {
-		text = p.Attribute + ": " + text
-	}
-	return nil, fault.New(fault.Invalid, "connect", "%s", text).WithHint("%s", problems[0].Hint)
+	return s, nil
 }
 
 func read(options map[string]any) (*settings, []diag.Problem) {
@@ -109,19 +101,10 @@ func read(options map[string]any) (*settings, []diag.Problem) {
 		case err != nil:
 			bad(o.Name, "it is "+o.Description, "the value of %s is not valid: %v", o.Name, err)
 		case o.Secret:
-			bad(o.Name, `write {secret: "env:NAME"}, or another secret`, literalSecret)
+			bad(o.Name, `write {secret: "env:NAME"}, or another secret`, option.LiteralSecret)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		if slices.Contains(names, name) {
-			continue
-		}
-		hint := "there are " + strings.Join(names, ", ")
-		if near := schema.Nearest(name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		bad(name, hint, "the transport postgresql has no option %q", name)
-	}
+	problems = append(problems, option.Unknown("postgresql", options, names)...)
 	if options["host"] == nil {
 		bad("", "write it such as {transport: postgresql, host: db.example.com}", "an agent with the transport postgresql needs a host")
 	}

@@ -2,7 +2,6 @@ package ssh
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport/option"
 )
 
 // Option is one of the options of an agent with the transport ssh.
@@ -72,26 +72,16 @@ func Check(options map[string]any) []diag.Problem {
 	return problems
 }
 
-// literalSecret is the problem of what only a secret may stand for.
-const literalSecret = "the value stands in the document, where anyone can read it"
-
 // parse reads options whose references are resolved.
 func parse(options map[string]any) (*settings, error) {
 	s, problems := read(options)
 	if s.unknown && len(problems) == 0 {
 		return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
 	}
-	// What was resolved is no reference any more.
-	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return p.Message == literalSecret })
-	if len(problems) == 0 {
-		return s, nil
+	if err := option.Refuse(problems); err != nil {
+		return nil, err
 	}
-	p := problems[0]
-	text := p.Message
-	if p.Attribute != "" && !strings.Contains(text, p.Attribute) {
-		text = p.Attribute + ": " + text
-	}
-	return nil, fault.New(fault.Invalid, "connect", "%s", text).WithHint("%s", p.Hint)
+	return s, nil
 }
 
 type reader struct {
@@ -171,21 +161,14 @@ func (r *reader) values(allowed []Option, options map[string]any, where string) 
 		}
 		if problem := r.take(o, v, values); problem != nil {
 			problem.Attribute, problem.Message = attribute(o.Name), where+problem.Message
-			if problem.Message == where+literalSecret {
-				problem.Message = literalSecret
+			if problem.Message == where+option.LiteralSecret {
+				problem.Message = option.LiteralSecret
 			}
 			r.problems = append(r.problems, *problem)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		if slices.Contains(names, name) {
-			continue
-		}
-		hint := "there are " + strings.Join(names, ", ")
-		if near := schema.Nearest(name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		r.bad(attribute(name), hint, "%sthe transport ssh has no option %q", where, name)
+	for _, p := range option.Unknown("ssh", options, names) {
+		r.bad(attribute(p.Attribute), p.Hint, "%s%s", where, p.Message)
 	}
 	if options["host"] == nil {
 		at, text := "", "an agent with the transport ssh needs a host"
@@ -229,7 +212,7 @@ func (r *reader) take(o Option, v any, values map[string]any) *diag.Problem {
 	}
 	values[o.Name] = v
 	if o.Secret {
-		return &diag.Problem{Message: literalSecret, Hint: `write {secret: "env:NAME"}, or another secret`}
+		return &diag.Problem{Message: option.LiteralSecret, Hint: `write {secret: "env:NAME"}, or another secret`}
 	}
 	return nil
 }
