@@ -98,7 +98,7 @@ func (d *discoverer) list(ctx context.Context) error {
 	}
 	r.host.cache = d.e.cacheOf(d.env, d.agent.Name)
 	r.bind(ctx)
-	x := &executor{e: d.e, runs: []*run{r}, dry: true}
+	x := &executor{e: d.e, runs: []*run{r}, dry: true, env: d.env}
 	type answer struct {
 		found []provider.Found
 		err   error
@@ -174,7 +174,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 		r.bind(ctx)
 		runs[i] = r
 	}
-	x := &executor{e: d.e, runs: slices.Clone(runs), dry: true, each: true}
+	x := &executor{e: d.e, runs: slices.Clone(runs), dry: true, each: true, env: d.env}
 	if err := x.execute(ctx); err != nil {
 		return err
 	}
