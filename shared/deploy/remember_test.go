@@ -74,7 +74,10 @@ func TestRemembered(t *testing.T) {
 	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
 		t.Fatal(err)
 	}
-	if row := step(func(c *provider.Context) error { c.Fact("id", "7"); return provider.Errorf(provider.Terminal, "made, and not well") }); row.Status() != deploy.StatusFailed {
+	if row := step(func(c *provider.Context) error {
+		c.Fact("id", "7")
+		return provider.Errorf(provider.Terminal, "made, and not well")
+	}); row.Status() != deploy.StatusFailed {
 		t.Errorf("made: %+v", row)
 	}
 	k.find = func() (bool, error) { return true, nil }
