@@ -29,7 +29,7 @@ func Group() provider.Definition {
 				{Name: "system", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether the number that the system chooses is one for services"},
 				{Name: "members", Type: "Optional[Array[" + nameType + "]]", Description: "all users that are in it beside those whose primary group it is; left out, that is for the users to say. They must exist: of users that require this group, say it with their groups"},
 			},
-			Features: []string{"facts", "discover"},
+			Features: []string{"batch", "facts", "discover"},
 			Machine:  true,
 		},
 		Handler: group{},
@@ -61,7 +61,7 @@ func User() provider.Definition {
 				{Name: "exact_keys", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether authorized_keys are all of them; false: what else is in the file stays"},
 				{Name: "no_home", Type: "Optional[Boolean]", Behaviour: schema.ReadOnly, Description: "true when the home directory is missing that should be managed"},
 			},
-			Features: []string{"facts", "discover"},
+			Features: []string{"batch", "facts", "discover"},
 			Machine:  true,
 			Validate: validUser,
 			Relations: func(agent string, attrs map[string]any) []string {

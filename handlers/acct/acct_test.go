@@ -1,6 +1,7 @@
 package acct
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -97,67 +99,80 @@ func (s *stopper) interrupt(n int) (restore func() bool) {
 	}
 }
 
-// conform runs the suite. The machine of a case is the one that was made last, which is enough for handlers without batches.
+// conform runs the suite. The handler of a case works on the machine that was made for it.
 func conform(t *testing.T, d provider.Definition, with func(h host) provider.Handler, c func() providertest.Case) {
 	t.Helper()
 	s := &stopper{most: -1}
-	current := &relay{}
-	d.Handler = current
-	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
+	all := &relay{}
+	d.Handler = all
+	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, of *providertest.Host) (providertest.Case, error) {
 		c := c()
-		current.set(with(host{root: dir, before: s.before}))
+		all.add(of.AddFile([]byte(dir)), with(host{root: dir, before: s.before}))
 		c.World = func() (string, error) { return world(dir) }
 		c.Interrupt = s.interrupt
 		return c, machine(dir)
 	}})
 }
 
-// relay is a handler that passes everything on to the one that was set last.
+// relay passes each call on to the handler of the machine that the call is for. A call is known by the file that its host has.
 type relay struct {
-	mu sync.Mutex
-	h  provider.Handler
+	mu    sync.Mutex
+	files []resource.File
+	all   []provider.Handler
 }
 
-func (r *relay) set(h provider.Handler) {
+func (r *relay) add(f resource.File, h provider.Handler) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.h = h
+	r.files, r.all = append(r.files, f), append(r.all, h)
 }
 
-func (r *relay) get() provider.Handler {
+func (r *relay) get(ctx *provider.Context) provider.Handler {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.h
+	last := len(r.all) - 1
+	for i := last; i >= 0; i-- {
+		if f, err := ctx.Files().Open(context.WithoutCancel(ctx), r.files[i].Hash); err == nil {
+			_ = f.Close()
+			return r.all[i]
+		}
+	}
+	return r.all[last]
 }
 
 func (r *relay) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	return r.get().Read(ctx, req)
+	return r.get(ctx).Read(ctx, req)
+}
+
+func (r *relay) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	h, _ := r.get(items[0].Context).(provider.BatchReader)
+	return h.ReadBatch(ctx, items)
 }
 
 func (r *relay) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return r.get().Create(ctx, req)
+	return r.get(ctx).Create(ctx, req)
 }
 
 func (r *relay) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return r.get().Update(ctx, req)
+	return r.get(ctx).Update(ctx, req)
 }
 
 func (r *relay) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return r.get().Delete(ctx, req)
+	return r.get(ctx).Delete(ctx, req)
 }
 
 func (r *relay) Diff(ctx *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
-	h, _ := r.get().(provider.Differ)
+	h, _ := r.get(ctx).(provider.Differ)
 	return h.Diff(ctx, desired, observed)
 }
 
 func (r *relay) List(ctx *provider.Context, found func(provider.Found) error) error {
-	h, _ := r.get().(provider.Lister)
+	h, _ := r.get(ctx).(provider.Lister)
 	return h.List(ctx, found)
 }
 
 func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
-	h, _ := r.get().(provider.FactReader)
+	h, _ := r.get(ctx).(provider.FactReader)
 	return h.Facts(ctx, req)
 }
 

@@ -14,12 +14,37 @@ import (
 type host struct {
 	root   string                    // "" is the machine itself
 	before func(argv []string) error // is asked before each change
+	read   map[string]table          // files that were read for a batch, nil: each is read when it is asked for
+}
+
+// table is a file of rows, or why it cannot be read.
+type table struct {
+	rows [][]string
+	err  error
+}
+
+// together returns a host that reads each file once: for a batch of readings, between which nothing is changed.
+func (h host) together() host {
+	h.read = map[string]table{}
+	return h
 }
 
 func (h host) path(p string) string { return filepath.Join("/", h.root, p) }
 
-// rows reads a file of fields that are separated by colons; a missing one has none.
+// rows returns the rows of a file of fields that are separated by colons; a missing one has none.
 func (h host) rows(name string, fields int) ([][]string, error) {
+	if h.read == nil {
+		return h.readRows(name, fields)
+	}
+	t, known := h.read[name]
+	if !known {
+		t.rows, t.err = h.readRows(name, fields)
+		h.read[name] = t
+	}
+	return t.rows, t.err
+}
+
+func (h host) readRows(name string, fields int) ([][]string, error) {
 	data, err := os.ReadFile(h.path("/etc/" + name))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
