@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"southbound/handlers/internal/roottest"
 )
 
 // realCron returns the directory of a cron of Debian, unpacked and not installed: nothing of this machine's own crontabs is touched.
@@ -74,6 +76,9 @@ func TestCronRunsIt(t *testing.T) {
 		env, _ := attrs["environment"].(map[string]any)
 		want[out] = "first\nsecond 5%\n" + fmt.Sprint(env["ODD"]) + " 7%\n"
 		must(t, h, resourceOf(t, attrs), "created")
+	}
+	if roottest.Limited() {
+		return // a cron gives up its groups before it runs anything, which a user name space may forbid
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	daemon := exec.CommandContext(ctx, within[0], append(within[1:len(within):len(within)], filepath.Join(cron, "usr/sbin/cron"), "-f")...)

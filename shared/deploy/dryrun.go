@@ -246,7 +246,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 		r.claim = &claim{row: row}
 	}
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
-		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict}
+		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict, env: d.env}
 		if err := x.execute(ctx); err != nil {
 			return nil, err
 		}

@@ -52,6 +52,7 @@ type run struct {
 	diff    map[string]plan.Diff
 	act     plan.Change // what is to be done; NoChange: nothing
 	token   string
+	known   map[string]string // facts that the handler remembers
 	reload  bool
 	dry     bool
 	version int // that brought the intent
@@ -82,7 +83,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		}
 		runs = append(runs, w.prepare(ctx, c))
 	}
-	x := &executor{e: w.e, runs: runs, mark: w.markCreating, strict: w.state.Settings.Strict}
+	x := &executor{e: w.e, runs: runs, mark: w.markCreating, strict: w.state.Settings.Strict, env: w.env}
 	if err := x.execute(ctx); err != nil {
 		w.unrecorded = true
 		return err
@@ -254,7 +255,8 @@ func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
 // bind makes the context that the handler gets.
 func (r *run) bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
-	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload, Desired: r.want, Version: r.version})
+	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload, Desired: r.want, Version: r.version,
+		Known: r.known})
 }
 
 // fetchDeps reads the rows of direct requirements that are not known yet.

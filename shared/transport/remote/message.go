@@ -78,6 +78,7 @@ type item struct {
 	Changes    map[string]plan.Diff `cbor:"11,keyasint,omitempty"`
 	Token      string               `cbor:"12,keyasint,omitempty"`
 	Version    int                  `cbor:"13,keyasint,omitempty"`
+	Known      map[string]string    `cbor:"14,keyasint,omitempty"`
 }
 
 type observed struct {
