@@ -25,10 +25,17 @@ type session struct {
 }
 
 func (s *session) close() {
-	if c, ok := s.transport.(io.Closer); ok && s.connected {
+	if c, ok := s.transport.(io.Closer); ok && s.connected && s.connErr == nil {
 		_ = c.Close()
 	}
 	s.transport, s.connected = nil, false
+}
+
+// again has a connection that could not be made tried once more. It is called for a batch, of which each run would wait for it otherwise.
+func (s *session) again() {
+	if s.connErr != nil {
+		s.connected, s.connErr = false, nil
+	}
 }
 
 // run is one run of a handler in the making.
@@ -158,13 +165,18 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	return r
 }
 
-// connect opens the agent's connection, once for the session.
+// connectLimit bounds how long a connection may be waited for.
+const connectLimit = time.Minute
+
+// connect opens the agent's connection, once for the session, or until again is called on it.
 func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
 	if !s.connected {
 		if agent.Name == "" {
 			agent = resource.Agent{Name: r.res.Agent, Transport: "local", Lanes: 1}
 		}
-		s.transport, s.connErr = e.Connector.Connect(ctx, agent)
+		limited, cancel := context.WithTimeout(ctx, connectLimit)
+		s.transport, s.connErr = e.Connector.Connect(limited, agent)
+		cancel()
 		s.connected = true
 	}
 	if s.connErr != nil {
@@ -173,7 +185,6 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 			class = ClassUnavailable
 		}
 		r.end(StatusUnavailable, class, "agent "+agent.Name+": "+hinted(s.connErr))
-		s.connected = false
 		return
 	}
 	remote, ok := s.transport.(provider.Remote)
