@@ -46,7 +46,7 @@ func conformance(t *testing.T, api *items, updates int, options, attrs map[strin
 			Others:    []map[string]any{of("y", nil), of("z/1 ?&", map[string]any{"size": int64(1)}), of("xx", nil)},
 			World:     func() (string, error) { return api.world(prefix), nil },
 			Vanish:    func() error { api.remove(prefix + "x"); return nil },
-			Interrupt: api.interrupt, Secrets: []string{"s3cr3t"}, Edges: []string{"body", "facts", "vars"}}, nil
+			Interrupt: api.Interrupt, Secrets: []string{"s3cr3t"}, Edges: []string{"body", "facts", "vars"}}, nil
 	}})
 }
 
