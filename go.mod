@@ -3,6 +3,7 @@ module southbound
 go 1.26.0
 
 require (
+	github.com/Masterminds/semver/v3 v3.4.0
 	github.com/adhocore/gronx v1.20.4
 	github.com/aws/aws-lambda-go v1.55.1
 	github.com/aws/aws-sdk-go-v2 v1.47.6
@@ -31,8 +32,8 @@ require (
 	github.com/ulikunitz/xz v0.5.15
 	github.com/xdg-go/stringprep v1.0.4
 	go.yaml.in/yaml/v4 v4.0.0
-	golang.org/x/net v0.62.0
 	golang.org/x/crypto v0.58.0
+	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 	golang.org/x/time v0.16.0

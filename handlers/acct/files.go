@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"southbound/shared/provider"
@@ -14,12 +15,37 @@ import (
 type host struct {
 	root   string                    // "" is the machine itself
 	before func(argv []string) error // is asked before each change
+	read   map[string]table          // files that were read for a batch, nil: each is read when it is asked for
+}
+
+// table is a file of rows, or why it cannot be read.
+type table struct {
+	rows [][]string
+	err  error
+}
+
+// together returns a host that reads each file once: for a batch of readings, between which nothing is changed.
+func (h host) together() host {
+	h.read = map[string]table{}
+	return h
 }
 
 func (h host) path(p string) string { return filepath.Join("/", h.root, p) }
 
-// rows reads a file of fields that are separated by colons; a missing one has none.
+// rows returns the rows of a file of fields that are separated by colons; a missing one has none.
 func (h host) rows(name string, fields int) ([][]string, error) {
+	if h.read == nil {
+		return h.readRows(name, fields)
+	}
+	t, known := h.read[name]
+	if !known {
+		t.rows, t.err = h.readRows(name, fields)
+		h.read[name] = t
+	}
+	return t.rows, t.err
+}
+
+func (h host) readRows(name string, fields int) ([][]string, error) {
 	data, err := os.ReadFile(h.path("/etc/" + name))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -65,7 +91,25 @@ type account struct {
 	primary                        string // the name of the group gid, if it has one
 	groups                         []string
 	hash, expires                  string
+	ages                           []int64 // those of ages; -1: nothing is said
 }
+
+// age is an attribute about how old a password may be: its place in /etc/shadow, and how chage is told.
+type age struct {
+	attribute string
+	field     int
+	option    string
+}
+
+func ages() []age {
+	return []age{{"min_days", 3, "-m"}, {"max_days", 4, "-M"}, {"warn_days", 5, "-W"}, {"inactive_days", 6, "-I"}}
+}
+
+// locked reports whether no password fits for the time being.
+func (a *account) locked() bool { return strings.HasPrefix(a.hash, lock) }
+
+// lock is what stands before the hash of a password that is locked.
+const lock = "!"
 
 // account returns a user, nil when there is none.
 func (h host) account(name string, withShadow bool) (*account, error) {
@@ -94,6 +138,13 @@ func (h host) account(name string, withShadow bool) (*account, error) {
 		}
 		if row != nil {
 			a.hash, a.expires = row[shadowHash], row[shadowExpires]
+			for _, g := range ages() {
+				n, err := strconv.ParseInt(row[g.field], 10, 64)
+				if err != nil {
+					n = -1
+				}
+				a.ages = append(a.ages, n)
+			}
 		}
 	}
 	return a, nil

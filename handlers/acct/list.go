@@ -1,10 +1,34 @@
 package acct
 
 import (
+	"context"
 	"strconv"
 
 	"southbound/shared/provider"
 )
+
+// readTogether answers a batch by single readings.
+func readTogether(ctx context.Context, items []provider.BatchRead, read func(*provider.Context, provider.ReadRequest) (provider.Observation, error)) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	for i, item := range items {
+		if err := ctx.Err(); err != nil {
+			out[i].Err = provider.Errorf(provider.Retryable, "read users and groups: %w", err)
+			continue
+		}
+		out[i].Observation, out[i].Err = read(item.Context.With(ctx), item.ReadRequest)
+	}
+	return out
+}
+
+// ReadBatch implements provider.BatchReader: the files are read once.
+func (h group) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return readTogether(ctx, items, group{h.host.together()}.Read)
+}
+
+// ReadBatch implements provider.BatchReader: the files are read once.
+func (h user) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return readTogether(ctx, items, user{h.host.together()}.Read)
+}
 
 // List implements provider.Lister: all groups in /etc/group. Who is in them, the users say.
 func (h group) List(ctx *provider.Context, found func(provider.Found) error) error {

@@ -1,11 +1,11 @@
 package deploy
 
 import (
-	"encoding/binary"
 	"slices"
 	"sort"
 	"sync"
 
+	"southbound/shared/binform"
 	"southbound/shared/dag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -112,68 +112,24 @@ const graphFormat = 1
 
 // encode returns the stored form: format, lanes, then a node each as id, lane, flag and edges as distances.
 func (g *Graph) encode() []byte {
-	b := binary.AppendUvarint(nil, graphFormat)
-	b = binary.AppendUvarint(b, uint64(len(g.Lanes)))
-	for _, lane := range g.Lanes {
-		b = appendText(b, lane)
-	}
-	b = binary.AppendUvarint(b, uint64(len(g.IDs)))
+	w := &binform.Writer{}
+	w.Uint(graphFormat)
+	w.Texts(g.Lanes)
+	w.Len(len(g.IDs))
 	for i, id := range g.IDs {
-		b = appendText(b, string(id))
+		w.Text(string(id))
 		flag := uint64(g.LaneOf[i]) << 1 //nolint:gosec // not negative
 		if g.Removing[i] {
 			flag |= 1
 		}
-		b = binary.AppendUvarint(b, flag)
+		w.Uint(flag)
 		reqs := g.dag.Requires(i)
-		b = binary.AppendUvarint(b, uint64(len(reqs)))
+		w.Len(len(reqs))
 		for _, r := range reqs {
-			b = binary.AppendVarint(b, int64(r)-int64(i))
+			w.Int(int64(r) - int64(i))
 		}
 	}
-	return compress(b)
-}
-
-func appendText(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
-
-// reader reads what encode wrote; the first thing that does not fit makes all later reads fail.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) uint(limit uint64) uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > limit {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) int() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) text() string {
-	n := r.uint(uint64(len(r.b)))
-	if r.bad || uint64(len(r.b)) < n {
-		r.bad = true
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
+	return compress(w.B)
 }
 
 // decodeGraph reads a stored graph; what does not decode is Damaged.
@@ -184,36 +140,33 @@ func decodeGraph(stored []byte) (*Graph, error) {
 	if err != nil {
 		return nil, damaged
 	}
-	r := &reader{b: b}
-	if r.uint(graphFormat) != graphFormat {
+	r := &binform.Reader{B: b}
+	if r.Uint() != graphFormat {
 		return nil, damaged
 	}
-	lanes := make([]string, r.uint(uint64(len(r.b))))
-	for i := range lanes {
-		lanes[i] = r.text()
-	}
-	n := int(r.uint(uint64(len(r.b)))) //nolint:gosec // bounded by the length
+	lanes := r.Texts()
+	n := r.Len()
 	g := &Graph{IDs: make([]resource.ID, n), Lanes: lanes, LaneOf: make([]int32, n), Removing: make([]bool, n)}
 	edges := make([][]int32, n)
-	for i := 0; i < n && !r.bad; i++ {
-		g.IDs[i] = resource.ID(r.text())
-		flag := r.uint(uint64(len(lanes))*2 + 1)
+	for i := 0; i < n && !r.Bad; i++ {
+		g.IDs[i] = resource.ID(r.Text())
+		flag := r.UintTo(uint64(len(lanes))*2 + 1)
 		g.LaneOf[i], g.Removing[i] = int32(flag>>1), flag&1 == 1 //nolint:gosec // bounded
 		if int(g.LaneOf[i]) >= len(lanes) {
-			r.bad = true
+			r.Fail()
 			break
 		}
-		edges[i] = make([]int32, r.uint(uint64(n)))
+		edges[i] = make([]int32, r.Len())
 		for j := range edges[i] {
-			to := r.int() + int64(i)
+			to := r.Int() + int64(i)
 			if to < 0 || to >= int64(n) {
-				r.bad = true
+				r.Fail()
 				break
 			}
 			edges[i][j] = int32(to) //nolint:gosec // bounded
 		}
 	}
-	if r.bad || len(r.b) != 0 || !slices.IsSorted(g.IDs) {
+	if !r.Done() || !slices.IsSorted(g.IDs) {
 		return nil, damaged
 	}
 	g.dag = dag.New(n, func(i int) []int32 { return edges[i] })

@@ -12,8 +12,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// readList reads a batch from the list of all that exists, where the handler has such. What the list lacks is absent and not asked for again. It returns
-// false when the list failed, so that each is read by itself and says why.
+// readList reads a batch from the list of all that exists, where the handler has such. What the list lacks is absent and not asked for again; what the list
+// does not show to be as it is wanted is read by itself, as a list does not know what a resource asks for. It returns false when the list failed, so
+// that each is read by itself and says why.
 func (x *executor) readList(ctx context.Context, runs []*run) bool {
 	lister, ok := provider.As[provider.Lister](runs[0].handler)
 	if !ok {
@@ -41,8 +42,25 @@ func (x *executor) readList(ctx context.Context, runs []*run) bool {
 		return false
 	}
 	for _, r := range runs {
-		if attrs, exists := out.byID[r.res.ID]; exists {
+		attrs, exists := out.byID[r.res.ID]
+		switch {
+		case !exists:
+		case r.want.Purged || shows(r.typ, attrs, r.want.Attributes):
 			r.seen = provider.Observation{Exists: true, Attributes: observable(r.typ, attrs)}
+		default:
+			x.readOne(ctx, r)
+		}
+	}
+	return true
+}
+
+// shows reports whether what a list says of a thing is all that is compared, and as it is wanted.
+func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
+	for i := range typ.Attributes {
+		a := &typ.Attributes[i]
+		compared := a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly
+		if want := wanted[a.Name]; compared && want != nil && !resource.Equal(want, listed[a.Name]) {
+			return false
 		}
 	}
 	return true

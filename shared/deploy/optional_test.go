@@ -91,6 +91,23 @@ func TestListIsReadOnceForABatch(t *testing.T) {
 	r.want("b", deploy.StatusDeployed)
 }
 
+// TestListThatDoesNotSayIsNotBelieved has a list that leaves an attribute out and one that has it in other words, as lists that are made for
+// discovery do: what they do not show to be right is read, and nothing is changed that is right.
+func TestListThatDoesNotSayIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.things["a"], r.w.things["b"], r.w.things["c"] = "v", "v", "v"
+	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+		return errors.Join(found(provider.Found{Attributes: map[string]any{"name": "a"}}), found(provider.Found{Attributes: map[string]any{"name": "b", "value": "V"}}),
+			found(provider.Found{Attributes: map[string]any{"name": "c", "value": "v"}}))
+	}}}
+	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+	r.drain()
+	calls := r.took("read", "create", "update")
+	slices.Sort(calls)
+	r.same("calls", calls, "read a", "read b")
+}
+
 func TestListThatFailsIsNoReading(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -61,7 +62,7 @@ func putActions(c *sqlite.Conn, env string, actions []deploy.Action) error {
 		return err
 	}
 	return query(c, "INSERT INTO actions (env, first, last, oldest, finished, ids, record) VALUES (?, ?, ?, ?, ?, ?, ?)", nil,
-		env, first, last, nanos(oldest), nanos(latest), ids.String(), packer().EncodeAll(raw, nil))
+		env, first, last, binform.Nanos(oldest), binform.Nanos(latest), ids.String(), packer().EncodeAll(raw, nil))
 }
 
 func decodeActions(stored []byte) ([]deploy.Action, error) {
@@ -93,10 +94,10 @@ func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([
 		add("first < ?", q.Before)
 	}
 	if !q.Since.IsZero() {
-		add("finished >= ?", nanos(q.Since))
+		add("finished >= ?", binform.Nanos(q.Since))
 	}
 	if !q.Until.IsZero() {
-		add("oldest < ?", nanos(q.Until))
+		add("oldest < ?", binform.Nanos(q.Until))
 	}
 	if len(q.IDs) > 0 {
 		add("last >= ?", slices.Min(q.IDs))
@@ -139,13 +140,13 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 				keep = append(keep, left)
 			}
 			return err
-		}, env, nanos(before)); err != nil {
+		}, env, binform.Nanos(before)); err != nil {
 			return err
 		}
-		if err := query(c, "DELETE FROM actions WHERE env = ? AND oldest < ?", nil, env, nanos(before)); err != nil {
+		if err := query(c, "DELETE FROM actions WHERE env = ? AND oldest < ?", nil, env, binform.Nanos(before)); err != nil {
 			return err
 		}
-		if err := query(c, "DELETE FROM parameter_changes WHERE env = ? AND at < ?", nil, env, nanos(before)); err != nil {
+		if err := query(c, "DELETE FROM parameter_changes WHERE env = ? AND at < ?", nil, env, binform.Nanos(before)); err != nil {
 			return err
 		}
 		for _, actions := range keep {

@@ -1,9 +1,9 @@
 package local
 
 import (
-	"encoding/binary"
 	"time"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -13,36 +13,30 @@ import (
 // stateFormat is the first byte of a stored state vector.
 const stateFormat = 1
 
-// appendState encodes what of a row stands in no column of its own.
-func appendState(b []byte, r *deploy.Row) []byte {
-	b = append(b, stateFormat)
-	b = binary.AppendVarint(b, int64(r.Version))
-	b = appendText(b, r.Hash)
-	b = append(b, bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure))
-	b = binary.AppendVarint(b, int64(r.Priority))
+// encodeState encodes what of a row stands in no column of its own.
+func encodeState(r *deploy.Row) []byte {
+	w := &binform.Writer{}
+	w.Byte(stateFormat)
+	w.Int(int64(r.Version))
+	w.Text(r.Hash)
+	w.Byte(bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure))
+	w.Int(int64(r.Priority))
 	for _, s := range []string{string(r.Compliance), string(r.LastRun), string(r.Blocked), r.Deployed, r.LastAction, r.Reason,
 		string(r.Class), r.Creating, string(r.Waiting)} {
-		b = appendText(b, s)
+		w.Text(s)
 	}
 	for _, t := range []time.Time{r.NotBefore, r.LastAt, r.ChangedAt, r.SucceededAt} {
-		b = binary.AppendVarint(b, nanos(t))
+		w.Time(t)
 	}
-	b = binary.AppendVarint(b, int64(r.Attempts))
-	b = binary.AppendUvarint(b, uint64(len(r.Missing)))
-	for _, s := range r.Missing {
-		b = appendText(b, s)
-	}
-	b = binary.AppendUvarint(b, uint64(len(r.Causes)))
+	w.Int(int64(r.Attempts))
+	w.Texts(r.Missing)
+	w.Len(len(r.Causes))
 	for _, id := range r.Causes {
-		b = appendText(b, string(id))
+		w.Text(string(id))
 	}
-	for _, list := range [][]string{r.Hidden, r.Left} {
-		b = binary.AppendUvarint(b, uint64(len(list)))
-		for _, s := range list {
-			b = appendText(b, s)
-		}
-	}
-	return b
+	w.Texts(r.Hidden)
+	w.Texts(r.Left)
+	return w.B
 }
 
 func bits(flags ...bool) byte {
@@ -55,59 +49,33 @@ func bits(flags ...bool) byte {
 	return out
 }
 
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// nanos stores a time; 0 is the zero time.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func timeOf(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
-// decodeState is the inverse of appendState; what does not decode is Damaged.
+// decodeState is the inverse of encodeState; what does not decode is Damaged.
 func decodeState(b []byte, r *deploy.Row) error {
-	d := &stateReader{b: b}
-	if len(b) == 0 || b[0] != stateFormat {
+	d := &binform.Reader{B: b}
+	if d.Byte() != stateFormat {
 		return damagedRow(r.ID)
 	}
-	d.b = b[1:]
-	r.Version = int(d.varint())
-	r.Hash = d.text()
-	flags := d.byte()
+	r.Version = int(d.Int())
+	r.Hash = d.Text()
+	flags := d.Byte()
 	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
-	r.Priority = deploy.Priority(d.varint())
-	r.Compliance, r.LastRun, r.Blocked = deploy.Compliance(d.word()), deploy.LastRun(d.word()), deploy.Blocked(d.word())
-	if r.Deployed = d.text(); r.Deployed == r.Hash {
+	r.Priority = deploy.Priority(d.Int())
+	r.Compliance, r.LastRun, r.Blocked = deploy.Compliance(word(d)), deploy.LastRun(word(d)), deploy.Blocked(word(d))
+	if r.Deployed = d.Text(); r.Deployed == r.Hash {
 		r.Deployed = r.Hash // one string
 	}
-	r.LastAction, r.Reason, r.Class, r.Creating = d.text(), d.text(), provider.Class(d.word()), d.text()
-	if w := d.text(); w != "" {
+	r.LastAction, r.Reason, r.Class, r.Creating = d.Text(), d.Text(), provider.Class(word(d)), d.Text()
+	if w := d.Text(); w != "" {
 		r.Waiting = []byte(w)
 	}
-	r.NotBefore, r.LastAt, r.ChangedAt, r.SucceededAt = timeOf(d.varint()), timeOf(d.varint()), timeOf(d.varint()), timeOf(d.varint())
-	r.Attempts = int(d.varint())
-	for n := d.uvarint(); n > 0 && !d.bad; n-- {
-		r.Missing = append(r.Missing, d.text())
+	r.NotBefore, r.LastAt, r.ChangedAt, r.SucceededAt = d.Time(), d.Time(), d.Time(), d.Time()
+	r.Attempts = int(d.Int())
+	r.Missing = d.Texts()
+	for n := d.Len(); n > 0 && !d.Bad; n-- {
+		r.Causes = append(r.Causes, resource.ID(d.Text()))
 	}
-	for n := d.uvarint(); n > 0 && !d.bad; n-- {
-		r.Causes = append(r.Causes, resource.ID(d.text()))
-	}
-	for _, list := range []*[]string{&r.Hidden, &r.Left} {
-		for n := d.uvarint(); n > 0 && !d.bad; n-- {
-			*list = append(*list, d.text())
-		}
-	}
-	if d.bad || len(d.b) != 0 {
+	r.Hidden, r.Left = d.Texts(), d.Texts()
+	if !d.Done() {
 		return damagedRow(r.ID)
 	}
 	return nil
@@ -118,57 +86,9 @@ func damagedRow(id resource.ID) error {
 		WithHint("the database was changed by something else; restore it from a copy, or move the data directory away and apply again")
 }
 
-type stateReader struct {
-	b   []byte
-	bad bool
-}
-
-func (d *stateReader) varint() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *stateReader) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *stateReader) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *stateReader) bytes() []byte {
-	n := d.uvarint()
-	if d.bad || n > uint64(len(d.b)) {
-		d.bad = true
-		return nil
-	}
-	s := d.b[:n]
-	d.b = d.b[n:]
-	return s
-}
-
-func (d *stateReader) text() string { return string(d.bytes()) }
-
 // word reads one of the few words of the state vector without allocating.
-func (d *stateReader) word() string {
-	switch s := d.bytes(); string(s) {
+func word(d *binform.Reader) string {
+	switch s := d.Bytes(); string(s) {
 	case "":
 		return ""
 	case "compliant":

@@ -5,6 +5,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -116,7 +117,7 @@ func (t *tx) row(r *deploy.Row) error {
 	status := r.Status()
 	t.counts[countKey{r.Lane, status}]++
 	if err := query(t.c, "UPDATE rows SET rev = rev + 1, lane = ?, ticket = ?, next_at = ?, checked = ?, status = ?, state = ? WHERE k = ?", nil,
-		r.Lane, r.Ticket, nanos(r.NextAt), r.Checked, string(status), appendState(nil, r), k); err != nil {
+		r.Lane, r.Ticket, binform.Nanos(r.NextAt), r.Checked, string(status), encodeState(r), k); err != nil {
 		return err
 	}
 	if t.in.Plan {
@@ -128,7 +129,7 @@ func (t *tx) row(r *deploy.Row) error {
 func (t *tx) insert(r *deploy.Row) error {
 	status := r.Status()
 	if err := query(t.c, `INSERT INTO rows (env, id, rev, lane, ticket, next_at, checked, status, state) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING`, nil, t.env, string(r.ID), r.Lane, r.Ticket, nanos(r.NextAt), r.Checked, string(status), appendState(nil, r)); err != nil {
+		ON CONFLICT DO NOTHING`, nil, t.env, string(r.ID), r.Lane, r.Ticket, binform.Nanos(r.NextAt), r.Checked, string(status), encodeState(r)); err != nil {
 		return err
 	}
 	if t.c.Changes() == 0 {
@@ -220,7 +221,7 @@ func (t *tx) lease() error {
 	}
 	refused := len(t.in.Next) > 0 && !t.out.Started
 	if err := query(t.c, "UPDATE leases SET running = iif(?, running, ?), until = max(until, ?), wave = max(wave, ?) WHERE env = ? AND key = ?", nil,
-		refused, running, nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
+		refused, running, binform.Nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
 		return err
 	}
 	if t.in.WaveDone == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -24,7 +25,7 @@ func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until 
 		out = deploy.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Running: have.Running, Wave: have.Wave}
 		return query(c, `INSERT INTO leases (env, key, holder, fence, until) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`,
-			nil, env, key, holder, out.Fence, nanos(until))
+			nil, env, key, holder, out.Fence, binform.Nanos(until))
 	})
 	return out, err
 }
@@ -32,7 +33,7 @@ func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until 
 func readLease(c *sqlite.Conn, env, key string) (deploy.Lease, error) {
 	l := deploy.Lease{Key: key}
 	err := query(c, "SELECT holder, fence, until, wave, running FROM leases WHERE env = ? AND key = ?", func(s *sqlite.Stmt) error {
-		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1), timeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
+		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1), binform.TimeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
 		l.Running = splitIDs(s.ColumnText(4))
 		return nil
 	}, env, key)
@@ -51,7 +52,7 @@ func (h *Home) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
 	var out []deploy.Lease
 	err := h.read(ctx, "read leases", func(c *sqlite.Conn) error {
 		return query(c, "SELECT key, holder, fence, until, running, wave FROM leases WHERE env = ? ORDER BY key", func(s *sqlite.Stmt) error {
-			l := deploy.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1), Fence: s.ColumnInt64(2), Until: timeOf(s.ColumnInt64(3)),
+			l := deploy.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1), Fence: s.ColumnInt64(2), Until: binform.TimeOf(s.ColumnInt64(3)),
 				Running: splitIDs(s.ColumnText(4)), Wave: s.ColumnInt64(5)}
 			out = append(out, l)
 			return nil

@@ -8,6 +8,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 )
 
@@ -67,7 +68,7 @@ func putParameters(c *sqlite.Conn, env string, ps []deploy.Parameter) error {
 }
 
 func noteParameter(c *sqlite.Conn, env string, p deploy.ParameterChange) error {
-	return query(c, "INSERT INTO parameter_changes (env, of, name, at, record) VALUES (?, ?, ?, ?, ?)", nil, env, string(p.Of), p.Name, nanos(p.Updated), toJSON(p))
+	return query(c, "INSERT INTO parameter_changes (env, of, name, at, record) VALUES (?, ?, ?, ?, ?)", nil, env, string(p.Of), p.Name, binform.Nanos(p.Updated), toJSON(p))
 }
 
 func dropParameters(c *sqlite.Conn, env string, keys []deploy.ParameterKey) error {

@@ -7,6 +7,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
@@ -118,13 +119,13 @@ func (h *Home) Due(ctx context.Context, env string, at time.Time, limit int) ([]
 		if err := query(c, "SELECT id FROM rows WHERE env = ? AND next_at > 0 AND next_at <= ? ORDER BY next_at LIMIT ?", func(s *sqlite.Stmt) error {
 			ids = append(ids, resource.ID(s.ColumnText(0)))
 			return nil
-		}, env, nanos(at), limit); err != nil {
+		}, env, binform.Nanos(at), limit); err != nil {
 			return err
 		}
 		return query(c, "SELECT next_at FROM rows WHERE env = ? AND next_at > 0 AND next_at > ? ORDER BY next_at LIMIT 1", func(s *sqlite.Stmt) error {
-			next = timeOf(s.ColumnInt64(0))
+			next = binform.TimeOf(s.ColumnInt64(0))
 			return nil
-		}, env, nanos(at))
+		}, env, binform.Nanos(at))
 	})
 	return ids, next, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -247,7 +248,7 @@ const rowColumns = "r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state
 
 func scanRow(s *sqlite.Stmt) (deploy.Row, error) {
 	r := deploy.Row{ID: resource.ID(s.ColumnText(0)), Rev: s.ColumnInt64(1), Lane: s.ColumnText(2), Ticket: s.ColumnInt64(3),
-		NextAt: timeOf(s.ColumnInt64(4)), Checked: s.ColumnInt64(5)}
+		NextAt: binform.TimeOf(s.ColumnInt64(4)), Checked: s.ColumnInt64(5)}
 	if err := decodeState(columnBytes(s, 6), &r); err != nil {
 		return r, err
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -17,8 +18,25 @@ func (b *builder) fail(n *node, hint, format string, args ...any) *DataType {
 	return &DataType{kind: kindAny, undef: true}
 }
 
-// typ builds the type that n names.
+// typ builds the type that n names, and refuses what is too large when its aliases are written out.
 func (b *builder) typ(n *node) *DataType {
+	d := b.named(n)
+	if d.weight == 0 {
+		d.weight = 1
+		for _, o := range d.of {
+			d.weight += o.weight
+		}
+		for i := range d.members {
+			d.weight += d.members[i].typ.weight
+		}
+	}
+	if d.weight > maxWeight {
+		return b.fail(n, "", "%s stands for more than %d types", n.text, maxWeight)
+	}
+	return d
+}
+
+func (b *builder) named(n *node) *DataType {
 	if n.kind != nodeType {
 		hint := ""
 		if n.kind == nodeWord || n.kind == nodeString {
@@ -28,18 +46,25 @@ func (b *builder) typ(n *node) *DataType {
 	}
 	d := &DataType{kind: kind(n.text), low: math.Inf(-1), high: math.Inf(1)}
 	switch d.kind {
-	case kindAny, kindData:
-		b.none(n)
-		d.undef = true
-	case kindUndef:
+	case kindAny, kindData, kindRichData, kindUndef:
 		b.none(n)
 		d.undef = true
 	case kindNumeric:
 		if n.open {
 			return b.fail(n, "Variant[Integer[…], Float[…]] has ranges", "Numeric has no parameters,")
 		}
-	case kindScalar, kindScalarData:
+	case kindScalar, kindScalarData, kindSemVerRange, kindBinary:
 		b.none(n)
+	case kindURI:
+		if n.open {
+			return b.fail(n, "use Pattern for the form of a URI", "URI has no parameters here,")
+		}
+	case kindSemVer:
+		b.versions(d, n)
+	case kindIterable:
+		if b.most(n.params, 1) && len(n.params) == 1 {
+			d.of = []*DataType{b.typ(&n.params[0])}
+		}
 	case kindString, kindCollection:
 		b.sized(d, n.params, d.kind == kindString)
 	case kindInteger:
@@ -62,12 +87,11 @@ func (b *builder) typ(n *node) *DataType {
 		b.structure(d, n)
 	case kindTimestamp, kindTimespan:
 		b.times(d, n)
-	case kindRuntime:
-		for i := range n.params {
-			d.words = append(d.words, n.params[i].text)
-		}
 	default:
-		return b.alias(n)
+		if !slices.Contains(foreignKinds(), d.kind) {
+			return b.alias(n)
+		}
+		b.foreign(d, n)
 	}
 	for _, o := range d.of {
 		d.secret = d.secret || o.secret
@@ -75,17 +99,14 @@ func (b *builder) typ(n *node) *DataType {
 	return d
 }
 
-// otherTypes exist in the language and have no values in documents.
-const otherTypes = " Binary Callable CatalogEntry Class Default Deferred Error Init Iterable Iterator Object Regexp Resource RichData SemVer SemVerRange Type TypeAlias TypeReference TypeSet URI Unit "
-
 // alias looks up a name that is not of the language.
 func (b *builder) alias(n *node) *DataType {
 	d, err := b.aliases.lookup(n.text)
 	switch {
+	case n.text == "Init":
+		return b.fail(n, "name the types that are meant: Variant[…]", "Init stands for whatever something can be made from, which is not agreed,")
 	case err != nil:
 		return b.fail(n, "", "the alias %s: %s;", n.text, err)
-	case d == nil && strings.Contains(otherTypes, " "+n.text+" "):
-		return b.fail(n, "", "%s describes what no document can hold", n.text)
 	case d == nil:
 		return b.fail(n, nearestHint(n.text, typeNames(b.aliases)), "%q is neither a type nor an alias", n.text)
 	case n.open:
@@ -243,10 +264,13 @@ func (b *builder) pattern(d *DataType, n *node) {
 	for i := range n.params {
 		p := &n.params[i]
 		source := p.text
-		switch p.kind {
-		case nodeRegexp:
-		case nodeString:
+		switch {
+		case p.kind == nodeRegexp:
+		case p.kind == nodeString, p.kind == nodeWord:
 			source = escapeSlashes(source)
+		case p.kind == nodeType && len(p.params) > 0 && (p.text == string(kindPattern) || p.text == "Regexp"):
+			b.pattern(d, p) // what is in brackets is one of these
+			continue
 		default:
 			b.fail(p, "", "expected a /regular expression/")
 			return

@@ -65,13 +65,16 @@ func (d *DataType) accepts(v any, from origin) bool {
 // to read, so they are no secret.
 func (d *DataType) acceptsFile() bool {
 	switch d.kind {
-	case kindString, kindPattern, kindAny, kindScalar, kindScalarData, kindData:
+	case kindString, kindPattern, kindAny, kindScalar, kindScalarData, kindData, kindRichData:
 		return true
 	}
 	return false
 }
 
 func (d *DataType) acceptsLiteral(v any, from origin) bool {
+	if d.kind == kindIterable {
+		return d.iterable(v, from)
+	}
 	switch v := v.(type) {
 	case nil:
 		return d.undef
@@ -79,7 +82,7 @@ func (d *DataType) acceptsLiteral(v any, from origin) bool {
 		switch d.kind {
 		case kindBoolean:
 			return len(d.words) == 0 || (d.words[0] == "true") == v
-		case kindAny, kindScalar, kindScalarData, kindData:
+		case kindAny, kindScalar, kindScalarData, kindData, kindRichData:
 			return true
 		}
 	case string:
@@ -114,7 +117,7 @@ func (d *DataType) acceptsLiteral(v any, from origin) bool {
 // acceptsNumber reports whether any number fits.
 func (d *DataType) acceptsNumber() bool {
 	switch d.kind {
-	case kindNumeric, kindAny, kindScalar, kindScalarData, kindData:
+	case kindNumeric, kindAny, kindScalar, kindScalarData, kindData, kindRichData:
 		return true
 	}
 	return false
@@ -132,18 +135,18 @@ func (d *DataType) acceptsText(s string) bool {
 		return found
 	case kindPattern:
 		return slices.ContainsFunc(d.patterns, func(p pattern) bool { return p.re.MatchString(s) })
-	case kindAny, kindScalar, kindScalarData, kindData:
+	case kindAny, kindScalar, kindScalarData, kindData, kindRichData:
 		return true
 	case kindTimestamp, kindTimespan:
 		n, ok := secondsOf(d.kind, s)
 		return ok && d.low <= n && n <= d.high
 	}
-	return false
+	return d.acceptsForm(s)
 }
 
 func (d *DataType) acceptsList(list []any, from origin) bool {
 	switch d.kind {
-	case kindAny, kindData:
+	case kindAny, kindData, kindRichData:
 		return true
 	case kindArray, kindTuple, kindCollection:
 	default:
@@ -173,7 +176,7 @@ func (d *DataType) item(i int) *DataType {
 
 func (d *DataType) acceptsMap(m map[string]any, from origin) bool {
 	switch d.kind {
-	case kindAny, kindData:
+	case kindAny, kindData, kindRichData:
 		return true
 	case kindCollection:
 		return d.size.has(int64(len(m)))

@@ -1,6 +1,12 @@
 package schema
 
-import "math/big"
+import (
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+)
 
 // wrapper builds a type around one other.
 func (b *builder) wrapper(d *DataType, n *node) {
@@ -14,7 +20,7 @@ func (b *builder) wrapper(d *DataType, n *node) {
 	inner := &DataType{kind: kindAny, undef: true}
 	if len(n.params) == 1 {
 		p := &n.params[0]
-		if p.kind == nodeString && d.kind != kindSensitive {
+		if d.kind != kindSensitive && (p.kind == nodeString || p.kind == nodeWord && !b.misspelt(p.text)) {
 			inner = &DataType{kind: kindEnum, words: []string{p.text}, literal: true}
 		} else {
 			inner = b.typ(p)
@@ -25,6 +31,11 @@ func (b *builder) wrapper(d *DataType, n *node) {
 	d.secret = d.kind == kindSensitive
 }
 
+// misspelt reports whether a bare word is the name of a type in lower case, as in Optional[string], and so hardly meant as a word.
+func (b *builder) misspelt(word string) bool {
+	return slices.ContainsFunc(typeNames(b.aliases), func(name string) bool { return strings.EqualFold(name, word) })
+}
+
 func (b *builder) variant(d *DataType, n *node) *DataType {
 	if !b.needs(n, "the types it stands for") {
 		return d
@@ -32,11 +43,17 @@ func (b *builder) variant(d *DataType, n *node) *DataType {
 	seen := map[string]bool{}
 	for i := range n.params {
 		o := b.typ(&n.params[i])
-		if s := o.String(); !seen[s] {
-			seen[s] = true
-			d.of = append(d.of, o)
-			d.undef = d.undef || o.undef
-			d.secret = d.secret || o.secret
+		among := []*DataType{o}
+		if o.kind == kindVariant && o.alias == "" { // a choice among choices is one
+			among = o.of
+		}
+		for _, o := range among {
+			if s := o.String(); !seen[s] {
+				seen[s] = true
+				d.of = append(d.of, o)
+				d.undef = d.undef || o.undef
+				d.secret = d.secret || o.secret
+			}
 		}
 	}
 	if len(d.of) == 1 {
@@ -130,7 +147,11 @@ func (b *builder) times(d *DataType, n *node) {
 			*ends[i] = p.float
 		case nodeString:
 			word = quote(p.text)
-			*ends[i], ok = secondsOf(d.kind, p.text)
+			*ends[i], ok = endOf(d.kind, p.text)
+		case nodeMap:
+			word = p.normal()
+			*ends[i], ok = unitsOf(p.params)
+			ok = ok && d.kind == kindTimespan
 		default:
 			ok = false
 		}
@@ -142,4 +163,33 @@ func (b *builder) times(d *DataType, n *node) {
 	if d.low > d.high {
 		b.fail(&n.params[0], "the earlier one stands first", "the range is empty")
 	}
+}
+
+// endOf reads a text as an end of a range: also a time without a zone, which is UTC, and one without the time of day.
+func endOf(k kind, s string) (float64, bool) {
+	if n, ok := secondsOf(k, s); ok || k != kindTimestamp {
+		return n, ok
+	}
+	s = strings.TrimSuffix(s, " UTC")
+	for _, layout := range []string{"2006-01-02T15:04:05", time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return float64(t.Unix()) + float64(t.Nanosecond())/1e9, true
+		}
+	}
+	return 0, false
+}
+
+// unitsOf reads {days => 1, hours => 12} as seconds.
+func unitsOf(pairs []node) (float64, bool) {
+	units := map[string]float64{"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
+	total := 0.0
+	for i := 0; i+1 < len(pairs); i += 2 {
+		unit, known := units[pairs[i].text]
+		if !known || pairs[i+1].kind != nodeInt {
+			return 0, false
+		}
+		n, _ := new(big.Float).SetInt(pairs[i+1].num).Float64()
+		total += n * unit
+	}
+	return total, len(pairs) > 0 && !math.IsInf(total, 0)
 }

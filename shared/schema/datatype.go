@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 
 	"southbound/shared/fault"
 )
@@ -15,9 +16,10 @@ import (
 // DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.
 //
 // The language is that of Puppet's data types, as far as documents have values for it: Any, Undef, NotUndef, Optional, Variant; String,
-// Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar, ScalarData, Data; Array, Tuple, Hash, Struct, Collection; Sensitive; Timestamp
-// (text as in RFC 3339) and Timespan (text such as 1-02:30:00, or a number of seconds); Runtime, which accepts nothing. Enum, Pattern,
-// Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
+// Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar, ScalarData, Data, RichData; Array, Tuple, Hash, Struct, Collection, Iterable; Sensitive. Of
+// some the values are texts here: Timestamp (as in RFC 3339), Timespan (1-02:30:00, or a number of seconds), SemVer, SemVerRange, URI and
+// Binary (base64). What describes code or a catalogue (Callable, Type, Regexp, Resource, Runtime, ...) is read and accepts nothing. Enum,
+// Pattern, Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
 type DataType struct {
 	kind     kind
 	alias    string      // the name under which the expression was found, "" for none
@@ -25,12 +27,15 @@ type DataType struct {
 	size     interval    // of an Integer's value, and of how many characters or items there may be
 	low      float64     // of a Float's value
 	high     float64
-	words    []string // of an Enum, sorted; as single words of Boolean and Runtime
+	words    []string // of an Enum, sorted; the parameters of others as they are printed
 	fold     bool     // Enum: upper and lower case are the same, words are lower case
 	literal  bool     // an Enum that was written as one quoted word
 	patterns []pattern
+	ranges   []*semver.Constraints // of a SemVer
 	members  []member
+	foreign  bool // no document has values of it
 	undef    bool // accepts undef
+	weight   int  // how many types it is made of, aliases written out
 	secret   bool // is or holds Sensitive
 }
 
@@ -62,20 +67,27 @@ const (
 	kindTimestamp  kind = "Timestamp"
 	kindTimespan   kind = "Timespan"
 	kindRuntime    kind = "Runtime"
+
+	kindRichData    kind = "RichData"
+	kindIterable    kind = "Iterable"
+	kindSemVer      kind = "SemVer"
+	kindSemVerRange kind = "SemVerRange"
+	kindURI         kind = "URI"
+	kindBinary      kind = "Binary"
 )
 
 func kinds() []kind {
-	return []kind{
+	return append(foreignKinds(),
 		kindAny, kindUndef, kindNotUndef, kindOptional, kindVariant, kindString, kindEnum, kindPattern, kindInteger, kindFloat, kindNumeric,
 		kindBoolean, kindScalar, kindScalarData, kindData, kindCollection, kindArray, kindTuple, kindHash, kindStruct, kindSensitive,
-		kindTimestamp, kindTimespan, kindRuntime,
-	}
+		kindTimestamp, kindTimespan, kindRichData, kindIterable, kindSemVer, kindSemVerRange, kindURI, kindBinary,
+	)
 }
 
 // pattern is one regular expression of a Pattern.
 type pattern struct {
 	source string // between slashes, as written
-	re     *regexp.Regexp
+	re     *rubyRegexp
 }
 
 // member is one key of a Struct.
@@ -181,14 +193,14 @@ func (d *DataType) params() []string {
 		}
 	}
 	switch d.kind {
-	case kindEnum, kindRuntime:
+	case kindEnum:
 		for _, w := range d.words {
 			out = append(out, quote(w))
 		}
 		if d.fold {
 			out = append(out, "true")
 		}
-	case kindBoolean, kindTimestamp, kindTimespan:
+	case kindBoolean, kindTimestamp, kindTimespan, kindSemVer:
 		out = append(out, d.words...)
 	case kindPattern:
 		for _, p := range d.patterns {
@@ -206,6 +218,9 @@ func (d *DataType) params() []string {
 			out = append(out, bounds(d.size.min, d.size.max, "0")...)
 		}
 	default:
+		if d.foreign {
+			return d.words
+		}
 		if !d.size.open() {
 			out = append(out, bounds(d.size.min, d.size.max, "0")...)
 		}
@@ -228,23 +243,25 @@ func bounds(lo, hi *big.Int, open string) []string {
 }
 
 func (d *DataType) floatBounds() []string {
-	write := func(f float64) string {
-		if math.IsInf(f, 0) {
-			return "default"
-		}
-		s := strconv.FormatFloat(f, 'g', -1, 64)
-		if !strings.ContainsAny(s, ".e") {
-			s += ".0"
-		}
-		return s
-	}
 	switch {
 	case !math.IsInf(d.high, 0):
-		return []string{write(d.low), write(d.high)}
+		return []string{floatWord(d.low), floatWord(d.high)}
 	case !math.IsInf(d.low, 0):
-		return []string{write(d.low)}
+		return []string{floatWord(d.low)}
 	}
 	return nil
+}
+
+// floatWord writes a float as an expression has it; an open end is default.
+func floatWord(f float64) string {
+	if math.IsInf(f, 0) {
+		return "default"
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
 }
 
 func (d *DataType) memberList() string {

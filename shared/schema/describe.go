@@ -52,8 +52,24 @@ func (d *DataType) Describe() string {
 		return "a String, a number or a Boolean"
 	case kindData:
 		return "data"
-	case kindRuntime:
-		return "what no document can hold (Runtime)"
+	case kindRichData:
+		return "any value"
+	case kindSemVer:
+		return "a version such as 1.2.3" + d.describeRanges()
+	case kindSemVerRange:
+		return "a range of versions such as >=1.2.0 <2.0.0"
+	case kindURI:
+		return "a URI"
+	case kindBinary:
+		return "base64"
+	case kindIterable:
+		if len(d.of) == 1 {
+			return "what can be gone through, with items of " + d.of[0].String()
+		}
+		return "a list, a map, a text or a number of items"
+	}
+	if d.foreign {
+		return "what no document can hold (" + d.String() + ")"
 	}
 	return d.describeItems()
 }
@@ -147,6 +163,13 @@ func (d *DataType) describeSize(unit, link string) string {
 		return " " + link + " exactly " + count(lo)
 	}
 	return " " + link + " " + lo.String() + " to " + count(hi)
+}
+
+func (d *DataType) describeRanges() string {
+	if len(d.words) == 0 {
+		return ""
+	}
+	return ", in " + strings.Join(d.words, " or ")
 }
 
 func (d *DataType) describeTimes() string {

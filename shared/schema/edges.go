@@ -56,11 +56,19 @@ func (d *DataType) edges(depth int) []any {
 		return d.floatEdges()
 	case kindBoolean:
 		return []any{false, true}
+	case kindSemVer:
+		return []any{"0.0.0", "1.2.3", "1.0.0-rc.1+build.5", "999.999.999"}
+	case kindSemVerRange:
+		return []any{"*", "1.2.3", ">=1.0.0 <2.0.0", "1.x || >=3.0.0"}
+	case kindURI:
+		return []any{"", "/a/b", "https://user@[::1]:8443/a%20b?c=d&e#f", "urn:x:y"}
+	case kindBinary:
+		return []any{"", "AA==", "/+8="}
 	case kindTimestamp:
 		return []any{"2000-02-29T23:59:59Z", "1969-12-31T23:59:59.999999999+14:00"}
 	case kindArray, kindTuple, kindCollection, kindHash, kindStruct:
 		return d.compoundEdges(depth)
-	case kindAny, kindScalar, kindScalarData, kindData:
+	case kindAny, kindScalar, kindScalarData, kindData, kindRichData, kindIterable:
 		return append([]any{false, int64(0), int64(math.MaxInt64), -1.5}, oddTexts()...)
 	}
 	return nil

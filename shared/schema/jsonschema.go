@@ -37,8 +37,12 @@ func (d *DataType) JSONSchema() map[string]any {
 		return map[string]any{"type": []any{"string", "number"}}
 	case kindSensitive:
 		return secretSchema()
-	case kindRuntime:
-		return map[string]any{"not": map[string]any{}}
+	case kindSemVer, kindSemVerRange, kindURI:
+		return map[string]any{"type": "string"}
+	case kindBinary:
+		return map[string]any{"type": "string", "contentEncoding": "base64"}
+	case kindIterable:
+		return map[string]any{"type": []any{"array", "object", "string", "integer"}}
 	case kindArray, kindTuple, kindHash, kindStruct, kindCollection:
 		return d.itemsSchema()
 	case kindOptional:
@@ -51,6 +55,9 @@ func (d *DataType) JSONSchema() map[string]any {
 			out[i] = o.JSONSchema()
 		}
 		return anyOf(out...)
+	}
+	if d.foreign {
+		return map[string]any{"not": map[string]any{}}
 	}
 	return map[string]any{}
 }

@@ -168,6 +168,9 @@ func (c *compiler) attribute(t *Compiled, i int) {
 		d = &DataType{kind: kindAny, undef: true}
 	}
 	a.Sensitive = a.Sensitive || d.secret
+	if err == nil && d.empty() && !d.undef {
+		c.bad(a.Name, "", "no document can hold a value of %s", d)
+	}
 	c.behaviour(t, a, d)
 	c.ensure(a, d)
 	if a.Default != nil && err == nil {
@@ -248,8 +251,8 @@ func (d *DataType) hasScalar() bool {
 	switch d.kind {
 	case kindOptional, kindNotUndef, kindVariant:
 		return slices.ContainsFunc(d.of, (*DataType).hasScalar)
-	case kindUndef, kindRuntime, kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindSensitive:
+	case kindUndef, kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindSensitive:
 		return false
 	}
-	return true
+	return !d.foreign
 }

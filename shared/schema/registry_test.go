@@ -287,7 +287,7 @@ func TestSensitiveValuesAreNeverShown(t *testing.T) {
 	const secret = "hunter2"
 	exprs := []string{
 		"Integer", "Boolean", "Float", "Enum[hunter3]", "Pattern[/x/]", "String[100]", "Array[Integer]", "Array[String]", "Hash[Integer,Any]", "Hash[String,Integer]", "Struct[{a => Integer}]",
-		"Struct[{a => Integer, hunter3 => Any}]", "Tuple[Integer]", "Variant[Integer,Array[Integer]]", "Collection[9]", "Timestamp", "Timespan", "Undef", "Struct[{a => Sensitive[Integer]}]", "Sensitive[Struct[{a => Integer}]]", "Runtime[x]",
+		"Struct[{a => Integer, hunter3 => Any}]", "Tuple[Integer]", "Variant[Integer,Array[Integer]]", "Collection[9]", "Timestamp", "Timespan", "Undef", "Struct[{a => Sensitive[Integer]}]", "Sensitive[Struct[{a => Integer}]]", "Variant[Integer, Runtime[x]]",
 	}
 	values := []any{
 		secret, []any{secret}, map[string]any{secret: secret}, map[string]any{"a": secret}, map[string]any{"a": []any{secret}}, []any{map[string]any{secret: int64(1)}},
@@ -390,6 +390,41 @@ func TestFloatSpecials(t *testing.T) {
 	for _, v := range []any{math.Inf(1), math.NaN()} {
 		if err := parse(t, "Float[0.0, 1.0]").Check(v); err == nil {
 			t.Errorf("%v is accepted", v)
+		}
+	}
+}
+
+// Aliases that stand for several of the one before grow fast when they are written out, as schemas and descriptions do.
+func TestAliasBomb(t *testing.T) {
+	aliases := map[string]string{"A0": "Integer"}
+	for i := 1; i <= 40; i++ {
+		aliases[fmt.Sprintf("A%d", i)] = fmt.Sprintf("Tuple[A%d, A%[1]d, A%[1]d]", i-1)
+	}
+	_, err := NewRegistry(Type{Name: "x::Y", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar}, {Name: "a", Type: "A40"}}, Aliases: aliases})
+	if err == nil || !strings.Contains(err.Error(), "stands for more than 5000 types") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What nobody can write is no attribute, and what can only be null is doubtful.
+func TestEmptyTypes(t *testing.T) {
+	for expr, want := range map[string]string{
+		"Callable": "error", "NotUndef[Undef]": "error", "Variant[Type, Regexp]": "error", "Struct[{a => Callable}]": "error", "Array[Callable, 1]": "error", "Tuple[String, Type]": "error", "Hash[Integer, Any, 1]": "error",
+		"Sensitive[Callable]": "error", "Optional[Runtime[ruby, 'X']]": "doubt", "Undef": "doubt", "Variant[Undef, Callable]": "doubt",
+		"Variant[String, Callable]": "", "Optional[String]": "", "Array[Callable]": "", "Hash[Integer, Any]": "", "Struct[{Optional[a] => Callable}]": "", "Struct[{a => Undef}]": "", "Hash[Scalar, Any, 1]": "",
+	} {
+		r, err := NewRegistry(Type{Name: "x::Y", Description: "d", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar, Description: "d"}, {Name: "a", Type: expr, Description: "d"}}})
+		got := ""
+		switch {
+		case err != nil && strings.Contains(err.Error(), "no document can hold a value of "+parse(t, expr).String()):
+			got = "error"
+		case err != nil:
+			got = err.Error()
+		case len(r.Doubtful()) > 0:
+			got = "doubt"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", expr, got, want)
 		}
 	}
 }

@@ -160,7 +160,7 @@ func (c *compiler) complete(rel *relation, at string, byKeys bool) {
 }
 
 // Doubtful returns what is allowed in the declarations of a registry and is seldom meant: relations to types that are not registered, and
-// types and attributes without a description. Resource and Attribute of a problem are as NewRegistry gives them.
+// types and attributes without a description, and attributes that can have no value but null. Resource and Attribute of a problem are as NewRegistry gives them.
 func (r *Registry) Doubtful() []string {
 	var out []string
 	for _, name := range r.names {
@@ -171,6 +171,9 @@ func (r *Registry) Doubtful() []string {
 		for i := range t.compiled {
 			if t.compiled[i].Description == "" {
 				out = append(out, name+": "+t.compiled[i].Name+": the attribute has no description")
+			}
+			if d := t.compiled[i].DataType; d.empty() {
+				out = append(out, sprintf("%s: %s: no document can hold a value of %s but null", []any{name, t.compiled[i].Name, d}))
 			}
 		}
 		for i := range t.Auto {

@@ -3,25 +3,48 @@ package schema
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
+// rubyRegexp is a Go regular expression that means what a Ruby one does.
+type rubyRegexp struct {
+	*regexp.Regexp
+	strict *regexp.Regexp // the same with ^ at the start of the text alone; nil when there is no ^
+}
+
+// MatchString reports whether the expression matches somewhere in s. In Ruby no line starts behind the last line break of a text.
+func (r *rubyRegexp) MatchString(s string) bool {
+	if r.strict == nil || !strings.HasSuffix(s, "\n") {
+		return r.Regexp.MatchString(s)
+	}
+	at := r.FindStringIndex(s)
+	return at != nil && (at[0] < len(s) || r.strict.MatchString(s))
+}
+
 // compileRuby makes a Go regular expression that means what the Ruby one does: ^ and $ stand at lines, \Z before a last line break,
-// \h is a hex digit, (?m) makes the dot match line breaks. What cannot be run in time that grows with the text (looking around, back
-// references, atomic and possessive groups) is refused and named. Differences that stay: \b knows ASCII only, and ^ also
-// matches behind the last line break of a text.
-func compileRuby(source string) (*regexp.Regexp, error) {
+// \h is a hex digit, (?m) makes the dot match line breaks, (?x) allows white space and comments. What cannot be run in time that grows with the
+// text (looking around, back references, atomic and possessive groups) is refused and named. Differences that stay: \b knows ASCII
+// only, (?i) folds characters one by one, and a ^ in the middle of an expression also matches behind the last line break of a text.
+func compileRuby(source string) (*rubyRegexp, error) {
 	t := &translator{s: source}
-	t.b.WriteString("(?m)")
-	for t.i < len(t.s) && t.err == nil {
-		t.next()
+	text, err := t.translate("^")
+	if err != nil {
+		return nil, err
 	}
-	if t.err != nil {
-		return nil, t.err
+	out := &rubyRegexp{}
+	if out.Regexp, err = compileGo(text); err == nil && t.lineStart {
+		t = &translator{s: source}
+		text, _ = t.translate(`\A`)
+		out.strict, err = compileGo(text)
 	}
-	re, err := regexp.Compile(t.b.String())
+	return out, err
+}
+
+func compileGo(text string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
@@ -29,10 +52,35 @@ func compileRuby(source string) (*regexp.Regexp, error) {
 }
 
 type translator struct {
-	s   string
-	i   int
-	b   strings.Builder
-	err error
+	s         string
+	i         int
+	out       []byte
+	err       error
+	lineStart bool // there is a ^
+	inClass   bool // between brackets
+	extended  bool // white space and comments are nothing
+	extra     int  // groups that options opened, to be closed at the end of what they stand in
+	groups    []openGroup
+	atom      int  // where in out that starts which a repetition would repeat; -1: nothing
+	repeated  bool // that is a repetition already
+}
+
+// openGroup is a group whose end is still to come, and what was the case around it.
+type openGroup struct {
+	start, extra    int
+	extended, named bool
+}
+
+func (t *translator) translate(lineStart string) (string, error) {
+	t.out, t.atom = append(t.out, "(?m)"...), -1
+	for t.i < len(t.s) && t.err == nil {
+		t.next(lineStart)
+	}
+	if len(t.groups) > 0 {
+		t.refuse("a group has no end")
+	}
+	t.write(strings.Repeat(")", t.extra))
+	return string(t.out), t.err
 }
 
 func (t *translator) refuse(format string, args ...any) {
@@ -41,20 +89,49 @@ func (t *translator) refuse(format string, args ...any) {
 	}
 }
 
+func (t *translator) write(s string) { t.out = append(t.out, s...) }
+
+// begin notes that something starts which can be repeated.
+func (t *translator) begin() { t.atom, t.repeated = len(t.out), false }
+
 // next translates one piece.
-func (t *translator) next() {
-	switch c := t.s[t.i]; c {
-	case '\\':
-		t.escape()
-	case '[':
-		t.class()
-	case '(':
+func (t *translator) next(lineStart string) {
+	c := t.s[t.i]
+	switch {
+	case c == '(':
 		t.group()
-	case '{':
-		t.repeat()
-	default:
-		t.b.WriteByte(c)
+	case c == ')':
+		t.close()
+	case c == '{':
+		t.counted()
+	case c == '*', c == '+', c == '?':
 		t.i++
+		t.repeat(string(c), true)
+	case c == '|':
+		t.write("|")
+		t.i++
+		t.atom = -1
+	case t.extended && strings.IndexByte(" \t\r\n\f\v", c) >= 0:
+		t.i++
+	case t.extended && c == '#':
+		comment, _, _ := strings.Cut(t.rest(0), "\n")
+		t.i += len(comment)
+	case c == '\\':
+		t.begin()
+		t.escape()
+	case c == '[':
+		t.begin()
+		t.class()
+	case c == '^':
+		t.begin()
+		t.lineStart = true
+		t.write(lineStart)
+		t.i++
+	default:
+		t.begin()
+		_, n := utf8.DecodeRuneInString(t.rest(0))
+		t.write(t.s[t.i : t.i+n])
+		t.i += n
 	}
 }
 
@@ -62,8 +139,11 @@ func (t *translator) next() {
 func (t *translator) rest(n int) string { return t.s[min(t.i+n, len(t.s)):] }
 
 // notRuby says why letters behind \ are refused.
-func notRuby(c byte) string {
+func notRuby(rest string) string {
+	c := rest[0]
 	switch {
+	case len(rest) >= 3 && c >= '1' && c <= '3' && isOctal(rest[1]) && isOctal(rest[2]):
+		return "" // a character
 	case c >= '1' && c <= '9', c == 'k':
 		return "a back reference, which cannot be run fast on every text"
 	case c == 'g':
@@ -92,12 +172,12 @@ func (t *translator) escape() {
 		return
 	}
 	c := rest[0]
-	if reason := notRuby(c); reason != "" {
+	if reason := notRuby(rest); reason != "" {
 		t.refuse("it has %s", reason)
 		return
 	}
 	if text, ok := escapeOf(c); ok {
-		t.b.WriteString(text)
+		t.write(text)
 		t.i += 2
 		return
 	}
@@ -105,7 +185,10 @@ func (t *translator) escape() {
 		if next := t.rest(2); next != "" && next[0] != ')' && next[0] != '|' {
 			t.refuse(`\Z stands before something else`)
 		}
-		t.b.WriteString(`(?:\n?\z)`)
+		if slices.ContainsFunc(t.groups, func(g openGroup) bool { return g.named }) {
+			t.refuse(`\Z stands in a group with a name, which would take the line break, too; write it behind the group`)
+		}
+		t.write(`(?:\n?\z)`)
 		t.i += 2
 		return
 	}
@@ -118,18 +201,25 @@ func (t *translator) common(rest string) {
 	switch {
 	case c == 'u':
 		t.unicode(rest)
+	case c == 'p' || c == 'P':
+		t.property(rest)
+	case len(rest) >= 3 && c >= '1' && c <= '3' && isOctal(rest[1]) && isOctal(rest[2]):
+		t.write(`\` + rest[:3])
+		t.i += 4
 	case c >= utf8.RuneSelf:
 		r, n := utf8.DecodeRuneInString(rest)
-		t.b.WriteRune(r)
+		t.write(string(r))
 		t.i += 1 + n
-	case isWord(c) && c != '_' && strings.IndexByte("AzbBdDwWnrtfvapPx0", c) < 0:
-		t.b.WriteByte(c) // a letter without a meaning is itself
+	case isWord(c) && c != '_' && strings.IndexByte("AzbBdDwWnrtfvax0", c) < 0:
+		t.write(string(c)) // a letter without a meaning is itself
 		t.i += 2
 	default:
-		t.b.WriteString(t.s[t.i : t.i+2])
+		t.write(t.s[t.i : t.i+2])
 		t.i += 2
 	}
 }
+
+func isOctal(c byte) bool { return c >= '0' && c <= '7' }
 
 func (t *translator) unicode(rest string) {
 	digits, width := "", 5
@@ -142,157 +232,6 @@ func (t *translator) unicode(rest string) {
 		t.refuse(`\u without one character in hex digits`)
 		return
 	}
-	t.b.WriteString(`\x{` + digits + `}`)
+	t.write(`\x{` + digits + `}`)
 	t.i += 1 + width
-}
-
-// group translates what starts with ( and is more than a bracket.
-func (t *translator) group() {
-	rest := t.rest(0)
-	if !strings.HasPrefix(rest, "(?") {
-		t.b.WriteByte('(')
-		t.i++
-		return
-	}
-	for prefix, what := range map[string]string{
-		"(?=": "a look ahead", "(?!": "a look ahead", "(?<=": "a look behind", "(?<!": "a look behind",
-		"(?>": "an atomic group", "(?~": "an absence operator", "(?(": "a condition", "(?P": "a group that Ruby does not know",
-	} {
-		if strings.HasPrefix(rest, prefix) {
-			t.refuse("it has %s %s…), which cannot be run fast on every text", what, prefix)
-			return
-		}
-	}
-	switch {
-	case strings.HasPrefix(rest, "(?#"):
-		end := strings.IndexByte(rest, ')')
-		if end < 0 {
-			t.refuse("a comment has no end")
-			return
-		}
-		t.i += end + 1
-	case strings.HasPrefix(rest, "(?'"):
-		name, _, ok := strings.Cut(rest[3:], "'")
-		if !ok {
-			t.refuse("the name of a group has no end")
-			return
-		}
-		t.b.WriteString("(?<" + name + ">")
-		t.i += len(name) + 4
-	case strings.HasPrefix(rest, "(?<"):
-		t.b.WriteString("(?<")
-		t.i += 3
-	default:
-		t.options(rest)
-	}
-}
-
-// options translates (?mix-mix) and (?mix-mix:
-func (t *translator) options(rest string) {
-	end := strings.IndexAny(rest, ":)")
-	if end < 0 {
-		t.refuse("a group has no end")
-		return
-	}
-	flags := rest[2:end]
-	if at := strings.IndexFunc(flags, func(r rune) bool { return !strings.ContainsRune("mi-", r) }); at >= 0 {
-		t.refuse("it has the option %q, which cannot be run", flags[at:at+1])
-		return
-	}
-	t.b.WriteString("(?" + strings.ReplaceAll(flags, "m", "s") + rest[end:end+1])
-	t.i += end + 1
-}
-
-// repeat translates {,n}, and refuses {n}?, which is not lazy in Ruby.
-func (t *translator) repeat() {
-	rest := t.rest(0)
-	end := strings.IndexByte(rest, '}')
-	inside := rest[1:max(end, 1)]
-	if end < 0 || inside == "" || strings.Trim(inside, "0123456789,") != "" || strings.Count(inside, ",") > 1 || inside == "," {
-		t.b.WriteString(`\{`)
-		t.i++
-		return
-	}
-	if !strings.Contains(inside, ",") && strings.HasPrefix(rest[end+1:], "?") {
-		t.refuse("{%s}? means (…{%s})? in Ruby; write that", inside, inside)
-		return
-	}
-	if inside[0] == ',' {
-		inside = "0" + inside
-	}
-	t.b.WriteString("{" + inside + "}")
-	t.i += end + 1
-}
-
-// class translates [...].
-func (t *translator) class() {
-	t.b.WriteByte('[')
-	t.i++
-	if strings.HasPrefix(t.rest(0), "^") {
-		t.b.WriteByte('^')
-		t.i++
-	}
-	if strings.HasPrefix(t.rest(0), "]") {
-		t.refuse("it has empty brackets")
-	}
-	for t.err == nil {
-		rest := t.rest(0)
-		switch {
-		case rest == "":
-			t.refuse("a [ has no ]")
-		case rest[0] == ']':
-			t.b.WriteByte(']')
-			t.i++
-			return
-		case strings.HasPrefix(rest, "&&"):
-			t.refuse("it has && in brackets, which cannot be run")
-		case strings.HasPrefix(rest, "[:"):
-			t.posix(rest)
-		case rest[0] == '[':
-			t.refuse("it has brackets in brackets; write \\[ for the character")
-		case rest[0] == '\\':
-			t.classEscape()
-		default:
-			t.b.WriteByte(rest[0])
-			t.i++
-		}
-	}
-}
-
-func (t *translator) classEscape() {
-	rest := t.rest(1)
-	if rest == "" {
-		t.refuse("a [ has no ]")
-		return
-	}
-	text, ok := map[byte]string{'h': `0-9a-fA-F`, 's': `\s\v`, 'S': `\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10FFFF}`, 'e': `\x1b`, 'b': `\x08`, '/': `/`}[rest[0]]
-	switch c := rest[0]; {
-	case ok:
-		t.b.WriteString(text)
-		t.i += 2
-	case c == 'H', c == 'R', notRuby(c) != "":
-		t.refuse(`it has \%c in brackets, which cannot be run`, c)
-	case c == 'A', c == 'z', c == 'Z', c == 'B':
-		t.b.WriteByte(c)
-		t.i += 2
-	default:
-		t.common(rest)
-	}
-}
-
-// posix translates [:alpha:] and its like, which know all of Unicode in Ruby.
-func (t *translator) posix(rest string) {
-	name, _, ok := strings.Cut(rest[2:], ":]")
-	text := map[string]string{
-		"alpha": `\p{L}\p{M}`, "digit": `\p{Nd}`, "alnum": `\p{L}\p{M}\p{Nd}`, "upper": `\p{Lu}`, "lower": `\p{Ll}`, "space": `\s\v\x{85}\p{Z}`,
-		"blank": ` \t\p{Zs}`, "punct": `\p{P}$+<=>^` + "`" + `|~`, "cntrl": `\p{Cc}`, "xdigit": `0-9a-fA-F`, "word": `\p{L}\p{M}\p{Nd}\p{Pc}`,
-		"print": `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}`, "graph": `\p{L}\p{M}\p{N}\p{P}\p{S}`,
-		"^digit": `\P{Nd}`, "^upper": `\P{Lu}`, "^lower": `\P{Ll}`, "^cntrl": `\P{Cc}`,
-	}[name]
-	if !ok || text == "" {
-		t.refuse("[:%s:] cannot be run", shorten(name, 20))
-		return
-	}
-	t.b.WriteString(text)
-	t.i += len(name) + 4
 }

@@ -14,6 +14,7 @@ import (
 const (
 	maxExpression = 64 << 10
 	maxNesting    = 50
+	maxWeight     = 5000 // aliases that stand for aliases grow fast
 )
 
 // node is a piece of an expression before its meaning is known.
@@ -23,7 +24,7 @@ type node struct {
 	text   string // name, word, string without quotes, regular expression without slashes, or the number as written
 	num    *big.Int
 	float  float64
-	params []node // of a type; of a map: key, value, key, value, ...
+	params []node // of a type or list; of a map: key, value, key, value, ...
 	open   bool   // a type has brackets
 }
 
@@ -39,6 +40,7 @@ const (
 	nodeWord
 	nodeRegexp
 	nodeMap
+	nodeList
 )
 
 // parser reads an expression into nodes. After the first error i is at the end.
@@ -72,9 +74,25 @@ func place(s string, at int) string {
 	return "column " + strconv.Itoa(column)
 }
 
+// space skips white space and comments: # to the end of the line, and /* */.
 func (p *parser) space() {
-	for p.i < len(p.s) && strings.IndexByte(" \t\r\n", p.s[p.i]) >= 0 {
-		p.i++
+	for p.i < len(p.s) {
+		switch rest := p.s[p.i:]; {
+		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
+			p.i++
+		case rest[0] == '#':
+			comment, _, _ := strings.Cut(rest, "\n")
+			p.i += len(comment)
+		case strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				p.failAt(p.i, "", "the comment that starts here has no end,")
+				return
+			}
+			p.i += end + 4
+		default:
+			return
+		}
 	}
 }
 
@@ -127,8 +145,30 @@ func (p *parser) typ(depth int) node {
 	if p.peek() == ']' {
 		p.expected("a parameter; without any, leave the brackets out")
 	}
-	n.params = p.list(']', func() node { return p.param(depth + 1) })
+	n.params = p.list(']', func() node {
+		first := p.param(depth + 1)
+		if p.peek() != '=' {
+			return first
+		}
+		// Pairs without braces around them are a map.
+		m := node{kind: nodeMap, at: first.at}
+		for {
+			m.params = append(m.params, p.pair(first, depth)...)
+			if !p.accept(",") || p.peek() == ']' {
+				return m
+			}
+			first = p.param(depth + 1)
+		}
+	})
 	return n
+}
+
+// pair reads what stands behind a key, and returns both.
+func (p *parser) pair(key node, depth int) []node {
+	if !p.accept("=>") {
+		p.expected("=> and a type")
+	}
+	return []node{key, p.param(depth + 1)}
 }
 
 // list reads items up to the closing bracket, with or without a comma behind the last.
@@ -171,31 +211,39 @@ func (p *parser) param(depth int) node {
 		p.i++
 		n.kind = nodeMap
 		p.list('}', func() node {
-			key := p.param(depth + 1)
-			if !p.accept("=>") {
-				p.expected("=> and a type")
-			}
-			n.params = append(n.params, key, p.typ(depth+1))
+			n.params = append(n.params, p.pair(p.param(depth+1), depth)...)
 			return node{}
 		})
+	case c == '[':
+		p.i++
+		n.kind = nodeList
+		n.params = p.list(']', func() node { return p.param(depth + 1) })
 	default:
 		p.expected("a type, a number, a word, a string, /a regular expression/ or {a map}")
 	}
 	return n
 }
 
-// word reads a bare word: lower case first, hyphens inside.
+// word reads a bare word: lower case first, hyphens inside, or several of these joined by ::.
 func (p *parser) word() node {
 	n := node{kind: nodeWord, at: p.i}
-	p.while(func(c byte) bool { return isWord(c) || c == '-' })
-	for p.s[p.i-1] == '-' {
-		p.i--
+	for {
+		p.while(func(c byte) bool { return isWord(c) || c == '-' })
+		for p.s[p.i-1] == '-' {
+			p.i--
+		}
+		if rest := p.s[p.i:]; len(rest) < 3 || rest[:2] != "::" || !isLower(rest[2]) {
+			break
+		}
+		p.i += 2
 	}
 	switch n.text = p.s[n.at:p.i]; n.text {
 	case "default":
 		n.kind = nodeDefault
 	case "true", "false":
 		n.kind = nodeBool
+	case "undef":
+		p.failAt(n.at, "write 'undef' for the word, Undef or Optional[…] for no value", "undef is no word,")
 	}
 	return n
 }
@@ -203,18 +251,23 @@ func (p *parser) word() node {
 // number reads an integer (decimal, 0x, octal with a leading zero) or a float, either with a minus.
 func (p *parser) number() node {
 	n := node{kind: nodeInt, at: p.i}
+	sign := ""
 	if p.s[p.i] == '-' {
+		sign = "-"
 		p.i++
+		p.space()
 	}
+	from := p.i
 	digits := p.while(func(c byte) bool { return isWord(c) || c == '.' })
-	if strings.ContainsAny(digits, "eE") && !strings.HasPrefix(digits, "0x") && p.i < len(p.s) && (p.s[p.i] == '-' || p.s[p.i] == '+') && strings.ContainsAny(digits[len(digits)-1:], "eE") {
+	hex := strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X")
+	if strings.ContainsAny(digits, "eE") && !hex && p.i < len(p.s) && (p.s[p.i] == '-' || p.s[p.i] == '+') && strings.ContainsAny(digits[len(digits)-1:], "eE") {
 		p.i++
 		p.while(isDigit)
 	}
-	n.text = p.s[n.at:p.i]
-	digits = strings.TrimPrefix(n.text, "-")
+	digits = p.s[from:p.i]
+	n.text = sign + digits
 	bad := func() { p.failAt(n.at, "", "%q is no number", n.text) }
-	if digits == "" || !isDigit(digits[0]) || strings.Contains(digits, "_") || strings.ContainsAny(digits, "oObBpP") && !strings.HasPrefix(digits, "0x") {
+	if digits == "" || !isDigit(digits[0]) || strings.Contains(digits, "_") || strings.ContainsAny(digits, "oObBpP") && !hex {
 		bad()
 		return n
 	}
@@ -223,7 +276,7 @@ func (p *parser) number() node {
 		return n
 	}
 	f, err := strconv.ParseFloat(n.text, 64)
-	if err != nil || !strings.ContainsAny(digits, ".eE") || strings.HasPrefix(digits, "0x") || len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) || !floatForm(digits) {
+	if err != nil || !strings.ContainsAny(digits, ".eE") || hex || len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) || !floatForm(digits) {
 		bad()
 		return n
 	}
@@ -266,7 +319,7 @@ func (p *parser) double() string {
 		case c == '"':
 			p.i++
 			return p.valid(start, b.String())
-		case c == '$' && p.i+1 < len(p.s) && (p.s[p.i+1] == '{' || isLower(p.s[p.i+1]) || p.s[p.i+1] == ':'):
+		case c == '$' && p.i+1 < len(p.s) && (p.s[p.i+1] == '{' || isLower(p.s[p.i+1]) || isDigit(p.s[p.i+1]) || p.s[p.i+1] == ':'):
 			p.failAt(p.i, "write it in single quotes", "a variable, which means nothing here,")
 			return ""
 		case c == '\\' && p.i+1 < len(p.s):
@@ -308,6 +361,7 @@ func (p *parser) escape(b *strings.Builder) {
 		p.i += width
 	case '"', '\'', '\\', '$':
 		b.WriteByte(c)
+	case '\n': // the line goes on
 	default:
 		b.WriteByte('\\')
 		b.WriteByte(c)
@@ -343,10 +397,18 @@ func quote(s string) string {
 	for _, r := range s {
 		plain = plain && (r == ' ' || unicode.IsPrint(r))
 	}
-	if plain {
-		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
-	}
 	var b strings.Builder
+	if plain {
+		b.WriteByte('\'')
+		for i := range len(s) { // \ only where it would escape what follows
+			if s[i] == '\'' || s[i] == '\\' && (i+1 == len(s) || s[i+1] == '\'' || s[i+1] == '\\') {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(s[i])
+		}
+		b.WriteByte('\'')
+		return b.String()
+	}
 	b.WriteByte('"')
 	for _, r := range s {
 		switch {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ type TitlePattern struct {
 // titlePattern is a TitlePattern that has been read.
 type titlePattern struct {
 	TitlePattern
-	re *regexp.Regexp
+	re *rubyRegexp
 }
 
 // ReadTitle returns the naming attributes that a title gives: those of the first pattern that matches, or without patterns the

@@ -204,9 +204,9 @@ func (s *State) refKey(env, key string, f ref) (part, sort string) {
 
 // pageEntries returns the entries of a page.
 func pageEntries(i item) ([]entry, error) {
-	d := &dec{b: attr.BytesOf(i, attrBody)}
+	d := decode(attr.BytesOf(i, attrBody))
 	out := d.entries()
-	if d.bad || len(d.b) != 0 {
+	if !d.Done() {
 		return nil, damaged("page %s does not decode", attr.TextOf(i, attrSort))
 	}
 	return out, nil

@@ -60,11 +60,11 @@ func TestAnyRowComesBack(t *testing.T) {
 		for _, intent := range []bool{true, false} {
 			e := &enc{}
 			e.row(&row, intent)
-			d := &dec{b: e.b}
+			d := decode(e.B)
 			got := d.row()
 			back := got.after(&row)
-			if diff := cmp.Diff(row, back, cmpopts.EquateEmpty()); diff != "" || d.bad || len(d.b) != 0 {
-				t.Fatalf("intent %v, bad %v, left %d (-want +got):\n%s", intent, d.bad, len(d.b), diff)
+			if diff := cmp.Diff(row, back, cmpopts.EquateEmpty()); diff != "" || !d.Done() {
+				t.Fatalf("intent %v, bad %v, left %d (-want +got):\n%s", intent, d.Bad, len(d.B), diff)
 			}
 		}
 	}

@@ -126,7 +126,7 @@ func (s *State) putRun(ctx context.Context, env string, rec *record, from int, r
 	e := &enc{}
 	e.entries([]entry{{seq: f.last, data: data}})
 	i := keyItem(part, sort)
-	i[attrBody] = attr.Blob(e.b)
+	i[attrBody] = attr.Blob(e.B)
 	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i})
 	return f, awserr.Fault("write state", err)
 }

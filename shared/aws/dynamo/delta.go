@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -67,36 +68,36 @@ const (
 
 // encode returns the stored form, not compressed.
 func (d *delta) encode() ([]byte, error) {
-	e := &enc{b: make([]byte, 0, 64+d.size())}
-	e.byte(deltaFormat)
+	e := &enc{binform.Writer{B: make([]byte, 0, 64+d.size())}}
+	e.Byte(deltaFormat)
 	if d.run {
-		e.byte(runSection)
-		e.bool(d.whole)
-		e.int(d.epoch)
+		e.Byte(runSection)
+		e.Bool(d.whole)
+		e.Int(d.epoch)
 	}
 	if len(d.rows) > 0 {
-		e.byte(rowSection)
-		e.len(len(d.rows))
+		e.Byte(rowSection)
+		e.Len(len(d.rows))
 		for i := range d.rows {
 			e.row(&d.rows[i].Row, d.rows[i].has&hasIntent != 0)
 		}
 	}
 	if len(d.gone) > 0 {
-		e.byte(goneSection)
+		e.Byte(goneSection)
 		e.ids(d.gone)
 	}
 	if len(d.checked) > 0 {
-		e.byte(checkedSection)
-		e.int(d.epoch)
+		e.Byte(checkedSection)
+		e.Int(d.epoch)
 		e.ids(d.checked)
 	}
 	if d.waveDone != 0 {
-		e.byte(waveSection)
-		e.int(d.waveDone)
+		e.Byte(waveSection)
+		e.Int(d.waveDone)
 	}
 	if len(d.drop) > 0 {
-		e.byte(dropSection)
-		e.texts(d.drop)
+		e.Byte(dropSection)
+		e.Texts(d.drop)
 	}
 	for _, s := range []struct {
 		section byte
@@ -113,29 +114,29 @@ func (d *delta) encode() ([]byte, error) {
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, "encode commit", err)
 		}
-		e.byte(s.section)
-		e.bytes(raw)
+		e.Byte(s.section)
+		e.Bytes(raw)
 	}
-	e.byte(endSection)
-	return e.b, nil
+	e.Byte(endSection)
+	return e.B, nil
 }
 
 // decodeDelta reads what encode wrote; bodies of rows stay parts of b.
 func decodeDelta(b []byte) (*delta, error) {
-	in, out := &dec{b: b}, &delta{}
-	if in.byte() != deltaFormat {
+	in, out := decode(b), &delta{}
+	if in.Byte() != deltaFormat {
 		return nil, damaged("a stored piece has another format")
 	}
 	for {
-		section := in.byte()
-		if section == endSection || in.bad {
+		section := in.Byte()
+		if section == endSection || in.Bad {
 			break
 		}
 		if err := out.section(section, in); err != nil {
 			return nil, err
 		}
 	}
-	if in.bad || len(in.b) != 0 {
+	if !in.Done() {
 		return nil, damaged("a stored piece does not decode")
 	}
 	return out, nil
@@ -144,21 +145,21 @@ func decodeDelta(b []byte) (*delta, error) {
 func (d *delta) section(section byte, in *dec) error {
 	switch section {
 	case runSection:
-		d.run, d.whole, d.epoch = true, in.bool(), in.int()
+		d.run, d.whole, d.epoch = true, in.Bool(), in.Int()
 	case rowSection:
-		n := in.len()
-		d.rows = make([]storedRow, 0, min(n, len(in.b)/16)) // a row takes more bytes than that
-		for ; n > 0 && !in.bad; n-- {
+		n := in.Len()
+		d.rows = make([]storedRow, 0, min(n, len(in.B)/16)) // a row takes more bytes than that
+		for ; n > 0 && !in.Bad; n-- {
 			d.rows = append(d.rows, in.row())
 		}
 	case goneSection:
 		d.gone = in.ids()
 	case checkedSection:
-		d.epoch, d.checked = in.int(), in.ids()
+		d.epoch, d.checked = in.Int(), in.ids()
 	case waveSection:
-		d.waveDone = in.int()
+		d.waveDone = in.Int()
 	case dropSection:
-		d.drop = in.texts()
+		d.drop = in.Texts()
 	case addSection:
 		return fromJSON(in, &d.add)
 	case paramSection:
@@ -168,14 +169,14 @@ func (d *delta) section(section byte, in *dec) error {
 	case actionSection:
 		return fromJSON(in, &d.actions)
 	default:
-		in.fail()
+		in.Fail()
 	}
 	return nil
 }
 
 func fromJSON(in *dec, v any) error {
-	raw := in.bytes()
-	if in.bad {
+	raw := in.Bytes()
+	if in.Bad {
 		return nil // reported by the caller
 	}
 	if err := json.Unmarshal(raw, v); err != nil {

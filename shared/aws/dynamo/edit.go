@@ -166,7 +166,7 @@ func describe(d *delta) *object {
 func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error) {
 	e := &enc{}
 	e.entries(rec.tail)
-	f := ref{kind: itemRef, first: rec.tail[0].seq, last: rec.tail[len(rec.tail)-1].seq, size: len(e.b)}
+	f := ref{kind: itemRef, first: rec.tail[0].seq, last: rec.tail[len(rec.tail)-1].seq, size: len(e.B)}
 	for _, x := range rec.tail {
 		o, err := s.describeEntry(x)
 		if err != nil {
@@ -185,7 +185,7 @@ func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error)
 	}
 	part, sort := s.refKey(env, rec.key, f)
 	i := keyItem(part, sort)
-	i[attrBody] = attr.Blob(e.b)
+	i[attrBody] = attr.Blob(e.B)
 	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i})
 	return f, awserr.Fault("write state", err)
 }

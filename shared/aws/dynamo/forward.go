@@ -63,53 +63,53 @@ func (f *forward) row(from string, r deploy.Row) {
 
 func (f *forward) encode() []byte {
 	e := &enc{}
-	e.int(f.number)
-	e.len(len(f.parts))
+	e.Int(f.number)
+	e.Len(len(f.parts))
 	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
 		p := f.parts[key]
-		e.text(key)
-		e.len(len(p.rows))
+		e.Text(key)
+		e.Len(len(p.rows))
 		for i := range p.rows {
-			e.text(p.from[i])
+			e.Text(p.from[i])
 			e.row(&p.rows[i], true)
 		}
-		e.len(len(p.gone))
+		e.Len(len(p.gone))
 		for _, k := range p.gone {
-			e.text(string(k.id))
-			e.int(k.rev)
+			e.Text(string(k.id))
+			e.Int(k.rev)
 		}
-		e.texts(p.drop)
+		e.Texts(p.drop)
 	}
-	e.len(len(f.forget))
+	e.Len(len(f.forget))
 	for _, n := range f.forget {
-		e.int(int64(n))
+		e.Int(int64(n))
 	}
-	return e.b
+	return e.B
 }
 
 func decodeForward(b []byte) (*forward, error) {
-	d := &dec{b: b}
-	f := &forward{number: d.int(), parts: map[string]*part{}}
-	for n := d.len(); n > 0 && !d.bad; n-- {
-		key := d.text()
+	d := decode(b)
+	f := &forward{number: d.Int(), parts: map[string]*part{}}
+	for n := d.Len(); n > 0 && !d.Bad; n-- {
+		key := d.Text()
 		p := f.part(key)
 		lane, _ := laneOf(key)
-		for m := d.len(); m > 0 && !d.bad; m-- {
-			p.from = append(p.from, d.text())
+		for m := d.Len(); m > 0 && !d.Bad; m-- {
+			p.from = append(p.from, d.Text())
 			stored := d.row()
 			row := stored.after(&stored.Row)
 			row.Lane = lane
 			p.rows = append(p.rows, row)
 		}
-		for m := d.len(); m > 0 && !d.bad; m-- {
-			p.gone = append(p.gone, goneRow{resource.ID(d.text()), d.int()})
+		for m := d.Len(); m > 0 && !d.Bad; m-- {
+			p.gone = append(p.gone, goneRow{resource.ID(d.Text()), d.Int()})
 		}
-		p.drop = d.texts()
+		p.drop = d.Texts()
 	}
-	for n := d.len(); n > 0 && !d.bad; n-- {
-		f.forget = append(f.forget, int(d.int()))
+	for n := d.Len(); n > 0 && !d.Bad; n-- {
+		f.forget = append(f.forget, int(d.Int()))
 	}
-	if d.bad || len(d.b) != 0 {
+	if !d.Done() {
 		return nil, damaged("a commit that was begun does not decode")
 	}
 	return f, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/aws/attr"
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -33,21 +34,21 @@ type head struct {
 const headFormat = 1
 
 func (h *head) encode() []byte {
-	e := &enc{b: []byte{headFormat}}
-	e.uint(h.nonce)
-	e.int(h.rev)
-	e.int(h.plan)
-	e.bool(h.halted)
-	e.texts(h.paused)
-	e.int(h.tx)
-	e.byte(h.under())
-	e.time(h.rest)
-	e.time(h.horizon)
-	e.bytes(h.record)
+	e := &enc{binform.Writer{B: []byte{headFormat}}}
+	e.Uint(h.nonce)
+	e.Int(h.rev)
+	e.Int(h.plan)
+	e.Bool(h.halted)
+	e.Texts(h.paused)
+	e.Int(h.tx)
+	e.Byte(h.under())
+	e.Time(h.rest)
+	e.Time(h.horizon)
+	e.Bytes(h.record)
 	if h.asleep != 0 { // heads of environments where no agent ever slept stay as they always were
-		e.int(h.asleep)
+		e.Int(h.asleep)
 	}
-	return e.b
+	return e.B
 }
 
 // What is under way in an environment: one thing at most, as who begins a commit ends the rest.
@@ -72,20 +73,20 @@ func headOf(env string, i item) (*head, error) {
 	if i == nil {
 		return h, nil
 	}
-	d := &dec{b: attr.BytesOf(i, attrBody)}
-	if d.byte() != headFormat {
+	d := decode(attr.BytesOf(i, attrBody))
+	if d.Byte() != headFormat {
 		return nil, damaged("environment %q has another format", env)
 	}
 	h.seq = attr.NumberOf(i, attrSeq)
-	h.nonce, h.rev, h.plan, h.halted, h.paused = d.uint(), d.int(), d.int(), d.bool(), d.texts()
-	h.tx = d.int()
-	under := d.byte()
+	h.nonce, h.rev, h.plan, h.halted, h.paused = d.Uint(), d.Int(), d.Int(), d.Bool(), d.Texts()
+	h.tx = d.Int()
+	under := d.Byte()
 	h.pending, h.trying = under == pendingUnder, under == tryingUnder
-	h.rest, h.horizon, h.record = d.time(), d.time(), d.bytes()
-	if len(d.b) > 0 {
-		h.asleep = d.int()
+	h.rest, h.horizon, h.record = d.Time(), d.Time(), d.Bytes()
+	if len(d.B) > 0 {
+		h.asleep = d.Int()
 	}
-	if d.bad || len(d.b) != 0 {
+	if !d.Done() {
 		return nil, damaged("environment %q does not decode", env)
 	}
 	return h, nil

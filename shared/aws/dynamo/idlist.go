@@ -25,7 +25,7 @@ func (s *State) keepIDs(ctx context.Context, ids []resource.ID) (idList, error) 
 	}
 	e := &enc{}
 	e.ids(ids)
-	packed := s.pack.pack(e.b)
+	packed := s.pack.pack(e.B)
 	if len(packed) <= s.limits.ids {
 		return idList{ids: ids}, nil
 	}
@@ -42,13 +42,13 @@ func (s *State) idsOf(ctx context.Context, l idList) ([]resource.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dec{b: packed}
-	d.b, err = s.pack.unpack(packed)
+	d := decode(packed)
+	d.B, err = s.pack.unpack(packed)
 	if err != nil {
 		return nil, err
 	}
 	ids := d.ids()
-	if d.bad {
+	if d.Bad {
 		return nil, damaged("a list of ids does not decode")
 	}
 	return ids, nil
@@ -119,33 +119,33 @@ func (s *State) dropLists(ctx context.Context, old, now *record) {
 func (e *enc) idList(l idList, p *packer) {
 	switch {
 	case l.object != "":
-		e.byte(2)
-		e.hex(l.object)
+		e.Byte(2)
+		e.Hex(l.object)
 	case len(l.ids) == 0:
-		e.byte(0)
+		e.Byte(0)
 	default:
-		e.byte(1)
+		e.Byte(1)
 		in := &enc{}
 		in.ids(l.ids)
-		e.bytes(p.pack(in.b))
+		e.Bytes(p.pack(in.B))
 	}
 }
 
 func (d *dec) idList(p *packer) idList {
-	switch d.byte() {
+	switch d.Byte() {
 	case 0:
 		return idList{}
 	case 1:
-		raw, err := p.unpack(d.bytes())
-		in := &dec{b: raw}
+		raw, err := p.unpack(d.Bytes())
+		in := decode(raw)
 		l := idList{ids: in.ids()}
-		if err != nil || in.bad {
-			d.fail()
+		if err != nil || in.Bad {
+			d.Fail()
 		}
 		return l
 	case 2:
-		return idList{object: d.hex()}
+		return idList{object: d.Hex()}
 	}
-	d.fail()
+	d.Fail()
 	return idList{}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 )
 
@@ -125,63 +126,63 @@ var statusWords = []string{string(deploy.StatusDeployed), string(deploy.StatusFa
 
 // encode returns the stored form of all but key and seq.
 func (r *record) encode(p *packer) []byte {
-	e := &enc{b: []byte{recordFormat}}
-	e.uint(r.nonce)
+	e := &enc{binform.Writer{B: []byte{recordFormat}}}
+	e.Uint(r.nonce)
 	e.holder(r.holder)
-	e.int(r.fence)
-	e.time(r.until)
-	e.int(r.wave)
+	e.Int(r.fence)
+	e.Time(r.until)
+	e.Int(r.wave)
 	e.idList(r.running, p)
 	e.idList(r.before, p)
-	e.int(r.tx)
+	e.Int(r.tx)
 	e.idList(r.misfits, p)
-	e.len(len(r.counts))
+	e.Len(len(r.counts))
 	for _, status := range slices.Sorted(maps.Keys(r.counts)) {
-		e.word(string(status), statusWords)
-		e.len(r.counts[status])
+		e.Word(string(status), statusWords)
+		e.Len(r.counts[status])
 	}
-	e.len(r.tickets)
-	e.len(r.outbox)
-	e.time(r.due)
-	e.bool(r.foreign)
-	e.int(r.acted)
-	e.len(len(r.refs))
+	e.Len(r.tickets)
+	e.Len(r.outbox)
+	e.Time(r.due)
+	e.Bool(r.foreign)
+	e.Int(r.acted)
+	e.Len(len(r.refs))
 	for _, f := range r.refs {
-		e.byte(byte(f.kind))
-		e.int(f.first)
-		e.int(f.last - f.first)
-		e.len(f.size)
-		e.len(f.objects)
-		e.hex(f.name)
+		e.Byte(byte(f.kind))
+		e.Int(f.first)
+		e.Int(f.last - f.first)
+		e.Len(f.size)
+		e.Len(f.objects)
+		e.Hex(f.name)
 	}
 	e.entries(r.tail)
-	return e.b
+	return e.B
 }
 
 func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
-	d := &dec{b: b}
-	if d.byte() != recordFormat {
+	d := decode(b)
+	if d.Byte() != recordFormat {
 		return nil, damaged("the record of %s has another format", key)
 	}
-	r := &record{key: key, seq: seq, nonce: d.uint(), holder: d.holder(), fence: d.int(), until: d.time(), wave: d.int()}
+	r := &record{key: key, seq: seq, nonce: d.Uint(), holder: d.holder(), fence: d.Int(), until: d.Time(), wave: d.Int()}
 	r.running, r.before = d.idList(p), d.idList(p)
-	r.tx = d.int()
+	r.tx = d.Int()
 	r.misfits = d.idList(p)
-	if n := d.len(); n > 0 {
+	if n := d.Len(); n > 0 {
 		r.counts = make(map[deploy.Status]int, n)
-		for ; n > 0 && !d.bad; n-- {
-			status := deploy.Status(d.word(statusWords))
-			r.counts[status] = int(d.uint()) //nolint:gosec // a count
+		for ; n > 0 && !d.Bad; n-- {
+			status := deploy.Status(d.Word(statusWords))
+			r.counts[status] = int(d.Uint()) //nolint:gosec // a count
 		}
 	}
-	r.tickets, r.outbox, r.due, r.foreign, r.acted = int(d.uint()), int(d.uint()), d.time(), d.bool(), d.int() //nolint:gosec // counts
-	for n := d.len(); n > 0 && !d.bad; n-- {
-		f := ref{kind: refKind(d.byte()), first: d.int()}
-		f.last, f.size, f.objects, f.name = f.first+d.int(), int(d.uint()), int(d.uint()), d.hex() //nolint:gosec // sizes
+	r.tickets, r.outbox, r.due, r.foreign, r.acted = int(d.Uint()), int(d.Uint()), d.Time(), d.Bool(), d.Int() //nolint:gosec // counts
+	for n := d.Len(); n > 0 && !d.Bad; n-- {
+		f := ref{kind: refKind(d.Byte()), first: d.Int()}
+		f.last, f.size, f.objects, f.name = f.first+d.Int(), int(d.Uint()), int(d.Uint()), d.Hex() //nolint:gosec // sizes
 		r.refs = append(r.refs, f)
 	}
 	r.tail = d.entries()
-	if d.bad || len(d.b) != 0 {
+	if !d.Done() {
 		return nil, damaged("the record of %s does not decode", key)
 	}
 	return r, nil
@@ -191,48 +192,48 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 func (e *enc) holder(s string) {
 	process, taking, _ := strings.Cut(s, "#")
 	if process+"#"+taking != s {
-		e.byte(0)
-		e.text(s)
+		e.Byte(0)
+		e.Text(s)
 		return
 	}
-	e.byte(1)
-	e.hex(process)
-	e.hex(taking)
+	e.Byte(1)
+	e.Hex(process)
+	e.Hex(taking)
 }
 
 func (d *dec) holder() string {
-	if d.byte() == 0 {
-		return d.text()
+	if d.Byte() == 0 {
+		return d.Text()
 	}
-	return d.hex() + "#" + d.hex()
+	return d.Hex() + "#" + d.Hex()
 }
 
 func (e *enc) entries(list []entry) {
-	e.len(len(list))
+	e.Len(len(list))
 	for _, x := range list {
-		e.int(x.seq)
-		e.bytes(x.data)
+		e.Int(x.seq)
+		e.Bytes(x.data)
 		if len(x.data) > 0 {
 			continue
 		}
-		e.hex(x.name)
-		e.len(x.size)
-		e.len(x.n)
+		e.Hex(x.name)
+		e.Len(x.size)
+		e.Len(x.n)
 		for i := range x.ids {
-			e.hex(x.ids[i])
-			e.time(x.finished[i])
+			e.Hex(x.ids[i])
+			e.Time(x.finished[i])
 		}
 	}
 }
 
 func (d *dec) entries() []entry {
 	var out []entry
-	for n := d.len(); n > 0 && !d.bad; n-- {
-		x := entry{seq: d.int(), data: d.bytes()}
+	for n := d.Len(); n > 0 && !d.Bad; n-- {
+		x := entry{seq: d.Int(), data: d.Bytes()}
 		if len(x.data) == 0 {
-			x.object = &object{name: d.hex(), size: int(d.uint()), n: int(d.uint())} //nolint:gosec // sizes
+			x.object = &object{name: d.Hex(), size: int(d.Uint()), n: int(d.Uint())} //nolint:gosec // sizes
 			for i := range x.ids {
-				x.ids[i], x.finished[i] = d.hex(), d.time()
+				x.ids[i], x.finished[i] = d.Hex(), d.Time()
 			}
 		}
 		out = append(out, x)

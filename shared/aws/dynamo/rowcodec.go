@@ -3,6 +3,7 @@ package dynamo
 import (
 	"time"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -86,42 +87,42 @@ func bitsOf(r *deploy.Row, intent bool) bits {
 // row writes a row without its lane, which is its bag's; with intent false also without version, hash and body.
 func (e *enc) row(r *deploy.Row, intent bool) {
 	has := bitsOf(r, intent)
-	e.text(string(r.ID))
-	e.uint(uint64(has))
-	e.int(r.Rev)
+	e.Text(string(r.ID))
+	e.Uint(uint64(has))
+	e.Int(r.Rev)
 	if intent {
-		e.int(int64(r.Version))
-		e.hex(r.Hash)
-		e.bytes(r.Body)
+		e.Int(int64(r.Version))
+		e.Hex(r.Hash)
+		e.Bytes(r.Body)
 	}
-	e.word(string(r.Compliance), complianceWords)
-	e.word(string(r.LastRun), lastRunWords)
-	e.word(string(r.Blocked), blockedWords)
+	e.Word(string(r.Compliance), complianceWords)
+	e.Word(string(r.LastRun), lastRunWords)
+	e.Word(string(r.Blocked), blockedWords)
 	e.rare(r, has)
 	for _, n := range []struct {
 		bit bits
 		v   int64
 	}{{hasChecked, r.Checked}, {hasAttempts, int64(r.Attempts)}, {hasTicket, r.Ticket}, {hasPriority, int64(r.Priority)}} {
 		if has&n.bit != 0 {
-			e.int(n.v)
+			e.Int(n.v)
 		}
 	}
 	if has&hasDeployed != 0 {
-		e.hex(r.Deployed)
+		e.Hex(r.Deployed)
 	}
 	if has&hasLastAction != 0 {
-		e.hex(r.LastAction)
+		e.Hex(r.LastAction)
 	}
-	last := nanos(r.LastAt)
+	last := binform.Nanos(r.LastAt)
 	if has&hasLastAt != 0 {
-		e.int(last)
+		e.Int(last)
 	}
 	for _, t := range []struct { // they are near the end of the last run
 		bit bits
 		t   time.Time
 	}{{hasNotBefore, r.NotBefore}, {hasNextAt, r.NextAt}, {hasChangedAt, r.ChangedAt}, {hasSucceededAt, r.SucceededAt}} {
 		if has&t.bit != 0 {
-			e.int(nanos(t.t) - last)
+			e.Int(binform.Nanos(t.t) - last)
 		}
 	}
 }
@@ -129,28 +130,28 @@ func (e *enc) row(r *deploy.Row, intent bool) {
 // rare writes what few rows have.
 func (e *enc) rare(r *deploy.Row, has bits) {
 	if has&hasMissing != 0 {
-		e.texts(r.Missing)
+		e.Texts(r.Missing)
 	}
 	if has&hasReason != 0 {
-		e.text(r.Reason)
+		e.Text(r.Reason)
 	}
 	if has&hasCauses != 0 {
 		e.ids(r.Causes)
 	}
 	if has&hasClass != 0 {
-		e.word(string(r.Class), classWords)
+		e.Word(string(r.Class), classWords)
 	}
 	if has&hasWaiting != 0 {
-		e.bytes(r.Waiting)
+		e.Bytes(r.Waiting)
 	}
 	if has&hasCreating != 0 {
-		e.hex(r.Creating)
+		e.Hex(r.Creating)
 	}
 	if has&hasHidden != 0 {
-		e.texts(r.Hidden)
+		e.Texts(r.Hidden)
 	}
 	if has&hasLeft != 0 {
-		e.texts(r.Left)
+		e.Texts(r.Left)
 	}
 }
 
@@ -162,16 +163,16 @@ type storedRow struct {
 
 func (d *dec) row() storedRow {
 	r := storedRow{}
-	r.ID = resource.ID(d.text())
-	r.has = bits(d.uint())
-	r.Rev = d.int()
+	r.ID = resource.ID(d.Text())
+	r.has = bits(d.Uint())
+	r.Rev = d.Int()
 	has := func(b bits) bool { return r.has&b != 0 }
 	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = has(isOrphaned), has(isRemoving), has(wantsFacts), has(isUnsure)
 	if has(hasIntent) {
-		r.Version, r.Hash, r.Body = int(d.int()), d.hex(), d.bytes()
+		r.Version, r.Hash, r.Body = int(d.Int()), d.Hex(), d.Bytes()
 	}
-	r.Compliance, r.LastRun = deploy.Compliance(d.word(complianceWords)), deploy.LastRun(d.word(lastRunWords))
-	r.Blocked = deploy.Blocked(d.word(blockedWords))
+	r.Compliance, r.LastRun = deploy.Compliance(d.Word(complianceWords)), deploy.LastRun(d.Word(lastRunWords))
+	r.Blocked = deploy.Blocked(d.Word(blockedWords))
 	d.rare(&r)
 	var attempts, priority, last, notBefore, nextAt, changedAt, succeededAt int64
 	for _, n := range []struct {
@@ -179,55 +180,55 @@ func (d *dec) row() storedRow {
 		v   *int64
 	}{{hasChecked, &r.Checked}, {hasAttempts, &attempts}, {hasTicket, &r.Ticket}, {hasPriority, &priority}} {
 		if has(n.bit) {
-			*n.v = d.int()
+			*n.v = d.Int()
 		}
 	}
 	r.Attempts, r.Priority = int(attempts), deploy.Priority(priority)
 	if has(hasDeployed) {
-		r.Deployed = d.hex()
+		r.Deployed = d.Hex()
 	}
 	if has(hasLastAction) {
-		r.LastAction = d.hex()
+		r.LastAction = d.Hex()
 	}
 	if has(hasLastAt) {
-		last = d.int()
+		last = d.Int()
 	}
 	for _, t := range []struct {
 		bit bits
 		v   *int64
 	}{{hasNotBefore, &notBefore}, {hasNextAt, &nextAt}, {hasChangedAt, &changedAt}, {hasSucceededAt, &succeededAt}} {
 		if has(t.bit) {
-			*t.v = d.int() + last
+			*t.v = d.Int() + last
 		}
 	}
-	r.LastAt, r.NotBefore, r.NextAt, r.ChangedAt, r.SucceededAt = timeOf(last), timeOf(notBefore), timeOf(nextAt), timeOf(changedAt), timeOf(succeededAt)
+	r.LastAt, r.NotBefore, r.NextAt, r.ChangedAt, r.SucceededAt = binform.TimeOf(last), binform.TimeOf(notBefore), binform.TimeOf(nextAt), binform.TimeOf(changedAt), binform.TimeOf(succeededAt)
 	return r
 }
 
 func (d *dec) rare(r *storedRow) {
 	if r.has&hasMissing != 0 {
-		r.Missing = d.texts()
+		r.Missing = d.Texts()
 	}
 	if r.has&hasReason != 0 {
-		r.Reason = d.text()
+		r.Reason = d.Text()
 	}
 	if r.has&hasCauses != 0 {
 		r.Causes = d.ids()
 	}
 	if r.has&hasClass != 0 {
-		r.Class = provider.Class(d.word(classWords))
+		r.Class = provider.Class(d.Word(classWords))
 	}
 	if r.has&hasWaiting != 0 {
-		r.Waiting = d.bytes()
+		r.Waiting = d.Bytes()
 	}
 	if r.has&hasCreating != 0 {
-		r.Creating = d.hex()
+		r.Creating = d.Hex()
 	}
 	if r.has&hasHidden != 0 {
-		r.Hidden = d.texts()
+		r.Hidden = d.Texts()
 	}
 	if r.has&hasLeft != 0 {
-		r.Left = d.texts()
+		r.Left = d.Texts()
 	}
 }
 
@@ -244,16 +245,16 @@ func (r *storedRow) after(before *deploy.Row) deploy.Row {
 }
 
 func (e *enc) ids(ids []resource.ID) {
-	e.len(len(ids))
+	e.Len(len(ids))
 	for _, id := range ids {
-		e.text(string(id))
+		e.Text(string(id))
 	}
 }
 
 func (d *dec) ids() []resource.ID {
 	var out []resource.ID
-	for n := d.len(); n > 0 && !d.bad; n-- {
-		out = append(out, resource.ID(d.text()))
+	for n := d.Len(); n > 0 && !d.Bad; n-- {
+		out = append(out, resource.ID(d.Text()))
 	}
 	return out
 }

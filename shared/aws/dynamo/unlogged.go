@@ -235,11 +235,11 @@ func (s *State) pagesAfter(ctx context.Context, env, key string, after int64) ([
 func (u *Unlogged) name() string {
 	e := &enc{}
 	for i := range u.bags {
-		e.text(u.bags[i].rec.key)
-		e.int(u.bags[i].from)
-		e.int(u.bags[i].to)
+		e.Text(u.bags[i].rec.key)
+		e.Int(u.bags[i].from)
+		e.Int(u.bags[i].to)
 	}
-	return string(e.b)
+	return string(e.B)
 }
 
 // decode takes the actions and changes of parameters out of the entries, each action once.

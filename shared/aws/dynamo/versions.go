@@ -31,7 +31,7 @@ func (s *State) documentOf(ctx context.Context, raw []byte) (document, error) {
 func (d *document) encode() []byte {
 	e := &enc{}
 	e.entries([]entry{d.entry})
-	return e.b
+	return e.B
 }
 
 // documentIn returns the document of an item, not yet fetched.

@@ -31,7 +31,8 @@ type env struct {
 	said    []string // what it hands over to be stored
 	mark    string   // is on every goroutine that the handler starts, and begins every token
 	tokens  *atomic.Int64
-	places  []*env // others of the same check
+	places  []*env                     // others of the same check
+	saw     func(map[string]plan.Diff) // is told what an update is about, unless nil
 }
 
 func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env, error) {
@@ -217,6 +218,9 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 			return change, err
 		}
 		change = next
+		if e.saw != nil {
+			e.saw(diffs)
+		}
 		out, err := e.act(provider.BatchChange{Change: next, Resource: r, Observed: obs, Changes: diffs, Token: token}, state)
 		if err != nil || out.Again == nil {
 			return change, err

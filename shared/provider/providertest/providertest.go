@@ -55,6 +55,8 @@ type Case struct {
 	// OneWay are attributes, each with the reason, for which the handler is content with more than what is wanted ("at least these"): for them, InSync
 	// need not be symmetrical.
 	OneWay map[string]string
+	// Like are attributes that say what is to be listed, for handlers that have to be told.
+	Like map[string]any
 	// Lasting says that what was made stays when the resource is purged.
 	Lasting bool
 }

@@ -24,7 +24,7 @@ func (e *env) tidy() error {
 	var errs []error
 	var marks []string
 	for _, place := range append([]*env{e}, e.places...) {
-		errs = append(errs, place.leaks(), place.left())
+		errs = append(errs, place.leaks(), soon(place.left))
 		place.host.cache.Close()
 		marks = append(marks, place.mark)
 	}
@@ -100,22 +100,29 @@ func (e *env) left() error {
 // label is on the goroutines that handlers start.
 const label = "southbound-handler"
 
-// patience is how long goroutines that are about to end may take.
+// patience is how long what is about to end may take.
 const patience = 2 * time.Second
 
 // running looks for goroutines that a handler has started and left behind: those whose stack has a function of the handler's package. What
 // libraries keep going, such as connections that are idle, is not its fault.
 func running(packages, marks []string) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for began := time.Now(); ; <-tick.C {
+	return soon(func() error {
 		where := marked(packages, marks)
 		if where == "" {
 			return nil
 		}
-		if time.Since(began) > patience {
-			return advise("wait for every goroutine before the call returns, and end it with the context of the call",
-				"a goroutine of the handler goes on after its call has ended, in %s", where)
+		return advise("wait for every goroutine before the call returns, and end it with the context of the call",
+			"a goroutine of the handler goes on after its call has ended, in %s", where)
+	})
+}
+
+// soon lets f find nothing, now or in a moment: a call that was cut off may need one to end.
+func soon(f func() error) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		if err := f(); err == nil || time.Since(began) > patience {
+			return err
 		}
 	}
 }
