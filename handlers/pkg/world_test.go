@@ -35,7 +35,7 @@ func write(t *testing.T, path, text string) {
 // repository is a local repository of Debian packages, and of which a root directory knows.
 type repository struct{ dir string }
 
-// newRepository makes a repository with packages "name version [needed]".
+// newRepository makes a repository with packages "name version [what it needs, a field, or Conffile]".
 func newRepository(t *testing.T, packages ...string) *repository {
 	t.Helper()
 	r := &repository{dir: t.TempDir()}
@@ -51,7 +51,13 @@ func (r *repository) add(t *testing.T, packages ...string) {
 		version, needs, _ := strings.Cut(rest, " ")
 		dir := filepath.Join(t.TempDir(), name)
 		control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: T <t@example.com>\nDescription: a test\n", name, version)
-		if needs != "" {
+		switch {
+		case needs == "Conffile":
+			write(t, filepath.Join(dir, "DEBIAN", "conffiles"), "/etc/"+name+"\n")
+			write(t, filepath.Join(dir, "etc", name), "")
+		case strings.Contains(needs, ": "):
+			control += needs + "\n"
+		case needs != "":
 			control += "Depends: " + needs + "\n"
 		}
 		write(t, filepath.Join(dir, "DEBIAN", "control"), control)
