@@ -62,13 +62,30 @@ func (m dnf) candidates(ctx *provider.Context, p place, names []string) (map[str
 }
 
 func (m dnf) install(ctx *provider.Context, p place, items []item) error {
+	var ask []string
+	for _, i := range items {
+		if i.version == latest {
+			ask = append(ask, i.name)
+		}
+	}
+	newest := map[string]string{}
+	if len(ask) > 0 { // told no version, it leaves what is there as it is
+		var err error
+		if newest, err = m.candidates(ctx, p, ask); err != nil {
+			return err
+		}
+	}
 	args := append([]string{"install"}, p.options...)
 	for _, i := range items {
+		version := i.version
+		if version == latest {
+			version = newest[i.name]
+		}
 		switch {
 		case i.source != "":
 			args = append(args, i.source)
-		case i.version != "" && i.version != latest:
-			args = append(args, i.name+"-"+i.version)
+		case version != "":
+			args = append(args, i.name+"-"+version)
 		default:
 			args = append(args, i.name)
 		}

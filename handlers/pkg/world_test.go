@@ -1,6 +1,7 @@
 package pkg
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -9,6 +10,26 @@ import (
 	"strings"
 	"testing"
 )
+
+// TestMain runs the tests as root, which package managers insist on being: as that of a namespace, for who is not.
+func TestMain(m *testing.M) {
+	if os.Getuid() != 0 && os.Getenv("PKGTEST_INSIDE") == "" {
+		cmd := exec.CommandContext(context.Background(), "unshare", append([]string{"--user", "--map-root-user", "--mount"}, os.Args...)...) //nolint:gosec // this very program
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PKGTEST_INSIDE=yes"), os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "as root of a namespace:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := 1
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.Exit(code)
+}
 
 // command runs a program in a directory.
 func command(t *testing.T, dir string, argv ...string) string {
