@@ -15,7 +15,12 @@ import (
 const (
 	nameType = `Pattern[/\A[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?\z/]`
 	idType   = "Optional[Integer[0,4294967294]]"
+	daysType = "Optional[Integer[-1,99999]]"
 )
+
+func duplicateAttribute() schema.Attribute {
+	return schema.Attribute{Name: "duplicate", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether another one may have the same number"}
+}
 
 // Group declares acct::Group.
 func Group() provider.Definition {
@@ -28,6 +33,8 @@ func Group() provider.Definition {
 				{Name: "gid", Type: idType, Description: "its number; left out, the system chooses one"},
 				{Name: "system", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether the number that the system chooses is one for services"},
 				{Name: "members", Type: "Optional[Array[" + nameType + "]]", Description: "all users that are in it beside those whose primary group it is; left out, that is for the users to say. They must exist: of users that require this group, say it with their groups"},
+				{Name: "exact_members", Type: "Boolean", Default: true, Behaviour: schema.Parameter, Description: "whether members are all of them; false: others may be in it, too"},
+				duplicateAttribute(),
 			},
 			Features: []string{"batch", "facts", "discover"},
 			Machine:  true,
@@ -54,11 +61,17 @@ func User() provider.Definition {
 				{Name: "home", Type: path, Description: "the home directory"},
 				{Name: "shell", Type: path, Description: "what runs at a login: /usr/sbin/nologin for users that never do"},
 				{Name: "password", Type: "Optional[String[1]]", Sensitive: true, Description: `the hash of the password, as in /etc/shadow, better a secret; "!" or "*": no password fits`},
+				{Name: "locked", Type: "Optional[Boolean]", Description: "whether the password is locked: none fits until it is unlocked, and then it is the one it was. Keys are not locked by it: for that, let the user have expired"},
+				{Name: "min_days", Type: daysType, Description: "days for which a password cannot be changed; -1: not said"},
+				{Name: "max_days", Type: daysType, Description: "days after which a password has to be changed; -1: never"},
+				{Name: "warn_days", Type: daysType, Description: "days before that on which a login warns of it; -1: not said"},
+				{Name: "inactive_days", Type: daysType, Description: "days after that for which a login can still change it; -1: for ever"},
 				{Name: "expires", Type: `Optional[Pattern[/\A(\d{4}-\d\d-\d\d|never)\z/]]`, Description: `the day from which there are no more logins: 2027-12-31, or never`},
 				{Name: "system", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether the number that the system chooses is one for services"},
 				{Name: "manage_home", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "makes the home directory, moves it when home changes, and removes it with the user"},
 				{Name: "authorized_keys", Type: `Optional[Array[Pattern[/\A[^#\s][^\r\n]*\z/]]]`, Description: "keys that may log in over ssh: lines of .ssh/authorized_keys"},
 				{Name: "exact_keys", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "whether authorized_keys are all of them; false: what else is in the file stays"},
+				duplicateAttribute(),
 				{Name: "no_home", Type: "Optional[Boolean]", Behaviour: schema.ReadOnly, Description: "true when the home directory is missing that should be managed"},
 			},
 			Features: []string{"batch", "facts", "discover"},

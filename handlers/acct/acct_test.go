@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"southbound/handlers/internal/roottest"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
@@ -180,7 +181,7 @@ func TestGroupConformance(t *testing.T) {
 	conform(t, Group(), func(h host) provider.Handler { return group{h} }, func() providertest.Case {
 		return providertest.Case{
 			Attributes: map[string]any{"name": "deploy", "gid": int64(2000)},
-			Updates:    []map[string]any{{"gid": int64(2001)}, {"members": []any{"root"}}, {"members": []any{}}},
+			Updates:    []map[string]any{{"gid": int64(2001)}, {"members": []any{"root"}}, {"members": []any{}}, {"members": []any{"root"}, "exact_members": false, "duplicate": true, "gid": int64(10)}},
 			Others:     []map[string]any{{"name": "other"}, {"name": "sys", "system": true}},
 			Edges:      []string{"*"},
 			Unfit:      map[string]string{"members": "names of users that do not exist", "gid": "the number 0 is taken"},
@@ -190,18 +191,30 @@ func TestGroupConformance(t *testing.T) {
 
 const hash = "$6$s3cr3tsalt$s3cr3thash/x.Y"
 
+// TestUserConformance has a home directory where files can be given to its user.
 func TestUserConformance(t *testing.T) {
 	conform(t, User(), func(h host) provider.Handler { return user{h} }, func() providertest.Case {
-		return providertest.Case{
+		c := providertest.Case{
 			Attributes: map[string]any{"name": "bob", "shell": "/bin/sh", "manage_home": true, "home": "/home/bob", "password": hash, "authorized_keys": []any{"ssh-ed25519 AAAA bob@here"}},
 			Updates: []map[string]any{
 				{"uid": int64(2005), "comment": "Bob B", "groups": []any{"adm"}, "expires": "2031-02-03", "home": "/home/robert"},
-				{"groups": []any{}, "exact_groups": true, "password": "!", "expires": "never", "authorized_keys": []any{}},
+				{"locked": true, "min_days": int64(1), "max_days": int64(90), "warn_days": int64(7), "inactive_days": int64(3)},
+				{"locked": false, "min_days": int64(0), "max_days": int64(-1), "inactive_days": int64(-1)},
+				{"groups": []any{}, "exact_groups": true, "locked": nil, "password": "!", "expires": "never", "authorized_keys": []any{}},
 			},
 			Others:  []map[string]any{{"name": "svc", "system": true, "shell": "/usr/sbin/nologin"}},
 			Secrets: []string{"s3cr3thash"},
-			Edges:   []string{"comment", "password", "expires", "system", "exact_groups", "exact_keys", "authorized_keys"},
+			Edges:   []string{"min_days", "max_days", "warn_days", "inactive_days", "comment", "password", "expires", "system", "exact_groups", "exact_keys"},
 		}
+		if roottest.Limited() {
+			for _, attrs := range append(c.Updates, c.Attributes) {
+				delete(attrs, "manage_home")
+				delete(attrs, "authorized_keys")
+			}
+			return c
+		}
+		c.Edges = append(c.Edges, "authorized_keys")
+		return c
 	})
 }
 
@@ -309,6 +322,38 @@ func TestUser(t *testing.T) {
 	g.fails(map[string]any{"name": "bob", "groups": []any{"none"}}, false, provider.Retryable, "none")
 	g.fails(map[string]any{"name": "eve", "uid": int64(3000)}, false, provider.NeedsChange, "3000")
 
+	// A group that is to be another one than the primary one is not left when that changes.
+	g.must(map[string]any{"name": "bob", "group": int64(10), "groups": []any{"adm"}}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "group": int64(4)}, plan.Updated)
+
+	// Another user may have the number where that is said.
+	g.must(map[string]any{"name": "twin", "uid": int64(3000), "duplicate": true}, plan.Created)
+
+	// A password that is locked is the same when it is unlocked, and nothing is unlocked that is not there.
+	g.must(map[string]any{"name": "twin", "locked": true}, plan.NoChange) // as it was made
+	g.fails(map[string]any{"name": "twin", "locked": false}, false, provider.NeedsChange, "no password")
+	g.must(map[string]any{"name": "twin", "password": hash, "locked": true}, plan.Updated)
+	g.has("etc/shadow", "twin:!"+hash)
+	g.must(map[string]any{"name": "twin", "locked": false}, plan.Updated)
+	g.must(map[string]any{"name": "twin", "password": hash}, plan.NoChange)
+	g.must(map[string]any{"name": "twin", "locked": true, "max_days": int64(30)}, plan.Updated)
+	g.must(map[string]any{"name": "twin", "password": hash}, plan.Updated) // who says nothing of a lock wants the password to fit
+
+	// What has no name in the password file, the hash of another password, an end of the account.
+	g.must(map[string]any{"name": "bob", "expires": "2030-01-02"}, plan.Updated)
+	g.has("etc/shadow", ":21916:")
+	g.must(map[string]any{"name": "bob", "expires": "never"}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "password": hash}, plan.Updated)
+	g.has("etc/shadow", "bob:"+hash+":")
+	if !roottest.Limited() { // which cannot give a directory to its user
+		g.home(attrs)
+	}
+}
+
+// home has a user with a home directory and keys.
+func (g *rig) home(attrs map[string]any) {
+	t := g.t
+	t.Helper()
 	// A home directory that is gone is made again.
 	if err := os.RemoveAll(filepath.Join(g.root, "home/bob")); err != nil {
 		t.Fatal(err)
@@ -332,12 +377,6 @@ func TestUser(t *testing.T) {
 		t.Fatalf("%q %v", data, err)
 	}
 
-	// What has no name in the password file, the hash of another password, an end of the account.
-	g.must(map[string]any{"name": "bob", "expires": "2030-01-02"}, plan.Updated)
-	g.has("etc/shadow", ":21916:")
-	g.must(map[string]any{"name": "bob", "expires": "never"}, plan.Updated)
-	g.must(map[string]any{"name": "bob", "password": hash}, plan.Updated)
-	g.has("etc/shadow", "bob:"+hash+":")
 	if got, err := g.apply(attrs, true); err != nil || got != plan.Purged {
 		t.Fatal(got, err)
 	}
@@ -363,6 +402,9 @@ func TestKeysOfAHostileUser(t *testing.T) {
 			return errors.Join(os.Symlink(g.root+"/etc", home+"/.ssh"), os.Lchown(home+"/.ssh", 3000, 3000))
 		},
 	} {
+		if roottest.Limited() {
+			continue // where there is nobody else
+		}
 		t.Run(why, func(t *testing.T) {
 			g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
 			g.must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true, "home": "/home/bob"}, plan.Created)
@@ -393,6 +435,10 @@ func TestGroup(t *testing.T) {
 	g.must(map[string]any{"name": "wheel", "members": []any{"root"}}, plan.NoChange)
 	g.must(map[string]any{"name": "wheel", "members": []any{"bob", "root"}}, plan.Updated)
 	g.must(map[string]any{"name": "wheel", "members": []any{"root", "bob", "bob"}}, plan.NoChange)
+	g.must(map[string]any{"name": "wheel", "members": []any{"bob"}, "exact_members": false}, plan.NoChange)
+	g.must(map[string]any{"name": "adm", "members": []any{"root"}}, plan.Updated)
+	g.must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false}, plan.Updated)
+	g.must(map[string]any{"name": "adm", "members": []any{"bob", "root"}}, plan.NoChange)
 	g.fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false, provider.Retryable, "no user")
 	g.fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")
 	g.fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")

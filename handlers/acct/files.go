@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"southbound/shared/provider"
@@ -90,7 +91,25 @@ type account struct {
 	primary                        string // the name of the group gid, if it has one
 	groups                         []string
 	hash, expires                  string
+	ages                           []int64 // those of ages; -1: nothing is said
 }
+
+// age is an attribute about how old a password may be: its place in /etc/shadow, and how chage is told.
+type age struct {
+	attribute string
+	field     int
+	option    string
+}
+
+func ages() []age {
+	return []age{{"min_days", 3, "-m"}, {"max_days", 4, "-M"}, {"warn_days", 5, "-W"}, {"inactive_days", 6, "-I"}}
+}
+
+// locked reports whether no password fits for the time being.
+func (a *account) locked() bool { return strings.HasPrefix(a.hash, lock) }
+
+// lock is what stands before the hash of a password that is locked.
+const lock = "!"
 
 // account returns a user, nil when there is none.
 func (h host) account(name string, withShadow bool) (*account, error) {
@@ -119,6 +138,13 @@ func (h host) account(name string, withShadow bool) (*account, error) {
 		}
 		if row != nil {
 			a.hash, a.expires = row[shadowHash], row[shadowExpires]
+			for _, g := range ages() {
+				n, err := strconv.ParseInt(row[g.field], 10, 64)
+				if err != nil {
+					n = -1
+				}
+				a.ages = append(a.ages, n)
+			}
 		}
 	}
 	return a, nil

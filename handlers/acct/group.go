@@ -25,9 +25,18 @@ func (h group) Read(_ *provider.Context, req provider.ReadRequest) (provider.Obs
 		obs.Attributes["gid"] = gid
 	}
 	if r.Attributes["members"] != nil {
-		obs.Attributes["members"] = sameSet(r.Attributes["members"], members(row))
+		obs.Attributes["members"] = sameSet(r.Attributes["members"], considered(r, members(row)))
 	}
 	return obs, nil
+}
+
+// considered are the members that are compared: all of them, or those that are asked for.
+func considered(r provider.Resource, have []string) []string {
+	if exact, given := r.Attributes["exact_members"].(bool); exact || !given {
+		return have
+	}
+	want := list(r.Attributes["members"])
+	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !slices.Contains(want, name) })
 }
 
 // sameSet returns what is there as it is wanted, when that is the same but for order and repetition.
@@ -60,7 +69,7 @@ func (h group) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	if err == nil && row == nil {
 		argv := []string{"groupadd"}
 		if gid := r.Attributes["gid"]; gid != nil {
-			argv = append(argv, "-g", fmt.Sprint(gid))
+			argv = append(argv, numbered(r, "-g", gid)...)
 		}
 		if yes(r, "system") {
 			argv = append(argv, "-r")
@@ -93,13 +102,15 @@ func (h group) bring(ctx *provider.Context, r provider.Resource) error {
 		return err
 	}
 	if gid := r.Attributes["gid"]; gid != nil && fmt.Sprint(gid) != row[groupGID] {
-		if err := h.host.run(ctx, "--prefix", "", "groupmod", "-g", fmt.Sprint(gid), "--", name); err != nil {
+		if err := h.host.run(ctx, "--prefix", "", append(append([]string{"groupmod"}, numbered(r, "-g", gid)...), "--", name)...); err != nil {
 			return err
 		}
 	}
 	want := list(r.Attributes["members"])
-	if r.Attributes["members"] == nil || !different(want, members(row)) {
+	if have := considered(r, members(row)); r.Attributes["members"] == nil || !different(want, have) {
 		return nil
+	} else if len(have) < len(members(row)) {
+		want = slices.Compact(slices.Sorted(slices.Values(slices.Concat(want, members(row)))))
 	}
 	for _, member := range want {
 		if a, err := h.host.account(member, false); err != nil || a == nil {
@@ -107,6 +118,15 @@ func (h group) bring(ctx *provider.Context, r provider.Resource) error {
 		}
 	}
 	return h.host.run(ctx, "--root", "", "gpasswd", "-M", strings.Join(want, ","), name)
+}
+
+// numbered are the arguments by which a program gives a number.
+func numbered(r provider.Resource, option string, id any) []string {
+	out := []string{option, fmt.Sprint(id)}
+	if yes(r, "duplicate") {
+		out = append(out, "-o")
+	}
+	return out
 }
 
 func different(want, have []string) bool {

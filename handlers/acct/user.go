@@ -17,7 +17,11 @@ type user struct{ host host }
 
 // needsShadow reports whether a resource speaks of what only the superuser may read.
 func needsShadow(r provider.Resource) bool {
-	return !r.Purged && (r.Attributes["password"] != nil || r.Attributes["expires"] != nil)
+	names := []string{"password", "expires", "locked"}
+	for _, g := range ages() {
+		names = append(names, g.attribute)
+	}
+	return !r.Purged && slices.ContainsFunc(names, func(name string) bool { return r.Attributes[name] != nil })
 }
 
 // other is what is reported for a password that is not the wanted one: nobody needs to know which one it is.
@@ -44,9 +48,9 @@ func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 	if uid, err := strconv.ParseInt(a.uid, 10, 64); err == nil {
 		obs.Attributes["uid"] = uid
 	}
-	switch want := fmt.Sprint(r.Attributes["group"]); {
+	switch {
 	case r.Attributes["group"] == nil:
-	case want == a.gid || want == a.primary:
+	case a.hasPrimary(r):
 		obs.Attributes["group"] = r.Attributes["group"]
 	case a.primary != "":
 		obs.Attributes["group"] = a.primary
@@ -58,6 +62,12 @@ func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 		return provider.Observation{}, err
 	}
 	return obs, h.observeHome(ctx, r, a, &obs)
+}
+
+// hasPrimary reports whether the primary group is the one that is wanted, by name or number.
+func (a *account) hasPrimary(r provider.Resource) bool {
+	want := fmt.Sprint(r.Attributes["group"])
+	return want == a.gid || want == a.primary
 }
 
 // considered are the groups that are compared: all of them, or those that are asked for.
@@ -72,7 +82,7 @@ func (a *account) considered(r provider.Resource) []string {
 			have = append(have, g)
 		}
 	}
-	if slices.Contains(want, a.primary) && !slices.Contains(have, a.primary) {
+	if stays := r.Attributes["group"] == nil || a.hasPrimary(r); stays && slices.Contains(want, a.primary) && !slices.Contains(have, a.primary) {
 		have = append(have, a.primary) // who has it as the primary one is in it
 	}
 	return have
@@ -84,8 +94,16 @@ func (a *account) observeShadow(r provider.Resource, obs *provider.Observation) 
 			return provider.Errorf(provider.NeedsChange, "password is not the hash of one")
 		}
 		obs.Attributes["password"] = other
-		if hash == a.hash {
+		if wantedHash(r) == a.hash || r.Attributes["locked"] != nil && unlocked(hash) == unlocked(a.hash) {
 			obs.Attributes["password"] = hash
+		}
+	}
+	if r.Attributes["locked"] != nil {
+		obs.Attributes["locked"] = a.locked()
+	}
+	for i, g := range ages() {
+		if r.Attributes[g.attribute] != nil && i < len(a.ages) {
+			obs.Attributes[g.attribute] = a.ages[i]
 		}
 	}
 	if s := text(r, "expires"); s != "" {
@@ -103,6 +121,20 @@ func (a *account) observeShadow(r provider.Resource, obs *provider.Observation) 
 		}
 	}
 	return nil
+}
+
+func unlocked(hash string) string { return strings.TrimPrefix(hash, lock) }
+
+// wantedHash is what is to stand in /etc/shadow.
+func wantedHash(r provider.Resource) string {
+	hash := text(r, "password")
+	switch is, said := r.Attributes["locked"].(bool); {
+	case said && is:
+		return lock + unlocked(hash)
+	case said:
+		return unlocked(hash)
+	}
+	return hash
 }
 
 // observeHome looks at what is in the home directory.
@@ -124,7 +156,8 @@ func (h user) observeHome(ctx *provider.Context, r provider.Resource, a *account
 
 // Diff implements provider.Differ.
 func (user) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
-	out := differences(desired, observed, "uid", "group", "groups", "comment", "home", "shell", "password", "expires", "authorized_keys")
+	out := differences(desired, observed, "uid", "group", "groups", "comment", "home", "shell", "password", "locked", "min_days", "max_days", "warn_days",
+		"inactive_days", "expires", "authorized_keys")
 	if observed.Attributes["no_home"] == true {
 		out["no_home"] = plan.Diff{Current: true, Desired: false}
 	}
@@ -172,7 +205,7 @@ func (h user) add(ctx *provider.Context, r provider.Resource) error {
 		}
 	}
 	if uid := r.Attributes["uid"]; uid != nil {
-		argv = append(argv, "-u", fmt.Sprint(uid))
+		argv = append(argv, numbered(r, "-u", uid)...)
 	}
 	for flag, attribute := range map[string]string{"-c": "comment", "-d": "home", "-s": "shell"} {
 		if s := text(r, attribute); s != "" {
@@ -210,11 +243,16 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 			return err
 		}
 	}
-	if hash := text(r, "password"); hash != "" && hash != a.hash {
-		if !isHash(hash) {
+	if hash := text(r, "password"); hash != "" && wantedHash(r) != a.hash {
+		if !isHash(hash) || wantedHash(r) == "" {
 			return provider.Errorf(provider.NeedsChange, "password is not the hash of one")
 		}
-		if err := h.host.run(ctx, "--root", name+":"+hash+"\n", "chpasswd", "-e"); err != nil {
+		if err := h.host.run(ctx, "--root", name+":"+wantedHash(r)+"\n", "chpasswd", "-e"); err != nil {
+			return err
+		}
+	}
+	if argv := a.chage(r); len(argv) > 0 {
+		if err := h.host.run(ctx, "--root", "", append(append([]string{"chage"}, argv...), "--", name)...); err != nil {
 			return err
 		}
 	}
@@ -234,9 +272,9 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 func (a *account) changes(r provider.Resource) ([]string, error) {
 	var argv []string
 	if uid := r.Attributes["uid"]; uid != nil && fmt.Sprint(uid) != a.uid {
-		argv = append(argv, "-u", fmt.Sprint(uid))
+		argv = append(argv, numbered(r, "-u", uid)...)
 	}
-	if g := r.Attributes["group"]; g != nil && fmt.Sprint(g) != a.gid && fmt.Sprint(g) != a.primary {
+	if g := r.Attributes["group"]; g != nil && !a.hasPrimary(r) {
 		argv = append(argv, "-g", fmt.Sprint(g))
 	}
 	if s, ok := r.Attributes["comment"].(string); ok && s != a.comment {
@@ -260,6 +298,16 @@ func (a *account) changes(r provider.Resource) ([]string, error) {
 			argv = append(argv, "-e", strings.TrimSuffix(s, "never"))
 		}
 	}
+	if lock, said := r.Attributes["locked"].(bool); said && lock != a.locked() && text(r, "password") == "" {
+		switch {
+		case lock:
+			argv = append(argv, "-L")
+		case unlocked(a.hash) == "":
+			return nil, provider.Errorf(provider.NeedsChange, "the user has no password that could be unlocked; give one")
+		default:
+			argv = append(argv, "-U")
+		}
+	}
 	if want := list(r.Attributes["groups"]); r.Attributes["groups"] != nil && different(want, a.considered(r)) {
 		if !yes(r, "exact_groups") {
 			argv = append(argv, "-a")
@@ -267,6 +315,17 @@ func (a *account) changes(r provider.Resource) ([]string, error) {
 		argv = append(argv, "-G", strings.Join(want, ","))
 	}
 	return argv, nil
+}
+
+// chage returns what the program chage is told.
+func (a *account) chage(r provider.Resource) []string {
+	var argv []string
+	for i, g := range ages() {
+		if want, given := r.Attributes[g.attribute].(int64); given && i < len(a.ages) && want != a.ages[i] {
+			argv = append(argv, g.option, fmt.Sprint(want))
+		}
+	}
+	return argv
 }
 
 // Delete implements provider.Handler.

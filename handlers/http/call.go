@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -23,6 +24,8 @@ type api struct {
 	want  provider.Resource
 	scope *scope
 	hide  []string // texts that nobody may see
+	// arrived: the request made last may have reached the API.
+	arrived bool
 }
 
 func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
@@ -76,6 +79,16 @@ type answer struct {
 // ok reports whether the API did what it was asked.
 func (r *answer) ok() bool { return r.Status >= 200 && r.Status < 300 }
 
+// done reports whether the API did what a change asked for: it may answer with the place to see it.
+func (r *answer) done() bool {
+	return r.ok() || r.Status == http.StatusSeeOther && r.Header.Get("Location") != ""
+}
+
+// declined reports whether the API has said that it did nothing.
+func (r *answer) declined() bool {
+	return r.Status/100 == 4 && r.Status != http.StatusRequestTimeout
+}
+
 // missing reports whether what was asked about is not there.
 func (r *answer) missing() bool {
 	return r.Status == http.StatusNotFound || r.Status == http.StatusGone
@@ -101,6 +114,7 @@ func (r *answer) json() (any, error) {
 
 // call makes a request; body is nil for none.
 func (a *api) call(method, path string, body any, key, match string) (*answer, error) {
+	a.arrived = false
 	req := conn.Request{Method: method, Path: path, Key: key, Header: http.Header{"Accept": {"application/json"}}}
 	if body != nil {
 		b, err := encode(body)
@@ -125,6 +139,7 @@ func (a *api) call(method, path string, body any, key, match string) (*answer, e
 		req.Header.Set(name, text)
 	}
 	res, err := a.conn.Do(a.ctx, req)
+	a.arrived = !errors.Is(err, provider.ErrNothingMade)
 	if err != nil {
 		return nil, a.wayError(method, path, err)
 	}

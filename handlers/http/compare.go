@@ -251,9 +251,7 @@ func (c *comparison) raw(template, have any) any {
 		}
 		return fmt.Sprintf("(%d bytes of JSON)", len(b))
 	}
-	if whole.MatchString(text) || inText.MatchString(text) { // it must not be taken for the template
-		text = strings.ReplaceAll(text, "$", "$$")
-	}
+	text = literal(text) // it must not be taken for the template
 	if len(text) > mostShown {
 		return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:mostShown], ""), len(text))
 	}

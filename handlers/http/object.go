@@ -31,7 +31,7 @@ func Object() provider.Definition {
 			Name: "http::Object",
 			Description: "An object of an API that speaks JSON. Paths have {name}, {id} and {variable} in them; in bodies a text that is $name stands for that value, and " +
 				"${name} inside a text for its text ($$ is a $). Only what body says is compared; the rest of the object stays as it is. " +
-				"Where the API chooses the id, find says how the object is known again.",
+				"Where the API chooses the id it is kept as the fact object_id, unless find says how the object is known again.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name, unique for the agent; the API sees it where name is referred to"},
 				{Name: "path", Type: path, Behaviour: schema.Parameter, Description: "where the object is, below the agent's url, such as /users/{name} or /users/{id}"},
@@ -49,9 +49,14 @@ func Object() provider.Definition {
 				{Name: "wrap", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the member in which requests have the body"},
 				{Name: "object_at", Type: pointer, Default: "", Behaviour: schema.Parameter, Description: "where an answer has the object, as a JSON pointer such as /data"},
 				{Name: "id_at", Type: pointer, Default: "/id", Behaviour: schema.Parameter, Description: "where the object has its id, as a JSON pointer; else it is the end of the Location that a create answers"},
-				{Name: "find", Type: "Optional[Struct[{'match' => Hash[String, Any, 1], Optional['path'] => " + path + ", Optional['items'] => " + pointer + ", Optional['next'] => " + pointer + "}]]",
+				{Name: "new_id_at", Type: "Optional[" + pointer + "]", Behaviour: schema.Parameter, Description: "where the answer to a create has the id, if it is elsewhere; an update that is answered with another id there has replaced the object"},
+				{Name: "find", Type: "Optional[Struct[{'match' => Hash[String, Any, 1], Optional['path'] => " + path + ", Optional['items'] => " + pointer + ", Optional['next'] => " + pointer +
+					", Optional['cursor'] => String[1], Optional['page'] => String[1], Optional['offset'] => String[1]}]]",
 					Behaviour: schema.Parameter, Description: "how the object is known again: the one in the list at path (unless said, collection), under items, that has what match has; next is where an answer has " +
-						"the link to the next page, beside the header Link"},
+						"the link to the next page, unless the header Link has it, or what the member cursor of the query has to be there; page and offset name the member of the query that counts pages from 1, " +
+						"or objects from 0"},
+				{Name: "operation", Type: "Optional[Struct[{Optional['done'] => Hash[String, Any], Optional['failed'] => Hash[String, Any], Optional['id'] => " + pointer + "}]]", Behaviour: schema.Parameter,
+					Description: "what stands at the Location of a create that is answered with 202 and made later: what it has when it is done, when it has failed, and where it has the id of the object"},
 				{Name: "ignore", Type: "Optional[Array[" + pointer + "]]", Behaviour: schema.Parameter, Description: "parts of body that are sent and not compared, such as what can only be written; * is any member"},
 				{Name: "sets", Type: "Optional[Hash[" + pointer + ", String]]", Behaviour: schema.Parameter, Description: "lists of body whose order means nothing, each with the member that tells their items apart, or '' for the whole item"},
 				{Name: "ready", Type: "Optional[Hash[String, Any]]", Description: "what the object has when it is ready, such as {status: active}; it is waited for"},
@@ -62,7 +67,7 @@ func Object() provider.Definition {
 				{Name: "object_id", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the id that the API gave it"},
 				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "what the API calls this state of the object; an update is refused when it has become another"},
 			},
-			Features: []string{"batch", "facts"},
+			Features: []string{"batch", "facts", "discover"},
 			Assigned: true,
 			Validate: validate,
 		},
@@ -115,8 +120,19 @@ func (v *validator) paths() {
 	path, _ := v.attrs["path"].(string)
 	collection, _ := v.attrs["collection"].(string)
 	withID := strings.Contains(path, "{id}")
-	if withID && v.attrs["find"] == nil {
-		v.bad("path", "add find, which says how the object is known again", "the id of the object is not known")
+	if _, taken := member(v.attrs, "facts", idFact).(string); taken && remembers(v.attrs) {
+		v.bad("facts", "choose another name", "%q is the fact in which the id is kept", idFact)
+	}
+	ways := 0
+	for _, way := range []string{"page", "offset", "cursor"} {
+		if member(v.attrs, "find", way) != nil {
+			ways++
+		}
+	}
+	if next := member(v.attrs, "find", "next") != nil; ways > 1 || next && ways == 1 && member(v.attrs, "find", "cursor") == nil {
+		v.bad("find", "keep one of page, offset, and next with or without cursor", "there are several ways to the next page")
+	} else if !next && member(v.attrs, "find", "cursor") != nil {
+		v.bad("find", "add next, where an answer has the cursor", "the cursor of the next page is not known")
 	}
 	if v.attrs["find"] != nil && collection == "" && member(v.attrs, "find", "path") == nil {
 		v.bad("find", "add collection, or a path to find", "there is no list to look in")

@@ -43,9 +43,12 @@ func conformance(t *testing.T, api *items, updates int, options, attrs map[strin
 			Updates: []map[string]any{body(map[string]any{"size": int64(8)}), body(map[string]any{"tags": []any{"c", "a"}}), body(map[string]any{"tags": []any{}}),
 				body(map[string]any{"rules": []any{map[string]any{"port": int64(443), "tls": false}}}), body(map[string]any{"deep": map[string]any{"list": []any{int64(2), int64(1)}}}),
 				body(map[string]any{"label": "$$name", "size": 1.5})}[:updates],
-			Others:    []map[string]any{of("y", nil), of("z/1 ?&", map[string]any{"size": int64(1)}), of("xx", nil)},
-			World:     func() (string, error) { return api.world(prefix), nil },
-			Vanish:    func() error { api.remove(prefix + "x"); return nil },
+			Others: []map[string]any{of("y", nil), of("z/1 ?&", map[string]any{"size": int64(1)}), of("xx", nil)},
+			World:  func() (string, error) { return api.world(prefix), nil },
+			Vanish: func() error { api.remove(prefix + "x"); return nil },
+			Like: map[string]any{"name": "/name", "collection": "/items", "path": "/items/{id}", "find": map[string]any{"path": "/items?prefix=" + prefix, "items": "/items",
+				"match": map[string]any{"name": "$name"}}, "gone": map[string]any{"status": "deleting"}, "body": map[string]any{"name": "$name", "size": nil}},
+			Unlisted:  "what is listed has its own choice of members",
 			Interrupt: api.interrupt, Secrets: []string{"s3cr3t"}, Edges: []string{"body", "facts", "vars"}}, nil
 	}})
 }
@@ -61,6 +64,7 @@ func TestConformance(t *testing.T) {
 		"plain":   {0, 6, false, map[string]any{"retry": int64(0)}, map[string]any{"settle": int64(0)}},
 		"late":    {3, 1, false, map[string]any{"retry": int64(0)}, map[string]any{"settle": int64(1), "ready": map[string]any{"status": "active"}}},
 		"merged":  {0, 2, false, map[string]any{"retry": int64(0)}, map[string]any{"settle": int64(1), "update_sends": "merged", "methods": map[string]any{"update": "PUT"}}},
+		"kept":    {0, 2, true, map[string]any{"retry": int64(0), "idempotency_header": "Idempotency-Key"}, map[string]any{"settle": int64(0), "find": nil}},
 		"changed": {0, 2, true, map[string]any{"retry": int64(0), "idempotency_header": "Idempotency-Key"}, map[string]any{"settle": int64(1), "update_sends": "changed"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -140,6 +140,10 @@ func (a *api) look(shared *lists) (*thing, error) {
 		if id = t.id; id == "" && a.needsID() {
 			return nil, provider.Errorf(provider.NeedsChange, "what was found has no id at %q; see id_at", a.text("id_at"))
 		}
+	} else if remembers(a.want.Attributes) {
+		if id = a.ctx.Known(idFact); id == "" {
+			return nil, nil
+		}
 	}
 	t, err := a.get(id)
 	if err == nil && t == nil && a.want.Attributes["find"] != nil && !a.want.Purged {
@@ -209,9 +213,6 @@ func (a *api) isLike(attribute string, t *thing) (bool, error) {
 	return want != nil && err == nil && covers(want, t.value), err
 }
 
-// mostPages bounds how many pages of a list are read.
-const mostPages = 1000
-
 // find looks for the object in the list; nil when it is not there.
 func (a *api) find(shared *lists) (*thing, error) {
 	path, _ := member(a.want.Attributes, "find", "path").(string)
@@ -226,7 +227,8 @@ func (a *api) find(shared *lists) (*thing, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := shared.once(path+"\n"+a.pointer("items")+"\n"+a.pointer("next")+"\n"+a.text("object_at")+"\n"+headerKey(a.want), func() ([]any, error) { return a.list(path) })
+	items, err := shared.once(path+"\n"+a.pointer("items")+"\n"+a.pointer("next")+"\n"+a.pointer("cursor")+"\n"+a.pointer("page")+"\n"+a.pointer("offset")+"\n"+headerKey(a.want),
+		func() ([]any, error) { return a.list(path) })
 	if err != nil {
 		return nil, err
 	}
@@ -276,80 +278,6 @@ func (l *lists) once(key string, f func() ([]any, error)) ([]any, error) {
 	}
 	l.mu.Unlock()
 	return get()
-}
-
-// list reads all pages of a list.
-func (a *api) list(path string) ([]any, error) {
-	var out []any
-	for page := 0; path != ""; page++ {
-		if page == mostPages {
-			return nil, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, mostPages)
-		}
-		r, err := a.call(http.MethodGet, path, nil, "", "")
-		switch {
-		case err != nil:
-			return nil, err
-		case r.missing() && page == 0:
-			return nil, nil
-		case !r.ok():
-			return nil, a.refused(http.MethodGet, r)
-		}
-		v, err := r.json()
-		if err != nil {
-			return nil, err
-		}
-		in, _ := at(v, a.pointer("items"))
-		items, ok := in.([]any)
-		if !ok && in != nil {
-			return nil, provider.Errorf(provider.NeedsChange, "what %s answers at %q is no list; see items of find", path, a.pointer("items"))
-		}
-		out = append(out, items...)
-		if path, err = a.next(r, v, path); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// next returns the path of the page after this one, "" when it is the last.
-func (a *api) next(r *answer, v any, path string) (string, error) {
-	link := ""
-	if p := a.pointer("next"); p != "" {
-		in, _ := at(v, p)
-		link, _ = scalarText(in)
-	} else {
-		link = nextLink(r.Header.Values("Link"))
-	}
-	if link == "" {
-		return "", nil
-	}
-	before, query, _ := strings.Cut(link, "?")
-	if before == "" {
-		before, _, _ = strings.Cut(path, "?")
-		return before + "?" + query, nil
-	}
-	below, ok := a.conn.Below(before, path)
-	if !ok {
-		return "", provider.Errorf(provider.NeedsChange, "the list at %s goes on at another place than the API: %s", path, a.redact(clean(before, 200)))
-	}
-	if query != "" {
-		below += "?" + query
-	}
-	return below, nil
-}
-
-// nextLink returns the target of rel=next (RFC 8288).
-func nextLink(headers []string) string {
-	for link := range strings.SplitSeq(strings.Join(headers, ","), ",") {
-		target, params, _ := strings.Cut(strings.TrimSpace(link), ">")
-		for p := range strings.SplitSeq(params, ";") {
-			name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
-			if strings.EqualFold(name, "rel") && strings.Trim(value, `"`) == "next" {
-				return strings.TrimPrefix(target, "<")
-			}
-		}
-	}
-	return ""
 }
 
 // equal reports whether an observation is as it is wanted.

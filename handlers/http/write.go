@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"southbound/shared/provider"
@@ -29,6 +27,8 @@ type progress struct {
 	For  string `json:"for"` // hash of what was wanted
 	At   int64  `json:"at"`  // milliseconds since 1970
 	Told int    `json:"told"`
+	// Monitor is the path that tells what became of it, where the API answered one.
+	Monitor string `json:"monitor,omitempty"`
 }
 
 // begin returns the progress of what has just been done.
@@ -61,9 +61,12 @@ func (a *api) settle() time.Duration {
 	return time.Duration(n) * time.Second
 }
 
+// over reports whether the time is up for the API to show what was done.
+func (a *api) over(p *progress) bool { return time.Since(time.UnixMilli(p.At)) > a.settle() }
+
 // again asks to be called again, less often the longer it takes; over is returned when the time is up.
 func (a *api) again(p *progress, over error) (provider.Result, error) {
-	if time.Since(time.UnixMilli(p.At)) > a.settle() {
+	if over != nil && a.over(p) {
 		return provider.Result{}, over
 	}
 	p.Told++
@@ -83,7 +86,7 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	if p := a.progress(); p != nil {
 		return a.await(p)
 	}
-	if a.want.Attributes["find"] != nil { // a second object would be as good as the first to the API
+	if a.want.Attributes["find"] != nil || remembers(a.want.Attributes) && ctx.Known(idFact) != "" { // a second object would be as good as the first to the API
 		if t, err := a.look(&lists{}); err != nil || t != nil {
 			return a.adopt(t, err)
 		}
@@ -92,41 +95,25 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	if c := a.text("collection"); c != "" {
 		method, path = http.MethodPost, c
 	}
+	a.arrived = false
 	r, err := a.send(a.scope, didCreate, method, path, func() (any, error) { return a.scope.body(a.want.Attributes["body"]) }, req.Token, "")
 	switch {
+	case err != nil && !a.arrived:
+		return provider.Result{}, provider.With(err, provider.ErrNothingMade)
 	case err != nil:
 		return provider.Result{}, err
 	case r.Status == http.StatusConflict || r.Status == http.StatusPreconditionFailed:
 		t, err := a.look(&lists{})
 		if err == nil && t == nil {
-			err = provider.Errorf(provider.NeedsChange, "%w", a.refused(method, r))
+			err = provider.With(provider.Errorf(provider.NeedsChange, "%w%s", a.refused(method, r), a.hintFind()), provider.ErrNothingMade)
 		}
 		return a.adopt(t, err)
-	case !r.ok():
+	case r.declined():
+		return provider.Result{}, provider.With(a.refused(method, r), provider.ErrNothingMade)
+	case !r.done():
 		return provider.Result{}, a.refused(method, r)
 	}
-	ctx.Info("created", "id", a.idOf(r))
-	return a.await(a.begin(didCreate))
-}
-
-// idOf returns the id that a create led to, as far as the API says it.
-func (a *api) idOf(r *answer) string {
-	if v, err := r.json(); err == nil {
-		if v, ok := at(v, a.text("object_at")); ok {
-			if t := a.thing(v); t.id != "" {
-				return t.id
-			}
-		}
-	}
-	below, ok := a.conn.Below(r.Header.Get("Location"), r.path)
-	if !ok || r.Header.Get("Location") == "" {
-		return ""
-	}
-	id, err := url.PathUnescape(below[strings.LastIndex(below, "/")+1:])
-	if err != nil {
-		return ""
-	}
-	return id
+	return a.created(r)
 }
 
 // adopt brings what is there to what is wanted.
@@ -216,8 +203,11 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 		return provider.Result{}, err
 	case r.Status == http.StatusPreconditionFailed:
 		return a.overtaken(r)
-	case !r.ok():
+	case !r.done():
 		return provider.Result{}, a.refused("update", r)
+	}
+	if err := a.replaced(r); err != nil {
+		return provider.Result{}, err
 	}
 	return a.await(a.begin(didUpdate))
 }
@@ -266,6 +256,9 @@ func (a *api) overtaken(r *answer) (provider.Result, error) {
 
 // await sees whether the API shows what was done, and whether the object is ready; if not it asks to be called again.
 func (a *api) await(p *progress) (provider.Result, error) {
+	if p.Monitor != "" {
+		return a.watch(p)
+	}
 	if a.settle() == 0 && a.want.Attributes["ready"] == nil {
 		return provider.Result{}, nil
 	}
@@ -306,8 +299,11 @@ func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	id, _ := req.Observed.Attributes["object_id"].(string)
 	if id == "" && a.needsID() {
 		t, err := a.look(&lists{})
-		if err != nil || t == nil {
+		switch {
+		case err != nil:
 			return provider.Result{}, err
+		case t == nil:
+			return a.gone()
 		}
 		id = t.id
 	}
@@ -316,8 +312,8 @@ func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	case err != nil:
 		return provider.Result{}, err
 	case r.missing():
-		return provider.Result{}, nil
-	case !r.ok():
+		return a.gone()
+	case !r.done():
 		return provider.Result{}, a.refused("delete", r)
 	}
 	return a.awaitGone(a.begin(didDelete))
@@ -326,42 +322,14 @@ func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 // awaitGone sees whether the object is gone; if not it asks to be called again.
 func (a *api) awaitGone(p *progress) (provider.Result, error) {
 	if a.settle() == 0 {
-		return provider.Result{}, nil
+		return a.gone()
 	}
 	t, err := a.look(&lists{})
-	if err != nil || t == nil {
+	switch {
+	case err != nil:
 		return provider.Result{}, err
+	case t == nil:
+		return a.gone()
 	}
 	return a.again(p, provider.Errorf(provider.Retryable, "the API took the delete, and still shows the object after %s; settle may be longer", a.settle()))
-}
-
-// The wait for a create that may have happened: lists may show it late.
-const (
-	findEvery = 250 * time.Millisecond
-	findMost  = 20 * time.Second
-)
-
-// FindCreated implements provider.Finder.
-func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (bool, error) {
-	a, err := newAPI(ctx, req.Resource)
-	if err != nil {
-		return false, err
-	}
-	end := time.Now().Add(min(a.settle(), findMost))
-	for {
-		t, err := a.look(&lists{})
-		if err != nil || t != nil {
-			return t != nil, err
-		}
-		if a.want.Attributes["find"] == nil || !time.Now().Before(end) { // by its path, creating it again makes no second one
-			return false, nil
-		}
-		timer := time.NewTimer(findEvery)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return false, provider.Errorf(provider.Retryable, "look for the object: %w", ctx.Err())
-		}
-	}
 }

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// system is what looks after the services of a machine.
+// system is what looks after the services of a machine, or of a user.
 type system interface {
 	// states returns what is known of services; those that are not defined are left out. No names: of all there are.
 	states(ctx context.Context, names []string) (map[string]state, error)
@@ -24,7 +24,33 @@ type system interface {
 }
 
 // state is how a service is.
-type state struct{ running, enabled bool }
+type state struct {
+	running, enabled bool
+	changing         bool   // on its way up or down: it does not run yet, and it is not stopped either
+	fixed            bool   // whether it is started with the machine is up to others: it can be neither enabled nor disabled
+	problem          string // why it cannot be started
+}
+
+// errBusy says that a service is on its way to where it was sent.
+type errBusy struct{}
+
+func (errBusy) Error() string { return "it is on its way" }
+
+// refresher is a system that reads definitions only when it is told to.
+type refresher interface {
+	refresh(ctx context.Context) error
+}
+
+// scoped is a system that looks after services of users, too.
+type scoped interface {
+	ofUser() system
+}
+
+// What services belong to.
+const (
+	scopeSystem = "system"
+	scopeUser   = "user"
+)
 
 // Service declares svc::Service.
 func Service() provider.Definition { return define(systemd{}, runit{}, sysvinit{}) }
@@ -38,6 +64,8 @@ func define(d systemd, r runit, i sysvinit) provider.Definition {
 			{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9_.:@\\-]*\z/]`, Behaviour: schema.Namevar, Description: "its name; for systemd with or without .service"},
 			{Name: "running", Type: "Optional[Boolean]", Description: "whether it runs; left out, that is left alone"},
 			{Name: "enabled", Type: "Optional[Boolean]", Description: "whether it is started with the machine; left out, that is left alone"},
+			{Name: "scope", Type: "Enum[system, user]", Default: scopeSystem, Behaviour: schema.Parameter,
+				Description: "user: a service of the user that handlers run as, for systemd; enabled is then whether it is started when that user's services are"},
 			{Name: "on_change", Type: "Enum[restart, reload, nothing]", Default: "restart", Behaviour: schema.Parameter,
 				Description: "what is done with it, when it runs, after something it requires has changed and sends events"},
 		},
@@ -52,159 +80,40 @@ func define(d systemd, r runit, i sysvinit) provider.Definition {
 		},
 		Relations: func(agent string, attrs map[string]any) []string {
 			name, _ := attrs["name"].(string)
+			units := "/etc/systemd/system/"
+			if attrs["scope"] == scopeUser {
+				units = "/etc/systemd/user/"
+			}
 			return []string{
 				string(resource.NewID("pkg::Package", agent, resource.Key{Name: "name", Value: name})),
-				string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: "/etc/systemd/system/" + unit(name)})),
+				string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: units + file(unit(name))})),
 				string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: "/etc/init.d/" + name})),
 				string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: "/etc/sv/" + name + "/run"})),
 			}
 		},
 	}
+	needs := provider.Needs{Commands: []string{"systemctl"}, Facts: map[string]string{"init": "systemd"}}
+	if d.before != nil {
+		needs = provider.Needs{} // it is elsewhere
+	}
 	def, err := provider.Define(t,
-		provider.Provider{Name: "systemd", Description: "units of systemd", Preference: 30, Handler: handler{d},
-			Needs: provider.Needs{Commands: []string{"systemctl"}, Facts: map[string]string{"init": "systemd"}}},
+		provider.Provider{Name: "systemd", Description: "units of systemd", Preference: 30, Handler: handler{d}, Needs: needs},
 		provider.Provider{Name: "runit", Description: "directories of runit, in a container for instance", Preference: 20, Handler: handler{r},
-			Needs: provider.Needs{Check: r.lack}},
+			Needs: provider.Needs{Check: onlySystem(r.lack)}},
 		provider.Provider{Name: "sysvinit", Description: "scripts in /etc/init.d", Preference: 10, Handler: handler{i},
-			Needs: provider.Needs{Check: i.lack}})
+			Needs: provider.Needs{Check: onlySystem(i.lack)}})
 	if err != nil {
 		return provider.Definition{Type: schema.Type{Name: err.Error()}} // the registry refuses it and says why
 	}
 	return def
 }
 
-// handler manages services of one system.
-type handler struct{ system system }
-
-func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
-
-// Read implements provider.Handler.
-func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	known, err := h.system.states(ctx, []string{nameOf(req.Resource)})
-	if err != nil {
-		return provider.Observation{}, provider.Errorf(provider.Retryable, "look at the service: %w", err)
-	}
-	return observe(req.Resource, known), nil
-}
-
-// observe says what a service is to its resource. One that neither runs nor is enabled is what a purge leaves, unless that is what is wanted.
-func observe(r provider.Resource, known map[string]state) provider.Observation {
-	s, defined := known[nameOf(r)]
-	asked := r.Attributes["running"] == true || r.Attributes["enabled"] == true || r.Purged
-	if !defined || !s.running && !s.enabled && asked {
-		return provider.Observation{}
-	}
-	return provider.Observation{Exists: true, Attributes: map[string]any{"running": s.running, "enabled": s.enabled}}
-}
-
-// ReadBatch implements provider.BatchReader: the system is asked once.
-func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	out := make([]provider.Reading, len(items))
-	names := make([]string, len(items))
-	for i := range items {
-		names[i] = nameOf(items[i].Resource)
-	}
-	known, err := h.system.states(ctx, names)
-	for i := range items {
-		if err != nil {
-			out[i].Err = provider.Errorf(provider.Retryable, "look at the services: %w", err)
-			continue
+// onlySystem is a check of a system that knows nothing of users.
+func onlySystem(lack func(*provider.Context) string) func(*provider.Context) string {
+	return func(ctx *provider.Context) string {
+		if ctx.Desired().Attributes["scope"] == scopeUser {
+			return "it has no services of users"
 		}
-		out[i].Observation = observe(items[i].Resource, known)
+		return lack(ctx)
 	}
-	return out
-}
-
-// Create implements provider.Handler: it starts and enables what is wanted. What is not defined cannot be made.
-func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return provider.Result{}, h.bring(ctx, req.Resource)
-}
-
-// Update implements provider.Handler.
-func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return provider.Result{}, h.bring(ctx, req.Resource)
-}
-
-// bring brings a service into its state, from whatever state it is in.
-func (h handler) bring(ctx *provider.Context, r provider.Resource) error {
-	name := nameOf(r)
-	known, err := h.system.states(ctx, []string{name})
-	if err != nil {
-		return provider.Errorf(provider.Retryable, "look at the service: %w", err)
-	}
-	now, defined := known[name]
-	if !defined {
-		return provider.Errorf(provider.Retryable, "there is no service %s: what defines it, a package or a file, is not there", name)
-	}
-	type step struct {
-		needed bool
-		what   string
-		do     func(context.Context, string) error
-	}
-	running, enabled := r.Attributes["running"], r.Attributes["enabled"]
-	for _, s := range []step{
-		{enabled == true && !now.enabled, "enable", h.system.enable},
-		{running == true && !now.running, "start", h.system.start},
-		{running == false && now.running, "stop", h.system.stop},
-		{enabled == false && now.enabled, "disable", h.system.disable},
-	} {
-		if !s.needed {
-			continue
-		}
-		if err := s.do(ctx, name); err != nil {
-			return provider.Errorf(provider.Retryable, "%s %s: %w", s.what, name, err)
-		}
-		ctx.Info(s.what, "service", name)
-	}
-	return nil
-}
-
-// Delete implements provider.Handler.
-func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	r := req.Resource
-	r.Attributes = map[string]any{"name": nameOf(r), "running": false, "enabled": false}
-	known, err := h.system.states(ctx, []string{nameOf(r)})
-	if _, defined := known[nameOf(r)]; err == nil && !defined {
-		return provider.Result{}, nil
-	}
-	return provider.Result{}, h.bring(ctx, r)
-}
-
-// Reload implements provider.Reloader.
-func (h handler) Reload(ctx *provider.Context, req provider.ReadRequest) error {
-	name := nameOf(req.Resource)
-	how, _ := req.Resource.Attributes["on_change"].(string)
-	known, err := h.system.states(ctx, []string{name})
-	if err != nil {
-		return provider.Errorf(provider.Retryable, "look at the service: %w", err)
-	}
-	if how == "nothing" || !known[name].running {
-		return nil
-	}
-	do := h.system.restart
-	if how == "reload" {
-		do = h.system.reload
-	}
-	if err := do(ctx, name); err != nil {
-		return provider.Errorf(provider.Retryable, "%s %s: %w", how, name, err)
-	}
-	ctx.Info(how, "service", name)
-	return nil
-}
-
-// List implements provider.Lister: what runs, or is started with the machine.
-func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
-	known, err := h.system.states(ctx, nil)
-	if err != nil {
-		return provider.Errorf(provider.Retryable, "list the services: %w", err)
-	}
-	for name, s := range known {
-		if !s.running && !s.enabled {
-			continue
-		}
-		if err := found(provider.Found{Attributes: map[string]any{"name": name, "running": s.running, "enabled": s.enabled}}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,21 +1,45 @@
 package svc
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/provider"
 )
 
 // systemd asks systemctl.
 type systemd struct {
 	before []string // a command in front, for tests
 	flags  []string
+	user   bool          // the services of the user that this program runs as
+	watch  time.Duration // in place of watchStart, for tests
+	wait   time.Duration // in place of waitFor, for tests
+}
+
+const (
+	// waitFor is how long a service that starts or stops is waited for, before other work is done meanwhile.
+	waitFor = 5 * time.Second
+	// watchStart is how long one that cannot say that it is ready is watched: what is set up wrong ends at once, and systemctl says that all is well.
+	watchStart = 500 * time.Millisecond
+	lookEach   = 25 * time.Millisecond
+)
+
+func (s systemd) ofUser() system {
+	s.user = true
+	return s
 }
 
 // unit returns the name of a unit.
 func unit(name string) string {
-	for _, kind := range []string{".service", ".socket", ".timer", ".path", ".target", ".mount"} {
+	for _, kind := range []string{".service", ".socket", ".timer", ".path", ".target", ".mount", ".automount", ".swap", ".slice"} {
 		if strings.HasSuffix(name, kind) {
 			return name
 		}
@@ -23,23 +47,44 @@ func unit(name string) string {
 	return name + ".service"
 }
 
+// file returns the name of the file that defines a unit: an instance is defined by its template.
+func file(unit string) string {
+	template, rest, is := strings.Cut(unit, "@")
+	if dot := strings.LastIndex(rest, "."); is && dot > 0 {
+		return template + "@" + rest[dot:]
+	}
+	return unit
+}
+
 func (s systemd) run(ctx context.Context, args ...string) (string, error) {
 	argv := append(append([]string{}, s.before...), "systemctl")
 	argv = append(append(argv, s.flags...), "--no-pager", "--no-ask-password")
-	return tool.Run(ctx, nil, append(argv, args...)...)
+	var env []string
+	if s.user {
+		argv = append(argv, "--user")
+		if os.Getenv("XDG_RUNTIME_DIR") == "" { // there is no session, as with sudo or over ssh without PAM
+			env = append(env, fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", os.Getuid()))
+		}
+	}
+	return tool.Run(ctx, env, append(argv, args...)...)
 }
 
+// asked are the properties of a unit that are looked at.
+const asked = "--property=Id,Names,LoadState,LoadError,ActiveState,SubState,UnitFileState,WantedBy,RequiredBy,UpheldBy,TriggeredBy,BusName,SourcePath," +
+	"Type,RemainAfterExit,Result,ExecMainStatus"
+
 func (s systemd) states(ctx context.Context, names []string) (map[string]state, error) {
-	args := []string{"show", "--property=Id,Names,LoadState,ActiveState,UnitFileState", "--"}
-	byUnit := map[string][]string{}
 	if len(names) == 0 {
-		args[len(args)-1] = "*.service"
+		return s.all(ctx)
 	}
+	args := []string{"show", asked, "--"}
+	byUnit := map[string][]string{}
 	for _, name := range names {
-		if u := unit(name); byUnit[u] == nil {
+		u := unit(name)
+		if byUnit[u] == nil {
 			args = append(args, u)
 		}
-		byUnit[unit(name)] = append(byUnit[unit(name)], name)
+		byUnit[u] = append(byUnit[u], name)
 	}
 	out, err := s.run(ctx, args...)
 	if err != nil {
@@ -48,23 +93,41 @@ func (s systemd) states(ctx context.Context, names []string) (map[string]state, 
 	known := map[string]state{}
 	for text := range strings.SplitSeq(out, "\n\n") {
 		p := properties(text)
-		if p["LoadState"] != "loaded" {
+		if p["LoadState"] == "" || p["LoadState"] == "not-found" {
 			continue
 		}
-		now := stateOf(p)
-		if len(names) == 0 {
-			if name, is := strings.CutSuffix(p["Id"], ".service"); is && now.running {
-				known[name] = now
-			}
-			continue
-		}
-		for u := range strings.FieldsSeq(p["Id"] + " " + p["Names"]) { // an alias shows the unit it stands for
+		now := s.stateOf(ctx, p)
+		for _, u := range append(strings.Fields(p["Names"]), p["Id"]) { // an alias shows the unit it stands for
 			for _, name := range byUnit[u] {
 				known[name] = now
 			}
 		}
 	}
 	return known, nil
+}
+
+// all returns the services that are loaded, and those that are enabled without being.
+func (s systemd) all(ctx context.Context) (map[string]state, error) {
+	loaded, err := s.run(ctx, "show", "--all", "--property=Id", "--", "*.service") // and those that do not run
+	if err != nil {
+		return nil, err
+	}
+	enabled, err := s.run(ctx, "list-unit-files", "--no-legend", "--type=service", "--state=enabled")
+	if err != nil && (tool.Code(err) != 1 || enabled != "") { // 1: there is none
+		return nil, err
+	}
+	var names []string
+	for line := range strings.Lines(loaded + "\n" + enabled) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "Id="), " ")
+		if name, is := strings.CutSuffix(name, ".service"); is && !strings.HasSuffix(name, "@") { // a template is none
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slices.Sort(names)
+	return s.states(ctx, slices.Compact(names))
 }
 
 func properties(text string) map[string]string {
@@ -77,18 +140,36 @@ func properties(text string) map[string]string {
 	return out
 }
 
-// stateOf reads the properties of a unit. One that cannot be enabled by itself (static, generated, ...) is started by others, and counts as enabled.
-func stateOf(p map[string]string) state {
-	s := state{}
+// stateOf reads the properties of a unit.
+func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
+	now := state{}
 	switch p["ActiveState"] {
-	case "active", "activating", "reloading", "refreshing":
-		s.running = true
+	case "active", "reloading", "refreshing":
+		now.running = true
+	case "activating", "deactivating":
+		now.changing = true
 	}
 	switch p["UnitFileState"] {
-	case "enabled", "enabled-runtime", "alias", "static", "indirect", "generated":
-		s.enabled = true
+	case "enabled", "alias":
+		now.enabled = true
+	case "static", "indirect", "transient":
+		now.fixed = true
+		now.enabled = p["WantedBy"]+p["RequiredBy"]+p["UpheldBy"]+p["TriggeredBy"]+p["BusName"] != ""
+	case "generated": // what a script in init.d stands for is enabled by its own means; anything else as what it was made from says
+		now.fixed, now.enabled = true, true
+		if strings.HasPrefix(p["SourcePath"], "/etc/init.d/") {
+			_, err := s.run(ctx, "is-enabled", "--quiet", "--", p["Id"])
+			now.fixed, now.enabled = false, err == nil
+		}
 	}
-	return s
+	switch p["LoadState"] {
+	case "masked":
+		now.problem = "it is masked, so that nothing starts it; `systemctl unmask " + p["Id"] + "` ends that"
+	case "bad-setting", "error":
+		_, why, _ := strings.Cut(p["LoadError"], " ")
+		now.problem = "its unit is wrong: " + strings.Trim(why, `"`)
+	}
+	return now
 }
 
 func (s systemd) do(ctx context.Context, verb, name string) error {
@@ -96,11 +177,142 @@ func (s systemd) do(ctx context.Context, verb, name string) error {
 	return err
 }
 
-func (s systemd) start(ctx context.Context, name string) error   { return s.do(ctx, "start", name) }
-func (s systemd) stop(ctx context.Context, name string) error    { return s.do(ctx, "stop", name) }
-func (s systemd) enable(ctx context.Context, name string) error  { return s.do(ctx, "enable", name) }
+// refresh makes systemd read its units anew. That it should, it does not always know: not of a drop-in in a new directory.
+func (s systemd) refresh(ctx context.Context) error {
+	_, err := s.run(ctx, "daemon-reload")
+	return err
+}
+
+// short does what may take long. What it has not come to the end of goes on, and is asked for again later.
+func (s systemd) short(ctx context.Context, verb, name string) error {
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(s.wait, waitFor))
+	defer cancel()
+	err := s.do(limited, verb, name)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return errBusy{}
+	}
+	return err
+}
+
+func (s systemd) start(ctx context.Context, name string) error {
+	now, err := s.show(ctx, name)
+	if err != nil {
+		return err
+	}
+	clear := ""
+	switch {
+	case now["SubState"] == autoRestart: // a start would wait for as long as it was told to between two tries
+		clear = "stop"
+	case now["ActiveState"] == "failed": // one that was started too often is not started again
+		clear = "reset-failed"
+	}
+	if clear != "" {
+		if err := s.do(ctx, clear, name); err != nil {
+			return err
+		}
+	}
+	if err := s.short(ctx, "start", name); err != nil {
+		return s.explained(ctx, name, err)
+	}
+	return s.stays(ctx, name)
+}
+
+// autoRestart is how a service is that has ended and is to be started again after a while.
+const autoRestart = "auto-restart"
+
+// stays waits until it is known that a service that was started runs.
+func (s systemd) stays(ctx context.Context, name string) error {
+	limit, look := time.NewTimer(cmp.Or(s.watch, watchStart)), time.NewTicker(lookEach)
+	defer limit.Stop()
+	defer look.Stop()
+	for {
+		p, err := s.show(ctx, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case p["Type"] == "oneshot" && p["ActiveState"] == "inactive" && p["Result"] == "success":
+			return provider.Errorf(provider.NeedsChange, "it is of type oneshot and has done its work, so it does not stay running; set RemainAfterExit=yes in its unit, or leave running out")
+		case p["ActiveState"] != "active" && p["ActiveState"] != "reloading" && p["ActiveState"] != "refreshing":
+			return doesNotStay(p)
+		case p["Type"] != "simple" && p["Type"] != "exec" && p["Type"] != "idle":
+			return nil // it has said that it is ready
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s systemd) show(ctx context.Context, name string) (map[string]string, error) {
+	out, err := s.run(ctx, "show", asked, "--", unit(name))
+	return properties(out), err
+}
+
+// how says how a unit is.
+func how(p map[string]string) string {
+	out := p["ActiveState"] + " (" + p["SubState"] + ")"
+	if p["Result"] != "" && p["Result"] != "success" {
+		out += ", " + p["Result"]
+	}
+	if code, err := strconv.Atoi(p["ExecMainStatus"]); err == nil && code != 0 {
+		out += fmt.Sprintf(", its program ended with %d", code)
+	}
+	return out
+}
+
+// explained adds to an error how the unit is. One that is busy ending and beginning anew is not on its way.
+func (s systemd) explained(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	p, failed := s.show(ctx, name)
+	switch {
+	case failed != nil:
+		return err
+	case !errors.As(err, &errBusy{}):
+		return fmt.Errorf("%w; it is %s", err, how(p))
+	case p["SubState"] == autoRestart:
+		return doesNotStay(p)
+	}
+	return err
+}
+
+func doesNotStay(p map[string]string) error {
+	return errors.New("it was started and does not stay up: " + how(p))
+}
+
+func (s systemd) stop(ctx context.Context, name string) error { return s.short(ctx, "stop", name) }
+
+// enable says so when there is nothing that can be enabled.
+func (s systemd) enable(ctx context.Context, name string) error {
+	if err := s.do(ctx, "enable", name); err != nil {
+		return err
+	}
+	known, err := s.states(ctx, []string{name})
+	if now := known[name]; err == nil && now.fixed && !now.enabled {
+		return provider.Errorf(provider.NeedsChange, "its unit has no section [Install], and nothing else starts it with the machine; add WantedBy= there, or leave enabled out")
+	}
+	return err
+}
+
 func (s systemd) disable(ctx context.Context, name string) error { return s.do(ctx, "disable", name) }
-func (s systemd) restart(ctx context.Context, name string) error { return s.do(ctx, "restart", name) }
+
+func (s systemd) restart(ctx context.Context, name string) error {
+	return s.again(ctx, "restart", name)
+}
+
 func (s systemd) reload(ctx context.Context, name string) error {
-	return s.do(ctx, "reload-or-restart", name)
+	return s.again(ctx, "reload-or-restart", name)
+}
+
+func (s systemd) again(ctx context.Context, verb, name string) error {
+	if err := s.do(ctx, verb, name); err != nil {
+		return s.explained(ctx, name, err)
+	}
+	return s.stays(ctx, name)
 }

@@ -218,7 +218,7 @@ func FuzzAnswer(f *testing.F) {
 		_ = FailureOf(err)
 		var done ReadDone
 		if decode(body, &done) == nil {
-			_, _ = gather(done, func(string) (ResultPart, error) { return ResultPart{}, nil })
+			_, _ = gather(done, func(string) (ResultPart[Would], error) { return ResultPart[Would]{}, nil })
 		}
 	})
 }

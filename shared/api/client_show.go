@@ -204,7 +204,7 @@ func (c *Client) DryRun(ctx context.Context, env string, version int) (deploy.Dr
 }
 
 func (c *Client) gather(ctx context.Context, env string, done ReadDone) (deploy.DryRun, error) {
-	return gather(done, func(hash string) (ResultPart, error) {
-		return ask[ResultPart](ctx, c, http.MethodGet, envPath(env, "results/"+hash), nil)
+	return gather(done, func(hash string) (ResultPart[Would], error) {
+		return ask[ResultPart[Would]](ctx, c, http.MethodGet, envPath(env, "results/"+hash), nil)
 	})
 }

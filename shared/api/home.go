@@ -45,6 +45,8 @@ type Home interface {
 	Schedule(ctx context.Context, env string, w Work) (int, error)
 	// DryRun compares a version (0: the released one) with reality.
 	DryRun(ctx context.Context, env string, version int) (deploy.DryRun, error)
+	// Discover describes what exists of a type on an agent; see deploy.Engine.Discover.
+	Discover(ctx context.Context, env string, d Discover) (Discovered, error)
 	// Pause stops claims of agents, or lets them go on.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
 	// Halt stops all claims, or lets them go on.

@@ -26,6 +26,8 @@ type ReadJob struct {
 	Environment string  `json:"environment"`
 	Version     int     `json:"version,omitempty"` // 0: the released one, unless there is a bundle
 	Bundle      *Bundle `json:"bundle,omitempty"`
+	// Discover, when not nil, asks what exists in place of a comparison.
+	Discover *Discover `json:"discover,omitempty"`
 }
 
 // ReadDone is the answer to a comparison. What does not fit into Items is in stored files, in order.
@@ -35,12 +37,14 @@ type ReadDone struct {
 	Total   int      `json:"total"`
 	Items   []Would  `json:"items"`
 	Parts   []string `json:"parts" doc:"hashes of results"`
+	// Found is the answer when it was asked what exists.
+	Found *FoundDone `json:"found,omitempty"`
 }
 
-// ResultPart is a stored part of the answer to a comparison.
-type ResultPart struct {
-	Result int     `json:"southbound_result"`
-	Items  []Would `json:"items"`
+// ResultPart is a stored part of a long answer.
+type ResultPart[T any] struct {
+	Result int `json:"southbound_result"`
+	Items  []T `json:"items"`
 }
 
 const (
@@ -68,6 +72,10 @@ func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, read bo
 
 // ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of another service leads to.
 func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
+	if job.Discover != nil {
+		found, err := s.foundHere(ctx, job.Environment, *job.Discover)
+		return ReadDone{Items: []Would{}, Parts: []string{}, Found: &found}, err
+	}
 	var d deploy.DryRun
 	var err error
 	if job.Bundle == nil {
@@ -97,14 +105,15 @@ func (s *Service) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun, er
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return gather(done, func(hash string) (ResultPart, error) {
-		var part ResultPart
-		b, err := s.Result(ctx, hash)
-		if err == nil {
-			err = decode(b, &part)
-		}
-		return part, err
-	})
+	return gather(done, func(hash string) (ResultPart[Would], error) { return resultPart[Would](ctx, s, hash) })
+}
+
+func resultPart[T any](ctx context.Context, s *Service, hash string) (part ResultPart[T], err error) {
+	b, err := s.Result(ctx, hash)
+	if err == nil {
+		err = decode(b, &part)
+	}
+	return part, err
 }
 
 // planned compares an upload with the last version.
@@ -120,27 +129,36 @@ func (s *Service) planned(ctx context.Context, env string, b Bundle) (ReadDone, 
 	return s.keep(ctx, deploy.DryRun{Would: would})
 }
 
-// keep makes an answer of a bounded size: what is long is stored in parts.
+// keep makes an answer of a bounded size.
 func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
-	done := ReadDone{Version: d.Version, Covered: d.Covered, Total: len(d.Would), Items: []Would{}, Parts: []string{}}
+	all := make([]Would, len(d.Would))
+	for i := range d.Would {
+		all[i] = Would(d.Would[i])
+	}
+	items, parts, err := inParts(ctx, s, all)
+	return ReadDone{Version: d.Version, Covered: d.Covered, Total: len(all), Items: items, Parts: parts}, err
+}
+
+// inParts bounds the size of an answer: it returns the first items, and the hashes under which the others are stored.
+func inParts[T any](ctx context.Context, s *Service, all []T) (items []T, parts []string, err error) {
+	items, parts = []T{}, []string{}
 	var blobs []deploy.Blob
 	var text []byte
 	flush := func() {
 		if len(text) > 0 {
 			blobs = append(blobs, blobOf(append(text, "]}"...)))
-			done.Parts = append(done.Parts, blobs[len(blobs)-1].Hash)
+			parts = append(parts, blobs[len(blobs)-1].Hash)
 			text = nil
 		}
 	}
 	size := 0
-	for i := range d.Would {
-		w := Would(d.Would[i])
-		line, err := encode(w)
+	for i := range all {
+		line, err := encode(all[i])
 		if err != nil {
-			return ReadDone{}, err
+			return nil, nil, err
 		}
 		if size += len(line); size <= mostInline {
-			done.Items = append(done.Items, w)
+			items = append(items, all[i])
 			continue
 		}
 		if len(text)+len(line) > partBytes {
@@ -156,10 +174,10 @@ func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 	flush()
 	if len(blobs) > 0 {
 		if err := s.Engine.Files.Put(ctx, blobs); err != nil {
-			return ReadDone{}, fault.Wrap(fault.Unknown, "store result", err)
+			return nil, nil, fault.Wrap(fault.Unknown, "store result", err)
 		}
 	}
-	return done, nil
+	return items, parts, nil
 }
 
 // Result returns a stored part of the answer to a comparison; other files are NotFound.
@@ -188,7 +206,7 @@ func (s *Service) Result(ctx context.Context, hash string) ([]byte, error) {
 }
 
 // gather puts an answer together, reading its parts with get.
-func gather(done ReadDone, get func(hash string) (ResultPart, error)) (deploy.DryRun, error) {
+func gather(done ReadDone, get func(hash string) (ResultPart[Would], error)) (deploy.DryRun, error) {
 	d := deploy.DryRun{Version: done.Version, Covered: done.Covered, Would: make([]deploy.Would, 0, done.Total)}
 	items := done.Items
 	for n := 0; ; n++ {

@@ -52,6 +52,12 @@ func (r *routes) acts() {
 	}) (*out[ReadDone], error) {
 		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version}))
 	})
+	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources", "Describe what exists of a type on an agent, and change nothing", func(ctx context.Context, i *struct {
+		InEnvironment
+		Body Discover
+	}) (*out[FoundDone], error) {
+		return answer(r.s.found(ctx, i.Env, i.Body))
+	})
 	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Stop claims of agents, or let them go on", func(ctx context.Context, i *struct {
 		InEnvironment
 		Body struct {

@@ -3,23 +3,24 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"math/big"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
-	"southbound/shared/deploy"
+	"southbound/shared/api"
 	"southbound/shared/fault"
-	"southbound/shared/resource"
 )
 
 func (a *app) discoverCommand() *cobra.Command {
 	agent := ""
-	cmd := command("discover TYPE", "Describe what exists as resources",
+	cmd := command("discover TYPE [ATTRIBUTE=VALUE...]", "Describe what exists as resources",
 		"discover lists what exists of a type on an agent and writes a document that applies as \"nothing to do\". It changes nothing. What no resource can describe is\n"+
-			"left out and named on standard error. With --json the document is one line, which `southbound apply -` takes.",
-		"  southbound discover pkg::Package > packages.yaml\n  southbound discover svc::Service --agent web1 --json | southbound apply -",
-		exactArgs(1, "one type"), a.look, func(ctx context.Context, args []string) error { return a.discover(ctx, args[0], agent) })
+			"left out and named on standard error. Types that have no list of their own are told what to list by attributes: a bucket, a path. With --json the document is\n"+
+			"one line, which `southbound apply -` takes. With --api the server looks, at an agent that it knows.",
+		"  southbound discover pkg::Package > packages.yaml\n  southbound discover svc::Service --agent web1 --json | southbound apply -\n"+
+			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n  southbound discover http::Object --agent shop collection=/users path=/users/{name} name=/login",
+		atLeastOne("a type"), a.look, func(ctx context.Context, args []string) error { return a.discover(ctx, args, agent) })
 	cmd.Flags().StringVar(&agent, "agent", "local", "agent to look at; one that the environment does not have is this machine")
 	return cmd
 }
@@ -27,11 +28,11 @@ func (a *app) discoverCommand() *cobra.Command {
 // document is what discover writes: format 1.
 type document struct {
 	Southbound int           `json:"southbound" yaml:"southbound"`
-	Agents     yamlAgents    `json:"agents,omitempty" yaml:"agents,omitempty"`
+	Agents     described     `json:"agents,omitempty" yaml:"agents,omitempty"`
 	Resources  []description `json:"resources" yaml:"resources"`
 }
 
-type yamlAgents map[string]map[string]any
+type described map[string]map[string]any
 
 type description struct {
 	Type       string         `json:"type" yaml:"type"`
@@ -39,30 +40,36 @@ type description struct {
 	Attributes map[string]any `json:"attributes" yaml:"attributes"`
 }
 
-func (a *app) discover(ctx context.Context, typ, agent string) error {
-	if a.engine == nil {
-		return fault.New(fault.Unsupported, "discover", "it looks from this machine, so it does not go through --api").WithHint("leave --api out; agents that only the server knows have to be described here, too")
+func (a *app) discover(ctx context.Context, args []string, agent string) error {
+	like := map[string]string{}
+	for _, arg := range args[1:] {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return fault.New(fault.Usage, "discover", "%q is not ATTRIBUTE=VALUE", arg)
+		}
+		like[name] = value
 	}
-	d, err := a.engine.Discover(ctx, a.env, typ, agent)
+	d, err := a.home.Discover(ctx, a.env, api.Discover{Type: args[0], Agent: agent, Like: like})
 	if err != nil {
 		return err
 	}
 	doc := document{Southbound: 1, Resources: []description{}}
-	for i := range d.Resources {
-		r := &d.Resources[i]
-		attrs, _ := written(r.Attributes).(map[string]any)
-		for name, v := range r.Attributes {
-			attrs[name] = literal(v)
-		}
-		doc.Resources = append(doc.Resources, description{r.Type, r.Agent, attrs})
+	for _, f := range d.Resources {
+		doc.Resources = append(doc.Resources, description{args[0], agent, f.Attributes})
 	}
-	if err := a.describeAgent(ctx, &doc, agent); err != nil {
-		return err
+	if d.Agent != nil {
+		doc.Agents = described{agent: d.Agent}
 	}
 	a.leftOut(d.Left)
 	if a.json {
 		a.line(doc)
 		return nil
+	}
+	for i := range doc.Resources {
+		doc.Resources[i].Attributes, _ = numbered(doc.Resources[i].Attributes).(map[string]any)
+	}
+	for name, options := range doc.Agents {
+		doc.Agents[name], _ = numbered(options).(map[string]any)
 	}
 	text, err := yaml.Marshal(doc)
 	if err != nil {
@@ -72,32 +79,35 @@ func (a *app) discover(ctx context.Context, typ, agent string) error {
 	return err
 }
 
-// describeAgent adds the agent when a document that only names it would mean another. An agent with options has to be described by hand: they may hold
-// secrets, which are not written.
-func (a *app) describeAgent(ctx context.Context, doc *document, agent string) error {
-	agents, err := a.own.Agents(ctx, a.env)
-	if err != nil {
-		return err
+// numbered returns a value with numbers that YAML takes for numbers: to its encoder a number that is kept as text is text.
+func numbered(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		tag := "!!int"
+		if strings.ContainsAny(string(v), ".eE") {
+			tag = "!!float"
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: string(v)}
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = numbered(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = numbered(v[k])
+		}
+		return out
 	}
-	known := agents[agent].Agent
-	if known.Name == "" || known.Transport == "local" && known.Lanes <= 1 {
-		return nil
-	}
-	described := map[string]any{"transport": known.Transport}
-	if known.Lanes > 1 {
-		described["lanes"] = known.Lanes
-	}
-	for name, v := range known.Options {
-		described[name] = written(v)
-	}
-	doc.Agents = yamlAgents{agent: described}
-	return nil
+	return v
 }
 
 // mostLeft is how many things that are left out are named.
 const mostLeft = 20
 
-func (a *app) leftOut(left []deploy.LeftOut) {
+func (a *app) leftOut(left []api.Found) {
 	for i, l := range left {
 		if i == mostLeft {
 			a.say("and %d more are left out", len(left)-i)
@@ -105,67 +115,4 @@ func (a *app) leftOut(left []deploy.LeftOut) {
 		}
 		a.say("left out: %s: %s", l.ID, l.Why)
 	}
-}
-
-// literal writes a value of an attribute so that a document that has it means it: what looks like a reference is wrapped.
-func literal(v any) any {
-	if looksLikeReference(v) {
-		return map[string]any{"value": written(v)}
-	}
-	return written(v)
-}
-
-// looksLikeReference reports whether a document would not take a value for itself.
-func looksLikeReference(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, form := range []string{"file", "secret", "parameter", "fact", "value"} {
-			if _, has := v[form]; has {
-				return true
-			}
-		}
-		for _, e := range v {
-			if looksLikeReference(e) {
-				return true
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if looksLikeReference(e) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// written returns a value as the encoders write it. References are written in their own forms.
-func written(v any) any {
-	switch v := v.(type) {
-	case *big.Int:
-		return json.Number(v.String())
-	case resource.Secret:
-		out := map[string]any{"secret": v.Source}
-		if v.Version != "" {
-			out["version"] = v.Version
-		}
-		return out
-	case resource.Parameter:
-		return map[string]any{"parameter": v.Name}
-	case resource.Fact:
-		return map[string]any{"fact": v.Name, "of": string(v.Of)}
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = written(v[i])
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[k] = written(v[k])
-		}
-		return out
-	}
-	return v
 }

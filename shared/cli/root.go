@@ -104,6 +104,16 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// atLeastOne is cobra.MinimumNArgs(1) with an error of ours.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fault.New(fault.Usage, words(cmd), "expected %s, got nothing", what).WithHint("see `%s --help`", cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
 // atMostOne is cobra.MaximumNArgs(1) with an error of ours.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -157,6 +157,9 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 		longest = max(longest, w.e.limitOf(c.row))
 	}
 	longest += time.Duration(len(batch)) * batchItem
+	if w.session.again(); !w.session.connected {
+		longest += connectLimit
+	}
 	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
 	if done.Started {
 		w.running = ids

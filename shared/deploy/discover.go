@@ -27,9 +27,17 @@ type LeftOut struct {
 	Why string
 }
 
+// Looking says what is to be discovered.
+type Looking struct {
+	Type, Agent string
+	// Like are attributes, as text, that say what is listed, for types that have to be told: a bucket, a path.
+	Like map[string]string
+}
+
 // Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent that the environment does not have is taken
 // for a local one. Unsupported when the type's handler cannot list.
-func (e *Engine) Discover(ctx context.Context, env, typeName, agentName string) (Discovery, error) {
+func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discovery, error) {
+	typeName, agentName := of.Type, of.Agent
 	typ, ok := e.Types.Type(typeName)
 	if !ok {
 		err := fault.New(fault.NotFound, "discover", "there is no type %q", typeName).WithHint("`southbound types` lists them")
@@ -38,11 +46,15 @@ func (e *Engine) Discover(ctx context.Context, env, typeName, agentName string) 
 		}
 		return Discovery{}, err
 	}
+	like, err := liken(typ, of.Like)
+	if err != nil {
+		return Discovery{}, err
+	}
 	agents, err := e.State.Agents(ctx, env)
 	if err != nil {
 		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	d := &discoverer{e: e, env: env, typ: typ, agent: agents[agentName].Agent, seen: map[resource.ID]bool{}}
+	d := &discoverer{e: e, env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{}}
 	if d.agent.Name == "" {
 		d.agent = resource.Agent{Name: agentName, Transport: "local", Lanes: 1}
 	}
@@ -66,7 +78,25 @@ func (e *Engine) Discover(ctx context.Context, env, typeName, agentName string) 
 	return d.out, nil
 }
 
+// liken reads the attributes that say what is listed.
+func liken(typ *schema.Compiled, texts map[string]string) (map[string]any, error) {
+	out := map[string]any{}
+	for name, text := range texts {
+		a, ok := typ.Attribute(name)
+		if !ok {
+			return nil, fault.New(fault.Usage, "discover", "%s has no attribute %q", typ.Name, name).WithHint("`southbound type %s` lists them", typ.Name)
+		}
+		v, err := a.DataType.Coerce(text)
+		if err != nil {
+			return nil, fault.New(fault.Usage, "discover", "attribute %s: %v", name, err)
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
 type discoverer struct {
+	like    map[string]any
 	e       *Engine
 	env     string
 	typ     *schema.Compiled
@@ -97,8 +127,9 @@ func (d *discoverer) list(ctx context.Context) error {
 		return fault.New(fault.Unsupported, "discover", "%s cannot list what exists", d.typ.Name).WithHint("types that can have the feature discover: `southbound types --json`")
 	}
 	r.host.cache = d.e.cacheOf(d.env, d.agent.Name)
+	r.want.Attributes = d.like
 	r.bind(ctx)
-	x := &executor{e: d.e, runs: []*run{r}, dry: true}
+	x := &executor{e: d.e, runs: []*run{r}, dry: true, env: d.env}
 	type answer struct {
 		found []provider.Found
 		err   error
@@ -174,7 +205,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 		r.bind(ctx)
 		runs[i] = r
 	}
-	x := &executor{e: d.e, runs: slices.Clone(runs), dry: true, each: true}
+	x := &executor{e: d.e, runs: slices.Clone(runs), dry: true, each: true, env: d.env}
 	if err := x.execute(ctx); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 )
@@ -23,7 +24,7 @@ func TestDiscover(t *testing.T) {
 		}
 		return failure
 	}}}
-	d, err := r.e.Discover(context.Background(), "e", "t::T", "a")
+	d, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: "t::T", Agent: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +43,11 @@ func TestDiscover(t *testing.T) {
 	}
 	r.same("changes", r.took("create", "update", "delete"))
 	failure = errors.New("no list")
-	if _, err := r.e.Discover(context.Background(), "e", "t::T", "a"); !fault.Is(err, fault.Unavailable) {
+	if _, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: "t::T", Agent: "a"}); !fault.Is(err, fault.Unavailable) {
 		t.Error(err)
 	}
 	for typ, kind := range map[string]fault.Kind{"t::Assigned": fault.Unsupported, "t::TT": fault.NotFound} {
-		if _, err := r.e.Discover(context.Background(), "e", typ, "a"); !fault.Is(err, kind) {
+		if _, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: typ, Agent: "a"}); !fault.Is(err, kind) {
 			t.Errorf("%s: %v", typ, err)
 		}
 	}

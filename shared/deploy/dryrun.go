@@ -156,7 +156,8 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 
 // lane compares the rows of one lane while it holds its lease.
 func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results map[resource.ID]Would) error {
-	lease, err := d.e.acquire(ctx, d.env, lane, leaseMargin)
+	parts := slices.Collect(slices.Chunk(groupByType(rows), claimMost))
+	lease, err := d.e.acquire(ctx, d.env, lane, d.e.mostOf(parts[0]))
 	if err != nil {
 		return err
 	}
@@ -175,12 +176,15 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 			agent = a
 		}
 	}
-	for part := range slices.Chunk(groupByType(rows), claimMost) {
+	for i, part := range parts {
 		actions, err := d.part(ctx, part, &s, agent, results)
 		if err != nil {
 			return err
 		}
-		c := Commit{Guard: Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(time.Minute)}
+		c := Commit{Guard: Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(leaseMargin)}
+		if i+1 < len(parts) {
+			c.Until = d.e.Clock.Now().Add(d.e.mostOf(parts[i+1]))
+		}
 		if d.record {
 			c.Actions = actions
 		}
@@ -189,6 +193,20 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 		}
 	}
 	return nil
+}
+
+// mostOf is how long a lane is taken for to read rows: for as long as that may take, since who takes it meanwhile changes what is read, and refuses
+// what was found.
+func (e *Engine) mostOf(rows []*Row) time.Duration {
+	each := map[string]time.Duration{} // of types, which are read one after the other
+	for _, r := range rows {
+		each[r.ID.Type()] = max(each[r.ID.Type()], e.limitOf(r))
+	}
+	all := connectLimit + time.Duration(len(rows))*batchItem + leaseMargin
+	for _, d := range each {
+		all += d
+	}
+	return all
 }
 
 // groupByType keeps the order within a type.
@@ -208,6 +226,7 @@ func groupByType(rows []*Row) []*Row {
 
 // part compares some rows and returns their records.
 func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent resource.Agent, results map[resource.ID]Would) ([]Action, error) {
+	s.again()
 	byType := map[string][]*run{}
 	var all []*run
 	for _, row := range rows {
@@ -227,7 +246,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 		r.claim = &claim{row: row}
 	}
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
-		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict}
+		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict, env: d.env}
 		if err := x.execute(ctx); err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 // it too.
 type executor struct {
 	e    *Engine
+	env  string
 	runs []*run
 	dry  bool // stop before acting
 	// each: read one by one what would be read from a list.
@@ -32,6 +33,9 @@ type executor struct {
 // execute gives each run its outcome; a run that was not carried out, because the caller gave up, has none.
 func (x *executor) execute(ctx context.Context) error {
 	open := x.open()
+	if err := x.recall(ctx, open); err != nil {
+		return err
+	}
 	for _, r := range open {
 		if r.token != "" && !x.dry {
 			x.find(ctx, r)
@@ -140,11 +144,14 @@ func (x *executor) fail(r *run, err error) {
 
 // find settles a create that was begun and not recorded. When the handler cannot tell, a person has to.
 func (x *executor) find(ctx context.Context, r *run) {
+	ask := func(why string) {
+		r.person = true
+		r.end(StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and "+why+"; "+
+			"see what exists, then say `southbound deploy --retry-failed "+string(r.res.ID)+"`")
+	}
 	finder, ok := provider.As[provider.Finder](r.handler)
 	if !ok {
-		r.person = true
-		r.end(StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and this type cannot look it up; "+
-			"see what exists, then say `southbound deploy --retry-failed "+string(r.res.ID)+"`")
+		ask("this type cannot look it up")
 		return
 	}
 	req := provider.CreateRequest{Resource: r.want, Token: r.token}
@@ -152,7 +159,11 @@ func (x *executor) find(ctx context.Context, r *run) {
 		_, err := finder.FindCreated(c, req)
 		return err
 	})
-	if ok && err != nil {
+	switch {
+	case !ok || err == nil:
+	case errors.Is(err, provider.ErrUndecided):
+		ask(err.Error())
+	default:
 		x.fail(r, fmt.Errorf("look up what a create led to: %w", err))
 	}
 }
@@ -372,6 +383,7 @@ func (x *executor) applyOne(ctx context.Context, r *run) {
 // applied takes the answer of an act.
 func (x *executor) applied(r *run, out provider.Result, err error) {
 	if err != nil {
+		r.nothing = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
 		x.fail(r, err)
 		return
 	}

@@ -25,10 +25,17 @@ type session struct {
 }
 
 func (s *session) close() {
-	if c, ok := s.transport.(io.Closer); ok && s.connected {
+	if c, ok := s.transport.(io.Closer); ok && s.connected && s.connErr == nil {
 		_ = c.Close()
 	}
 	s.transport, s.connected = nil, false
+}
+
+// again has a connection that could not be made tried once more. It is called for a batch, of which each run would wait for it otherwise.
+func (s *session) again() {
+	if s.connErr != nil {
+		s.connected, s.connErr = false, nil
+	}
 }
 
 // run is one run of a handler in the making.
@@ -45,6 +52,7 @@ type run struct {
 	diff    map[string]plan.Diff
 	act     plan.Change // what is to be done; NoChange: nothing
 	token   string
+	known   map[string]string // facts that the handler remembers
 	reload  bool
 	dry     bool
 	version int // that brought the intent
@@ -75,7 +83,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		}
 		runs = append(runs, w.prepare(ctx, c))
 	}
-	x := &executor{e: w.e, runs: runs, mark: w.markCreating, strict: w.state.Settings.Strict}
+	x := &executor{e: w.e, runs: runs, mark: w.markCreating, strict: w.state.Settings.Strict, env: w.env}
 	if err := x.execute(ctx); err != nil {
 		w.unrecorded = true
 		return err
@@ -157,13 +165,18 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	return r
 }
 
-// connect opens the agent's connection, once for the session.
+// connectLimit bounds how long a connection may be waited for.
+const connectLimit = time.Minute
+
+// connect opens the agent's connection, once for the session, or until again is called on it.
 func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
 	if !s.connected {
 		if agent.Name == "" {
 			agent = resource.Agent{Name: r.res.Agent, Transport: "local", Lanes: 1}
 		}
-		s.transport, s.connErr = e.Connector.Connect(ctx, agent)
+		limited, cancel := context.WithTimeout(ctx, connectLimit)
+		s.transport, s.connErr = e.Connector.Connect(limited, agent)
+		cancel()
 		s.connected = true
 	}
 	if s.connErr != nil {
@@ -172,7 +185,6 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 			class = ClassUnavailable
 		}
 		r.end(StatusUnavailable, class, "agent "+agent.Name+": "+hinted(s.connErr))
-		s.connected = false
 		return
 	}
 	remote, ok := s.transport.(provider.Remote)
@@ -243,7 +255,8 @@ func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
 // bind makes the context that the handler gets.
 func (r *run) bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
-	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload, Desired: r.want, Version: r.version})
+	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload, Desired: r.want, Version: r.version,
+		Known: r.known})
 }
 
 // fetchDeps reads the rows of direct requirements that are not known yet.

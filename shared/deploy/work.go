@@ -27,6 +27,7 @@ type result struct {
 	causes   []resource.ID // skipped because of these
 	again    *provider.Again
 	person   bool // a create may have happened and nobody but a person can tell
+	nothing  bool // a create was begun, and it is certain that nothing was made
 	acted    bool // the handler was told to change something
 	purged   bool // it must not exist
 	// reportOnly: it was only compared.
@@ -177,6 +178,9 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 		e.retryLater(r, res, s)
 	default:
 		r.LastRun, r.Compliance = RunFailed, NonCompliant
+		if res.nothing {
+			r.Creating = ""
+		}
 		if res.person {
 			r.Blocked = NeedsPerson
 			return

@@ -23,6 +23,13 @@ func As[T any](h Handler) (T, bool) {
 	return t, ok
 }
 
+// Rememberer is given back, through Context.Known, facts of a resource that it reported in runs before: what no reading can find out, such as the id that
+// a target chose when it created.
+type Rememberer interface {
+	// Remembers names those facts; none: the resource needs none.
+	Remembers(r Resource) []string
+}
+
 // Lister lists what exists on the agent, managed or not.
 type Lister interface {
 	// List calls found for each thing, in any order, until found returns an error, which it returns. The context has no resource: its ID

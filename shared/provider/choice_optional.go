@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"southbound/shared/plan"
@@ -147,6 +148,18 @@ func (c *Choice) CallTimeout(r Resource) time.Duration {
 		}
 	}
 	return longest
+}
+
+// Remembers implements Rememberer: what any provider does, since which one serves is not known before.
+func (c *Choice) Remembers(r Resource) []string {
+	var out []string
+	for _, p := range c.providers {
+		if m, ok := As[Rememberer](p.Handler); ok {
+			out = append(out, m.Remembers(r)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // List implements Lister: what all that suit and can list find. Things found by another than the one that is chosen by default are named with

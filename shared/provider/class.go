@@ -39,3 +39,23 @@ func ClassOf(err error) Class {
 
 // ErrSkip, wrapped in a handler's error, makes the run end as skipped instead of failed.
 var ErrSkip = errors.New("skipped by its handler")
+
+// ErrNothingMade, wrapped in the error of a Create, says that it is certain that nothing was made, so that nobody has to look it up: the target has
+// refused, or was never reached.
+var ErrNothingMade = errors.New("nothing was made")
+
+// ErrUndecided, wrapped in the error of a Finder, says that it cannot be found out what a create led to: a person decides.
+var ErrUndecided = errors.New("nothing tells what a create led to")
+
+// With returns err as one that is also mark, such as ErrNothingMade, with the class and the text it has.
+func With(err, mark error) error {
+	if err == nil {
+		return nil
+	}
+	return &marked{err, mark}
+}
+
+type marked struct{ err, mark error }
+
+func (e *marked) Error() string   { return e.err.Error() }
+func (e *marked) Unwrap() []error { return []error{e.err, e.mark} }

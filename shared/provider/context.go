@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -55,6 +56,8 @@ type Options struct {
 	// Desired is the resource of the run, when there is one.
 	Desired Resource
 	Version int // of the export that the run is for; 0: of none
+	// Known are facts that the handler remembers; see Rememberer.
+	Known map[string]string
 }
 
 // Context is handed to a handler for one run on one resource. It is not kept after the call.
@@ -70,11 +73,12 @@ type Context struct {
 type runState struct {
 	mu     sync.Mutex
 	chosen *Provider
+	known  map[string]string // facts of runs before, and of this one
 }
 
 // NewContext returns a context for one run.
 func NewContext(ctx context.Context, host Host, opts Options) *Context {
-	return &Context{Context: ctx, host: host, opts: opts, run: &runState{}}
+	return &Context{Context: ctx, host: host, opts: opts, run: &runState{known: maps.Clone(opts.Known)}}
 }
 
 // With returns a copy that uses ctx for cancellation.
@@ -93,7 +97,8 @@ func (c *Context) DryRun() bool { return c.opts.DryRun }
 // State returns what the Again of the run before carried, or nil.
 func (c *Context) State() []byte { return c.opts.State }
 
-// Desired returns the resource of the run as the handler's calls get it; its zero value where there is none, as in List.
+// Desired returns the resource of the run as the handler's calls get it. In List it has no attributes but those that say what is to be listed, by
+// whoever asked for it; they may be of the wrong type.
 func (c *Context) Desired() Resource { return c.opts.Desired }
 
 // Version returns the version that the run is for, 0 when there is none.
@@ -149,8 +154,32 @@ func (c *Context) Changed(attribute string, from, to any) {
 	c.host.Changed(attribute, plan.Diff{Current: from, Desired: to})
 }
 
-// Fact records a fact of the resource.
-func (c *Context) Fact(name, value string) { c.host.Fact(name, value) }
+// Fact records a fact of the resource. It is kept whatever comes of the run.
+func (c *Context) Fact(name, value string) {
+	c.host.Fact(name, value)
+	if c.run == nil {
+		return
+	}
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	if c.run.known == nil {
+		c.run.known = map[string]string{}
+	}
+	c.run.known[name] = value
+}
+
+// Known returns a fact of the resource that this run has recorded, or a run before and the handler remembers; "" when there is none.
+func (c *Context) Known(name string) string {
+	if c.run == nil {
+		return ""
+	}
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	return c.run.known[name]
+}
+
+// Remembered returns what the run began with; see Options.Known.
+func (c *Context) Remembered() map[string]string { return c.opts.Known }
 
 // Files gives access to uploaded bytes.
 func (c *Context) Files() Files { return c.host.Files() }

@@ -143,7 +143,7 @@ type FactReader interface {
 }
 
 // Finder decides what became of a create that may have happened and was not recorded. found is false only when it is
-// certain that nothing was made with this token.
+// certain that nothing was made with this token, or that creating with it once more makes no second thing. See ErrUndecided.
 type Finder interface {
 	FindCreated(ctx *Context, req CreateRequest) (found bool, err error)
 }

@@ -26,6 +26,7 @@ type env struct {
 	host    *Host
 	errors  []string // texts of all errors of the handler
 	tokens  int
+	saw     func(map[string]plan.Diff) // is told what an update is about, unless nil
 }
 
 func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env, error) {
@@ -87,7 +88,7 @@ func purged(r provider.Resource) provider.Resource {
 }
 
 func (e *env) context(r provider.Resource, dry bool) *provider.Context {
-	return e.host.Context(e.ctx, provider.Options{ID: r.ID, DryRun: dry})
+	return e.host.Context(e.ctx, provider.Options{ID: r.ID, Desired: r, DryRun: dry})
 }
 
 // call runs f and sees to it that the handler leaves the resource it was given alone.
@@ -218,6 +219,9 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 			return change, err
 		}
 		change = next
+		if e.saw != nil {
+			e.saw(diffs)
+		}
 		out, err := e.act(provider.BatchChange{Change: next, Resource: r, Observed: obs, Changes: diffs, Token: token}, state)
 		if err != nil || out.Again == nil {
 			return change, err
@@ -232,7 +236,7 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 
 // act calls one method of the handler.
 func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, err error) {
-	ctx := e.host.Context(e.ctx, provider.Options{ID: c.Resource.ID, State: state})
+	ctx := e.host.Context(e.ctx, provider.Options{ID: c.Resource.ID, Desired: c.Resource, State: state})
 	err = e.call(c.Resource, func() (err error) {
 		switch c.Change {
 		case plan.Created:

@@ -167,7 +167,11 @@ func lists(e *env) error {
 }
 
 func (e *env) list(l provider.Lister) (found []provider.Found, err error) {
-	ctx := e.host.Context(e.ctx, provider.Options{ID: e.typeID(), DryRun: true})
+	opts := provider.Options{ID: e.typeID(), DryRun: true}
+	if e.Like != nil {
+		opts.Desired = provider.Resource{ID: opts.ID, Type: e.typ.Name, Agent: "test", Attributes: e.Like}
+	}
+	ctx := e.host.Context(e.ctx, opts)
 	err = l.List(ctx, func(f provider.Found) error {
 		found = append(found, f)
 		return nil

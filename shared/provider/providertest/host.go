@@ -28,6 +28,7 @@ type Host struct {
 	lines   []provider.Line
 	changed map[string]plan.Diff
 	facts   map[string]string
+	known   map[resource.ID]map[string]string // facts by resource, as the engine keeps them
 	secrets []string
 	cache   *provider.Cache
 	// What the handler said of the run.
@@ -37,7 +38,8 @@ type Host struct {
 
 // NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
 func NewHost(transport any) *Host {
-	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]plan.Diff{}, facts: map[string]string{}, cache: provider.NewCache(time.Now)}
+	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]plan.Diff{}, facts: map[string]string{},
+		known: map[resource.ID]map[string]string{}, cache: provider.NewCache(time.Now)}
 }
 
 // AddFile makes bytes available to handlers and returns the reference to them. It is not for use while a handler runs.
@@ -153,9 +155,38 @@ func (h *Host) Output() string {
 	return out
 }
 
-// Context returns a context for one run of a handler on a resource.
+// Context returns a context for one run of a handler on a resource. It knows the facts that runs before on the same resource have reported.
 func (h *Host) Context(ctx context.Context, opts provider.Options) *provider.Context {
-	return provider.NewContext(ctx, h, opts)
+	h.mu.Lock()
+	if opts.Known == nil {
+		opts.Known = maps.Clone(h.known[opts.ID])
+	}
+	h.mu.Unlock()
+	return provider.NewContext(ctx, &hostOf{h, opts.ID}, opts)
+}
+
+// Lose forgets the facts of a resource, as when a run was cut off before they were kept.
+func (h *Host) Lose(id resource.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.known, id)
+}
+
+// hostOf is the host of one resource's runs.
+type hostOf struct {
+	*Host
+	id resource.ID
+}
+
+// Fact implements provider.Host.
+func (h *hostOf) Fact(name, value string) {
+	h.Host.Fact(name, value)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known[h.id] == nil {
+		h.known[h.id] = map[string]string{}
+	}
+	h.known[h.id][name] = value
 }
 
 // memory is files by hash.

@@ -51,6 +51,8 @@ type Case struct {
 	Unfit map[string]string
 	// Unlisted says that what the handler lists is another place than that of the case, such as the whole machine, and names it. "": it is that.
 	Unlisted string
+	// Like are attributes that say what is to be listed, for handlers that have to be told.
+	Like map[string]any
 	// Lasting says that what was made stays when the resource is purged.
 	Lasting bool
 }

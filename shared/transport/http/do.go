@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 )
 
 // Request is one request to an API.
@@ -39,40 +40,49 @@ type Response struct {
 
 // Do makes a request and, while that is harmless and may help, makes it again: after network errors, 408, 425, 429, 502, 503 and 504, for methods
 // that are idempotent or requests with a key, for as long as the agent's retry allows and the API's Retry-After asks. Any status is an answer; errors
-// are those of the way to it: Unavailable, Timeout, Denied (certificates), Canceled, and Invalid for a wrong path or an answer that is too long.
+// are those of the way to it: Unavailable, Timeout, Denied (certificates), Canceled, and Invalid for a wrong path or an answer that is too long. One
+// that is also provider.ErrNothingMade says that no try has arrived.
 func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 	in := c.session
 	target, err := in.target(req.Path)
 	if err != nil {
-		return nil, err
+		return nil, provider.With(err, provider.ErrNothingMade)
 	}
 	if req.Method == "" {
 		req.Method = http.MethodGet
 	}
 	end := time.Now().Add(time.Duration(in.settings.retry) * time.Second)
+	arrived := false
+	never := func(err error) error {
+		if arrived {
+			return err
+		}
+		return provider.With(err, provider.ErrNothingMade)
+	}
 	for try := 0; ; try++ {
 		if err := in.limit.Wait(ctx); err != nil {
 			if ctx.Err() != nil {
-				return nil, ctx.Err()
+				return nil, never(ctx.Err())
 			}
-			return nil, fault.New(fault.Unavailable, "call the API", "the rate of the agent leaves no room for the request in time")
+			return nil, never(fault.New(fault.Unavailable, "call the API", "the rate of the agent leaves no room for the request in time"))
 		}
 		res, sent, err := in.once(ctx, target, req)
+		arrived = arrived || sent
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, never(ctx.Err())
 		}
 		if !again(res, err) || sent && !in.repeatable(req) {
-			return res, err
+			return res, never(err)
 		}
 		pause := backoff(try)
 		if asked, ok := retryAfter(res); ok {
 			pause = max(pause, asked)
 		}
 		if time.Now().Add(pause).After(end) {
-			return res, err
+			return res, never(err)
 		}
 		if !wait(ctx, pause) {
-			return nil, ctx.Err()
+			return nil, never(ctx.Err())
 		}
 	}
 }
@@ -187,6 +197,9 @@ func again(res *Response, err error) bool {
 	}
 	return slices.Contains([]int{408, 425, 429, 502, 503, 504}, res.Status)
 }
+
+// Repeats reports whether the agent says how a request with a key is made harmless to repeat.
+func (c *Conn) Repeats() bool { return c.session.settings.idempotencyHeader != "" }
 
 // repeatable reports whether a request may arrive twice.
 func (in *session) repeatable(r Request) bool {

@@ -17,6 +17,8 @@ type Conn struct {
 	// Version is that of the program on the machine, Facts what it says about the machine.
 	Version string
 	Facts   map[string]string
+	// Running is the program there, for the connection that follows.
+	Running Running
 
 	types map[string]string
 	w     *frameWriter
@@ -43,23 +45,22 @@ type pending struct {
 	ended   chan struct{}
 }
 
-// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each end shows that it lives, 0: 15 s. close ends
-// the program; it is called once, when the connection ends or cannot be made.
-func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, close func()) (*Conn, error) {
+// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each end shows that it lives, 0: 15 s. before is the program
+// of the connection before, if any. close ends the program; it is called once, when the connection ends or cannot be made.
+func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running, close func()) (*Conn, error) {
 	if beat == 0 {
 		beat = usualBeat
 	}
 	c := &Conn{w: newFrameWriter(out), calls: map[uint64]*pending{}, streams: map[uint64]*sender{}}
 	c.close = sync.OnceFunc(close)
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	heard := newPulse(in)
-	heard.setBeat(beat)
+	heard := NewPulse(in, beat)
 	r := newFrameReader(heard)
 	unwatch := context.AfterFunc(ctx, c.close) // who gives up does not wait for a peer that hangs
 	defer unwatch()
 	err := c.greet(r)
 	if err == nil {
-		err = c.w.send(frame{kindHello, hello{Protocol: protocol, Beat: beat}})
+		err = c.w.send(frame{kindHello, hello{Protocol: protocol, Beat: beat, Running: before}})
 	}
 	if err != nil {
 		c.close()
@@ -72,7 +73,7 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duratio
 	go func() { c.fail(c.read(r)) }()
 	go beats(c.ctx, c.w, heard)
 	go func() {
-		<-heard.silent(c.ctx)
+		<-heard.Silent(c.ctx)
 		c.fail(fault.New(fault.Unavailable, "", "nothing was heard from it for %s", 3*beat))
 	}()
 	return c, nil
@@ -106,7 +107,7 @@ func (c *Conn) greet(r *frameReader) error {
 		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "the program there speaks version %d of the protocol, this program %d", h.Protocol, protocol).
 			WithHint("install the same version of the program there, or leave `program` out: then it is uploaded"))
 	}
-	c.Version, c.Facts, c.types = h.Version, h.Facts, h.Types
+	c.Version, c.Facts, c.types, c.Running = h.Version, h.Facts, h.Types, h.Running
 	return nil
 }
 
@@ -166,7 +167,11 @@ func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs 
 	c.mu.Unlock()
 	defer c.forget(id)
 	frames := make([]frame, 0, len(items)+1)
-	frames = append(frames, frame{kindCall, call{ID: id, Method: m, Type: typ, Items: len(items)}})
+	begin := call{ID: id, Method: m, Type: typ, Items: len(items)}
+	if until, ok := ctx.Deadline(); ok {
+		begin.Limit = max(time.Until(until), time.Millisecond)
+	}
+	frames = append(frames, frame{kindCall, begin})
 	for i := range items {
 		items[i].Call = id
 		frames = append(frames, frame{kindItem, items[i]})

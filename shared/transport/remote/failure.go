@@ -15,6 +15,9 @@ type failure struct {
 	Kind  fault.Kind     `cbor:"3,keyasint,omitempty"`
 	Hint  string         `cbor:"4,keyasint,omitempty"`
 	Skip  bool           `cbor:"5,keyasint,omitempty"`
+	// Nothing and Undecided are provider.ErrNothingMade and provider.ErrUndecided.
+	Nothing   bool `cbor:"6,keyasint,omitempty"`
+	Undecided bool `cbor:"7,keyasint,omitempty"`
 }
 
 // mostText bounds the text of an error that is sent.
@@ -29,7 +32,8 @@ func failureOf(err error) *failure {
 	if len(text) > mostText {
 		text = text[:mostText] + "…"
 	}
-	return &failure{Text: text, Class: provider.ClassOf(err), Kind: fault.KindOf(err), Hint: fault.HintOf(err), Skip: errors.Is(err, provider.ErrSkip)}
+	return &failure{Text: text, Class: provider.ClassOf(err), Kind: fault.KindOf(err), Hint: fault.HintOf(err), Skip: errors.Is(err, provider.ErrSkip),
+		Nothing: errors.Is(err, provider.ErrNothingMade), Undecided: errors.Is(err, provider.ErrUndecided)}
 }
 
 // err returns the error as whoever asks for its class, kind and hint sees it.
@@ -38,8 +42,10 @@ func (f *failure) err() error {
 		return nil
 	}
 	err := error(&fault.Error{Kind: f.Kind, Message: f.Text, Hint: f.Hint})
-	if f.Skip {
-		err = &skipped{err}
+	for mark, is := range map[error]bool{provider.ErrSkip: f.Skip, provider.ErrNothingMade: f.Nothing, provider.ErrUndecided: f.Undecided} {
+		if is {
+			err = provider.With(err, mark)
+		}
 	}
 	class := f.Class
 	if class == "" {
@@ -47,15 +53,6 @@ func (f *failure) err() error {
 	}
 	return provider.Errorf(class, "%w", err)
 }
-
-// skipped is an error that is also provider.ErrSkip.
-type skipped struct{ error }
-
-// Is reports whether target is provider.ErrSkip.
-func (*skipped) Is(target error) bool { return target == provider.ErrSkip } //nolint:errorlint // it is what Is is for
-
-// Unwrap returns the error itself.
-func (s *skipped) Unwrap() error { return s.error }
 
 // plain makes any value of a log line one that can be sent, as it would be shown.
 func plain(v any) any {

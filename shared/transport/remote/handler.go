@@ -89,7 +89,7 @@ func (f *forwarder) one(ctx *provider.Context, m method, it item) (*answer, erro
 // itemOf is what is sent about a resource.
 func itemOf(ctx *provider.Context, r provider.Resource) item {
 	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged, DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
-		Version: ctx.Version()}
+		Version: ctx.Version(), Known: ctx.Remembered()}
 }
 
 // Read implements provider.Handler.
@@ -191,6 +191,15 @@ func (f *forwarder) Facts(ctx *provider.Context, req provider.ReadRequest) (map[
 		return nil, err
 	}
 	return a.Facts, err
+}
+
+// Remembers implements provider.Rememberer: here, as it does not look at the machine.
+func (f *forwarder) Remembers(r provider.Resource) []string {
+	m, ok := provider.As[provider.Rememberer](f.h)
+	if !ok {
+		return nil
+	}
+	return m.Remembers(r)
 }
 
 // FindCreated implements provider.Finder.

@@ -18,7 +18,7 @@ import (
 )
 
 // protocol is the version of the frames and of what is in them. Two ends with different ones do not talk.
-const protocol = 1
+const protocol = 2
 
 // hello is the first frame of each end.
 type hello struct {
@@ -27,6 +27,7 @@ type hello struct {
 	Types    map[string]string `cbor:"3,keyasint,omitempty"` // the digest of each type that the machine's end serves
 	Facts    map[string]string `cbor:"4,keyasint,omitempty"`
 	Beat     time.Duration     `cbor:"5,keyasint,omitempty"` // how often each end shows that it lives; the engine says it
+	Running  Running           `cbor:"6,keyasint,omitempty"` // the machine: its process; the engine: that of the connection before
 }
 
 // method is what is called.
@@ -58,6 +59,8 @@ type call struct {
 	Method method `cbor:"2,keyasint"`
 	Type   string `cbor:"3,keyasint"`
 	Items  int    `cbor:"4,keyasint"`
+	// Limit is how long it may take; 0: not limited. The machine holds to it by itself, since a cancel may not get there.
+	Limit time.Duration `cbor:"5,keyasint,omitempty"`
 }
 
 // item is one resource of a call.
@@ -75,6 +78,7 @@ type item struct {
 	Changes    map[string]plan.Diff `cbor:"11,keyasint,omitempty"`
 	Token      string               `cbor:"12,keyasint,omitempty"`
 	Version    int                  `cbor:"13,keyasint,omitempty"`
+	Known      map[string]string    `cbor:"14,keyasint,omitempty"`
 }
 
 type observed struct {

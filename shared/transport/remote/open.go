@@ -3,17 +3,14 @@ package remote
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"southbound/shared/fault"
@@ -48,6 +45,10 @@ type Config struct {
 	Sudo, SudoPassword string
 	// Beat is how often each end shows that it lives; 0 means 15 s. After three without one it counts as dead.
 	Beat time.Duration
+	// Before is the program of the connection before, which is ended; the zero value: there was none.
+	Before Running
+	// Mine names who connects: what an upload of the same has left is removed, as it goes one at a time. Letters and digits.
+	Mine string
 }
 
 const (
@@ -72,7 +73,7 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 		case "start":
 			ctx, cancel := context.WithTimeout(ctx, startLimit)
 			defer cancel()
-			return newConn(ctx, p.out, p.Stdin, c.Beat, p.Kill)
+			return newConn(ctx, p.out, p.Stdin, c.Beat, c.Before, p.Kill)
 		case "need":
 			p.Kill()
 			if err := c.upload(ctx, s, rest); err != nil {
@@ -80,8 +81,7 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 			}
 		case "unknown":
 			p.Kill()
-			return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "start on the machine", "there is no program for %q", rest).
-				WithHint("put one that is built for it, named southbound-OS-ARCH, into the directory that SOUTHBOUND_PROGRAMS names, or install it there and say `program: PATH`"))
+			return nil, c.unknown(rest)
 		default:
 			p.Kill()
 			return nil, fault.New(fault.Damaged, "start on the machine", "it said %q", line)
@@ -102,7 +102,7 @@ func (c *Config) start(ctx context.Context, s Starter) (string, *started, error)
 	if err != nil {
 		return "", nil, provider.Errorf(provider.Terminal, "%w", err)
 	}
-	return c.run(ctx, s, "/bin/sh -c "+Quote(startScript(programs, c.Dir)))
+	return c.run(ctx, s, "/bin/sh -c "+Quote(startScript(programs, c.Dir, c.Mine)))
 }
 
 // upload puts a program on the machine; need is its hash, and how it may be packed.
@@ -118,7 +118,7 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 		if p.hash != hash {
 			continue
 		}
-		_, run, err := c.run(ctx, s, "/bin/sh -c "+Quote(uploadScript(p, c.Dir, packed == "gzip")))
+		_, run, err := c.run(ctx, s, "/bin/sh -c "+Quote(uploadScript(p, c.Dir, packed == "gzip", c.Mine)))
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,8 @@ func sendProgram(w io.Writer, path string, packed bool) error {
 type started struct {
 	Process
 	out     *bufio.Reader
-	said    tail
+	said    tail          // on standard error
+	banner  tail          // on standard output, before what is meant for us
 	refused chan struct{} // closed when sudo asks again for a password
 	ended   chan struct{} // closed when stderr has ended
 }
@@ -227,91 +228,14 @@ func (s *started) line(ctx context.Context) (string, error) {
 	for read := 0; read < mostBanner; {
 		text, err := s.out.ReadSlice('\n')
 		read += len(text)
-		if rest, ours := bytes.CutPrefix(text, []byte(prefix)); ours && err == nil {
+		// What a login prints need not end with a line.
+		if _, rest, ours := bytes.Cut(text, []byte(prefix)); ours && err == nil {
 			return string(bytes.TrimRight(rest, "\r\n")), nil
 		}
+		s.banner.add(text)
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return "", s.why(ctx, err)
 		}
 	}
 	return "", fault.New(fault.Damaged, "start on the machine", "it prints a lot before the program starts").WithHint("let the login of the user print nothing")
-}
-
-// why says why a command did not do what it was to do.
-func (s *started) why(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fault.Wrap(fault.Unavailable, "start on the machine", fmt.Errorf("no answer: %w", ctx.Err()))
-	}
-	select {
-	case <-s.ended:
-	case <-time.After(time.Second):
-	}
-	select {
-	case <-s.refused:
-		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "sudo on the machine", "the password is wrong").WithHint("see sudo_password"))
-	default:
-	}
-	defer time.AfterFunc(2*time.Second, s.Kill).Stop() // what holds the channel open is not waited for
-	code := s.Wait()
-	said := s.said.text()
-	text := cmp.Or(said, err.Error())
-	fail := func(class provider.Class, kind fault.Kind, hint string) error {
-		return provider.Errorf(class, "%w", (&fault.Error{Kind: kind, Op: "start on the machine", Message: text}).WithHint("%s", hint))
-	}
-	switch {
-	case code == 0 && said == "":
-		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Damaged, "start on the machine", "what was started there is no Southbound").WithHint("see `program`"))
-	case code == -1 && said == "":
-		return fault.New(fault.Unavailable, "start on the machine", "the connection was cut")
-	case strings.Contains(said, "No space left") || strings.Contains(said, "quota exceeded"):
-		return fail(provider.Retryable, fault.Full, "make room there, or say `directory: PATH` for another place for the program")
-	case strings.Contains(said, "sudo:"):
-		return fail(provider.Terminal, fault.Denied, "let the user become the other one by sudo without a password, or set sudo_password")
-	case code == 77:
-		return fail(provider.Terminal, fault.Denied, "the program is only put where nobody else can change it; say `directory: PATH` for another place")
-	case code == 126:
-		return fail(provider.Terminal, fault.Denied, "programs may not be run from there; say `directory: PATH` for another place")
-	case code == 127:
-		return fail(provider.Terminal, fault.NotFound, "see `program`, or whether the program is built for that machine")
-	}
-	return fail(provider.Retryable, fault.Unavailable, "try the same by hand: ssh, and then what failed")
-}
-
-// tail keeps the end of what a command says is wrong.
-type tail struct {
-	prompt string
-
-	mu   sync.Mutex
-	buf  []byte
-	seen int // how often the prompt was there
-}
-
-// add takes a piece and returns how many prompts have come with it.
-func (t *tail) add(b []byte) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b...)
-	n := 0
-	if t.prompt != "" {
-		if n = bytes.Count(t.buf, []byte(t.prompt)); n > 0 {
-			t.buf = bytes.ReplaceAll(t.buf, []byte(t.prompt), nil)
-			t.seen += n
-		}
-	}
-	if len(t.buf) > mostStderr {
-		t.buf = append(t.buf[:0:0], t.buf[len(t.buf)-mostStderr:]...)
-	}
-	return n
-}
-
-func (t *tail) prompts() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.seen
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "?"))
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -97,18 +98,39 @@ func hashed(path, goos, arch string) (program, error) {
 	return program{os: goos, arch: arch, path: path, hash: hex.EncodeToString(h.Sum(nil)), size: n}, nil
 }
 
+// systems and machines are how uname names what Go names otherwise.
+func systems() map[string]string {
+	return map[string]string{"linux": "Linux", "darwin": "Darwin", "freebsd": "FreeBSD", "openbsd": "OpenBSD", "netbsd": "NetBSD"}
+}
+
+func machines() map[string][]string {
+	return map[string][]string{"amd64": {"x86_64", "amd64"}, "arm64": {"aarch64", "arm64"}, "386": {"i386", "i486", "i586", "i686"},
+		"arm": {"armv6l", "armv7l", "armv8l"}, "riscv64": {"riscv64"}, "ppc64le": {"ppc64le"}, "s390x": {"s390x"}, "loong64": {"loongarch64"}}
+}
+
 // uname returns the forms in which a machine names what a program is for.
 func (p program) uname() []string {
-	system, ok := map[string]string{"linux": "Linux", "darwin": "Darwin", "freebsd": "FreeBSD", "openbsd": "OpenBSD", "netbsd": "NetBSD"}[p.os]
+	system, ok := systems()[p.os]
 	if !ok {
 		return nil
 	}
 	var out []string
-	for _, machine := range map[string][]string{"amd64": {"x86_64", "amd64"}, "arm64": {"aarch64", "arm64"}, "386": {"i386", "i486", "i586", "i686"},
-		"arm": {"armv6l", "armv7l", "armv8l"}, "riscv64": {"riscv64"}, "ppc64le": {"ppc64le"}, "s390x": {"s390x"}}[p.arch] {
+	for _, machine := range machines()[p.arch] {
 		out = append(out, system+" "+machine)
 	}
 	return out
+}
+
+// platform returns what Go calls a machine, by what uname says of it; "" when Go does not know it.
+func platform(uname string) (goos, arch string) {
+	for goos := range systems() {
+		for arch := range machines() {
+			if slices.Contains((program{os: goos, arch: arch}).uname(), uname) {
+				return goos, arch
+			}
+		}
+	}
+	return "", ""
 }
 
 // The scripts are run by a POSIX shell, on one line and without single quotes, so that any login shell hands them on. Where the directory is: $d.
@@ -132,8 +154,13 @@ func dirWord(dir string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(dir) + `"`
 }
 
+// tidyUploads removes what uploads have left: of those who ended, and of who connects, who has given it up. A shell that still waits for the rest of
+// what was cut without its noticing is ended.
+const tidyUploads = `for u in "$d"/.upload.*; do [ -f "$u" ] || continue; p=${u##*.}; a=$({ cat "/proc/$p/cmdline" || ps -p "$p" -o args=; } 2>/dev/null | tr "\0" " "); ` +
+	`case $a in *southbound-remote*) case $u in *.upload.%s.*) kill "$p" 2>/dev/null;; *) continue;; esac;; esac; rm -f "$u"; done; `
+
 // startScript starts the program when it is there and whole, and else says for what machine one is needed.
-func startScript(programs []program, dir string) string {
+func startScript(programs []program, dir, mine string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "m=$(uname -sm); h=; case $m in ")
 	for _, p := range programs {
@@ -143,25 +170,29 @@ func startScript(programs []program, dir string) string {
 	}
 	fmt.Fprintf(&b, `esac; z=plain; command -v gzip >/dev/null 2>&1 && z=gzip; `)
 	fmt.Fprintf(&b, `if [ -z "$h" ]; then echo "southbound-remote unknown $m"; exit 0; fi; `)
-	fmt.Fprintf(&b, checkDir+sumFunction, dirWord(dir))
+	fmt.Fprintf(&b, checkDir+tidyUploads+sumFunction, dirWord(dir), nobodys(mine))
 	b.WriteString(`f=$d/southbound-$h; if [ -f "$f" ] && [ -x "$f" ] && [ "$(($(wc -c < "$f")))" = "$n" ] && { sum "$f" "$h"; [ "$s" = "$h" ]; }; then ` +
 		`touch -c "$f"; cd /; exec "$f" remote; fi; echo "southbound-remote need $h $z"`)
 	return b.String()
 }
 
+// nobodys returns a name that nobody has for none.
+func nobodys(mine string) string { return cmp.Or(mine, "0") }
+
 // uploadScript takes a program and puts it where startScript finds it. Only what is whole gets its name; what others have put there is the same. Programs
-// that nobody has started for a month are removed, and what uploads that were cut have left.
-func uploadScript(p program, dir string, gzip bool) string {
+// that nobody has started for a month are removed. What receives runs beside the shell, which can be ended while it waits; its number is in the name of
+// the file.
+func uploadScript(p program, dir string, gzip bool, mine string) string {
 	unpack := "cat"
 	if gzip {
 		unpack = "gzip -dc"
 	}
 	return fmt.Sprintf(checkDir+sumFunction, dirWord(dir)) +
-		fmt.Sprintf(`h=%s; umask 077; t=$(mktemp "$d/.upload.XXXXXX") || exit 73; trap "rm -f \"$t\"" EXIT; trap "exit 1" HUP INT TERM PIPE; `, p.hash) +
-		`echo "southbound-remote ready"; ` + unpack + ` > "$t" || exit 74; sum "$t" "$h"; ` +
+		fmt.Sprintf(`h=%s; umask 077; t=$d/.upload.%s.$$; c=; trap "exit 1" HUP INT TERM PIPE; trap "rm -f \"\$t\"; [ -z \"\$c\" ] || kill \$c 2>/dev/null" EXIT; `, p.hash, nobodys(mine)) +
+		`rm -f "$t"; true > "$t" || exit 73; exec 3<&0; echo "southbound-remote ready"; ` + unpack + ` <&3 > "$t" & c=$!; wait $c || exit 74; c=; sum "$t" "$h"; ` +
 		fmt.Sprintf(`if [ "$s" != "$h" ] || [ "$(($(wc -c < "$t")))" != %d ]; then echo "what arrived is not what was sent" >&2; exit 74; fi; `, p.size) +
 		`chmod 700 "$t" && sync "$t" 2>/dev/null; mv -f "$t" "$d/southbound-$h" || exit 74; ` +
-		`find "$d" -type f -name "southbound-*" -mtime +30 -exec rm -f {} + 2>/dev/null; find "$d" -type f -name ".upload.*" -mtime +1 -exec rm -f {} + 2>/dev/null; ` +
+		`find "$d" -type f -name "southbound-*" -mtime +30 -exec rm -f {} + 2>/dev/null; ` +
 		`echo "southbound-remote uploaded"`
 }
 

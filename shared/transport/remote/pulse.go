@@ -14,8 +14,8 @@ const (
 	usualBeat    = 15 * time.Second
 )
 
-// pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line is no dead one.
-type pulse struct {
+// Pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line is no dead one.
+type Pulse struct {
 	r     io.Reader
 	last  atomic.Int64 // since began
 	every atomic.Int64
@@ -23,14 +23,21 @@ type pulse struct {
 	set   atomic.Bool
 }
 
-func newPulse(r io.Reader) *pulse {
-	p := &pulse{r: r, began: time.Now()}
+// NewPulse returns a Pulse that reads from r. every is how often each end shows that it lives, 0: 15 s.
+func NewPulse(r io.Reader, every time.Duration) *Pulse {
+	p := &Pulse{r: r, began: time.Now()}
 	p.every.Store(int64(usualBeat))
+	if every != 0 {
+		p.Every(every)
+	}
 	return p
 }
 
+// Every says how often each end shows that it lives, within the bounds that there are.
+func (p *Pulse) Every(d time.Duration) { p.every.Store(int64(min(max(d, shortestBeat), longestBeat))) }
+
 // Read implements io.Reader.
-func (p *pulse) Read(b []byte) (int, error) {
+func (p *Pulse) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if n > 0 {
 		p.last.Store(int64(time.Since(p.began)))
@@ -38,19 +45,19 @@ func (p *pulse) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (p *pulse) beat() time.Duration { return time.Duration(p.every.Load()) }
+func (p *Pulse) beat() time.Duration { return time.Duration(p.every.Load()) }
 
-// setBeat sets how often the ends are heard, once.
-func (p *pulse) setBeat(d time.Duration) bool {
+// once sets how often the ends are heard, the first time.
+func (p *Pulse) once(d time.Duration) bool {
 	if p.set.Swap(true) {
 		return false
 	}
-	p.every.Store(int64(min(max(d, shortestBeat), longestBeat)))
+	p.Every(d)
 	return true
 }
 
-// silent returns a channel that is closed when nothing was heard for three beats, or ctx is done.
-func (p *pulse) silent(ctx context.Context) <-chan struct{} {
+// Silent returns a channel that is closed when nothing was heard for three beats, or ctx is done.
+func (p *Pulse) Silent(ctx context.Context) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
 		defer close(out)
@@ -71,7 +78,7 @@ func (p *pulse) silent(ctx context.Context) <-chan struct{} {
 }
 
 // beats sends a ping with each beat until ctx is done or it cannot be sent.
-func beats(ctx context.Context, w *frameWriter, p *pulse) {
+func beats(ctx context.Context, w *frameWriter, p *Pulse) {
 	t := time.NewTicker(p.beat())
 	defer t.Stop()
 	for {
@@ -86,4 +93,4 @@ func beats(ctx context.Context, w *frameWriter, p *pulse) {
 	}
 }
 
-func (c *served) beats(p *pulse) { beats(c.ctx, c.w, p) }
+func (c *served) beats(p *Pulse) { beats(c.ctx, c.w, p) }

@@ -109,7 +109,7 @@ func pair(t *testing.T, beat time.Duration, types ...schema.Type) (*Conn, func()
 		t.Fatalf("greeting %q, %v", greeting, err)
 	}
 	cut := func() { _, _ = fromEngine.Close(), toEngine.Close() }
-	c, err := newConn(t.Context(), toEngine, fromEngine, beat, cut)
+	c, err := newConn(t.Context(), toEngine, fromEngine, beat, Running{}, cut)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestOtherProgram(t *testing.T) {
 	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol + 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newConn(t.Context(), &in, io.Discard, 0, func() {}); !fault.Is(err, fault.Unsupported) || provider.ClassOf(err) != provider.Terminal {
+	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err, fault.Unsupported) || provider.ClassOf(err) != provider.Terminal {
 		t.Errorf("another protocol: %v", err)
 	}
 }
@@ -257,7 +257,7 @@ func TestSilence(t *testing.T) {
 	}
 	silent, never := io.Pipe()
 	defer never.Close()
-	c, err := newConn(t.Context(), io.MultiReader(&hi, silent), io.Discard, 50*time.Millisecond, func() { _ = silent.Close() })
+	c, err := newConn(t.Context(), io.MultiReader(&hi, silent), io.Discard, 50*time.Millisecond, Running{}, func() { _ = silent.Close() })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := &Server{Definitions: []provider.Definition{{Type: echoType(), Handler: echo{}}}, Grace: time.Second}
 		_ = s.Serve(t.Context(), bytes.NewReader(b), io.Discard)
-		c, err := newConn(t.Context(), bytes.NewReader(b), io.Discard, 0, func() {})
+		c, err := newConn(t.Context(), bytes.NewReader(b), io.Discard, 0, Running{}, func() {})
 		if err == nil {
 			<-c.Context().Done()
 		}

@@ -35,9 +35,9 @@ type Server struct {
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	c := &served{ctx: ctx, w: newFrameWriter(out), defs: map[string]provider.Definition{}, transport: s.Transport,
+	c := &served{ctx: ctx, stop: stop, alone: make(chan struct{}), w: newFrameWriter(out), defs: map[string]provider.Definition{}, transport: s.Transport,
 		calls: map[uint64]*servedCall{}, streams: map[uint64]*stream{}, caches: map[string]*provider.Cache{}}
-	h := hello{Protocol: protocol, Version: s.Version, Types: map[string]string{}, Facts: s.Facts}
+	h := hello{Protocol: protocol, Version: s.Version, Types: map[string]string{}, Facts: s.Facts, Running: current()}
 	for _, d := range s.Definitions {
 		if d.Type.Machine {
 			c.defs[d.Type.Name] = d
@@ -50,10 +50,10 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := c.w.send(frame{kindHello, h}); err != nil {
 		return fault.Wrap(fault.Unavailable, "answer", err)
 	}
-	heard := newPulse(in)
+	heard := NewPulse(in, 0)
 	go func() { stop(c.read(newFrameReader(heard), heard)) }()
 	go func() {
-		<-heard.silent(ctx)
+		<-heard.Silent(ctx)
 		stop(fault.New(fault.Unavailable, "serve", "nothing was heard from the engine for %s", 3*heard.beat()))
 	}()
 	<-ctx.Done()
@@ -78,6 +78,8 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // served is one connection with an engine.
 type served struct {
 	ctx       context.Context
+	stop      context.CancelCauseFunc
+	alone     chan struct{} // closed when the program of the connection before has ended
 	w         *frameWriter
 	defs      map[string]provider.Definition
 	transport any
@@ -98,7 +100,7 @@ type servedCall struct {
 }
 
 // read takes frames until there are no more.
-func (c *served) read(r *frameReader, p *pulse) error {
+func (c *served) read(r *frameReader, p *Pulse) error {
 	for {
 		k, body, err := r.next()
 		if err == nil {
@@ -111,7 +113,7 @@ func (c *served) read(r *frameReader, p *pulse) error {
 }
 
 // take handles one frame. Its error ends the connection.
-func (c *served) take(k kind, body []byte, p *pulse) error {
+func (c *served) take(k kind, body []byte, p *Pulse) error {
 	switch k {
 	case kindHello:
 		var h hello
@@ -121,8 +123,9 @@ func (c *served) take(k kind, body []byte, p *pulse) error {
 		if h.Protocol != protocol {
 			return fault.New(fault.Unsupported, "serve", "the engine speaks version %d of the protocol, this program %d", h.Protocol, protocol)
 		}
-		if p.setBeat(h.Beat) {
+		if p.once(h.Beat) {
 			go c.beats(p)
+			go c.succeed(h.Running)
 		}
 	case kindPing:
 	case kindCall:
@@ -184,13 +187,32 @@ func (c *served) item(body []byte) error {
 	if len(sc.items) < sc.Items {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
+	limit := sc.Limit
+	if limit <= 0 {
+		limit = longestCall
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	sc.cancel = cancel
 	c.running.Go(func() {
 		defer cancel()
-		c.carryOut(ctx, sc)
+		select {
+		case <-c.alone:
+			c.carryOut(ctx, sc)
+		case <-c.ctx.Done():
+		}
 	})
 	return nil
+}
+
+// longestCall bounds calls that are not limited otherwise.
+const longestCall = 7 * 24 * time.Hour
+
+// succeed ends the program of the connection before, and lets calls begin then. When it does not end, this one does.
+func (c *served) succeed(before Running) {
+	defer close(c.alone)
+	if err := before.end(c.ctx); err != nil {
+		c.stop(err)
+	}
 }
 
 // carryOut calls the handler and sends what came of it.
@@ -247,7 +269,7 @@ func (c *served) requests(ctx context.Context, sc *servedCall) []request {
 		}
 		res := provider.Resource{ID: resource.ID(m.ID), Type: sc.Type, Agent: m.Agent, Attributes: m.Attributes, Purged: m.Purged}
 		host := &servedHost{c: c, call: sc.ID, item: i, cache: c.cache(m.Agent)}
-		opts := provider.Options{ID: res.ID, DryRun: m.DryRun, State: m.State, Reload: m.Reload, Version: m.Version}
+		opts := provider.Options{ID: res.ID, DryRun: m.DryRun, State: m.State, Reload: m.Reload, Version: m.Version, Known: m.Known}
 		if sc.Method != callList {
 			opts.Desired = res
 		}

@@ -20,6 +20,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/transport/remote"
 )
 
 // dial logs in to the last of hops through all before. Closing the answer closes all.
@@ -46,13 +47,24 @@ func wrapClass(err error, words string) error {
 // chain is logins, each through the one before.
 type chain struct {
 	clients []*ssh.Client
+	heard   *remote.Pulse // of the last
 }
+
+// heardConn knows when it was read from last.
+type heardConn struct {
+	net.Conn
+	heard *remote.Pulse
+}
+
+// Read implements net.Conn.
+func (c *heardConn) Read(b []byte) (int, error) { return c.heard.Read(b) }
 
 func (c *chain) last() *ssh.Client { return c.clients[len(c.clients)-1] }
 
+// close closes the first login first: the others go through it, and closing them politely waits for a network that may be gone.
 func (c *chain) close() {
-	for i := len(c.clients) - 1; i >= 0; i-- {
-		_ = c.clients[i].Close()
+	for _, client := range c.clients {
+		_ = client.Close()
 	}
 }
 
@@ -84,8 +96,9 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration) error {
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "connect to "+address, err)
 	}
+	heard := remote.NewPulse(raw, 0)
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
-	conn, channels, requests, err := ssh.NewClientConn(raw, address, conf)
+	conn, channels, requests, err := ssh.NewClientConn(&heardConn{raw, heard}, address, conf)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -93,7 +106,7 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration) error {
 		_ = raw.Close()
 		return h.loginError(ctx, address, name, err, keys)
 	}
-	c.clients = append(c.clients, ssh.NewClient(conn, channels, requests))
+	c.clients, c.heard = append(c.clients, ssh.NewClient(conn, channels, requests)), heard
 	return nil
 }
 

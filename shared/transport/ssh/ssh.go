@@ -3,6 +3,7 @@ package ssh
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"maps"
 	"sync"
@@ -110,22 +111,58 @@ func (s *Sessions) Close() error {
 	return nil
 }
 
-// opener returns what logs in and starts the program.
+// opener returns what logs in and starts the program; it is called by one at a time.
 func (s *settings) opener(programs *remote.Programs) func(ctx context.Context) (*remote.Conn, error) {
+	mine, beat := rand.Text(), time.Duration(s.interval)*time.Second
+	var before remote.Running
 	return func(ctx context.Context) (*remote.Conn, error) {
 		c, err := s.dial(ctx)
 		if err != nil {
 			return nil, err
 		}
+		watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+		c.watch(watching, beat)
 		conn, err := remote.Open(ctx, c, remote.Config{Program: s.program, Dir: s.directory, Programs: programs, Sudo: s.sudo, SudoPassword: s.sudoPassword,
-			Beat: time.Duration(s.interval) * time.Second})
+			Beat: beat, Before: before, Mine: mine})
 		if err != nil {
+			unwatch()
 			c.close()
 			return nil, err
 		}
-		context.AfterFunc(conn.Context(), c.close)
+		before = conn.Running
+		context.AfterFunc(conn.Context(), func() {
+			unwatch()
+			c.close()
+		})
 		return conn, nil
 	}
+}
+
+// watch closes the logins when nothing was heard of the last machine for three beats: also while a program is uploaded, which may take long. A server
+// answers a request that it does not know, so there is always something to hear.
+func (c *chain) watch(ctx context.Context, beat time.Duration) {
+	last, heard := c.last(), c.heard
+	heard.Every(beat)
+	go func() {
+		t := time.NewTicker(beat)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+				if _, _, err := last.SendRequest("keepalive@openssh.com", true, nil); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	go func() {
+		<-heard.Silent(ctx)
+		if ctx.Err() == nil {
+			c.close()
+		}
+	}()
 }
 
 // Start implements remote.Starter.

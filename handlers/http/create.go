@@ -1,0 +1,254 @@
+package http
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"southbound/shared/provider"
+)
+
+// idFact is the fact in which the id is kept that only the answer to a create has said.
+const idFact = "object_id"
+
+// remembers reports whether the id of an object has to be kept: its path has it, and no list is looked through for it.
+func remembers(attrs map[string]any) bool {
+	read, _ := member(attrs, "paths", "read").(string)
+	if read == "" {
+		read, _ = attrs["path"].(string)
+	}
+	return attrs["find"] == nil && strings.Contains(read, "{id}")
+}
+
+// Remembers implements provider.Rememberer.
+func (object) Remembers(r provider.Resource) []string {
+	if !remembers(r.Attributes) {
+		return nil
+	}
+	return []string{idFact}
+}
+
+// hintFind is what to do about an object that exists under an id which nobody knows.
+func (a *api) hintFind() string {
+	if !remembers(a.want.Attributes) {
+		return ""
+	}
+	return "; if it is there already, add find, which says how it is known again"
+}
+
+// created goes on after the API has taken a create.
+func (a *api) created(r *answer) (provider.Result, error) {
+	p := a.begin(didCreate)
+	id := a.idIn(r)
+	if place, ok := a.place(r); ok && r.Status == http.StatusAccepted { // what it answers is about the work
+		if id = a.idAt(place); id == "" && (remembers(a.want.Attributes) || a.want.Attributes["operation"] != nil) {
+			p.Monitor = place
+		}
+	} else if id == "" && ok {
+		id = a.idAt(place)
+	}
+	if p.Monitor != "" {
+		a.ctx.Info("accepted", "see", a.redact(p.Monitor))
+		return a.again(p, nil)
+	}
+	if err := a.keep(id); err != nil {
+		return provider.Result{}, err
+	}
+	a.ctx.Info("created", "id", id)
+	return a.await(p)
+}
+
+// keep remembers the id of what was made.
+func (a *api) keep(id string) error {
+	switch {
+	case !remembers(a.want.Attributes):
+		return nil
+	case id == "":
+		return provider.Errorf(provider.Terminal, "the object was made, and the answer has no id at %q and no Location that is like %s; see id_at and object_at", a.text("id_at"), a.readPath())
+	case a.redact(id) != id:
+		return provider.Errorf(provider.Terminal, "the object was made, and its id has a secret in it, so it cannot be kept; add find, which says how the object is known again")
+	}
+	a.ctx.Fact(idFact, id)
+	return nil
+}
+
+// gone forgets the id of what is not there any more: the API may give it to another.
+func (a *api) gone() (provider.Result, error) {
+	if remembers(a.want.Attributes) && a.ctx.Known(idFact) != "" {
+		a.ctx.Fact(idFact, "")
+	}
+	return provider.Result{}, nil
+}
+
+// place returns the path that the Location of an answer leads to.
+func (a *api) place(r *answer) (string, bool) {
+	location := r.Header.Get("Location")
+	if location == "" {
+		return "", false
+	}
+	before, query, asks := strings.Cut(location, "?")
+	below, ok := a.conn.Below(before, r.path)
+	if asks {
+		below += "?" + query
+	}
+	return below, ok
+}
+
+// idIn returns the id of the object that an answer has.
+func (a *api) idIn(r *answer) string {
+	v, err := r.json()
+	if err != nil {
+		return ""
+	}
+	if id, ok := a.newID(v); ok {
+		return id
+	}
+	v, ok := at(v, a.text("object_at"))
+	if !ok {
+		return ""
+	}
+	return a.thing(v).id
+}
+
+// newID returns the id that an answer has where new_id_at says; ok is false when that is not said.
+func (a *api) newID(v any) (id string, ok bool) {
+	pointer, ok := a.want.Attributes["new_id_at"].(string)
+	if !ok {
+		return "", false
+	}
+	in, _ := at(v, pointer)
+	id, _ = scalarText(in)
+	return id, true
+}
+
+// replaced remembers the id of what has come in the place of an object that was changed.
+func (a *api) replaced(r *answer) error {
+	v, err := r.json()
+	if err != nil {
+		return nil //nolint:nilerr // it says nothing of an id
+	}
+	if id, ok := a.newID(v); ok && id != "" && id != a.ctx.Known(idFact) {
+		return a.keep(id)
+	}
+	return nil
+}
+
+// idAt returns the id in a path that is like that of objects.
+func (a *api) idAt(place string) string {
+	place, _, _ = strings.Cut(place, "?")
+	path, _, _ := strings.Cut(a.readPath(), "?")
+	before, after, has := strings.Cut(path, "{id}")
+	if !has {
+		return ""
+	}
+	before, err := a.scope.path(before)
+	if err != nil {
+		return ""
+	}
+	if after, err = a.scope.path(after); err != nil {
+		return ""
+	}
+	escaped, ok := strings.CutPrefix(place, before)
+	if !ok {
+		return ""
+	}
+	if escaped, ok = strings.CutSuffix(strings.TrimSuffix(escaped, "/"), strings.TrimSuffix(after, "/")); !ok || strings.Contains(escaped, "/") {
+		return ""
+	}
+	id, err := url.PathUnescape(escaped)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// watch asks what became of a create that the API has accepted, until it says so.
+func (a *api) watch(p *progress) (provider.Result, error) {
+	late := provider.Errorf(provider.Terminal, "the API took the create, and is not done with it after %s; settle may be longer", a.settle())
+	r, err := a.call(http.MethodGet, p.Monitor, nil, "", "")
+	switch {
+	case err != nil:
+		return provider.Result{}, err
+	case r.Status == http.StatusAccepted:
+		return a.again(p, late)
+	case !r.ok():
+		return provider.Result{}, a.refused("create", r)
+	}
+	id := ""
+	if operation, _ := a.want.Attributes["operation"].(map[string]any); operation != nil {
+		v, err := r.json()
+		if err != nil {
+			return provider.Result{}, err
+		}
+		if failed := operation["failed"]; failed != nil && covers(failed, v) {
+			return provider.Result{}, provider.With(provider.Errorf(provider.Terminal, "the API could not make the object: %s", a.excerpt(r.Body)), provider.ErrNothingMade)
+		}
+		if done := operation["done"]; done != nil && !covers(done, v) {
+			return a.again(p, late)
+		}
+		if where, ok := operation["id"].(string); ok {
+			in, _ := at(v, where)
+			id, _ = scalarText(in)
+		}
+	}
+	if id == "" {
+		id = a.idIn(r)
+	}
+	if err := a.keep(id); err != nil {
+		return provider.Result{}, err
+	}
+	a.ctx.Info("created", "id", id)
+	next := a.begin(didCreate)
+	next.At = p.At
+	return a.await(next)
+}
+
+// The wait for a create that may have happened: lists may show it late.
+const (
+	findEvery = 250 * time.Millisecond
+	findMost  = 20 * time.Second
+)
+
+// FindCreated implements provider.Finder.
+func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (bool, error) {
+	a, err := newAPI(ctx, req.Resource)
+	if err != nil {
+		return false, err
+	}
+	if p := a.progress(); p != nil && p.Did == didCreate {
+		return true, nil
+	}
+	end := time.Now().Add(min(a.settle(), findMost))
+	known := !remembers(a.want.Attributes) || ctx.Known(idFact) != ""
+	for known {
+		t, err := a.look(&lists{})
+		if err != nil || t != nil {
+			return t != nil, err
+		}
+		byPath := a.want.Attributes["find"] == nil && !remembers(a.want.Attributes) // creating it again makes no second one
+		if byPath || !time.Now().Before(end) {
+			break
+		}
+		if err := pause(ctx, findEvery); err != nil {
+			return false, err
+		}
+	}
+	if remembers(a.want.Attributes) && !a.conn.Repeats() {
+		return false, provider.With(provider.Errorf(provider.Terminal,
+			"the API chose an id that was not recorded; name the header idempotency_header of the agent, or find, so that it can be told"), provider.ErrUndecided)
+	}
+	return false, nil
+}
+
+// pause waits.
+func pause(ctx *provider.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return provider.Errorf(provider.Retryable, "look for the object: %w", ctx.Err())
+	}
+}

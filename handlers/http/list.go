@@ -1,0 +1,286 @@
+package http
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"southbound/shared/provider"
+)
+
+// mostPages bounds how many pages of a list are read.
+const mostPages = 1000
+
+// list reads all pages of a list.
+func (a *api) list(path string) ([]any, error) {
+	var out []any
+	var before []byte
+	pages := &pages{a: a, first: path, seen: map[string]bool{path: true}}
+	for n := 0; path != ""; n++ {
+		if n == mostPages {
+			return nil, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, mostPages)
+		}
+		r, err := a.call(http.MethodGet, path, nil, "", "")
+		switch {
+		case err != nil:
+			return nil, err
+		case r.missing() && (n == 0 || pages.counted()):
+			return out, nil
+		case !r.ok():
+			return nil, a.refused(http.MethodGet, r)
+		}
+		v, err := r.json()
+		if err != nil {
+			return nil, err
+		}
+		in, _ := at(v, a.pointer("items"))
+		items, ok := in.([]any)
+		if !ok && in != nil {
+			return nil, provider.Errorf(provider.NeedsChange, "what %s answers at %q is no list; see items of find", path, a.pointer("items"))
+		}
+		if n > 0 && len(items) > 0 && bytes.Equal(r.Body, before) {
+			return nil, provider.Errorf(provider.NeedsChange, "the list at %s answers the same page twice; see page, offset and cursor of find", path)
+		}
+		out, before = append(out, items...), r.Body
+		if path, err = pages.next(r, v, path, len(items)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// pages goes from page to page.
+type pages struct {
+	a     *api
+	first string
+	items int // so far
+	seen  map[string]bool
+}
+
+// counted reports whether it is we who count pages, so that the last one is known by the one after it.
+func (p *pages) counted() bool { return p.a.pointer("page") != "" || p.a.pointer("offset") != "" }
+
+// next returns the path of the page after this one, "" when it is the last.
+func (p *pages) next(r *answer, v any, path string, items int) (string, error) {
+	p.items += items
+	a, next := p.a, ""
+	switch {
+	case p.counted() && items == 0:
+	case a.pointer("page") != "":
+		number := 1
+		if n, err := strconv.Atoi(query(path).Get(a.pointer("page"))); err == nil {
+			number = n
+		}
+		next = with(path, a.pointer("page"), strconv.Itoa(number+1))
+	case a.pointer("offset") != "":
+		from, _ := strconv.Atoi(query(p.first).Get(a.pointer("offset")))
+		next = with(path, a.pointer("offset"), strconv.Itoa(from+p.items))
+	case a.pointer("cursor") != "":
+		in, _ := at(v, a.pointer("next"))
+		if mark, ok := scalarText(in); ok && mark != "false" {
+			next = with(path, a.pointer("cursor"), mark)
+		}
+	default:
+		var err error
+		if next, err = a.linked(r, v, path); err != nil {
+			return "", err
+		}
+	}
+	if next != "" && p.seen[next] {
+		return "", provider.Errorf(provider.NeedsChange, "the list at %s goes in a circle, back to %s", p.first, a.redact(clean(next, 200)))
+	}
+	p.seen[next] = true
+	return next, nil
+}
+
+func query(path string) url.Values {
+	_, text, _ := strings.Cut(path, "?")
+	v, err := url.ParseQuery(text)
+	if err != nil {
+		return url.Values{}
+	}
+	return v
+}
+
+// with returns a path with a member of its query set.
+func with(path, name, value string) string {
+	before, _, _ := strings.Cut(path, "?")
+	v := query(path)
+	v.Set(name, value)
+	return before + "?" + v.Encode()
+}
+
+// linked returns the path that an answer itself names as the next page.
+func (a *api) linked(r *answer, v any, path string) (string, error) {
+	link := ""
+	if p := a.pointer("next"); p != "" {
+		in, _ := at(v, p)
+		link, _ = scalarText(in)
+	} else {
+		link = nextLink(r.Header.Values("Link"))
+	}
+	if link == "" {
+		return "", nil
+	}
+	before, query, _ := strings.Cut(link, "?")
+	if before == "" {
+		before, _, _ = strings.Cut(path, "?")
+		return before + "?" + query, nil
+	}
+	below, ok := a.conn.Below(before, path)
+	if !ok {
+		return "", provider.Errorf(provider.NeedsChange, "the list at %s goes on at another place than the API: %s", path, a.redact(clean(before, 200)))
+	}
+	if query != "" {
+		below += "?" + query
+	}
+	return below, nil
+}
+
+// nextLink returns the target of rel=next (RFC 8288).
+func nextLink(headers []string) string {
+	for link := range strings.SplitSeq(strings.Join(headers, ","), "<") {
+		target, params, ok := strings.Cut(link, ">")
+		if !ok {
+			continue
+		}
+		for p := range strings.SplitSeq(strings.TrimRight(params, ", "), ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+			for rel := range strings.FieldsSeq(strings.Trim(strings.TrimSpace(value), `"`)) {
+				if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(rel, "next") {
+					return target
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// List implements provider.Lister: the objects of the list that what is asked for describes, in its own words, with a pointer to where an object has
+// its name as the name.
+func (o object) List(ctx *provider.Context, found func(provider.Found) error) error {
+	like := ctx.Desired()
+	named, _ := like.Attributes["name"].(string)
+	_, listed := member(like.Attributes, "find", "path").(string)
+	if collection, _ := like.Attributes["collection"].(string); collection == "" && !listed || !strings.HasPrefix(named, "/") {
+		return provider.Errorf(provider.NeedsChange, "say which list, and where its objects have their names: collection=/users path=/users/{name} name=/login, as in documents")
+	}
+	attrs := map[string]any{"id_at": "/id", "object_at": ""}
+	for name, v := range like.Attributes {
+		attrs[name] = v
+	}
+	like.Attributes = attrs
+	a, err := newAPI(ctx, like)
+	if err != nil {
+		return err
+	}
+	path, _ := member(attrs, "find", "path").(string)
+	if path == "" {
+		path = a.text("collection")
+	}
+	if path, err = a.scope.path(path); err != nil {
+		return err
+	}
+	items, err := a.list(path)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		attrs, err := a.describe(item, named)
+		if err != nil {
+			return err
+		}
+		if attrs == nil {
+			continue
+		}
+		if err := found(provider.Found{Attributes: attrs}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe returns the attributes of a resource for an object of a list, nil for one that is gone. Lists often show less of an object than its own path.
+func (a *api) describe(item any, named string) (map[string]any, error) {
+	if named == "/" { // of items that are but their names
+		named = ""
+	}
+	v, _ := at(item, named)
+	name, ok := scalarText(v)
+	if !ok {
+		return map[string]any{}, nil // the engine says that it has no name
+	}
+	one := *a
+	attrs := make(map[string]any, len(a.want.Attributes))
+	for k, v := range a.want.Attributes {
+		attrs[k] = v
+	}
+	attrs["name"] = name
+	one.want.Attributes = attrs
+	one.scope = newScope(one.want)
+	t := one.thing(item)
+	if gone, err := one.isLike("gone", t); err != nil || gone {
+		return nil, err
+	}
+	if remembers(attrs) { // nothing would know it again
+		attrs["path"] = strings.ReplaceAll(a.text("path"), "{id}", url.PathEscape(t.id))
+		delete(attrs, "collection")
+	}
+	full, err := one.get(t.id)
+	if err != nil {
+		return nil, err
+	}
+	if full == nil {
+		return nil, nil
+	}
+	want, shaped := a.want.Attributes["body"].(map[string]any)
+	have, ok := full.value.(map[string]any)
+	if !ok {
+		return nil, provider.Errorf(provider.NeedsChange, "what the API answers at %q is no object; see object_at", a.text("object_at"))
+	}
+	if !shaped {
+		want = have
+		delete(want, strings.TrimPrefix(a.text("id_at"), "/"))
+	}
+	attrs["body"] = one.shape(want, have, shaped)
+	return attrs, nil
+}
+
+// shape returns what an object has of the members that a template names, so that it stands for itself in a document.
+func (a *api) shape(template, have any, shaped bool) any {
+	if text, ok := template.(string); ok && shaped && len(bodyNames(text)) > 0 {
+		if v, err := a.scope.body(text); err == nil && covers(v, have) {
+			return text
+		}
+	}
+	switch have := have.(type) {
+	case map[string]any:
+		names, only := template.(map[string]any)
+		out := make(map[string]any, len(have))
+		for k, v := range have {
+			if t, in := names[k]; in || !shaped || !only {
+				out[k] = a.shape(t, v, shaped && only)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(have))
+		for i, v := range have {
+			out[i] = a.shape(nil, v, false)
+		}
+		return out
+	case string:
+		return literal(a.redact(have))
+	}
+	return have
+}
+
+// literal returns a text that stands for itself where names may be referred to.
+func literal(text string) string {
+	if whole.MatchString(text) || inText.MatchString(text) {
+		return strings.ReplaceAll(text, "$", "$$")
+	}
+	return text
+}

@@ -1,0 +1,214 @@
+package svc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"southbound/shared/provider"
+)
+
+// handler manages services of one system.
+type handler struct{ system system }
+
+func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
+
+// of returns what looks after the service of a resource.
+func (h handler) of(r provider.Resource) system {
+	if users, is := h.system.(scoped); is && r.Attributes["scope"] == scopeUser {
+		return users.ofUser()
+	}
+	return h.system
+}
+
+// Read implements provider.Handler.
+func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	known, err := h.of(req.Resource).states(ctx, []string{nameOf(req.Resource)})
+	if err != nil {
+		return provider.Observation{}, provider.Errorf(provider.Retryable, "look at the service: %w", err)
+	}
+	return observe(req.Resource, known), nil
+}
+
+// observe says what a service is to its resource. One that neither runs nor is enabled is what a purge leaves, unless that is what is wanted.
+func observe(r provider.Resource, known map[string]state) provider.Observation {
+	s, defined := known[nameOf(r)]
+	s = s.seenBy(r)
+	asked := r.Attributes["running"] == true || r.Attributes["enabled"] == true || r.Purged
+	if !defined || !s.running && !s.enabled && asked {
+		return provider.Observation{}
+	}
+	return provider.Observation{Exists: true, Attributes: map[string]any{"running": s.running, "enabled": s.enabled}}
+}
+
+// seenBy returns a state as it counts for a resource: what is on its way is not where it is wanted, wherever that is, and what cannot be disabled is
+// not to be.
+func (s state) seenBy(r provider.Resource) state {
+	if s.changing {
+		s.running = r.Attributes["running"] != true || r.Purged
+	}
+	if s.fixed && (r.Attributes["enabled"] == false || r.Purged) {
+		s.enabled = false
+	}
+	return s
+}
+
+// ReadBatch implements provider.BatchReader: each system is asked once.
+func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	for _, scope := range []string{scopeSystem, scopeUser} {
+		var names []string
+		var of system
+		for i := range items {
+			if is(items[i].Resource, scope) {
+				names, of = append(names, nameOf(items[i].Resource)), h.of(items[i].Resource)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		known, err := of.states(ctx, names)
+		for i := range items {
+			switch {
+			case !is(items[i].Resource, scope):
+			case err != nil:
+				out[i].Err = provider.Errorf(provider.Retryable, "look at the services: %w", err)
+			default:
+				out[i].Observation = observe(items[i].Resource, known)
+			}
+		}
+	}
+	return out
+}
+
+func is(r provider.Resource, scope string) bool {
+	return (r.Attributes["scope"] == scopeUser) == (scope == scopeUser)
+}
+
+// Create implements provider.Handler: it starts and enables what is wanted. What is not defined cannot be made.
+func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return h.bring(ctx, req.Resource)
+}
+
+// Update implements provider.Handler.
+func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return h.bring(ctx, req.Resource)
+}
+
+// fresh returns how a service is. Where it will be started, or is not as one would think, the system first takes notice of what defines it now.
+func (h handler) fresh(ctx *provider.Context, r provider.Resource, starts func(state) bool) (now state, defined bool, err error) {
+	of, name := h.of(r), nameOf(r)
+	look := func() {
+		var known map[string]state
+		if known, err = of.states(ctx, []string{name}); err == nil {
+			now, defined = known[name]
+			now = now.seenBy(r)
+		}
+	}
+	look()
+	if told, can := of.(refresher); can && err == nil && (!defined || now.problem != "" || starts(now)) {
+		if err = told.refresh(ctx); err == nil {
+			look()
+		}
+	}
+	if err != nil {
+		err = provider.Errorf(provider.Retryable, "look at the service: %w", err)
+	}
+	return now, defined, err
+}
+
+// bring brings a service into its state, from whatever state it is in.
+func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Result, error) {
+	of, name := h.of(r), nameOf(r)
+	now, defined, err := h.fresh(ctx, r, func(now state) bool { return r.Attributes["running"] == true && !now.running && !now.changing })
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if !defined {
+		return provider.Result{}, provider.Errorf(provider.Retryable, "there is no service %s: what defines it, a package or a file, is not there", name)
+	}
+	type step struct {
+		needed bool
+		what   string
+		do     func(context.Context, string) error
+	}
+	running, enabled := r.Attributes["running"], r.Attributes["enabled"]
+	steps := []step{
+		{enabled == true && !now.enabled, "enable", of.enable},
+		{running == true && !now.running, "start", of.start},
+		{running == false && now.running, "stop", of.stop},
+		{enabled == false && now.enabled, "disable", of.disable},
+	}
+	if now.problem != "" && (steps[0].needed || steps[1].needed) {
+		return provider.Result{}, provider.Errorf(provider.NeedsChange, "the service %s cannot be used: %s", name, now.problem)
+	}
+	for _, s := range steps {
+		if !s.needed {
+			continue
+		}
+		err := s.do(ctx, name)
+		if errors.As(err, &errBusy{}) {
+			ctx.Info(s.what+": under way", "service", name)
+			return provider.Result{Again: &provider.Again{After: askAgain}}, nil
+		}
+		if err != nil {
+			return provider.Result{}, provider.Errorf(provider.ClassOf(err), "%s %s: %w", s.what, name, err)
+		}
+		ctx.Info(s.what, "service", name)
+	}
+	return provider.Result{}, nil
+}
+
+// askAgain is when a service that takes long is looked at again.
+const askAgain = 2 * time.Second
+
+// Delete implements provider.Handler.
+func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	r := req.Resource
+	r.Attributes = map[string]any{"name": nameOf(r), "scope": r.Attributes["scope"], "running": false, "enabled": false}
+	known, err := h.of(r).states(ctx, []string{nameOf(r)})
+	if _, defined := known[nameOf(r)]; err == nil && !defined {
+		return provider.Result{}, nil
+	}
+	return h.bring(ctx, r)
+}
+
+// Reload implements provider.Reloader.
+func (h handler) Reload(ctx *provider.Context, req provider.ReadRequest) error {
+	r := req.Resource
+	of, name := h.of(r), nameOf(r)
+	how, _ := r.Attributes["on_change"].(string)
+	if how == "nothing" {
+		return nil
+	}
+	now, _, err := h.fresh(ctx, r, func(now state) bool { return now.running })
+	if err != nil || !now.running {
+		return err
+	}
+	do := of.restart
+	if how == "reload" {
+		do = of.reload
+	}
+	if err := do(ctx, name); err != nil {
+		return provider.Errorf(provider.ClassOf(err), "%s %s: %w", how, name, err)
+	}
+	ctx.Info(how, "service", name)
+	return nil
+}
+
+// List implements provider.Lister: what runs, or is started with the machine.
+func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
+	known, err := h.system.states(ctx, nil)
+	if err != nil {
+		return provider.Errorf(provider.Retryable, "list the services: %w", err)
+	}
+	for name, s := range known {
+		if s.changing || !s.running && !s.enabled {
+			continue
+		}
+		if err := found(provider.Found{Attributes: map[string]any{"name": name, "running": s.running, "enabled": s.enabled}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

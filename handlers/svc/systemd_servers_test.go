@@ -1,0 +1,240 @@
+//go:build servers
+
+package svc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/provider/providertest"
+)
+
+const bare = "[Unit]\nDefaultDependencies=no\n"
+
+// TestSystemd drives a real systemd.
+func TestSystemd(t *testing.T) {
+	t.Parallel()
+	b := newBooted(t)
+	b.watch, b.wait = 100*time.Millisecond, 300*time.Millisecond
+	b.define(t, "c@.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n")
+	t.Run("conformance", func(t *testing.T) {
+		t.Parallel()
+		quick, n := b.systemd, 0
+		quick.watch = time.Millisecond
+		providertest.Run(t, providertest.Subject{Definition: define(quick, runit{}, sysvinit{}), New: func(string, *providertest.Host) (providertest.Case, error) {
+			n++
+			own := []string{fmt.Sprintf("c@%da", n), fmt.Sprintf("c@%db", n), fmt.Sprintf("c@%dc", n)}
+			return providertest.Case{
+				Attributes: map[string]any{"name": own[0], "running": true, "enabled": true, "provider": "systemd"},
+				Updates:    []map[string]any{{"running": false}, {"running": true, "enabled": false}},
+				Others:     []map[string]any{{"name": own[1], "running": true, "provider": "systemd"}, {"name": own[2], "enabled": true, "provider": "systemd"}},
+				World:      func() (string, error) { return b.world(own...) },
+				Vanish:     func() error { b.tell(t, "stop", own[0]); b.tell(t, "disable", own[0]); return nil },
+			}, nil
+		}})
+	})
+	for name, test := range map[string]func(t *testing.T, b *booted){"what does not stay up": crashes, "what takes long": slow, "what cannot be enabled": fixed, "what cannot be started": masked,
+		"definitions that change": redefined, "kinds of units": kinds, "of a user": ofUser} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, b)
+		})
+	}
+}
+
+// goes does what is wanted, and then has nothing to do.
+func (b *booted) goes(t *testing.T, why string, want plan.Change, attrs map[string]any, purge bool) {
+	t.Helper()
+	for _, expected := range []plan.Change{want, plan.NoChange} {
+		if got := b.once(t, attrs, purge); got.Err != nil || got.Change != expected {
+			t.Errorf("%s: %q, %v, want %q; %v", why, got.Change, got.Err, expected, got.Host.Lines())
+		}
+	}
+}
+
+func (b *booted) once(t *testing.T, attrs map[string]any, purge bool) providertest.Outcome {
+	t.Helper()
+	return providertest.Once(t.Context(), define(b.systemd, runit{}, sysvinit{}), nil, attrs, purge)
+}
+
+// refused demands that a service is refused with a class and a text.
+func (b *booted) refused(t *testing.T, class provider.Class, text string, attrs map[string]any) {
+	t.Helper()
+	for range 2 { // and it stays so
+		if got := b.once(t, attrs, false); got.Err == nil || provider.ClassOf(got.Err) != class || !strings.Contains(got.Err.Error(), text) {
+			t.Errorf("%v: %v (%s), want %s: %s", attrs, got.Err, provider.ClassOf(got.Err), class, text)
+		}
+	}
+}
+
+func up(name string) map[string]any {
+	return map[string]any{"name": name, "running": true, "provider": "systemd"}
+}
+
+func enabled(name string, is bool) map[string]any {
+	return map[string]any{"name": name, "enabled": is, "provider": "systemd"}
+}
+
+func crashes(t *testing.T, b *booted) {
+	b.define(t, "false.service", bare+"[Service]\nExecStart=/bin/sh -c 'exit 3'\n", "loop.service", bare+"[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=100\n",
+		"once.service", bare+"[Service]\nType=oneshot\nExecStart=/bin/true\n", "stays.service", bare+"[Service]\nType=oneshot\nExecStart=/bin/true\nRemainAfterExit=yes\n",
+		"often.service", "[Unit]\nDefaultDependencies=no\nStartLimitBurst=1\nStartLimitIntervalSec=1000\n[Service]\nExecStart=/bin/false\n", "needs.service", "[Unit]\nRequires=gate.service\nAfter=gate.service\n"+bare[7:]+"[Service]\nExecStart=/bin/sleep 100000\n",
+		"gate.service", bare+"[Service]\nType=oneshot\nExecStart=/bin/false\n")
+	b.refused(t, provider.Retryable, "does not stay up: failed (failed), exit-code, its program ended with 3", up("false"))
+	b.refused(t, provider.Retryable, "does not stay up: activating (auto-restart)", up("loop"))
+	b.goes(t, "one that always begins anew is ended", plan.Purged, up("loop"), true)
+	b.refused(t, provider.NeedsChange, "RemainAfterExit=yes", up("once"))
+	b.goes(t, "a oneshot that remains", plan.Created, up("stays"), false)
+	b.refused(t, provider.Retryable, "dependency", up("needs"))
+	b.refused(t, provider.Retryable, "does not stay up", up("often"))
+	b.define(t, "often.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n")
+	b.goes(t, "one that was started too often, and is mended", plan.Created, up("often"), false)
+	b.tell(t, "kill", "--signal=KILL", "often.service")
+	b.goes(t, "one that was killed", plan.Created, up("often"), false)
+}
+
+func slow(t *testing.T, b *booted) {
+	b.define(t, "slow.service", bare+"[Service]\nType=notify\nNotifyAccess=all\nExecStart=/bin/sh -c 'sleep 1; systemd-notify --ready; exec sleep 100000'\nExecStop=/bin/sleep 1\n",
+		"never.service", bare+"[Service]\nType=notify\nTimeoutStartSec=1\nExecStart=/bin/sleep 100000\n")
+	began := time.Now()
+	b.goes(t, "one that takes a second", plan.Created, up("slow"), false)
+	if took := time.Since(began); took < time.Second || b.tell(t, "is-active", "slow") != "active" {
+		t.Errorf("it counts as running after %s", took)
+	}
+	b.goes(t, "and a second to stop", plan.Updated, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false)
+	b.tell(t, "start", "--no-block", "slow")
+	if got := b.once(t, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false); got.Err != nil || got.Change != plan.Updated || b.tell(t, "show", "--property=ActiveState", "slow") != "ActiveState=inactive" {
+		t.Errorf("one that is starting is not stopped: %q, %v", got.Change, got.Err)
+	}
+	b.refused(t, provider.Retryable, "timeout", up("never"))
+}
+
+func fixed(t *testing.T, b *booted) {
+	b.define(t, "static.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n", "sock.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n",
+		"sock.socket", bare+"[Socket]\nListenStream=/run/sock\n[Install]\nWantedBy=sockets.target\n", "also.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nAlso=sock.socket\n")
+	b.refused(t, provider.NeedsChange, "no section [Install]", enabled("static", true))
+	b.goes(t, "what cannot be enabled is not", plan.NoChange, enabled("static", false), false)
+	b.goes(t, "it can run", plan.Created, up("static"), false)
+	b.goes(t, "and can be purged", plan.Purged, up("static"), true)
+	b.goes(t, "a socket", plan.Created, map[string]any{"name": "sock.socket", "running": true, "enabled": true, "provider": "systemd"}, false)
+	b.goes(t, "what a socket starts is started with the machine", plan.NoChange, enabled("sock", true), false)
+	b.goes(t, "the socket is purged", plan.Purged, up("sock.socket"), true)
+	b.goes(t, "what enables another", plan.NoChange, enabled("also", false), false)
+	b.tell(t, "enable", "--runtime", "c@runtime")
+	b.goes(t, "what is enabled until the machine ends", plan.Created, enabled("c@runtime", true), false)
+}
+
+func masked(t *testing.T, b *booted) {
+	b.define(t, "wrong.service", bare+"[Service]\nType=simple\n")
+	b.refused(t, provider.NeedsChange, "its unit is wrong: Unit wrong.service has a bad unit file setting", up("wrong"))
+	if err := os.Symlink("/dev/null", filepath.Join(b.units, "masked.service")); err != nil {
+		t.Fatal(err)
+	}
+	b.refused(t, provider.NeedsChange, "systemctl unmask masked.service", up("masked"))
+	b.refused(t, provider.NeedsChange, "systemctl unmask masked.service", enabled("masked", true))
+	b.goes(t, "it is as it should be", plan.NoChange, map[string]any{"name": "masked", "running": false, "enabled": false, "provider": "systemd"}, false)
+	b.goes(t, "it is gone", plan.NoChange, up("masked"), true)
+	if err := os.Remove(filepath.Join(b.units, "masked.service")); err != nil {
+		t.Fatal(err)
+	}
+	b.define(t, "masked.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n")
+	b.goes(t, "no longer masked, and systemd was not told", plan.Created, up("masked"), false)
+}
+
+func redefined(t *testing.T, b *booted) {
+	b.refused(t, provider.Retryable, "there is no service late", up("late"))
+	b.goes(t, "what is not there is gone", plan.NoChange, up("late"), true)
+	notes := filepath.Join(b.dir, "notes")
+	unit := func(text string) string {
+		return bare + "[Service]\nExecStart=/bin/sh -c 'echo " + text + " >> " + notes + "; exec sleep 100000'\nExecReload=/bin/sh -c 'echo reload " + text + " >> " + notes + "'\n"
+	}
+	b.define(t, "late.service", unit("one"))
+	b.goes(t, "defined since", plan.Created, up("late"), false)
+	handler := handler{b.systemd}
+	for _, step := range []struct{ how, file, text, want string }{
+		{"restart", "late.service", unit("two"), "one two"},
+		{"reload", "late.service", unit("three"), "one two reload three"},
+		{"restart", "late.service.d/more.conf", "[Service]\nExecStartPre=/bin/sh -c 'echo pre >> " + notes + "'\n", "one two reload three pre three"},
+		{"nothing", "late.service", unit("four"), "one two reload three pre three"},
+	} {
+		b.define(t, step.file, step.text)
+		ctx, _, r := thing(t, with(up("late"), "on_change", step.how))
+		if err := handler.Reload(ctx, provider.ReadRequest{Resource: r}); err != nil {
+			t.Error(err)
+		}
+		if got, err := os.ReadFile(notes); err != nil || strings.Join(strings.Fields(string(got)), " ") != step.want {
+			t.Errorf("%s after %s: %q, want %q", step.how, step.file, got, step.want)
+		}
+	}
+	b.define(t, "late.service", bare+"[Service]\nExecStart=/bin/false\n")
+	ctx, _, r := thing(t, with(up("late"), "on_change", "restart"))
+	if err := handler.Reload(ctx, provider.ReadRequest{Resource: r}); err == nil || !strings.Contains(err.Error(), "does not stay up") {
+		t.Errorf("a restart that fails: %v", err)
+	}
+}
+
+func with(attrs map[string]any, name string, value any) map[string]any {
+	attrs[name] = value
+	return attrs
+}
+
+func kinds(t *testing.T, b *booted) {
+	b.define(t, "real.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\nAlias=other.service\n", "t.service", bare+"[Service]\nExecStart=/bin/true\n",
+		"t.timer", bare+"[Timer]\nOnCalendar=*-01-01\n[Install]\nWantedBy=multi-user.target\n")
+	both := func(name string) map[string]any { return with(enabled(name, true), "running", true) }
+	b.goes(t, "with the kind in its name", plan.Created, both("real.service"), false)
+	b.goes(t, "by another name", plan.NoChange, both("other"), false)
+	b.goes(t, "an instance", plan.Created, both("c@it"), false)
+	b.goes(t, "a timer", plan.Created, both("t.timer"), false)
+	b.tell(t, "disable", "real")
+	b.goes(t, "disabled behind our back", plan.Updated, both("real"), false)
+	b.tell(t, "stop", "real")
+	b.goes(t, "stopped behind our back", plan.Updated, both("real"), false)
+	b.define(t, "idle.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=nothing.target\n")
+	b.goes(t, "enabled, and not loaded", plan.Created, enabled("idle", true), false)
+	list, _ := provider.As[provider.Lister](define(b.systemd, runit{}, sysvinit{}).Handler)
+	ctx, _, _ := thing(t, up("x"))
+	found := map[string]bool{}
+	err := list.List(ctx, func(f provider.Found) error {
+		f.Attributes["provider"] = "systemd"
+		found[fmt.Sprint(f.Attributes["name"])] = true
+		if name := fmt.Sprint(f.Attributes["name"]); name == "real" || name == "idle" || name == "c@it" { // others change meanwhile
+			b.goes(t, "what was discovered", plan.NoChange, f.Attributes, false)
+		}
+		return nil
+	})
+	if err != nil || !found["real"] || !found["idle"] || !found["c@it"] || found["c@"] || found["manager.service"] {
+		t.Errorf("found %v, %v", found, err)
+	}
+	for _, name := range []string{"real", "c@it", "t.timer", "idle"} {
+		b.goes(t, "purged", plan.Purged, both(name), true)
+	}
+}
+
+func ofUser(t *testing.T, b *booted) {
+	put(t, filepath.Join(b.users, "mine.service"), bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=default.target\n")
+	mine := map[string]any{"name": "mine", "running": true, "enabled": true, "scope": "user", "provider": "systemd"}
+	if _, err := b.run(t.Context(), "start", "manager"); err != nil {
+		log, _ := os.ReadFile(filepath.Join(b.dir, "manager.log"))
+		t.Fatalf("%v\n%s", err, log)
+	}
+	b.goes(t, "a service of the user", plan.Created, mine, false)
+	if link, err := os.Lstat(filepath.Join(b.dir, "home", ".config", "systemd", "user", "default.target.wants", "mine.service")); err != nil || link.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("it is not enabled for the user: %v", err)
+	}
+	b.refused(t, provider.Retryable, "there is no service mine", up("mine"))
+	h := handler{b.systemd}
+	ctx, _, of := thing(t, mine)
+	_, _, machine := thing(t, up("mine"))
+	got := h.ReadBatch(t.Context(), []provider.BatchRead{{Context: ctx, ReadRequest: provider.ReadRequest{Resource: of}}, {Context: ctx, ReadRequest: provider.ReadRequest{Resource: machine}}})
+	if !got[0].Observation.Exists || got[1].Observation.Exists {
+		t.Errorf("one batch for both: %v", got)
+	}
+	b.goes(t, "purged", plan.Purged, mine, true)
+}

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"math/big"
+	"net/http"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Discover asks what exists.
+type Discover struct {
+	Type  string            `json:"type" maxLength:"1000"`
+	Agent string            `json:"agent" maxLength:"255"`
+	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that say what is listed, for types that have to be told"`
+}
+
+// Found is one thing that exists.
+type Found struct {
+	ID         resource.ID    `json:"id"`
+	Attributes map[string]any `json:"attributes,omitempty" doc:"as documents have them"`
+	Why        string         `json:"why,omitempty" doc:"why no resource describes it"`
+}
+
+// FoundDone is the answer to what exists. What does not fit into Items is in stored files, in order.
+type FoundDone struct {
+	Agent map[string]any `json:"agent,omitempty" doc:"the agent as documents have it, when its name alone would mean another"`
+	Total int            `json:"total"`
+	Items []Found        `json:"items"`
+	Parts []string       `json:"parts" doc:"hashes of results"`
+}
+
+// Discovered is what exists.
+type Discovered struct {
+	// Agent is the agent as documents have it; nil when its name alone means it.
+	Agent map[string]any
+	// Resources describe what exists, Left is what no resource describes.
+	Resources, Left []Found
+}
+
+// Discover implements Home. With the handlers of this process an agent that nobody knows is this machine.
+func (s *Service) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
+	done, err := s.describe(ctx, env, d)
+	if err != nil {
+		return Discovered{}, err
+	}
+	return discovered(done, nil)
+}
+
+// found asks what exists, wherever the handlers are. Its caller is not here, so this machine is nothing to it.
+func (s *Service) found(ctx context.Context, env string, d Discover) (FoundDone, error) {
+	done, err := s.read(ctx, ReadJob{Environment: env, Discover: &d})
+	if err == nil && done.Found == nil {
+		err = fault.New(fault.Unsupported, "discover", "the function that has the handlers is of an older version").WithHint("`southbound deploy aws` brings all to one version")
+	}
+	if err != nil {
+		return FoundDone{}, err
+	}
+	return *done.Found, nil
+}
+
+func (s *Service) foundHere(ctx context.Context, env string, d Discover) (FoundDone, error) {
+	agents, err := s.Engine.State.Agents(ctx, env)
+	if err != nil {
+		return FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	if agents[d.Agent].Transport == "" {
+		return FoundDone{}, fault.New(fault.NotFound, "discover", "the environment has no agent %q", d.Agent).
+			WithHint("`southbound agents` lists them; leave --api out to look from this machine")
+	}
+	done, err := s.describe(ctx, env, d)
+	if err != nil {
+		return FoundDone{}, err
+	}
+	done.Items, done.Parts, err = inParts(ctx, s, done.Items)
+	return done, err
+}
+
+// describe makes the whole answer.
+func (s *Service) describe(ctx context.Context, env string, d Discover) (FoundDone, error) {
+	have, err := s.Engine.Discover(ctx, env, deploy.Looking{Type: d.Type, Agent: d.Agent, Like: d.Like})
+	if err != nil {
+		return FoundDone{}, err
+	}
+	done := FoundDone{Total: len(have.Resources) + len(have.Left)}
+	for i := range have.Resources {
+		f := Found{ID: have.Resources[i].ID, Attributes: map[string]any{}}
+		for name, v := range have.Resources[i].Attributes {
+			f.Attributes[name] = literal(v)
+		}
+		done.Items = append(done.Items, f)
+	}
+	for _, l := range have.Left {
+		done.Items = append(done.Items, Found{ID: l.ID, Why: l.Why})
+	}
+	agents, err := s.Engine.State.Agents(ctx, env)
+	if err != nil {
+		return FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	done.Agent = describeAgent(agents[d.Agent].Agent)
+	return done, nil
+}
+
+// describeAgent describes an agent of which a document that only names it would mean another; nil for one of which it would not.
+func describeAgent(a resource.Agent) map[string]any {
+	if a.Name == "" || a.Transport == "local" && a.Lanes <= 1 {
+		return nil
+	}
+	out := map[string]any{"transport": a.Transport}
+	if a.Lanes > 1 {
+		out["lanes"] = a.Lanes
+	}
+	for name, v := range a.Options {
+		v, err := resource.Walk(v, func(ref any) (any, error) {
+			if s, ok := ref.(resource.Secret); ok {
+				s.Version = "" // that of now, which an export has found out
+				return s, nil
+			}
+			return ref, nil
+		})
+		if err == nil {
+			out[name] = written(v)
+		}
+	}
+	return out
+}
+
+// discovered puts an answer together, reading its parts with get.
+func discovered(done FoundDone, get func(hash string) (ResultPart[Found], error)) (Discovered, error) {
+	out := Discovered{Agent: done.Agent}
+	items := done.Items
+	for n := 0; ; n++ {
+		for _, f := range items {
+			if f.Why != "" {
+				out.Left = append(out.Left, f)
+			} else {
+				out.Resources = append(out.Resources, f)
+			}
+		}
+		if n == len(done.Parts) {
+			return out, nil
+		}
+		part, err := get(done.Parts[n])
+		if err != nil {
+			return out, err
+		}
+		items = part.Items
+	}
+}
+
+// Discover implements Home.
+func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
+	var done FoundDone
+	if err := c.call(ctx, http.MethodPost, envPath(env, "discover"), d, &done); err != nil {
+		return Discovered{}, err
+	}
+	return discovered(done, func(hash string) (ResultPart[Found], error) {
+		return ask[ResultPart[Found]](ctx, c, http.MethodGet, envPath(env, "results/"+hash), nil)
+	})
+}
+
+// literal writes a value of an attribute so that a document that has it means it: what looks like a reference is wrapped.
+func literal(v any) any {
+	if looksLikeReference(v) {
+		return map[string]any{"value": written(v)}
+	}
+	return written(v)
+}
+
+// looksLikeReference reports whether a document would not take a value for itself.
+func looksLikeReference(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, form := range []string{"file", "secret", "parameter", "fact", "value"} {
+			if _, has := v[form]; has {
+				return true
+			}
+		}
+		for _, e := range v {
+			if looksLikeReference(e) {
+				return true
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if looksLikeReference(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// written returns a value as the encoders write it. References are written in their own forms.
+func written(v any) any {
+	switch v := v.(type) {
+	case *big.Int:
+		return json.Number(v.String())
+	case resource.Secret:
+		out := map[string]any{"secret": v.Source}
+		if v.Version != "" {
+			out["version"] = v.Version
+		}
+		return out
+	case resource.Parameter:
+		return map[string]any{"parameter": v.Name}
+	case resource.Fact:
+		return map[string]any{"fact": v.Name, "of": string(v.Of)}
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = written(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = written(v[k])
+		}
+		return out
+	}
+	return v
+}

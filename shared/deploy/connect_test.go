@@ -1,0 +1,60 @@
+package deploy_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// slowly is a connector that takes as long as it may, and looks at how long the lane is held meanwhile.
+type slowly struct {
+	r     *rig
+	err   error
+	calls int
+	least time.Duration // by which the lane was held longer than connecting may take
+}
+
+func (s *slowly) Connect(ctx context.Context, _ resource.Agent) (any, error) {
+	s.calls++
+	until, limited := ctx.Deadline()
+	leases, err := s.r.home.Leases(ctx, "e")
+	if err != nil || !limited {
+		s.r.t.Errorf("connecting is not limited, or %v", err)
+	}
+	s.least = time.Hour
+	for _, l := range leases {
+		if l.Holder != "" && l.Key != "plan" {
+			s.least = min(s.least, l.Until.Sub(s.r.clock.Now())-time.Until(until))
+		}
+	}
+	return nil, s.err
+}
+
+// TestConnectingKeepsTheLane pins that nobody takes a lane while its agent is connected with, and that what cannot be reached is waited for once a batch.
+func TestConnectingKeepsTheLane(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reason string
+		run    func(r *rig)
+	}{
+		{"a deploy", func(r *rig) { r.drain() }},
+		{"a dry run", func(r *rig) {
+			if _, err := r.e.DryRun(context.Background(), "e", 1); err != nil {
+				r.t.Error(err)
+			}
+		}},
+	} {
+		r := newRig(t)
+		s := &slowly{r: r, err: fault.New(fault.Unavailable, "connect", "nobody is there")}
+		r.e.Connector = s
+		r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+		c.run(r)
+		if s.calls != 1 || s.least <= 0 {
+			t.Errorf("%s: %d tries to connect, and the lane is held for %v longer than one may take", c.reason, s.calls, s.least)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// keeper is a handler of things whose ids the target chooses, and only says once.
+type keeper struct {
+	handler
+	known  *[]string // what each reading knew of the id
+	create func(c *provider.Context) error
+	find   func() (bool, error)
+}
+
+func (keeper) Remembers(provider.Resource) []string { return []string{"id", "other"} }
+
+func (k keeper) Read(c *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	*k.known = append(*k.known, c.Known("id"))
+	return provider.Observation{Exists: c.Known("id") != "", Attributes: map[string]any{"value": "v"}}, nil
+}
+
+func (k keeper) Create(c *provider.Context, _ provider.CreateRequest) (provider.Result, error) {
+	return provider.Result{}, k.create(c)
+}
+
+func (k keeper) FindCreated(*provider.Context, provider.CreateRequest) (bool, error) { return k.find() }
+
+// TestRemembered pins that a handler gets back what it has learned, whatever came of the run, and that a create is looked up only when it may have
+// made something.
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a", Attributes: map[string]any{"name": "x"}}
+	var known []string
+	finds := 0
+	k := keeper{handler: handler{r.w}, known: &known, find: func() (bool, error) { finds++; return false, nil }}
+	step := func(create func(*provider.Context) error) deploy.Row {
+		t.Helper()
+		k.create = create
+		r.e.Handlers["t::Assigned"] = k
+		if _, err := r.e.Repair(context.Background(), "e", deploy.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		r.drain()
+		row, err := r.e.Row(context.Background(), "e", x.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row
+	}
+	r.e.Handlers["t::Assigned"] = k
+	r.export(deploy.Export{Model: model(x)})
+	refused := func(*provider.Context) error {
+		return provider.With(provider.Errorf(provider.Terminal, "no"), provider.ErrNothingMade)
+	}
+	if row := step(refused); row.Status() != deploy.StatusFailed || row.Creating != "" || row.Class != provider.Terminal {
+		t.Errorf("refused: %+v", row)
+	}
+	if row := step(func(*provider.Context) error { return provider.Errorf(provider.Terminal, "cut off") }); row.Creating == "" || finds != 0 {
+		t.Errorf("cut off: %+v after %d look-ups", row, finds)
+	}
+	k.find = func() (bool, error) {
+		return false, provider.With(errors.New("who knows"), provider.ErrUndecided)
+	}
+	if row := step(nil); row.Blocked != deploy.NeedsPerson || row.Creating == "" {
+		t.Errorf("not to be told: %+v", row)
+	}
+	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
+		t.Fatal(err)
+	}
+	if row := step(func(c *provider.Context) error {
+		c.Fact("id", "7")
+		return provider.Errorf(provider.Terminal, "made, and not well")
+	}); row.Status() != deploy.StatusFailed {
+		t.Errorf("made: %+v", row)
+	}
+	k.find = func() (bool, error) { return true, nil }
+	known = nil
+	if row := step(nil); row.Status() != deploy.StatusDeployed || len(known) != 1 || known[0] != "7" {
+		t.Errorf("known again: %+v, %q", row, known)
+	}
+	if d, err := r.e.DryRun(context.Background(), "e", 0); err != nil || len(d.Would) != 1 || d.Would[0].Action != "none" {
+		t.Errorf("a dry run knows it, too: %+v, %v", d, err)
+	}
+}

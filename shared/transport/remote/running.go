@@ -1,0 +1,77 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+// Running is a program that was started on a machine. The connection that follows names the one before, which is ended then: it may not have noticed yet
+// that nobody hears it, and what it still does must not meet what is called next.
+type Running struct {
+	PID   int    `cbor:"1,keyasint,omitempty"`
+	Began string `cbor:"2,keyasint,omitempty"` // tells it apart from a later process of that number; "": the machine cannot tell
+}
+
+// current is this process.
+func current() Running { return Running{PID: os.Getpid(), Began: began(os.Getpid())} }
+
+// began returns when a process was started, as the system counts, "" when there is none or it has ended, or it is not known.
+func began(pid int) string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	// The name of the program, in brackets, may hold anything.
+	const state, start = 0, 19 // fields behind the name
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
+		return ""
+	}
+	return fields[start]
+}
+
+const (
+	// endLimit is how long a program gets to end what it runs: as long as it takes for that by itself, and a little more.
+	endLimit = 6 * time.Second
+	endLook  = 5 * time.Millisecond
+)
+
+// end ends a program and waits for it. Busy: it did not end.
+func (r Running) end(ctx context.Context) error {
+	if r.PID <= 1 || r.PID == os.Getpid() || r.Began == "" {
+		return nil
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if began(r.PID) != r.Began || !isOurs(r.PID) {
+			return nil
+		}
+		if err := syscall.Kill(r.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fault.Wrap(fault.Busy, "end the program of the connection before", err)
+		}
+		_ = syscall.Kill(r.PID, syscall.SIGCONT) // one that was stopped ends nothing
+		for until := time.Now().Add(endLimit); time.Now().Before(until); {
+			if began(r.PID) != r.Began {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(endLook):
+			}
+		}
+	}
+	return fault.New(fault.Busy, "end the program of the connection before", "process %d does not end", r.PID)
+}
+
+// isOurs reports whether a process was started as the far end of a connection.
+func isOurs(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return err == nil && strings.HasSuffix(string(text), "\x00remote\x00")
+}

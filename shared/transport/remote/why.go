@@ -1,0 +1,136 @@
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// why says why a command did not do what it was to do.
+func (s *started) why(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fault.Wrap(fault.Unavailable, startOp, fmt.Errorf("no answer: %w", ctx.Err()))
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(time.Second):
+	}
+	select {
+	case <-s.refused:
+		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "sudo on the machine", "the password is wrong").WithHint("see sudo_password"))
+	default:
+	}
+	defer time.AfterFunc(2*time.Second, s.Kill).Stop() // what holds the channel open is not waited for
+	return failed(s.Wait(), s.said.text(), s.banner.text(), err)
+}
+
+const (
+	startOp   = "start on the machine"
+	hintPlace = "say `directory: PATH` for another place for the program, or install it there and say `program: PATH`"
+)
+
+// failed says why a command did not do what it was to do, from how it ended, and what it has said on standard error and standard output.
+func failed(code int, said, printed string, err error) error {
+	text := cmp.Or(said, printed, err.Error())
+	fail := func(class provider.Class, kind fault.Kind, hint string) error {
+		return provider.Errorf(class, "%w", (&fault.Error{Kind: kind, Op: startOp, Message: text}).WithHint("%s", hint))
+	}
+	says := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(said, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case code == 0 && said == "":
+		text = "what was started there is no Southbound"
+		if printed != "" {
+			text += fmt.Sprintf("; it says %q", printed)
+		}
+		return fail(provider.Terminal, fault.Damaged, "see `program`")
+	case code == -1 && said == "":
+		return fault.New(fault.Unavailable, startOp, "the connection was cut")
+	case says("No space left", "quota exceeded"):
+		return fail(provider.Retryable, fault.Full, "make room there, or say `directory: PATH` for another place for the program")
+	case says("sudo:") && says("must have a tty", "no tty present and no askpass"):
+		return fail(provider.Terminal, fault.Denied, "there is no terminal: add `Defaults:USER !requiretty` to the rules of sudo there, and let the user become the other one without a password, or set sudo_password")
+	case says("sudo:", "sudo: command not found"):
+		return fail(provider.Terminal, fault.Denied, "let the user become the other one by sudo without a password, or set sudo_password")
+	case says("Exec format error", "cannot execute binary file"):
+		return fail(provider.Terminal, fault.Unsupported, "the program is not built for that machine")
+	case code == 73 && says("Read-only file system", "Permission denied", "Operation not permitted"):
+		return fail(provider.Terminal, fault.Denied, hintPlace)
+	case code == 77:
+		return fail(provider.Terminal, fault.Denied, "the program is only put where nobody else can change it; "+hintPlace)
+	case code == 126:
+		return fail(provider.Terminal, fault.Denied, "programs may not be run from there; "+hintPlace)
+	case code == 127:
+		return fail(provider.Terminal, fault.NotFound, "see `program`, or whether the program is built for that machine: with CGO_ENABLED=0 it needs nothing there")
+	case said == "" && code > 0:
+		return fail(provider.Terminal, fault.Denied, fmt.Sprintf("the login of the user runs no commands (exit code %d): it needs a shell, and a server that lets it run commands", code))
+	}
+	return fail(provider.Retryable, fault.Unavailable, "try the same by hand: ssh, and then what failed")
+}
+
+// unknown says that there is no program for a machine, by what uname says of it.
+func (c *Config) unknown(machine string) error {
+	name, build := "southbound-OS-ARCH", "one that is built for it"
+	if goos, arch := platform(machine); goos != "" {
+		name = "southbound-" + goos + "-" + arch
+		build = fmt.Sprintf("what `GOOS=%s GOARCH=%s CGO_ENABLED=0 go build` makes", goos, arch)
+	}
+	where := "the directory that SOUTHBOUND_PROGRAMS names"
+	if c.Programs != nil && c.Programs.Dir != "" {
+		where = c.Programs.Dir
+	}
+	return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, startOp, "there is no program for %q: %s is missing", machine, name).
+		WithHint("put %s, named %s, into %s; or install it on the machine and say `program: PATH`", build, name, where))
+}
+
+// tail keeps the end of what a command says is wrong.
+type tail struct {
+	prompt string
+
+	mu   sync.Mutex
+	buf  []byte
+	seen int // how often the prompt was there
+}
+
+// add takes a piece and returns how many prompts have come with it.
+func (t *tail) add(b []byte) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	n := 0
+	if t.prompt != "" {
+		if n = bytes.Count(t.buf, []byte(t.prompt)); n > 0 {
+			t.buf = bytes.ReplaceAll(t.buf, []byte(t.prompt), nil)
+			t.seen += n
+		}
+	}
+	if len(t.buf) > mostStderr {
+		t.buf = append(t.buf[:0:0], t.buf[len(t.buf)-mostStderr:]...)
+	}
+	return n
+}
+
+func (t *tail) prompts() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "?"))
+}
