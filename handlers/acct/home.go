@@ -140,7 +140,7 @@ func (k keys) write(ctx *provider.Context) error {
 	if err := k.directory(uid, gid); err != nil {
 		return err
 	}
-	return k.editor().Edit(ctx, k.file(), edit.Fresh{UID: uid, GID: gid, Mode: 0o600}, func(t edit.Text) (edit.Text, error) {
+	return k.editor().Edit(ctx, k.file(), edit.Manner{UID: uid, GID: gid, Mode: 0o600}, func(t edit.Text) (edit.Text, error) {
 		if k.exact {
 			after := strings.Join(append(slices.Clone(k.want), ""), "\n")
 			return edit.Text{Exists: t.Exists || after != "", Bytes: after}, nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/fs"
 	"southbound/shared/diag"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -49,7 +50,7 @@ func Job() provider.Definition {
 				return out
 			},
 		},
-		Handler: handler{crontab: []string{"crontab"}},
+		Handler: newHandler(fs.Editor{}, "crontab"),
 	}
 }
 

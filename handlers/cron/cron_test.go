@@ -57,7 +57,7 @@ func updates() []map[string]any {
 func TestFileConformance(t *testing.T) {
 	s := &stopper{most: -1}
 	d := Job()
-	d.Handler = handler{editor: fs.NewEditor(s.before)}
+	d.Handler = newHandler(fs.NewEditor(s.before), "crontab")
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "jobs")
 		put := func() error { return os.WriteFile(file, []byte(before), 0o644) }
@@ -89,7 +89,7 @@ func TestCrontabConformance(t *testing.T) {
 	dir := t.TempDir()
 	d := Job()
 	within := append(private(t, dir), filepath.Join(cron, "usr/bin/crontab"))
-	d.Handler = handler{crontab: within}
+	d.Handler = newHandler(fs.Editor{}, within...)
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(string, *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "spool/cron/crontabs/root")
 		put := func() error {
@@ -156,7 +156,7 @@ func must(t *testing.T, h handler, r provider.Resource, want plan.Change) {
 func TestLastJobTakesItsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job")
 	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "1  2 * *  *", "command": "a"})
-	must(t, handler{}, r, plan.Created)
+	must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Created)
 	want := "# BEGIN job x of root\n1 2 * * * root a\n# END job x of root\n"
 	for _, spoiled := range []string{want, "# BEGIN job x of root\n# END job x of root\n", "# BEGIN job x of root\nMAILTO=\"z\"\n1 2 * * * root a\n# END job x of root\n",
 		"# BEGIN job x of root\n1 2 * * * nobody a\n# END job x of root\n", "# BEGIN job x of root\n\xff%\\\n# END job x of root\n"} {
@@ -164,15 +164,15 @@ func TestLastJobTakesItsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if spoiled != want {
-			must(t, handler{}, r, plan.Updated)
+			must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Updated)
 		}
-		must(t, handler{}, r, plan.NoChange)
+		must(t, newHandler(fs.Editor{}, "crontab"), r, plan.NoChange)
 		if data, err := os.ReadFile(file); err != nil || string(data) != want {
 			t.Fatalf("%q %v", data, err)
 		}
 	}
 	r.Purged = true
-	must(t, handler{}, r, plan.Purged)
+	must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Purged)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -180,9 +180,35 @@ func TestLastJobTakesItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Purged = false
-	must(t, handler{}, r, plan.Created)
+	must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Created)
 	if data, err := os.ReadFile(file); err != nil || string(data) != "1 2 * * * root other\n"+want {
 		t.Fatalf("a last line without an end: %q %v", data, err)
+	}
+}
+
+// TestOnlyWhatDiffersIsReported has somebody change one attribute of a job whose others can be written in more than one way.
+func TestOnlyWhatDiffersIsReported(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job")
+	h := newHandler(fs.Editor{}, "crontab")
+	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "1  2 * *  mon", "command": " a 5% ", "input": "one\ntwo 5%\n", "environment": map[string]any{"A": "it's", "MAILTO": ""}})
+	must(t, h, r, plan.Created)
+	for part, name := range map[string]string{" mon ": "schedule", " a 5": "command", "two": "input", "it'": "environment"} {
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(data), part) {
+			t.Fatalf("%q %v", data, err)
+		}
+		if err := os.WriteFile(file, []byte(strings.Replace(string(data), part, strings.NewReplacer("mon", "tue", "a", "b", "two", "2", "it'", "at'").Replace(part), 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
+		obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff, err := h.Diff(ctx, r, obs); err != nil || len(diff) != 1 || diff[name].Desired == nil {
+			t.Errorf("%s: %v, %v", name, diff, err)
+		}
+		must(t, h, r, plan.Updated)
 	}
 }
 
@@ -244,7 +270,7 @@ func TestDeclaration(t *testing.T) {
 }
 
 func TestNoCrontabProgram(t *testing.T) {
-	h := handler{crontab: []string{"there-is-no-such-program"}}
+	h := newHandler(fs.Editor{}, "there-is-no-such-program")
 	ctx := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
 	_, err := h.Read(ctx, provider.ReadRequest{Resource: resourceOf(t, map[string]any{"name": "x", "schedule": "@daily", "command": "true"})})
 	if err == nil || !strings.Contains(err.Error(), "install cron") {

@@ -34,9 +34,9 @@ func (s store) Read(ctx *provider.Context, place string) (fs.Text, error) {
 }
 
 // Edit implements fs.Store.
-func (s store) Edit(ctx *provider.Context, place string, fresh fs.Fresh, change func(fs.Text) (fs.Text, error)) error {
+func (s store) Edit(ctx *provider.Context, place string, m fs.Manner, change func(fs.Text) (fs.Text, error)) error {
 	if strings.HasPrefix(place, "/") {
-		return s.Editor.Edit(ctx, place, fresh, change)
+		return s.Editor.Edit(ctx, place, m, change)
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {

@@ -1,7 +1,6 @@
 package cron
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -13,12 +12,12 @@ import (
 	"southbound/shared/resource"
 )
 
-type handler struct {
-	editor  fs.Editor
-	crontab []string // the program and what it is always given
-}
+type handler struct{ fs.Texts }
 
-func (h handler) store() fs.Store { return store{h.editor, h.crontab} }
+// newHandler returns a handler; crontab is the program and what it is always given.
+func newHandler(e fs.Editor, crontab ...string) handler {
+	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Look: look, Change: changed}}
+}
 
 // properties are the attributes that are compared.
 func properties() []string {
@@ -71,6 +70,12 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	}
 	if len(have) > 0 {
 		obs.Attributes = parse(have, j.file != "")
+		// What stands there as it would be written is as it is wanted, in whatever words.
+		for name, v := range parse(j.lines, j.file != "") {
+			if want := r.Attributes[name]; want != nil && resource.Equal(v, obs.Attributes[name]) {
+				obs.Attributes[name] = want
+			}
+		}
 	}
 	var lines []any
 	for _, s := range have {
@@ -149,44 +154,6 @@ func (handler) Diff(_ *provider.Context, desired provider.Resource, observed pro
 		out["lines"] = plan.Diff{Current: have, Desired: strings.Join(j.lines, "\n")}
 	}
 	return out, nil
-}
-
-// Read implements provider.Handler.
-func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	t, err := h.store().Read(ctx, placeOf(req.Resource))
-	if err != nil {
-		return provider.Observation{}, err
-	}
-	return look(req.Resource, t)
-}
-
-// ReadBatch implements provider.BatchReader: each crontab is read once.
-func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	return fs.ReadTogether(ctx, h.store(), items, placeOf, look)
-}
-
-// Create implements provider.Handler.
-func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return h.one(ctx, plan.Created, req.Resource)
-}
-
-// Update implements provider.Handler.
-func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return h.one(ctx, plan.Updated, req.Resource)
-}
-
-// Delete implements provider.Handler.
-func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return h.one(ctx, plan.Purged, req.Resource)
-}
-
-func (h handler) one(ctx *provider.Context, change plan.Change, r provider.Resource) (provider.Result, error) {
-	return provider.Result{}, h.ApplyBatch(ctx, []provider.BatchChange{{Context: ctx, Change: change, Resource: r}})[0].Err
-}
-
-// ApplyBatch implements provider.BatchApplier: all changes of one crontab are one.
-func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
-	return fs.ApplyTogether(ctx, h.store(), items, placeOf, fs.AnyFile(), changed)
 }
 
 // changed returns a crontab after a change. A file that held nothing but the job goes with it.

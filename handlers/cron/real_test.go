@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"southbound/handlers/fs"
 	"southbound/handlers/internal/roottest"
 )
 
@@ -63,7 +64,7 @@ func private(t *testing.T, dir string) []string {
 func TestCronRunsIt(t *testing.T) {
 	cron, dir := realCron(t), t.TempDir()
 	within := private(t, dir)
-	h := handler{crontab: append(within[:len(within):len(within)], filepath.Join(cron, "usr/bin/crontab"))}
+	h := newHandler(fs.Editor{}, append(within[:len(within):len(within)], filepath.Join(cron, "usr/bin/crontab"))...)
 	const odd = `it's 100% "of" $HOME`
 	want := map[string]string{}
 	for name, attrs := range map[string]map[string]any{

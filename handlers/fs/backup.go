@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
+	"southbound/shared/schema"
 )
 
 const (
@@ -41,11 +42,26 @@ func validBackup(attrs map[string]any) []diag.Problem {
 	return nil
 }
 
+// backupAttribute is backup, of what a change may take away.
+func backupAttribute(changes string) schema.Attribute {
+	return schema.Attribute{Name: "backup", Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,
+		Description: "keeps what a change " + changes + ` beside it, under its name with this suffix, and a number when there is such a file already: ` +
+			`"motd.bak", "motd.bak.1"; true means "` + usualSuffix + `"`}
+}
+
+// tidyBackup removes what a crash left of a backup that was being made.
+func (d *folder) tidyBackup(base, suffix string) error {
+	if suffix == "" {
+		return nil
+	}
+	return d.tidy(base + suffix)
+}
+
 // keepOld gives what is about to be replaced or removed a second name, under which it stays: the first that is free of "motd.bak",
 // "motd.bak.1", and so on, so what was kept is never lost. Nothing is copied where the system allows that. The file keeps its own
 // name meanwhile, so a crash leaves it where it was. Bytes that are kept already, as by a run that was cut short, are not kept twice.
 func keepOld(t *task) error {
-	suffix := suffixOf(t.Resource)
+	suffix := t.suffix
 	if suffix == "" {
 		return nil
 	}
@@ -115,7 +131,7 @@ func (t *task) keptAs(name string, old *unix.Stat_t) (bool, error) {
 
 // linksRefused reports whether there can be no second name for a thing, so that it has to be copied.
 func linksRefused(err error) bool {
-	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) || errors.Is(err, unix.ENOSYS)
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOSYS)
 }
 
 // copyTo makes a copy of a file or a link, which appears under its name as a whole.
@@ -147,7 +163,7 @@ func (t *task) copyTo(base, name string) error {
 		return provider.Errorf(provider.Retryable, "it has become %s", kindOf(&st))
 	}
 	// The hidden name of the first backup serves all of them, as that is where the next run looks.
-	hidden := t.base + suffixOf(t.Resource)
+	hidden := t.base + t.suffix
 	to, err := t.dir.hidden(hidden)
 	if err != nil {
 		return err

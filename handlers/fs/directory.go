@@ -61,7 +61,7 @@ const (
 
 // Read implements provider.Handler.
 func (d directory) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	return readOne(ctx, d, req)
+	return provider.ReadOne(ctx, d, req)
 }
 
 // ReadBatch implements provider.BatchReader.
@@ -137,17 +137,17 @@ func (directory) Diff(_ *provider.Context, desired provider.Resource, observed p
 
 // Create implements provider.Handler.
 func (d directory) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return create(ctx, d, req)
+	return provider.CreateOne(ctx, d, req)
 }
 
 // Update implements provider.Handler.
 func (d directory) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return update(ctx, d, req)
+	return provider.UpdateOne(ctx, d, req)
 }
 
 // Delete implements provider.Handler.
 func (d directory) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return remove(ctx, d, req)
+	return provider.DeleteOne(ctx, d, req)
 }
 
 // ApplyBatch implements provider.BatchApplier.

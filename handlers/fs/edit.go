@@ -30,12 +30,6 @@ type Text struct {
 	Bytes  string
 }
 
-// Fresh says what a file gets that is made; -1 is as the system has it.
-type Fresh struct{ UID, GID, Mode int }
-
-// AnyFile is what is made when nobody asks for more: readable for all.
-func AnyFile() Fresh { return Fresh{-1, -1, usualMode} }
-
 // Read returns what a file holds; one that is missing does not exist. What a crash left beside it is removed, except in a dry run.
 func (e Editor) Read(ctx *provider.Context, path string) (Text, error) {
 	dir, base, err := split2(path)
@@ -70,7 +64,7 @@ func (e Editor) tidy(d *folder, base string) {
 
 // Edit changes a file to what change makes of it; what does not exist in the end is removed. change may be called more than once and
 // changes nothing itself. When it leaves the text as it is, nothing is done.
-func (e Editor) Edit(ctx *provider.Context, path string, fresh Fresh, change func(Text) (Text, error)) error {
+func (e Editor) Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error {
 	dir, base, err := split2(path)
 	if err != nil {
 		return err
@@ -92,7 +86,7 @@ func (e Editor) Edit(ctx *provider.Context, path string, fresh Fresh, change fun
 		return explain("wait for another change of "+path, err)
 	}
 	for range mostTries {
-		again, err := d.edit(ctx, path, base, fresh, change)
+		again, err := d.edit(ctx, path, base, m, change)
 		if err != nil || !again {
 			return explain("change "+path, err)
 		}
@@ -133,8 +127,8 @@ func (d *folder) text(ctx context.Context, base string) (openFile, Text, error) 
 }
 
 // edit makes one try; again says that the file has changed meanwhile.
-func (d *folder) edit(ctx *provider.Context, path, base string, fresh Fresh, change func(Text) (Text, error)) (again bool, err error) {
-	if err := d.tidy(base); err != nil {
+func (d *folder) edit(ctx *provider.Context, path, base string, m Manner, change func(Text) (Text, error)) (again bool, err error) {
+	if err := errors.Join(d.tidy(base), d.tidyBackup(base, m.backup)); err != nil {
 		return false, err
 	}
 	old, before, err := d.text(ctx, base)
@@ -161,12 +155,12 @@ func (d *folder) edit(ctx *provider.Context, path, base string, fresh Fresh, cha
 		}
 		return false, d.sync()
 	}
-	return d.replace(ctx, path, base, old, &was, fresh, after.Bytes)
+	return d.replace(ctx, path, base, old, &was, m, after.Bytes)
 }
 
 // replace puts a file with other bytes in the place of old, which may be none.
-func (d *folder) replace(ctx *provider.Context, path, base string, old openFile, was *unix.Stat_t, fresh Fresh, bytes string) (again bool, err error) {
-	f, named, err := d.temporary(base)
+func (d *folder) replace(ctx *provider.Context, path, base string, old openFile, was *unix.Stat_t, m Manner, bytes string) (again bool, err error) {
+	f, named, err := d.temporary(base, len(m.checks) > 0)
 	if err != nil {
 		return false, err
 	}
@@ -181,7 +175,7 @@ func (d *folder) replace(ctx *provider.Context, path, base string, old openFile,
 		return false, err
 	}
 	if old.fd < 0 {
-		err = wanted{fresh.UID, fresh.GID, fresh.Mode}.set(f)
+		err = wanted{m.UID, m.GID, m.Mode}.set(f)
 	} else {
 		t := &task{ctx: ctx, path: path, dir: d}
 		if err = t.keep(f, was, wanted{-1, -1, -1}); err == nil {
@@ -192,6 +186,9 @@ func (d *folder) replace(ctx *provider.Context, path, base string, old openFile,
 		err = f.sync()
 	}
 	if err == nil {
+		err = d.valid(ctx, m.checks, base)
+	}
+	if err == nil {
 		err = ctx.Err() // a caller that gave up may have started the next run already
 	}
 	if err != nil {
@@ -199,6 +196,9 @@ func (d *folder) replace(ctx *provider.Context, path, base string, old openFile,
 	}
 	if same, err := d.unchanged(base, was, old.fd >= 0); err != nil || !same {
 		return err == nil, err
+	}
+	if err := keepOld(&task{ctx: ctx, path: path, dir: d, base: base, suffix: m.backup}); err != nil {
+		return false, err
 	}
 	if named {
 		err = d.take(base)

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,15 +26,14 @@ func File() provider.Definition {
 				pathAttribute(),
 				{Name: "content", Type: "Optional[String]", Description: "the bytes: text, {file: path} or a secret; left out, any content is right, and what is made is empty"},
 				modeAttribute("0644"),
-				{Name: "backup", Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,
-					Description: `keeps what a change replaces or removes beside it, under its name with this suffix, and a number when there is such a file already: ` +
-						`"motd.bak", "motd.bak.1"; true means "` + usualSuffix + `"`},
+				backupAttribute("replaces or removes"),
+				validateAttribute(),
 				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: `"symbolic link" when that is what is there instead`},
 			}, ownerAttributes()...),
 			Features:  []string{"batch"},
 			Machine:   true,
 			Timeout:   5 * time.Minute, // large files are hashed
-			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validBackup(a)...) },
+			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validBackup(a), validCheck(a)) },
 			Relations: parentRelations,
 		},
 		Handler: file{},
@@ -50,7 +50,7 @@ func (f file) system() *system { return f.sys }
 
 // Read implements provider.Handler.
 func (f file) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	return readOne(ctx, f, req)
+	return provider.ReadOne(ctx, f, req)
 }
 
 // ReadBatch implements provider.BatchReader.
@@ -63,8 +63,8 @@ const symbolicLink = "symbolic link"
 
 // look implements looker.
 func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
-	if s := suffixOf(r); s != "" && !ctx.DryRun() {
-		if err := rd.dir.tidy(base + s); err != nil && !errors.Is(err, unix.EROFS) {
+	if !ctx.DryRun() {
+		if err := rd.dir.tidyBackup(base, suffixOf(r)); err != nil && !errors.Is(err, unix.EROFS) {
 			return provider.Observation{}, err
 		}
 	}
@@ -143,17 +143,17 @@ func differences(desired provider.Resource, observed provider.Observation, attri
 
 // Create implements provider.Handler.
 func (f file) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return create(ctx, f, req)
+	return provider.CreateOne(ctx, f, req)
 }
 
 // Update implements provider.Handler.
 func (f file) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return update(ctx, f, req)
+	return provider.UpdateOne(ctx, f, req)
 }
 
 // Delete implements provider.Handler.
 func (f file) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return remove(ctx, f, req)
+	return provider.DeleteOne(ctx, f, req)
 }
 
 // ApplyBatch implements provider.BatchApplier.
@@ -178,24 +178,31 @@ func (f file) prepare(t *task) error {
 		}
 		replaces = err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
 	}
-	var err error
-	if t.file, t.named, err = t.dir.temporary(t.base); err != nil {
+	c, err := checkOf(t.Resource.Attributes["validate"])
+	if err != nil {
+		return err
+	}
+	if t.file, t.named, err = t.dir.temporary(t.base, c != nil); err != nil {
 		return err
 	}
 	if err := fill(t.ctx, t.file, t.Resource.Attributes["content"]); err != nil {
 		return err
 	}
 	if replaces {
-		if err := t.copyAttributes(); err != nil {
-			return err
+		if err = t.copyAttributes(); err == nil {
+			err = t.keep(t.file, &st, t.want)
 		}
-		return t.keep(t.file, &st, t.want)
+	} else {
+		full := t.want
+		if full.mode < 0 {
+			full.mode = usualMode
+		}
+		err = full.set(t.file)
 	}
-	full := t.want
-	if full.mode < 0 {
-		full.mode = usualMode
+	if err != nil {
+		return err
 	}
-	return full.set(t.file)
+	return t.dir.valid(t.ctx, []check{c}, t.base)
 }
 
 // setInPlace changes owner, group and mode of what is there. A file with several names is copied, as the others are none of our business.
@@ -215,7 +222,7 @@ func setInPlace(t *task) error {
 	from := t.file
 	defer from.close()
 	t.still = false
-	if t.file, t.named, err = t.dir.temporary(t.base); err != nil {
+	if t.file, t.named, err = t.dir.temporary(t.base, false); err != nil {
 		return err
 	}
 	return t.copyInto(t.file, from, &st, t.want)

@@ -123,9 +123,13 @@ func (d *folder) tidy(base string) error {
 }
 
 // temporary makes an empty file that only its owner may read. Where the system can, the file has no name, and a crash leaves nothing;
-// else it has the hidden name of base, and named is true.
-func (d *folder) temporary(base string) (f openFile, named bool, err error) {
+// else, and when it has to be seen, it has the hidden name of base, and named is true.
+func (d *folder) temporary(base string, seen bool) (f openFile, named bool, err error) {
 	f = openFile{-1, d.sys}
+	if seen {
+		f, err = d.hidden(base)
+		return f, err == nil, err
+	}
 	err = d.sys.do("tmpfile", func() (err error) { f.fd, err = openUnnamed(d.fd); return err })
 	if err == nil {
 		return f, false, nil

@@ -1,9 +1,9 @@
 package fs
 
 import (
-	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"southbound/shared/diag"
@@ -37,6 +37,8 @@ func Line() provider.Definition {
 				{Name: "position", Type: "Enum[end,start]", Default: "end", Behaviour: schema.Parameter, Description: "where it is put in when neither after nor before says so"},
 				{Name: "marker", Type: oneLine, Default: usualMarker, Behaviour: schema.Parameter, Description: "the lines before and after a block, with {mark} for BEGIN and END: \"<!-- {mark} {name} -->\""},
 				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "makes the file when it is missing; its mode and owner are for fs::File to say"},
+				backupAttribute("replaces"),
+				validateAttribute(),
 				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly, Description: "how many lines there are beside the single one that is wanted"},
 			},
 			Features:  []string{"batch"},
@@ -44,7 +46,7 @@ func Line() provider.Definition {
 			Validate:  validLine,
 			Relations: lineRelations,
 		},
-		Handler: line{},
+		Handler: newLine(Editor{}),
 	}
 }
 
@@ -55,7 +57,7 @@ func lineRelations(agent string, attrs map[string]any) []string {
 }
 
 func validLine(attrs map[string]any) []diag.Problem {
-	out := validPath(false)(attrs)
+	out := slices.Concat(validPath(false)(attrs), validBackup(attrs), validCheck(attrs))
 	add := func(attribute, hint, format string, args ...any) {
 		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
 	}
@@ -84,15 +86,10 @@ func validLine(attrs map[string]any) []diag.Problem {
 }
 
 // line is the handler of fs::Line.
-type line struct{ editor Editor }
+type line struct{ Texts }
 
-// Read implements provider.Handler.
-func (h line) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	text, err := h.editor.Read(ctx, pathOf(req.Resource))
-	if err != nil {
-		return provider.Observation{}, err
-	}
-	return lookAt(req.Resource, text)
+func newLine(e Editor) line {
+	return line{Texts{Store: e, Place: pathOf, Look: lookAt, Change: changeLine, Manner: mannerOf}}
 }
 
 func lookAt(r provider.Resource, text Text) (provider.Observation, error) {
@@ -113,11 +110,6 @@ func noText() error {
 
 func pathOf(r provider.Resource) string { return text(r, "path") }
 
-// ReadBatch implements provider.BatchReader: each file is read once.
-func (h line) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	return ReadTogether(ctx, h.editor, items, pathOf, lookAt)
-}
-
 // Diff implements provider.Differ.
 func (line) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
 	out := differences(desired, observed, "line", "block")
@@ -128,31 +120,6 @@ func (line) Diff(_ *provider.Context, desired provider.Resource, observed provid
 		out["extra"] = plan.Diff{Current: n, Desired: int64(0)}
 	}
 	return out, nil
-}
-
-// Create implements provider.Handler.
-func (h line) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return h.one(ctx, provider.BatchChange{Change: plan.Created, Resource: req.Resource})
-}
-
-// Update implements provider.Handler.
-func (h line) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return h.one(ctx, provider.BatchChange{Change: plan.Updated, Resource: req.Resource})
-}
-
-// Delete implements provider.Handler.
-func (h line) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return h.one(ctx, provider.BatchChange{Change: plan.Purged, Resource: req.Resource})
-}
-
-func (h line) one(ctx *provider.Context, item provider.BatchChange) (provider.Result, error) {
-	item.Context = ctx
-	return provider.Result{}, h.ApplyBatch(ctx, []provider.BatchChange{item})[0].Err
-}
-
-// ApplyBatch implements provider.BatchApplier: all changes of one file are one.
-func (h line) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
-	return ApplyTogether(ctx, h.editor, items, pathOf, AnyFile(), changeLine)
 }
 
 // changeLine returns a text after one change.

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/provider/providertest"
 )
 
-func withLine(s *system) provider.Definition { d := Line(); d.Handler = line{Editor{s}}; return d }
+func withLine(s *system) provider.Definition { d := Line(); d.Handler = newLine(Editor{s}); return d }
 
 func TestLineConformance(t *testing.T) {
 	newCase := func(first map[string]any, updates ...map[string]any) func(dir string) (providertest.Case, error) {

@@ -11,12 +11,45 @@ type Store interface {
 	// Read returns a text; what is missing does not exist.
 	Read(ctx *provider.Context, path string) (Text, error)
 	// Edit changes a text to what change makes of it, see Editor.Edit.
-	Edit(ctx *provider.Context, path string, fresh Fresh, change func(Text) (Text, error)) error
+	Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error
 }
 
-// ReadTogether answers a batch about things in text files; each file is read once. path says where a thing is, and look describes it.
-func ReadTogether(ctx context.Context, e Store, items []provider.BatchRead, path func(provider.Resource) string,
-	look func(provider.Resource, Text) (provider.Observation, error)) []provider.Reading {
+// Texts does the work of a handler of things that are parts of text files, all but the comparison. Each file is read once for a batch, and all
+// changes of one file are one.
+type Texts struct {
+	Store Store
+	// Place says where a thing is, in the words of the store.
+	Place func(provider.Resource) string
+	// Look describes a thing in the text of its place.
+	Look func(provider.Resource, Text) (provider.Observation, error)
+	// Change returns what becomes of a text. When it fails, only its own item does.
+	Change func(provider.BatchChange, Text) (Text, error)
+	// Manner says how a resource wants its file to be changed; nil: as AnyFile.
+	Manner func(provider.Resource) (Manner, error)
+}
+
+// Read implements provider.Handler.
+func (h Texts) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	return provider.ReadOne(ctx, h, req)
+}
+
+// Create implements provider.Handler.
+func (h Texts) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return provider.CreateOne(ctx, h, req)
+}
+
+// Update implements provider.Handler.
+func (h Texts) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return provider.UpdateOne(ctx, h, req)
+}
+
+// Delete implements provider.Handler.
+func (h Texts) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.DeleteOne(ctx, h, req)
+}
+
+// ReadBatch implements provider.BatchReader.
+func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	type file struct {
 		text Text
@@ -27,49 +60,84 @@ func ReadTogether(ctx context.Context, e Store, items []provider.BatchRead, path
 		if out[i].Err = ctx.Err(); out[i].Err != nil {
 			continue
 		}
-		where := path(item.Resource)
+		where := h.Place(item.Resource)
 		f, known := files[where]
 		if !known {
-			f.text, f.err = e.Read(item.Context.With(ctx), where)
+			f.text, f.err = h.Store.Read(item.Context.With(ctx), where)
 			files[where] = f
 		}
 		if out[i].Err = f.err; f.err == nil {
-			out[i].Observation, out[i].Err = look(item.Resource, f.text)
+			out[i].Observation, out[i].Err = h.Look(item.Resource, f.text)
 		}
 	}
 	return out
 }
 
-// ApplyTogether makes a batch of changes to things in text files; all changes of one file are one. change returns what becomes of a text; when
-// it fails, only its own item does.
-func ApplyTogether(ctx context.Context, e Store, items []provider.BatchChange, path func(provider.Resource) string, fresh Fresh,
-	change func(provider.BatchChange, Text) (Text, error)) []provider.Applied {
+// ApplyBatch implements provider.BatchApplier. What a file as a whole is refused for is tried again for each of its changes, so that it is known which is
+// to blame, and the others are made.
+func (h Texts) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	of := map[string][]int{}
-	var paths []string
+	var places []string
 	for i, item := range items {
-		where := path(item.Resource)
+		where := h.Place(item.Resource)
 		if of[where] == nil {
-			paths = append(paths, where)
+			places = append(places, where)
 		}
 		of[where] = append(of[where], i)
 	}
-	for _, where := range paths {
-		first := items[of[where][0]]
-		err := e.Edit(first.Context.With(ctx), where, fresh, func(t Text) (Text, error) {
-			for _, i := range of[where] {
-				after, err := change(items[i], t)
-				if out[i].Err = err; err == nil {
-					t = after
-				}
-			}
-			return t, nil
-		})
+	for _, where := range places {
+		h.edit(ctx, where, items, of[where], out)
+		if len(of[where]) == 1 || !refusedAsAWhole(of[where], out) {
+			continue
+		}
 		for _, i := range of[where] {
-			if out[i].Err == nil {
-				out[i].Err = err
-			}
+			h.edit(ctx, where, items, []int{i}, out)
 		}
 	}
 	return out
+}
+
+// refusedAsAWhole reports whether some changes of one file failed for what the text would have been.
+func refusedAsAWhole(of []int, out []provider.Applied) bool {
+	for _, i := range of {
+		if out[i].Err != nil && isInvalid(out[i].Err) {
+			return true
+		}
+	}
+	return false
+}
+
+// edit makes some changes of one file.
+func (h Texts) edit(ctx context.Context, where string, items []provider.BatchChange, of []int, out []provider.Applied) {
+	m := AnyFile()
+	var todo []int
+	for _, i := range of {
+		out[i].Err = nil
+		if h.Manner != nil {
+			var its Manner
+			if its, out[i].Err = h.Manner(items[i].Resource); out[i].Err != nil {
+				continue
+			}
+			m.also(its)
+		}
+		todo = append(todo, i)
+	}
+	if len(todo) == 0 {
+		return
+	}
+	err := h.Store.Edit(items[todo[0]].Context.With(ctx), where, m, func(t Text) (Text, error) {
+		for _, i := range todo {
+			after, err := h.Change(items[i], t)
+			if out[i].Err = err; err == nil {
+				t = after
+			}
+		}
+		return t, nil
+	})
+	for _, i := range todo {
+		if out[i].Err == nil {
+			out[i].Err = err
+		}
+	}
 }

@@ -47,7 +47,7 @@ func (s symlink) system() *system { return s.sys }
 
 // Read implements provider.Handler.
 func (s symlink) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	return readOne(ctx, s, req)
+	return provider.ReadOne(ctx, s, req)
 }
 
 // ReadBatch implements provider.BatchReader.
@@ -82,17 +82,17 @@ func isLink(st *unix.Stat_t) error {
 
 // Create implements provider.Handler.
 func (s symlink) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return create(ctx, s, req)
+	return provider.CreateOne(ctx, s, req)
 }
 
 // Update implements provider.Handler.
 func (s symlink) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return update(ctx, s, req)
+	return provider.UpdateOne(ctx, s, req)
 }
 
 // Delete implements provider.Handler.
 func (s symlink) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return remove(ctx, s, req)
+	return provider.DeleteOne(ctx, s, req)
 }
 
 // ApplyBatch implements provider.BatchApplier.

@@ -35,16 +35,18 @@ type stepper interface {
 // task is one change under way.
 type task struct {
 	*provider.BatchChange
-	ctx   *provider.Context
-	path  string
-	dir   *folder
-	base  string
-	want  wanted
-	file  openFile // to be synced and closed, if it is open
-	named bool     // something stands under the hidden name already
-	still bool     // the bytes stay where they are
-	done  bool     // nothing is left to do
-	err   error
+	ctx  *provider.Context
+	path string
+	dir  *folder
+	base string
+	// suffix is that of the name under which what a change takes away is kept, "" for not at all.
+	suffix string
+	want   wanted
+	file   openFile // to be synced and closed, if it is open
+	named  bool     // something stands under the hidden name already
+	still  bool     // the bytes stay where they are
+	done   bool     // nothing is left to do
+	err    error
 }
 
 // differs reports whether an update is about an attribute.
@@ -99,7 +101,7 @@ func together(tasks []task, workers int, f func(*task)) {
 
 // begin opens the directory and reads what is wanted.
 func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folders, known *owners) {
-	*t = task{BatchChange: item, ctx: item.Context.With(ctx), path: text(item.Resource, "path"), file: openFile{-1, dirs.sys}}
+	*t = task{BatchChange: item, ctx: item.Context.With(ctx), path: text(item.Resource, "path"), suffix: suffixOf(item.Resource), file: openFile{-1, dirs.sys}}
 	var dir string
 	if dir, t.base, t.err = place(item.Resource); t.err != nil {
 		return
@@ -185,24 +187,6 @@ func (fs folders) close() {
 	}
 }
 
-// one makes a single change.
-func one(ctx *provider.Context, s stepper, item provider.BatchChange) (provider.Result, error) {
-	item.Context = ctx
-	return provider.Result{}, carryOut(ctx, s, []provider.BatchChange{item})[0].Err
-}
-
-func create(ctx *provider.Context, s stepper, req provider.CreateRequest) (provider.Result, error) {
-	return one(ctx, s, provider.BatchChange{Change: plan.Created, Resource: req.Resource, Token: req.Token})
-}
-
-func update(ctx *provider.Context, s stepper, req provider.UpdateRequest) (provider.Result, error) {
-	return one(ctx, s, provider.BatchChange{Change: plan.Updated, Resource: req.Resource, Observed: req.Observed, Changes: req.Changes})
-}
-
-func remove(ctx *provider.Context, s stepper, req provider.DeleteRequest) (provider.Result, error) {
-	return one(ctx, s, provider.BatchChange{Change: plan.Purged, Resource: req.Resource, Observed: req.Observed})
-}
-
 // reader reads things one after the other; what it looked up for one serves the next.
 type reader struct {
 	sys   *system
@@ -277,12 +261,6 @@ func (rd *reader) read(ctx *provider.Context, l looker, r provider.Resource) (pr
 		return provider.Observation{}, nil
 	}
 	return obs, explain("read "+text(r, "path"), err)
-}
-
-// readOne reads a single thing.
-func readOne(ctx *provider.Context, l looker, req provider.ReadRequest) (obs provider.Observation, err error) {
-	readers(l.system(), func(rd *reader) { obs, err = rd.read(ctx, l, req.Resource) })
-	return obs, err
 }
 
 // readAll reads many things, some at a time.

@@ -1,18 +1,20 @@
 package net
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"southbound/handlers/fs"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
 type handler struct {
-	editor fs.Editor
-	listed string // the file that is listed, "" for usualFile
+	fs.Texts
+	listed string // the file that is listed
+}
+
+func newHandler(e fs.Editor) handler {
+	return handler{fs.Texts{Store: e, Place: fileOf, Look: look, Change: changed}, usualFile}
 }
 
 func fileOf(r provider.Resource) string {
@@ -28,57 +30,17 @@ func look(r provider.Resource, text fs.Text) (provider.Observation, error) {
 	return w.look(r, fs.LinesOf(text.Bytes)), nil
 }
 
-// Read implements provider.Handler.
-func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	text, err := h.editor.Read(ctx, fileOf(req.Resource))
+func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
+	w, err := wantedOf(item.Resource)
 	if err != nil {
-		return provider.Observation{}, err
+		return t, err
 	}
-	return look(req.Resource, text)
-}
-
-// ReadBatch implements provider.BatchReader.
-func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	return fs.ReadTogether(ctx, h.editor, items, fileOf, look)
-}
-
-// Create implements provider.Handler.
-func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return h.one(ctx, plan.Created, req.Resource)
-}
-
-// Update implements provider.Handler.
-func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return h.one(ctx, plan.Updated, req.Resource)
-}
-
-// Delete implements provider.Handler.
-func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return h.one(ctx, plan.Purged, req.Resource)
-}
-
-func (h handler) one(ctx *provider.Context, change plan.Change, r provider.Resource) (provider.Result, error) {
-	return provider.Result{}, h.ApplyBatch(ctx, []provider.BatchChange{{Context: ctx, Change: change, Resource: r}})[0].Err
-}
-
-// ApplyBatch implements provider.BatchApplier.
-func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
-	return fs.ApplyTogether(ctx, h.editor, items, fileOf, fs.AnyFile(), func(item provider.BatchChange, t fs.Text) (fs.Text, error) {
-		w, err := wantedOf(item.Resource)
-		if err != nil {
-			return t, err
-		}
-		return w.changed(item.Change, t), nil
-	})
+	return w.changed(item.Change, t), nil
 }
 
 // List implements provider.Lister: the names in /etc/hosts. A name whose lines differ in aliases or comment is listed without these.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
-	path := usualFile
-	if h.listed != "" {
-		path = h.listed
-	}
-	text, err := h.editor.Read(ctx, path)
+	text, err := h.Store.Read(ctx, h.listed)
 	if err != nil {
 		return err
 	}
@@ -97,7 +59,7 @@ func (h handler) List(ctx *provider.Context, found func(provider.Found) error) e
 		of[key] = append(of[key], e)
 	}
 	for _, name := range names {
-		if err := found(provider.Found{Attributes: listed(path, of[name])}); err != nil {
+		if err := found(provider.Found{Attributes: listed(h.listed, of[name])}); err != nil {
 			return err
 		}
 	}

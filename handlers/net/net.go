@@ -46,7 +46,7 @@ func HostEntry() provider.Definition {
 				}
 			},
 		},
-		Handler: handler{},
+		Handler: newHandler(fs.Editor{}),
 	}
 }
 

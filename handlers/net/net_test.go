@@ -71,7 +71,7 @@ func (r *relisted) List(ctx *provider.Context, found func(provider.Found) error)
 func TestConformance(t *testing.T) {
 	s := &stopper{most: -1}
 	d := HostEntry()
-	listed := &relisted{handler: handler{editor: fs.NewEditor(s.before)}}
+	listed := &relisted{handler: newHandler(fs.NewEditor(s.before))}
 	d.Handler = listed
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "hosts")
@@ -146,7 +146,7 @@ func apply(t *testing.T, r provider.Resource) (plan.Change, error) {
 		return "", err
 	}
 	typ, _ := reg.Type("net::HostEntry")
-	h := handler{}
+	h := newHandler(fs.Editor{})
 	ctx := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
 	obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
 	switch {

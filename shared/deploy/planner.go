@@ -88,25 +88,25 @@ func (p *planner) reset() {
 	p.reapply, p.whole, p.before = map[resource.ID]func(*Row) bool{}, map[resource.ID]bool{}, map[resource.ID]Row{}
 }
 
-// set changes a row by f and remembers f, in case the row has to be read again. f reports whether there is anything to write.
+// set changes a row by f, which reports whether there is anything to write, and remembers f in case the row has to be read again: then it
+// may have something to write although it has nothing now.
 func (p *planner) set(row *Row, f func(*Row) bool) {
 	was := *row
-	if !f(row) {
-		return
-	}
-	if _, ok := p.rows[row.ID]; !ok {
-		p.rows[row.ID] = row
-		p.order = append(p.order, row.ID)
-		p.before[row.ID] = was
-	}
+	changed := f(row)
 	if before := p.reapply[row.ID]; before != nil {
 		p.reapply[row.ID] = func(r *Row) bool {
 			a := before(r)
 			return f(r) || a
 		}
+	} else {
+		p.reapply[row.ID] = f
+	}
+	if _, planned := p.rows[row.ID]; !changed || planned {
 		return
 	}
-	p.reapply[row.ID] = f
+	p.rows[row.ID] = row
+	p.order = append(p.order, row.ID)
+	p.before[row.ID] = was
 }
 
 // ticket returns the ticket of everything that is scheduled by the next commit: greater than those of all commits before.
@@ -300,20 +300,21 @@ func (p *planner) startWave(priority Priority, keepTerminal bool) {
 // scheduleUnfinished gives tickets to what is not deployed and may run. retry includes what waits for its backoff, for a person
 // or for a new intent.
 func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, retry bool, match func(*Row) bool) error {
+	ask := func(r *Row) bool {
+		if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) {
+			return false
+		}
+		if !retry && (r.Class == ClassTerminal || r.Class == ClassNeedsChange || r.NextAt.After(p.e.Clock.Now())) {
+			return false
+		}
+		p.schedule(r, priority)
+		return true
+	}
 	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
 		if planned := p.rows[r.ID]; planned != nil {
 			r = planned
 		}
-		p.set(r, func(r *Row) bool {
-			if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) {
-				return false
-			}
-			if !retry && (r.Class == ClassTerminal || r.Class == ClassNeedsChange || r.NextAt.After(p.e.Clock.Now())) {
-				return false
-			}
-			p.schedule(r, priority)
-			return true
-		})
+		p.set(r, ask)
 		return nil
 	})
 }

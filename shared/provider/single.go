@@ -1,0 +1,32 @@
+package provider
+
+import "southbound/shared/plan"
+
+// A handler that does its work in batches has the calls for one thing from here: each is a batch of one.
+
+// ReadOne is Handler.Read of a handler that reads batches.
+func ReadOne(ctx *Context, b BatchReader, req ReadRequest) (Observation, error) {
+	out := b.ReadBatch(ctx, []BatchRead{{Context: ctx, ReadRequest: req}})
+	return out[0].Observation, out[0].Err
+}
+
+// CreateOne is Handler.Create of a handler that applies batches.
+func CreateOne(ctx *Context, b BatchApplier, req CreateRequest) (Result, error) {
+	return applyOne(ctx, b, BatchChange{Change: plan.Created, Resource: req.Resource, Token: req.Token})
+}
+
+// UpdateOne is Handler.Update of a handler that applies batches.
+func UpdateOne(ctx *Context, b BatchApplier, req UpdateRequest) (Result, error) {
+	return applyOne(ctx, b, BatchChange{Change: plan.Updated, Resource: req.Resource, Observed: req.Observed, Changes: req.Changes})
+}
+
+// DeleteOne is Handler.Delete of a handler that applies batches.
+func DeleteOne(ctx *Context, b BatchApplier, req DeleteRequest) (Result, error) {
+	return applyOne(ctx, b, BatchChange{Change: plan.Purged, Resource: req.Resource, Observed: req.Observed})
+}
+
+func applyOne(ctx *Context, b BatchApplier, item BatchChange) (Result, error) {
+	item.Context = ctx
+	out := b.ApplyBatch(ctx, []BatchChange{item})
+	return out[0].Result, out[0].Err
+}
