@@ -157,6 +157,32 @@ func TestLastJobTakesItsFile(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatDiffersIsReported has somebody change one attribute of a job whose others can be written in more than one way.
+func TestOnlyWhatDiffersIsReported(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job")
+	h := newHandler(fs.Editor{}, "crontab")
+	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "1  2 * *  mon", "command": " a 5% ", "input": "one\ntwo 5%\n", "environment": map[string]any{"A": "it's", "MAILTO": ""}})
+	must(t, h, r, plan.Created)
+	for part, name := range map[string]string{" mon ": "schedule", " a 5": "command", "two": "input", "it'": "environment"} {
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(data), part) {
+			t.Fatalf("%q %v", data, err)
+		}
+		if err := os.WriteFile(file, []byte(strings.Replace(string(data), part, strings.NewReplacer("mon", "tue", "a", "b", "two", "2", "it'", "at'").Replace(part), 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
+		obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff, err := h.Diff(ctx, r, obs); err != nil || len(diff) != 1 || diff[name].Desired == nil {
+			t.Errorf("%s: %v, %v", name, diff, err)
+		}
+		must(t, h, r, plan.Updated)
+	}
+}
+
 func TestSchedule(t *testing.T) {
 	for s, want := range map[string]string{
 		"*/5  8-18/2 1,15 jan-MAR,dec mon-fri": "*/5 8-18/2 1,15 jan-MAR,dec mon-fri",

@@ -211,13 +211,20 @@ func TestFollows(t *testing.T) {
 	run(t, source, "commit", "-qam", "6")
 	g.fails(attrs, false, provider.NeedsChange, "not committed: [a]")
 	g.fails(attrs, true, provider.NeedsChange, "not committed: [a]")
+	g.would(attrs, plan.Updated, "not committed: [a]")
+	g.would(attrs, plan.Purged, "not committed: [a]")
 	attrs["local"] = "keep"
 	g.fails(attrs, false, provider.NeedsChange, "would be overwritten")
 	has(t, path+"/a", "mine\n")
 	run(t, path, "commit", "-qam", "mine")
 	attrs["local"] = "refuse"
 	g.fails(attrs, false, provider.NeedsChange, "the remote has not")
+	g.fails(attrs, true, provider.NeedsChange, "the remote has not")
+	g.would(attrs, plan.Updated, "the remote has not")
+	g.would(attrs, plan.Purged, "the remote has not")
 	attrs["local"] = "discard"
+	g.would(attrs, plan.Updated, "")
+	g.would(attrs, plan.Purged, "")
 	g.must(attrs, plan.Updated)
 	has(t, path+"/a", "theirs\n")
 	write(t, path+"/a", "drift\n")
@@ -237,6 +244,35 @@ func TestFollows(t *testing.T) {
 	has(t, path+"/new", "new\n")
 	if did, err := g.apply(attrs, true); err != nil || did != plan.Purged {
 		t.Fatal(did, err)
+	}
+}
+
+// TestForcedBranchIsNobodysWork leaves a branch that the remote has had and has no more.
+func TestForcedBranchIsNobodysWork(t *testing.T) {
+	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
+	attrs := map[string]any{"path": path, "source": source, "revision": "dev"}
+	g.must(attrs, plan.Created)
+	run(t, source, "branch", "-qf", "dev", "v1")
+	attrs["revision"] = "main"
+	g.must(attrs, plan.Updated)
+	run(t, path, "fetch", "-q", "origin")
+	g.would(attrs, plan.Purged, "")
+	if did, err := g.apply(attrs, true); err != nil || did != plan.Purged {
+		t.Fatal(did, err)
+	}
+}
+
+// would demands that a dry run says why a change would be refused, "" that it would not be.
+func (g *rig) would(attrs map[string]any, change plan.Change, part string) {
+	g.t.Helper()
+	full, problems := g.typ.Check(attrs)
+	if len(problems) > 0 {
+		g.t.Fatal(problems)
+	}
+	ctx := g.host.Context(g.t.Context(), provider.Options{DryRun: true})
+	err := g.h.Noop(ctx, provider.BatchChange{Context: ctx, Change: change, Resource: provider.Resource{Attributes: full, Purged: change == plan.Purged}, Changes: map[string]plan.Diff{"revision": {}}})
+	if (err != nil) != (part != "") || err != nil && !strings.Contains(err.Error(), part) {
+		g.t.Fatalf("%v; expected %q", err, part)
 	}
 }
 

@@ -101,11 +101,37 @@ func (a *api) idIn(r *answer) string {
 	if err != nil {
 		return ""
 	}
+	if id, ok := a.newID(v); ok {
+		return id
+	}
 	v, ok := at(v, a.text("object_at"))
 	if !ok {
 		return ""
 	}
 	return a.thing(v).id
+}
+
+// newID returns the id that an answer has where new_id_at says; ok is false when that is not said.
+func (a *api) newID(v any) (id string, ok bool) {
+	pointer, ok := a.want.Attributes["new_id_at"].(string)
+	if !ok {
+		return "", false
+	}
+	in, _ := at(v, pointer)
+	id, _ = scalarText(in)
+	return id, true
+}
+
+// replaced remembers the id of what has come in the place of an object that was changed.
+func (a *api) replaced(r *answer) error {
+	v, err := r.json()
+	if err != nil {
+		return nil //nolint:nilerr // it says nothing of an id
+	}
+	if id, ok := a.newID(v); ok && id != "" && id != a.ctx.Known(idFact) {
+		return a.keep(id)
+	}
+	return nil
 }
 
 // idAt returns the id in a path that is like that of objects.

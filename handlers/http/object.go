@@ -49,6 +49,7 @@ func Object() provider.Definition {
 				{Name: "wrap", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the member in which requests have the body"},
 				{Name: "object_at", Type: pointer, Default: "", Behaviour: schema.Parameter, Description: "where an answer has the object, as a JSON pointer such as /data"},
 				{Name: "id_at", Type: pointer, Default: "/id", Behaviour: schema.Parameter, Description: "where the object has its id, as a JSON pointer; else it is the end of the Location that a create answers"},
+				{Name: "new_id_at", Type: "Optional[" + pointer + "]", Behaviour: schema.Parameter, Description: "where the answer to a create has the id, if it is elsewhere; an update that is answered with another id there has replaced the object"},
 				{Name: "find", Type: "Optional[Struct[{'match' => Hash[String, Any, 1], Optional['path'] => " + path + ", Optional['items'] => " + pointer + ", Optional['next'] => " + pointer +
 					", Optional['cursor'] => String[1], Optional['page'] => String[1], Optional['offset'] => String[1]}]]",
 					Behaviour: schema.Parameter, Description: "how the object is known again: the one in the list at path (unless said, collection), under items, that has what match has; next is where an answer has " +

@@ -86,7 +86,7 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	if p := a.progress(); p != nil {
 		return a.await(p)
 	}
-	if a.want.Attributes["find"] != nil { // a second object would be as good as the first to the API
+	if a.want.Attributes["find"] != nil || remembers(a.want.Attributes) && ctx.Known(idFact) != "" { // a second object would be as good as the first to the API
 		if t, err := a.look(&lists{}); err != nil || t != nil {
 			return a.adopt(t, err)
 		}
@@ -205,6 +205,9 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 		return a.overtaken(r)
 	case !r.done():
 		return provider.Result{}, a.refused("update", r)
+	}
+	if err := a.replaced(r); err != nil {
+		return provider.Result{}, err
 	}
 	return a.await(a.begin(didUpdate))
 }

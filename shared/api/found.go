@@ -114,7 +114,16 @@ func describeAgent(a resource.Agent) map[string]any {
 		out["lanes"] = a.Lanes
 	}
 	for name, v := range a.Options {
-		out[name] = written(v)
+		v, err := resource.Walk(v, func(ref any) (any, error) {
+			if s, ok := ref.(resource.Secret); ok {
+				s.Version = "" // that of now, which an export has found out
+				return s, nil
+			}
+			return ref, nil
+		})
+		if err == nil {
+			out[name] = written(v)
+		}
 	}
 	return out
 }
