@@ -70,6 +70,12 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	}
 	if len(have) > 0 {
 		obs.Attributes = parse(have, j.file != "")
+		// What stands there as it would be written is as it is wanted, in whatever words.
+		for name, v := range parse(j.lines, j.file != "") {
+			if want := r.Attributes[name]; want != nil && resource.Equal(v, obs.Attributes[name]) {
+				obs.Attributes[name] = want
+			}
+		}
 	}
 	var lines []any
 	for _, s := range have {

@@ -1,7 +1,10 @@
 package pkg
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -29,14 +32,73 @@ func (apt) flags(p place) []string {
 	return out
 }
 
+// get runs apt-get. Work of dpkg that was cut off, and packages that lack what they need, are seen to first.
 func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
 	argv := append(append([]string{"apt-get"}, a.flags(p)...), "-y", verb)
-	return tool.Run(ctx, quiet(), append(argv, args...)...)
+	argv = append(argv, args...)
+	out, err := tool.Run(ctx, quiet(), argv...)
+	if err == nil {
+		return out, nil
+	}
+	switch said := err.Error(); {
+	case strings.Contains(said, "dpkg was interrupted"):
+		ctx.Info("finish work of dpkg that was cut off")
+		_, err = tool.Run(ctx, quiet(), "dpkg", "--root="+filepath.Join("/", p.root), "--force-confdef", "--force-confold", "--configure", "-a")
+	case strings.Contains(said, "--fix-broken install"):
+		ctx.Info("get what packages lack that are installed already")
+		_, err = tool.Run(ctx, quiet(), append(append([]string{"apt-get"}, a.flags(p)...), "-y", "--no-remove", "--fix-broken", "install")...)
+	default:
+		return out, refusal(err)
+	}
+	if err != nil {
+		return "", refusal(err)
+	}
+	out, err = tool.Run(ctx, quiet(), argv...)
+	return out, refusal(err)
+}
+
+// refusal says what follows from an error of apt-get, and what to do about it.
+func refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	said := err.Error()
+	switch {
+	case strings.Contains(said, "Held packages were changed"):
+		return provider.Errorf(provider.Terminal, "it is held as it is; `apt-mark unhold` ends that: %w", err)
+	case strings.Contains(said, "remove is disabled"):
+		return provider.Errorf(provider.NeedsChange, "it cannot be together with %s, which would be removed; purge that first: %w", strings.Join(removed(err), ", "), err)
+	case strings.Contains(said, "ssential packages"):
+		return provider.Errorf(provider.Terminal, "the machine needs it: %w", err)
+	case strings.Contains(said, "(13: Permission denied)"):
+		return provider.Errorf(provider.Terminal, "that takes root: %w", err)
+	}
+	return err
+}
+
+// removed returns which packages apt-get said that it would remove.
+func removed(err error) []string {
+	var failed *tool.Error
+	if !errors.As(err, &failed) {
+		return nil
+	}
+	_, list, _ := strings.Cut(failed.Output, "will be REMOVED:\n")
+	var out []string
+	for line := range strings.Lines(list) {
+		if !strings.HasPrefix(line, " ") {
+			break
+		}
+		out = append(out, strings.Fields(line)...)
+	}
+	return out
 }
 
 func (apt) admin(p place) string { return "--admindir=" + filepath.Join("/", p.root, "var/lib/dpkg") }
 
 func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error) {
+	if _, err := os.Stat(filepath.Join("/", p.root, "var/lib/dpkg/status")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // a root that is yet to be
+	}
 	out, err := tool.Run(ctx, nil, "dpkg-query", a.admin(p), "--show", "--showformat=${Package}\t${Architecture}\t${Version}\t${db:Status-Status}\n")
 	if err != nil && tool.Code(err) != 1 { // 1: there is none
 		return nil, err
@@ -44,12 +106,15 @@ func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error
 	have := map[string]string{}
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(f) != 4 || f[3] != "installed" {
+		if len(f) != 4 || f[3] != "installed" && f[3] != "config-files" {
 			continue
+		}
+		if f[3] == "config-files" {
+			f[2] = ""
 		}
 		have[f[0]+":"+f[1]] = f[2]
 		// The name alone is that of the machine's own architecture, when there are several.
-		if _, other := have[f[0]]; !other || f[1] == architecture() || f[1] == "all" {
+		if have[f[0]] == "" || f[2] != "" && (f[1] == architecture() || f[1] == "all") {
 			have[f[0]] = f[2]
 		}
 	}
@@ -93,7 +158,7 @@ func (a apt) candidates(ctx *provider.Context, p place, names []string) (map[str
 const refreshed = 10 * time.Minute
 
 func (a apt) install(ctx *provider.Context, p place, items []item) error {
-	args := append([]string{"--allow-downgrades", "--no-install-recommends"}, p.options...)
+	args := append([]string{"--allow-downgrades", "--no-install-recommends", "--no-remove"}, p.options...)
 	args = append(args, "--")
 	for _, i := range items {
 		switch {
@@ -105,42 +170,44 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 			args = append(args, i.name)
 		}
 	}
-	err := a.known(ctx, p, items)
-	if err == nil {
-		_, err = a.get(ctx, p, "install", args...)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case strings.Contains(err.Error(), "dpkg was interrupted"):
-		if _, err := tool.Run(ctx, quiet(), "dpkg", "--root="+filepath.Join("/", p.root), "--force-confdef", "--force-confold", "--configure", "-a"); err != nil {
-			return err
+	try := func() error {
+		err := a.known(ctx, p, items)
+		if err == nil {
+			_, err = a.get(ctx, p, "install", args...)
 		}
-	case strings.Contains(err.Error(), "nable to locate package"), strings.Contains(err.Error(), "was not found"), strings.Contains(err.Error(), "has no installation candidate"),
-		strings.Contains(err.Error(), "nable to fetch"), strings.Contains(err.Error(), "ailed to fetch"):
-		// The lists may be old: they are fetched anew, once for all that is missing.
-		_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}}, provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
-			ctx.Info("fetch the lists of packages")
-			_, err := a.get(ctx, p, "update")
-			return true, err
-		})
-		if refresh != nil {
-			ctx.Warning("the lists of packages cannot be fetched", "error", refresh)
-		}
-	default:
 		return err
 	}
-	if err = a.known(ctx, p, items); err == nil {
-		_, err = a.get(ctx, p, "install", args...)
+	err := try()
+	if err == nil || !old(err) {
+		return err
 	}
-	return err
+	// The lists may be old: they are fetched anew, once for all that is missing.
+	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}}, provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
+		ctx.Info("fetch the lists of packages")
+		_, err := a.get(ctx, p, "update")
+		return true, err
+	})
+	if refresh != nil {
+		ctx.Warning("the lists of packages cannot be fetched", "error", refresh)
+	}
+	return try()
 }
 
-// known refuses names that end with + and are those of no package: apt would install what is named without it.
+// old reports whether an error can come from lists of packages that are old.
+func old(err error) bool {
+	for _, said := range []string{"nable to locate package", "was not found", "has no installation candidate", "nable to fetch", "ailed to fetch"} {
+		if strings.Contains(err.Error(), said) {
+			return true
+		}
+	}
+	return false
+}
+
+// known refuses names that are those of no package. apt would install something else: what has the name without the + at its end, or what provides it.
 func (a apt) known(ctx *provider.Context, p place, items []item) error {
 	var ask []string
 	for _, i := range items {
-		if strings.HasSuffix(i.name, "+") && i.source == "" {
+		if i.source == "" {
 			ask = append(ask, i.name)
 		}
 	}
@@ -152,30 +219,59 @@ func (a apt) known(ctx *provider.Context, p place, items []item) error {
 		return err
 	}
 	for _, name := range ask {
-		if found[name] == "" {
-			return fmt.Errorf("unable to locate package %s", name)
+		bare, _, _ := strings.Cut(name, ":")
+		if found[name] == "" && found[bare] == "" {
+			return fmt.Errorf("unable to locate package %s: no package has this name; others may provide it, and one of those has to be named", name)
 		}
 	}
 	return nil
 }
 
+// remove removes packages, unless others need them: apt would remove those, too.
 func (a apt) remove(ctx *provider.Context, p place, items []item) error {
 	verb := "remove"
 	if items[0].config {
 		verb = "purge"
 	}
 	args := []string{"--"}
+	asked := map[string]bool{}
 	for _, i := range items {
 		args = append(args, i.name)
+		bare, _, _ := strings.Cut(i.name, ":")
+		asked[bare] = true
 	}
-	_, err := a.get(ctx, p, verb, args...)
+	would, err := a.get(ctx, p, verb, append([]string{"--simulate"}, args...)...)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for line := range strings.Lines(would) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "Remv" && f[0] != "Purg" {
+			continue
+		}
+		if bare, _, _ := strings.Cut(f[1], ":"); !asked[bare] {
+			others = append(others, f[1])
+		}
+	}
+	if len(others) > 0 {
+		return needed(others)
+	}
+	_, err = a.get(ctx, p, verb, args...)
 	return err
+}
+
+// needed is the error for what cannot be removed, as others need it.
+func needed(by []string) error {
+	return provider.Errorf(provider.NeedsChange, "it is needed by %s, which would be removed, too; purge that as well, or keep both", strings.Join(by, ", "))
 }
 
 // names: one that ends with - would be an order to remove it.
 func (apt) names() string { return `\A[a-z0-9][a-z0-9+.-]*[a-z0-9+.](:[a-z0-9-]+)?\z` }
 
 func (apt) canonical(name string) string { return name }
+
+func (apt) satisfies(version, asked string) bool { return version == asked }
 
 func (a apt) chosen(ctx *provider.Context, p place) ([]string, error) {
 	out, err := tool.Run(ctx, nil, append(append([]string{"apt-mark"}, a.flags(p)[1:]...), "showmanual")...)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ func asksSeldom() provider.Keep { return provider.Keep{Idle: 10 * time.Minute, F
 
 // installed reads what pip notes beside each package, which is a hundred times faster than to ask it.
 func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error) {
+	if p.root != "" && !exists(m.python(p)) {
+		return nil, nil // an environment that is yet to be
+	}
 	paths, err := provider.Cached(ctx, provider.Key{Name: "python", Args: []any{m.python(p)}}, asksSeldom(), func(ctx *provider.Context) ([]string, error) {
 		out, err := tool.Run(ctx, nil, m.python(p), "-I", "-c", "import json, sys; print(json.dumps([p for p in sys.path if p]))")
 		if err != nil {
@@ -119,8 +123,15 @@ func (m pip) install(ctx *provider.Context, p place, items []item) error {
 	return err
 }
 
+// breakSystem is the option that Pythons demand that are managed by something else.
+const breakSystem = "--break-system-packages"
+
 func (m pip) remove(ctx *provider.Context, p place, items []item) error {
-	args := []string{"uninstall", "-y", "--"}
+	args := []string{"uninstall", "-y"}
+	if slices.Contains(p.options, breakSystem) { // a Python that is the system's refuses to remove as well
+		args = append(args, breakSystem)
+	}
+	args = append(args, "--")
 	for _, i := range items {
 		args = append(args, i.name)
 	}
@@ -137,6 +148,24 @@ func (pip) canonical(name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
 	return strings.Join(words, "-")
+}
+
+func (pip) satisfies(version, asked string) bool { return pep440(version) == pep440(asked) }
+
+// pep440 brings a version of Python's packages into one form, as far as people write it in several: 1.0 is 1, and 1.0-RC1 is 1rc1.
+func pep440(version string) string {
+	v := strings.TrimPrefix(strings.ToLower(version), "v")
+	public, local, _ := strings.Cut(v, "+")
+	end := strings.IndexFunc(public, func(r rune) bool { return r != '.' && r != '!' && (r < '0' || r > '9') })
+	if end < 0 {
+		end = len(public)
+	}
+	release := strings.TrimRight(public[:end], ".")
+	for strings.HasSuffix(release, ".0") {
+		release = strings.TrimSuffix(release, ".0")
+	}
+	rest := strings.NewReplacer("alpha", "a", "beta", "b", "preview", "rc", "pre", "rc", "-", "", "_", "", ".", "").Replace(public[end:])
+	return release + rest + "+" + strings.NewReplacer("-", ".", "_", ".").Replace(local)
 }
 
 func (m pip) chosen(ctx *provider.Context, p place) ([]string, error) { return all(m, ctx, p) }
@@ -238,5 +267,7 @@ func (m npm) remove(ctx *provider.Context, p place, items []item) error {
 func (npm) names() string { return `\A(@[a-z0-9._-]+/)?[A-Za-z0-9._-]+\z` }
 
 func (npm) canonical(name string) string { return name }
+
+func (npm) satisfies(version, asked string) bool { return version == strings.TrimPrefix(asked, "v") }
 
 func (m npm) chosen(ctx *provider.Context, p place) ([]string, error) { return all(m, ctx, p) }

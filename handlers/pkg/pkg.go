@@ -22,7 +22,7 @@ const latest = "latest"
 
 // manager is a package manager.
 type manager interface {
-	// installed returns the versions of what is installed, by name.
+	// installed returns the versions of what is installed, by name. One of which only its configuration is left has none.
 	installed(ctx *provider.Context, p place) (map[string]string, error)
 	// candidates returns the newest versions that could be installed; what is not known is left out.
 	candidates(ctx *provider.Context, p place, names []string) (map[string]string, error)
@@ -32,6 +32,8 @@ type manager interface {
 	names() string
 	// canonical returns the form in which installed has a name.
 	canonical(name string) string
+	// satisfies reports whether a version is the one that was asked for, however that was written.
+	satisfies(version, asked string) bool
 	// chosen returns which of what is installed was asked for by somebody, rather than needed by something else.
 	chosen(ctx *provider.Context, p place) ([]string, error)
 }
@@ -57,14 +59,14 @@ func Package() provider.Definition {
 	const name = `Pattern[/\A[A-Za-z0-9@][A-Za-z0-9@+._:,\/\[\]-]*\z/]`
 	t := schema.Type{
 		Name: "pkg::Package",
-		Description: "A software package. What it needs is installed with it, by the package manager; purged, it alone is removed. A package manager that is busy is waited for, and work that " +
+		Description: "A software package. What it needs is installed with it, by the package manager; purged, it alone is removed, and not while another needs it. Nothing is removed for what is installed. A package manager that is busy is waited for, and work that " +
 			"was cut off is finished first.",
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: name, Behaviour: schema.Namevar, Description: "its name, for apt with :architecture if need be"},
 			{Name: "package", Type: `Optional[` + name + `]`, Behaviour: schema.Parameter,
 				Description: "its name for the package manager, when name is another, such as for one name with two providers"},
 			{Name: "version", Type: `Optional[Pattern[/\A[A-Za-z0-9][A-Za-z0-9.+:~^_!-]*\z/]]`,
-				Description: "exactly this version, lower than what is there or not; latest is the newest that the package manager knows of; left out, any will do"},
+				Description: "exactly this version, lower than what is there or not (for dnf with or without epoch and release); latest is the newest that the package manager knows of; left out, any will do"},
 			{Name: "root", Type: `Optional[Pattern[/\A\/.*[^\/]\z/]]`, Behaviour: schema.Parameter,
 				Description: "where it is installed, when not for the whole machine: a root directory for apt, dnf and apk, a virtual environment for pip, a prefix for npm"},
 			{Name: "source", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "a file or an address to install it from, such as /srv/app_1.2_amd64.deb"},
@@ -160,7 +162,7 @@ func (h handler) ReadBatch(_ context.Context, items []provider.BatchRead) []prov
 				out[i].Err = provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
 				continue
 			}
-			out[i].Observation = h.observe(itemOf(items[i].Resource), have, newest)
+			out[i].Observation = h.observe(itemOf(items[i].Resource), items[i].Resource.Purged, have, newest)
 		}
 	}
 	return out
@@ -178,14 +180,17 @@ func (h handler) wantLatest(items []provider.BatchRead, group []int, have map[st
 }
 
 // observe says what a package is. The newest reads as latest when that is what is wanted.
-func (h handler) observe(want item, have, newest map[string]string) provider.Observation {
+func (h handler) observe(want item, purged bool, have, newest map[string]string) provider.Observation {
 	name := h.manager.canonical(want.name)
 	version, there := have[name]
-	if !there {
+	if !there || version == "" && !(purged && want.config) {
 		return provider.Observation{}
 	}
-	if best := newest[name]; want.version == latest && (best == "" || best == version) {
-		version = latest // where nothing newer is known what is there is the newest
+	if version == "" {
+		return provider.Observation{Exists: true} // its configuration is left, and is to go
+	}
+	if best := newest[name]; want.version == latest && (best == "" || best == version) || want.version != "" && want.version != latest && h.manager.satisfies(version, want.version) {
+		version = want.version // where nothing newer is known what is there is the newest
 	}
 	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version}}
 }
@@ -223,8 +228,27 @@ func (h handler) install(ctx *provider.Context, rs ...provider.Resource) error {
 			return provider.Errorf(provider.NeedsChange, "%q is no name of a package for this package manager", items[i].name)
 		}
 	}
-	if err := h.manager.install(ctx, placeOf(rs[0]), items); err != nil {
-		return provider.Errorf(provider.Retryable, "install %s: %w", names(items), err)
+	p := placeOf(rs[0])
+	if err := h.manager.install(ctx, p, items); err != nil {
+		return provider.Errorf(provider.ClassOf(err), "install %s: %w", names(items), err)
+	}
+	return h.arrived(ctx, p, items)
+}
+
+// arrived holds what is there now to what was asked for. A package manager may have taken a name for one that something else provides, or a version for a pattern;
+// it would be told again and again, and do nothing.
+func (h handler) arrived(ctx *provider.Context, p place, items []item) error {
+	have, err := h.manager.installed(ctx, p)
+	if err != nil {
+		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+	}
+	for _, i := range items {
+		switch version := have[h.manager.canonical(i.name)]; {
+		case version == "":
+			return provider.Errorf(provider.NeedsChange, "the package manager has done its work, and there is still no package %s: it took that for another name; say which package is meant", i.name)
+		case i.version != "" && i.version != latest && !h.manager.satisfies(version, i.version):
+			return provider.Errorf(provider.NeedsChange, "version %s of %s was installed where %s is wanted: write the version as the package manager does", version, i.name, i.version)
+		}
 	}
 	return nil
 }
@@ -241,7 +265,8 @@ func (h handler) remove(ctx *provider.Context, rs ...provider.Resource) error {
 	}
 	var items []item
 	for _, r := range rs {
-		if i := itemOf(r); have[h.manager.canonical(i.name)] != "" {
+		i := itemOf(r)
+		if version, there := have[h.manager.canonical(i.name)]; there && (version != "" || i.config) {
 			items = append(items, i)
 		}
 	}
@@ -249,7 +274,7 @@ func (h handler) remove(ctx *provider.Context, rs ...provider.Resource) error {
 		return nil
 	}
 	if err := h.manager.remove(ctx, placeOf(rs[0]), items); err != nil {
-		return provider.Errorf(provider.Retryable, "remove %s: %w", names(items), err)
+		return provider.Errorf(provider.ClassOf(err), "remove %s: %w", names(items), err)
 	}
 	return nil
 }
@@ -308,8 +333,8 @@ func (h handler) List(ctx *provider.Context, found func(provider.Found) error) e
 		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
 	}
 	for _, name := range chosen {
-		version, there := have[h.manager.canonical(name)]
-		if !there {
+		version := have[h.manager.canonical(name)]
+		if version == "" {
 			continue
 		}
 		if err := found(provider.Found{Attributes: map[string]any{"name": name, "version": version}}); err != nil {

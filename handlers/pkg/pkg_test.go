@@ -50,34 +50,8 @@ func TestAptConformance(t *testing.T) {
 // run does what the engine does for one resource: read, and what follows from that.
 func run(t *testing.T, attrs map[string]any, purged bool) (plan.Change, *providertest.Host, error) {
 	t.Helper()
-	types, err := schema.NewRegistry(Package().Type)
-	if err != nil {
-		t.Fatal(err)
-	}
-	typ, _ := types.Type("pkg::Package")
-	full, problems := typ.Check(attrs)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	h, host := Package().Handler, providertest.NewHost(nil)
-	r := provider.Resource{ID: "pkg::Package[a,name=x]", Type: "pkg::Package", Attributes: full, Purged: purged}
-	ctx := host.Context(t.Context(), provider.Options{ID: r.ID, Desired: r})
-	obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
-	if err != nil {
-		return "", host, err
-	}
-	change := plan.NoChange
-	switch {
-	case purged && obs.Exists:
-		change = plan.Purged
-	case purged:
-	case !obs.Exists:
-		change = plan.Created
-	case full["version"] != nil && full["version"] != obs.Attributes["version"]:
-		change = plan.Updated
-	}
-	_, err = provider.Apply(h, provider.BatchChange{Context: ctx, Change: change, Resource: r, Observed: obs})
-	return change, host, err
+	out := providertest.Once(t.Context(), Package(), nil, attrs, purged)
+	return out.Change, out.Host, out.Err
 }
 
 // goes runs twice: the first does what is wanted, the second has nothing to do.
@@ -155,6 +129,69 @@ func batches(t *testing.T, root string) {
 	}
 }
 
+// refused demands that a resource is refused with a class and a text, and that it stays so.
+func refused(t *testing.T, why string, class provider.Class, text string, attrs map[string]any, purged bool) {
+	t.Helper()
+	for range 2 {
+		if _, _, err := run(t, attrs, purged); err == nil || provider.ClassOf(err) != class || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v is %s, want %s: %s", why, err, provider.ClassOf(err), class, text)
+		}
+	}
+}
+
+// TestAptDoesNoMore pins that what was not asked for is left alone, and that what cannot be is refused with the reason.
+func TestAptDoesNoMore(t *testing.T) {
+	t.Parallel()
+	repo := newRepository(t, "sb-lib 1.0", "sb-app 1.0 sb-lib", "sb-mta 1.0 Provides: sb-mail", "sb-foe 1.0 Conflicts: sb-app", "sb-conf 1.0 Conffile")
+	root := repo.root(t, t.TempDir())
+	of := func(name string, more ...any) map[string]any {
+		return with(map[string]any{"name": name, "root": root, "provider": "apt"}, more...)
+	}
+	goes(t, "nothing is in a root that is yet to be", plan.NoChange, of("sb-app", "root", filepath.Join(root, "none")), true)
+	goes(t, "one and what it needs", plan.Created, of("sb-app"), false)
+	refused(t, "what another needs", provider.NeedsChange, "it is needed by sb-app", of("sb-lib"), true)
+	goes(t, "it is still there", plan.NoChange, of("sb-app"), false)
+	refused(t, "what another stands in the way of", provider.NeedsChange, "it cannot be together with sb-app", of("sb-foe"), false)
+	goes(t, "that is still there", plan.NoChange, of("sb-app"), false)
+	refused(t, "a name that others provide", provider.Retryable, "no package has this name", of("sb-mail"), false)
+	goes(t, "those are not installed for it", plan.NoChange, of("sb-mta"), true)
+	refused(t, "a source of another version", provider.NeedsChange, "version 1.0 of sb-mta was installed where 2.0 is wanted", of("sb-mta", "version", "2.0", "source", repo.deb("sb-mta", "1.0")), false)
+	refused(t, "a source of another package", provider.NeedsChange, "there is still no package sb-other", of("sb-other", "source", repo.deb("sb-mta", "1.0")), false)
+
+	goes(t, "with configuration", plan.Created, of("sb-conf"), false)
+	goes(t, "removed", plan.Purged, of("sb-conf"), true)
+	if _, err := os.Stat(filepath.Join(root, "etc", "sb-conf")); err != nil {
+		t.Error("its configuration went")
+	}
+	goes(t, "and then its configuration", plan.Purged, of("sb-conf", "configuration", true), true)
+	if _, err := os.Stat(filepath.Join(root, "etc", "sb-conf")); err == nil {
+		t.Error("its configuration stayed")
+	}
+	repo.add(t, "sb-mta 1.1 Provides: sb-mail")
+	command(t, "/", "apt-mark", "-o", "Dir="+root, "-o", "Dir::State::status="+filepath.Join(root, "var/lib/dpkg/status"), "-o", "Dpkg::Options::=--root="+root, "hold", "sb-mta")
+	refused(t, "what is held", provider.Terminal, "apt-mark unhold", of("sb-mta", "version", "1.1"), false)
+	refused(t, "what is held is not removed", provider.Terminal, "apt-mark unhold", of("sb-mta"), true)
+	goes(t, "unless that is said", plan.Updated, of("sb-mta", "version", "1.1", "options", []any{"--allow-change-held-packages"}), false)
+}
+
+// TestAptMends finishes what was cut off or done by halves.
+func TestAptMends(t *testing.T) {
+	t.Parallel()
+	repo := newRepository(t, "sb-lib 1.0", "sb-app 1.0 sb-lib", "sb-else 1.0")
+	root := repo.root(t, t.TempDir())
+	of := func(name string) map[string]any { return map[string]any{"name": name, "root": root, "provider": "apt"} }
+	goes(t, "something", plan.Created, of("sb-else"), false)
+	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--unpack", repo.deb("sb-app", "1.0")) // without what it needs, and not set up
+	goes(t, "unpacked, and lacking", plan.Created, of("sb-app"), false)
+	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--unpack", repo.deb("sb-else", "1.0"))
+	write(t, filepath.Join(root, "var/lib/dpkg/updates/0001"), "Package: sb-lib\nStatus: install ok unpacked\nVersion: 1.0\nArchitecture: all\nMaintainer: T <t@example.com>\nDescription: a test\n")
+	goes(t, "dpkg was killed", plan.Purged, of("sb-app"), true)
+	goes(t, "and is as it was", plan.NoChange, of("sb-else"), false)
+	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--force-depends", "--install", repo.deb("sb-app", "1.0"))
+	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--force-depends", "--remove", "sb-lib")
+	goes(t, "something else lacks what it needs", plan.Purged, of("sb-else"), true)
+}
+
 // TestPip works with a real virtual environment and wheels in a directory.
 func TestPip(t *testing.T) {
 	t.Parallel()
@@ -165,7 +202,9 @@ func TestPip(t *testing.T) {
 	demo := map[string]any{"name": "SB.demo", "root": venv, "provider": "pip", "options": []any{"--no-index", "--find-links", wheels}}
 	goes(t, "a version", plan.Created, with(demo, "version", "1.0"), false)
 	goes(t, "any version", plan.NoChange, demo, false)
+	goes(t, "the version, written otherwise", plan.NoChange, with(demo, "version", "1"), false)
 	goes(t, "the newest", plan.Updated, with(demo, "version", "latest"), false)
+	goes(t, "nothing is in an environment that is yet to be", plan.NoChange, with(demo, "root", venv+"2"), true)
 	if err := os.RemoveAll(glob(t, filepath.Join(venv, "lib", "python3*", "site-packages", "sb_demo-1.1.dist-info"))); err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +269,19 @@ func TestNpm(t *testing.T) {
 // TestOthers reads what package managers that are not on this machine print.
 func TestOthers(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct {
+		m              manager
+		version, asked string
+		want           bool
+	}{
+		{dnf{}, "1:1.0-2.fc40", "1:1.0-2.fc40", true}, {dnf{}, "1:1.0-2.fc40", "1.0", true}, {dnf{}, "1:1.0-2.fc40", "1.0-2.fc40", true}, {dnf{}, "1:1.0-2.fc40", "2:1.0", false}, {dnf{}, "1.0-2", "1.0-1", false},
+		{dnf{}, "1.0-2", "0:1.0-2", true}, {pip{}, "1.0.0", "1", true}, {pip{}, "1.0rc1", "1.0.0-RC1", true}, {pip{}, "1.0", "1.0.post1", false}, {pip{}, "10", "1", false}, {pip{}, "1.0+a.b", "1+a-b", true},
+		{npm{}, "1.0.0", "v1.0.0", true}, {npm{}, "1.0.0", "1", false}, {apt{}, "1.0-1", "1.0", false},
+	} {
+		if got := c.m.satisfies(c.version, c.asked); got != c.want {
+			t.Errorf("%T: %s is %s: %t", c.m, c.version, c.asked, got)
+		}
+	}
 	if got := tabbed("bash\t5.2.26-3.fc40\nvim\t2:9.1-1\nzlib\t0:1.3-1\n"); got["bash"] != "5.2.26-3.fc40" || got["vim"] != "2:9.1-1" || got["zlib"] != "1.3-1" {
 		t.Error(got)
 	}

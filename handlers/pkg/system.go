@@ -1,6 +1,8 @@
 package pkg
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,16 +14,27 @@ import (
 // dnf is dnf with rpm. Versions are those that rpm has: epoch (when there is one), version and release.
 type dnf struct{}
 
-func (dnf) installed(ctx *provider.Context, p place) (map[string]string, error) {
-	argv := []string{"rpm"}
+func (dnf) rpm(p place) []string {
 	if p.root != "" {
-		argv = append(argv, "--root", p.root)
+		return []string{"rpm", "--root", p.root}
 	}
-	out, err := tool.Run(ctx, nil, append(argv, "-qa", "--qf", `%{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n`)...)
+	return []string{"rpm"}
+}
+
+func (m dnf) installed(ctx *provider.Context, p place) (map[string]string, error) {
+	if p.root != "" && !exists(p.root) {
+		return nil, nil // dnf makes it
+	}
+	out, err := tool.Run(ctx, nil, append(m.rpm(p), "-qa", "--qf", `%{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n%{NAME}.%{ARCH}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n`)...)
 	if err != nil {
 		return nil, err
 	}
 	return tabbed(out), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // tabbed reads lines with a name, a tab and a version; 0 is no epoch.
@@ -49,28 +62,80 @@ func (m dnf) candidates(ctx *provider.Context, p place, names []string) (map[str
 }
 
 func (m dnf) install(ctx *provider.Context, p place, items []item) error {
+	var ask []string
+	for _, i := range items {
+		if i.version == latest {
+			ask = append(ask, i.name)
+		}
+	}
+	newest := map[string]string{}
+	if len(ask) > 0 { // told no version, it leaves what is there as it is
+		var err error
+		if newest, err = m.candidates(ctx, p, ask); err != nil {
+			return err
+		}
+	}
 	args := append([]string{"install"}, p.options...)
 	for _, i := range items {
+		version := i.version
+		if version == latest {
+			version = newest[i.name]
+		}
 		switch {
 		case i.source != "":
 			args = append(args, i.source)
-		case i.version != "" && i.version != latest:
-			args = append(args, i.name+"-"+i.version)
+		case version != "":
+			args = append(args, i.name+"-"+version)
 		default:
 			args = append(args, i.name)
 		}
 	}
 	_, err := m.run(ctx, p, args...)
+	if err == nil || !strings.Contains(err.Error(), "nable to find a match") && !strings.Contains(err.Error(), "No match for argument") {
+		return err
+	}
+	// What it knows of repositories may be old: it asks them anew, once for all that is missing.
+	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}}, provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
+		ctx.Info("fetch the lists of packages")
+		_, err := m.run(ctx, p, "makecache", "--refresh")
+		return true, err
+	})
+	if refresh != nil {
+		ctx.Warning("the lists of packages cannot be fetched", "error", refresh)
+	}
+	_, err = m.run(ctx, p, args...)
 	return err
 }
 
+// remove removes packages, unless others need them: dnf would remove those, too.
 func (m dnf) remove(ctx *provider.Context, p place, items []item) error {
-	args := []string{"remove", "--noautoremove"}
+	args := []string{"remove", "--setopt=clean_requirements_on_remove=False"}
+	test := append(m.rpm(p), "-e", "--test")
 	for _, i := range items {
-		args = append(args, i.name)
+		args, test = append(args, i.name), append(test, i.name)
+	}
+	if _, err := tool.Run(ctx, nil, test...); err != nil {
+		if strings.Contains(err.Error(), "is needed by") {
+			return provider.Errorf(provider.NeedsChange, "it is needed by others, which would be removed, too; purge those as well, or keep them all: %w", err)
+		}
+		return err
 	}
 	_, err := m.run(ctx, p, args...)
 	return err
+}
+
+// satisfies: epoch and release can be left out.
+func (dnf) satisfies(version, asked string) bool {
+	if !strings.Contains(asked, ":") {
+		_, after, is := strings.Cut(version, ":")
+		if is {
+			version = after
+		}
+	}
+	if !strings.Contains(asked, "-") {
+		version, _, _ = strings.Cut(version, "-")
+	}
+	return version == strings.TrimPrefix(asked, "0:")
 }
 
 func (dnf) names() string { return `\A[A-Za-z0-9_][A-Za-z0-9+._-]*\z` }
@@ -87,7 +152,7 @@ type apk struct{}
 
 func (apk) installed(_ *provider.Context, p place) (map[string]string, error) {
 	raw, err := os.ReadFile(filepath.Join("/", p.root, "lib/apk/db/installed"))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing is installed in a root that is yet to be
 		return nil, err
 	}
 	return apkDatabase(string(raw)), nil
@@ -171,6 +236,8 @@ func (m apk) remove(ctx *provider.Context, p place, items []item) error {
 func (apk) names() string { return `\A[A-Za-z0-9_][A-Za-z0-9+._-]*\z` }
 
 func (apk) canonical(name string) string { return name }
+
+func (apk) satisfies(version, asked string) bool { return version == asked }
 
 // chosen reads the world: the names that were asked for, with what is asked of their versions.
 func (apk) chosen(_ *provider.Context, p place) ([]string, error) {

@@ -1,6 +1,7 @@
 package pkg
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -9,6 +10,26 @@ import (
 	"strings"
 	"testing"
 )
+
+// TestMain runs the tests as root, which package managers insist on being: as that of a namespace, for who is not.
+func TestMain(m *testing.M) {
+	if os.Getuid() != 0 && os.Getenv("PKGTEST_INSIDE") == "" {
+		cmd := exec.CommandContext(context.Background(), "unshare", append([]string{"--user", "--map-root-user", "--mount"}, os.Args...)...) //nolint:gosec // this very program
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PKGTEST_INSIDE=yes"), os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "as root of a namespace:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := 1
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.Exit(code)
+}
 
 // command runs a program in a directory.
 func command(t *testing.T, dir string, argv ...string) string {
@@ -35,7 +56,7 @@ func write(t *testing.T, path, text string) {
 // repository is a local repository of Debian packages, and of which a root directory knows.
 type repository struct{ dir string }
 
-// newRepository makes a repository with packages "name version [needed]".
+// newRepository makes a repository with packages "name version [what it needs, a field, or Conffile]".
 func newRepository(t *testing.T, packages ...string) *repository {
 	t.Helper()
 	r := &repository{dir: t.TempDir()}
@@ -51,7 +72,13 @@ func (r *repository) add(t *testing.T, packages ...string) {
 		version, needs, _ := strings.Cut(rest, " ")
 		dir := filepath.Join(t.TempDir(), name)
 		control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: T <t@example.com>\nDescription: a test\n", name, version)
-		if needs != "" {
+		switch {
+		case needs == "Conffile":
+			write(t, filepath.Join(dir, "DEBIAN", "conffiles"), "/etc/"+name+"\n")
+			write(t, filepath.Join(dir, "etc", name), "")
+		case strings.Contains(needs, ": "):
+			control += needs + "\n"
+		case needs != "":
 			control += "Depends: " + needs + "\n"
 		}
 		write(t, filepath.Join(dir, "DEBIAN", "control"), control)

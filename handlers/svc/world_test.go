@@ -8,50 +8,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"southbound/localstack/server"
 )
 
-// programs returns the directory with the programs of runit. Where it is not installed, its package is unpacked into the cache, which
-// changes nothing of the machine.
-var programs = sync.OnceValues(func() (string, error) {
+// programs returns the directory with the programs of runit. Where it is not installed it is unpacked into the cache, which changes nothing of the machine.
+func programs(ctx context.Context) (string, error) {
 	if path, err := exec.LookPath("runsvdir"); err == nil {
 		return filepath.Dir(path), nil
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "southbound", "runit-2.1.2")
-	if _, err := os.Stat(filepath.Join(dir, "usr", "bin", "runsvdir")); err == nil {
-		return filepath.Join(dir, "usr", "bin"), nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
-		return "", err
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "runit-")
-	if err != nil {
-		return "", err
-	}
-	// The second try is for a machine that has no lists of packages yet.
-	script := `apt-get download -q runit || { apt-get update -q && apt-get download -q runit; } && dpkg-deb -x runit_*.deb . && rm runit_*.deb`
-	cmd := exec.Command("sh", "-c", script)
-	cmd.Dir = fresh
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("unpack runit: %w\n%s", err, out)
-	}
-	if err := os.Rename(fresh, dir); err != nil { // another process was faster
-		_ = os.RemoveAll(fresh)
-	}
-	for _, bin := range []string{"usr/bin", "bin"} {
-		if _, err := os.Stat(filepath.Join(dir, bin, "runsvdir")); err == nil {
-			return filepath.Join(dir, bin), nil
-		}
-	}
-	return "", fmt.Errorf("no runsvdir in %s", dir)
-})
+	return server.Unpack(ctx, "runit")
+}
 
 // machine is a runsvdir with services of a test.
 type machine struct {
@@ -62,7 +32,7 @@ type machine struct {
 // newMachine starts runsvdir with services that are linked and down.
 func newMachine(t *testing.T, names ...string) *machine {
 	t.Helper()
-	bin, err := programs()
+	bin, err := programs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &deploy.Engine{Types: types}
+	r := newRig(t)
+	r.e.Types = types
 	of := func(agent, name string, value any) resource.Resource {
 		return resource.Resource{ID: resource.NewID("t::T", agent, resource.Key{Name: "name", Value: name}), Type: "t::T", Agent: agent, Attributes: map[string]any{"name": name, "value": value}}
 	}
@@ -29,7 +30,7 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 		"of different agents": {[]resource.Resource{of("a", "x", "v"), of("b", "y", "v")}, ""},
 		"not known":           {[]resource.Resource{of("a", "x", resource.Parameter{Name: "p"}), of("a", "y", nil)}, ""},
 	} {
-		problems := e.Validate(&deploy.Model{Resources: c.all})
+		problems := r.e.Validate(&deploy.Model{Resources: c.all})
 		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Message, c.want)) {
 			t.Errorf("%s: %v", why, problems)
 		}

@@ -43,7 +43,7 @@ type Rule struct {
 func (r *Rule) check(attributes map[string]any) *diag.Problem {
 	if r.If != "" {
 		v := attributes[r.If]
-		if v == nil || len(r.Is) > 0 && !slices.ContainsFunc(r.Is, func(w any) bool { return resource.Equal(v, w) }) {
+		if v == nil || len(r.Is) > 0 && !slices.ContainsFunc(r.Is, func(w any) bool { return sameValue(v, w) }) {
 			return nil
 		}
 	}
@@ -82,6 +82,8 @@ func (r *Rule) check(attributes map[string]any) *diag.Problem {
 	}
 	return p
 }
+
+func sameValue(v, w any) bool { return v != nil && w != nil && resource.Equal(v, w) }
 
 func orNone(names []string) string {
 	if len(names) == 0 {

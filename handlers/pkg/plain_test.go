@@ -1,0 +1,5 @@
+//go:build !servers
+
+package pkg
+
+func prepare() error { return nil }

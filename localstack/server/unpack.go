@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Unpack returns a folder with the programs of packages of Debian, and of all that they need and this machine has not. They lie in the cache folder, and nothing
+// of the machine is changed, so it takes no root.
+func Unpack(ctx context.Context, packages ...string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find cache folder: %w", err)
+	}
+	dir := filepath.Join(cache, "southbound", "unpacked", strings.Join(packages, "-"))
+	bin := filepath.Join(dir, "programs") // not bin: packages have one
+	if complete(dir) {
+		return bin, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // a cache
+		return "", err
+	}
+	unlock, err := lockFile(dir + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if complete(dir) { // another process was first
+		return bin, nil
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755), os.MkdirAll(filepath.Join(dir, "debs", "partial"), 0o755), os.Mkdir(bin, 0o755)); err != nil { //nolint:gosec // a cache
+		return "", err
+	}
+	get := []string{"install", "-y", "-qq", "--download-only", "--no-install-recommends", "-o", "Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o", "Dir::Cache::archives=" + filepath.Join(dir, "debs"), "-o", "APT::Sandbox::User="}
+	get = append(get, packages...)
+	if err := run(ctx, dir, "apt-get", get...); err != nil { // the machine has no lists of packages, or old ones
+		lists := []string{"-o", "Dir::State::lists=" + filepath.Join(dir, "lists")}
+		update := append([]string{"update", "-qq", "-o", "Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o", "APT::Sandbox::User="}, lists...)
+		if err := run(ctx, dir, "apt-get", update...); err != nil {
+			return "", err
+		}
+		if err := run(ctx, dir, "apt-get", append(get, lists...)...); err != nil {
+			return "", err
+		}
+	}
+	debs, err := filepath.Glob(filepath.Join(dir, "debs", "*.deb"))
+	if err != nil {
+		return "", err
+	}
+	for _, deb := range debs {
+		if err := run(ctx, dir, "dpkg-deb", "-x", deb, dir); err != nil {
+			return "", err
+		}
+	}
+	if err := errors.Join(wrap(dir, bin), os.RemoveAll(filepath.Join(dir, "debs")), os.RemoveAll(filepath.Join(dir, "lists"))); err != nil {
+		return "", err
+	}
+	return bin, os.WriteFile(filepath.Join(dir, marker), nil, 0o644) //nolint:gosec // a cache
+}
+
+// wrap makes scripts that begin programs where they find what belongs to them.
+func wrap(dir, bin string) error {
+	libraries, err := filepath.Glob(filepath.Join(dir, "usr", "lib", "*-linux-*"))
+	if err != nil {
+		return err
+	}
+	var programs []string
+	for _, at := range []string{"bin/*", "sbin/*", "usr/bin/*", "usr/sbin/*"} {
+		found, err := filepath.Glob(filepath.Join(dir, at))
+		if err != nil {
+			return err
+		}
+		programs = append(programs, found...)
+	}
+	for _, program := range programs {
+		script := fmt.Sprintf("#!/bin/sh\nexport LD_LIBRARY_PATH=%s PYTHONPATH=%s RPM_CONFIGDIR=%s PATH=%s:\"$PATH\"\nexec %s \"$@\"\n",
+			strings.Join(libraries, ":"), filepath.Join(dir, "usr", "lib", "python3", "dist-packages"), filepath.Join(dir, "usr", "lib", "rpm"), bin, program)
+		if err := os.WriteFile(filepath.Join(bin, filepath.Base(program)), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+			return err
+		}
+	}
+	return nil
+}
