@@ -71,7 +71,7 @@ func (c *compiler) bad(attribute, hint, format string, args ...any) {
 	if c.where != nil {
 		p.Pos = c.where(cmp.Or(c.part, attribute))
 	}
-	if !resource.ValidName(attribute) {
+	if strings.ContainsFunc(attribute, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		p.Attribute = "" // the message quotes it
 	}
 	c.problems.Add(p)
@@ -98,7 +98,8 @@ func (c *compiler) collectAliases(types []Type) {
 		}
 	}
 	for _, name := range c.aliases.names() {
-		if _, err := c.aliases.lookup(name); err != nil {
+		_, _ = c.aliases.lookup(name) // what is wrong with it is noted
+		if err := c.aliases.wrong[name]; err != nil {
 			c.typ, c.where, c.part = types[owner[name]].Name, types[owner[name]].At, Part(AliasPart, name)
 			c.bad("", hintOf(err), "the alias %s: %v", name, err)
 		}
@@ -175,6 +176,8 @@ func lookAlike(name string) string {
 // attribute compiles attribute i of t.
 func (c *compiler) attribute(t *Compiled, i int) {
 	a := &t.Attributes[i]
+	c.part = Part(AttributePart, i)
+	defer func() { c.part = "" }()
 	switch _, twice := t.index[a.Name]; {
 	case !resource.ValidName(a.Name):
 		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name), "%q is no name for an attribute", a.Name)

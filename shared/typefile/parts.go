@@ -55,6 +55,7 @@ func (r *reader) readAttribute(n, name *yaml.Node) {
 	if a.Name == "" { // said here once
 		a.Name = fmt.Sprintf("attribute_%d", len(r.t.Attributes)+1)
 	}
+	r.mark(schema.AttributePart, len(r.t.Attributes), n)
 	if _, twice := r.parts[a.Name]; !twice {
 		r.parts[a.Name] = r.place(n)
 	}

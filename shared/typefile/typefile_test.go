@@ -250,7 +250,7 @@ features: [batch, bath]
 timeout: 5
 `
 	want := []string{
-		`x.yaml:5:5: x::Y: "pоrt" is no name for an attribute (a letter, then letters, digits and _; "\u043e" is none of these)`,
+		`x.yaml:5:5: x::Y: pоrt: "pоrt" is no name for an attribute (a letter, then letters, digits and _; "\u043e" is none of these)`,
 		`x.yaml:6:5: x::Y: "n\x00l" is no name for an attribute (a letter, then letters, digits and _; "\x00" is none of these)`,
 		`x.yaml:7:5: x::Y: c: read data type: expected nothing more, got "\u0456" at column 4 of "Strіng" ()`,
 		`x.yaml:8:5: x::Y: attribute_5: read data type: "Strng" is neither a type nor an alias at column 1 of "Strng" (did you mean "String"?)`,
