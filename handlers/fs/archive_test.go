@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -78,8 +79,8 @@ func TestArchiveConformance(t *testing.T) {
 		if kind != "usual" {
 			continue // files are always made under a hidden name
 		}
-		s := &stopper{most: -1, fileSystem: fileSystem}
-		providertest.Run(t, providertest.Subject{Definition: withArchive(&system{before: s.before}), New: func(_ string, host *providertest.Host) (providertest.Case, error) {
+		s := &providertest.Stopper{}
+		providertest.Run(t, providertest.Subject{Definition: withArchive(stopped(s, fileSystem)), New: func(_ string, host *providertest.Host) (providertest.Case, error) {
 			dir := memoryDir(t)
 			path := filepath.Join(dir, "a")
 			first, second := host.AddFile(one), host.AddFile(two)
@@ -89,7 +90,7 @@ func TestArchiveConformance(t *testing.T) {
 				Others:     []map[string]any{{"path": path + "2", "source": first}, {"path": dir, "name": "beside", "source": second, "strip": int64(1)}},
 				World:      func() (string, error) { return world(dir) },
 				Vanish:     func() error { return os.RemoveAll(path) },
-				Interrupt:  s.interrupt,
+				Interrupt:  s.Interrupt,
 				Edges:      []string{"format", "verify", "checksum", "max_size", "max_files", "strip", "source"},
 			}
 			return c, nil
@@ -271,6 +272,15 @@ func TestArchiveDrift(t *testing.T) {
 			return os.Symlink("/etc/passwd", g.path("a/app/run"))
 		},
 		"a directory is gone": func(g *rig) error { return os.RemoveAll(g.path("a/app/bin")) },
+		"a link out instead of a directory": func(g *rig) error {
+			return errors.Join(os.RemoveAll(g.path("a/app/bin")), os.Symlink("/etc", g.path("a/app/bin")))
+		},
+		"a link to its own copy instead of a directory": func(g *rig) error {
+			return errors.Join(os.Rename(g.path("a/app/bin"), g.path("bin")), os.Symlink("../../bin", g.path("a/app/bin")))
+		},
+		"a link within instead of a directory": func(g *rig) error {
+			return errors.Join(os.RemoveAll(g.path("a/app/bin")), os.Symlink(".", g.path("a/app/bin")))
+		},
 	} {
 		t.Run(why, func(t *testing.T) {
 			g := newRig(t, Archive())
@@ -306,6 +316,24 @@ func TestArchiveIsNoWayOut(t *testing.T) {
 	}
 	if shape := g.unpackedShape("outside"); shape != "bin drwxr-xr-x\n" {
 		t.Fatal(shape)
+	}
+}
+
+// TestArchivePurgedOverALink has somebody put a link to another place where a directory was unpacked: what is there is not ours.
+func TestArchivePurgedOverALink(t *testing.T) {
+	one, _ := versions(t)
+	g := newRig(t, Archive())
+	r := g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile(one)})
+	g.must(r, plan.Created)
+	g.do(errors.Join(os.Rename(g.path("a/app/bin"), g.path("bin")), os.Symlink("../../bin", g.path("a/app/bin"))))
+	before := g.unpackedShape("bin")
+	r.Purged = true
+	g.must(r, plan.Purged)
+	if after := g.unpackedShape("bin"); after != before {
+		t.Fatal(after)
+	}
+	if after := g.unpackedShape("a"); after != "app drwxr-xr-x\napp/bin -> ../../bin\n" && !strings.Contains(after, "app/bin L") {
+		t.Fatal(after)
 	}
 }
 

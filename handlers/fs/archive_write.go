@@ -27,6 +27,8 @@ type unpacked struct {
 	want   wanted
 	quick  bool
 	list   string // the name of the manifest
+	// made are the directories that were unpacked before.
+	made map[string]bool
 }
 
 // openTree opens the directory at a path. The caller closes it.
@@ -140,8 +142,29 @@ func (t *unpacked) remove(name string) error {
 	return unlessGone(t.sys.do("unlink", func() error { return t.root.Remove(name) }))
 }
 
+// below reports whether all above a name are directories still: what is behind a link that somebody put in the place of one was not unpacked.
+func (t *unpacked) below(name string) (bool, error) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		info, err := t.root.Lstat(dir)
+		if err == nil && !info.IsDir() || gone(err) {
+			return false, nil
+		}
+		if err == nil {
+			continue
+		}
+		if above, e := t.below(dir); e != nil || !above { // it may be behind such a link itself
+			return false, e
+		}
+		return false, err
+	}
+	return true, nil
+}
+
 // take removes what stands for an entry, and what a crash left beside it. A directory that is not empty stays.
 func (t *unpacked) take(e entry) error {
+	if there, err := t.below(e.Name); err != nil || !there {
+		return err
+	}
 	if err := t.remove(asideOf(e.Name)); err != nil {
 		return err
 	}
@@ -203,6 +226,10 @@ func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
 	defer buffers.Put(buf)
 	out := map[string]bool{}
 	for _, e := range entries {
+		if out[path.Dir(e.Name)] { // with its directory, as directories stand before what is in them
+			out[e.Name] = true
+			continue
+		}
 		differs, err := t.differs(e, *buf)
 		if err != nil {
 			return nil, err
@@ -217,11 +244,13 @@ func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
 // bring makes the tree what the archive says; old is what was unpacked before.
 func (t *unpacked) bring(ctx *provider.Context, r provider.Resource, s *spooled, c *contents, old *manifest) error {
 	strip, _ := r.Attributes["strip"].(int64)
-	m := &manifest{Format: manifestFormat, Source: s.hash, Strip: strip, Entries: c.entries}
+	m := &manifest{Format: manifestFormat, Source: s.hash, SHA512: s.sha512, Strip: strip, Entries: c.entries}
 	var obsolete []entry
 	if old != nil {
 		m.Made = old.Made
+		t.made = map[string]bool{}
 		for _, e := range old.Entries {
+			t.made[e.Name] = e.Kind == kindDir
 			if i, known := c.at[e.Name]; !known || c.entries[i].Kind != e.Kind {
 				obsolete = append(obsolete, e)
 			}
@@ -243,7 +272,11 @@ func (t *unpacked) bring(ctx *provider.Context, r provider.Resource, s *spooled,
 	}
 	if old != nil && !old.Complete {
 		for _, e := range c.entries {
-			if err := t.remove(asideOf(e.Name)); err != nil {
+			there, err := t.below(e.Name)
+			if there && err == nil {
+				err = t.remove(asideOf(e.Name))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -314,8 +347,13 @@ func (t *unpacked) unpack(ctx *provider.Context, r provider.Resource, s *spooled
 	return nil
 }
 
+// makeDir makes a directory. A link that somebody put in its place goes; in the place of one that was never there, it is somebody's own.
 func (t *unpacked) makeDir(e entry) error {
-	if info, err := t.root.Lstat(e.Name); err == nil {
+	if info, err := t.root.Lstat(e.Name); err == nil && info.Mode()&fs.ModeSymlink != 0 && t.made[e.Name] {
+		if err := t.remove(e.Name); err != nil {
+			return err
+		}
+	} else if err == nil {
 		return provider.Errorf(provider.NeedsChange, "%s is there, as %s, and a directory in the archive; remove it", e.Name, info.Mode())
 	}
 	aside := asideOf(e.Name)

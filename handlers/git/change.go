@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
@@ -151,11 +152,7 @@ func (g *runner) bringTree() error {
 	if err != nil {
 		return err
 	}
-	changed, err := g.modified()
-	if err != nil {
-		return err
-	}
-	ours, err := g.isMoving()
+	changed, ours, err := g.changed()
 	if err != nil {
 		return err
 	}
@@ -180,7 +177,7 @@ func (g *runner) bringTree() error {
 		return err
 	}
 	if to.commit != commit || to.branch != branch || ours || len(changed) > 0 && g.local == "discard" {
-		if err := g.allowed(to, commit, changed, ours); err != nil {
+		if err := g.allowed(to, changed, ours, true); err != nil {
 			return err
 		}
 		if err := g.fetch(to); err != nil {
@@ -196,16 +193,23 @@ func (g *runner) bringTree() error {
 // mostNamed bounds how many files an error names.
 const mostNamed = 5
 
-// allowed refuses to move over what would be lost.
-func (g *runner) allowed(to target, commit string, changed []any, ours bool) error {
+// saved refuses to take files away that were changed and not committed.
+func (g *runner) saved(changed []any, ours bool) error {
+	if len(changed) == 0 || g.local != "refuse" || ours {
+		return nil
+	}
+	return provider.Errorf(provider.NeedsChange, "files of the checkout were changed and not committed: %v%s; commit, save or restore them, or set local",
+		changed[:min(len(changed), mostNamed)], more(len(changed)-mostNamed))
+}
+
+// allowed refuses to move over what would be lost. The remote is asked for the commit, where it is needed to tell, when fetch says so; else what
+// cannot be told is allowed.
+func (g *runner) allowed(to target, changed []any, ours, fetch bool) error {
 	if g.local == "discard" {
 		return nil
 	}
-	if len(changed) > 0 && g.local == "refuse" && !ours {
-		return provider.Errorf(provider.NeedsChange, "files of the checkout were changed and not committed: %v%s; commit or restore them, or set local", changed[:min(len(changed), mostNamed)], more(len(changed)-mostNamed))
-	}
-	if to.branch == "" {
-		return nil
+	if err := g.saved(changed, ours); err != nil || to.branch == "" {
+		return err
 	}
 	// Commits of the branch here are lost when the remote does not have them.
 	out, err := g.ask(g.path, "rev-parse", "--verify", "-q", "refs/heads/"+to.branch)
@@ -224,13 +228,83 @@ func (g *runner) allowed(to target, commit string, changed []any, ours bool) err
 			return err
 		}
 	}
-	if err := g.fetch(to); err != nil {
+	if fetch {
+		err = g.fetch(to)
+	} else if yes, e := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); e != nil || !yes {
+		return e
+	}
+	if err != nil {
 		return err
 	}
 	if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, to.commit); err != nil || yes {
 		return err
 	}
 	return provider.Errorf(provider.NeedsChange, "the branch %s has commits here that the remote has not; push them, or set local to discard", to.branch)
+}
+
+// removable refuses to remove what would be lost with a checkout.
+func (g *runner) removable() error {
+	if g.isBare || g.local != "refuse" {
+		return nil
+	}
+	if err := g.owned(); err != nil {
+		return err
+	}
+	changed, ours, err := g.changed()
+	if err != nil {
+		return err
+	}
+	if err := g.saved(changed, ours); err != nil {
+		return err
+	}
+	out, err := g.ask(g.path, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/stash")
+	if err != nil {
+		return err
+	}
+	for ref := range strings.FieldsSeq(out) {
+		mine, err := g.ask(g.path, "rev-list", "--max-count=1", ref, "--not", "--remotes", "--tags", "--glob="+fetched)
+		if err != nil {
+			return err
+		}
+		if mine != "" {
+			return provider.Errorf(provider.NeedsChange, "%s has commits here that the remote has not; push them, or set local", ref)
+		}
+	}
+	return nil
+}
+
+// Noop implements provider.Nooper: whether what is here would be refused to be lost.
+func (h handler) Noop(ctx *provider.Context, would provider.BatchChange) error {
+	w, err := wantedOf(would.Resource)
+	if err != nil || would.Change == plan.Created {
+		return err
+	}
+	g, err := h.runner(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	if exists, err := g.there(); err != nil || !exists {
+		return err
+	}
+	if would.Change == plan.Purged {
+		return g.removable()
+	}
+	if g.isBare || g.bare || g.revision == "" {
+		return nil
+	}
+	changed, ours, err := g.changed()
+	if err != nil {
+		return err
+	}
+	if _, moves := would.Changes["revision"]; !moves {
+		return nil
+	}
+	to, err := g.target()
+	if err != nil {
+		return err
+	}
+	return g.allowed(to, changed, ours, false)
 }
 
 func more(n int) string {
@@ -303,6 +377,11 @@ func (g *runner) move(to target, force bool) error {
 			}
 		}
 	}
+	if to.branch != "" {
+		if err := g.do(g.path, "update-ref", fetched+to.branch, to.commit); err != nil {
+			return err
+		}
+	}
 	return g.do(g.path, "update-ref", "-d", moving)
 }
 
@@ -338,21 +417,8 @@ func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (prov
 	if err != nil || !exists {
 		return provider.Result{}, err
 	}
-	if !g.isBare && w.local == "refuse" {
-		if err := g.owned(); err != nil {
-			return provider.Result{}, err
-		}
-		changed, err := g.modified()
-		if err != nil {
-			return provider.Result{}, err
-		}
-		ours, err := g.isMoving()
-		if err != nil {
-			return provider.Result{}, err
-		}
-		if len(changed) > 0 && !ours {
-			return provider.Result{}, provider.Errorf(provider.NeedsChange, "files of the checkout were changed and not committed: %v%s; save them, or set local", changed[:min(len(changed), mostNamed)], more(len(changed)-mostNamed))
-		}
+	if err := g.removable(); err != nil {
+		return provider.Result{}, err
 	}
 	aside := g.hidden()
 	for _, f := range []func() error{

@@ -29,7 +29,7 @@ func Checkout() provider.Definition {
 				{Name: "revision", Type: `Optional[Pattern[/\A[^-\s][^\s~^:?*\[\\]*\z/]]`, Description: "a branch, a tag or a whole commit id; left out, the branch that the remote has as its own is checked out once, and any revision is right"},
 				{Name: "update", Type: "Boolean", Default: true, Behaviour: schema.Parameter, Description: "whether it follows the remote when a branch or tag has moved there; false: the remote is asked only for what is not here"},
 				{Name: "local", Type: "Enum[refuse,keep,discard]", Default: "refuse", Behaviour: schema.Parameter,
-					Description: "what becomes of changes that are not committed, and of commits that the remote has not: refuse to move; keep what is not committed and move under it; or discard, which removes it also when nothing has to move"},
+					Description: "what becomes of changes that are not committed, and of commits that the remote has not: refuse to move, and to be purged; keep what is not committed and move under it; or discard, which removes it also when nothing has to move"},
 				{Name: "depth", Type: "Optional[Integer[1]]", Behaviour: schema.Parameter, Description: "how many commits of the history are fetched; left out, all"},
 				{Name: "submodules", Type: "Boolean", Default: false, Description: "whether submodules are checked out, too"},
 				{Name: "bare", Type: "Boolean", Default: false, Behaviour: schema.InitOnly, Description: "a repository without a working tree, which has all branches and tags of the remote"},
@@ -42,7 +42,7 @@ func Checkout() provider.Definition {
 				{Name: "modified", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "files that differ from the commit, when local is discard"},
 			},
 			Timeout:  30 * time.Minute, // the first fetch of a large repository
-			Features: []string{"facts"},
+			Features: []string{"noop", "facts"},
 			Validate: validate,
 			Relations: func(agent string, attrs map[string]any) []string {
 				path, _ := attrs["path"].(string)

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cgi"
@@ -11,7 +10,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"southbound/shared/plan"
@@ -64,34 +62,6 @@ func origin(t *testing.T) string {
 	return dir
 }
 
-// stopper stops a handler before one of its steps.
-type stopper struct {
-	mu          sync.Mutex
-	calls, most int
-}
-
-func (s *stopper) before([]string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls++; s.most >= 0 && s.calls > s.most {
-		return errors.New("stopped")
-	}
-	return nil
-}
-
-func (s *stopper) interrupt(n int) (restore func() bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.most = 0, n
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stopped := s.calls > s.most
-		s.most = -1
-		return stopped
-	}
-}
-
 // tree describes a working tree and where it is.
 func tree(dir string) (string, error) {
 	var b strings.Builder
@@ -123,9 +93,9 @@ func tree(dir string) (string, error) {
 func TestConformance(t *testing.T) {
 	source := origin(t)
 	first := run(t, source, "rev-parse", "v1")
-	s := &stopper{most: -1}
+	s := &providertest.Stopper{}
 	d := Checkout()
-	d.Handler = handler{before: s.before}
+	d.Handler = handler{before: func([]string) error { return s.Before() }}
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		path := filepath.Join(dir, "x")
 		return providertest.Case{
@@ -135,8 +105,9 @@ func TestConformance(t *testing.T) {
 			Others:     []map[string]any{{"path": path + "2", "source": source, "revision": "v2", "depth": int64(1)}},
 			World:      func() (string, error) { return tree(dir) },
 			Vanish:     func() error { return os.RemoveAll(path) },
-			Interrupt:  s.interrupt,
+			Interrupt:  s.Interrupt,
 			Edges:      []string{"local", "update", "submodules", "username", "password"},
+			Unfit:      map[string]string{"submodules": "the repository has none"},
 			Secrets:    []string{"s3cr3t"},
 		}, nil
 	}})
@@ -240,13 +211,20 @@ func TestFollows(t *testing.T) {
 	run(t, source, "commit", "-qam", "6")
 	g.fails(attrs, false, provider.NeedsChange, "not committed: [a]")
 	g.fails(attrs, true, provider.NeedsChange, "not committed: [a]")
+	g.would(attrs, plan.Updated, "not committed: [a]")
+	g.would(attrs, plan.Purged, "not committed: [a]")
 	attrs["local"] = "keep"
 	g.fails(attrs, false, provider.NeedsChange, "would be overwritten")
 	has(t, path+"/a", "mine\n")
 	run(t, path, "commit", "-qam", "mine")
 	attrs["local"] = "refuse"
 	g.fails(attrs, false, provider.NeedsChange, "the remote has not")
+	g.fails(attrs, true, provider.NeedsChange, "the remote has not")
+	g.would(attrs, plan.Updated, "the remote has not")
+	g.would(attrs, plan.Purged, "the remote has not")
 	attrs["local"] = "discard"
+	g.would(attrs, plan.Updated, "")
+	g.would(attrs, plan.Purged, "")
 	g.must(attrs, plan.Updated)
 	has(t, path+"/a", "theirs\n")
 	write(t, path+"/a", "drift\n")
@@ -266,6 +244,35 @@ func TestFollows(t *testing.T) {
 	has(t, path+"/new", "new\n")
 	if did, err := g.apply(attrs, true); err != nil || did != plan.Purged {
 		t.Fatal(did, err)
+	}
+}
+
+// TestForcedBranchIsNobodysWork leaves a branch that the remote has had and has no more.
+func TestForcedBranchIsNobodysWork(t *testing.T) {
+	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
+	attrs := map[string]any{"path": path, "source": source, "revision": "dev"}
+	g.must(attrs, plan.Created)
+	run(t, source, "branch", "-qf", "dev", "v1")
+	attrs["revision"] = "main"
+	g.must(attrs, plan.Updated)
+	run(t, path, "fetch", "-q", "origin")
+	g.would(attrs, plan.Purged, "")
+	if did, err := g.apply(attrs, true); err != nil || did != plan.Purged {
+		t.Fatal(did, err)
+	}
+}
+
+// would demands that a dry run says why a change would be refused, "" that it would not be.
+func (g *rig) would(attrs map[string]any, change plan.Change, part string) {
+	g.t.Helper()
+	full, problems := g.typ.Check(attrs)
+	if len(problems) > 0 {
+		g.t.Fatal(problems)
+	}
+	ctx := g.host.Context(g.t.Context(), provider.Options{DryRun: true})
+	err := g.h.Noop(ctx, provider.BatchChange{Context: ctx, Change: change, Resource: provider.Resource{Attributes: full, Purged: change == plan.Purged}, Changes: map[string]plan.Diff{"revision": {}}})
+	if (err != nil) != (part != "") || err != nil && !strings.Contains(err.Error(), part) {
+		g.t.Fatalf("%v; expected %q", err, part)
 	}
 }
 

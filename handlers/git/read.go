@@ -22,6 +22,9 @@ type handler struct {
 // commit is our own doing.
 const moving = "refs/southbound/moving"
 
+// fetched are refs to the commits at which branches were checked out last: the remote has them, or had them.
+const fetched = "refs/southbound/fetched/"
+
 // there says what is at the path.
 func (g *runner) there() (exists bool, err error) {
 	info, err := os.Lstat(g.path)
@@ -196,11 +199,7 @@ func (g *runner) readTree(r provider.Resource, obs *provider.Observation) error 
 			obs.Attributes["revision"] = commit
 		}
 	}
-	changed, err := g.modified()
-	if err != nil {
-		return err
-	}
-	ours, err := g.isMoving()
+	changed, ours, err := g.changed()
 	if err != nil {
 		return err
 	}
@@ -220,6 +219,14 @@ func (g *runner) readTree(r provider.Resource, obs *provider.Observation) error 
 		}
 	}
 	return nil
+}
+
+// changed returns what modified does, and whether that is our own doing.
+func (g *runner) changed() (files []any, ours bool, err error) {
+	if files, err = g.modified(); err == nil {
+		ours, err = g.isMoving()
+	}
+	return files, ours, err
 }
 
 func (g *runner) isMoving() (bool, error) {

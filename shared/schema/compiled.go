@@ -53,9 +53,11 @@ func (c *Compiled) Hint(attribute string) string {
 func (c *Compiled) Nearest(name string) string { return Nearest(name, c.names()) }
 
 func (c *Compiled) names() []string {
-	names := make([]string, len(c.compiled))
+	names := make([]string, 0, len(c.compiled))
 	for i := range c.compiled {
-		names[i] = c.compiled[i].Name
+		if name := c.compiled[i].Name; resource.ValidName(name) { // others are refused
+			names = append(names, name)
+		}
 	}
 	return names
 }
@@ -187,33 +189,6 @@ func (c *Compiled) unknown(attributes map[string]any) []diag.Problem {
 		}
 	}
 	return out
-}
-
-// JSONSchema returns a JSON Schema (draft 2020-12) for the attributes of a resource of this type as a document has them, references
-// included.
-func (c *Compiled) JSONSchema() map[string]any {
-	properties, required := map[string]any{}, []any{}
-	for i := range c.compiled {
-		a := &c.compiled[i]
-		if a.Behaviour == ReadOnly {
-			continue
-		}
-		s := a.DataType.inDocument()
-		if a.Behaviour == Namevar {
-			s = a.DataType.JSONSchema()
-		}
-		if a.Description != "" {
-			s["description"] = a.Description
-		}
-		if a.Default != nil && !a.Sensitive {
-			s["default"] = a.Default
-		}
-		properties[a.Name] = s
-		if a.Default == nil && (a.Behaviour == Namevar || !a.DataType.Optional()) {
-			required = append(required, a.Name)
-		}
-	}
-	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
 func hintOf(err error) string { return strings.TrimSpace(fault.HintOf(err)) }

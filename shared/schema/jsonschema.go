@@ -2,12 +2,11 @@ package schema
 
 import (
 	"math"
-	"strings"
 )
 
 // JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type as they stand in a document, for editors. It accepts
-// what Check does and in places more; only texts of several lines may be refused by a pattern that Check accepts. Inside lists and maps it
-// accepts the references that may stand there; see Compiled.JSONSchema for what accepts them at the top too.
+// what Check does and in places more: whether 1.0 is an integer, the forms of times, versions and URIs, and long classes of characters are beyond it.
+// Inside lists and maps it accepts the references that may stand there; see Compiled.JSONSchema for what accepts them at the top too.
 func (d *DataType) JSONSchema() map[string]any {
 	switch d.kind {
 	case kindUndef:
@@ -36,7 +35,7 @@ func (d *DataType) JSONSchema() map[string]any {
 	case kindTimespan:
 		return map[string]any{"type": []any{"string", "number"}}
 	case kindSensitive:
-		return secretSchema()
+		return referenceSchema(false, nil)
 	case kindSemVer, kindSemVerRange, kindURI:
 		return map[string]any{"type": "string"}
 	case kindBinary:
@@ -70,27 +69,68 @@ func anyOf(schemas ...map[string]any) map[string]any {
 	return map[string]any{"anyOf": list}
 }
 
-// referenceSchema accepts the forms of documents that stand for something else.
-func referenceSchema(keys ...string) map[string]any {
-	forms := make([]any, len(keys))
-	for i, k := range keys {
-		forms[i] = map[string]any{"required": []any{k}}
+// referenceSchema accepts the forms of documents that stand for something else; literal is the schema of a value that is wrapped, nil for none.
+func referenceSchema(file bool, literal map[string]any) map[string]any {
+	form := func(most int, keys ...any) map[string]any {
+		return map[string]any{"required": keys, "maxProperties": most}
 	}
-	return map[string]any{"type": "object", "minProperties": 1, "maxProperties": 2, "anyOf": forms}
+	forms := []any{form(2, "secret"), form(1, "parameter"), form(2, "fact", "of")}
+	if file {
+		forms = append(forms, form(1, "file"))
+	}
+	if literal != nil {
+		forms = append(forms, wrapped(literal))
+	}
+	return map[string]any{"type": "object", "anyOf": forms}
 }
 
-func secretSchema() map[string]any { return referenceSchema("secret", "parameter", "fact") }
+// wrapped accepts {value: ...}.
+func wrapped(literal map[string]any) map[string]any {
+	return map[string]any{"type": "object", "required": []any{"value"}, "maxProperties": 1, "properties": map[string]any{"value": literal}}
+}
+
+// nothing are the ways to write null.
+func nothing() map[string]any {
+	return map[string]any{"enum": []any{nil, map[string]any{"value": nil}}}
+}
 
 // inDocument returns the schema of a value or of a reference that may stand for it.
 func (d *DataType) inDocument() map[string]any {
 	literal := d.JSONSchema()
-	switch {
-	case len(literal) == 0, d.kind == kindSensitive:
+	if len(literal) == 0 || d.kind == kindSensitive {
 		return literal
-	case d.takesFile():
-		return anyOf(literal, referenceSchema("file", "secret", "parameter", "fact", "value"))
 	}
-	return anyOf(literal, referenceSchema("secret", "parameter", "fact", "value"))
+	if d.secret {
+		switch d.kind {
+		case kindOptional:
+			return anyOf(d.of[0].inDocument(), nothing())
+		case kindVariant:
+			out := make([]map[string]any, len(d.of))
+			for i, o := range d.of {
+				out[i] = o.inDocument()
+			}
+			return anyOf(out...)
+		}
+	}
+	inner := literal
+	if d.compound() { // its own items would stand there twice
+		inner = map[string]any{}
+	}
+	return anyOf(literal, referenceSchema(d.takesFile(), inner))
+}
+
+// compound reports whether values have items.
+func (d *DataType) compound() bool {
+	switch d.kind {
+	case kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindIterable:
+		return true
+	}
+	for _, o := range d.of {
+		if o.compound() {
+			return true
+		}
+	}
+	return false
 }
 
 // takesFile reports whether a file fits this type or one it is made of.
@@ -120,7 +160,7 @@ func (d *DataType) sizes(s map[string]any, least, most string) map[string]any {
 
 func (d *DataType) enumSchema() map[string]any {
 	if d.fold {
-		return map[string]any{"type": "string"} // JSON Schema cannot say that case does not matter
+		return map[string]any{"type": "string", "pattern": foldedWords(d.words)}
 	}
 	words := make([]any, len(d.words))
 	for i, w := range d.words {
@@ -129,19 +169,43 @@ func (d *DataType) enumSchema() map[string]any {
 	return map[string]any{"enum": words}
 }
 
-// patternSchema gives the expression only when it means the same in ECMAScript.
-func (d *DataType) patternSchema() map[string]any {
-	out := map[string]any{"type": "string"}
-	if len(d.patterns) != 1 {
-		return out
-	}
-	source := d.patterns[0].source
-	for _, other := range []string{`\A`, `\Z`, `\z`, `\h`, `\H`, `\R`, `\e`, `\a`, `\p`, `\P`, "[:", "(?#", "(?'", "(?m", "(?i", "(?-", "{,", `\u{`, `\x{`} {
-		if strings.Contains(source, other) {
-			return out
+// foldedWords writes words as a pattern for which upper and lower case are the same.
+func foldedWords(words []string) string {
+	w := &ecmaWriter{}
+	w.b.WriteString("^(")
+	for i, word := range words {
+		w.when(i > 0, "|")
+		for _, r := range word {
+			all := cases(r)
+			if r == 'i' { // İ is its upper case where text is made lower
+				all = append(all, 'İ', 'İ')
+			}
+			if len(all) > 2 {
+				w.class(all)
+			} else {
+				w.literal(r, false)
+			}
 		}
 	}
-	out["pattern"] = strings.ReplaceAll(source, `\/`, "/")
+	w.b.WriteString(")$")
+	return w.b.String()
+}
+
+// patternSchema gives the expressions as ECMAScript has them, where they are not too long for a schema.
+func (d *DataType) patternSchema() map[string]any {
+	alternatives := make([]map[string]any, len(d.patterns))
+	for i, p := range d.patterns {
+		text, ok := ecma(p.re)
+		if !ok {
+			return map[string]any{"type": "string"}
+		}
+		alternatives[i] = map[string]any{"pattern": text}
+	}
+	out := anyOf(alternatives...)
+	if len(alternatives) == 1 {
+		out = alternatives[0]
+	}
+	out["type"] = "string"
 	return out
 }
 
@@ -191,6 +255,9 @@ func (d *DataType) itemsSchema() map[string]any {
 		out := d.sizes(map[string]any{"type": "object"}, "minProperties", "maxProperties")
 		if len(d.of) == 2 {
 			out["additionalProperties"] = d.of[1].inDocument()
+			if keys := d.of[0].JSONSchema(); len(keys) > 0 {
+				out["propertyNames"] = keys
+			}
 		}
 		return out
 	}

@@ -43,7 +43,7 @@ type Rule struct {
 func (r *Rule) check(attributes map[string]any) *diag.Problem {
 	if r.If != "" {
 		v := attributes[r.If]
-		if v == nil || len(r.Is) > 0 && !slices.ContainsFunc(r.Is, func(w any) bool { return resource.Equal(v, w) }) {
+		if v == nil || len(r.Is) > 0 && !slices.ContainsFunc(r.Is, func(w any) bool { return sameValue(v, w) }) {
 			return nil
 		}
 	}
@@ -83,6 +83,8 @@ func (r *Rule) check(attributes map[string]any) *diag.Problem {
 	return p
 }
 
+func sameValue(v, w any) bool { return v != nil && w != nil && resource.Equal(v, w) }
+
 func orNone(names []string) string {
 	if len(names) == 0 {
 		return "none of them"
@@ -120,9 +122,11 @@ func (r *Rule) Describe() string {
 // rules checks the rules of a type.
 func (c *compiler) rules(t *Compiled) {
 	t.Rules = slices.Clone(t.Rules)
+	defer func() { c.part = "" }()
 	for i := range t.Rules {
 		r := &t.Rules[i]
 		at := sprintf("rule %d: ", []any{i + 1})
+		c.part = Part(RulePart, i)
 		kinds := make([]string, 0, len(RuleKinds()))
 		for _, k := range RuleKinds() {
 			kinds = append(kinds, string(k))

@@ -80,20 +80,21 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 	return out
 }
 
-// typeSchema describes the resources of a type. What a title can give need not stand in attributes.
+// typeSchema describes the resources of a type. What a title gives need not stand in attributes.
 func typeSchema(t *schema.Compiled) jsonObject {
 	attributes := described(t.JSONSchema(), t.Description)
-	var named, others []any
+	title, gives := t.TitleSchema()
 	all, _ := attributes["required"].([]any)
+	var named, others []any
 	for _, name := range all {
-		if text, ok := name.(string); ok && slices.Contains(t.Namevars(), text) {
+		if text, ok := name.(string); ok && slices.Contains(gives, text) {
 			named = append(named, name)
 		} else {
 			others = append(others, name)
 		}
 	}
 	attributes["required"] = append([]any{}, others...)
-	out := jsonObject{"properties": jsonObject{"attributes": attributes}}
+	out := jsonObject{"properties": jsonObject{"attributes": attributes, "title": title}}
 	if len(others) > 0 {
 		out["required"] = []string{"attributes"}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"southbound/shared/deploy"
+	"southbound/shared/schema"
 )
 
 // TestJSONSchema holds the schema against the reader: editors accept what is accepted, and refuse what most often is wrong.
@@ -18,18 +19,7 @@ func TestJSONSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("southbound.json", parsed); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("southbound.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := compiledSchema(t, text)
 	one := func(r string) string {
 		return `{"southbound": 1, "defaults": {"agent": "a"}, "resources": [` + r + `]}`
 	}
@@ -69,7 +59,7 @@ func TestJSONSchema(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.why, err)
 		}
-		if err := schema.Validate(v); (err == nil) != c.good {
+		if err := whole.Validate(v); (err == nil) != c.good {
 			t.Errorf("%s: the schema says %v", c.why, err)
 		}
 		// The reader agrees, but for files that are not there.
@@ -78,6 +68,119 @@ func TestJSONSchema(t *testing.T) {
 			t.Errorf("%s: the reader says %v", c.why, problems)
 		}
 	}
+}
+
+// ruledTypes have every kind of rule, with defaults, conditions and titles.
+func ruledTypes(t *testing.T) *schema.Registry {
+	t.Helper()
+	var types []schema.Type
+	for _, kind := range schema.RuleKinds() {
+		for name, conditions := range map[string]struct {
+			of string
+			is []any
+		}{"Always": {}, "Given": {of: "c"}, "Is": {"c", []any{"x", int64(1)}}, "ByDefault": {"d", []any{"on"}}, "Named": {of: "n"}, "NamedIs": {"n", []any{"r"}}} {
+			if name == "Always" && (kind == schema.AllOf || kind == schema.NoneOf) {
+				continue
+			}
+			types = append(types, schema.Type{Name: "r::" + name + strings.ReplaceAll(string(kind), "_", ""), Attributes: []schema.Attribute{
+				{Name: "n", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "a", Type: "Optional[String]"}, {Name: "b", Type: "Optional[Integer]"},
+				{Name: "c", Type: "Optional[Variant[String, Integer]]"}, {Name: "d", Type: "Enum[on, off]", Default: "on"}, {Name: "e", Type: "Optional[Sensitive[String]]"},
+			}, Rules: []schema.Rule{{Kind: kind, Attributes: []string{"a", "b", "e"}, If: conditions.of, Is: conditions.is}}})
+		}
+	}
+	types = append(types, schema.Type{Name: "t::Pair", Attributes: []schema.Attribute{
+		{Name: "host", Type: `Pattern[/\A[a-z]+\z/]`, Behaviour: schema.Namevar}, {Name: "port", Type: "Integer[1, 99]", Behaviour: schema.Namevar}, {Name: "zone", Type: "String", Behaviour: schema.Namevar},
+	}, Titles: []schema.TitlePattern{{Pattern: `\A(?<host>[^:]+):(?<port>\d+)\z`}, {Pattern: `\A(?<host>[a-z]+)\Z`}}})
+	r, err := schema.NewRegistry(types...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What the reader accepts the schema accepts, and what breaks a rule, or is no title, it refuses, too.
+func TestJSONSchemaAgrees(t *testing.T) {
+	t.Parallel()
+	types := ruledTypes(t)
+	text, err := JSONSchema(types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := compiledSchema(t, text)
+	forms := map[string][]string{
+		"a": {"", `null`, `{"value": null}`, `"x"`, `{"parameter": "p"}`, `5`}, "b": {"", `{"value": null}`, `7`, `"7"`}, "c": {"", `null`, `"x"`, `{"value": "x"}`, `1`, `"y"`}, "d": {"", `null`, `"off"`, `{"value": "on"}`},
+		"e": {"", `null`, `{"secret": "env:A"}`, `{"value": "s"}`},
+	}
+	type described struct {
+		text  string
+		exact bool // the schema refuses it when the reader does
+	}
+	var resources []described
+	for i, name := range types.Names() {
+		if name == "t::Pair" {
+			continue
+		}
+		for j := range 30 { // of the combinations, a sample that is spread
+			n, attributes := (i*30+j)*7919, []string{`"n": "r"`}
+			for _, a := range []string{"a", "b", "c", "d", "e"} {
+				if v := forms[a][n%len(forms[a])]; v != "" {
+					attributes = append(attributes, `"`+a+`": `+v)
+				}
+				n /= len(forms[a])
+			}
+			resources = append(resources, described{`{"type": "` + name + `", "attributes": {` + strings.Join(attributes, ", ") + `}}`, !strings.HasPrefix(name, "r::NamedIs")})
+		}
+	}
+	for title, exact := range map[string]bool{"": true, `"a:5"`: true, `"a:500"`: false, `"a:0"`: false, `"a"`: false, `"a\n"`: false, `"A"`: true, `"a:b"`: true, `""`: true, `5`: true} {
+		for _, rest := range []string{`"zone": "z"`, `"zone": ""`, `"zone": {"value": "z"}`, `"port": 5`, `"zone": "z", "host": "a", "port": {"value": 5}`, ""} {
+			text := `{"type": "t::Pair", "title": ` + title + `, "attributes": {` + rest + `}}`
+			resources = append(resources, described{strings.Replace(text, `"title": , `, "", 1), exact})
+		}
+	}
+	good, bad := 0, 0
+	for _, r := range resources {
+		doc := `{"southbound": 1, "defaults": {"agent": "a"}, "resources": [` + r.text + `]}`
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(doc))
+		if err != nil {
+			t.Fatalf("%s: %v", r.text, err)
+		}
+		says := whole.Validate(v)
+		m, _, problem := Load(t.Context(), Options{Path: "-", Stdin: strings.NewReader(doc), Types: types})
+		if problem == nil {
+			problem = deploy.New(deploy.Config{Types: types}).Validate(m).Err()
+		}
+		switch {
+		case problem == nil && says != nil:
+			t.Errorf("%s is accepted, and the schema says %v", r.text, says)
+		case problem != nil && says == nil && r.exact:
+			t.Errorf("%s is refused, %v, and the schema accepts it", r.text, problem)
+		}
+		if problem == nil {
+			good++
+		} else {
+			bad++
+		}
+	}
+	if good < 200 || bad < 200 {
+		t.Errorf("%d good and %d bad resources were tried", good, bad)
+	}
+}
+
+func compiledSchema(t *testing.T, text []byte) *jsonschema.Schema {
+	t.Helper()
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("southbound.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.Compile("southbound.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // documentProblem returns what the command line finds wrong with a document.

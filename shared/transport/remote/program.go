@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -90,12 +91,27 @@ func hashed(path, goos, arch string) (program, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return program{}, fault.Wrap(fault.Invalid, "read program", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid})
 	}
+	if err := fits(f, path, arch); err != nil {
+		return program{}, err
+	}
 	h := sha256.New()
 	n, err := io.Copy(h, f)
 	if err != nil {
 		return program{}, fault.Wrap(fault.Unavailable, "read program", err)
 	}
 	return program{os: goos, arch: arch, path: path, hash: hex.EncodeToString(h.Sum(nil)), size: n}, nil
+}
+
+// fits checks that an ELF file is for the processor that its name says. What is none may be a script.
+func fits(f io.ReaderAt, path, arch string) error {
+	e, err := elf.NewFile(f)
+	want, known := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "386": elf.EM_386, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV,
+		"ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390, "loong64": elf.EM_LOONGARCH}[arch]
+	if err != nil || !known || e.Machine == want {
+		return nil //nolint:nilerr // it is none
+	}
+	return fault.New(fault.Invalid, "read program", "%s is for %s by its name, and for %s by what is in it", path, arch, strings.TrimPrefix(e.Machine.String(), "EM_")).
+		WithHint("build it by `GOOS=linux GOARCH=%s CGO_ENABLED=0 go build`", arch)
 }
 
 // systems and machines are how uname names what Go names otherwise.

@@ -67,7 +67,7 @@ func failed(code int, said, printed string, err error) error {
 		return fail(provider.Terminal, fault.Denied, "let the user become the other one by sudo without a password, or set sudo_password")
 	case says("Exec format error", "cannot execute binary file"):
 		return fail(provider.Terminal, fault.Unsupported, "the program is not built for that machine")
-	case code == 73 && says("Read-only file system", "Permission denied", "Operation not permitted"):
+	case code == 73:
 		return fail(provider.Terminal, fault.Denied, hintPlace)
 	case code == 77:
 		return fail(provider.Terminal, fault.Denied, "the program is only put where nobody else can change it; "+hintPlace)
@@ -117,7 +117,7 @@ func (t *tail) add(b []byte) int {
 			t.seen += n
 		}
 	}
-	if len(t.buf) > mostStderr {
+	if len(t.buf) > 2*mostStderr { // not each time
 		t.buf = append(t.buf[:0:0], t.buf[len(t.buf)-mostStderr:]...)
 	}
 	return n
@@ -132,5 +132,5 @@ func (t *tail) prompts() int {
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "?"))
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf[max(0, len(t.buf)-mostStderr):]), "?"))
 }

@@ -32,6 +32,8 @@ func Options() []Option {
 		{Name: "user", Type: `Optional[Pattern[/\A[^\s-]\S*\z/]]`, Hop: true, Description: "the user to log in as; by default the one that Southbound runs as"},
 		{Name: "key_file", Type: pathType, Hop: true, Description: "the path of a private key on the machine that connects"},
 		{Name: "key", Type: "Optional[String[1]]", Secret: true, Hop: true, Description: "a private key itself"},
+		{Name: "certificate", Type: "Optional[String[1]]", Hop: true,
+			Description: `the certificate of the key: "ssh-ed25519-cert-v01@openssh.com AAAA..."; by default the one beside key_file, named as ssh names it`},
 		{Name: "passphrase", Type: "Optional[String[1]]", Secret: true, Hop: true, Description: "what key or key_file is encrypted with"},
 		{Name: "password", Type: "Optional[String[1]]", Secret: true, Hop: true, Description: "the password of the user"},
 		{Name: "agent", Type: "Optional[Boolean]", Hop: true,
@@ -64,6 +66,7 @@ type hop struct {
 	port                                                       int64
 	agent                                                      *bool
 	hostKeys                                                   []ssh.PublicKey
+	certificate                                                *ssh.Certificate
 }
 
 // Check returns what is wrong with options; Attribute of a problem is the name of one. References are right.
@@ -265,6 +268,18 @@ func (r *reader) hop(values map[string]any, where string) hop {
 		}
 		h.hostKeys = append(h.hostKeys, key)
 	}
+	if text, _ := values["certificate"].(string); text != "" {
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
+		c, is := key.(*ssh.Certificate)
+		if err != nil || !is {
+			at := "certificate"
+			if where != "" {
+				at = "jump"
+			}
+			r.bad(at, "write the line of the file that ends in -cert.pub", "%sthe value of certificate is none", where)
+		}
+		h.certificate = c
+	}
 	return h
 }
 
@@ -279,6 +294,9 @@ func (r *reader) together(options map[string]any) {
 		if given(c.has) && given(c.other) {
 			r.bad(c.other, c.hint, "%s", c.why)
 		}
+	}
+	if given("certificate") && !given("key") && !given("key_file") {
+		r.bad("certificate", "add key or key_file", "certificate is of no use without a key")
 	}
 	if given("passphrase") && !given("key") && !given("key_file") {
 		r.bad("passphrase", "add key or key_file", "passphrase is of no use without a key")

@@ -143,11 +143,17 @@ func provide(t *testing.T, path, packages string) {
 // start starts a server that lets a user in by a key.
 func start(t *testing.T, login string, prefix ...string) *server {
 	t.Helper()
+	return startWith(t, login, "", prefix...)
+}
+
+// startWith starts a server with more lines in its configuration.
+func startWith(t *testing.T, login, more string, prefix ...string) *server {
+	t.Helper()
 	path, dir := sshd(t), t.TempDir()
 	s := &server{host: newKey(t, dir, "host", ""), user: newKey(t, dir, "user", ""), login: login, prefix: prefix}
 	authorized, config := filepath.Join(dir, "authorized"), filepath.Join(dir, "config")
 	write(t, authorized, s.user.public+"\n", 0o644)
-	write(t, config, "HostKey "+s.host.file+"\nAuthorizedKeysFile "+authorized+"\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\n", 0o600)
+	write(t, config, "HostKey "+s.host.file+"\nAuthorizedKeysFile "+authorized+"\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\n"+more, 0o600)
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the login reads authorized there
 		t.Fatal(err)
 	}

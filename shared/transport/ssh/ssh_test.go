@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 		{"no such program", s.options("program", "/no/such"), fault.NotFound, provider.Terminal, "program"},
 		{"a program that is another", s.options("program", "/bin/echo"), fault.Damaged, provider.Terminal, "no Southbound"},
 		{"a directory that others can read", s.options("directory", filepath.Join(dir, "open")), fault.Denied, provider.Terminal, "by others"},
-		{"a directory that is none", s.options("directory", filepath.Join(dir, "file")), fault.Unavailable, provider.Retryable, "exists"},
+		{"a directory that is none", s.options("directory", filepath.Join(dir, "file")), fault.Denied, provider.Terminal, "exists"},
 		{"an option that is wrong", s.options("port", "ssh"), fault.Invalid, provider.Terminal, "port"},
 	} {
 		t.Run(c.why, func(t *testing.T) {

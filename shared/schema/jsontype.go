@@ -1,0 +1,153 @@
+package schema
+
+import (
+	"math/big"
+	"slices"
+)
+
+// JSONSchema returns a JSON Schema (draft 2020-12) for the attributes of a resource of this type as a document has them, references and rules
+// included. It accepts what Check accepts; what Validate does is beyond it.
+func (c *Compiled) JSONSchema() map[string]any {
+	properties, required := map[string]any{}, []any{}
+	for i := range c.compiled {
+		a := &c.compiled[i]
+		if a.Behaviour == ReadOnly {
+			continue
+		}
+		s := a.jsonSchema()
+		if a.Description != "" {
+			s["description"] = a.Description
+		}
+		if a.Default != nil && !a.Sensitive {
+			s["default"] = a.Default
+		}
+		properties[a.Name] = s
+		if a.Default == nil && (a.Behaviour == Namevar || !a.DataType.Optional()) {
+			required = append(required, a.Name)
+		}
+	}
+	out := map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	var rules []any
+	for i := range c.Rules {
+		if s := c.ruleSchema(&c.Rules[i]); s != nil {
+			rules = append(rules, s)
+		}
+	}
+	if len(rules) > 0 {
+		out["allOf"] = rules
+	}
+	return out
+}
+
+func (a *CompiledAttribute) jsonSchema() map[string]any {
+	var s map[string]any
+	if a.Behaviour == Namevar { // it is no reference, and not empty
+		literal := a.DataType.JSONSchema()
+		s = anyOf(literal, wrapped(literal))
+		s["not"] = map[string]any{"enum": []any{"", map[string]any{"value": ""}}}
+	} else {
+		s = a.DataType.inDocument()
+	}
+	if a.Default != nil && len(s) > 0 { // null gets it
+		s = anyOf(s, nothing())
+	}
+	return s
+}
+
+// TitleSchema returns a JSON Schema for titles, and the naming attributes that one can give.
+func (c *Compiled) TitleSchema() (title map[string]any, gives []string) {
+	title = map[string]any{"type": "string", "minLength": 1}
+	if len(c.titles) == 0 {
+		first := c.namevars[:min(1, len(c.namevars))]
+		if len(first) == 1 {
+			d := c.compiled[c.index[first[0]]].DataType
+			if d.wantsText() { // others are made of the text
+				return map[string]any{"allOf": []any{title, d.JSONSchema()}}, first
+			}
+		}
+		return title, first
+	}
+	var patterns []map[string]any
+	for _, p := range c.titles {
+		gives = append(gives, p.re.SubexpNames()...)
+		if text, ok := ecma(p.re); ok {
+			patterns = append(patterns, map[string]any{"pattern": text})
+		}
+	}
+	if len(patterns) == len(c.titles) {
+		title["anyOf"] = anyOf(patterns...)["anyOf"]
+	}
+	gives = slices.DeleteFunc(gives, func(name string) bool { return !slices.Contains(c.namevars, name) })
+	return title, gives
+}
+
+// ruleSchema says a rule; nil when JSON Schema cannot.
+func (c *Compiled) ruleSchema(r *Rule) map[string]any {
+	given := make([]any, len(r.Attributes))
+	for i, name := range r.Attributes {
+		given[i] = c.given(name)
+	}
+	not := func(s map[string]any) map[string]any { return map[string]any{"not": s} }
+	all, some := map[string]any{"allOf": given}, map[string]any{"anyOf": given}
+	var demand map[string]any
+	switch r.Kind {
+	case ExactlyOneOf:
+		demand = map[string]any{"oneOf": given}
+	case AtLeastOneOf:
+		demand = some
+	case AtMostOneOf:
+		demand = map[string]any{"oneOf": append(slices.Clone(given), not(some))}
+	case AllOrNoneOf:
+		demand = anyOf(all, not(some))
+	case AllOf:
+		demand = all
+	case NoneOf:
+		demand = not(some)
+	}
+	if r.If == "" {
+		return demand
+	}
+	condition := c.condition(r)
+	if condition == nil || demand == nil {
+		return nil
+	}
+	return map[string]any{"if": condition, "then": demand}
+}
+
+// given accepts attributes among which there is one with a value. Those that name a resource always have one, from a title if need be.
+func (c *Compiled) given(name string) map[string]any {
+	if a, ok := c.Attribute(name); ok && (a.Default != nil || a.Behaviour == Namevar) {
+		return map[string]any{}
+	}
+	return map[string]any{"required": []any{name}, "properties": map[string]any{name: map[string]any{"not": nothing()}}}
+}
+
+// condition accepts attributes for which a rule holds; nil when JSON Schema cannot say it.
+func (c *Compiled) condition(r *Rule) map[string]any {
+	if len(r.Is) == 0 {
+		return c.given(r.If)
+	}
+	a, ok := c.Attribute(r.If)
+	if !ok || a.Behaviour == Namevar {
+		return nil // its value may be in the title
+	}
+	var values []any
+	byDefault := false
+	for _, v := range r.Is {
+		switch v.(type) {
+		case string, bool, int64, float64, *big.Int:
+		default:
+			return nil
+		}
+		values = append(values, v, map[string]any{"value": v})
+		byDefault = byDefault || sameValue(v, a.Default)
+	}
+	if byDefault {
+		values = append(values, nil, map[string]any{"value": nil})
+	}
+	out := map[string]any{"properties": map[string]any{r.If: map[string]any{"enum": values}}}
+	if !byDefault {
+		out["required"] = []any{r.If}
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package ssh
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	known "github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+)
+
+// hostKeys holds a machine to the keys that it is known by.
+type hostKeys struct {
+	check      ssh.HostKeyCallback
+	algorithms []string // of the keys that are known, so that the machine shows one of those
+	problem    error    // why the key was refused
+}
+
+// hostKeyCheck returns the check of the key of a machine. There is always one.
+func (h *hop) hostKeyCheck() (*hostKeys, error) {
+	k := &hostKeys{}
+	refuse := func(hint, format string, args ...any) error {
+		k.problem = provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "log in to "+h.host, format, args...).WithHint("%s", hint))
+		return k.problem
+	}
+	if len(h.hostKeys) > 0 {
+		for _, key := range h.hostKeys {
+			k.algorithms = append(k.algorithms, algorithmsOf(key.Type())...)
+		}
+		k.check = func(_ string, _ net.Addr, key ssh.PublicKey) error {
+			for _, want := range h.hostKeys {
+				if bytes.Equal(want.Marshal(), key.Marshal()) {
+					return nil
+				}
+			}
+			return refuse("someone may stand between; compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there, and correct host_key only when that is it",
+				"the machine shows another key than host_key: %s %s", key.Type(), ssh.FingerprintSHA256(key))
+		}
+		return k, nil
+	}
+	path, err := expand(orElse(h.knownHosts, "~/.ssh/known_hosts"))
+	if err != nil {
+		return nil, err
+	}
+	db, err := known.NewDB(path)
+	if err != nil {
+		return nil, provider.Errorf(provider.Terminal, "%w", (&fault.Error{Kind: fault.Denied, Op: "read known_hosts", Err: err}).
+			WithHint("add host_key, or the line of `ssh-keyscan -p %d %s` to %s once it has been compared with the key on the machine", h.port, h.host, path))
+	}
+	// As ssh does it: who is not known with the port is looked up without it.
+	address, plain := net.JoinHostPort(h.host, strconv.FormatInt(h.port, 10)), net.JoinHostPort(h.host, "22")
+	if len(db.HostKeys(address)) == 0 {
+		address = plain
+	}
+	if len(db.HostKeys(address)) == 0 {
+		k.algorithms = plainAlgorithms() // what can be added to the file
+	}
+	for _, key := range db.HostKeys(address) {
+		if key.Cert {
+			k.algorithms = append(certificateAlgorithms(), k.algorithms...) // its own type is not that of what it signs
+		} else {
+			k.algorithms = append(k.algorithms, algorithmsOf(key.Type())...)
+		}
+	}
+	check := db.HostKeyCallback()
+	k.check = func(_ string, remote net.Addr, key ssh.PublicKey) error {
+		err := check(address, remote, key)
+		var unknown *knownhosts.KeyError
+		var revoked *knownhosts.RevokedError
+		shown := key.Type() + " " + ssh.FingerprintSHA256(key)
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &revoked):
+			return refuse("it was revoked: nobody may use it any more", "the machine shows a key that %s revokes: %s", path, shown)
+		case isCertificate(key):
+			return refuse(fmt.Sprintf("see the lines of %s that begin with @cert-authority", path), "the machine shows a certificate that does not hold: %v", err)
+		case errors.As(err, &unknown) && len(unknown.Want) > 0:
+			return refuse(fmt.Sprintf("someone may stand between; ask who runs the machine whether it has a new key, and only then correct line %d of %s", unknown.Want[0].Line, unknown.Want[0].Filename),
+				"the machine shows another key than is known of it: %s", shown)
+		}
+		return refuse(fmt.Sprintf("compare it with the key on the machine, then add it to %s, or as host_key", path), "the key of the machine is not known: %s", shown)
+	}
+	return k, nil
+}
+
+// algorithmsOf returns the algorithms by which a type of key is used.
+func algorithmsOf(keyType string) []string {
+	if keyType == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{keyType}
+}
+
+// plainAlgorithms are those by which a machine shows a key.
+func plainAlgorithms() []string {
+	return []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+}
+
+// certificateAlgorithms are those by which a machine shows a certificate.
+func certificateAlgorithms() []string {
+	return []string{ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
+}
+
+func isCertificate(key ssh.PublicKey) bool {
+	_, is := key.(*ssh.Certificate)
+	return is
+}
