@@ -72,45 +72,17 @@ func world(dir string) (string, error) {
 	return b.String(), err
 }
 
-// stopper stops a handler before one of its steps.
-type stopper struct {
-	mu          sync.Mutex
-	calls, most int
-}
-
-func (s *stopper) before([]string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls++; s.most >= 0 && s.calls > s.most {
-		return errors.New("stopped")
-	}
-	return nil
-}
-
-func (s *stopper) interrupt(n int) (restore func() bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.most = 0, n
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stopped := s.calls > s.most
-		s.most = -1
-		return stopped
-	}
-}
-
 // conform runs the suite. The handler of a case works on the machine that was made for it.
 func conform(t *testing.T, d provider.Definition, with func(h host) provider.Handler, c func() providertest.Case) {
 	t.Helper()
-	s := &stopper{most: -1}
+	s := &providertest.Stopper{}
 	all := &relay{}
 	d.Handler = all
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, of *providertest.Host) (providertest.Case, error) {
 		c := c()
-		all.add(of.AddFile([]byte(dir)), with(host{root: dir, before: s.before}))
+		all.add(of.AddFile([]byte(dir)), with(host{root: dir, before: func([]string) error { return s.Before() }}))
 		c.World = func() (string, error) { return world(dir) }
-		c.Interrupt = s.interrupt
+		c.Interrupt = s.Interrupt
 		return c, machine(dir)
 	}})
 }

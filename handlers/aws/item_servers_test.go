@@ -66,7 +66,7 @@ func itemWorld(ctx context.Context, api *dynamodb.Client, table, partition strin
 func TestItemConformance(t *testing.T) {
 	t.Parallel()
 	api, table := newTable(t)
-	c := &cutter{most: -1}
+	c := &cutter{}
 	var places atomic.Int64
 	providertest.Run(t, providertest.Subject{Definition: Item(), Transport: via(server.MiniStack, c), New: func(string, *providertest.Host) (providertest.Case, error) {
 		partition := fmt.Sprint("place ", places.Add(1))
@@ -89,7 +89,7 @@ func TestItemConformance(t *testing.T) {
 			Vanish: func() error {
 				_, err := api.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{"p k": &types.AttributeValueMemberS{Value: partition}, "sk": &types.AttributeValueMemberN{Value: "1"}}})
 				return err
-			}, Interrupt: c.interrupt, Edges: []string{"values", "absent", "exclusive"}}
+			}, Interrupt: c.Interrupt, Edges: []string{"values", "absent", "exclusive"}}
 		for i := range 3 {
 			out.Others = append(out.Others, of(int64(i+2), map[string]any{"i": int64(i)}))
 		}

@@ -73,7 +73,7 @@ func TestParameterConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &cutter{most: -1}
+			c := &cutter{}
 			var places atomic.Int64
 			unique := awstest.Unique(t)
 			definition := Parameter()
@@ -81,7 +81,7 @@ func TestParameterConformance(t *testing.T) {
 			providertest.Run(t, providertest.Subject{Definition: definition, Transport: via(server.MiniStack, c),
 				New: func(string, *providertest.Host) (providertest.Case, error) {
 					prefix := fmt.Sprintf("/%s/%d/", unique, places.Add(1))
-					out := providertest.Case{Updates: first.updates, InitOnly: map[string]any{"kind": first.other}, Interrupt: c.interrupt, Secrets: []string{"s3cr3t"},
+					out := providertest.Case{Updates: first.updates, InitOnly: map[string]any{"kind": first.other}, Interrupt: c.Interrupt, Secrets: []string{"s3cr3t"},
 						World: func() (string, error) { return parameterWorld(t.Context(), api, prefix) },
 						Vanish: func() error {
 							_, err := api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: sdk.String(prefix + "a")})

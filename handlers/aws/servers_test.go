@@ -3,12 +3,10 @@
 package aws
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -17,6 +15,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
+	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/aws"
 )
 
@@ -48,41 +47,19 @@ func newBucket(t *testing.T, kind server.Kind) string {
 	return name
 }
 
-var errCut = errors.New("cut off")
-
 // cutter is a RoundTripper that stops before one request, and before all after it.
-type cutter struct {
-	mu          sync.Mutex
-	calls, most int // most < 0: no end
-}
+type cutter struct{ providertest.Stopper }
 
 // RoundTrip implements http.RoundTripper.
 func (c *cutter) RoundTrip(req *http.Request) (*http.Response, error) {
-	c.mu.Lock()
-	c.calls++
-	cut := c.most >= 0 && c.calls > c.most
-	c.mu.Unlock()
-	if cut {
+	if err := c.Before(); err != nil {
 		if req.Body != nil {
 			_, _ = io.Copy(io.Discard, req.Body)
 			_ = req.Body.Close()
 		}
-		return nil, errCut
+		return nil, err
 	}
 	return http.DefaultTransport.RoundTrip(req)
-}
-
-func (c *cutter) interrupt(n int) (restore func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls, c.most = 0, n
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		stopped := c.calls > c.most
-		c.most = -1
-		return stopped
-	}
 }
 
 // via returns a connection whose requests go through rt.

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"southbound/handlers/fs"
@@ -19,34 +18,6 @@ import (
 
 const before = "# mine\nMAILTO=me\n*/5 * * * * do 100\\% # really\n"
 
-// stopper stops an editor before one of its calls.
-type stopper struct {
-	mu          sync.Mutex
-	calls, most int
-}
-
-func (s *stopper) before(string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls++; s.most >= 0 && s.calls > s.most {
-		return errors.New("stopped")
-	}
-	return nil
-}
-
-func (s *stopper) interrupt(n int) (restore func() bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.most = 0, n
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stopped := s.calls > s.most
-		s.most = -1
-		return stopped
-	}
-}
-
 func updates() []map[string]any {
 	return []map[string]any{
 		{"schedule": "*/5 8-18/2 1,15 jan-mar mon"}, {"command": "echo 100% sure"}, {"input": "a\nb"}, {"environment": map[string]any{"A": "it's", "B": ""}},
@@ -55,9 +26,9 @@ func updates() []map[string]any {
 }
 
 func TestFileConformance(t *testing.T) {
-	s := &stopper{most: -1}
+	s := &providertest.Stopper{}
 	d := Job()
-	d.Handler = newHandler(fs.NewEditor(s.before), "crontab")
+	d.Handler = newHandler(fs.NewEditor(func(string) error { return s.Before() }), "crontab")
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "jobs")
 		put := func() error { return os.WriteFile(file, []byte(before), 0o644) }
@@ -72,8 +43,8 @@ func TestFileConformance(t *testing.T) {
 				more, _ := os.ReadFile(file + "2")
 				return string(data) + "----" + string(more), err
 			},
-			Vanish: put, Interrupt: s.interrupt,
-			Edges: []string{"*"},
+			Vanish: put, Interrupt: s.Interrupt,
+			Edges: []string{"*"}, Unlisted: "the places of the machine",
 			Unfit: map[string]string{"file": "paths of other places"},
 		}
 		for i := range 4 {
@@ -102,6 +73,7 @@ func TestCrontabConformance(t *testing.T) {
 			Updates:    []map[string]any{{"schedule": "*/5 * 1,15 jan-mar sun", "command": "echo 100% sure", "input": "a\nb", "environment": map[string]any{"A": "it's"}}},
 			Others:     []map[string]any{{"name": "two", "schedule": "5 4 * * sun", "command": "job"}},
 			Vanish:     put,
+			Unlisted:   "the places of the machine",
 			World: func() (string, error) {
 				data, err := os.ReadFile(file)
 				_, text, _ := strings.Cut(string(data), "# mine") // what stands before it, crontab writes itself, with the time

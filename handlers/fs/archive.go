@@ -27,8 +27,10 @@ func Archive() provider.Definition {
 			Attributes: append([]schema.Attribute{
 				{Name: "path", Type: pathType, Behaviour: schema.Namevar, Description: "the directory that it is unpacked into: an absolute path; it is made when it is missing"},
 				{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\z/]`, Default: "archive", Behaviour: schema.Namevar, Description: "what tells it from other archives in the same directory"},
-				{Name: "source", Type: "String[1]", Description: "the archive: {file: path}, or the absolute path of one on the machine"},
-				{Name: "checksum", Type: `Optional[Pattern[/\A(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\z/]]`, Behaviour: schema.Parameter, Description: "what the bytes of the archive must come to: sha256:… or sha512:…"},
+				{Name: "source", Type: "String[1]", Description: "the archive: {file: path}, the absolute path of one on the machine, or an http or https URL, which the machine fetches it from whenever something has to be unpacked"},
+				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the user of a server that asks for one"},
+				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Sensitive: true, Description: "the password or token of a server that asks for one, over https"},
+				{Name: "checksum", Type: `Optional[Pattern[/\A(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\z/]]`, Behaviour: schema.Parameter, Description: "what the bytes of the archive must come to: sha256:… or sha512:…; for a URL it has to be given"},
 				{Name: "format", Type: "Optional[Enum['tar','tar.gz','tar.bz2','tar.xz','tar.zst','zip']]", Behaviour: schema.Parameter, Description: "what it is; left out, its first bytes say so"},
 				{Name: "strip", Type: "Integer[0,100]", Default: int64(0), Behaviour: schema.Parameter, Description: "how many directories are taken from the front of each name; what has no more is left out"},
 				{Name: "creates", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "a path, from the directory or absolute: when there is something, all is taken to be well, and nothing is compared"},
@@ -65,7 +67,9 @@ func parameters(attrs []schema.Attribute) []schema.Attribute {
 
 func validArchive(attrs map[string]any) []diag.Problem {
 	out := validPath(false)(attrs)
-	if s, ok := attrs["source"].(string); ok && (!filepath.IsAbs(s) || filepath.Clean(s) != s) {
+	if s, ok := attrs["source"].(string); ok && isURL(s) {
+		out = append(out, validURL(attrs)...)
+	} else if ok && (!filepath.IsAbs(s) || filepath.Clean(s) != s) {
 		out = append(out, diag.Problem{Attribute: "source", Message: fmt.Sprintf("%q is no absolute path in its shortest form", s), Hint: "write {file: path} for one beside the document"})
 	}
 	if f, ok := attrs["source"].(resource.File); ok {
@@ -100,7 +104,8 @@ const (
 // manifest is the list of what was unpacked.
 type manifest struct {
 	Format   int     `json:"southbound_archive"`
-	Source   string  `json:"source"` // SHA-256 of the archive
+	Source   string  `json:"source"`           // SHA-256 of the archive
+	SHA512   string  `json:"sha512,omitempty"` // of the archive, where a URL may be compared by it
 	Strip    int64   `json:"strip"`
 	Complete bool    `json:"complete"` // false: a change was under way
 	Made     bool    `json:"made"`     // the directory was made for it

@@ -61,7 +61,7 @@ func (h archive) look(ctx *provider.Context, r provider.Resource) (provider.Obse
 	if r.Purged {
 		return obs, nil
 	}
-	want, err := hashOfSource(ctx, r)
+	same, err := m.isOf(ctx, r)
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -70,7 +70,7 @@ func (h archive) look(ctx *provider.Context, r provider.Resource) (provider.Obse
 	case !m.Complete:
 		obs.Attributes["source"] = "unfinished sha256:" + m.Source
 		return obs, nil
-	case m.Source != want || m.Strip != strip:
+	case !same || m.Strip != strip:
 		obs.Attributes["source"] = "sha256:" + m.Source
 		return obs, nil
 	}
@@ -89,6 +89,16 @@ func (h archive) look(ctx *provider.Context, r provider.Resource) (provider.Obse
 		obs.Attributes["drifted"] = names
 	}
 	return obs, nil
+}
+
+// isOf reports whether what was unpacked is the archive that is wanted. One that would be fetched is known by its checksum.
+func (m *manifest) isOf(ctx context.Context, r provider.Resource) (bool, error) {
+	if isURL(text(r, "source")) {
+		sum := text(r, "checksum")
+		return sum == "sha256:"+m.Source || m.SHA512 != "" && sum == "sha512:"+m.SHA512, nil
+	}
+	want, err := hashOfSource(ctx, r)
+	return m.Source == want, err
 }
 
 // hashOfSource returns the SHA-256 of the archive that is wanted.

@@ -12,6 +12,7 @@ import (
 	"crypto/sha512"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"io/fs"
@@ -43,6 +44,7 @@ type spooled struct {
 	file   *os.File
 	size   int64
 	hash   string // SHA-256
+	sha512 string
 	format string
 	most   int64 // bytes that it may have unpacked, with all that is around files
 }
@@ -61,16 +63,18 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 	var err error
 	switch source := r.Attributes["source"].(type) {
 	case string:
+		if isURL(source) {
+			if s.file, err = nameless(); err == nil {
+				s.size, err = fetch(ctx, r, io.MultiWriter(both, spoolWriter{s.file}), s.most)
+			}
+			break
+		}
 		s.file, err = openSource(source)
 		if err == nil {
 			s.size, err = copyAll(ctx, both, s.file)
 		}
 	case resource.File:
-		s.file, err = os.CreateTemp("", "southbound-archive-")
-		if err == nil {
-			err = os.Remove(s.file.Name())
-		}
-		if err == nil {
+		if s.file, err = nameless(); err == nil {
 			s.size, err = copyUploaded(ctx, io.MultiWriter(both, s.file), source)
 		}
 		if have := hex.EncodeToString(sums["sha256"].Sum(nil)); err == nil && have != source.Hash {
@@ -91,8 +95,31 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 		}
 		return nil, explain("read the archive", err)
 	}
-	s.hash = hex.EncodeToString(sums["sha256"].Sum(nil))
+	s.hash, s.sha512 = hex.EncodeToString(sums["sha256"].Sum(nil)), hex.EncodeToString(sums["sha512"].Sum(nil))
 	return s, nil
+}
+
+// nameless makes a file for the copy of an archive, which is gone with who has it open.
+func nameless() (*os.File, error) {
+	f, err := os.CreateTemp("", "southbound-archive-")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	return f, err
+}
+
+// errSpool marks errors of writing the copy, as against those of what it is read from.
+var errSpool = errors.New("keep a copy of the archive")
+
+type spoolWriter struct{ f *os.File }
+
+// Write implements io.Writer.
+func (w spoolWriter) Write(p []byte) (int, error) {
+	n, err := w.f.Write(p)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errSpool, err)
+	}
+	return n, err
 }
 
 func openSource(path string) (*os.File, error) {

@@ -79,8 +79,8 @@ func TestArchiveConformance(t *testing.T) {
 		if kind != "usual" {
 			continue // files are always made under a hidden name
 		}
-		s := &stopper{most: -1, fileSystem: fileSystem}
-		providertest.Run(t, providertest.Subject{Definition: withArchive(&system{before: s.before}), New: func(_ string, host *providertest.Host) (providertest.Case, error) {
+		s := &providertest.Stopper{}
+		providertest.Run(t, providertest.Subject{Definition: withArchive(stopped(s, fileSystem)), New: func(_ string, host *providertest.Host) (providertest.Case, error) {
 			dir := memoryDir(t)
 			path := filepath.Join(dir, "a")
 			first, second := host.AddFile(one), host.AddFile(two)
@@ -90,7 +90,7 @@ func TestArchiveConformance(t *testing.T) {
 				Others:     []map[string]any{{"path": path + "2", "source": first}, {"path": dir, "name": "beside", "source": second, "strip": int64(1)}},
 				World:      func() (string, error) { return world(dir) },
 				Vanish:     func() error { return os.RemoveAll(path) },
-				Interrupt:  s.interrupt,
+				Interrupt:  s.Interrupt,
 				Edges:      []string{"format", "verify", "checksum", "max_size", "max_files", "strip", "source"},
 			}
 			return c, nil

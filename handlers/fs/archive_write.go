@@ -244,7 +244,7 @@ func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
 // bring makes the tree what the archive says; old is what was unpacked before.
 func (t *unpacked) bring(ctx *provider.Context, r provider.Resource, s *spooled, c *contents, old *manifest) error {
 	strip, _ := r.Attributes["strip"].(int64)
-	m := &manifest{Format: manifestFormat, Source: s.hash, Strip: strip, Entries: c.entries}
+	m := &manifest{Format: manifestFormat, Source: s.hash, SHA512: s.sha512, Strip: strip, Entries: c.entries}
 	var obsolete []entry
 	if old != nil {
 		m.Made = old.Made

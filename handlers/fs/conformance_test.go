@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"southbound/shared/provider"
@@ -16,13 +15,13 @@ func conform(t *testing.T, with func(*system) provider.Definition, newCase func(
 	t.Helper()
 	for kind, fileSystem := range fileSystems() {
 		t.Run(kind, func(t *testing.T) {
-			s := &stopper{most: -1, fileSystem: fileSystem}
-			providertest.Run(t, providertest.Subject{Definition: with(&system{before: s.before}), New: func(dir string, host *providertest.Host) (providertest.Case, error) {
+			s := &providertest.Stopper{}
+			providertest.Run(t, providertest.Subject{Definition: with(stopped(s, fileSystem)), New: func(dir string, host *providertest.Host) (providertest.Case, error) {
 				c := newCase(dir, host)
 				c.World = func() (string, error) { return world(dir) }
 				c.Vanish = func() error { return os.Remove(filepath.Join(dir, "a")) }
 				if kind != "no hard links" { // which differs in backups alone; TestInterrupted has them
-					c.Interrupt = s.interrupt
+					c.Interrupt = s.Interrupt
 				}
 				return c, nil
 			}})
@@ -30,34 +29,14 @@ func conform(t *testing.T, with func(*system) provider.Definition, newCase func(
 	}
 }
 
-// stopper stops a system before one of its calls, and before all after it.
-type stopper struct {
-	fileSystem func(string) error
-
-	mu          sync.Mutex
-	calls, most int // most < 0: no end
-}
-
-func (s *stopper) before(call string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls++; s.most >= 0 && s.calls > s.most {
-		return errCrash
-	}
-	return s.fileSystem(call)
-}
-
-func (s *stopper) interrupt(n int) (restore func() bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.most = 0, n
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stopped := s.calls > s.most
-		s.most = -1
-		return stopped
-	}
+// stopped returns a system of a kind that is stopped before one of its calls.
+func stopped(s *providertest.Stopper, fileSystem func(string) error) *system {
+	return &system{before: func(call string) error {
+		if err := s.Before(); err != nil {
+			return err
+		}
+		return fileSystem(call)
+	}}
 }
 
 func TestFileConformance(t *testing.T) { conform(t, withFile, fileCase) }

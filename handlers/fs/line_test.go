@@ -50,10 +50,10 @@ func TestLineConformance(t *testing.T) {
 				continue // no second name is ever made, and how a text is written does not depend on what it is
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
-				s := &stopper{most: -1, fileSystem: fileSystem}
-				providertest.Run(t, providertest.Subject{Definition: withLine(&system{before: s.before}), New: func(string, *providertest.Host) (providertest.Case, error) {
+				s := &providertest.Stopper{}
+				providertest.Run(t, providertest.Subject{Definition: withLine(stopped(s, fileSystem)), New: func(string, *providertest.Host) (providertest.Case, error) {
 					c, err := newCase(memoryDir(t))
-					c.Interrupt = s.interrupt
+					c.Interrupt = s.Interrupt
 					c.Edges = []string{"*"}
 					return c, err
 				}})

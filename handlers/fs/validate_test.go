@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
 )
 
@@ -92,8 +93,8 @@ func TestCheckedCutOff(t *testing.T) {
 	for kind, def := range map[string]func(*system) provider.Definition{"file": withFile, "line": withLine} {
 		t.Run(kind, func(t *testing.T) {
 			for n := 0; ; n++ {
-				s := &stopper{fileSystem: func(string) error { return nil }, most: -1}
-				g := newRig(t, def(&system{before: s.before}))
+				s := &providertest.Stopper{}
+				g := newRig(t, def(stopped(s, func(string) error { return nil })))
 				g.write("a", "old\n", 0o600)
 				attrs := map[string]any{"path": g.path("a"), "content": "old\n5\n", "validate": has5("nothing"), "backup": "~"}
 				if kind == "line" {
@@ -101,7 +102,7 @@ func TestCheckedCutOff(t *testing.T) {
 					attrs["name"], attrs["line"] = "n", "5"
 				}
 				r := g.resource(attrs)
-				restore := s.interrupt(n)
+				restore := s.Interrupt(n)
 				_, _, err := g.apply(r)
 				if !restore() {
 					if err != nil || n < 5 {

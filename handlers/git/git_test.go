@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cgi"
@@ -11,7 +10,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"southbound/shared/plan"
@@ -64,34 +62,6 @@ func origin(t *testing.T) string {
 	return dir
 }
 
-// stopper stops a handler before one of its steps.
-type stopper struct {
-	mu          sync.Mutex
-	calls, most int
-}
-
-func (s *stopper) before([]string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls++; s.most >= 0 && s.calls > s.most {
-		return errors.New("stopped")
-	}
-	return nil
-}
-
-func (s *stopper) interrupt(n int) (restore func() bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.most = 0, n
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stopped := s.calls > s.most
-		s.most = -1
-		return stopped
-	}
-}
-
 // tree describes a working tree and where it is.
 func tree(dir string) (string, error) {
 	var b strings.Builder
@@ -123,9 +93,9 @@ func tree(dir string) (string, error) {
 func TestConformance(t *testing.T) {
 	source := origin(t)
 	first := run(t, source, "rev-parse", "v1")
-	s := &stopper{most: -1}
+	s := &providertest.Stopper{}
 	d := Checkout()
-	d.Handler = handler{before: s.before}
+	d.Handler = handler{before: func([]string) error { return s.Before() }}
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		path := filepath.Join(dir, "x")
 		return providertest.Case{
@@ -135,8 +105,9 @@ func TestConformance(t *testing.T) {
 			Others:     []map[string]any{{"path": path + "2", "source": source, "revision": "v2", "depth": int64(1)}},
 			World:      func() (string, error) { return tree(dir) },
 			Vanish:     func() error { return os.RemoveAll(path) },
-			Interrupt:  s.interrupt,
+			Interrupt:  s.Interrupt,
 			Edges:      []string{"local", "update", "submodules", "username", "password"},
+			Unfit:      map[string]string{"submodules": "the repository has none"},
 			Secrets:    []string{"s3cr3t"},
 		}, nil
 	}})

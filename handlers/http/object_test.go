@@ -49,7 +49,7 @@ func conformance(t *testing.T, api *items, updates int, options, attrs map[strin
 			Like: map[string]any{"name": "/name", "collection": "/items", "path": "/items/{id}", "find": map[string]any{"path": "/items?prefix=" + prefix, "items": "/items",
 				"match": map[string]any{"name": "$name"}}, "gone": map[string]any{"status": "deleting"}, "body": map[string]any{"name": "$name", "size": nil}},
 			Unlisted:  "what is listed has its own choice of members",
-			Interrupt: api.interrupt, Secrets: []string{"s3cr3t"}, Edges: []string{"body", "facts", "vars"}}, nil
+			Interrupt: api.Interrupt, Secrets: []string{"s3cr3t"}, Edges: []string{"body", "facts", "vars"}}, nil
 	}})
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/http"
 )
 
@@ -27,6 +28,7 @@ type item struct {
 // items is an API as APIs are: it chooses ids, keeps names unique, shows late what was done, has pages, ETags, a rate, and fields of its own.
 type items struct {
 	*httptest.Server
+	providertest.Stopper
 	lag      int  // reads until what was done is seen
 	anyName  bool // names need not be unique
 	throttle int  // every n-th request is refused
@@ -36,14 +38,12 @@ type items struct {
 	all      map[string]*item // by id
 	keys     map[string]string
 	requests int
-	left     int // requests until the rest is cut off; < 0: no end
-	cut      bool
 	log      []string
 }
 
 func newItems(t *testing.T) *items {
 	t.Helper()
-	s := &items{all: map[string]*item{}, keys: map[string]string{}, left: -1, next: 100}
+	s := &items{all: map[string]*item{}, keys: map[string]string{}, next: 100}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -68,12 +68,8 @@ func (s *items) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
-	if s.left == 0 {
-		s.cut = true
+	if s.Before() != nil {
 		panic(http.ErrAbortHandler)
-	}
-	if s.left > 0 {
-		s.left--
 	}
 	s.requests++
 	s.log = append(s.log, r.Method+" "+r.URL.Path)
@@ -258,17 +254,5 @@ func (s *items) remove(name string) {
 		if it.body["name"] == name {
 			delete(s.all, id)
 		}
-	}
-}
-
-func (s *items) interrupt(n int) func() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left, s.cut = n, false
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.left = -1
-		return s.cut
 	}
 }

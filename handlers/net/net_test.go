@@ -19,34 +19,6 @@ import (
 
 const before = "# what came with the system\n127.0.0.1   localhost\n::1 localhost ip6-localhost # both\n\n10.0.0.1 gw\n"
 
-// stopper stops an editor before one of its calls.
-type stopper struct {
-	mu          sync.Mutex
-	calls, most int
-}
-
-func (s *stopper) before(string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls++; s.most >= 0 && s.calls > s.most {
-		return fmt.Errorf("stopped")
-	}
-	return nil
-}
-
-func (s *stopper) interrupt(n int) (restore func() bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.most = 0, n
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stopped := s.calls > s.most
-		s.most = -1
-		return stopped
-	}
-}
-
 // relisted lists the file that was set last.
 type relisted struct {
 	handler
@@ -69,9 +41,9 @@ func (r *relisted) List(ctx *provider.Context, found func(provider.Found) error)
 }
 
 func TestConformance(t *testing.T) {
-	s := &stopper{most: -1}
+	s := &providertest.Stopper{}
 	d := HostEntry()
-	listed := &relisted{handler: newHandler(fs.NewEditor(s.before))}
+	listed := &relisted{handler: newHandler(fs.NewEditor(func(string) error { return s.Before() }))}
 	d.Handler = listed
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "hosts")
@@ -84,7 +56,7 @@ func TestConformance(t *testing.T) {
 			},
 			World:     func() (string, error) { data, err := os.ReadFile(file); return string(data), err },
 			Vanish:    put,
-			Interrupt: s.interrupt,
+			Interrupt: s.Interrupt,
 			Edges:     []string{"*"},
 		}
 		for i := range 4 {

@@ -59,7 +59,7 @@ const odd = `x"; DROP TABLE t; -- ' \ $1 ü`
 
 func TestRoleConformance(t *testing.T) {
 	t.Parallel()
-	c := &cutter{most: -1}
+	c := &cutter{}
 	tested := connect(t, &conn.Sessions{Wrap: c.wrap}, m{"host": own.dir})
 	plain := connect(t, &conn.Sessions{}, nil)
 	must(t, plain, "", `CREATE ROLE "conf group a"`, `CREATE ROLE "conf group b"`, `CREATE ROLE "conf "" group"`)
@@ -76,7 +76,7 @@ func TestRoleConformance(t *testing.T) {
 					rolpassword IS NULL, shobj_description(oid, 'pg_authid'), ARRAY(SELECT roleid::regrole FROM pg_auth_members WHERE member = a.oid ORDER BY 1) FROM pg_authid a WHERE starts_with(rolname, $1) ORDER BY 1`, prefix)
 			},
 			Vanish:    func() error { must(t, plain, "", "DROP ROLE "+ident(prefix+odd)); return nil },
-			Interrupt: c.interrupt, Secrets: []string{"s3cr3t", "SCRAM-SHA"}, Edges: []string{"*"}, Unfit: map[string]string{"member_of": "a role that is not there may come to be", "reassign_to": "it is of use when purged only"}}, nil
+			Interrupt: c.Interrupt, Secrets: []string{"s3cr3t", "SCRAM-SHA"}, Edges: []string{"*"}, Unfit: map[string]string{"member_of": "a role that is not there may come to be", "reassign_to": "it is of use when purged only"}}, nil
 	}})
 	log, err := os.ReadFile(filepath.Join(own.dir, "log"))
 	if err != nil || !strings.Contains(string(log), "PASSWORD ") || strings.Contains(string(log), "s3cr3t") {
@@ -86,7 +86,7 @@ func TestRoleConformance(t *testing.T) {
 
 func TestDatabaseConformance(t *testing.T) {
 	t.Parallel()
-	c := &cutter{most: -1}
+	c := &cutter{}
 	tested := connect(t, &conn.Sessions{Wrap: c.wrap}, nil)
 	plain := connect(t, &conn.Sessions{}, m{"host": own.dir})
 	must(t, plain, "", `CREATE ROLE "conf ""owner"" a"`, `CREATE ROLE "conf owner b"`)
@@ -103,6 +103,6 @@ func TestDatabaseConformance(t *testing.T) {
 					FROM pg_database WHERE starts_with(datname, $1) ORDER BY 1`, prefix)
 			},
 			Vanish:    func() error { must(t, plain, "", "DROP DATABASE "+ident(prefix+odd)); return nil },
-			Interrupt: c.interrupt, Edges: []string{"connection_limit", "comment", "force"}}, nil
+			Interrupt: c.Interrupt, Edges: []string{"connection_limit", "comment", "force"}}, nil
 	}})
 }

@@ -19,12 +19,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"southbound/localstack/server"
+	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/postgresql"
 )
 
@@ -220,10 +220,7 @@ func connect(t *testing.T, sessions *conn.Sessions, more map[string]any) *conn.C
 }
 
 // cutter stops before one query, and all after it.
-type cutter struct {
-	mu          sync.Mutex
-	calls, most int // most < 0: no end
-}
+type cutter struct{ providertest.Stopper }
 
 type cut struct {
 	net.Conn
@@ -235,27 +232,10 @@ func (c *cutter) wrap(n net.Conn) net.Conn { return &cut{n, c} }
 // Write implements net.Conn. Messages that begin with Q or P are queries; those of a login are let through.
 func (n *cut) Write(b []byte) (int, error) {
 	if len(b) > 0 && (b[0] == 'Q' || b[0] == 'P') {
-		n.c.mu.Lock()
-		n.c.calls++
-		over := n.c.most >= 0 && n.c.calls > n.c.most
-		n.c.mu.Unlock()
-		if over {
+		if err := n.c.Before(); err != nil {
 			_ = n.Conn.Close()
-			return 0, errors.New("cut off")
+			return 0, err
 		}
 	}
 	return n.Conn.Write(b)
-}
-
-func (c *cutter) interrupt(n int) func() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls, c.most = 0, n
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		stopped := c.calls > c.most
-		c.most = -1
-		return stopped
-	}
 }

@@ -330,6 +330,17 @@ func (c *Cache) Close() {
 	c.mu.Unlock()
 }
 
+// Lent returns how many loans there are: values that somebody has and did not give back.
+func (c *Cache) Lent() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, e := range c.entries {
+		n += e.lent
+	}
+	return n
+}
+
 // Len returns how many values are kept.
 func (c *Cache) Len() int {
 	c.mu.Lock()

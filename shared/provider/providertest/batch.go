@@ -8,10 +8,11 @@ import (
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/schema"
 )
 
 // batch does the same in two places, in one with batches and in the other with single calls, and compares.
-func batch(e *env) (err error) {
+func batch(e *env) error {
 	if len(e.Others) == 0 {
 		return errNotApplicable
 	}
@@ -24,7 +25,6 @@ func batch(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, single.leaks()) }()
 	// Every second exists already, so that batches are mixed.
 	for _, place := range []*env{e, single} {
 		all, err := place.all()
@@ -46,7 +46,10 @@ func batch(e *env) (err error) {
 			return fmt.Errorf("%s: %w", round.name, err)
 		}
 	}
-	return nil
+	if err := e.batchStopped(); err != nil {
+		return err
+	}
+	return e.batchRefused()
 }
 
 func firstOf(updates []map[string]any) map[string]any {
@@ -120,10 +123,19 @@ func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) 
 	}
 	var got []provider.Reading
 	if b, ok := provider.As[provider.BatchReader](e.handler); ok {
-		if got = b.ReadBatch(e.ctx, reads); len(got) != len(rs) {
+		read := func(ctx context.Context) (out []provider.Reading) {
+			_ = e.labelled(func() error { out = b.ReadBatch(ctx, reads); return nil })
+			for _, one := range out {
+				if one.Err != nil {
+					e.errors = append(e.errors, one.Err.Error())
+				}
+			}
+			return out
+		}
+		if got = read(e.ctx); len(got) != len(rs) {
 			return nil, fmt.Errorf("%d readings of %d", len(got), len(rs))
 		}
-		if err := e.cutShort(func(ctx context.Context) int { return len(b.ReadBatch(ctx, reads)) }, len(rs)); err != nil {
+		if err := e.cutShort(func(ctx context.Context) int { return len(read(ctx)) }, len(rs)); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +152,7 @@ func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) 
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, provider.BatchChange{Context: e.context(r, false), Change: change, Resource: r, Observed: obs, Changes: diffs, Token: fmt.Sprintf("batch-%d", i)})
+		out = append(out, provider.BatchChange{Context: e.context(r, false), Change: change, Resource: r, Observed: obs, Changes: diffs, Token: e.token()})
 	}
 	return out, nil
 }
@@ -172,20 +184,167 @@ func (e *env) applyAll(items []provider.BatchChange) error {
 		}
 		return nil
 	}
-	got := b.ApplyBatch(e.ctx, todo)
-	if len(got) != len(todo) {
-		return fmt.Errorf("%d answers for %d changes", len(got), len(todo))
+	got, err := e.applyBatch(b, todo)
+	if err != nil {
+		return err
 	}
+	var done []provider.BatchChange
 	for i, a := range got {
 		if a.Err != nil {
-			e.errors = append(e.errors, a.Err.Error())
 			return fmt.Errorf("change %d: %w", i+1, a.Err)
 		}
+		if a.Result.Again == nil {
+			done = append(done, todo[i])
+		}
+	}
+	if err := e.flush(done); err != nil {
+		return err
+	}
+	for i, a := range got {
 		if a.Result.Again != nil {
+			if err := e.again(a.Result.Again); err != nil {
+				return fmt.Errorf("change %d: %w", i+1, err)
+			}
 			if _, err := e.applyFrom(todo[i].Resource, todo[i].Token, a.Result.Again.State); err != nil {
 				return fmt.Errorf("change %d, called again: %w", i+1, err)
 			}
 		}
 	}
 	return nil
+}
+
+// applyBatch hands over a batch and takes an answer for each item.
+func (e *env) applyBatch(b provider.BatchApplier, todo []provider.BatchChange) (got []provider.Applied, err error) {
+	_ = e.labelled(func() error { got = b.ApplyBatch(e.ctx, todo); return nil })
+	for _, a := range got {
+		if a.Err != nil {
+			e.errors = append(e.errors, a.Err.Error())
+		}
+	}
+	if len(got) != len(todo) {
+		return nil, fmt.Errorf("%d answers for %d changes", len(got), len(todo))
+	}
+	return got, nil
+}
+
+// creates returns the creates of all resources of a new place, where a handler makes batches of them.
+func (e *env) creates() (place *env, b provider.BatchApplier, todo []provider.BatchChange, err error) {
+	b, ok := provider.As[provider.BatchApplier](e.handler)
+	if !ok || e.Present {
+		return nil, nil, nil, errNotApplicable
+	}
+	if place, err = e.another(); err != nil {
+		return nil, nil, nil, err
+	}
+	all, err := place.all()
+	for _, r := range all {
+		todo = append(todo, provider.BatchChange{Context: place.context(r, false), Change: plan.Created, Resource: r, Token: place.token()})
+	}
+	return place, b, todo, err
+}
+
+// batchStopped stops batches in the middle: what was said to be done is done.
+func (e *env) batchStopped() error {
+	if e.Interrupt == nil {
+		return nil
+	}
+	more := true
+	for n := 0; more && n < 2*len(e.Others)+2; n++ {
+		place, b, todo, err := e.creates()
+		if errors.Is(err, errNotApplicable) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		restore := place.Interrupt(n)
+		got, err := place.applyBatch(b, todo)
+		more = restore()
+		if err != nil {
+			return err
+		}
+		if err := place.asSaid(todo, got); err != nil {
+			return fmt.Errorf("the batch was stopped before step %d: %w", n+1, err)
+		}
+	}
+	return nil
+}
+
+// asSaid demands that every item of a batch that was answered without an error is as it is wanted.
+func (e *env) asSaid(todo []provider.BatchChange, got []provider.Applied) error {
+	for i, a := range got {
+		if a.Err != nil || a.Result.Again != nil {
+			continue
+		}
+		obs, err := e.read(todo[i].Resource, false)
+		if err != nil {
+			return err
+		}
+		if change, _, err := e.decide(todo[i].Resource, obs); err != nil || change != plan.NoChange {
+			return errors.Join(err, advise("give each item the answer that is its own, an error when it was not done", "item %d was answered as done, and still would be %s", i+1, change))
+		}
+	}
+	return nil
+}
+
+// batchRefused puts a value that the handler refuses when it is alone into a batch: the others of the batch are done all the same.
+func (e *env) batchRefused() error {
+	name, bad, ok := e.refusedValue()
+	if !ok {
+		return nil
+	}
+	place, b, todo, err := e.creates()
+	if errors.Is(err, errNotApplicable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r, err := place.want(place.Attributes, map[string]any{name: bad})
+	if err != nil {
+		return nil // it is of no use here
+	}
+	todo[0].Resource, todo[0].Context = r, place.context(r, false)
+	got, err := place.applyBatch(b, todo)
+	if err != nil {
+		return err
+	}
+	compiled, _ := e.typ.Attribute(name)
+	if got[0].Err == nil {
+		return fmt.Errorf("%s = %s is refused alone, and not in a batch", name, shown(bad, compiled.Sensitive))
+	}
+	for i, a := range got[1:] {
+		if a.Err != nil {
+			return advise("give each item the answer that is its own, an error only to what failed",
+				"item %d of a batch failed because item 1, with %s = %s, is refused: %w", i+2, name, shown(bad, compiled.Sensitive), a.Err)
+		}
+	}
+	return place.asSaid(todo[1:], got[1:])
+}
+
+// refusedValue looks for a value that the type allows and the handler refuses at creation.
+func (e *env) refusedValue() (name string, bad any, ok bool) {
+	if _, applies := provider.As[provider.BatchApplier](e.handler); !applies || e.Present || e.Lasting {
+		return "", nil, false
+	}
+	for _, a := range e.varied() {
+		if a.Behaviour == schema.Parameter {
+			continue
+		}
+		for _, v := range a.DataType.Edges() {
+			place, err := e.another()
+			if err != nil {
+				return "", nil, false
+			}
+			r, err := place.want(place.Attributes, map[string]any{a.Name: v})
+			if err != nil {
+				continue
+			}
+			_, err = place.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: place.token()}, nil)
+			if err != nil && provider.ClassOf(err) == provider.NeedsChange {
+				return a.Name, v, true
+			}
+		}
+	}
+	return "", nil, false
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -49,6 +48,14 @@ func checks() []check {
 			"let List report the same values as Read, once for each thing", lists},
 		{"noop", "a dry run that reaches the target changes nothing",
 			"let Noop only ask", noop},
+		{"neighbours", "what is done to one thing leaves the others alone",
+			"address exactly the thing that is named, by all of its naming attributes, and no list, prefix or pattern", neighbours},
+		{"in_sync", "the comparison is content with what is there, and sees a difference from both sides",
+			"let InSync say Same when what is wanted is what is there, and the same of two values whichever of them is wanted", inSync},
+		{"generate", "what follows from a resource follows from it alone",
+			"compute it from the attributes, in a fixed order (sort what comes out of maps), without clock, chance or target, and take references for what they are", generates},
+		{"together", "several attributes can be set at once, at creation and later, and one without touching the others",
+			"let Create take every attribute that is given and none that is not, and Update all that differ, and only those", together},
 		{"edges", "values at the edges of the types are brought about, or refused",
 			"write and read every value that the type allows as it is, refuse others with an error of the class NeedsChange before anything is changed, or narrow the type", edges},
 	}
@@ -97,7 +104,31 @@ func creates(e *env) error {
 	if err != nil || obs.Exists {
 		return errors.Join(err, fmt.Errorf("before it was created: exists = %t", obs.Exists))
 	}
-	return e.expect(r, plan.Created)
+	if err := e.expect(r, plan.Created); err != nil {
+		return err
+	}
+	return e.steady(r)
+}
+
+// steady demands that what nobody changes is read as the same time after time.
+func (e *env) steady(r provider.Resource) error {
+	first, err := e.read(r, false)
+	if err != nil {
+		return err
+	}
+	for range 5 {
+		again, err := e.read(r, false)
+		if err != nil {
+			return err
+		}
+		for _, name := range e.compared() {
+			if !reflect.DeepEqual(first.Attributes[name], again.Attributes[name]) {
+				return advise("report lists and texts in an order that is always the same (sort what comes out of maps), and nothing of the clock",
+					"%s is read as %v and as %v, with nothing in between", name, first.Attributes[name], again.Attributes[name])
+			}
+		}
+	}
+	return nil
 }
 
 func createsTwice(e *env) error {
@@ -112,8 +143,9 @@ func createsTwice(e *env) error {
 	if err != nil {
 		return err
 	}
+	token := e.token()
 	for range 2 {
-		out, err := e.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: "same"}, nil)
+		out, err := e.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: token}, nil)
 		if err != nil {
 			return err
 		}
@@ -158,6 +190,12 @@ func updates(e *env) error {
 		if err := e.settled(r); err != nil {
 			return fmt.Errorf("update %d, repeated: %w", i+1, err)
 		}
+	}
+	if r, err = e.made(); err != nil {
+		return fmt.Errorf("back to what was there first: %w", err)
+	}
+	if err := e.settled(r); err != nil {
+		return fmt.Errorf("back to what was there first: %w", err)
 	}
 	return nil
 }
@@ -309,80 +347,6 @@ func (e *env) readsAlike(r provider.Resource) error {
 	}
 	if !reflect.DeepEqual(seen[0], seen[1]) {
 		return fmt.Errorf("a dry run sees %v, a run %v", seen[0], seen[1])
-	}
-	return nil
-}
-
-// all returns the first resource and the others.
-func (e *env) all() ([]provider.Resource, error) {
-	var out []provider.Resource
-	for _, attrs := range append([]map[string]any{e.Attributes}, e.Others...) {
-		r, err := e.want(attrs)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-func parallel(e *env) error {
-	all, err := e.all()
-	if err != nil {
-		return err
-	}
-	errs := make([]error, len(all))
-	parts := make([]env, len(all))
-	var wg sync.WaitGroup
-	for i, r := range all {
-		parts[i] = *e
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					errs[i] = fmt.Errorf("panic: %v", p)
-				}
-			}()
-			_, errs[i] = parts[i].apply(r)
-		})
-	}
-	wg.Wait()
-	for i := range parts {
-		e.errors = append(e.errors, parts[i].errors...)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for _, r := range all {
-		if err := e.settled(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func canonical(e *env) error {
-	c, ok := provider.As[provider.Canonicaliser](e.handler)
-	if !ok {
-		return errNotApplicable
-	}
-	all, err := e.all()
-	if err != nil {
-		return err
-	}
-	for _, r := range all {
-		var once, twice map[string]any
-		err := e.call(r, func() (err error) {
-			if once, err = c.Canonicalise(r.Attributes); err == nil {
-				twice, err = c.Canonicalise(once)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if !reflect.DeepEqual(once, twice) {
-			return fmt.Errorf("the canonical form of %v is %v", once, twice)
-		}
 	}
 	return nil
 }

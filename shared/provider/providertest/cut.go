@@ -4,31 +4,91 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
-// canceled makes calls whose caller has given up already.
+// grace is how long a call may go on after its caller has given up. It is long, since it is no measure of speed.
+const grace = 5 * time.Second
+
+// canceled makes calls whose caller has given up already, or does so meanwhile.
 func canceled(e *env) error {
 	r, err := e.want(e.Attributes)
 	if err != nil {
 		return err
 	}
-	cut := *e
-	ctx, cancel := context.WithCancel(e.ctx)
-	cancel()
-	cut.ctx = ctx
-	_, _ = cut.apply(r) // it may fail, or have been faster
-	_, _ = cut.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: "cut"}, nil)
-	if err := cut.batchCut(); err != nil {
-		return err
+	for _, after := range []time.Duration{0, 200 * time.Microsecond, 2 * time.Millisecond} {
+		if err := e.givenUp(r, after); err != nil {
+			return err
+		}
+		if e.Present || e.Lasting {
+			continue
+		}
+		if _, err := e.apply(purged(r)); err != nil { // what was cut off may show itself later
+			return err
+		}
 	}
-	e.errors = append(e.errors, cut.errors...)
 	if _, err := e.apply(r); err != nil {
 		return err
 	}
 	return e.settled(r)
+}
+
+// givenUp makes calls that nobody waits for any more after some time.
+func (e *env) givenUp(r provider.Resource, after time.Duration) error {
+	cut := *e
+	ctx, cancel := context.WithTimeout(e.ctx, after)
+	defer cancel()
+	cut.ctx = ctx
+	began := time.Now()
+	for _, act := range []func() error{
+		func() error { _, err := cut.apply(r); return err },
+		func() error {
+			out, err := cut.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: cut.token()}, nil)
+			if err == nil && out.Again != nil {
+				return errors.New("it is not done")
+			}
+			return err
+		},
+	} {
+		if err := e.honest(r, act(), "after it was cut off"); err != nil { // it may fail, or have been faster
+			return err
+		}
+	}
+	most := e.subject.grace
+	if most == 0 {
+		most = grace
+	}
+	if took := time.Since(began); took > most+after {
+		return advise("hand the context of the call on to all that takes time, and wait with select on its Done", "calls that were cut off after %s went on for %s", after, took.Round(time.Millisecond))
+	}
+	err := cut.batchCut()
+	e.errors, e.said = cut.errors, cut.said
+	return err
+}
+
+// honest demands that what was said to be done is done, and that what was cut off is no fault of the document.
+func (e *env) honest(r provider.Resource, err error, when string) error {
+	var broken *advice
+	switch {
+	case errors.As(err, &broken):
+		return err
+	case err != nil && provider.ClassOf(err) != provider.Retryable:
+		return advise("let errors of the way to the target keep their class, and use NeedsChange and Terminal for what the target has said itself",
+			"%s it fails as %s, which is never tried again: %w", when, provider.ClassOf(err), err)
+	case err != nil:
+		return nil
+	}
+	obs, err := e.read(r, false)
+	if err != nil {
+		return err
+	}
+	if change, _, err := e.decide(r, obs); err != nil || change != plan.NoChange {
+		return errors.Join(err, advise("return every error, that of the context included", "%s it says that it went well, and it still would be %s", when, change))
+	}
+	return nil
 }
 
 // batchCut hands over a batch that nobody waits for any more; there is an answer for each item all the same.
@@ -43,16 +103,10 @@ func (e *env) batchCut() error {
 	}
 	items := make([]provider.BatchChange, len(all))
 	for i, r := range all {
-		items[i] = provider.BatchChange{Context: e.context(r, false), Change: plan.Created, Resource: r, Token: fmt.Sprintf("cut-%d", i)}
+		items[i] = provider.BatchChange{Context: e.context(r, false), Change: plan.Created, Resource: r, Token: e.token()}
 	}
-	got := b.ApplyBatch(e.ctx, items)
-	if len(got) != len(items) {
-		return fmt.Errorf("%d answers for %d changes of a batch that was cut short", len(got), len(items))
-	}
-	for _, a := range got {
-		if a.Err != nil {
-			e.errors = append(e.errors, a.Err.Error())
-		}
+	if _, err := e.applyBatch(b, items); err != nil {
+		return fmt.Errorf("a batch that was cut short: %w", err)
 	}
 	return nil
 }
@@ -110,10 +164,6 @@ func (e *env) stopped(t transition, n int) (more bool, end string, err error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer func() {
-		e.errors = append(e.errors, place.errors...)
-		err = errors.Join(err, place.leaks())
-	}()
 	before, err := place.state(t.from(&place.Case))
 	if err == nil {
 		_, err = place.apply(before)
@@ -128,6 +178,9 @@ func (e *env) stopped(t transition, n int) (more bool, end string, err error) {
 	restore := place.Interrupt(n)
 	_, err = place.apply(after)
 	if more = restore(); more {
+		if err = place.honest(after, err, "when it is stopped"); err != nil {
+			return more, "", err
+		}
 		_, err = place.apply(after)
 	}
 	if err == nil {

@@ -2,11 +2,13 @@ package providertest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"southbound/shared/diag"
 	"southbound/shared/plan"
@@ -24,8 +26,12 @@ type env struct {
 	typ     *schema.Compiled
 	handler provider.Handler
 	host    *Host
+	dir     string
 	errors  []string // texts of all errors of the handler
-	tokens  int
+	said    []string // what it hands over to be stored
+	mark    string   // is on every goroutine that the handler starts, and begins every token
+	tokens  *atomic.Int64
+	places  []*env                     // others of the same check
 	saw     func(map[string]plan.Diff) // is told what an update is about, unless nil
 }
 
@@ -39,13 +45,22 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	if err != nil {
 		return nil, err
 	}
-	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler, host: NewHost(s.Transport)}
+	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler, host: NewHost(s.Transport), dir: dir, mark: rand.Text(), tokens: &atomic.Int64{}}
 	e.Case, err = s.New(dir, e.host)
 	return e, err
 }
 
-// another returns an env in another place.
-func (e *env) another() (*env, error) { return newEnv(e.ctx, e.subject, e.newDir) }
+// another returns an env in another place. What the handler says and leaves there counts, too.
+func (e *env) another() (*env, error) {
+	place, err := newEnv(e.ctx, e.subject, e.newDir)
+	if err == nil {
+		e.places = append(e.places, place)
+	}
+	return place, err
+}
+
+// token returns a token that no other create has, wherever it is made: places may share a target.
+func (e *env) token() string { return fmt.Sprintf("%s-%d", e.mark, e.tokens.Add(1)) }
 
 // want returns what the handler gets for attributes.
 func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
@@ -88,38 +103,7 @@ func purged(r provider.Resource) provider.Resource {
 }
 
 func (e *env) context(r provider.Resource, dry bool) *provider.Context {
-	return e.host.Context(e.ctx, provider.Options{ID: r.ID, Desired: r, DryRun: dry})
-}
-
-// call runs f and sees to it that the handler leaves the resource it was given alone.
-func (e *env) call(r provider.Resource, f func() error) error {
-	before, ok := deepCopy(r.Attributes).(map[string]any)
-	err := f()
-	if err != nil {
-		e.errors = append(e.errors, err.Error())
-	}
-	if !ok || !reflect.DeepEqual(before, r.Attributes) {
-		return errors.Join(err, errors.New("the handler changed the attributes that it was given"))
-	}
-	return err
-}
-
-func deepCopy(v any) any {
-	switch v := v.(type) {
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = deepCopy(v[i])
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[k] = deepCopy(v[k])
-		}
-		return out
-	}
-	return v
+	return e.host.Context(e.ctx, provider.Options{ID: r.ID, DryRun: dry, Desired: r})
 }
 
 // read observes and checks the form of what is reported.
@@ -163,10 +147,26 @@ func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[str
 	}
 	d, ok := provider.As[provider.Differ](e.handler)
 	if !ok {
-		return plan.Compare(e.typ, r.Attributes, obs.Attributes), nil
+		diffs = plan.Compare(e.typ, r.Attributes, obs.Attributes)
+		err = e.call(r, func() (err error) {
+			diffs, err = provider.ApplySync(e.context(r, false), e.handler, e.compared(), r.Attributes, obs.Attributes, diffs)
+			return err
+		})
+		return diffs, err
 	}
 	err = e.call(r, func() (err error) { diffs, err = d.Diff(e.context(r, false), r, obs); return err })
 	return diffs, err
+}
+
+// compared names the attributes that are.
+func (e *env) compared() []string {
+	var out []string
+	for i := range e.typ.Attributes {
+		if a := &e.typ.Attributes[i]; a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly {
+			out = append(out, a.Name)
+		}
+	}
+	return out
 }
 
 // decide says what has to be done.
@@ -202,8 +202,7 @@ const mostAgain = 100
 
 // apply reads, compares and acts, and returns what was done.
 func (e *env) apply(r provider.Resource) (plan.Change, error) {
-	e.tokens++
-	return e.applyFrom(r, fmt.Sprintf("token-%d", e.tokens), nil)
+	return e.applyFrom(r, e.token(), nil)
 }
 
 // applyFrom is apply with a token, and the state that a call before it handed over.
@@ -226,32 +225,55 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 		if err != nil || out.Again == nil {
 			return change, err
 		}
-		if len(out.Again.State) > 4<<10 {
-			return change, errors.New("the state to be handed back is larger than 4 KiB")
-		}
 		state = out.Again.State
 	}
 	return change, fmt.Errorf("it still asks for another call after %d", mostAgain)
 }
 
-// act calls one method of the handler.
+// act calls one method of the handler, and flushes what it did, as the engine does after a batch of one.
 func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, err error) {
-	ctx := e.host.Context(e.ctx, provider.Options{ID: c.Resource.ID, Desired: c.Resource, State: state})
-	err = e.call(c.Resource, func() (err error) {
-		switch c.Change {
-		case plan.Created:
-			out, err = e.handler.Create(ctx, provider.CreateRequest{Resource: c.Resource, Token: c.Token})
-		case plan.Updated:
-			out, err = e.handler.Update(ctx, provider.UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
-		case plan.Purged:
-			out, err = e.handler.Delete(ctx, provider.DeleteRequest{Resource: c.Resource, Observed: c.Observed})
-		}
-		return err
-	})
+	c.Context = e.host.Context(e.ctx, provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource})
+	changes := maps.Clone(c.Changes)
+	err = e.guard(func() error {
+		return e.call(c.Resource, func() (err error) { out, err = provider.Apply(e.handler, c); return err })
+	}, c.Observed.Attributes)
+	if err == nil && !reflect.DeepEqual(changes, c.Changes) {
+		err = advise("copy what is to be changed (maps.Clone)", "the handler changed the differences that it was given")
+	}
+	if err == nil && out.Again != nil {
+		err = e.again(out.Again)
+	}
+	if err == nil && out.Again == nil {
+		err = e.flush([]provider.BatchChange{c})
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", c.Change, err)
 	}
 	return out, err
+}
+
+// again looks at how a handler asks to be called again.
+func (e *env) again(a *provider.Again) error {
+	e.said = append(e.said, string(a.State))
+	switch {
+	case len(a.State) > 4<<10:
+		return advise("keep an id in it and look the rest up", "the state to be handed back is larger than 4 KiB")
+	case a.After <= 0:
+		return advise("say in After when it is worth asking again, such as a second", "it asks to be called again after %s: at once, and for ever", a.After)
+	}
+	return nil
+}
+
+// flush tells a handler that wants it what was done.
+func (e *env) flush(done []provider.BatchChange) error {
+	f, ok := provider.As[provider.Flusher](e.handler)
+	if !ok || len(done) == 0 {
+		return nil
+	}
+	if err := e.labelled(func() error { return f.Flush(e.ctx, done) }); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return nil
 }
 
 // expect applies and demands that it does what is named, and that nothing is left to do then.
@@ -279,8 +301,15 @@ func (e *env) settled(r provider.Resource) error {
 	if change, diffs, err := e.decide(r, obs); err != nil || change != plan.NoChange {
 		return errors.Join(err, fmt.Errorf("after it was applied, a dry run would do %q: %v differ", change, attributesOf(diffs)))
 	}
+	e.host.forgetChanges()
 	if change, err := e.apply(r); err != nil || change != plan.NoChange {
 		return errors.Join(err, fmt.Errorf("a second apply did %q", change))
+	}
+	for name := range e.host.recentChanges() {
+		if a, ok := e.typ.Attribute(name); ok && a.Behaviour != schema.ReadOnly && r.Attributes[name] == nil {
+			continue // drift that was observed
+		}
+		return advise("call Changed where something is changed, never in Read or Diff", "a second apply, which has nothing to do, says that %s was changed", name)
 	}
 	return e.unchanged(before, "a second apply")
 }

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -28,64 +31,69 @@ func edges(e *env) error {
 		}
 	}
 	var errs []error
-	for _, a := range e.typ.Attributes {
-		_, unfit := e.Unfit[a.Name]
-		wanted := slices.Contains(e.Edges, "*") || slices.Contains(e.Edges, a.Name)
-		if unfit || !wanted || a.Behaviour == schema.Namevar || a.Behaviour == schema.ReadOnly || a.Name == provider.ProviderAttribute {
-			continue
-		}
-		compiled, _ := e.typ.Attribute(a.Name)
-		for _, v := range compiled.DataType.Edges() {
-			if err := e.edge(compiled, v); err != nil {
-				errs = append(errs, fmt.Errorf("%s = %s, of type %s: %w", a.Name, shown(v, compiled.Sensitive), a.Type, err))
+	for _, a := range e.varied() {
+		values, seen := a.DataType.Edges(), 0
+		for _, v := range values {
+			made, err := e.edge(a, v)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s = %s, of type %s: %w", a.Name, shown(v, a.Sensitive), a.Type, err))
+				seen = -1
 				break // one of each attribute is enough to read
 			}
+			if made {
+				seen++
+			}
+		}
+		if seen == 0 && len(values) > 1 && a.Behaviour == schema.Property {
+			errs = append(errs, advise("let Read report what is there, whatever is wanted; where no made-up value can make a difference, say so in Unfit of the case",
+				"%s is compared, and none of %d values made a difference to what was there", a.Name, len(values)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// edge tries one value.
-func (e *env) edge(a *schema.CompiledAttribute, v any) error {
+// edge tries one value, and reports whether that made a difference: it was brought about or refused.
+func (e *env) edge(a *schema.CompiledAttribute, v any) (made bool, err error) {
 	attrs := maps.Clone(e.Attributes)
 	attrs[a.Name] = v
 	_, problems := e.typ.Check(attrs)
 	if len(problems) > 0 && !a.Sensitive {
-		return nil // the type refuses it together with the rest
+		return true, nil // the type refuses it together with the rest
 	}
 	base, err := e.want(e.Attributes)
 	if err != nil {
-		return err
+		return false, err
 	}
 	from := base
 	if a.Behaviour == schema.InitOnly { // it is set at creation
 		if e.Lasting {
-			return nil
+			return true, nil
 		}
 		from = purged(base)
 		defer func() { _, _ = e.apply(from) }() // the next value finds nothing, too
 	}
 	if _, err := e.apply(from); err != nil {
-		return fmt.Errorf("before it: %w", err)
+		return false, fmt.Errorf("before it: %w", err)
 	}
 	before, err := e.world()
 	if err != nil {
-		return err
+		return false, err
 	}
 	r := base
 	r.Attributes = maps.Clone(base.Attributes)
 	r.Attributes[a.Name] = v
-	if _, err := e.apply(r); err != nil {
+	change, err := e.apply(r)
+	if err != nil {
 		var fixed *initOnlyError
 		if errors.As(err, &fixed) {
-			return nil
+			return true, nil
 		}
 		if class := provider.ClassOf(err); class == provider.Retryable {
-			return fmt.Errorf("it fails as if that would pass by itself: %w", err)
+			return true, fmt.Errorf("it fails as if that would pass by itself: %w", err)
 		}
-		return e.unchanged(before, "a value that was refused")
+		return true, e.unchanged(before, "a value that was refused")
 	}
-	return e.settled(r)
+	return change != plan.NoChange, e.settled(r)
 }
 
 func shown(v any, sensitive bool) string {
@@ -93,6 +101,9 @@ func shown(v any, sensitive bool) string {
 		return "a secret"
 	}
 	s := fmt.Sprintf("%#v", v)
+	if text, ok := v.(string); ok && strings.ContainsFunc(text, unicode.IsMark) {
+		s = strconv.QuoteToASCII(text) // else nobody sees what it is made of
+	}
 	if len(s) > 60 {
 		s = fmt.Sprintf("%s… (%d bytes)", s[:60], len(s))
 	}
@@ -147,6 +158,11 @@ func lists(e *env) error {
 			}
 		}
 	}
+	for _, f := range found {
+		if err := e.listed(f); err != nil {
+			return err
+		}
+	}
 	if err := e.unchanged(before, "listing"); err != nil || e.Lasting {
 		return err
 	}
@@ -166,15 +182,52 @@ func lists(e *env) error {
 	return nil
 }
 
+// listed demands that what is found has its names, values that its type allows, and is there when it is read.
+func (e *env) listed(f provider.Found) error {
+	r := provider.Resource{Type: e.typ.Name, Agent: "test", Attributes: map[string]any{}}
+	for name, v := range f.Attributes {
+		a, ok := e.typ.Attribute(name)
+		switch {
+		case !ok:
+			return fmt.Errorf("%s is listed, and is not declared", name)
+		case v != nil && a.DataType.Check(v) != nil:
+			return fmt.Errorf("%s is listed with a value that its type does not allow: %w", name, a.DataType.Check(v))
+		case a.Behaviour != schema.ReadOnly && v != nil:
+			r.Attributes[name] = v
+		}
+	}
+	var keys []resource.Key
+	for _, name := range e.typ.Namevars() {
+		value, ok := resource.KeyText(f.Attributes[name])
+		if !ok {
+			return fmt.Errorf("a thing is listed without %s, which names it", name)
+		}
+		keys = append(keys, resource.Key{Name: name, Value: value})
+	}
+	r.ID = resource.NewID(e.typ.Name, "test", keys...)
+	full, problems := e.typ.Check(r.Attributes)
+	if len(problems) > 0 {
+		return nil // parameters that nobody knows are missing
+	}
+	r.Attributes = full
+	obs, err := e.read(r, false)
+	if err == nil && !obs.Exists {
+		err = advise("let List and Read ask the target the same question, and take the same for what is there", "%s is listed, and when it is read it is not there", r.ID)
+	}
+	return err
+}
+
 func (e *env) list(l provider.Lister) (found []provider.Found, err error) {
 	opts := provider.Options{ID: e.typeID(), DryRun: true}
 	if e.Like != nil {
 		opts.Desired = provider.Resource{ID: opts.ID, Type: e.typ.Name, Agent: "test", Attributes: e.Like}
 	}
 	ctx := e.host.Context(e.ctx, opts)
-	err = l.List(ctx, func(f provider.Found) error {
-		found = append(found, f)
-		return nil
+	err = e.labelled(func() error {
+		return l.List(ctx, func(f provider.Found) error {
+			found = append(found, f)
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
@@ -213,27 +266,42 @@ func noop(e *env) error {
 	if err != nil {
 		return err
 	}
-	for _, change := range []plan.Change{plan.Created, plan.Updated, plan.Purged} {
-		if change == plan.Updated {
-			if _, err := e.made(); err != nil {
-				return err
-			}
-		}
-		obs, err := e.read(r, true)
+	states := []provider.Resource{r}
+	for _, u := range e.Updates {
+		changed, err := e.want(e.Attributes, u)
 		if err != nil {
 			return err
 		}
-		before, err := e.world()
-		if err != nil {
+		states = append(states, changed)
+	}
+	for _, state := range append(states, purged(r)) {
+		if err := e.told(n, state); err != nil {
 			return err
 		}
-		would := provider.BatchChange{Context: e.context(r, true), Change: change, Resource: r, Observed: obs, Token: "noop"}
-		if err := e.call(r, func() error { return n.Noop(would.Context, would) }); err != nil {
-			return fmt.Errorf("noop, %s: %w", change, err)
-		}
-		if err := e.unchanged(before, "a noop of a "+string(change)+" resource"); err != nil {
+		if _, err := e.made(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// told tells the handler in a dry run what would be done to bring about a state.
+func (e *env) told(n provider.Nooper, r provider.Resource) error {
+	obs, err := e.read(r, true)
+	if err != nil {
+		return err
+	}
+	change, diffs, err := e.decide(r, obs)
+	if err != nil || change == plan.NoChange {
+		return err
+	}
+	before, err := e.world()
+	if err != nil {
+		return err
+	}
+	would := provider.BatchChange{Context: e.context(r, true), Change: change, Resource: r, Observed: obs, Changes: diffs, Token: e.token()}
+	if err := e.call(r, func() error { return n.Noop(would.Context, would) }); err != nil {
+		return fmt.Errorf("noop, %s: %w", change, err)
+	}
+	return e.unchanged(before, "a noop of a "+string(change)+" resource")
 }

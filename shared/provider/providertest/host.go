@@ -34,6 +34,8 @@ type Host struct {
 	// What the handler said of the run.
 	provider, why string
 	override      plan.Change
+	recent        map[string]plan.Diff // changed since forgetChanges
+	opened        int                  // files that were opened and not closed
 }
 
 // NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
@@ -65,6 +67,22 @@ func (h *Host) Changed(attribute string, d plan.Diff) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changed[attribute] = d
+	if h.recent != nil {
+		h.recent[attribute] = d
+	}
+}
+
+// forgetChanges begins a new account of recentChanges.
+func (h *Host) forgetChanges() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recent = map[string]plan.Diff{}
+}
+
+func (h *Host) recentChanges() map[string]plan.Diff {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.recent)
 }
 
 // Fact implements provider.Host.
@@ -75,7 +93,7 @@ func (h *Host) Fact(name, value string) {
 }
 
 // Files implements provider.Host.
-func (h *Host) Files() provider.Files { return memory(h.files) }
+func (h *Host) Files() provider.Files { return memory{h} }
 
 // Transport implements provider.Host.
 func (h *Host) Transport() any { return h.transport }
@@ -147,7 +165,7 @@ func (h *Host) Output() string {
 	for _, l := range h.lines {
 		fmt.Fprintf(&b, "%s %s %v\n", l.Level, l.Msg, l.Kwargs)
 	}
-	fmt.Fprintf(&b, "%v\n%v\n", h.changed, h.facts)
+	fmt.Fprintf(&b, "%v\n%v\n%s\n", h.changed, h.facts, h.why)
 	out := b.String()
 	for _, s := range h.secrets {
 		out = strings.ReplaceAll(out, s, "<redacted>")
@@ -189,14 +207,32 @@ func (h *hostOf) Fact(name, value string) {
 	h.known[h.id][name] = value
 }
 
-// memory is files by hash.
-type memory map[string][]byte
+// memory is the files of a host.
+type memory struct{ host *Host }
+
+// opened is a file that counts as open until it is closed.
+type opened struct {
+	io.Reader
+	close func()
+}
+
+// Close implements io.Closer.
+func (o opened) Close() error {
+	o.close()
+	return nil
+}
 
 // Open implements provider.Files.
 func (m memory) Open(_ context.Context, hash string) (io.ReadCloser, error) {
-	data, ok := m[hash]
+	data, ok := m.host.files[hash]
 	if !ok {
 		return nil, fault.New(fault.NotFound, "open file", "there is no file %s", hash)
 	}
-	return io.NopCloser(bytes.NewReader(data)), nil
+	count := func(n int) {
+		m.host.mu.Lock()
+		defer m.host.mu.Unlock()
+		m.host.opened += n
+	}
+	count(1)
+	return opened{bytes.NewReader(data), sync.OnceFunc(func() { count(-1) })}, nil
 }

@@ -19,9 +19,10 @@ func find(e *env) error {
 	if err != nil {
 		return err
 	}
-	req := provider.CreateRequest{Resource: r, Token: "mine"}
+	req := provider.CreateRequest{Resource: r, Token: e.token()}
 	for _, want := range []bool{false, true} {
-		found, err := f.FindCreated(e.context(r, false), req)
+		var found bool
+		err := e.call(r, func() (err error) { found, err = f.FindCreated(e.context(r, false), req); return err })
 		if !want && errors.Is(err, provider.ErrUndecided) { // a person is asked
 			found, err = false, nil
 		}
@@ -45,7 +46,7 @@ func reload(e *env) error {
 		return err
 	}
 	for range 2 {
-		ctx := e.host.Context(e.ctx, provider.Options{ID: r.ID, Reload: true})
+		ctx := e.host.Context(e.ctx, provider.Options{ID: r.ID, Reload: true, Desired: r})
 		if err := e.call(r, func() error { return h.Reload(ctx, provider.ReadRequest{Resource: r}) }); err != nil {
 			return err
 		}

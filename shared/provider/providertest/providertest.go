@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +18,8 @@ type Subject struct {
 	New func(dir string, host *Host) (Case, error)
 	// Transport is what the handler finds in its context.
 	Transport any
+
+	grace time.Duration // how long a call may go on after its caller has given up; 0: grace
 }
 
 // Case is one resource to test with. Values are as in documents, with references resolved.
@@ -47,10 +48,13 @@ type Case struct {
 	// Edges are the attributes for which values at the edges of their types are made up and tried, "*" for all but the naming ones. The handler brings
 	// each about, or refuses it and changes nothing. nil: none, for targets to which any value could do harm.
 	Edges []string
-	// Unfit are attributes of Edges for which made-up values say nothing, each with the reason.
+	// Unfit are attributes for which made-up values, or none, say nothing, each with the reason.
 	Unfit map[string]string
 	// Unlisted says that what the handler lists is another place than that of the case, such as the whole machine, and names it. "": it is that.
 	Unlisted string
+	// OneWay are attributes, each with the reason, for which the handler is content with more than what is wanted ("at least these"): for them, InSync
+	// need not be symmetrical.
+	OneWay map[string]string
 	// Like are attributes that say what is to be listed, for handlers that have to be told.
 	Like map[string]any
 	// Lasting says that what was made stays when the resource is purged.
@@ -71,13 +75,18 @@ const limit = time.Minute
 func Run(t *testing.T, s Subject) {
 	t.Helper()
 	for _, c := range checks() {
+		begun := true
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			if err := c.run(ctx, s, func() (string, error) { return t.TempDir(), nil }); err != nil {
-				t.Errorf("%s: %v\n  to do: %s", c.meaning, err, c.fix)
+				t.Errorf("%s: %v\n  to do: %s", c.meaning, err, c.fixOf(err))
+				begun = !errors.As(err, new(*caseError))
 			}
 		})
+		if !begun {
+			return // nothing can be said of a handler without a case
+		}
 	}
 }
 
@@ -87,9 +96,12 @@ func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Fai
 	for _, c := range checks() {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		if err := c.run(ctx, s, newDir); err != nil {
-			out = append(out, Failure{Check: c.name, Err: err, Fix: c.fix})
+			out = append(out, Failure{Check: c.name, Err: err, Fix: c.fixOf(err)})
 		}
 		cancel()
+		if len(out) > 0 && errors.As(out[len(out)-1].Err, new(*caseError)) {
+			break // nothing can be said of a handler without a case
+		}
 	}
 	return out
 }
@@ -127,25 +139,46 @@ func (c check) run(ctx context.Context, s Subject, newDir func() (string, error)
 func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, error)) error {
 	e, err := newEnv(ctx, s, newDir)
 	if err != nil {
-		return err
+		return &caseError{err}
 	}
-	err = c.f(e)
-	if errors.Is(err, errNotApplicable) {
-		return nil
+	if err = c.f(e); errors.Is(err, errNotApplicable) {
+		err = nil
 	}
-	return errors.Join(err, e.leaks())
+	return errors.Join(err, e.tidy())
 }
 
 // errNotApplicable ends a check that a case has nothing for.
 var errNotApplicable = errors.New("not applicable")
 
-// leaks looks for secrets in what the handler has said.
-func (e *env) leaks() error {
-	said := e.host.Output() + strings.Join(e.errors, "\n")
-	for _, secret := range e.Secrets {
-		if strings.Contains(said, secret) {
-			return fmt.Errorf("a secret is in what the handler says")
-		}
+// caseError is a type or a case that nothing can be checked with.
+type caseError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e *caseError) Unwrap() error { return e.error }
+
+// advice is an error that knows better than its check what to do.
+type advice struct {
+	error
+	fix string
+}
+
+// Unwrap returns what is wrong.
+func (a *advice) Unwrap() error { return a.error }
+
+// advise returns an error with what to do about it.
+func advise(fix, format string, args ...any) error {
+	return &advice{fmt.Errorf(format, args...), fix}
+}
+
+// fixOf returns what the author should change.
+func (c check) fixOf(err error) string {
+	var a *advice
+	var wrong *caseError
+	switch {
+	case errors.As(err, &wrong):
+		return "mend the declaration of the type, or what New of the Subject returns; nothing else was checked"
+	case errors.As(err, &a):
+		return a.fix
 	}
-	return nil
+	return c.fix
 }

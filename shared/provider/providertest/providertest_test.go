@@ -20,6 +20,7 @@ func TestGoodHandlersPass(t *testing.T) {
 		change func(s *Subject, c *Case)
 	}{
 		{"with all that a handler can have", faults{}, func(*Subject, *Case) {}},
+		{"whose target knows creates by their token", faults{byToken: true}, func(_ *Subject, c *Case) { c.Interrupt = nil }},
 		{"that takes its time", faults{patient: true}, func(_ *Subject, c *Case) { c.Interrupt = nil }},
 		{"with the four calls alone", faults{}, func(s *Subject, c *Case) {
 			s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
@@ -46,14 +47,22 @@ func TestGoodHandlersPass(t *testing.T) {
 	}
 }
 
-// verify returns what each check that failed has to say.
-func verify(ctx context.Context, t *testing.T, s Subject) map[string]string {
+// only runs one check and returns how it failed.
+func only(ctx context.Context, t *testing.T, s Subject, name string) (says, fix string) {
 	t.Helper()
-	found := map[string]string{}
-	for _, failure := range Verify(ctx, s, func() (string, error) { return t.TempDir(), nil }) {
-		found[failure.Check] = failure.Err.Error()
+	for _, c := range checks() {
+		if c.name != name {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		if err := c.run(ctx, s, func() (string, error) { return t.TempDir(), nil }); err != nil {
+			return err.Error(), c.fixOf(err)
+		}
+		return "", ""
 	}
-	return found
+	t.Fatalf("there is no check %s", name)
+	return "", ""
 }
 
 // TestSuiteCanFail breaks the handler in one way after the other; the named check has to find each, and to say what is wrong.
@@ -122,9 +131,9 @@ func TestSuiteCanFail(t *testing.T) {
 		{"edges", faults{refusesTooLate: true}, "a value that was refused changed the world"},
 	} {
 		t.Run(tc.check+" finds "+tc.faults.String(), func(t *testing.T) {
-			found := verify(t.Context(), t, subject(tc.faults))
-			if says, ok := found[tc.check]; !ok || !strings.Contains(says, tc.says) {
-				t.Fatalf("found: %q", found)
+			t.Parallel()
+			if says, _ := only(t.Context(), t, subject(tc.faults), tc.check); !strings.Contains(says, tc.says) {
+				t.Fatalf("found: %q", says)
 			}
 		})
 	}
@@ -133,7 +142,7 @@ func TestSuiteCanFail(t *testing.T) {
 // TestEveryCheckCanFail leaves no check that nothing was ever found by.
 func TestEveryCheckCanFail(t *testing.T) {
 	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only", "delete", "dry_run", "batch", "parallel", "canceled", "interrupted",
-		"canonical", "find", "reload", "facts", "list", "noop", "edges"} // those in TestSuiteCanFail
+		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate", "together", "edges"} // those in TestSuiteCanFail and TestWrongHandlers
 	var all []string
 	for _, c := range checks() {
 		all = append(all, c.name)
@@ -157,7 +166,7 @@ func TestWrongCases(t *testing.T) {
 		check  string
 		says   string
 	}{
-		{"a type that cannot be", func(s *Subject, _ *Case) { s.Definition.Type.Name = "no name" }, "create", "the type is not valid"},
+		{"a type that cannot be", func(s *Subject, _ *Case) { s.Definition.Type.Name = "no name" }, "declaration", "the type is not valid"},
 		{"attributes that are not allowed", func(_ *Subject, c *Case) { c.Attributes["size"] = "large" }, "create", "the case is not valid"},
 		{"no other value of what can only be set at creation", func(_ *Subject, c *Case) { c.InitOnly = nil }, "init_only", "the case has no other value for wood"},
 		{"an update that changes nothing", func(_ *Subject, c *Case) { c.Updates = []map[string]any{{"care": "gentle"}} }, "update", "the difference is not seen"},
@@ -179,7 +188,7 @@ func TestWrongCases(t *testing.T) {
 				tc.change(&Subject{}, &c)
 				return c, err
 			}
-			if says := verify(t.Context(), t, s)[tc.check]; !strings.Contains(says, tc.says) {
+			if says, _ := only(t.Context(), t, s, tc.check); !strings.Contains(says, tc.says) {
 				t.Fatalf("%q", says)
 			}
 		})
@@ -187,8 +196,9 @@ func TestWrongCases(t *testing.T) {
 	t.Run("no case at all", func(t *testing.T) {
 		s := subject(faults{})
 		s.New = func(string, *Host) (Case, error) { return Case{}, errors.New("no place") }
-		if found := verify(t.Context(), t, s); len(found) != len(checks()) || found["create"] != "no place" {
-			t.Fatalf("%q", found)
+		found := Verify(t.Context(), s, func() (string, error) { return t.TempDir(), nil })
+		if len(found) != 1 || found[0].Err.Error() != "no place" || !strings.Contains(found[0].Fix, "what New of the Subject returns") {
+			t.Fatalf("%+v", found)
 		}
 	})
 }
@@ -196,7 +206,7 @@ func TestWrongCases(t *testing.T) {
 func TestSuiteEndsWhatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if says := verify(ctx, t, subject(faults{hangsWhenCanceled: true}))["canceled"]; !strings.Contains(says, "the handler hangs") {
+	if says, _ := only(ctx, t, subject(faults{hangsWhenCanceled: true}), "canceled"); !strings.Contains(says, "the handler hangs") {
 		t.Fatal(says)
 	}
 }

@@ -26,6 +26,7 @@ type faults struct {
 
 	// These are no faults.
 	patient bool // creating takes two calls
+	byToken bool // creating twice with one token is creating once
 }
 
 // String names the faults that are switched on.
@@ -38,39 +39,14 @@ func (f faults) String() string {
 // shelf is a target in memory with a handler for test::Box on it.
 type shelf struct {
 	faults
+	Stopper
 	mu       sync.Mutex
 	boxes    map[string]map[string]any
 	made     map[string]bool // tokens
 	memory   map[string]bool // names that were seen
 	trace    int
 	meet     chan struct{}
-	calls    int // to the target, since they are counted
-	most     int // how many calls reach it; -1: all
 	reloaded bool
-}
-
-var errCut = errors.New("the process is gone")
-
-// reach is asked before each change of the target.
-func (s *shelf) reach() error {
-	if s.calls++; s.most >= 0 && s.calls > s.most {
-		return errCut
-	}
-	return nil
-}
-
-// interrupt implements Case.Interrupt.
-func (s *shelf) interrupt(n int) (restore func() bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.most = 0, n
-	return func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stopped := s.calls > s.most
-		s.most = -1
-		return stopped
-	}
 }
 
 func boxType() schema.Type {
@@ -81,13 +57,14 @@ func boxType() schema.Type {
 			{Name: "size", Type: "Integer", Default: int64(1), Description: "how large it is"},
 			{Name: "colour", Type: "Optional[String]", Description: "how it looks"},
 			{Name: "wood", Type: "String", Default: "oak", Behaviour: schema.InitOnly, Description: "what it is made of"},
+			{Name: "tags", Type: "Array[String]", Default: []any{}, Description: "what it is found by, in order"},
 			{Name: "care", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "how it is handled"},
 		},
 	}
 }
 
 func subject(f faults) Subject {
-	s := &shelf{faults: f, boxes: map[string]map[string]any{}, made: map[string]bool{}, memory: map[string]bool{}, meet: make(chan struct{}), most: -1}
+	s := &shelf{faults: f, boxes: map[string]map[string]any{}, made: map[string]bool{}, memory: map[string]bool{}, meet: make(chan struct{})}
 	places := 0
 	typ := boxType()
 	if f.noDescription {
@@ -108,10 +85,10 @@ func subject(f faults) Subject {
 // boxCase is a case with boxes whose names begin with place.
 func boxCase(s *shelf, place string) Case {
 	return Case{
-		Attributes: map[string]any{"name": place + "a", "colour": "RED", "care": "s3cr3t"},
+		Attributes: map[string]any{"name": place + "a", "colour": "RED", "care": "s3cr3t", "tags": []any{"b", "a"}},
 		Updates:    []map[string]any{{"size": int64(2)}, {"colour": "blue", "size": int64(3)}},
 		InitOnly:   map[string]any{"wood": "pine"},
-		Others:     []map[string]any{{"name": place + "b"}, {"name": place + "c", "size": int64(7)}, {"name": place + "d"}},
+		Others:     []map[string]any{{"name": place + "b"}, {"name": place + "c", "size": int64(7), "wood": "pine"}, {"name": place + "d"}},
 		World: func() (string, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -129,7 +106,7 @@ func boxCase(s *shelf, place string) Case {
 			delete(s.boxes, place+"a")
 			return nil
 		},
-		Interrupt: s.interrupt,
+		Interrupt: s.Interrupt,
 		Secrets:   []string{"s3cr3t"},
 		Edges:     []string{"*"},
 		Unfit:     map[string]string{"care": "nothing is done with it"},
@@ -171,7 +148,7 @@ func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 		}
 		return provider.Observation{}, nil
 	}
-	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"]}
+	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"], "tags": box["tags"]}
 	switch {
 	case s.ignoresSize:
 		out["size"] = req.Resource.Attributes["size"]
@@ -205,6 +182,9 @@ func (s *shelf) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := nameOf(req.Resource)
+	if s.byToken && s.made[req.Token] {
+		return provider.Result{}, nil
+	}
 	if s.boxes[name] != nil && s.createTwiceFails {
 		return provider.Result{}, errors.New("it exists")
 	}
@@ -227,7 +207,7 @@ func (s *shelf) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 
 // make makes a box in two steps; after the first it has what cannot be changed later.
 func (s *shelf) make(name string, req provider.CreateRequest) error {
-	if err := s.reach(); err != nil {
+	if err := s.Before(); err != nil {
 		return err
 	}
 	box := s.store(req.Resource)
@@ -236,7 +216,7 @@ func (s *shelf) make(name string, req provider.CreateRequest) error {
 		half["wood"] = "unknown"
 	}
 	s.boxes[name], s.made[req.Token] = half, true
-	if err := s.reach(); err != nil {
+	if err := s.Before(); err != nil {
 		return err
 	}
 	s.boxes[name] = box
@@ -254,7 +234,7 @@ func (s *shelf) store(r provider.Resource) map[string]any {
 	if s.cutsText && len(colour) > 32 {
 		colour = colour[:32]
 	}
-	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"]}
+	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"], "tags": r.Attributes["tags"]}
 	if n, ok := box["size"].(int64); ok && s.narrowNumbers {
 		box["size"] = int64(int32(n)) //nolint:gosec // that is the fault
 	}
@@ -286,14 +266,12 @@ func (s *shelf) Update(_ *provider.Context, req provider.UpdateRequest) (provide
 	}
 	if s.leavesHalf {
 		s.trace++
-		defer func() {
-			if s.most < 0 || s.calls <= s.most {
-				s.trace--
-			}
-		}()
 	}
-	if err := s.reach(); err != nil {
+	if err := s.Before(); err != nil {
 		return provider.Result{}, err
+	}
+	if s.leavesHalf {
+		s.trace--
 	}
 	if s.refusesTooLate && req.Resource.Attributes["colour"] == " " {
 		s.boxes[name]["size"] = int64(99)
@@ -357,7 +335,7 @@ func (s *shelf) Delete(_ *provider.Context, req provider.DeleteRequest) (provide
 	if s.boxes[name] == nil && s.deleteGoneFails {
 		return provider.Result{}, errors.New("it is gone")
 	}
-	if err := s.reach(); err != nil {
+	if err := s.Before(); err != nil {
 		return provider.Result{}, err
 	}
 	if s.leavesTrace {

@@ -112,6 +112,7 @@ type stream struct {
 	in   chan data
 	left []byte
 	err  error
+	over bool // the engine sends no more
 }
 
 // put takes a piece. The engine sends no more than were asked for.
@@ -132,9 +133,9 @@ func (s *stream) fill() error {
 			s.left = d.Bytes
 			switch {
 			case d.Err != nil:
-				s.err = d.Err.err()
+				s.err, s.over = d.Err.err(), true
 			case d.End:
-				s.err = io.EOF
+				s.err, s.over = io.EOF, true
 			default:
 				if err := s.c.w.send(frame{kindMore, more{Stream: s.id}}); err != nil {
 					s.err = fault.Wrap(fault.Unavailable, "read file", err)
@@ -165,13 +166,13 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer.
+// Close implements io.Closer. A file that was not read to its end, for whatever reason, is not sent on: else it stayed open at the other end.
 func (s *stream) Close() error {
 	s.c.mu.Lock()
 	_, open := s.c.streams[s.id]
 	delete(s.c.streams, s.id)
 	s.c.mu.Unlock()
-	if open && s.err == nil {
+	if open && !s.over {
 		_ = s.c.w.send(frame{kindMore, more{Stream: s.id, Close: true}})
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"testing"
 
+	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/http"
 )
 
@@ -27,18 +28,18 @@ import (
 type API struct {
 	URL  string
 	Conn *conn.Conn
+	// Stopper cuts calls off: its Interrupt is what providertest.Case wants.
+	providertest.Stopper
 
 	mu      sync.Mutex
 	objects map[string]map[string]any // by path
 	places  int
-	calls   int
-	most    int // calls that are let through; < 0: all
 }
 
 // New starts an API that ends with the test.
 func New(t testing.TB) *API {
 	t.Helper()
-	a := &API{objects: map[string]map[string]any{}, most: -1}
+	a := &API{objects: map[string]map[string]any{}}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	a.URL = server.URL
@@ -96,26 +97,12 @@ func (a *API) Remove(path string) {
 	delete(a.objects, path)
 }
 
-// Interrupt cuts all calls but the next n; it is what providertest.Case.Interrupt wants.
-func (a *API) Interrupt(n int) (restore func() (stopped bool)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.calls, a.most = 0, n
-	return func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		stopped := a.calls > a.most
-		a.most = -1
-		return stopped
-	}
-}
-
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.calls++; a.most >= 0 && a.calls > a.most {
+	if a.Before() != nil {
 		panic(http.ErrAbortHandler) // the connection is cut without an answer
 	}
 	path := r.URL.EscapedPath()

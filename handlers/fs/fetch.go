@@ -1,0 +1,124 @@
+package fs
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+)
+
+const (
+	mostRedirects = 10
+	// mostSilence is how long a server may take to begin its answer.
+	mostSilence = time.Minute
+)
+
+// isURL reports whether a source is fetched.
+func isURL(source string) bool {
+	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
+}
+
+// validURL refuses what is not fetched.
+func validURL(attrs map[string]any) []diag.Problem {
+	source, _ := attrs["source"].(string)
+	u, err := url.Parse(source)
+	switch {
+	case err != nil || u.Host == "":
+		return []diag.Problem{{Attribute: "source", Message: "it is no URL with the name of a host", Hint: "write https://example.com/app-1.2.tar.gz"}}
+	case u.User != nil:
+		return []diag.Problem{{Attribute: "source", Message: "the URL has a user in it, who would be shown", Hint: "give username and password"}}
+	case attrs["checksum"] == nil:
+		return []diag.Problem{{Attribute: "checksum", Message: "what is fetched is only unpacked when its checksum is known, and it is not fetched again while that stays",
+			Hint: "give sha256:… or sha512:… as its publisher does, or as sha256sum says"}}
+	case attrs["password"] != nil && u.Scheme != "https":
+		return []diag.Problem{{Attribute: "password", Message: "over http, everybody on the way can read it", Hint: "use https"}}
+	}
+	return nil
+}
+
+// fetch reads an archive from a server. It goes to w as it comes: who calls compares its checksum before anything is made of it.
+func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, most int64) (int64, error) {
+	source := text(r, "source")
+	if p := validURL(r.Attributes); len(p) > 0 {
+		return 0, provider.Errorf(provider.NeedsChange, "%s: %s; %s", p[0].Attribute, p[0].Message, p[0].Hint)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	if err != nil {
+		return 0, provider.Errorf(provider.NeedsChange, "the source is no URL")
+	}
+	req.Header.Set("User-Agent", "southbound")
+	req.Header.Set("Accept-Encoding", "identity") // the checksum is that of the file
+	if user, password := text(r, "username"), text(r, "password"); user != "" || password != "" {
+		ctx.Secret(password)
+		req.SetBasicAuth(user, password) // not sent on to other hosts
+	}
+	client := client()
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	if err != nil {
+		return 0, unreached(req.URL.Host, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return 0, answered(req.URL.Host, res.StatusCode)
+	}
+	if res.ContentLength > most {
+		return 0, refused("it has %d bytes, more than max_size and max_files allow", res.ContentLength)
+	}
+	n, err := copyAll(ctx, w, io.LimitReader(res.Body, most+1))
+	switch {
+	case n > most:
+		return n, refused("it has more bytes than max_size and max_files allow")
+	case err != nil && ctx.Err() == nil && !errors.Is(err, errSpool):
+		return n, unreached(req.URL.Host, err)
+	}
+	return n, err
+}
+
+// client returns one that never goes from https to http, and gives up on a server that is silent.
+func client() *http.Client {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: mostSilence, TLSHandshakeTimeout: mostSilence, DisableCompression: true}
+	return &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		switch last := via[len(via)-1]; {
+		case len(via) >= mostRedirects:
+			return provider.Errorf(provider.Terminal, "the server sends it on more than %d times", mostRedirects)
+		case last.URL.Scheme == "https" && req.URL.Scheme != "https":
+			return provider.Errorf(provider.Terminal, "the server sends it on from https to %s", req.URL.Scheme)
+		}
+		return nil
+	}}
+}
+
+// unreached explains a failure on the way. The URL is not part of it, as what follows its path may be a secret.
+func unreached(host string, err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
+		return provider.Errorf(provider.Terminal, "fetch the archive from %s: %w; the machine has to know who signed the server's certificate", host, err)
+	}
+	return provider.Errorf(provider.ClassOf(err), "fetch the archive from %s: %w", host, err)
+}
+
+// answered gives the status of an answer a class.
+func answered(host string, status int) error {
+	class, hint := provider.Retryable, ""
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		class, hint = provider.Terminal, "; see username and password"
+	case http.StatusNotFound, http.StatusGone:
+		hint = "; it may be elsewhere, or not there yet"
+	}
+	return provider.Errorf(class, "fetch the archive from %s: it answered %d %s%s", host, status, http.StatusText(status), hint)
+}

@@ -1,0 +1,95 @@
+package providertest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+)
+
+// all returns the first resource and the others.
+func (e *env) all() ([]provider.Resource, error) {
+	var out []provider.Resource
+	for _, attrs := range append([]map[string]any{e.Attributes}, e.Others...) {
+		r, err := e.want(attrs)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func parallel(e *env) error {
+	all, err := e.all()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(all))
+	parts := make([]env, len(all))
+	var wg sync.WaitGroup
+	for i, r := range all {
+		parts[i] = *e
+		parts[i].errors, parts[i].said = nil, nil
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			_, errs[i] = parts[i].apply(r)
+		})
+	}
+	wg.Wait()
+	for i := range parts {
+		e.errors, e.said = append(e.errors, parts[i].errors...), append(e.said, parts[i].said...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if err := e.settled(r); err != nil {
+			return err
+		}
+	}
+	return e.interleaved(all)
+}
+
+// interleaved reads all before it acts on any.
+func (e *env) interleaved(all []provider.Resource) error {
+	if e.Lasting || e.Present {
+		return nil
+	}
+	for _, purge := range []bool{true, false} {
+		var todo []provider.BatchChange
+		for _, r := range all {
+			r.Purged = purge
+			obs, err := e.read(r, false)
+			if err != nil {
+				return err
+			}
+			change, diffs, err := e.decide(r, obs)
+			if err != nil {
+				return err
+			}
+			if change != plan.NoChange {
+				todo = append(todo, provider.BatchChange{Change: change, Resource: r, Observed: obs, Changes: diffs, Token: e.token()})
+			}
+		}
+		for _, c := range todo {
+			out, err := e.act(c, nil)
+			if err == nil && out.Again != nil {
+				_, err = e.applyFrom(c.Resource, c.Token, out.Again.State)
+			}
+			if err == nil {
+				err = e.settled(c.Resource)
+			}
+			if err != nil {
+				return fmt.Errorf("all were read before the first was changed: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package providertest
+
+import (
+	"errors"
+	"sync"
+)
+
+// ErrStopped is what a Stopper gives the steps that it stops.
+var ErrStopped = errors.New("stopped by the test")
+
+// Stopper stops a handler before one of its steps, and before all after it, as if its process had been killed there: the handler's test lets each step ask
+// Before, and gives Interrupt to the Case. The zero value stops nothing. It is safe for concurrent use.
+type Stopper struct {
+	mu       sync.Mutex
+	counting bool
+	left     int // steps that are let through
+	stopped  bool
+}
+
+// Before is asked before each step; an error means that the step must not be made.
+func (s *Stopper) Before() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.counting {
+		return nil
+	}
+	if s.left == 0 {
+		s.stopped = true
+		return ErrStopped
+	}
+	s.left--
+	return nil
+}
+
+// Interrupt is what Case.Interrupt wants.
+func (s *Stopper) Interrupt(n int) (restore func() (stopped bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counting, s.left, s.stopped = true, n, false
+	return func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.counting = false
+		return s.stopped
+	}
+}

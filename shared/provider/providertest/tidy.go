@@ -1,0 +1,171 @@
+package providertest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/provider"
+)
+
+// tidy looks at what a handler has said, and at what it has left behind, in all places of a check.
+func (e *env) tidy() error {
+	var errs []error
+	var marks []string
+	for _, place := range append([]*env{e}, e.places...) {
+		errs = append(errs, place.leaks(), soon(place.left))
+		place.host.cache.Close()
+		marks = append(marks, place.mark)
+	}
+	return errors.Join(append(errs, running(packagesOf(e.handler), marks))...)
+}
+
+// leaks looks for secrets in what the handler has said.
+func (e *env) leaks() error {
+	said := strings.Join(append(append([]string{e.host.Output()}, e.errors...), e.said...), "\n")
+	for _, secret := range e.Secrets {
+		for how, form := range forms(secret) {
+			if strings.Contains(said, form) {
+				return advise("name things by what identifies them, put no value of an attribute that may be secret into a text, and give an error of the target through only "+
+					"after it was looked at; Context.Secret keeps out what the handler has learned itself",
+					"a secret is in what the handler says (a log line, the name of a block, a change, a fact, an error, or what it hands over in Again)%s", how)
+			}
+		}
+	}
+	return nil
+}
+
+// forms returns the texts in which a secret can stand, by what is to be said of them.
+func forms(secret string) map[string]string {
+	out := map[string]string{"": secret}
+	add := func(how, text string) {
+		if len(text) >= 4 && text != secret {
+			out[", "+how] = text
+		}
+	}
+	add("in hexadecimal", hex.EncodeToString([]byte(secret)))
+	add("in %x", strings.ToUpper(hex.EncodeToString([]byte(secret))))
+	add("in the form of a URL", url.QueryEscape(secret))
+	add("in the form of a path", url.PathEscape(secret))
+	if b, err := json.Marshal(secret); err == nil {
+		add("in JSON", string(b[1:len(b)-1]))
+	}
+	q := fmt.Sprintf("%q", secret)
+	add("in quotes", q[1:len(q)-1])
+	for i, name := range []string{"in base64", "in base64 with what stands before it", "in base64 with more that stands before it"} {
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, i), secret...))
+		from := (i*8 + 5) / 6 // the first characters are of what stands before, too
+		to := (i + len(secret)) * 8 / 6
+		if to-from >= 6 {
+			out[", "+name] = text[from:to]
+		}
+	}
+	return out
+}
+
+// left looks for what a handler has to give back.
+func (e *env) left() error {
+	if n := e.host.cache.Lent(); n > 0 {
+		return advise("call what Borrow returns beside the value, once, on all ways: defer back()", "%d values that were borrowed from the cache were not given back", n)
+	}
+	e.host.mu.Lock()
+	opened := e.host.opened
+	e.host.mu.Unlock()
+	if opened > 0 {
+		return advise("close what Files().Open returns, on all ways", "%d uploaded files were opened and not closed", opened)
+	}
+	links, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil // another system
+	}
+	for _, l := range links {
+		if path, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil && strings.HasPrefix(path, e.dir+string(filepath.Separator)) {
+			return advise("close every file that is opened, on all ways", "the file %s was opened and not closed", strings.TrimPrefix(path, e.dir))
+		}
+	}
+	return nil
+}
+
+// label is on the goroutines that handlers start.
+const label = "southbound-handler"
+
+// patience is how long what is about to end may take.
+const patience = 2 * time.Second
+
+// running looks for goroutines that a handler has started and left behind: those whose stack has a function of the handler's package. What
+// libraries keep going, such as connections that are idle, is not its fault.
+func running(packages, marks []string) error {
+	return soon(func() error {
+		where := marked(packages, marks)
+		if where == "" {
+			return nil
+		}
+		return advise("wait for every goroutine before the call returns, and end it with the context of the call",
+			"a goroutine of the handler goes on after its call has ended, in %s", where)
+	})
+}
+
+// soon lets f find nothing, now or in a moment: a call that was cut off may need one to end.
+func soon(f func() error) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		if err := f(); err == nil || time.Since(began) > patience {
+			return err
+		}
+	}
+}
+
+// marked returns where a goroutine with one of the marks is, in one of the packages; "" when there is none.
+func marked(packages, marks []string) string {
+	var b bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
+		return ""
+	}
+	for _, one := range strings.Split(b.String(), "\n\n") {
+		if !slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(one, m) }) {
+			continue
+		}
+		for _, line := range strings.Split(one, "\n") {
+			fields := strings.Fields(line)
+			if len(fields) < 3 || fields[0] != "#" {
+				continue
+			}
+			function, _, _ := strings.Cut(fields[2], "+0x")
+			if slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p+".") }) {
+				return function
+			}
+		}
+	}
+	return ""
+}
+
+// packagesOf returns the packages of a handler, and of those that it stands for.
+func packagesOf(h provider.Handler) []string {
+	var out []string
+	if c, ok := h.(*provider.Choice); ok {
+		for _, p := range c.Providers() {
+			out = append(out, packagesOf(p.Handler)...)
+		}
+		return out
+	}
+	t := reflect.TypeOf(h)
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t != nil && t.PkgPath() != "" {
+		out = append(out, t.PkgPath())
+	}
+	return out
+}

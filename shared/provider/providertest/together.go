@@ -1,0 +1,201 @@
+package providertest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// mostTogether bounds how many sets of values are tried at once.
+const mostTogether = 6
+
+// varied returns the attributes of Edges for which values are made up.
+func (e *env) varied() []*schema.CompiledAttribute {
+	var out []*schema.CompiledAttribute
+	for _, a := range e.typ.Attributes {
+		_, unfit := e.Unfit[a.Name]
+		wanted := slices.Contains(e.Edges, "*") || slices.Contains(e.Edges, a.Name)
+		if unfit || !wanted || a.Behaviour == schema.Namevar || a.Behaviour == schema.ReadOnly || a.Name == provider.ProviderAttribute {
+			continue
+		}
+		if compiled, ok := e.typ.Attribute(a.Name); ok {
+			out = append(out, compiled)
+		}
+	}
+	return out
+}
+
+// together sets all attributes of Updates and Edges at once, and then each by itself while the others stay.
+func together(e *env) error {
+	if e.Present || e.Lasting {
+		return errNotApplicable
+	}
+	if err := e.least(); err != nil {
+		return err
+	}
+	base, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	sets := e.sets()
+	for i, set := range sets {
+		r, err := e.want(e.Attributes, set.values)
+		if err != nil {
+			continue // the type refuses them together
+		}
+		if err := e.atOnce(base, r); err != nil {
+			return fmt.Errorf("set %d of values at once (%v): %w", i+1, slices.Sorted(maps.Keys(set.values)), err)
+		}
+		for _, names := range set.parts {
+			if err := e.alone(r, names); err != nil {
+				return fmt.Errorf("%s set back to what it was, and nothing else: %w", strings.Join(names, ", "), err)
+			}
+		}
+	}
+	return nil
+}
+
+// least creates the thing with what has to be given, what is unfit, and nothing else.
+func (e *env) least() error {
+	attrs := map[string]any{}
+	for name, v := range e.Attributes {
+		a, ok := e.typ.Attribute(name)
+		if _, unfit := e.Unfit[name]; !ok || unfit || a.Behaviour == schema.Namevar || a.Behaviour == schema.Parameter || a.Default == nil && !a.DataType.Optional() {
+			attrs[name] = v
+		}
+	}
+	r, err := e.want(attrs)
+	if err != nil {
+		return nil // the type wants more than that
+	}
+	if _, err := e.apply(r); err != nil {
+		if provider.ClassOf(err) == provider.NeedsChange {
+			return nil
+		}
+		return fmt.Errorf("with nothing but what has to be given: %w", err)
+	}
+	if err := e.settled(r); err != nil {
+		return fmt.Errorf("with nothing but what has to be given: %w", err)
+	}
+	_, err = e.apply(purged(r))
+	return err
+}
+
+// set is values to be set at once. Its parts are attributes that can be set without the others.
+type set struct {
+	values map[string]any
+	parts  [][]string
+}
+
+// sets returns all updates laid over each other, and columns of the values at the edges.
+func (e *env) sets() []set {
+	all := set{values: map[string]any{}}
+	for _, u := range e.Updates {
+		var part []string // what an update of the case sets belongs together
+		for name, v := range u {
+			if v != nil {
+				all.values[name] = v
+				part = append(part, name)
+			}
+		}
+		slices.Sort(part)
+		all.parts = append(all.parts, part)
+	}
+	var out []set
+	if len(all.values) > 0 {
+		out = append(out, all)
+	}
+	for i := range mostTogether {
+		column := set{values: map[string]any{}}
+		for k, a := range e.varied() {
+			if values := a.DataType.Edges(); len(values) > i && a.Behaviour != schema.Parameter {
+				column.values[a.Name] = values[(i+k)%len(values)]
+				column.parts = append(column.parts, []string{a.Name})
+			}
+		}
+		if len(column.values) > 1 {
+			out = append(out, column)
+		}
+	}
+	return out
+}
+
+// atOnce brings about a set by an update, as far as that may be, and then by a create.
+func (e *env) atOnce(base, r provider.Resource) error {
+	for _, before := range []provider.Resource{purged(base), base} {
+		if _, err := e.apply(before); err != nil {
+			return err
+		}
+	}
+	later := r
+	later.Attributes = maps.Clone(r.Attributes)
+	for i := range e.typ.Attributes {
+		if a := &e.typ.Attributes[i]; a.Behaviour == schema.InitOnly {
+			if delete(later.Attributes, a.Name); base.Attributes[a.Name] != nil {
+				later.Attributes[a.Name] = base.Attributes[a.Name]
+			}
+		}
+	}
+	if _, problems := e.typ.Check(later.Attributes); len(problems) == 0 {
+		if refused, err := e.brings(later); refused || err != nil {
+			return err
+		}
+	}
+	if _, err := e.apply(purged(r)); err != nil {
+		return err
+	}
+	_, err := e.brings(r)
+	return err
+}
+
+// brings applies r, which may be refused.
+func (e *env) brings(r provider.Resource) (refused bool, err error) {
+	if _, err = e.apply(r); err != nil {
+		var fixed *initOnlyError
+		if errors.As(err, &fixed) || provider.ClassOf(err) == provider.NeedsChange {
+			return true, nil
+		}
+		return false, err
+	}
+	return false, e.settled(r)
+}
+
+// alone sets some attributes of r back to what they are in the case, and then to what r has, while the others stay as they are in r.
+func (e *env) alone(r provider.Resource, names []string) error {
+	base, err := e.want(e.Attributes)
+	if err != nil {
+		return err
+	}
+	back, differs := r, false
+	back.Attributes = maps.Clone(r.Attributes)
+	for _, name := range names {
+		if base.Attributes[name] == nil {
+			return nil // it is not managed then
+		}
+		differs = differs || !resource.Equal(base.Attributes[name], r.Attributes[name])
+		back.Attributes[name] = base.Attributes[name]
+	}
+	if _, problems := e.typ.Check(back.Attributes); len(problems) > 0 || !differs {
+		return nil
+	}
+	obs, err := e.read(r, false)
+	if err != nil {
+		return err
+	}
+	if change, _, err := e.decide(r, obs); err != nil || change != plan.NoChange {
+		return nil // the set was refused
+	}
+	for _, next := range []provider.Resource{back, r} {
+		if refused, err := e.brings(next); refused || err != nil {
+			return err
+		}
+	}
+	return nil
+}
