@@ -23,7 +23,8 @@ func Job() provider.Definition {
 		Type: schema.Type{
 			Name: "cron::Job",
 			Description: "A job that cron runs: in the crontab of a user, or in a file such as /etc/cron.d/backup. It stands between two lines that name it; " +
-				"all other lines stay as they are, byte for byte. Jobs do not see each other's variables, except those that cron itself reads.",
+				"all other lines stay as they are, byte for byte. Jobs do not see each other's variables, except those that cron itself reads. " +
+				"A line that somebody else wrote and that says the same is taken over, so that cron does not run both.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "its name; it stands in the lines around it"},
 				{Name: "user", Type: `Pattern[/\A[^\s:#%-][^\s:#%]*\z/]`, Default: "root", Behaviour: schema.Namevar, Description: "the user it runs as"},
@@ -36,7 +37,7 @@ func Job() provider.Definition {
 				{Name: "enabled", Type: "Boolean", Default: true, Description: "false: it is there as a comment, and does not run"},
 				{Name: "lines", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what stands there, when it is not as it is wanted"},
 			},
-			Features: []string{"batch"},
+			Features: []string{"batch", "discover"},
 			Machine:  true,
 			Validate: validate,
 			Relations: func(agent string, attrs map[string]any) []string {
@@ -73,7 +74,7 @@ func validate(attrs map[string]any) []diag.Problem {
 	switch {
 	case inFile && (filepath.Clean(path) != path || path == "/"):
 		add("file", "write "+filepath.Clean(path), "the path %q is not in its shortest form", path)
-	case inFile && filepath.Dir(path) == "/etc/cron.d" && !regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path)):
+	case inFile && filepath.Dir(path) == "/etc/cron.d" && !validFile(path):
 		add("file", "use letters, digits, _ and -", "cron does not look at a file with the name %q", filepath.Base(path))
 	}
 	if _, err := jobOf(provider.Resource{Attributes: literals(attrs)}); err != nil {

@@ -44,7 +44,7 @@ func TestFileConformance(t *testing.T) {
 				return string(data) + "----" + string(more), err
 			},
 			Vanish: put, Interrupt: s.Interrupt,
-			Edges: []string{"*"},
+			Edges: []string{"*"}, Unlisted: "the places of the machine",
 			Unfit: map[string]string{"file": "paths of other places"},
 		}
 		for i := range 4 {
@@ -73,6 +73,7 @@ func TestCrontabConformance(t *testing.T) {
 			Updates:    []map[string]any{{"schedule": "*/5 * 1,15 jan-mar sun", "command": "echo 100% sure", "input": "a\nb", "environment": map[string]any{"A": "it's"}}},
 			Others:     []map[string]any{{"name": "two", "schedule": "5 4 * * sun", "command": "job"}},
 			Vanish:     put,
+			Unlisted:   "the places of the machine",
 			World: func() (string, error) {
 				data, err := os.ReadFile(file)
 				_, text, _ := strings.Cut(string(data), "# mine") // what stands before it, crontab writes itself, with the time

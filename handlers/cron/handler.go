@@ -12,11 +12,14 @@ import (
 	"southbound/shared/resource"
 )
 
-type handler struct{ fs.Texts }
+type handler struct {
+	fs.Texts
+	places places // that are listed
+}
 
 // newHandler returns a handler; crontab is the program and what it is always given.
 func newHandler(e fs.Editor, crontab ...string) handler {
-	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Look: look, Change: changed}}
+	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Look: look, Change: changed}, usualPlaces()}
 }
 
 // properties are the attributes that are compared.
@@ -32,12 +35,18 @@ func placeOf(r provider.Resource) string {
 	return text(r, "user")
 }
 
+// What the lines around a job begin with.
+const (
+	beginJob = "# BEGIN job "
+	endJob   = "# END job "
+)
+
 func (j job) block() fs.Block {
 	of := j.name
 	if j.file != "" {
 		of += " of " + j.user
 	}
-	return fs.Block{Begin: "# BEGIN job " + of, End: "# END job " + of}
+	return fs.Block{Begin: beginJob + of, End: endJob + of}
 }
 
 // wantedOf is jobOf with its errors for people.
@@ -55,16 +64,26 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	have, ok, err := j.block().Lines(fs.LinesOf(t.Bytes))
-	if err != nil || !ok {
+	ls := fs.LinesOf(t.Bytes)
+	have, ok, err := j.block().Lines(ls)
+	if err != nil {
 		return provider.Observation{}, err
 	}
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
-	if slices.Equal(have, j.lines) {
+	at := -1
+	if !ok {
+		if at = j.foreign(ls); at < 0 || r.Purged {
+			return provider.Observation{}, nil // a line of somebody else is not purged
+		}
+	}
+	if slices.Equal(have, j.lines) || at >= 0 {
 		for _, name := range properties() {
 			if v := r.Attributes[name]; v != nil {
 				obs.Attributes[name] = v
 			}
+		}
+		if at >= 0 {
+			obs.Attributes["lines"] = []any{strings.ToValidUTF8(ls.At(at), "?")}
 		}
 		return obs, nil
 	}
@@ -173,7 +192,14 @@ func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
 	if t.Bytes != "" && !strings.HasSuffix(t.Bytes, "\n") {
 		ls = fs.LinesOf(t.Bytes + "\n") // cron ignores a last line that has no end
 	}
-	if err := j.block().Put(ls, ls.Len(), j.lines...); err != nil {
+	at := ls.Len()
+	if _, ok, err := j.block().Lines(ls); err == nil && !ok {
+		if i := j.foreign(ls); i >= 0 { // or cron would run both
+			ls.Replace(i, i+1)
+			at = i
+		}
+	}
+	if err := j.block().Put(ls, at, j.lines...); err != nil {
 		return t, err
 	}
 	return fs.Text{Exists: true, Bytes: ls.Text()}, nil

@@ -1,0 +1,211 @@
+package cron
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"southbound/handlers/fs"
+	"southbound/shared/provider"
+)
+
+// places are where the machine has its jobs.
+type places struct {
+	spools []string // directories in which each crontab has the name of its user
+	files  []string // patterns of files whose lines say the user
+}
+
+func usualPlaces() places {
+	return places{
+		spools: []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/etc/crontabs"},
+		files:  []string{"/etc/crontab", "/etc/cron.d/*"},
+	}
+}
+
+// users returns those who have a crontab, as far as this program may know: the superuser knows of all, others of themselves.
+func (p places) users() []string {
+	for _, dir := range p.spools {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		var out []string
+		for _, e := range entries {
+			if e.Type().IsRegular() {
+				out = append(out, e.Name())
+			}
+		}
+		return out
+	}
+	if me, err := user.Current(); err == nil {
+		return []string{me.Username}
+	}
+	return nil
+}
+
+// paths returns the files that cron reads.
+func (p places) paths() []string {
+	var out []string
+	for _, pattern := range p.files {
+		found, _ := filepath.Glob(pattern) // the patterns are our own
+		for _, path := range found {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && validFile(path) {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
+// validFile reports whether cron looks at a file with such a name.
+func validFile(path string) bool {
+	return filepath.Base(filepath.Dir(path)) != "cron.d" || regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
+}
+
+// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is no job of ours is listed by the name of its
+// command, so that people see it; a job that says the same takes it over.
+func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
+	if store, ok := h.Store.(store); ok {
+		if _, err := exec.LookPath(store.crontab[0]); err == nil {
+			for _, name := range h.places.users() {
+				if err := h.listed(ctx, name, found); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, path := range h.places.paths() {
+		if err := h.listed(ctx, path, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed lists the jobs of one place.
+func (h handler) listed(ctx *provider.Context, place string, found func(provider.Found) error) error {
+	t, err := h.Store.Read(ctx, place)
+	if err != nil {
+		return err
+	}
+	inFile := filepath.IsAbs(place)
+	for _, p := range parts(fs.LinesOf(t.Bytes), inFile) {
+		attrs := parse(p.lines, inFile)
+		attrs["name"], attrs["user"] = p.name, place
+		if inFile {
+			attrs["user"], attrs["file"] = p.user, place
+			if p.user == "" {
+				attrs["user"] = userOf(p.lines[len(p.lines)-1])
+			}
+		}
+		if p.name == "" {
+			attrs["name"], _ = attrs["command"].(string)
+		}
+		if err := found(provider.Found{Attributes: attrs}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part is a job in a crontab.
+type part struct {
+	name, user string   // "" of a line that is no job of ours
+	lines      []string // one at least
+}
+
+// parts returns the jobs of a crontab.
+func parts(ls *fs.Lines, inFile bool) []part {
+	var out []part
+	for i := 0; i < ls.Len(); i++ {
+		of, ours := strings.CutPrefix(ls.At(i), beginJob)
+		if !ours {
+			if line := normal(ls.At(i), inFile); line != "" {
+				out = append(out, part{lines: []string{line}})
+			}
+			continue
+		}
+		p := part{name: of}
+		if name, user, inFile := cutLast(of, " of "); inFile {
+			p.name, p.user = name, user
+		}
+		for i++; i < ls.Len() && ls.At(i) != endJob+of; i++ {
+			p.lines = append(p.lines, ls.At(i))
+		}
+		if len(p.lines) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// userOf returns the user of a line that says one.
+func userOf(line string) string {
+	words := strings.Fields(strings.TrimPrefix(line, off))
+	at := 5
+	if len(words) > 0 && strings.HasPrefix(words[0], "@") {
+		at = 1
+	}
+	if len(words) <= at {
+		return ""
+	}
+	return words[at]
+}
+
+// normal returns a line of a job with single blanks between its fields, "" of a line that is none.
+func normal(line string, inFile bool) string {
+	line = strings.TrimLeft(line, " \t")
+	words := 5
+	switch {
+	case line == "" || line[0] == '#':
+		return ""
+	case line[0] == '@':
+		words = 1
+	case !strings.ContainsAny(line[:1], "0123456789*"):
+		return "" // a variable
+	}
+	all := words + 1
+	if inFile {
+		all++ // the user
+	}
+	fields := regexp.MustCompile(`[ \t]+`).Split(line, all)
+	if len(fields) < all || fields[all-1] == "" {
+		return ""
+	}
+	if _, err := canonical(strings.Join(fields[:words], " ")); err != nil {
+		return ""
+	}
+	return strings.Join(fields, " ")
+}
+
+// foreign returns the line of somebody else that does what a job does, -1 for none.
+func (j job) foreign(ls *fs.Lines) int {
+	inFile := j.file != ""
+	if len(j.lines) != 1 || normal(j.lines[0], inFile) == "" {
+		return -1
+	}
+	within := ""
+	return slices.IndexFunc(ls.Find(func(string) bool { return true }), func(i int) bool {
+		s := ls.At(i)
+		of, begins := strings.CutPrefix(s, beginJob)
+		switch {
+		case begins && within == "":
+			within = endJob + of
+		case s == within:
+			within = ""
+		}
+		return within == "" && normal(s, inFile) == j.lines[0]
+	})
+}
