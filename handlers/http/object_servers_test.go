@@ -5,6 +5,7 @@ package http
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"sync/atomic"
@@ -44,8 +45,10 @@ func TestGateway(t *testing.T) {
 			return m{"name": prefix + name, "collection": "/v2/apis", "path": "/v2/apis/{id}", "body": body, "id_at": "/apiId", "settle": int64(0),
 				"find": m{"items": "/items", "match": m{"name": "$name"}, "next": "/nextToken"}, "facts": m{"endpoint": "/apiEndpoint"}}
 		}
+		with := func(a, b m) m { maps.Copy(a, b); return a }
 		return providertest.Case{Attributes: of("x", m{"description": "first", "tags": m{"a": "1"}}), Updates: []map[string]any{of("x", m{"description": "second", "tags": m{"a": "1"}})}, // tags cannot be changed by PATCH
-			Others: []map[string]any{of("y", m{}), of("z", m{"description": "other"})}, Unfit: map[string]string{"body": "it has the name by which the object is found"}}, nil
+			Others: []map[string]any{of("y", m{}), of("z", m{"description": "other"})}, Like: with(of("x", m{}), m{"name": "/name"}), Unlisted: "all places are one list",
+			Unfit: map[string]string{"body": "it has the name by which the object is found"}}, nil
 	}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, servers[server.MiniStack].URL+"/v2/apis", nil)
 	if err != nil {

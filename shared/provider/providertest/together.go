@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -45,16 +46,16 @@ func together(e *env) error {
 	}
 	sets := e.sets()
 	for i, set := range sets {
-		r, err := e.want(e.Attributes, set)
+		r, err := e.want(e.Attributes, set.values)
 		if err != nil {
 			continue // the type refuses them together
 		}
 		if err := e.atOnce(base, r); err != nil {
-			return fmt.Errorf("set %d of values at once (%v): %w", i+1, slices.Sorted(maps.Keys(set)), err)
+			return fmt.Errorf("set %d of values at once (%v): %w", i+1, slices.Sorted(maps.Keys(set.values)), err)
 		}
-		for name := range set {
-			if err := e.alone(r, name); err != nil {
-				return fmt.Errorf("%s set back to what it was, and nothing else: %w", name, err)
+		for _, names := range set.parts {
+			if err := e.alone(r, names); err != nil {
+				return fmt.Errorf("%s set back to what it was, and nothing else: %w", strings.Join(names, ", "), err)
 			}
 		}
 	}
@@ -87,29 +88,40 @@ func (e *env) least() error {
 	return err
 }
 
-// sets returns values to set at once: all updates laid over each other, and columns of the values at the edges.
-func (e *env) sets() []map[string]any {
-	var out []map[string]any
-	all := map[string]any{}
+// set is values to be set at once. Its parts are attributes that can be set without the others.
+type set struct {
+	values map[string]any
+	parts  [][]string
+}
+
+// sets returns all updates laid over each other, and columns of the values at the edges.
+func (e *env) sets() []set {
+	all := set{values: map[string]any{}}
 	for _, u := range e.Updates {
+		var part []string // what an update of the case sets belongs together
 		for name, v := range u {
 			if v != nil {
-				all[name] = v
+				all.values[name] = v
+				part = append(part, name)
 			}
 		}
+		slices.Sort(part)
+		all.parts = append(all.parts, part)
 	}
-	if len(all) > 0 {
+	var out []set
+	if len(all.values) > 0 {
 		out = append(out, all)
 	}
 	for i := range mostTogether {
-		set := map[string]any{}
+		column := set{values: map[string]any{}}
 		for k, a := range e.varied() {
 			if values := a.DataType.Edges(); len(values) > i && a.Behaviour != schema.Parameter {
-				set[a.Name] = values[(i+k)%len(values)]
+				column.values[a.Name] = values[(i+k)%len(values)]
+				column.parts = append(column.parts, []string{a.Name})
 			}
 		}
-		if len(set) > 1 {
-			out = append(out, set)
+		if len(column.values) > 1 {
+			out = append(out, column)
 		}
 	}
 	return out
@@ -155,16 +167,22 @@ func (e *env) brings(r provider.Resource) (refused bool, err error) {
 	return false, e.settled(r)
 }
 
-// alone sets one attribute of r back to what it is in the case, and then to what r has, while the others stay as they are in r.
-func (e *env) alone(r provider.Resource, name string) error {
-	back := r
-	back.Attributes = maps.Clone(r.Attributes)
+// alone sets some attributes of r back to what they are in the case, and then to what r has, while the others stay as they are in r.
+func (e *env) alone(r provider.Resource, names []string) error {
 	base, err := e.want(e.Attributes)
-	if err != nil || base.Attributes[name] == nil || resource.Equal(base.Attributes[name], r.Attributes[name]) {
+	if err != nil {
 		return err
 	}
-	back.Attributes[name] = base.Attributes[name]
-	if _, problems := e.typ.Check(back.Attributes); len(problems) > 0 {
+	back, differs := r, false
+	back.Attributes = maps.Clone(r.Attributes)
+	for _, name := range names {
+		if base.Attributes[name] == nil {
+			return nil // it is not managed then
+		}
+		differs = differs || !resource.Equal(base.Attributes[name], r.Attributes[name])
+		back.Attributes[name] = base.Attributes[name]
+	}
+	if _, problems := e.typ.Check(back.Attributes); len(problems) > 0 || !differs {
 		return nil
 	}
 	obs, err := e.read(r, false)

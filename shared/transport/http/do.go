@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 	"southbound/shared/provider"
 )
 
@@ -81,7 +82,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		if time.Now().Add(pause).After(end) {
 			return res, never(err)
 		}
-		if !wait(ctx, pause) {
+		if (machine.Clock{}).Sleep(ctx, pause) != nil {
 			return nil, never(ctx.Err())
 		}
 	}
@@ -230,18 +231,6 @@ func retryAfter(res *Response) (time.Duration, bool) {
 		return max(time.Until(at), 0), true
 	}
 	return 0, false
-}
-
-// wait returns false when ctx was over before.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Verify reads the probe path: nil when the API answers and does not refuse the credentials.
