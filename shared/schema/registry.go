@@ -116,7 +116,7 @@ func reservedNames() []string {
 }
 
 func features() []string {
-	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"}
+	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover", FeatureFiles}
 }
 
 func (c *compiler) compile(t *Type) *Compiled {
