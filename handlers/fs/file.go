@@ -238,11 +238,29 @@ func (file) publish(t *task) error {
 			return err
 		}
 	}
+	var err error
 	switch {
 	case t.Change == plan.Purged:
 		return t.dir.remove(t.base)
 	case t.named:
-		return t.dir.take(t.base)
+		err = t.dir.take(t.base)
+	default:
+		err = t.dir.place(t.file, t.base, t.Change == plan.Created)
 	}
-	return t.dir.place(t.file, t.base, t.Change == plan.Created)
+	if errors.Is(err, unix.EBUSY) && t.Change == plan.Updated {
+		return writeInPlace(t)
+	}
+	return err
+}
+
+// writeInPlace changes a file that something is mounted on, as /etc/resolv.conf in a container, which cannot be replaced.
+func writeInPlace(t *task) error {
+	_ = t.dir.tidy(t.base)
+	t.ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", t.path)
+	return t.dir.overwrite(t.base, func(f openFile) error {
+		if err := fill(t.ctx, f, t.Resource.Attributes["content"]); err != nil {
+			return err
+		}
+		return t.want.set(f)
+	})
 }
