@@ -160,7 +160,7 @@ var errSlow = errors.New("there was no answer in the time that the agent's timeo
 // neverSent reports whether a request failed before any of it was sent.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return errors.Is(err, errToken) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // wayError says what an error on the way to an answer is. It has no URL in it, in which there may be a secret.
@@ -175,7 +175,7 @@ func wayError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errSlow):
 		return fault.Wrap(fault.Timeout, "call the API", errSlow)
-	case fault.Is(err, fault.Denied): // see guard
+	case fault.Is(err, fault.Denied), errors.Is(err, errToken): // see guard and tokens
 		return err
 	case errors.As(err, &tlsErr), errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.HostnameError)), errors.As(err, new(x509.CertificateInvalidError)):
 		e := &fault.Error{Kind: fault.Denied, Op: "call the API", Err: err}
