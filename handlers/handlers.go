@@ -31,6 +31,7 @@ func All() []provider.Definition {
 		fs.Archive(),
 		fs.Directory(),
 		fs.File(),
+		fs.IniSetting(),
 		fs.Line(),
 		fs.Symlink(),
 		git.Checkout(),

@@ -32,6 +32,7 @@ func TestAll(t *testing.T) {
 		"fs::Archive",
 		"fs::Directory",
 		"fs::File",
+		"fs::IniSetting",
 		"fs::Line",
 		"fs::Symlink",
 		"git::Checkout",

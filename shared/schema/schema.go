@@ -69,6 +69,9 @@ type Type struct {
 	// order. It is called when Gathers says that it has to be.
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
+	// Thing names what a resource stands for, where resources of different names could stand for the same: two of one agent are refused. It returns ""
+	// for what is not known, as when there are references in attributes.
+	Thing func(attributes map[string]any) string
 	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
 	Providers []string
 	// Code names what the program that wrote this declaration as data does in code, such as validate; "" in programs.
