@@ -119,6 +119,21 @@ func features() []string {
 	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover", FeatureFiles}
 }
 
+// featureHint says what to write in place of a feature that is not known, and what those of Puppet's types are here.
+func featureHint(name string) string {
+	switch name {
+	case "supports_noop":
+		return `did you mean "noop"?`
+	case "simple_get_filter":
+		return "leave it out: a handler is always told what to read"
+	case "custom_insync", "custom_generate":
+		return "leave it out: what a handler implements, such as InSyncer or Generator, says it"
+	case "remote_resource":
+		return "leave it out: handlers run where the transport of the agent says"
+	}
+	return orList(nearestHint(name, features()), "features are ", features())
+}
+
 func (c *compiler) compile(t *Type) *Compiled {
 	c.typ, c.where = t.Name, t.At
 	c.problems = append(c.problems, t.Wrong...)
@@ -137,7 +152,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 		c.part = Part(FeaturePart, i)
 		switch {
 		case !slices.Contains(features(), f):
-			c.bad("", orList(nearestHint(f, features()), "features are ", features()), "unknown feature %q", f)
+			c.bad("", featureHint(f), "unknown feature %q", f)
 		case slices.Contains(t.Features[:i], f):
 			c.bad("", "", "the feature %q is there twice", f)
 		}

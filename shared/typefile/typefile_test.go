@@ -246,7 +246,7 @@ aliases:
   A::C: "Array[A::C]"
   lower: String
   A::D: 5
-features: [batch, bath]
+features: [batch, bath, supports_noop]
 timeout: 5
 `
 	want := []string{
@@ -268,6 +268,7 @@ timeout: 5
 		`x.yaml:21:10: x::Y: the alias "lower" cannot be a name, or is one of the language (names like Stdlib::Port: capital letters first, joined by ::)`,
 		`x.yaml:22:9: x::Y: A::D of aliases is text (put it in quotes)`,
 		`x.yaml:23:19: x::Y: unknown feature "bath" (did you mean "batch"?)`,
+		`x.yaml:23:25: x::Y: unknown feature "supports_noop" (did you mean "noop"?)`,
 		`x.yaml:24:10: x::Y: the timeout is a duration (write a number with its unit, such as 30s or 5m)`,
 	}
 	_, err := schema.NewRegistry(One("x.yaml", []byte(text)))
