@@ -264,7 +264,6 @@ func TestEnvironment(t *testing.T) {
 	for _, m := range variable.FindAllStringSubmatch(code(t, "../functions", "../shared/aws/home"), -1) {
 		read[m[1]] = true
 	}
-	delete(read, "SOUTHBOUND_FUNCTION") // of programs with handlers of their own, see functions/pack
 	if got, want := sorted(set), sorted(read); !slices.Equal(got, want) {
 		t.Errorf("the template sets %v, the functions read %v", got, want)
 	}
