@@ -37,6 +37,7 @@ require (
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
+	golang.org/x/oauth2 v0.37.0
 	golang.org/x/time v0.16.0
 	zombiezen.com/go/sqlite v1.4.2
 )

@@ -1,7 +1,9 @@
 package aws
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,13 +44,15 @@ func Item() provider.Definition {
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "a name for the item among those of the table; DynamoDB does not see it"},
 				{Name: "key", Type: "Hash[" + itemNameType + ", " + itemKeyType + ", 1, 2]", Behaviour: schema.Parameter, Description: "the attributes of the table's key: that of the partition, and that of the order where there is one"},
 				{Name: "values", Type: "Hash[" + itemNameType + ", Any]", Default: map[string]any{}, Description: "attributes beside the key: text, numbers, booleans, null, lists and maps"},
-				{Name: "sets", Type: "Optional[Hash[" + itemNameType + ", Enum['texts', 'numbers']]]", Behaviour: schema.Parameter, Description: "attributes whose lists are sets, without order and repeats"},
+				{Name: "sets", Type: "Optional[Hash[" + itemNameType + ", Enum['texts', 'numbers', 'bytes']]]", Behaviour: schema.Parameter, Description: "attributes whose lists are sets, without order and repeats"},
+				{Name: "bytes", Type: "Optional[Array[" + itemNameType + "]]", Behaviour: schema.Parameter, Description: "attributes, of the key also, whose text is base64 for bytes, as in sets of bytes"},
 				{Name: "absent", Type: "Optional[Array[" + itemNameType + "]]", Behaviour: schema.Parameter, Description: "attributes that the item must not have"},
 				{Name: "exclusive", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: it has no attributes but these and the key"},
 				{Name: "extra", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "attributes that it has and must not have"},
 			},
-			Features: []string{"batch"},
+			Features: []string{"batch", "discover"},
 			Validate: validItem,
+			Thing:    itemThing,
 		},
 		Handler: item{},
 	}
@@ -91,8 +95,18 @@ func validItem(attrs map[string]any) []diag.Problem {
 			bad("sets", "name the attribute in absent instead of giving it an empty set", "%q is no list with something in it", name)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		if formsOf(attrs)[name] != sets[name] {
+			bad("bytes", "keep it in sets", "%q is a set", name)
+		}
+	}
+	if len(resource.References(key)) == 0 {
+		if _, err := toItem(key, formsOf(attrs), 0); err != nil {
+			bad("key", "", "%v", err)
+		}
+	}
 	if len(resource.References(values)) == 0 {
-		if m, err := toItem(values, sets, 0); err != nil {
+		if m, err := toItem(values, formsOf(attrs), 0); err != nil {
 			bad("values", "", "%v", err)
 		} else if size := sizeOf(&types.AttributeValueMemberM{Value: m}); size > mostItem {
 			bad("values", "keep the large ones in S3, and their keys here", "the item is larger than %d KB", mostItem>>10)
@@ -115,7 +129,7 @@ func dynamoClient(ctx *provider.Context, table string) (*dynamodb.Client, error)
 // keyOf returns the key of an item.
 func keyOf(r provider.Resource) (map[string]types.AttributeValue, error) {
 	key, _ := r.Attributes["key"].(map[string]any)
-	out, err := toItem(key, nil, 0)
+	out, err := toItem(key, formsOf(r.Attributes), 0)
 	if err != nil {
 		return nil, provider.Errorf(provider.NeedsChange, "the key: %w", err)
 	}
@@ -131,9 +145,39 @@ func keyText(key map[string]types.AttributeValue) string {
 			fmt.Fprintf(&b, "%q=%q;", name, v.Value)
 		case *types.AttributeValueMemberN:
 			fmt.Fprintf(&b, "%q=%s;", name, plainNumber(v.Value))
+		case *types.AttributeValueMemberB:
+			fmt.Fprintf(&b, "%q=bytes %s;", name, base64.StdEncoding.EncodeToString(v.Value))
 		}
 	}
 	return b.String()
+}
+
+// formsOf returns what attributes are other than what their values look like: sets of a kind, or bytes.
+func formsOf(attrs map[string]any) map[string]any {
+	out := map[string]any{}
+	sets, _ := attrs["sets"].(map[string]any)
+	maps.Copy(out, sets)
+	list, _ := attrs["bytes"].([]any)
+	for _, name := range list {
+		if n, ok := name.(string); ok {
+			out[n] = formBytes
+		}
+	}
+	return out
+}
+
+// itemThing names an item by its table and key.
+func itemThing(attrs map[string]any) string {
+	key, _ := attrs["key"].(map[string]any)
+	table, ok := attrs["table"].(string)
+	if !ok || len(resource.References(key)) > 0 {
+		return ""
+	}
+	k, err := toItem(key, formsOf(attrs), 0)
+	if err != nil {
+		return ""
+	}
+	return "the item " + strings.TrimSuffix(keyText(k), ";") + " of the table " + table
 }
 
 // Diff implements provider.Differ.
@@ -170,13 +214,14 @@ func seen(r provider.Resource, have map[string]types.AttributeValue) provider.Ob
 	}
 	want, _ := r.Attributes["values"].(map[string]any)
 	key, _ := r.Attributes["key"].(map[string]any)
-	sets, _ := r.Attributes["sets"].(map[string]any)
+	forms := formsOf(r.Attributes)
 	absent, _ := r.Attributes["absent"].([]any)
 	exclusive, _ := r.Attributes["exclusive"].(bool)
 	attrs, extra := map[string]any{}, []any{}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if w, wanted := want[name]; wanted {
-			attrs[name] = seenValue(have[name], w, sets[name] != nil)
+			form, _ := forms[name].(string)
+			attrs[name] = seenValue(have[name], w, form)
 		} else if _, in := key[name]; !in && (exclusive || slices.Contains(absent, any(name))) {
 			extra = append(extra, name)
 		}
@@ -189,14 +234,51 @@ func seen(r provider.Resource, have map[string]types.AttributeValue) provider.Ob
 }
 
 // seenValue returns an attribute in the form of what is wanted: a list or a set.
-func seenValue(have types.AttributeValue, want any, set bool) any {
-	if !set {
-		return fromItem(have, nil)
+func seenValue(have types.AttributeValue, want any, form string) any {
+	switch have := have.(type) {
+	case *types.AttributeValueMemberB:
+		if form != formBytes {
+			break
+		}
+		if b, err := base64.StdEncoding.DecodeString(fmt.Sprint(want)); err == nil && bytes.Equal(b, have.Value) {
+			return want
+		}
+		return base64.StdEncoding.EncodeToString(have.Value)
+	case *types.AttributeValueMemberS:
+		if form == formBytes {
+			return map[string]any{"text": have.Value}
+		}
+	case *types.AttributeValueMemberL:
+		if form != "" {
+			return map[string]any{"list": fromItem(have, nil)}
+		}
+	case *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
+		if form != "" {
+			return fromItem(have, want)
+		}
 	}
-	if l, ok := have.(*types.AttributeValueMemberL); ok {
-		return map[string]any{"list": fromItem(l, nil)}
+	v := fromItem(have, nil)
+	if special(have) {
+		v = map[string]any{"holds sets or bytes": v} // so that no map in a document is like it
 	}
-	return fromItem(have, want)
+	return v
+}
+
+// special reports whether a value is a set or bytes, or has one in it: documents say that of attributes of the item alone.
+func special(v types.AttributeValue) bool {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberB, *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
+		return true
+	case *types.AttributeValueMemberL:
+		return slices.ContainsFunc(v.Value, special)
+	case *types.AttributeValueMemberM:
+		for _, e := range v.Value {
+			if special(e) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Create implements provider.Handler.
@@ -222,8 +304,7 @@ func (item) set(ctx *provider.Context, r provider.Resource, extra []any) error {
 		return err
 	}
 	want, _ := r.Attributes["values"].(map[string]any)
-	sets, _ := r.Attributes["sets"].(map[string]any)
-	values, err := toItem(want, sets, 0)
+	values, err := toItem(want, formsOf(r.Attributes), 0)
 	if err != nil {
 		return provider.Errorf(provider.NeedsChange, "%w", err)
 	}
@@ -279,17 +360,10 @@ func (item) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 func (i item) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	each(len(items), func(n int) {
-		c := &items[n]
-		if out[n].Err = stopped(ctx); out[n].Err != nil {
-			return
-		}
-		switch with := c.Context.With(ctx); c.Change {
-		case plan.Created:
-			out[n].Result, out[n].Err = i.Create(with, provider.CreateRequest{Resource: c.Resource, Token: c.Token})
-		case plan.Updated:
-			out[n].Result, out[n].Err = i.Update(with, provider.UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
-		case plan.Purged:
-			out[n].Result, out[n].Err = i.Delete(with, provider.DeleteRequest{Resource: c.Resource, Observed: c.Observed})
+		if out[n].Err = stopped(ctx); out[n].Err == nil {
+			c := items[n]
+			c.Context = c.Context.With(ctx)
+			out[n].Result, out[n].Err = provider.Apply(i, c)
 		}
 	})
 	return out

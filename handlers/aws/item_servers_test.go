@@ -73,8 +73,9 @@ func TestItemConformance(t *testing.T) {
 		of := func(n any, attrs map[string]any) map[string]any {
 			return map[string]any{"table": table, "name": fmt.Sprint(partition, n), "key": map[string]any{"p k": partition, "sk": n}, "values": attrs}
 		}
-		first := of(int64(1), map[string]any{"size": int64(1), "SET": "a reserved word", "deep": map[string]any{"list": []any{"b", "a", nil, true, 1.5}}, "tags": []any{"b", "a"}, "big": new(big.Int).Exp(big.NewInt(10), big.NewInt(30), nil)})
-		first["sets"] = map[string]any{"tags": "texts", "numbers": "numbers"}
+		first := of(int64(1), map[string]any{"size": int64(1), "SET": "a reserved word", "deep": map[string]any{"list": []any{"b", "a", nil, true, 1.5}}, "tags": []any{"b", "a"}, "big": new(big.Int).Exp(big.NewInt(10), big.NewInt(30), nil), "raw": "AP8="})
+		first["sets"] = map[string]any{"tags": "texts", "numbers": "numbers", "many": "bytes"}
+		first["bytes"] = []any{"raw"}
 		with := func(change map[string]any) map[string]any {
 			out := maps.Clone(first["values"].(map[string]any))
 			maps.Copy(out, change)
@@ -83,13 +84,14 @@ func TestItemConformance(t *testing.T) {
 		gone := with(nil)
 		delete(gone["values"].(map[string]any), "size")
 		gone["absent"] = []any{"size"}
+		raw := with(map[string]any{"raw": "AQI=", "many": []any{"AQ==", "", "AP8="}})
 		only := map[string]any{"values": map[string]any{"size": int64(3)}, "exclusive": true, "absent": nil}
-		out := providertest.Case{Attributes: first, Updates: []map[string]any{with(map[string]any{"size": "one"}), with(map[string]any{"tags": []any{"c", "a"}, "numbers": []any{1.5, int64(2)}}), gone, only},
+		out := providertest.Case{Attributes: first, Updates: []map[string]any{with(map[string]any{"size": "one"}), with(map[string]any{"tags": []any{"c", "a"}, "numbers": []any{1.5, int64(2)}}), raw, gone, only},
 			World: func() (string, error) { return itemWorld(t.Context(), api, table, partition) },
 			Vanish: func() error {
 				_, err := api.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{"p k": &types.AttributeValueMemberS{Value: partition}, "sk": &types.AttributeValueMemberN{Value: "1"}}})
 				return err
-			}, Interrupt: c.Interrupt, Edges: []string{"values", "absent", "exclusive"}}
+			}, Interrupt: c.Interrupt, Like: map[string]any{"table": table}, Unlisted: "the table knows no names", Edges: []string{"values", "absent", "exclusive"}}
 		for i := range 3 {
 			out.Others = append(out.Others, of(int64(i+2), map[string]any{"i": int64(i)}))
 		}
@@ -104,8 +106,8 @@ func TestItemDrift(t *testing.T) {
 	api, table := newTable(t)
 	c := via(server.MiniStack, nil)
 	key := map[string]types.AttributeValue{"p k": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberN{Value: "100"}}
-	r := provider.Resource{Attributes: map[string]any{"table": table, "name": "x", "key": map[string]any{"p k": "p", "sk": 1e2}, "values": map[string]any{"n": int64(10), "tags": []any{"b", "a"}},
-		"sets": map[string]any{"tags": "texts"}, "absent": []any{"old"}}}
+	r := provider.Resource{Attributes: map[string]any{"table": table, "name": "x", "key": map[string]any{"p k": "p", "sk": 1e2}, "values": map[string]any{"n": int64(10), "tags": []any{"b", "a"}, "raw": "AQI=",
+		"map": map[string]any{"x": map[string]any{"bytes": "AQ=="}}}, "sets": map[string]any{"tags": "texts"}, "bytes": []any{"raw"}, "absent": []any{"old"}}}
 	put := func(name string, v types.AttributeValue) func() {
 		return func() {
 			_, err := api.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &table, Key: key, UpdateExpression: sdk.String("SET #n = :v"), ExpressionAttributeNames: map[string]string{"#n": name},
@@ -128,6 +130,10 @@ func TestItemDrift(t *testing.T) {
 		{"a list in place of the set", put("tags", &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "b"}, &types.AttributeValueMemberS{Value: "a"}}}), plan.Updated},
 		{"the set", put("tags", &types.AttributeValueMemberSS{Value: []string{"b", "a"}}), plan.NoChange},
 		{"what must not be there", put("old", &types.AttributeValueMemberNULL{Value: true}), plan.Updated},
+		{"bytes that look like the set", put("tags", &types.AttributeValueMemberBS{Value: [][]byte{[]byte("a"), []byte("b")}}), plan.Updated},
+		{"a list in place of bytes", put("raw", &types.AttributeValueMemberL{Value: []types.AttributeValue{}}), plan.Updated},
+		{"text in place of bytes", put("raw", &types.AttributeValueMemberS{Value: "AQI="}), plan.Updated},
+		{"a map with bytes in it, as it would be shown", put("map", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"x": &types.AttributeValueMemberB{Value: []byte{1}}}}), plan.Updated},
 		{"settled", nil, plan.NoChange},
 	} {
 		if step.do != nil {

@@ -27,6 +27,10 @@ func TestItemValidate(t *testing.T) {
 		{"the key", m{"values": m{"pk": "x"}}, "values: part of the key"},
 		{"not the key", m{"absent": []any{"pk"}}, "absent: part of the key"},
 		{"both", m{"values": m{"a": "x"}, "absent": []any{"a"}}, "absent: not wanted"},
+		{"bytes", m{"values": m{"b": "AQI=", "s": []any{"AQ=="}}, "bytes": []any{"b"}, "sets": m{"s": "bytes"}}, ""},
+		{"bytes that are text", m{"values": m{"b": "hello!"}, "bytes": []any{"b"}}, "values: base64"},
+		{"bytes that are a set", m{"values": m{"s": []any{"AQ=="}}, "bytes": []any{"s"}, "sets": m{"s": "bytes"}}, "bytes: is a set"},
+		{"a key that is no bytes", m{"bytes": []any{"pk"}}, "key: base64"},
 		{"an empty set", m{"values": m{"s": []any{}}, "sets": m{"s": "texts"}}, "sets: no list"},
 		{"a set of both", m{"values": m{"s": []any{"x", int64(1)}}, "sets": m{"s": "texts"}}, "values: set of texts"},
 		{"too many digits", m{"values": m{"n": new(big.Int).Add(new(big.Int).Exp(big.NewInt(10), big.NewInt(39), nil), big.NewInt(1))}}, "values: 38 digits"},
@@ -42,6 +46,27 @@ func TestItemValidate(t *testing.T) {
 		attribute, part, _ := strings.Cut(c.want, ": ")
 		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) == 0 || problems[0].Attribute != attribute || !strings.Contains(problems[0].Message, part)) {
 			t.Errorf("%s: %v, expected %s", c.why, problems, c.want)
+		}
+	}
+}
+
+// TestItemThing pins that items are told apart by table and key, whatever the resources are called.
+func TestItemThing(t *testing.T) {
+	t.Parallel()
+	type m = map[string]any
+	one := itemThing(m{"table": "t", "name": "a", "key": m{"pk": "x", "sk": int64(100)}})
+	if one == "" || one != itemThing(m{"table": "t", "name": "b", "key": m{"sk": 1e2, "pk": "x"}}) {
+		t.Errorf("%q", one)
+	}
+	for why, other := range map[string]m{
+		"another table": {"table": "u", "key": m{"pk": "x", "sk": int64(100)}},
+		"another key":   {"table": "t", "key": m{"pk": "x", "sk": int64(101)}},
+		"text":          {"table": "t", "key": m{"pk": "x", "sk": "100"}},
+		"bytes":         {"table": "t", "key": m{"pk": "x", "sk": "100a"}, "bytes": []any{"sk"}},
+		"not known":     {"table": "t", "key": m{"pk": resource.Parameter{Name: "p"}, "sk": int64(100)}},
+	} {
+		if itemThing(other) == one {
+			t.Errorf("%s is the same", why)
 		}
 	}
 }

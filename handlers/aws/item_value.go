@@ -15,15 +15,26 @@ import (
 	"southbound/shared/resource"
 )
 
-// toItem returns attributes as DynamoDB has them; sets names those whose lists are sets.
-func toItem(attrs, sets map[string]any, depth int) (map[string]types.AttributeValue, error) {
+// The forms of attributes that their values do not show: sets of texts, numbers or bytes, and bytes.
+const (
+	formTexts    = "texts"
+	formNumbers  = "numbers"
+	formManyByte = "bytes"
+	formBytes    = "(bytes)"
+)
+
+// toItem returns attributes as DynamoDB has them, in the forms that forms names.
+func toItem(attrs, forms map[string]any, depth int) (map[string]types.AttributeValue, error) {
 	out := make(map[string]types.AttributeValue, len(attrs))
 	for name, v := range attrs {
 		var err error
-		if kind, _ := sets[name].(string); kind != "" {
-			out[name], err = toSet(v, kind)
-		} else {
+		switch form, _ := forms[name].(string); form {
+		case "":
 			out[name], err = toValue(v, depth+1)
+		case formBytes:
+			out[name], err = toBytes(v)
+		default:
+			out[name], err = toSet(v, form)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)
@@ -86,6 +97,15 @@ func toNumber(v any) (string, error) {
 	return "", fmt.Errorf("a %T is no value of DynamoDB", v)
 }
 
+func toBytes(v any) (*types.AttributeValueMemberB, error) {
+	text, ok := v.(string)
+	b, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("bytes are written as base64: \"AQID\"")
+	}
+	return &types.AttributeValueMemberB{Value: b}, nil
+}
+
 func toSet(v any, kind string) (types.AttributeValue, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -95,11 +115,17 @@ func toSet(v any, kind string) (types.AttributeValue, error) {
 	for _, e := range list {
 		text, isText := e.(string)
 		var err error
-		if kind == "numbers" {
+		switch {
+		case kind == formNumbers:
 			if text, err = toNumber(e); err == nil {
 				text = plainNumber(text)
 			}
-		} else if !isText {
+		case kind == formManyByte:
+			var b *types.AttributeValueMemberB
+			if b, err = toBytes(e); err == nil {
+				text = string(b.Value)
+			}
+		case !isText:
 			err = fmt.Errorf("a set of texts has %T in it", e)
 		}
 		if err != nil {
@@ -109,8 +135,15 @@ func toSet(v any, kind string) (types.AttributeValue, error) {
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	if kind == "numbers" {
+	switch kind {
+	case formNumbers:
 		return &types.AttributeValueMemberNS{Value: out}, nil
+	case formManyByte:
+		many := make([][]byte, len(out))
+		for i, s := range out {
+			many[i] = []byte(s)
+		}
+		return &types.AttributeValueMemberBS{Value: many}, nil
 	}
 	return &types.AttributeValueMemberSS{Value: out}, nil
 }
@@ -149,13 +182,17 @@ func fromItem(v types.AttributeValue, want any) any {
 		}
 		return out
 	case *types.AttributeValueMemberSS:
-		return fromSet(v.Value, want, func(s string) any { return s }, "texts")
+		return fromSet(v.Value, want, func(s string) any { return s }, formTexts)
 	case *types.AttributeValueMemberNS:
-		return fromSet(v.Value, want, number, "numbers")
+		return fromSet(v.Value, want, number, formNumbers)
 	case *types.AttributeValueMemberB:
-		return "(bytes) " + base64.StdEncoding.EncodeToString(v.Value[:min(len(v.Value), 256)])
+		return map[string]any{"bytes": base64.StdEncoding.EncodeToString(v.Value)}
 	case *types.AttributeValueMemberBS:
-		return fmt.Sprintf("(a set of %d values of bytes)", len(v.Value))
+		texts := make([]string, len(v.Value))
+		for i, b := range v.Value {
+			texts[i] = string(b)
+		}
+		return fromSet(texts, want, func(s string) any { return base64.StdEncoding.EncodeToString([]byte(s)) }, formManyByte)
 	}
 	return nil
 }
@@ -163,7 +200,7 @@ func fromItem(v types.AttributeValue, want any) any {
 // fromSet returns a set as a list that no list of DynamoDB is taken for: as what is wanted if it is the same, and else sorted under its kind.
 func fromSet(have []string, want any, value func(string) any, kind string) any {
 	sorted := slices.Clone(have)
-	if kind == "numbers" {
+	if kind == formNumbers {
 		for i, s := range sorted {
 			sorted[i] = plainNumber(s)
 		}
@@ -176,6 +213,10 @@ func fromSet(have []string, want any, value func(string) any, kind string) any {
 			texts = w.Value
 		case *types.AttributeValueMemberNS:
 			texts = w.Value
+		case *types.AttributeValueMemberBS:
+			for _, b := range w.Value {
+				texts = append(texts, string(b))
+			}
 		}
 		if slices.Equal(texts, sorted) {
 			return want
@@ -220,6 +261,14 @@ func sizeOf(v types.AttributeValue) int {
 		return len(strings.Join(v.Value, ""))
 	case *types.AttributeValueMemberNS:
 		return len(v.Value)
+	case *types.AttributeValueMemberB:
+		return len(v.Value)
+	case *types.AttributeValueMemberBS:
+		n := 3
+		for _, b := range v.Value {
+			n += len(b)
+		}
+		return n
 	}
 	return 1
 }

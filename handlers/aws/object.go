@@ -68,7 +68,7 @@ func objectWith(h object) provider.Definition {
 				{Name: "version_id", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the version, in a bucket that keeps them"},
 				{Name: "size", Type: "Optional[Integer[0]]", Behaviour: schema.ReadOnly, Description: "the size in bytes"},
 			},
-			Features: []string{"batch", "facts"},
+			Features: []string{"batch", "facts", "discover"},
 			Validate: validObject,
 		},
 		Handler: h,
@@ -125,21 +125,11 @@ func (o object) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 	out := make([]provider.Applied, len(items))
 	each(len(items), func(i int) {
 		if out[i].Err = stopped(ctx); out[i].Err == nil {
-			out[i] = o.apply(items[i].Context.With(ctx), &items[i])
+			c := items[i]
+			c.Context = c.Context.With(ctx)
+			out[i].Result, out[i].Err = provider.Apply(o, c)
 		}
 	})
-	return out
-}
-
-func (o object) apply(ctx *provider.Context, c *provider.BatchChange) (out provider.Applied) {
-	switch c.Change {
-	case plan.Created:
-		out.Result, out.Err = o.Create(ctx, provider.CreateRequest{Resource: c.Resource, Token: c.Token})
-	case plan.Updated:
-		out.Result, out.Err = o.Update(ctx, provider.UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
-	case plan.Purged:
-		out.Result, out.Err = o.Delete(ctx, provider.DeleteRequest{Resource: c.Resource, Observed: c.Observed})
-	}
 	return out
 }
 

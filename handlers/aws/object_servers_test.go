@@ -71,7 +71,7 @@ func objectCase(t *testing.T, kind server.Kind, bucket, prefix string, host *pro
 		}
 		return out
 	}
-	return providertest.Case{
+	return providertest.Case{Like: map[string]any{"bucket": bucket, "key": prefix},
 		Attributes: base("a b+c/ü?x=1&y.txt", map[string]any{"content": "first s3cr3t\n", "content_type": "text/plain; charset=utf-8",
 			"metadata": map[string]any{"owner": "me & you"}, "tags": map[string]any{"team": "a+b c=d"}}),
 		Updates: []map[string]any{

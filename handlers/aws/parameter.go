@@ -52,7 +52,7 @@ func Parameter() provider.Definition {
 				{Name: "version", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly, Description: "the version, which grows with each change"},
 				{Name: "arn", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the ARN"},
 			},
-			Features: []string{"batch", "facts"},
+			Features: []string{"batch", "facts", "discover"},
 			Validate: validParameter,
 		},
 		Handler: parameter{},

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"southbound/shared/aws/awserr"
+	"southbound/shared/machine"
 	"southbound/shared/provider"
 )
 
@@ -42,24 +43,12 @@ func (rd *reading) all() {
 		if len(items) == 0 {
 			return
 		}
-		if try == agreeTries || !wait(rd.ctx, agreeWait<<try) {
+		if try == agreeTries || (machine.Clock{}).Sleep(rd.ctx, agreeWait<<try) != nil {
 			for i := range items {
 				rd.errs[text(items[i].Resource, "name")] = provider.Errorf(provider.Retryable, "the parameter changes while it is read")
 			}
 			return
 		}
-	}
-}
-
-// wait returns false when ctx was over before.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -208,7 +208,7 @@ func (d *folder) replace(ctx *provider.Context, path, base string, old openFile,
 	if errors.Is(err, unix.EBUSY) && old.fd >= 0 {
 		_ = d.tidy(base)
 		ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", path)
-		return false, d.overwrite(base, bytes)
+		return false, d.overwrite(base, func(f openFile) error { _, err := f.Write([]byte(bytes)); return err })
 	}
 	if err != nil {
 		return false, err
@@ -230,18 +230,22 @@ func (d *folder) unchanged(base string, was *unix.Stat_t, existed bool) (bool, e
 	return existed && now.Dev == was.Dev && now.Ino == was.Ino && now.Size == was.Size && now.Mtim == was.Mtim && now.Ctim == was.Ctim, nil
 }
 
-// overwrite writes into the file that is there.
-func (d *folder) overwrite(base, bytes string) error {
+// overwrite writes into the file that is there, which ends where the writing ends.
+func (d *folder) overwrite(base string, write func(openFile) error) error {
 	fd, err := d.sys.openAt("overwrite", d.fd, base, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return err
 	}
 	f := openFile{fd, d.sys}
 	defer f.close()
-	if _, err := f.Write([]byte(bytes)); err != nil {
+	if err := write(f); err != nil {
 		return err
 	}
-	if err := d.sys.do("truncate", func() error { return unix.Ftruncate(fd, int64(len(bytes))) }); err != nil {
+	end, err := unix.Seek(fd, 0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if err := d.sys.do("truncate", func() error { return unix.Ftruncate(fd, end) }); err != nil {
 		return err
 	}
 	return f.sync()

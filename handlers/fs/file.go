@@ -25,6 +25,7 @@ func File() provider.Definition {
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
 				{Name: "content", Type: "Optional[String]", Description: "the bytes: text, {file: path} or a secret; left out, any content is right, and what is made is empty"},
+				{Name: "replace", Type: "Boolean", Default: true, Behaviour: schema.Parameter, Description: "whether content takes the place of other bytes; false: only a file that is made gets it, and one that is there keeps what it has"},
 				modeAttribute("0644"),
 				backupAttribute("replaces or removes"),
 				validateAttribute(),
@@ -72,7 +73,8 @@ func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base st
 	content := r.Attributes["content"]
 	fd := -1
 	var err error
-	if content == nil || r.Purged {
+	keeps := r.Attributes["replace"] == false
+	if content == nil || keeps || r.Purged {
 		err = rd.dir.stat(base, &st)
 	} else {
 		fd, err = rd.dir.open(base, &st)
@@ -92,6 +94,9 @@ func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base st
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
+	if keeps && content != nil {
+		obs.Attributes["content"] = content // any is right
+	}
 	if fd >= 0 {
 		obs.Attributes["content"], err = contentOf(ctx, openFile{fd, nil}, st.Size, content, rd.buf)
 	}
@@ -238,11 +243,29 @@ func (file) publish(t *task) error {
 			return err
 		}
 	}
+	var err error
 	switch {
 	case t.Change == plan.Purged:
 		return t.dir.remove(t.base)
 	case t.named:
-		return t.dir.take(t.base)
+		err = t.dir.take(t.base)
+	default:
+		err = t.dir.place(t.file, t.base, t.Change == plan.Created)
 	}
-	return t.dir.place(t.file, t.base, t.Change == plan.Created)
+	if errors.Is(err, unix.EBUSY) && t.Change == plan.Updated {
+		return writeInPlace(t)
+	}
+	return err
+}
+
+// writeInPlace changes a file that something is mounted on, as /etc/resolv.conf in a container, which cannot be replaced.
+func writeInPlace(t *task) error {
+	_ = t.dir.tidy(t.base)
+	t.ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", t.path)
+	return t.dir.overwrite(t.base, func(f openFile) error {
+		if err := fill(t.ctx, f, t.Resource.Attributes["content"]); err != nil {
+			return err
+		}
+		return t.want.set(f)
+	})
 }

@@ -303,14 +303,26 @@ func TestEditKeepsExtendedAttributes(t *testing.T) {
 }
 
 // TestEditOfWhatCannotBeReplaced writes in place when the file is a mount point.
-func TestEditOfWhatCannotBeReplaced(t *testing.T) {
-	g := newRig(t, withLine(&system{before: func(call string) error {
+// TestWhatCannotBeReplaced changes files that something is mounted on.
+func TestWhatCannotBeReplaced(t *testing.T) {
+	mounted := &system{before: func(call string) error {
 		if call == "rename" {
 			return unix.EBUSY
 		}
 		return nil
-	}}))
+	}}
+	g := newRig(t, withLine(mounted))
 	g.write("a", "a long line\nb\n", 0o644)
 	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "match": "long", "line": "l"}), plan.Updated)
 	g.has(`a -rw-r--r-- "l\nb\n"`)
+
+	g = newRig(t, withFile(mounted))
+	g.write("a", "a long line\nb\n", 0o644)
+	uploaded := g.host.AddFile([]byte("uploaded"))
+	for want, attrs := range map[string]map[string]any{`-rw-r--r-- "l\n"`: {"content": "l\n"}, `-rw------- "uploaded"`: {"content": uploaded, "mode": "0600"}} {
+		attrs["path"] = g.path("a")
+		g.must(g.resource(attrs), plan.Updated)
+		g.has("a " + want)
+		g.write("a", "spoiled, and longer than it was", 0o644)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -61,7 +62,7 @@ func (g *runner) prepare() error {
 	err := os.Mkdir(g.path, 0o755) //nolint:gosec // a checkout is for all to read unless the directory above it says otherwise
 	switch {
 	case os.IsNotExist(err):
-		return provider.Errorf(provider.Retryable, "make %s: %w; the directory above it does not exist; describe that, too", g.path, err)
+		return provider.Errorf(provider.Retryable, "there is no directory %s; describe that, too", filepath.Dir(g.path))
 	case err != nil:
 		return provider.Errorf(provider.Terminal, "make %s: %w", g.path, err)
 	}

@@ -51,7 +51,7 @@ func (g *runner) there() (exists bool, err error) {
 		g.isBare = true
 		return true, nil
 	}
-	return false, provider.Errorf(provider.NeedsChange, "there are %d things in %s, and it is no git repository; move them away", len(names), g.path)
+	return false, provider.Errorf(provider.NeedsChange, "%s is not empty and no git repository; move away what is in it, such as %s", g.path, strings.ToValidUTF8(names[0].Name(), "?"))
 }
 
 // owned refuses to run git in what belongs to somebody else: the settings of a repository can name programs that run.

@@ -171,7 +171,8 @@ func (g *runner) tail(s string) string {
 	if len(s) > mostSaid {
 		s = "…" + strings.ToValidUTF8(s[len(s)-mostSaid:], "")
 	}
-	return strings.ReplaceAll(s, "\n", "; ")
+	lines := strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' })
+	return strings.Join(lines, "; ")
 }
 
 // explain gives a failure a class.

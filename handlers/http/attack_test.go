@@ -273,6 +273,9 @@ func TestValidate(t *testing.T) {
 		{"a secret in the open", m{"body": m{"a": secret}}, "body: name it in secrets"},
 		{"a secret in a path", m{"secrets": m{"pw": secret}, "collection": "/{pw}"}, "collection: send it in a header"},
 		{"a secret that is none", m{"secrets": m{"pw": "hunter2"}}, "secrets: write {secret"},
+		{"the body in a body", m{"bodies": m{"create": m{"data": "$body"}}}, ""},
+		{"the body in itself", m{"body": m{"a": "$body"}}, "body: \"body\""},
+		{"taken by the body", m{"vars": m{"body": "x"}}, "vars: another name"},
 		{"taken", m{"vars": m{"name": "x"}}, "vars: another name"},
 	} {
 		all := m{"name": "web", "path": "/items/{id}", "collection": "/items", "find": m{"match": m{"name": "$name"}}, "body": m{"name": "$name"}}

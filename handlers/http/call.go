@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -34,19 +35,26 @@ func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
 		return nil, provider.Errorf(provider.NeedsChange, `the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
 	}
 	a := &api{ctx: ctx, conn: c, want: r, scope: newScope(r)}
-	secrets := c.Secrets()
 	for n := range a.scope.secret {
 		if t, ok := a.scope.values[n].(string); ok && a.scope.secret[n] {
-			secrets = append(secrets, t)
+			a.conceal(t)
 		}
 	}
+	a.conceal(c.Secrets()...)
+	return a, nil
+}
+
+// conceal keeps secrets, in every form in which an API may repeat them, out of all that is said.
+func (a *api) conceal(secrets ...string) {
 	for _, s := range secrets {
+		if slices.Contains(a.hide, s) {
+			continue
+		}
 		for _, form := range forms(s) {
-			ctx.Secret(form)
+			a.ctx.Secret(form)
 			a.hide = append(a.hide, form)
 		}
 	}
-	return a, nil
 }
 
 // forms returns a secret as an API may repeat it.
@@ -140,6 +148,7 @@ func (a *api) call(method, path string, body any, key, match string) (*answer, e
 	}
 	res, err := a.conn.Do(a.ctx, req)
 	a.arrived = !errors.Is(err, provider.ErrNothingMade)
+	a.conceal(a.conn.Secrets()...) // a token may have been renewed
 	if err != nil {
 		return nil, a.wayError(method, path, err)
 	}

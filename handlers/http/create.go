@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/machine"
 	"southbound/shared/provider"
 )
 
@@ -243,12 +244,8 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 
 // pause waits.
 func pause(ctx *provider.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return provider.Errorf(provider.Retryable, "look for the object: %w", ctx.Err())
+	if err := (machine.Clock{}).Sleep(ctx, d); err != nil {
+		return provider.Errorf(provider.Retryable, "look for the object: %w", err)
 	}
+	return nil
 }

@@ -3,6 +3,7 @@ package http
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -86,6 +87,10 @@ func TestKept(t *testing.T) {
 			w.WriteHeader(201)
 			_, _ = w.Write([]byte(`{"id": "` + id + `"}`))
 		}},
+		"for a body of its own": {create: func(w http.ResponseWriter, id string) {
+			w.WriteHeader(201)
+			_, _ = w.Write([]byte(`{"new": {"id": "` + id + `"}}`))
+		}, attrs: m{"new_id_at": "/new/id", "bodies": m{"create": m{"size": "$n", "data": "$body"}}, "vars": m{"n": int64(1)}}},
 		"in the Location": {create: func(w http.ResponseWriter, id string) {
 			w.Header().Set("Location", "/things/"+id+"?x=1")
 			w.WriteHeader(201)
@@ -132,6 +137,9 @@ func TestKept(t *testing.T) {
 		obs, ctx := run(nil)
 		if !obs.Exists || host.Facts()[idFact] != "b" || len(s.all) != 2 {
 			t.Fatalf("%s: %v, %v, %v", why, obs, host.Facts(), s.asked)
+		}
+		if data := s.all["b"]["data"]; c.attrs["bodies"] != nil && fmt.Sprint(data) != "map[size:1]" {
+			t.Errorf("%s: sent %v", why, data)
 		}
 		r.Purged = true
 		if _, err := (object{}).Delete(ctx, provider.DeleteRequest{Resource: r, Observed: obs}); err != nil || s.all["b"] != nil || s.all["a"] == nil {

@@ -43,9 +43,10 @@ func Object() provider.Definition {
 				{Name: "methods", Type: "Optional[Struct[{Optional['create'] => Enum['POST','PUT','PATCH'], Optional['update'] => Enum['PUT','PATCH','POST'], Optional['delete'] => Enum['DELETE','POST','PUT','PATCH']}]]",
 					Behaviour: schema.Parameter, Description: "methods other than POST to collection or PUT to path, PATCH, and DELETE"},
 				{Name: "paths", Type: "Optional[" + each(path, "create", "read", "update", "delete") + "]", Behaviour: schema.Parameter, Description: "paths of requests that do not go to path or collection"},
-				{Name: "bodies", Type: "Optional[" + each("Any", "create", "update", "delete") + "]", Behaviour: schema.Parameter, Description: "bodies of requests that do not send body"},
+				{Name: "bodies", Type: "Optional[" + each("Any", "create", "update", "delete") + "]", Behaviour: schema.Parameter, Description: "bodies of requests that do not send body alone; $body in them is what body is"},
 				{Name: "update_sends", Type: "Enum['wanted','changed','merged']", Default: "wanted", Behaviour: schema.Parameter,
 					Description: "wanted: body; changed: the members of body that differ; merged: what was read with body laid over it, for APIs whose PUT replaces everything"},
+				{Name: "update_id", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the member in which updates that send body have the id, too"},
 				{Name: "wrap", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the member in which requests have the body"},
 				{Name: "object_at", Type: pointer, Default: "", Behaviour: schema.Parameter, Description: "where an answer has the object, as a JSON pointer such as /data"},
 				{Name: "id_at", Type: pointer, Default: "/id", Behaviour: schema.Parameter, Description: "where the object has its id, as a JSON pointer; else it is the end of the Location that a create answers"},
@@ -81,7 +82,7 @@ func validate(attrs map[string]any) []diag.Problem {
 	for _, from := range []string{"vars", "secrets"} {
 		m, _ := attrs[from].(map[string]any)
 		for _, n := range slices.Sorted(maps.Keys(m)) {
-			if slices.Contains(v.names, n) || n == "id" {
+			if slices.Contains(v.names, n) || n == "id" || n == bodyName {
 				v.bad(from, "choose another name", "%q is taken", n)
 			}
 			if _, secret := m[n].(resource.Secret); from == "secrets" && !secret {
@@ -166,6 +167,7 @@ func (v *validator) bodies() {
 	check := func(attribute string, value any, id bool) {
 		for _, n := range bodyNames(value) {
 			switch {
+			case n == bodyName && attribute == "bodies" && v.attrs["body"] != nil:
 			case n == "id" && !id:
 				v.bad(attribute, "leave $id out", "the id is not known when %s is used", attribute)
 			case n != "id" && !slices.Contains(v.names, n):

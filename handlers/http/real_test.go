@@ -126,16 +126,12 @@ func TestAlertmanager(t *testing.T) {
 			for k, v := range more {
 				body[k] = v
 			}
-			update := m{"id": "$id"}
-			for k, v := range body {
-				update[k] = v
-			}
-			return m{"body": body, "bodies": m{"update": update}}
+			return m{"body": body}
 		}
 		of := func(name, job string) m {
 			out := bodies(job, nil)
 			maps.Copy(out, m{"name": name, "vars": m{"prefix": prefix}, "collection": "/silences", "path": "/silence/{id}", "methods": m{"update": "POST"}, "paths": m{"update": "/silences"},
-				"new_id_at": "/silenceID", "ignore": []any{"/startsAt"}, "gone": m{"status": m{"state": "expired"}}, "settle": int64(1),
+				"new_id_at": "/silenceID", "update_id": "id", "ignore": []any{"/startsAt"}, "gone": m{"status": m{"state": "expired"}}, "settle": int64(1),
 				"facts": m{"state": "/status/state"}})
 			return out
 		}

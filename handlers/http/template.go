@@ -2,6 +2,7 @@ package http
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"strings"
@@ -168,6 +169,20 @@ func (s *scope) body(v any) (any, error) {
 		return out, nil
 	}
 	return v, nil
+}
+
+// bodyName is the name of body in the bodies of requests.
+const bodyName = "body"
+
+// whole fills the body of a request in, in which the body of the object may be referred to.
+func (s *scope) whole(v, body any) (any, error) {
+	filled, err := s.body(body)
+	if err != nil {
+		return nil, err
+	}
+	in := &scope{values: maps.Clone(s.values), secret: s.secret}
+	in.values[bodyName] = filled
+	return in.body(v)
 }
 
 // hidden reports whether a value has a secret in it.

@@ -137,7 +137,7 @@ func (a *api) send(s *scope, what, method, path string, body func() (any, error)
 		path = p
 	}
 	if own, ok := a.own(what); ok {
-		body = func() (any, error) { return s.body(own) }
+		body = func() (any, error) { return s.whole(own, a.want.Attributes["body"]) }
 	}
 	path, err := s.path(path)
 	if err != nil {
@@ -183,7 +183,8 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 	etag, _ := obs.Attributes["etag"].(string)
 	s := a.scope.with(id)
 	body := func() (any, error) { return a.sends(s, obs) }
-	if _, own := a.own(didUpdate); !own && a.text("update_sends") == "merged" {
+	_, own := a.own(didUpdate)
+	if !own && a.text("update_sends") == "merged" {
 		t, err := a.get(id)
 		if err != nil {
 			return provider.Result{}, err
@@ -196,6 +197,9 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 			want, err := s.body(a.want.Attributes["body"])
 			return overlay(t.value, want), err
 		}
+	}
+	if member := a.text("update_id"); member != "" && !own {
+		body = withMember(body, member, id)
 	}
 	r, err := a.send(s, didUpdate, http.MethodPatch, a.text("path"), body, rand.Text(), etag)
 	switch {
@@ -210,6 +214,20 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 		return provider.Result{}, err
 	}
 	return a.await(a.begin(didUpdate))
+}
+
+// withMember returns a body with one more member.
+func withMember(body func() (any, error), member string, value any) func() (any, error) {
+	return func() (any, error) {
+		v, err := body()
+		in, ok := v.(map[string]any)
+		if err != nil || !ok {
+			return v, err
+		}
+		out := maps.Clone(in)
+		out[member] = value
+		return out, nil
+	}
 }
 
 // sends returns the body of an update.

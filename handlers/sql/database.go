@@ -37,6 +37,16 @@ func Database() provider.Definition {
 			},
 			Features: []string{"batch", "discover"},
 			Validate: validDatabase,
+			Relations: func(agent string, attrs map[string]any) []string {
+				var out []string
+				if owner, _ := attrs["owner"].(string); owner != "" {
+					out = append(out, roleID(agent, owner))
+				}
+				if template, _ := attrs["template"].(string); template != "" {
+					out = append(out, databaseID(agent, map[string]any{"database": template}))
+				}
+				return out
+			},
 		},
 		Handler: database{},
 	}
@@ -116,11 +126,28 @@ func (d database) Create(ctx *provider.Context, req provider.CreateRequest) (pro
 	if err := printable(text(r, "name"), text(r, "owner"), text(r, "template"), text(r, "locale"), text(r, "comment")); err != nil {
 		return provider.Result{}, err
 	}
-	err = c.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, createDatabase(r)) })
+	if err := knownEncoding(ctx, c, text(r, "encoding")); err != nil {
+		return provider.Result{}, err
+	}
+	err = change(ctx, c, "", createDatabase(r))
 	if err != nil && !is(err, duplicateDatabase, uniqueViolation) {
 		return provider.Result{}, failure("create the database "+text(r, "name"), err)
 	}
 	return provider.Result{}, d.settle(ctx, c, r)
+}
+
+// knownEncoding refuses encodings that the server has none of: of one it says what it says of a role that is yet to be.
+func knownEncoding(ctx context.Context, c *conn.Conn, name string) error {
+	if name == "" {
+		return nil
+	}
+	return c.Do(ctx, "", func(pg *pgconn.PgConn) error {
+		rows, err := query(ctx, pg, "SELECT pg_catalog.pg_char_to_encoding($1::name)", name)
+		if err == nil && len(rows) == 1 && string(rows[0][0]) == "-1" {
+			return provider.Errorf(provider.NeedsChange, "the server has no encoding %s", name)
+		}
+		return failure("look for the encoding "+name, err)
+	})
 }
 
 func createDatabase(r provider.Resource) string {
@@ -186,7 +213,7 @@ func (d database) settle(ctx *provider.Context, c *conn.Conn, r provider.Resourc
 	if _, differs := diffs["comment"]; differs {
 		todo = append(todo, "COMMENT ON DATABASE "+ident(name)+" IS "+comment(text(r, "comment")))
 	}
-	if err := c.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, todo...) }); err != nil {
+	if err := change(ctx, c, "", todo...); err != nil {
 		return failure("change the database "+name, err)
 	}
 	if _, differs := diffs["extensions"]; !differs {
@@ -200,7 +227,7 @@ func (d database) settle(ctx *provider.Context, c *conn.Conn, r provider.Resourc
 		}
 		todo = append(todo, "CREATE EXTENSION IF NOT EXISTS "+ident(e)+" CASCADE")
 	}
-	return failure("add extensions to the database "+name, c.Do(ctx, name, func(pg *pgconn.PgConn) error { return do(ctx, pg, todo...) }))
+	return failure("add extensions to the database "+name, change(ctx, c, name, todo...))
 }
 
 // comment returns a comment as a statement has it.
@@ -236,7 +263,7 @@ func (database) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	if force, _ := req.Resource.Attributes["force"].(bool); force {
 		statement += " WITH (FORCE)"
 	}
-	err = c.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, statement) })
+	err = change(ctx, c, "", statement)
 	if is(err, objectInUse) {
 		return provider.Result{}, provider.Errorf(provider.Retryable, "drop the database %s: %s; `force: true` ends the connections to it", name, conn.Text(err))
 	}

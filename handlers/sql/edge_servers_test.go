@@ -182,7 +182,7 @@ func TestDatabaseInUse(t *testing.T) {
 		class provider.Class
 	}{
 		"an owner that is not there":      {Database(), m{"name": "edge", "owner": "nobody there"}, provider.Retryable},
-		"an encoding that is none":        {Database(), m{"name": "edge", "encoding": "UTF9"}, provider.Retryable}, // the server says of it what it says of a role that is missing
+		"an encoding that is none":        {Database(), m{"name": "edge", "encoding": "UTF9"}, provider.NeedsChange},
 		"a locale that is none":           {Database(), m{"name": "edge", "locale": "C'; DROP TABLE kept; --"}, provider.NeedsChange},
 		"an extension that is none":       {Database(), m{"name": "edge2", "extensions": []any{`x"; DROP TABLE kept; --`}}, provider.NeedsChange},
 		"a group that is not there":       {Role(), m{"name": "edge", "member_of": []any{"nobody there"}}, provider.Retryable},

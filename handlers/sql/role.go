@@ -61,7 +61,7 @@ func Role() provider.Definition {
 				groups, _ := texts(attrs, "member_of")
 				var out []string
 				for _, g := range groups {
-					out = append(out, string(resource.NewID("sql::Role", agent, resource.Key{Name: "name", Value: g})))
+					out = append(out, roleID(agent, g))
 				}
 				return out
 			},

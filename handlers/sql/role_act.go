@@ -125,9 +125,7 @@ func (ro role) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	if err != nil {
 		return provider.Result{}, err
 	}
-	err = c.Do(ctx, "", func(pg *pgconn.PgConn) error {
-		return do(ctx, pg, append([]string{"CREATE ROLE " + ident(name)}, todo...)...)
-	})
+	err = change(ctx, c, "", append([]string{"CREATE ROLE " + ident(name)}, todo...)...)
 	if is(err, duplicateObject, uniqueViolation) {
 		return provider.Result{}, ro.settle(ctx, c, r)
 	}
@@ -157,7 +155,7 @@ func (ro role) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) 
 	if err != nil {
 		return err
 	}
-	return failure("change the role "+name, c.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, todo...) }))
+	return failure("change the role "+name, change(ctx, c, "", todo...))
 }
 
 // statements returns what leads from what is there to what is wanted; have is nil for a role that has just been made.
@@ -227,7 +225,7 @@ func (role) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 			return provider.Result{}, err
 		}
 	}
-	err = c.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, "DROP ROLE IF EXISTS "+ident(name)) })
+	err = change(ctx, c, "", "DROP ROLE IF EXISTS "+ident(name))
 	if is(err, dependentObjects) {
 		return provider.Result{}, provider.Errorf(provider.NeedsChange, "drop the role %s: %s; say what becomes of that with owned", name, conn.Text(err))
 	}
@@ -259,7 +257,7 @@ func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy str
 		return failure("see what the role "+name+" owns", err)
 	}
 	for _, d := range databases {
-		err := c.Do(ctx, d, func(pg *pgconn.PgConn) error { return do(ctx, pg, todo...) })
+		err := change(ctx, c, d, todo...)
 		if is(err, undefinedObject) { // the role itself is gone
 			return nil
 		}

@@ -87,6 +87,7 @@ func do(ctx context.Context, pg *pgconn.PgConn, statements ...string) error {
 const (
 	duplicateDatabase    = "42P04"
 	duplicateObject      = "42710"
+	duplicateSchema      = "42P06"
 	undefinedDatabase    = "3D000"
 	undefinedObject      = "42704"
 	insufficientRight    = "42501"
@@ -99,6 +100,9 @@ const (
 	configurationLimit   = "53400"
 	invalidPassword      = "28P01"
 	invalidAuthorization = "28000"
+	serializationFailure = "40001"
+	deadlock             = "40P01"
+	internalError        = "XX000"
 )
 
 // is reports whether the server answered with one of the codes.
@@ -147,7 +151,7 @@ func classOf(err error) (class provider.Class, hint string) {
 		return provider.Retryable, ""
 	}
 	switch refused.Code[:min(2, len(refused.Code))] {
-	case "42", "22", "23", "0A", "3F", "3D":
+	case "42", "22", "23", "0A", "0L", "3F", "3D":
 		return provider.NeedsChange, ""
 	case "28":
 		return provider.Terminal, ""

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/machine"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -63,12 +64,8 @@ func delayOf(r provider.Resource) time.Duration {
 
 func look(ctx context.Context, r provider.Resource) (provider.Observation, error) {
 	if d := delayOf(r); d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return provider.Observation{}, provider.Errorf(provider.Retryable, "wait: %w", ctx.Err())
+		if err := (machine.Clock{}).Sleep(ctx, d); err != nil {
+			return provider.Observation{}, provider.Errorf(provider.Retryable, "wait: %w", err)
 		}
 	}
 	if text, _ := r.Attributes["fail"].(string); text != "" {

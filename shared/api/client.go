@@ -18,6 +18,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 )
 
 // ClientConfig says where a server is and how to reach it.
@@ -63,7 +64,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		c.Transport = t
 	}
 	if c.Clock == nil {
-		c.Clock = clock{}
+		c.Clock = machine.Clock{}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	x := &Client{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport, CheckRedirect: stay}}
@@ -77,24 +78,6 @@ func serverURL(text string) (*url.URL, error) {
 		return nil, fault.New(fault.Usage, "", "this is no address of an API").WithHint("write it such as http://127.0.0.1:8300")
 	}
 	return u, nil
-}
-
-// clock is the time of the machine.
-type clock struct{}
-
-// Now implements deploy.Clock.
-func (clock) Now() time.Time { return time.Now() }
-
-// Sleep implements deploy.Clock.
-func (clock) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // callers look at the context
-	}
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -116,6 +116,15 @@ func (a *app) definitions() []provider.Definition {
 	return a.with
 }
 
+// handlers returns who serves the types.
+func (a *app) handlers() map[string]provider.Handler {
+	out := map[string]provider.Handler{}
+	for _, d := range a.definitions() {
+		out[d.Type.Name] = d.Handler
+	}
+	return out
+}
+
 // registry returns the known types.
 func (a *app) registry() (*schema.Registry, error) {
 	if a.types != nil {
@@ -219,13 +228,9 @@ func (a *app) openAt(dir string) error {
 	if a.own, err = local.Open(dir); err != nil {
 		return err
 	}
-	byType := map[string]provider.Handler{}
-	for _, d := range a.definitions() {
-		byType[d.Type.Name] = d.Handler
-	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}, Types: types, Handlers: byType, Pack: packDigest(types),
+		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}, Types: types, Handlers: a.handlers(), Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine, History: a.own.ParameterHistory})

@@ -397,7 +397,7 @@ func (a *app) options(path string, partial bool) (source.Options, error) {
 	if err != nil {
 		return source.Options{}, err
 	}
-	e := deploy.New(deploy.Config{Types: types})
+	e := deploy.New(deploy.Config{Types: types, Handlers: a.handlers()}) // handlers say what follows from a resource
 	check := e.ValidateClosed
 	if partial {
 		check = e.Validate

@@ -10,8 +10,13 @@ import (
 )
 
 // relate adds to resources what their types say that they are tied to, as far as it is among them, and sorts requirements. byID are
-// their indexes. Where one has to be told of changes, the other sends events; an author can still say that it does not receive them.
+// their indexes. Who is to be told of changes hears them of that one alone, and nobody else does unless an author has said that it sends events; an
+// author can still say that it does not receive them. What was found so in an earlier model is found anew.
 func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int) {
+	for i := range resources {
+		resources[i].Heard, resources[i].Hears = false, nil
+	}
+	hear := func(r, of *resource.Resource) { r.Hears, of.Heard = append(r.Hears, of.ID), true }
 	for i := range resources {
 		r := &resources[i]
 		for _, to := range e.related(r) {
@@ -22,12 +27,12 @@ func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int)
 			other := &resources[j]
 			switch to.Kind {
 			case schema.Subscribe:
-				other.SendEvent = true
+				hear(r, other)
 				fallthrough
 			case schema.Require:
 				r.Requires = append(r.Requires, other.ID)
 			case schema.Notify:
-				r.SendEvent = true
+				hear(other, r)
 				fallthrough
 			case schema.Before:
 				other.Requires = append(other.Requires, r.ID)
@@ -38,6 +43,8 @@ func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int)
 		r := &resources[i]
 		slices.Sort(r.Requires)
 		r.Requires = slices.Compact(r.Requires)
+		slices.Sort(r.Hears)
+		r.Hears = slices.Compact(r.Hears)
 	}
 }
 

@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,11 +82,18 @@ func TestRelations(t *testing.T) {
 		t.Fatal(problems)
 	}
 	got := map[resource.ID][]resource.ID{}
-	var sends []resource.ID
+	var heard []resource.ID
+	hears := map[resource.ID][]resource.ID{}
 	for _, r := range m.Resources {
 		got[r.ID] = r.Requires
 		if r.SendEvent {
-			sends = append(sends, r.ID)
+			t.Errorf("%s sends events, which nobody wrote", r.ID)
+		}
+		if r.Heard {
+			heard = append(heard, r.ID)
+		}
+		if len(r.Hears) > 0 {
+			hears[r.ID] = r.Hears
 		}
 	}
 	want := map[resource.ID][]resource.ID{
@@ -96,8 +104,60 @@ func TestRelations(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]", "t::Package[a,name=web]"}, sends); d != "" {
+	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]", "t::Package[a,name=web]"}, heard); d != "" {
 		t.Error(d)
+	}
+	if d := cmp.Diff(map[resource.ID][]resource.ID{"t::Service[a,name=web]": {"t::Package[a,name=web]"}, "t::Check[a,name=web-told]": {"t::Service[a,name=web]"}}, hears); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestSubscribeTellsTheSubscriberAlone has one that subscribes by its type, and one that only requires: the first hears of changes, the other when an author
+// has said that events are sent.
+func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	was, _ := r.e.Types.Type("t::T")
+	typ := was.Type
+	typ.Auto = []schema.Relation{{Kind: schema.Subscribe, Type: "t::T", Titles: []string{"$note"}}}
+	types, err := schema.NewRegistry(typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.e.Types = types
+	with := func(text, value, note string) resource.Resource {
+		out := res(text)
+		out.Attributes["value"] = value
+		if note != "" {
+			out.Attributes["note"] = note
+		}
+		return out
+	}
+	sending := func(r resource.Resource) resource.Resource {
+		r.SendEvent = true
+		return r
+	}
+	deaf := func(r resource.Resource) resource.Resource {
+		r.ReceiveEvents = false
+		return r
+	}
+	for _, step := range []struct {
+		why       string
+		resources []resource.Resource
+		reloads   []string
+	}{
+		{"nothing is told at creation", []resource.Resource{with("a", "1", ""), with("s", "1", "a"), with("o<a", "1", "")}, nil},
+		{"the subscriber is told, though it has not changed", []resource.Resource{with("a", "2", ""), with("s", "1", "a"), with("o<a", "1", "")}, []string{"s"}},
+		{"and alone, also when the other runs anyway", []resource.Resource{with("a", "3", ""), with("s", "1", "a"), with("o<a", "3", "")}, []string{"s"}},
+		{"who says that events are sent tells all", []resource.Resource{sending(with("a", "4", "")), with("s", "1", "a"), with("o<a", "3", "")}, []string{"o", "s"}},
+		{"who says that it receives none is not told", []resource.Resource{with("a", "5", ""), deaf(with("s", "1", "a")), with("o<a", "3", "")}, nil},
+		{"nobody is told when the subscriber is gone", []resource.Resource{with("a", "6", ""), with("o<a", "3", "")}, nil},
+	} {
+		r.w.reload = nil
+		r.export(deploy.Export{Model: model(step.resources...)})
+		r.drain()
+		slices.Sort(r.w.reload)
+		r.same("reloads: "+step.why, r.w.reload, step.reloads...)
 	}
 }
 

@@ -282,7 +282,7 @@ func (r *releaser) bring(ctx context.Context, en *entry, fresh bool) error {
 		row.hideSecrets()
 		row.move(lane)
 		// A run for the intent before may be under way, and what it changes is not recorded as a change by anybody.
-		row.Unsure = row.Unsure || res.SendEvent && row.Rev > 0
+		row.Unsure = row.Unsure || res.Tells() && row.Rev > 0
 		row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
 		if row.LastRun == RunSuccess && row.Compliance == NonCompliant {
 			row.LastRun = RunNew // what was skipped because of it is to be woken: see follows
@@ -401,7 +401,7 @@ func secretsOf(body []byte) []string {
 	return out
 }
 
-// mayOweReload reports whether a resource that is told of changes requires something that it did not: that may be changing right now, by
+// mayOweReload reports whether a resource that is told of changes requires, or hears, something that it did not: that may be changing right now, by
 // somebody who does not know yet whom to tell.
 func mayOweReload(was, now []byte) bool {
 	before, err := resource.Decode(was)
@@ -409,7 +409,10 @@ func mayOweReload(was, now []byte) bool {
 		return true
 	}
 	after, err := resource.Decode(now)
-	return err != nil || after.ReceiveEvents && slices.ContainsFunc(after.Requires, func(id resource.ID) bool { return !slices.Contains(before.Requires, id) })
+	isNew := func(have []resource.ID) func(resource.ID) bool {
+		return func(id resource.ID) bool { return !slices.Contains(have, id) }
+	}
+	return err != nil || after.ReceiveEvents && (slices.ContainsFunc(after.Requires, isNew(before.Requires)) || slices.ContainsFunc(after.Hears, isNew(before.Hears)))
 }
 
 func undefinedReason(missing []string) string {

@@ -2,8 +2,8 @@ package deploy
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"time"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -200,11 +200,11 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 // be told, when it has finished.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		event     time.Time // the end of the last run that tells its dependants
+		events    []Outbox // runs that tell those who hear them
 		recovered bool
 		priority  Priority
 	}
-	wakes := map[resource.ID]wake{}
+	wakes, senders := map[resource.ID]wake{}, map[resource.ID]bool{}
 	var ids []resource.ID
 	for _, entry := range entries {
 		n := g.Node(entry.Of)
@@ -218,15 +218,18 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				ids = append(ids, id)
 				w.priority = entry.Priority
 			}
-			if entry.Kind == OutboxEvent && entry.At.After(w.event) {
-				w.event = entry.At
+			if entry.Kind == OutboxEvent {
+				w.events, senders[entry.Of] = append(w.events, entry), true
 			}
 			w.recovered = w.recovered || entry.Kind == OutboxRecovered
 			w.priority = min(w.priority, entry.Priority)
 			wakes[id] = w
 		}
 	}
-	rows, err := p.load(ctx, ids)
+	for _, id := range ids {
+		delete(senders, id) // read as one of these
+	}
+	rows, err := p.load(ctx, slices.Concat(ids, slices.Sorted(maps.Keys(senders))))
 	if err != nil {
 		return err
 	}
@@ -238,7 +241,9 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		w := wakes[id]
 		p.set(row, func(row *Row) bool {
 			// What has run since, most often in the same batch, need not run again for it.
-			told := !w.event.IsZero() && !row.SucceededAt.After(w.event) && receives(row) && runnable(row)
+			told := runnable(row) && slices.ContainsFunc(w.events, func(entry Outbox) bool {
+				return !row.SucceededAt.After(entry.At) && hears(row, rows[entry.Of])
+			})
 			// One that is scheduled may be about to be skipped, by somebody who has looked at what it requires a moment too early.
 			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
@@ -254,8 +259,8 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 	return nil
 }
 
-// receives reports whether a resource wants to be told.
-func receives(row *Row) bool {
+// hears reports whether a resource is told of the changes of something that it requires, of which the row may be gone.
+func hears(row, of *Row) bool {
 	res, err := resource.Decode(row.Body)
-	return err == nil && res.ReceiveEvents
+	return err == nil && res.ReceiveEvents && (of == nil || toldBy(res, of))
 }

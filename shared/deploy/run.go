@@ -103,7 +103,7 @@ func (w *worker) conclude(r *run) {
 	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
 	r.claim.result = r.result
 	if r.res != nil {
-		r.sendEvent = r.res.SendEvent
+		r.sendEvent = r.res.Tells()
 	}
 	if r.outcome == StatusFailed || r.outcome == StatusUnavailable {
 		r.lines = append(r.lines, provider.Line{At: r.finished, Level: provider.LevelError, Msg: r.reason})
@@ -344,15 +344,22 @@ func (w *worker) changedSince(c *claim) bool {
 	if c.node < 0 {
 		return false
 	}
-	if res, err := resource.Decode(c.row.Body); err != nil || !res.ReceiveEvents {
+	res, err := resource.Decode(c.row.Body)
+	if err != nil || !res.ReceiveEvents {
 		return false
 	}
 	for _, q := range w.graph.Requires(c.node) {
-		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) {
+		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && toldBy(res, r) {
 			return true
 		}
 	}
 	return false
+}
+
+// toldBy reports whether a resource is told of the changes of something that it requires.
+func toldBy(res *resource.Resource, of *Row) bool {
+	other, err := resource.Decode(of.Body)
+	return err == nil && res.ToldBy(other)
 }
 
 // markCreating records that a create begins whose outcome could not be told after a crash. It returns false when the row was

@@ -20,6 +20,9 @@ func (e *Engine) Validate(m *Model) diag.Problems {
 	v.attributes()
 	v.identities()
 	if len(v.problems) == 0 {
+		v.things()
+	}
+	if len(v.problems) == 0 {
 		v.generate()
 	}
 	if len(v.problems) == 0 {
@@ -120,6 +123,31 @@ func (v *validator) identities() {
 			p.Hint = "remove one of the two; a resource is described once in an export"
 		}
 		v.problems.Add(p)
+	}
+}
+
+// things refuses resources of different names that stand for the same thing.
+func (v *validator) things() {
+	type thing struct{ typ, agent, name string }
+	first := map[thing]int{}
+	for i := range v.m.Resources {
+		r := &v.m.Resources[i]
+		t, ok := v.e.Types.Type(r.Type)
+		if !ok || t.Thing == nil {
+			continue
+		}
+		name := t.Thing(r.Attributes)
+		if name == "" {
+			continue
+		}
+		of := thing{r.Type, r.Agent, name}
+		before, dup := first[of]
+		if !dup {
+			first[of] = i
+			continue
+		}
+		v.problems.Add(diag.Problem{Pos: v.m.at(i, ""), Resource: string(r.ID), Related: []diag.Pos{v.m.at(before, "")},
+			Message: fmt.Sprintf("it is the same thing as %s: %s", v.m.Resources[before].ID, name), Hint: "describe a thing once"})
 	}
 }
 

@@ -134,7 +134,7 @@ func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
 
 func sendsEvents(r *Row) bool {
 	res, err := resource.Decode(r.Body)
-	return err == nil && res.SendEvent
+	return err == nil && res.Tells()
 }
 
 // run loops: claim, run, commit.

@@ -63,9 +63,11 @@ func (d *decoder) member(r *Resource, key string) {
 	case "report_only":
 		r.ReportOnly = d.bool()
 	case "requires":
-		for more := d.open('[', ']'); more; more = d.more(']') {
-			r.Requires = append(r.Requires, d.id())
-		}
+		r.Requires = d.ids()
+	case "heard":
+		r.Heard = d.bool()
+	case "hears":
+		r.Hears = d.ids()
 	case "send_event":
 		r.SendEvent = d.bool()
 	case "set":
@@ -83,6 +85,14 @@ func (d *decoder) attributes() map[string]any {
 	}
 	m, _ := d.object(0, true).(map[string]any)
 	return m
+}
+
+func (d *decoder) ids() []ID {
+	var out []ID
+	for more := d.open('[', ']'); more; more = d.more(']') {
+		out = append(out, d.id())
+	}
+	return out
 }
 
 func (d *decoder) id() ID {

@@ -289,6 +289,12 @@ func appendEscape(b []byte, c byte) []byte {
 // Encode returns the canonical JSON of the whole resource, which Decode reads. Flags that are as usual are left out.
 func (r *Resource) Encode() ([]byte, error) {
 	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact, 0, false)
+	if r.Heard {
+		b = append(b, `,"heard":true`...)
+	}
+	if err == nil {
+		b, err = appendIDs(b, "hears", r.Hears)
+	}
 	if err == nil {
 		b, err = appendString(append(b, `,"id":`...), string(r.ID))
 	}
@@ -304,14 +310,8 @@ func (r *Resource) Encode() ([]byte, error) {
 	if r.ReportOnly {
 		b = append(b, `,"report_only":true`...)
 	}
-	for i := 0; i < len(r.Requires) && err == nil; i++ {
-		if b = append(b, ','); i == 0 {
-			b = append(b, `"requires":[`...)
-		}
-		b, err = appendString(b, string(r.Requires[i]))
-	}
-	if len(r.Requires) > 0 {
-		b = append(b, ']')
+	if err == nil {
+		b, err = appendIDs(b, "requires", r.Requires)
 	}
 	if r.SendEvent {
 		b = append(b, `,"send_event":true`...)
@@ -323,6 +323,24 @@ func (r *Resource) Encode() ([]byte, error) {
 		return nil, fault.Wrap(fault.Invalid, "encode "+string(r.ID), err)
 	}
 	return append(b, '}'), nil
+}
+
+// appendIDs adds a member that is a list of ids, when it is not empty.
+func appendIDs(b []byte, key string, ids []ID) ([]byte, error) {
+	if len(ids) == 0 {
+		return b, nil
+	}
+	b = append(append(append(b, ",\""...), key...), "\":"...)
+	var err error
+	for i := 0; i < len(ids) && err == nil; i++ {
+		if i == 0 {
+			b = append(b, '[')
+		} else {
+			b = append(b, ',')
+		}
+		b, err = appendString(b, string(ids[i]))
+	}
+	return append(b, ']'), err
 }
 
 // size guesses the length of the encoding, so that it is seldom moved while it grows.
@@ -339,8 +357,10 @@ func (r *Resource) size() int {
 			n += 16 * len(v)
 		}
 	}
-	for _, id := range r.Requires {
-		n += len(id) + 4
+	for _, ids := range [][]ID{r.Requires, r.Hears} {
+		for _, id := range ids {
+			n += len(id) + 4
+		}
 	}
 	return n + n/16
 }

@@ -1,6 +1,8 @@
 // Package resource holds what a resource is: its identity, its values and the hash of its intent.
 package resource
 
+import "slices"
+
 // ID is the canonical text of an identity: type[agent,namevar=value], with several namevars
 // type[agent,a=1,b=2] in declared order. In the agent's name and in values the characters , = ] and \ are escaped with \.
 type ID string
@@ -24,6 +26,18 @@ type Resource struct {
 	Requires   []ID           // sorted, without repeats
 	Set        string         // "" is the shared set
 	Flags
+	// Heard and Hears come of the nature of types, from others in the model: some of those that require it hear of its changes, whether or not it
+	// sends events; and those of Requires that it hears, sorted and without repeats.
+	Heard bool
+	Hears []ID
+}
+
+// Tells reports whether anybody is told of its changes.
+func (r *Resource) Tells() bool { return r.SendEvent || r.Heard }
+
+// ToldBy reports whether r is told of the changes of something that it requires.
+func (r *Resource) ToldBy(other *Resource) bool {
+	return r.ReceiveEvents && (other.SendEvent || slices.Contains(r.Hears, other.ID))
 }
 
 // Flags are what is said of a resource beside its attributes.

@@ -35,6 +35,7 @@ func TestHashIsPinned(t *testing.T) {
 		"Unordered": {"order, repeats and flags beside purged and report_only do not count", func(r *Resource, a *Agent) {
 			r.Requires, r.Set, a.Lanes, a.Name = nil, "frontend", 7, "other"
 			r.PurgeOnDelete, r.SendEvent, r.ReceiveEvents = true, true, false
+			r.Heard, r.Hears = true, []ID{"x::Y[a,n=v]"}
 		}, "0"},
 		"WholeFloat": {"5.0 is 5", func(r *Resource, _ *Agent) { r.Attributes["size"] = 12.0 }, "0"},
 		"NoOptions":  {"no options are empty options", func(_ *Resource, a *Agent) { a.Options = map[string]any{} }, "0"},
@@ -80,6 +81,7 @@ func TestEncodeIsPinned(t *testing.T) {
 	full := sample()
 	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}
 	full.Requires = append(full.Requires, "x::Y[a,n=\"]")
+	full.Heard, full.Hears = true, full.Requires[1:]
 	tests := map[string]struct {
 		r    *Resource
 		want string
@@ -87,7 +89,7 @@ func TestEncodeIsPinned(t *testing.T) {
 		"Usual": {sample(), `{"attributes":{"content":{"file":"` + someHash + `","size":12},"mode":"0644","owner":"www","path":"/srv/site/index.html","size":12},` +
 			`"id":"fs::File[web1,path=/srv/site/index.html]","requires":["fs::Directory[web1,path=/srv/site]"]}`},
 		"Full": {full, `{"attributes":{"content":{"file":"` + someHash + `","size":12},"mode":"0644","owner":"www","path":"/srv/site/index.html","size":12},` +
-			`"id":"fs::File[web1,path=/srv/site/index.html]","purge_on_delete":true,"purged":true,"receive_events":false,"report_only":true,` +
+			`"heard":true,"hears":["x::Y[a,n=\"]"],"id":"fs::File[web1,path=/srv/site/index.html]","purge_on_delete":true,"purged":true,"receive_events":false,"report_only":true,` +
 			`"requires":["fs::Directory[web1,path=/srv/site]","x::Y[a,n=\"]"],"send_event":true,"set":"frontend"}`},
 		"FormNames": {&Resource{ID: "x::Y[a,n=v]", Type: "x::Y", Agent: "a", Attributes: map[string]any{"value": "v", "file": "f"}, Flags: Flags{ReceiveEvents: true}},
 			`{"attributes":{"file":"f","value":"v"},"id":"x::Y[a,n=v]"}`},
@@ -140,6 +142,7 @@ func TestDecodeRefuses(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	full := sample()
 	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}
+	full.Heard, full.Hears = true, full.Requires
 	for _, r := range []*Resource{sample(), full} {
 		b, _ := r.Encode()
 		f.Add(b)

@@ -11,11 +11,12 @@ import (
 type aliasTable struct {
 	expr    map[string]string
 	types   map[string]*DataType
-	running []string // being resolved, outermost first
+	wrong   map[string]error // by the alias whose own expression it is in
+	running []string         // being resolved, outermost first
 }
 
 func newAliasTable() *aliasTable {
-	return &aliasTable{expr: map[string]string{}, types: map[string]*DataType{}}
+	return &aliasTable{expr: map[string]string{}, types: map[string]*DataType{}, wrong: map[string]error{}}
 }
 
 func (t *aliasTable) names() []string {
@@ -25,7 +26,8 @@ func (t *aliasTable) names() []string {
 	return slices.Sorted(maps.Keys(t.expr))
 }
 
-// lookup returns the type that an alias stands for; nil and no error when there is no such alias.
+// lookup returns the type that an alias stands for; nil and no error when there is no such alias. It is an error to be in the middle of resolving
+// it; other mistakes are noted as wrong with the alias in which they are, which is any value then.
 func (t *aliasTable) lookup(name string) (*DataType, error) {
 	if t == nil {
 		return nil, nil
@@ -38,16 +40,17 @@ func (t *aliasTable) lookup(name string) (*DataType, error) {
 		return nil, errors.New("it stands for itself: " + strings.Join(append(slices.Clone(t.running[at:]), name), " is "))
 	}
 	if d, done := t.types[name]; done {
-		return d, nil // an error was reported where it was found
+		return d, nil
 	}
 	t.running = append(t.running, name)
 	d, err := parseDataType(expr, t)
 	t.running = t.running[:len(t.running)-1]
 	if err != nil {
+		t.wrong[name] = err
 		d = &DataType{kind: kindAny, undef: true}
 	}
 	t.types[name] = d
-	return d, err
+	return d, nil
 }
 
 // validAlias reports whether name can be an alias: names joined by ::, each with a capital letter first, and not a type of the language.

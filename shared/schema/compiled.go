@@ -53,9 +53,11 @@ func (c *Compiled) Hint(attribute string) string {
 func (c *Compiled) Nearest(name string) string { return Nearest(name, c.names()) }
 
 func (c *Compiled) names() []string {
-	names := make([]string, len(c.compiled))
+	names := make([]string, 0, len(c.compiled))
 	for i := range c.compiled {
-		names[i] = c.compiled[i].Name
+		if name := c.compiled[i].Name; resource.ValidName(name) { // others are refused
+			names = append(names, name)
+		}
 	}
 	return names
 }

@@ -1,9 +1,13 @@
 package schema
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"southbound/shared/diag"
 	"southbound/shared/resource"
@@ -57,43 +61,50 @@ func (r *Registry) Nearest(name string) string { return Nearest(name, r.names) }
 type compiler struct {
 	aliases  *aliasTable
 	typ      string // the type at hand
-	where    func(attribute string) diag.Pos
+	part     string // the Part of it at hand, "" for none
+	where    func(part string) diag.Pos
 	problems diag.Problems
 }
 
 func (c *compiler) bad(attribute, hint, format string, args ...any) {
 	p := diag.Problem{Resource: c.typ, Attribute: attribute, Message: sprintf(format, args), Hint: hint}
 	if c.where != nil {
-		p.Pos = c.where(attribute)
+		p.Pos = c.where(cmp.Or(c.part, attribute))
+	}
+	if strings.ContainsFunc(attribute, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		p.Attribute = "" // the message quotes it
 	}
 	c.problems.Add(p)
 }
 
 // collectAliases checks the aliases of all types before any is used.
 func (c *compiler) collectAliases(types []Type) {
-	owner := map[string]string{}
+	owner := map[string]int{}
 	for i := range types {
 		c.typ, c.where = types[i].Name, types[i].At
 		for _, name := range slices.Sorted(maps.Keys(types[i].Aliases)) {
+			c.part = Part(AliasPart, name)
 			expr := types[i].Aliases[name]
 			known, twice := c.aliases.expr[name]
 			switch {
 			case !validAlias(name):
 				c.bad("", "names like Stdlib::Port: capital letters first, joined by ::", "the alias %q cannot be a name, or is one of the language", name)
 			case twice && known != expr:
-				c.bad("", "", "the alias %s is %s here and %s in %s", name, expr, known, owner[name])
+				c.bad("", "", "the alias %s is %s here and %s in %s", name, expr, known, types[owner[name]].Name)
 			default:
 				c.aliases.expr[name] = expr
-				owner[name] = c.typ
+				owner[name] = i
 			}
 		}
 	}
 	for _, name := range c.aliases.names() {
-		if _, err := c.aliases.lookup(name); err != nil {
-			c.typ, c.where = owner[name], nil
+		_, _ = c.aliases.lookup(name) // what is wrong with it is noted
+		if err := c.aliases.wrong[name]; err != nil {
+			c.typ, c.where, c.part = types[owner[name]].Name, types[owner[name]].At, Part(AliasPart, name)
 			c.bad("", hintOf(err), "the alias %s: %v", name, err)
 		}
 	}
+	c.part = ""
 }
 
 // reservedNames stand beside attributes in documents, in output and in filters.
@@ -106,6 +117,21 @@ func reservedNames() []string {
 
 func features() []string {
 	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"}
+}
+
+// featureHint says what to write in place of a feature that is not known, and what those of Puppet's types are here.
+func featureHint(name string) string {
+	switch name {
+	case "supports_noop":
+		return `did you mean "noop"?`
+	case "simple_get_filter":
+		return "leave it out: a handler is always told what to read"
+	case "custom_insync", "custom_generate":
+		return "leave it out: what a handler implements, such as InSyncer or Generator, says it"
+	case "remote_resource":
+		return "leave it out: handlers run where the transport of the agent says"
+	}
+	return orList(nearestHint(name, features()), "features are ", features())
 }
 
 func (c *compiler) compile(t *Type) *Compiled {
@@ -123,13 +149,15 @@ func (c *compiler) compile(t *Type) *Compiled {
 		c.bad("", "", "the timeout is negative")
 	}
 	for i, f := range t.Features {
+		c.part = Part(FeaturePart, i)
 		switch {
 		case !slices.Contains(features(), f):
-			c.bad("", orList(nearestHint(f, features()), "features are ", features()), "unknown feature %q", f)
+			c.bad("", featureHint(f), "unknown feature %q", f)
 		case slices.Contains(t.Features[:i], f):
 			c.bad("", "", "the feature %q is there twice", f)
 		}
 	}
+	c.part = ""
 	for i := range out.Attributes {
 		c.attribute(out, i)
 	}
@@ -150,12 +178,24 @@ func orList(hint, prefix string, names []string) string {
 	return prefix + strings.Join(names, ", ")
 }
 
+// lookAlike names the first character of a name that only looks like one of those there may be, or is not seen at all.
+func lookAlike(name string) string {
+	for _, r := range name {
+		if r >= utf8.RuneSelf || !unicode.IsPrint(r) {
+			return fmt.Sprintf("; %+q is none of these", string(r))
+		}
+	}
+	return ""
+}
+
 // attribute compiles attribute i of t.
 func (c *compiler) attribute(t *Compiled, i int) {
 	a := &t.Attributes[i]
+	c.part = Part(AttributePart, i)
+	defer func() { c.part = "" }()
 	switch _, twice := t.index[a.Name]; {
 	case !resource.ValidName(a.Name):
-		c.bad(a.Name, "a letter, then letters, digits and _", "%q is no name for an attribute", a.Name)
+		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name), "%q is no name for an attribute", a.Name)
 	case slices.Contains(reservedNames(), a.Name):
 		c.bad(a.Name, "it stands beside the attributes in documents; choose another", "the name %q is reserved", a.Name)
 	case twice:

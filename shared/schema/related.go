@@ -10,6 +10,7 @@ import (
 // link checks the declared relations of a type and finds the types they lead to.
 func (c *compiler) link(t *Compiled, r *Registry) {
 	c.typ, c.where = t.Name, t.At
+	defer func() { c.part = "" }()
 	kinds := make([]string, 0, 4)
 	for _, k := range RelationKinds() {
 		kinds = append(kinds, string(k))
@@ -17,6 +18,7 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 	for i := range t.Auto {
 		d := &t.Auto[i]
 		at := sprintf("relation %d (%s %s): ", []any{i + 1, d.Kind, d.Type})
+		c.part = Part(RelationPart, i)
 		if !slices.Contains(kinds, string(d.Kind)) {
 			c.bad("", orList(nearestHint(string(d.Kind), kinds), "there are ", kinds), "%sunknown kind %q", at, d.Kind)
 		}

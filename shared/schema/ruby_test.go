@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -122,6 +123,34 @@ func FuzzParseDataType(f *testing.F) {
 		}
 		if d.JSONSchema() == nil || d.Describe() == "" {
 			t.Fatalf("%q has no description", expr)
+		}
+	})
+}
+
+// A title pattern is refused, or reads titles so that what it gives is of the attributes' types; and its schema accepts what it reads.
+func FuzzReadTitle(f *testing.F) {
+	for _, s := range [][2]string{{`\A(?<name>[^/]+)/(?<port>\d+)\z`, "a/1"}, {`(?i)^(?'name'x)|(?<port>[[:digit:]]{,3})\Z`, "X\n"}, {`(?x) (?<name> a{1,1200} ) # b`, "aa"}, {`(?<name>\p{^L}[^]\H])`, "1-"}, {`^(?<name>)$`, "\n"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, title string) {
+		r, err := NewRegistry(Type{Name: "x::Y", Attributes: []Attribute{{Name: "name", Type: "String[1, 5]", Behaviour: Namevar}, {Name: "port", Type: "Integer[0, 99]", Behaviour: Namevar}},
+			Titles: []TitlePattern{{Pattern: pattern}}})
+		if err != nil {
+			return
+		}
+		c, _ := r.Type("x::Y")
+		keys, err := c.ReadTitle(title)
+		if err != nil {
+			return
+		}
+		for name, v := range keys {
+			if a, ok := c.Attribute(name); !ok || a.DataType.Check(v) != nil {
+				t.Fatalf("/%s/ reads %q as %v", pattern, title, keys)
+			}
+		}
+		text, said := ecma(c.titles[0].re)
+		if re, err := regexp.Compile(text); said && (err != nil || !re.MatchString(title)) {
+			t.Fatalf("/%s/ reads %q and its schema has /%s/, %v", pattern, title, text, err)
 		}
 	})
 }

@@ -122,9 +122,11 @@ func (r *Rule) Describe() string {
 // rules checks the rules of a type.
 func (c *compiler) rules(t *Compiled) {
 	t.Rules = slices.Clone(t.Rules)
+	defer func() { c.part = "" }()
 	for i := range t.Rules {
 		r := &t.Rules[i]
 		at := sprintf("rule %d: ", []any{i + 1})
+		c.part = Part(RulePart, i)
 		kinds := make([]string, 0, len(RuleKinds()))
 		for _, k := range RuleKinds() {
 			kinds = append(kinds, string(k))

@@ -2,6 +2,7 @@
 package schema
 
 import (
+	"fmt"
 	"time"
 
 	"southbound/shared/diag"
@@ -68,15 +69,35 @@ type Type struct {
 	// order. It is called when Gathers says that it has to be.
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
+	// Thing names what a resource stands for, where resources of different names could stand for the same: two of one agent are refused. It returns ""
+	// for what is not known, as when there are references in attributes.
+	Thing func(attributes map[string]any) string
 	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
 	Providers []string
 	// Code names what the program that wrote this declaration as data does in code, such as validate; "" in programs.
 	Code []string
-	// At returns where the declaration, or that of an attribute, stands when it was read from data; nil in programs.
-	At func(attribute string) diag.Pos
+	// At returns where a Part, an attribute by its name, or for "" the declaration stands when it was read from data; nil in programs. For what it
+	// does not know it returns the place of the declaration.
+	At func(part string) diag.Pos
 	// Wrong is what was wrong with the data it was read from; NewRegistry reports it with the rest.
 	Wrong diag.Problems
 }
+
+// Part names a part of a declaration: which one of the attributes, titles, relations, rules or features, counted from 0, or the name of an alias.
+func Part(kind PartKind, which any) string { return fmt.Sprint(kind, " ", which) }
+
+// PartKind is the kind of a part of a declaration.
+type PartKind string
+
+// The kinds of parts.
+const (
+	AttributePart PartKind = "attribute"
+	TitlePart     PartKind = "title"
+	RelationPart  PartKind = "relation"
+	RulePart      PartKind = "rule"
+	AliasPart     PartKind = "alias"
+	FeaturePart   PartKind = "feature"
+)
 
 // Dependent is a resource that requires another one by its nature.
 type Dependent struct {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -62,7 +63,12 @@ func (p *parser) failAt(at int, hint, format string, args ...any) {
 	p.i = len(p.s)
 }
 
-func (p *parser) expected(what string) { p.failAt(p.i, "", "expected %s", what) }
+func (p *parser) expected(what string) {
+	if r, _ := utf8.DecodeRuneInString(p.s[p.i:]); r >= utf8.RuneSelf && p.i < len(p.s) {
+		what += fmt.Sprintf(", got %+q", string(r)) // it may look like another one
+	}
+	p.failAt(p.i, "", "expected %s", what)
+}
 
 // place says where a byte of s is.
 func place(s string, at int) string {

@@ -95,8 +95,10 @@ func (c *Compiled) Keys(attributes map[string]any) (keys []resource.Key, unnamed
 // titlePatterns compiles the patterns of a type.
 func (c *compiler) titlePatterns(t *Compiled) {
 	seen := map[string]bool{}
+	defer func() { c.part = "" }()
 	for i, p := range t.Titles {
 		at := sprintf("title pattern %d: ", []any{i + 1})
+		c.part = Part(TitlePart, i)
 		re, err := compileRuby(p.Pattern)
 		switch {
 		case p.Pattern == "":

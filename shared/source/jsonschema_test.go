@@ -161,7 +161,7 @@ func TestJSONSchemaAgrees(t *testing.T) {
 			bad++
 		}
 	}
-	if good < 300 || bad < 300 {
+	if good < 200 || bad < 200 {
 		t.Errorf("%d good and %d bad resources were tried", good, bad)
 	}
 }

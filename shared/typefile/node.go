@@ -40,13 +40,21 @@ func elsewhere(name string) string {
 	}[name]
 }
 
-// members returns the values of a map by name; nil when it is none. What is not known, or is there twice, is refused.
+// mark notes where a part stands.
+func (r *reader) mark(kind schema.PartKind, which any, n *yaml.Node) {
+	if kind != "" {
+		r.parts[schema.Part(kind, which)] = r.place(n)
+	}
+}
+
+// members returns the values of a map by name; nil when it is none. What is not known, or is there twice, is refused; what is misspelt is read on
+// as what was meant, so that nothing is said to be missing.
 func (r *reader) members(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		r.bad(n, "", "%s is a map", what)
 		return nil
 	}
-	out := make(map[string]*yaml.Node, len(n.Content)/2)
+	out, meant := make(map[string]*yaml.Node, len(n.Content)/2), map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		name, ok := r.key(k)
@@ -64,11 +72,17 @@ func (r *reader) members(n *yaml.Node, what string, known []string) map[string]*
 		hint := elsewhere(name)
 		if near := schema.Nearest(name, known); hint == "" && near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
+			meant[near] = v
 		}
 		if hint == "" {
 			hint = "there are " + strings.Join(known, ", ")
 		}
 		r.bad(k, hint, "%s has no member %q", what, shorten(name))
+	}
+	for name, v := range meant {
+		if out[name] == nil {
+			out[name] = v
+		}
 	}
 	return out
 }
@@ -103,8 +117,17 @@ func (r *reader) text(n *yaml.Node, what string) string {
 	return ""
 }
 
-// list reads a list of texts.
-func (r *reader) list(n *yaml.Node, what string) []string {
+// named reads a name, which is not empty.
+func (r *reader) named(n *yaml.Node, what string) string {
+	s := r.text(n, what)
+	if s == "" && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		r.bad(n, "write it", "%s is empty", what)
+	}
+	return s
+}
+
+// list reads a list of texts, which are parts of a kind, or "".
+func (r *reader) list(n *yaml.Node, what string, kind schema.PartKind) []string {
 	if n == nil {
 		return nil
 	}
@@ -113,19 +136,21 @@ func (r *reader) list(n *yaml.Node, what string) []string {
 		return nil
 	}
 	var out []string
-	for _, e := range n.Content {
+	for i, e := range n.Content {
+		r.mark(kind, i, e)
 		out = append(out, r.text(e, "an item of "+what))
 	}
 	return out
 }
 
-// texts reads a map of texts.
-func (r *reader) texts(n *yaml.Node, what string) map[string]string {
+// texts reads a map of texts, which are parts of a kind, or "".
+func (r *reader) texts(n *yaml.Node, what string, kind schema.PartKind) map[string]string {
 	if n == nil {
 		return nil
 	}
 	out := map[string]string{}
 	for name, v := range r.members(n, what, nil) {
+		r.mark(kind, name, v)
 		out[name] = r.text(v, name+" of "+what)
 	}
 	return out
@@ -146,8 +171,8 @@ func (r *reader) duration(n *yaml.Node) time.Duration {
 	if n == nil {
 		return 0
 	}
-	d, err := time.ParseDuration(r.text(n, "the timeout"))
-	if err != nil {
+	d, err := time.ParseDuration(n.Value) // of what is no text there is none
+	if err != nil || n.Kind != yaml.ScalarNode {
 		r.bad(n, "write a number with its unit, such as 30s or 5m", "the timeout is a duration")
 	}
 	return d

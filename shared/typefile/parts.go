@@ -1,6 +1,7 @@
 package typefile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -48,11 +49,15 @@ func (r *reader) readAttribute(n, name *yaml.Node) {
 	case name != nil && m[keyName] != nil:
 		r.bad(m[keyName], "leave it out", "the attribute has its name already")
 	case name == nil:
-		a.Name = r.text(m[keyName], "the name of an attribute")
+		a.Name = r.named(m[keyName], "the name of an attribute")
 	}
 	r.attribute = a.Name
-	if _, twice := r.attributes[a.Name]; !twice {
-		r.attributes[a.Name] = r.place(n)
+	if a.Name == "" { // said here once
+		a.Name = fmt.Sprintf("attribute_%d", len(r.t.Attributes)+1)
+	}
+	r.mark(schema.AttributePart, len(r.t.Attributes), n)
+	if _, twice := r.parts[a.Name]; !twice {
+		r.parts[a.Name] = r.place(n)
 	}
 	if m[keyType] == nil {
 		r.bad(n, "add `type: String`, for example", "the attribute has no type")
@@ -85,6 +90,7 @@ func (r *reader) each(n *yaml.Node, what, example string, f func(e *yaml.Node)) 
 
 func (r *reader) readTitles(n *yaml.Node) {
 	r.each(n, "titles", `{pattern: '\A(?<name>.+)\z'}`, func(e *yaml.Node) {
+		r.mark(schema.TitlePart, len(r.t.Titles), e)
 		if e.Kind == yaml.ScalarNode {
 			r.t.Titles = append(r.t.Titles, schema.TitlePattern{Pattern: r.text(e, "a title pattern")})
 			return
@@ -116,6 +122,7 @@ func (r *reader) readRelations(n *yaml.Node) {
 		}
 		for j := 0; j+1 < len(types.Content); j += 2 {
 			typ, _ := r.key(types.Content[j])
+			r.mark(schema.RelationPart, len(r.t.Auto), types.Content[j])
 			r.t.Auto = append(r.t.Auto, schema.Relation{Kind: schema.RelationKind(kind), Type: typ, Titles: r.titles(types.Content[j+1])})
 		}
 	}
@@ -124,7 +131,7 @@ func (r *reader) readRelations(n *yaml.Node) {
 // titles reads one title or a list.
 func (r *reader) titles(n *yaml.Node) []string {
 	if n != nil && n.Kind == yaml.SequenceNode {
-		return r.list(n, "titles")
+		return r.list(n, "titles", "")
 	}
 	if s := r.text(n, "the title"); s != "" {
 		return []string{s}
@@ -137,11 +144,12 @@ func (r *reader) readRelation(e *yaml.Node) {
 	if m == nil {
 		return
 	}
+	r.mark(schema.RelationPart, len(r.t.Auto), e)
 	if m[keyTitle] != nil && m[keyTitles] != nil {
 		r.bad(m[keyTitles], "", "title and titles are one too many")
 	}
 	out := schema.Relation{Kind: schema.RelationKind(r.text(m[keyKind], "the kind")), Type: r.text(m[keyType], "the type"),
-		Keys: r.texts(m[keyKeys], keyKeys), Agent: r.text(m[keyAgent], "the agent")}
+		Keys: r.texts(m[keyKeys], keyKeys, ""), Agent: r.text(m[keyAgent], "the agent")}
 	if out.Titles = r.titles(m[keyTitles]); m[keyTitle] != nil {
 		out.Titles = r.titles(m[keyTitle])
 	}
@@ -159,6 +167,7 @@ func (r *reader) readRules(n *yaml.Node) {
 		if m == nil {
 			return
 		}
+		r.mark(schema.RulePart, len(r.t.Rules), e)
 		rule := schema.Rule{If: r.text(m[keyIf], "if"), Message: r.text(m[keyMessage], "the message")}
 		if is := m[keyIs]; is != nil {
 			v := r.value(is, 0)
@@ -175,7 +184,7 @@ func (r *reader) readRules(n *yaml.Node) {
 			if rule.Kind != "" {
 				r.bad(m[k], "write two rules", "a rule demands one thing, not %s and %s", rule.Kind, k)
 			}
-			rule.Kind, rule.Attributes = schema.RuleKind(k), r.list(m[k], k)
+			rule.Kind, rule.Attributes = schema.RuleKind(k), r.list(m[k], k, "")
 		}
 		if rule.Kind == "" {
 			r.bad(e, "there are "+strings.Join(kinds, ", "), "the rule demands nothing")

@@ -208,7 +208,7 @@ func attribute(err *error, a *schema.Attribute) *yaml.Node {
 // codeOf names what a type does in code.
 func codeOf(t *schema.Type) []string {
 	out := slices.Clone(t.Code)
-	for name, there := range map[string]bool{"validate": t.Validate != nil, "relations": t.Relations != nil, "gather": t.Gather != nil} {
+	for name, there := range map[string]bool{"validate": t.Validate != nil, "relations": t.Relations != nil, "gather": t.Gather != nil, "thing": t.Thing != nil} {
 		if there {
 			out = append(out, name)
 		}

@@ -23,6 +23,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -137,18 +138,16 @@ func reason(err error) string {
 
 // reader takes what a declaration means, and gathers what is wrong with it.
 type reader struct {
-	file       string
-	t          schema.Type
-	attributes map[string]diag.Pos
-	attribute  string // at hand
+	file      string
+	t         schema.Type
+	parts     map[string]diag.Pos // attributes, and what schema.Part names
+	attribute string              // at hand
 }
 
 func declaration(file string, n *yaml.Node) schema.Type {
-	r := &reader{file: file, attributes: map[string]diag.Pos{}}
+	r := &reader{file: file, parts: map[string]diag.Pos{}}
 	start := r.place(n)
-	r.t.At = func(attribute string) diag.Pos {
-		return cmp.Or(r.attributes[attribute], start)
-	}
+	r.t.At = func(part string) diag.Pos { return cmp.Or(r.parts[part], start) }
 	m := r.members(n, "a declaration", []string{
 		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules, keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
 		keyMachine, keyCode, keyMetadata,
@@ -182,10 +181,11 @@ func declaration(file string, n *yaml.Node) schema.Type {
 
 // rest reads what is said of the type as a whole.
 func (r *reader) rest(m map[string]*yaml.Node) {
-	r.t.Aliases = r.texts(m[keyAliases], "aliases")
-	r.t.Features = r.list(m[keyFeatures], "features")
-	r.t.Providers = r.list(m[keyProviders], "providers")
-	r.t.Code = r.list(m[keyCode], "code")
+	r.t.Aliases = r.texts(m[keyAliases], "aliases", schema.AliasPart)
+	maps.DeleteFunc(r.t.Aliases, func(_, expr string) bool { return expr == "" }) // said already
+	r.t.Features = r.list(m[keyFeatures], "features", schema.FeaturePart)
+	r.t.Providers = r.list(m[keyProviders], "providers", "")
+	r.t.Code = r.list(m[keyCode], "code", "")
 	slices.Sort(r.t.Code)
 	r.t.Assigned = r.flag(m[keyAssigned], keyAssigned)
 	r.t.Machine = r.flag(m[keyMachine], keyMachine)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,11 +156,11 @@ func TestMistakes(t *testing.T) {
 		{"a title of no pattern", head + "titles: [{description: a}]\n", "the title has no pattern", ""},
 		{"a rule of two kinds", head + "rules: [{exactly_one_of: [a, b], none_of: [c]}]\n", "a rule demands one thing", "two rules"},
 		{"a rule of none", head + "rules: [{if: a}]\n", "the rule demands nothing", "there are exactly_one_of"},
-		{"a timeout", head + "timeout: 5\n", "the timeout is text", ""},
+		{"a timeout", head + "timeout: 5\n", "the timeout is a duration", ""},
 		{"a flag", head + "assigned: yes\n", "assigned is true or false", ""},
 		{"behaviour as a number", "southbound_type: 1\nname: x::Y\nattributes: {n: {type: String, behaviour: 1}}\n", "n: the behaviour is text", "quotes"},
 		{"a default in octal", "southbound_type: 1\nname: x::Y\nattributes: {n: {type: Integer, default: 010}}\n", "can be read in more than one way", "quotes"},
-		{"what is wrong with what it declares has its place", head + "titles: [{pattern: '(?<m>a)'}]\n", `x.yaml:1:1: x::Y: title pattern 1: the group "m" is no attribute`, ""},
+		{"what is wrong with what it declares has its place", head + "titles: [{pattern: '(?<m>a)'}]\n", `x.yaml:4:10: x::Y: title pattern 1: the group "m" is no attribute`, ""},
 		{"and so has an attribute", "southbound_type: 1\nname: x::Y\nattributes:\n  - {name: n, type: Strin, behaviour: namevar}\n", `x.yaml:4:5: x::Y: n: read data type: "Strin" is neither`, `did you mean "String"?`},
 		{"an alias of YAML", head + "metadata: {a: &a 1, b: *a}\n", "aliases are not read here", "write it out"},
 		{"two where one is expected", head + "---\n" + head, "expected one declaration", ""},
@@ -219,4 +220,66 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Whatever part of a declaration is wrong, the problem says where it stands, and what is misspelt is read as what was meant.
+func TestPlaces(t *testing.T) {
+	text := `southbound_type: 1
+name: x::Y
+attributes:
+  - {name: n, type: String, behaviour: namevar}
+  - {name: pоrt, type: String}
+  - {name: "n\0l", type: String}
+  - {name: c, type: "Strіng"}
+  - {typ: Strng}
+  - {name: "", type: Integr}
+titles: ['\A(?<n>.)\z', '(?<m>.)']
+relations:
+  require: {x::Y: $n, x::Z: $m}
+  before:
+    x::Z: $o
+rules:
+  - {exactly_one_of: [n, q]}
+  - {exactly_one_off: [n]}
+aliases:
+  A::B: String
+  A::C: "Array[A::C]"
+  lower: String
+  A::D: 5
+features: [batch, bath, supports_noop]
+timeout: 5
+`
+	want := []string{
+		`x.yaml:5:5: x::Y: pоrt: "pоrt" is no name for an attribute (a letter, then letters, digits and _; "\u043e" is none of these)`,
+		`x.yaml:6:5: x::Y: "n\x00l" is no name for an attribute (a letter, then letters, digits and _; "\x00" is none of these)`,
+		`x.yaml:7:5: x::Y: c: read data type: expected nothing more, got "\u0456" at column 4 of "Strіng" ()`,
+		`x.yaml:8:5: x::Y: attribute_5: read data type: "Strng" is neither a type nor an alias at column 1 of "Strng" (did you mean "String"?)`,
+		`x.yaml:8:5: x::Y: the attribute has no name (add ` + "`name:`" + `)`,
+		`x.yaml:8:6: x::Y: an attribute has no member "typ" (did you mean "type"?)`,
+		`x.yaml:9:12: x::Y: the name of an attribute is empty (write it)`,
+		`x.yaml:9:5: x::Y: attribute_6: read data type: "Integr" is neither a type nor an alias at column 1 of "Integr" (did you mean "Integer"?)`,
+		`x.yaml:10:25: x::Y: title pattern 2: the group "m" is no attribute of the type (naming attributes are n)`,
+		`x.yaml:12:23: x::Y: relation 2 (require x::Z): $m is no attribute of the type, in "$m" (it has n, c, attribute_5, attribute_6)`,
+		`x.yaml:14:5: x::Y: relation 3 (before x::Z): $o is no attribute of the type, in "$o" (it has n, c, attribute_5, attribute_6)`,
+		`x.yaml:16:5: x::Y: q: rule 1: the type has no such attribute (the type has n, c, attribute_5, attribute_6)`,
+		`x.yaml:17:5: x::Y: rule 2: it needs two or more attributes ()`,
+		`x.yaml:17:6: x::Y: a rule has no member "exactly_one_off" (did you mean "exactly_one_of"?)`,
+		`x.yaml:20:9: x::Y: the alias A::C: read data type: the alias A::C: it stands for itself: A::C is A::C; at column 7 of "Array[A::C]" ()`,
+		`x.yaml:21:10: x::Y: the alias "lower" cannot be a name, or is one of the language (names like Stdlib::Port: capital letters first, joined by ::)`,
+		`x.yaml:22:9: x::Y: A::D of aliases is text (put it in quotes)`,
+		`x.yaml:23:19: x::Y: unknown feature "bath" (did you mean "batch"?)`,
+		`x.yaml:23:25: x::Y: unknown feature "supports_noop" (did you mean "noop"?)`,
+		`x.yaml:24:10: x::Y: the timeout is a duration (write a number with its unit, such as 30s or 5m)`,
+	}
+	_, err := schema.NewRegistry(One("x.yaml", []byte(text)))
+	problems, _ := err.(diag.Problems)
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.String()+" ("+p.Hint+")")
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
 }

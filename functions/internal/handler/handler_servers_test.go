@@ -35,11 +35,16 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
+	"southbound/shared/transport"
 )
 
 var url string // of the server
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == transport.MachineArgument { // put on a machine
+		Main(handlers.All())
+		return
+	}
 	if at := os.Getenv("HANDLER_TEST_VICTIM"); at != "" {
 		os.Exit(victim(at))
 	}

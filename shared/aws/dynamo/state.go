@@ -11,6 +11,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 )
 
 // API is what State needs of DynamoDB; *dynamodb.Client has it.
@@ -199,12 +200,6 @@ func (s *State) contend(ctx context.Context, f func() error) error {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return fault.Wrap(fault.KindOf(ctx.Err()), "write state", ctx.Err())
-	}
+	err := machine.Clock{}.Sleep(ctx, d)
+	return fault.Wrap(fault.KindOf(err), "write state", err)
 }

@@ -19,7 +19,7 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 	c := &h.Config
 	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: machine.Clock{}, Prefix: c.Prefix,
 		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey, IdleAfter: c.IdleAfter,
-		Reaches: func(transport string) bool { return !queue.ByRunner(resource.Agent{Transport: transport}) }})
+		Reaches: func(a resource.Agent) bool { return !queue.ByRunner(a) }})
 }
 
 // ParameterHistory returns what became of a parameter, the newest first: what is in the log and what is on its way there.

@@ -21,6 +21,7 @@ import (
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 )
 
 // Write stores what was committed. Writing the same again overwrites what there is with the same.
@@ -236,12 +237,6 @@ func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil
 	}
-	t := time.NewTimer(5 * time.Millisecond << try)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return fault.Wrap(fault.KindOf(ctx.Err()), "write log", ctx.Err())
-	}
+	err := machine.Clock{}.Sleep(ctx, 5*time.Millisecond<<try)
+	return fault.Wrap(fault.KindOf(err), "write log", err)
 }

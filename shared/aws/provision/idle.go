@@ -196,7 +196,7 @@ func (p *Provisioner) tired(ctx context.Context, env string, now time.Time) (tir
 	for _, agent := range slices.Sorted(maps.Keys(lives)) {
 		a, o := lives[agent], owner{env, agent}
 		known, ok := agents[agent]
-		reached := ok && p.Reaches(known.Transport)
+		reached := ok && p.Reaches(known.Agent)
 		if reached && (a.work || a.held || a.last.IsZero() || now.Before(a.last.Add(p.IdleAfter))) {
 			delete(p.resting, o)
 			continue

@@ -16,6 +16,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // SQS is what is needed of it; *sqs.Client has it. ListQueues is for List and Destroy only.
@@ -65,8 +66,8 @@ type Config struct {
 	DeadLetters string
 	// Key is the KMS key that encrypts messages; empty: the key of SQS.
 	Key string
-	// Reaches reports whether a function can reach the things of agents with a transport; nil: all but "local". Other agents get a queue and no mapping.
-	Reaches func(transport string) bool
+	// Reaches reports whether a function can reach the things of an agent; nil: of all but those with the transport "local". Other agents get a queue and no mapping.
+	Reaches func(a resource.Agent) bool
 	// IdleAfter is how long nothing must have run on an agent before nobody polls its queue any more; 0: DefaultIdle, negative: never.
 	IdleAfter time.Duration
 }
@@ -120,7 +121,7 @@ func New(c Config) (*Provisioner, error) {
 		c.IdleAfter = DefaultIdle
 	}
 	if c.Reaches == nil {
-		c.Reaches = func(transport string) bool { return transport != "local" && transport != "" }
+		c.Reaches = func(a resource.Agent) bool { return a.Transport != "local" && a.Transport != "" }
 	}
 	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, looked: map[owner]time.Time{}, resting: map[owner]bool{}}
 	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, Rung: p.Rung}
@@ -162,7 +163,7 @@ func (p *Provisioner) reached(ctx context.Context, o owner) (bool, error) {
 		return false, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	a, ok := agents[o.agent]
-	return ok && p.Reaches(a.Transport), nil
+	return ok && p.Reaches(a.Agent), nil
 }
 
 // Made makes the mapping of a queue that may have been made. It is what queue.Queues calls.

@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/provision"
+	"southbound/shared/resource"
 )
 
 // TestMadeOnFirstUse pins what is made with the first ring, that it is made once by whoever comes first, and that it works.
@@ -160,10 +161,10 @@ func TestWhatFunctionsDoNotReach(t *testing.T) {
 	if n, got := w.waiting("local1"), w.states("local1"); n == 0 || got != "" {
 		t.Errorf("%d messages, mappings %q", n, got)
 	}
-	all := func(c *provision.Config) { c.Reaches = func(string) bool { return true } }
+	all := func(c *provision.Config) { c.Reaches = func(resource.Agent) bool { return true } }
 	p = w.start(nil, all) // as if the transport of all had changed to one that functions reach; only described agents are known
 	p.export(2, "web1")
-	none := func(c *provision.Config) { c.Reaches = func(string) bool { return false } }
+	none := func(c *provision.Config) { c.Reaches = func(resource.Agent) bool { return false } }
 	w.later(2 * time.Minute)
 	p = w.start(nil, none)
 	if _, err := p.Check(t.Context(), "prod"); err != nil {

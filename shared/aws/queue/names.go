@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"southbound/shared/resource"
+	"southbound/shared/transport"
+	"southbound/shared/transport/ssh"
 )
 
 const mostName = 80 // characters of the name of a queue, with its ending
@@ -55,4 +57,6 @@ func plain(text string) bool {
 
 // ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and not by a function: no function reaches its
 // machine.
-func ByRunner(a resource.Agent) bool { return a.Transport == "" || a.Transport == "local" }
+func ByRunner(a resource.Agent) bool {
+	return a.Transport == "" || a.Transport == transport.NameLocal || a.Transport == transport.NameSSH && ssh.ByRunner(a.Options)
+}

@@ -23,6 +23,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 	"southbound/shared/resource"
 )
 
@@ -221,12 +222,6 @@ func (b *Bell) send(ctx context.Context, env, agent string, entries []types.Send
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return fault.Wrap(fault.KindOf(ctx.Err()), "ring", ctx.Err())
-	}
+	err := machine.Clock{}.Sleep(ctx, d)
+	return fault.Wrap(fault.KindOf(err), "ring", err)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 	"southbound/shared/provider"
 )
 
@@ -81,7 +82,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		if time.Now().Add(pause).After(end) {
 			return res, never(err)
 		}
-		if !wait(ctx, pause) {
+		if (machine.Clock{}).Sleep(ctx, pause) != nil {
 			return nil, never(ctx.Err())
 		}
 	}
@@ -159,7 +160,7 @@ var errSlow = errors.New("there was no answer in the time that the agent's timeo
 // neverSent reports whether a request failed before any of it was sent.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return errors.Is(err, errToken) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // wayError says what an error on the way to an answer is. It has no URL in it, in which there may be a secret.
@@ -174,7 +175,7 @@ func wayError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errSlow):
 		return fault.Wrap(fault.Timeout, "call the API", errSlow)
-	case fault.Is(err, fault.Denied): // see guard
+	case fault.Is(err, fault.Denied), errors.Is(err, errToken): // see guard and tokens
 		return err
 	case errors.As(err, &tlsErr), errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.HostnameError)), errors.As(err, new(x509.CertificateInvalidError)):
 		e := &fault.Error{Kind: fault.Denied, Op: "call the API", Err: err}
@@ -230,18 +231,6 @@ func retryAfter(res *Response) (time.Duration, bool) {
 		return max(time.Until(at), 0), true
 	}
 	return 0, false
-}
-
-// wait returns false when ctx was over before.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Verify reads the probe path: nil when the API answers and does not refuse the credentials.

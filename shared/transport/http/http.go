@@ -38,7 +38,7 @@ func (c *Conn) Close() error {
 // Secrets are the credentials of the connection in every form in which they are sent, so that who shows what an API said can leave them out.
 func (c *Conn) Secrets() []string {
 	s := c.session.settings
-	out := append(slices.Clone(c.secrets), s.password, s.token, s.key)
+	out := append(slices.Clone(c.secrets), s.password, s.token, s.key, s.clientSecret, c.session.tokens.last())
 	out = append(out, s.secretHeaders...)
 	if s.password != "" {
 		out = append(out, base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
@@ -63,6 +63,7 @@ type session struct {
 	settings *settings
 	own      *http.Client // to the base URL's host, with its certificate
 	limit    *rate.Limiter
+	tokens   *tokens // of OAuth 2; nil: none
 	close    func()
 }
 
@@ -129,7 +130,10 @@ func (s *Sessions) session(set *settings) *session {
 	if set.rate > 0 {
 		in.limit = rate.NewLimiter(rate.Limit(set.rate), int(set.burst))
 	}
-	in.own = &http.Client{Transport: &gate{settings: set, own: own, other: other}, CheckRedirect: in.redirect}
+	if set.tokenURL != "" {
+		in.tokens = newTokens(set, other)
+	}
+	in.own = &http.Client{Transport: &gate{settings: set, tokens: in.tokens, own: own, other: other}, CheckRedirect: in.redirect}
 	return in
 }
 
@@ -147,6 +151,7 @@ func (s *Sessions) transport(conf *tls.Config) *http.Transport {
 // gate adds credentials to requests to the base URL's origin, and to no other.
 type gate struct {
 	settings   *settings
+	tokens     *tokens
 	own, other http.RoundTripper
 }
 
@@ -164,6 +169,8 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.SetBasicAuth(g.settings.user, g.settings.password)
 	case g.settings.token != "":
 		req.Header.Set("Authorization", "Bearer "+g.settings.token)
+	case g.tokens != nil:
+		return g.tokens.roundTrip(g.own, req)
 	}
 	return g.own.RoundTrip(req)
 }

@@ -51,6 +51,9 @@ func Call(ctx *provider.Context, method, path string, in, out any) (found bool, 
 		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := c.Do(ctx, req)
+	for _, s := range c.Secrets() { // a token may have been renewed
+		ctx.Secret(s)
+	}
 	if err != nil {
 		return false, wayClass(method, path, err)
 	}

@@ -34,6 +34,11 @@ func Options() []Option {
 		{Name: "user", Type: "Optional[String[1]]", Description: "the user of basic authentication"},
 		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
 		{Name: "token", Type: "Optional[String[1]]", Secret: true, Description: "the token of bearer authentication"},
+		{Name: "token_url", Type: `Optional[Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^#\s]*)?\z/]]`, Description: "where OAuth 2 gives out tokens for client_id and client_secret; they are renewed before they end, and when the API refuses one"},
+		{Name: "client_id", Type: "Optional[String[1]]", Description: "the client of OAuth 2"},
+		{Name: "client_secret", Type: "Optional[String[1]]", Secret: true, Description: "its secret"},
+		{Name: "scopes", Type: "Optional[Array[String[1]]]", Description: "the scopes that tokens are asked for with"},
+		{Name: "audience", Type: "Optional[String[1]]", Description: "the audience that tokens are asked for with, where the server of tokens wants one"},
 		{Name: "headers", Type: "Optional[Hash[String[1], String]]", Description: "headers of every request; a value may be a secret, and that of a header that authenticates must be one"},
 		{Name: "ca", Type: "Optional[String[1]]", Description: "certificates, in PEM, of the authorities to trust in place of the system's"},
 		{Name: "certificate", Type: "Optional[String[1]]", Description: "the client's certificate with those between it and its authority, in PEM"},
@@ -61,6 +66,9 @@ type settings struct {
 	insecure                       bool
 	timeout, retry, burst, maxBody int64
 	idempotencyHeader, probe       string
+	tokenURL, clientID             string
+	clientSecret, audience         string
+	scopes                         []string
 	rate                           float64
 	roots                          *x509.CertPool
 	client                         *tls.Certificate
@@ -152,13 +160,19 @@ func (r *reader) take(o Option, v any) {
 func (r *reader) fill() {
 	s := r.out
 	for name, p := range map[string]*string{"user": &s.user, "password": &s.password, "token": &s.token, "ca": &s.ca, "certificate": &s.certificate, "key": &s.key,
-		"server_name": &s.server, "idempotency_header": &s.idempotencyHeader, "probe": &s.probe} {
+		"server_name": &s.server, "idempotency_header": &s.idempotencyHeader, "probe": &s.probe,
+		"token_url": &s.tokenURL, "client_id": &s.clientID, "client_secret": &s.clientSecret, "audience": &s.audience} {
 		*p, _ = r.values[name].(string)
 	}
 	for name, p := range map[string]*int64{"timeout": &s.timeout, "retry": &s.retry, "burst": &s.burst, "max_body": &s.maxBody} {
 		*p, _ = r.values[name].(int64)
 	}
 	s.insecure, _ = r.values["insecure"].(bool)
+	scopes, _ := r.values["scopes"].([]any)
+	for _, scope := range scopes {
+		text, _ := scope.(string)
+		s.scopes = append(s.scopes, text)
+	}
 	switch v := r.values["rate"].(type) {
 	case float64:
 		s.rate = v
@@ -249,8 +263,9 @@ func (r *reader) together(options map[string]any) {
 	for name := range headers {
 		own = own || http.CanonicalHeaderKey(name) == "Authorization"
 	}
-	if n := count(given("user"), given("token"), own); n > 1 {
-		r.bad("", "keep one of user with password, token, and the header Authorization", "the agent has %d ways to authenticate, and there is room for one", n)
+	r.oauth(given)
+	if n := count(given("user"), given("token"), given("token_url"), own); n > 1 {
+		r.bad("", "keep one of user with password, token, token_url, and the header Authorization", "the agent has %d ways to authenticate, and there is room for one", n)
 	}
 	if given("burst") && !given("rate") {
 		r.bad("burst", "add rate, the most requests a second", "burst is of no use without rate")
@@ -264,8 +279,25 @@ func (r *reader) together(options map[string]any) {
 			r.bad(name, "write the url with https://", "%s is of no use without TLS", name)
 		}
 	}
-	if (given("user") || given("token") || own || secretIn(headers)) && !s.insecure && !loopback(s.base.Hostname()) {
+	if (given("user") || given("token") || given("token_url") || own || secretIn(headers)) && !s.insecure && !loopback(s.base.Hostname()) {
 		r.bad("url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
+	}
+}
+
+// oauth checks what a client of OAuth 2 needs.
+func (r *reader) oauth(given func(string) bool) {
+	for _, name := range []string{"client_id", "client_secret"} {
+		if given("token_url") && !given(name) {
+			r.bad("token_url", "add "+name, "a token is given out for client_id and client_secret")
+		}
+	}
+	for _, name := range []string{"client_id", "client_secret", "scopes", "audience"} {
+		if given(name) && !given("token_url") {
+			r.bad(name, "add token_url", "%s is of no use without token_url", name)
+		}
+	}
+	if u, err := url.Parse(r.out.tokenURL); err == nil && u.Scheme == "http" && !r.out.insecure && !loopback(u.Hostname()) {
+		r.bad("token_url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
 	}
 }
 

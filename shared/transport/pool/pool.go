@@ -28,6 +28,8 @@ func KeyOf(options map[string]any) (string, error) {
 type Pool[K comparable, V interface{ Close() }] struct {
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
+	// Idle is how long a value is kept that nobody uses; 0: 15 minutes, less: not at all.
+	Idle time.Duration
 
 	mu   sync.Mutex
 	open map[K]*entry[V]
@@ -39,8 +41,7 @@ type entry[V any] struct {
 	left  time.Time // when the last user went
 }
 
-// idle is how long a value is kept that nobody uses.
-const idle = 15 * time.Minute
+const usualIdle = 15 * time.Minute
 
 // Take returns the value for a key, which is made when there is none: one at a time. Its user calls give once, when it is not needed any more.
 func (p *Pool[K, V]) Take(key K, made func() (V, error)) (value V, give func(), err error) {
@@ -72,6 +73,10 @@ func (p *Pool[K, V]) give(e *entry[V]) {
 
 // forget closes values that have been idle for long.
 func (p *Pool[K, V]) forget() {
+	idle := p.Idle
+	if idle == 0 {
+		idle = usualIdle
+	}
 	for key, e := range p.open {
 		if e.users == 0 && p.now().Sub(e.left) >= idle {
 			delete(p.open, key)

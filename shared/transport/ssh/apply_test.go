@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"southbound/shared/cli"
+	"southbound/shared/transport/ssh/sshtest"
 )
 
 // TestApply deploys a document by the program itself: what is on a machine is done there, drift is found and mended, and what is not is refused.
 func TestApply(t *testing.T) {
 	t.Setenv("SOUTHBOUND_PROGRAMS", small.Dir)
-	s, dir := start(t, self(t)), t.TempDir()
+	s, dir := start(t, sshtest.Self(t)), t.TempDir()
 	site, tree := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "tree")
 	write(t, filepath.Join(dir, "bytes"), strings.Repeat("uploaded ", 100_000), 0o600)
 	write(t, site, fmt.Sprintf(`southbound: 1
@@ -27,7 +28,7 @@ resources:
   - {type: fs::File, attributes: {path: %[6]s/b, content: "text\n"}}
   - {type: exec::Run, attributes: {name: c, command: "echo of $PPID > %[6]s/c", creates: %[6]s/c}, requires: ["fs::Directory[web,path=%[6]s]"]}
   - {type: http::Object, attributes: {name: d, path: /d, body: {}}}
-`, s.port, s.login, s.user.file, s.host.public, shared, tree), 0o600)
+`, s.Port, s.Login, s.User.File, s.Host.Public, shared, tree), 0o600)
 	apply := func(code int, parts ...string) {
 		t.Helper()
 		var out, say bytes.Buffer

@@ -23,6 +23,7 @@ import (
 	"southbound/shared/provider/providertest"
 	"southbound/shared/transport/remote"
 	"southbound/shared/transport/ssh"
+	"southbound/shared/transport/ssh/sshtest"
 )
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
@@ -42,7 +43,7 @@ type scene struct {
 func newScene(t *testing.T, s *server, p *proxy, more ...any) *scene {
 	t.Helper()
 	c := &scene{t: t, dir: t.TempDir(), own: sessions(t), host: providertest.NewHost(nil)}
-	c.options = s.options(append([]any{"port", p.port, "directory", shared}, more...)...)
+	c.options = s.Options(append([]any{"port", p.port, "directory", shared}, more...)...)
 	for i := range 50 {
 		c.items = append(c.items, c.change("fs::File", map[string]any{"path": filepath.Join(c.dir, "f"+strconv.Itoa(i)), "content": strings.Repeat(itoa(int64(i)), 400), "mode": "0600"}))
 	}
@@ -132,7 +133,7 @@ func (c *scene) settled(most int) {
 // TestCutAnywhere cuts the line at many points of what goes over it, each way: what fails may pass, and the next time all is there.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
-	s := start(t, self(t))
+	s := start(t, sshtest.Self(t))
 	line := interpose(t, s, nil)
 	whole := newScene(t, s, line)
 	if errs := whole.bring(); len(errs) > 0 {
@@ -150,7 +151,7 @@ func TestCutAnywhere(t *testing.T) {
 		{"in what is sent", there, 12 << 10, up},
 		{"in what comes back", back, 1, down},
 	} {
-		const points = 4
+		const points = 3
 		for n := range int64(points) {
 			at := c.first + (c.last-c.first)*n/points
 			t.Run(fmt.Sprintf("%s, at %d", c.why, at), func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestCutAnywhere(t *testing.T) {
 // leaves nothing else, not even of what has not noticed yet.
 func TestCutUpload(t *testing.T) {
 	t.Parallel()
-	s := start(t, self(t))
+	s := start(t, sshtest.Self(t))
 	programs := remote.Programs{Self: filepath.Join(t.TempDir(), "large")}
 	script, err := os.ReadFile(filepath.Join(small.Dir, "southbound-"+runtime.GOOS+"-"+runtime.GOARCH))
 	if err != nil {
@@ -189,16 +190,16 @@ func TestCutUpload(t *testing.T) {
 	}{{20 << 10, sever}, {500 << 10, sever}, {1 << 20, sever}, {100 << 10, vanish}, {1 << 20, vanish}} {
 		dir, line := filepath.Join(t.TempDir(), "programs"), interpose(t, s, cut(there, c.at, c.what))
 		wait.Go(func() {
-			own := &ssh.Sessions{Programs: &programs, Retry: 20 * time.Second}
+			own := &ssh.Sessions{Programs: &programs, Retry: time.Minute}
 			defer own.Close()
 			began := time.Now()
-			conn, err := own.Connect(t.Context(), s.options("port", line.port, "directory", dir, "keep_alive", int64(1)))
+			conn, err := own.Connect(t.Context(), s.Options("port", line.port, "directory", dir, "keep_alive", int64(1)))
 			if err != nil {
 				t.Errorf("cut at %d: %v", c.at, err)
 				return
 			}
 			defer conn.Close()
-			if took := time.Since(began); c.what == vanish && (took < 2*time.Second || took > 15*time.Second) {
+			if took := time.Since(began); c.what == vanish && (took < 2*time.Second || took > time.Minute) {
 				t.Errorf("a line that went silent at %d was replaced after %v", c.at, took)
 			}
 			entries, err := os.ReadDir(dir)
@@ -215,7 +216,7 @@ func TestCutUpload(t *testing.T) {
 // run beside itself.
 func TestCutUnnoticed(t *testing.T) {
 	t.Parallel()
-	s, dir := start(t, self(t)), t.TempDir()
+	s, dir := start(t, sshtest.Self(t)), t.TempDir()
 	var since atomic.Int64 // when it went silent
 	line := interpose(t, s, func(n int, w way, _, _ int64) verdict {
 		quiet := time.Since(time.UnixMilli(since.Load()))
@@ -224,7 +225,7 @@ func TestCutUnnoticed(t *testing.T) {
 		}
 		return vanish
 	})
-	c := connect(t, sessions(t), s.options("port", line.port, "directory", shared, "keep_alive", int64(1)))
+	c := connect(t, sessions(t), s.Options("port", line.port, "directory", shared, "keep_alive", int64(1)))
 	d := forwarded(t, c, exec.Run())
 	ran := func(command string) error {
 		r := provider.Resource{ID: "exec::Run[a,name=x]", Type: "exec::Run", Attributes: map[string]any{"name": "x", "command": command, "timeout": int64(60)}}
@@ -238,7 +239,7 @@ func TestCutUnnoticed(t *testing.T) {
 	}()
 	began := time.Now()
 	err := ran("echo -n $$ > " + first + "; while :; do sleep 60; done")
-	if took := time.Since(began); !fault.Is(err, fault.Unavailable) || provider.ClassOf(err) != provider.Retryable || took > 10*time.Second {
+	if took := time.Since(began); !fault.Is(err, fault.Unavailable) || provider.ClassOf(err) != provider.Retryable || took > time.Minute {
 		t.Errorf("%v: %q, %q, after %v", err, fault.KindOf(err), provider.ClassOf(err), took)
 	}
 	if err := ran("! kill -0 $(cat " + first + ")"); err != nil {

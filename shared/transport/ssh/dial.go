@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/transport/guard"
 	"southbound/shared/transport/remote"
 )
 
@@ -22,7 +23,7 @@ func (s *settings) dial(ctx context.Context) (*chain, error) {
 	c := &chain{}
 	for i := range s.hops {
 		h := &s.hops[i]
-		if err := c.extend(ctx, h, time.Duration(s.connectTimeout)*time.Second); err != nil {
+		if err := c.extend(ctx, h, time.Duration(s.connectTimeout)*time.Second, s.guarded); err != nil {
 			c.close()
 			if i < len(s.hops)-1 {
 				return nil, wrapClass(err, "through "+h.host)
@@ -63,7 +64,7 @@ func (c *chain) close() {
 }
 
 // extend logs in to one more machine.
-func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration) error {
+func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	keys, err := h.hostKeyCheck()
@@ -83,9 +84,16 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration) error {
 	address := net.JoinHostPort(h.host, strconv.FormatInt(h.port, 10))
 	var raw net.Conn
 	if len(c.clients) == 0 {
-		raw, err = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, "tcp", address)
+		d := net.Dialer{KeepAlive: 30 * time.Second}
+		if guarded {
+			d.Control = guard.Control
+		}
+		raw, err = d.DialContext(ctx, "tcp", address)
 	} else {
 		raw, err = c.last().DialContext(ctx, "tcp", address)
+	}
+	if fault.Is(err, fault.Denied) {
+		return provider.Errorf(provider.Terminal, "%w", err)
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "connect to "+address, err)

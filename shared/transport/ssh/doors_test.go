@@ -13,6 +13,7 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/transport/remote"
+	"southbound/shared/transport/ssh/sshtest"
 )
 
 // TestDoors logs in to machines whose logins are as people make them: any shell, and any noise.
@@ -64,8 +65,8 @@ func TestDoors(t *testing.T) {
 				own.Programs = c.programs
 			}
 			write(t, filepath.Join(dir, "foreign"), "\x7fELF\x02\x01\x01", 0o755)
-			s := startWith(t, self(t), "ForceCommand "+c.command+"\n")
-			conn, err := own.Connect(t.Context(), s.options(append([]any{"directory", shared}, c.options...)...))
+			s := startWith(t, sshtest.Self(t), "ForceCommand "+c.command+"\n")
+			conn, err := own.Connect(t.Context(), s.Options(append([]any{"directory", shared}, c.options...)...))
 			if fault.KindOf(err) != c.kind || err != nil && (provider.ClassOf(err) != c.class || !strings.Contains(fmt.Sprint(err, fault.HintOf(err)), c.text)) {
 				t.Errorf("%v: %q, %q, hint %q; expected %q, %q, %q", err, fault.KindOf(err), provider.ClassOf(err), fault.HintOf(err), c.kind, c.class, c.text)
 			}

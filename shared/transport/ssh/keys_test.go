@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/transport/ssh/sshtest"
 )
 
 // sshAgent starts an ssh-agent that ends with the test, and returns its socket.
@@ -36,7 +37,7 @@ func sshAgent(t *testing.T, keys ...key) string {
 		}
 	}
 	for _, k := range keys {
-		add := exec.CommandContext(t.Context(), "ssh-add", "-q", k.file)
+		add := exec.CommandContext(t.Context(), "ssh-add", "-q", k.File)
 		add.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket, "SSH_ASKPASS_REQUIRE=force", "SSH_ASKPASS="+askpass(t))
 		if out, err := add.CombinedOutput(); err != nil {
 			t.Fatalf("ssh-add: %v\n%s", err, out)
@@ -56,22 +57,22 @@ func askpass(t *testing.T) string {
 // TestKeys logs in with keys from everywhere, certificates among them.
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
-	authority, certified := newKey(t, dir, "authority", ""), newKey(t, dir, "certified", "")
-	login := self(t)
-	run(t, "", "ssh-keygen", "-q", "-s", authority.file, "-I", "tests", "-n", login, "-V", "-1m:+10m", certified.file+".pub")
+	authority, certified := sshtest.NewKey(t, dir, "authority", ""), sshtest.NewKey(t, dir, "certified", "")
+	login := sshtest.Self(t)
+	run(t, "", "ssh-keygen", "-q", "-s", authority.File, "-I", "tests", "-n", login, "-V", "-1m:+10m", certified.File+".pub")
 	certificate, err := os.ReadFile(filepath.Join(dir, "certified-cert.pub"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startWith(t, login, "TrustedUserCAKeys "+authority.file+".pub\nMaxAuthTries 4\n")
-	locked := newKey(t, dir, "locked", "open sesame")
-	authorized := filepath.Join(filepath.Dir(s.host.file), "authorized")
-	write(t, authorized, s.user.public+"\n"+locked.public+"\n", 0o644)
+	s := startWith(t, login, "TrustedUserCAKeys "+authority.File+".pub\nMaxAuthTries 4\n")
+	locked := sshtest.NewKey(t, dir, "locked", "open sesame")
+	authorized := filepath.Join(filepath.Dir(s.Host.File), "authorized")
+	write(t, authorized, s.User.Public+"\n"+locked.Public+"\n", 0o644)
 	var many []key
 	for i := range 6 {
-		many = append(many, newKey(t, dir, "other"+strconv.Itoa(i), ""))
+		many = append(many, sshtest.NewKey(t, dir, "other"+strconv.Itoa(i), ""))
 	}
-	write(t, filepath.Join(dir, "half.pub"), locked.public+"\n", 0o600)
+	write(t, filepath.Join(dir, "half.pub"), locked.Public+"\n", 0o600)
 	socket := sshAgent(t, append(many, locked)...)
 	few := sshAgent(t, locked)
 	for _, c := range []struct {
@@ -79,18 +80,18 @@ func TestKeys(t *testing.T) {
 		options     map[string]any
 		text        string // of the error; "" means that it goes well
 	}{
-		{"the key of ssh-agent", few, s.options("key_file", nil, "agent", true), ""},
-		{"too many keys", socket, s.options("key_file", nil, "agent", true), "too many keys"},
-		{"a key that ssh-agent holds opened, among many", socket, s.options("key_file", locked.file), ""},
-		{"the public half of a key that ssh-agent holds, among many", socket, s.options("key_file", filepath.Join(dir, "half.pub")), ""},
-		{"a key that is encrypted, and ssh-agent must not be asked", socket, s.options("key_file", locked.file, "agent", false), "encrypted"},
-		{"a public half, and no agent", "", s.options("key_file", filepath.Join(dir, "half.pub")), "ssh-agent does not hold"},
-		{"the right key, and many in ssh-agent behind it", socket, s.options("agent", true), ""},
-		{"no agent where one is asked for", "", s.options("key_file", nil, "agent", true), "none runs"},
-		{"a certificate beside the key", "", s.options("key_file", certified.file), ""},
-		{"a certificate as text", "", s.options("key_file", nil, "key", certified.private, "certificate", string(certificate)), ""},
-		{"the key without its certificate", "", s.options("key_file", nil, "key", certified.private), "does not let"},
-		{"a certificate of another key", "", s.options("certificate", string(certificate)), "of another key"},
+		{"the key of ssh-agent", few, s.Options("key_file", nil, "agent", true), ""},
+		{"too many keys", socket, s.Options("key_file", nil, "agent", true), "too many keys"},
+		{"a key that ssh-agent holds opened, among many", socket, s.Options("key_file", locked.File), ""},
+		{"the public half of a key that ssh-agent holds, among many", socket, s.Options("key_file", filepath.Join(dir, "half.pub")), ""},
+		{"a key that is encrypted, and ssh-agent must not be asked", socket, s.Options("key_file", locked.File, "agent", false), "encrypted"},
+		{"a public half, and no agent", "", s.Options("key_file", filepath.Join(dir, "half.pub")), "ssh-agent does not hold"},
+		{"the right key, and many in ssh-agent behind it", socket, s.Options("agent", true), ""},
+		{"no agent where one is asked for", "", s.Options("key_file", nil, "agent", true), "none runs"},
+		{"a certificate beside the key", "", s.Options("key_file", certified.File), ""},
+		{"a certificate as text", "", s.Options("key_file", nil, "key", certified.Private, "certificate", string(certificate)), ""},
+		{"the key without its certificate", "", s.Options("key_file", nil, "key", certified.Private), "does not let"},
+		{"a certificate of another key", "", s.Options("certificate", string(certificate)), "of another key"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Setenv("SSH_AUTH_SOCK", c.socket)
@@ -118,13 +119,13 @@ func with(options map[string]any, name string, value any) map[string]any {
 func TestKnownHosts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	authority, other := newKey(t, dir, "authority", ""), newKey(t, dir, "other", "")
-	s := startWith(t, self(t), "HostCertificate "+filepath.Join(dir, "host-cert.pub")+"\n") // begins to be read with the first login
+	authority, other := sshtest.NewKey(t, dir, "authority", ""), sshtest.NewKey(t, dir, "other", "")
+	s := startWith(t, sshtest.Self(t), "HostCertificate "+filepath.Join(dir, "host-cert.pub")+"\n") // begins to be read with the first login
 	sign := func(more ...string) {
-		write(t, filepath.Join(dir, "host.pub"), s.host.public+"\n", 0o600)
-		run(t, "", append(append([]string{"ssh-keygen", "-q", "-s", authority.file, "-I", "host", "-h"}, more...), filepath.Join(dir, "host.pub"))...)
+		write(t, filepath.Join(dir, "host.pub"), s.Host.Public+"\n", 0o600)
+		run(t, "", append(append([]string{"ssh-keygen", "-q", "-s", authority.File, "-I", "host", "-h"}, more...), filepath.Join(dir, "host.pub"))...)
 	}
-	at := fmt.Sprintf("[127.0.0.1]:%d", s.port)
+	at := fmt.Sprintf("[127.0.0.1]:%d", s.Port)
 	hashed := func(line string) string {
 		path := filepath.Join(dir, "plain")
 		write(t, path, line, 0o600)
@@ -142,22 +143,22 @@ func TestKnownHosts(t *testing.T) {
 		known       string
 		text        string // of the error
 	}{
-		{"a hashed name with a port", valid, hashed(at + " " + s.host.public + "\n"), ""},
-		{"several keys of one name", valid, at + " " + other.public + "\n" + at + " " + s.host.public + "\n", ""},
-		{"an authority", valid, "@cert-authority " + at + " " + authority.public + "\n", ""},
-		{"an authority of everything", valid, "@cert-authority * " + authority.public + "\n", ""},
-		{"another authority", valid, "@cert-authority * " + other.public + "\n", "does not hold"},
-		{"a certificate that has expired", []string{"-n", "127.0.0.1", "-V", "-10m:-1m"}, "@cert-authority * " + authority.public + "\n", "expired"},
-		{"a certificate of another machine", []string{"-n", "elsewhere", "-V", "-1m:+10m"}, "@cert-authority * " + authority.public + "\n", "does not hold"},
-		{"a key that was revoked, though known", valid, at + " " + s.host.public + "\n@revoked * " + s.host.public + "\n", "revokes"},
-		{"a hashed name of another key", valid, hashed(at + " " + other.public + "\n"), "another key than is known"},
-		{"the name without the port", valid, "127.0.0.1 " + s.host.public + "\n", ""},
-		{"nobody", valid, "other " + s.host.public + "\n", "is not known"},
+		{"a hashed name with a port", valid, hashed(at + " " + s.Host.Public + "\n"), ""},
+		{"several keys of one name", valid, at + " " + other.Public + "\n" + at + " " + s.Host.Public + "\n", ""},
+		{"an authority", valid, "@cert-authority " + at + " " + authority.Public + "\n", ""},
+		{"an authority of everything", valid, "@cert-authority * " + authority.Public + "\n", ""},
+		{"another authority", valid, "@cert-authority * " + other.Public + "\n", "does not hold"},
+		{"a certificate that has expired", []string{"-n", "127.0.0.1", "-V", "-10m:-1m"}, "@cert-authority * " + authority.Public + "\n", "expired"},
+		{"a certificate of another machine", []string{"-n", "elsewhere", "-V", "-1m:+10m"}, "@cert-authority * " + authority.Public + "\n", "does not hold"},
+		{"a key that was revoked, though known", valid, at + " " + s.Host.Public + "\n@revoked * " + s.Host.Public + "\n", "revokes"},
+		{"a hashed name of another key", valid, hashed(at + " " + other.Public + "\n"), "another key than is known"},
+		{"the name without the port", valid, "127.0.0.1 " + s.Host.Public + "\n", ""},
+		{"nobody", valid, "other " + s.Host.Public + "\n", "is not known"},
 	} {
 		sign(c.certificate...)
 		path := filepath.Join(dir, "known")
 		write(t, path, c.known, 0o600)
-		conn, err := sessions(t).Connect(t.Context(), s.options("host_key", nil, "known_hosts", path, "directory", shared))
+		conn, err := sessions(t).Connect(t.Context(), s.Options("host_key", nil, "known_hosts", path, "directory", shared))
 		switch {
 		case err == nil:
 			_ = conn.Close()

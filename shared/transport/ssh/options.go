@@ -46,6 +46,7 @@ func Options() []Option {
 		{Name: "sudo_password", Type: "Optional[String[1]]", Secret: true, Description: "what sudo asks for; without it, it must not ask"},
 		{Name: "program", Type: `Optional[Pattern[/\A\//]]`, Description: "the path of a Southbound that is installed on the machine; by default this one is uploaded, once"},
 		{Name: "directory", Type: `Optional[Pattern[/\A\//]]`, Description: "where it is uploaded to; by default southbound in the user's cache directory"},
+		{Name: "runner", Type: "Optional[Boolean]", Description: "true: `southbound agent run` serves the agent also where a function could, because none reaches it"},
 		{Name: "connect_timeout", Type: "Integer[1, 300]", Default: int64(10), Description: "seconds for one try at connecting"},
 		{Name: "keep_alive", Type: "Integer[1, 600]", Default: int64(15), Description: "seconds between signs of life; after three without one the connection counts as cut"},
 	}
@@ -57,6 +58,7 @@ type settings struct {
 	sudo, sudoPassword       string
 	program, directory       string
 	connectTimeout, interval int64
+	guarded                  bool // see Sessions
 	unknown                  bool // some are references, so not all can be checked
 }
 

@@ -54,7 +54,7 @@ func interpose(t *testing.T, s *server, r rule) *proxy {
 			if err != nil {
 				return
 			}
-			to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", itoa(s.port)))
+			to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", itoa(s.Port)))
 			if err != nil {
 				_ = from.Close()
 				continue

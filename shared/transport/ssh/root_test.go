@@ -12,12 +12,13 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/transport/remote"
+	"southbound/shared/transport/ssh/sshtest"
 )
 
 // TestSudo becomes another user. Where the test is not root it pins what a user sees that may not.
 func TestSudo(t *testing.T) {
 	t.Parallel()
-	provide(t, "/usr/bin/sudo", "sudo")
+	sshtest.Provide(t, "/usr/bin/sudo", "sudo")
 	const password = "correct horse"
 	s := start(t, somebody(t, password))
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sb-sudo-%d", os.Getpid()))
@@ -29,15 +30,15 @@ func TestSudo(t *testing.T) {
 			t.Errorf("%v, expected %q", err, text)
 		}
 	}
-	refused(s.options("sudo", true, "directory", dir), "sudo")
+	refused(s.Options("sudo", true, "directory", dir), "sudo")
 	if os.Getuid() != 0 {
 		return
 	}
-	rules := filepath.Join("/etc/sudoers.d", strings.ReplaceAll(s.login, ".", "-"))
+	rules := filepath.Join("/etc/sudoers.d", strings.ReplaceAll(s.Login, ".", "-"))
 	t.Cleanup(func() { _ = os.Remove(rules) })
-	write(t, rules, s.login+" ALL=(ALL) ALL\n", 0o440)
-	refused(s.options("sudo", true, "directory", dir), "sudo")
-	refused(s.options("sudo", true, "sudo_password", "wrong", "directory", dir), "password is wrong")
+	write(t, rules, s.Login+" ALL=(ALL) ALL\n", 0o440)
+	refused(s.Options("sudo", true, "directory", dir), "sudo")
+	refused(s.Options("sudo", true, "sudo_password", "wrong", "directory", dir), "password is wrong")
 	whoami := func(c map[string]any, want string) {
 		t.Helper()
 		d := forwarded(t, connect(t, sessions(t), c), exec.Run())
@@ -47,11 +48,11 @@ func TestSudo(t *testing.T) {
 			t.Errorf("%v\n%s", err, host.Output())
 		}
 	}
-	whoami(s.options("sudo", "root", "sudo_password", password, "directory", dir), "root")
-	whoami(s.options("key_file", nil, "password", password), s.login)
-	write(t, rules, s.login+" ALL=(ALL) NOPASSWD: ALL\n", 0o440)
-	whoami(s.options("sudo", true, "sudo_password", "not asked for", "directory", dir), "root")
-	whoami(s.options("sudo", true, "directory", dir), "root")
+	whoami(s.Options("sudo", "root", "sudo_password", password, "directory", dir), "root")
+	whoami(s.Options("key_file", nil, "password", password), s.Login)
+	write(t, rules, s.Login+" ALL=(ALL) NOPASSWD: ALL\n", 0o440)
+	whoami(s.Options("sudo", true, "sudo_password", "not asked for", "directory", dir), "root")
+	whoami(s.Options("sudo", true, "directory", dir), "root")
 }
 
 // TestNoRoom uploads to a file system that is too small. A user who is not root cannot make one: there a limit of the size of files does the same.
@@ -67,10 +68,10 @@ func TestNoRoom(t *testing.T) {
 		prefix = []string{"unshare", "-m", "sh", "-c", `mount -t tmpfs -o size=1m,mode=700 none "$0"; exec "$@"`, dir}
 		kind = fault.Full
 	}
-	s := start(t, self(t), prefix...)
+	s := start(t, sshtest.Self(t), prefix...)
 	own := sessions(t)
 	own.Programs = &remote.Programs{}
-	_, err := own.Connect(t.Context(), s.options("directory", dir))
+	_, err := own.Connect(t.Context(), s.Options("directory", dir))
 	if !fault.Is(err, kind) || provider.ClassOf(err) != provider.Retryable {
 		t.Errorf("%v: %s, %s", err, fault.KindOf(err), provider.ClassOf(err))
 	}

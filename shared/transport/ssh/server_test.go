@@ -1,25 +1,22 @@
 package ssh_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
-	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"southbound/shared/transport"
 	"southbound/shared/transport/remote"
+	"southbound/shared/transport/ssh/sshtest"
 )
 
 // TestMain is the program that is put on machines, too: it serves the types of this package's tests.
@@ -70,26 +67,21 @@ var (
 	shared string
 )
 
-// key is a key pair.
-type key struct {
-	file    string // the private key
-	public  string // as in authorized_keys
-	private string
+type (
+	server = sshtest.Server
+	key    = sshtest.Key
+)
+
+// start starts a server that lets a user in by a key.
+func start(t *testing.T, login string, prefix ...string) *server {
+	t.Helper()
+	return sshtest.Start(t, login, "", prefix...)
 }
 
-func newKey(t *testing.T, dir, name, passphrase string) key {
+// startWith starts a server with more lines in its configuration.
+func startWith(t *testing.T, login, more string) *server {
 	t.Helper()
-	k := key{file: filepath.Join(dir, name)}
-	run(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-a", "1", "-C", name, "-N", passphrase, "-f", k.file)
-	for path, text := range map[string]*string{k.file: &k.private, k.file + ".pub": &k.public} {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		*text = string(b)
-	}
-	k.public = strings.TrimSpace(k.public)
-	return k
+	return sshtest.Start(t, login, more)
 }
 
 func write(t *testing.T, path, text string, mode os.FileMode) {
@@ -99,155 +91,11 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// server is a real sshd: one process for each connection, as by inetd, so that the test can end or stop each.
-type server struct {
-	host, user key
-	port       int64
-	login      string   // who logs in
-	prefix     []string // what sshd is started by, if not by itself
-
-	mu      sync.Mutex
-	running []*exec.Cmd
-}
-
-// sshd returns the path of the server of OpenSSH, which is installed where it is missing.
-func sshd(t *testing.T) string {
-	t.Helper()
-	provide(t, "/usr/sbin/sshd", "openssh-server")
-	if os.Getuid() == 0 {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return "/usr/sbin/sshd"
-}
-
-// provide installs a package of Debian when a program is missing.
-func provide(t *testing.T, path, packages string) {
-	t.Helper()
-	if _, err := os.Stat(path); err == nil {
-		return
-	}
-	if os.Getuid() != 0 {
-		t.Fatalf("%s is missing: install %s", path, packages)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	// What the package starts is none of our business: nothing is started where there is no init.
-	script := "exec 9>/tmp/southbound-apt.lock; flock 9; [ -e " + path + " ] && exit; apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends " + packages
-	if out, err := exec.CommandContext(ctx, "sh", "-c", script).CombinedOutput(); err != nil {
-		t.Fatalf("install %s: %v\n%s", packages, err, out)
-	}
-}
-
-// start starts a server that lets a user in by a key.
-func start(t *testing.T, login string, prefix ...string) *server {
-	t.Helper()
-	return startWith(t, login, "", prefix...)
-}
-
-// startWith starts a server with more lines in its configuration.
-func startWith(t *testing.T, login, more string, prefix ...string) *server {
-	t.Helper()
-	path, dir := sshd(t), t.TempDir()
-	s := &server{host: newKey(t, dir, "host", ""), user: newKey(t, dir, "user", ""), login: login, prefix: prefix}
-	authorized, config := filepath.Join(dir, "authorized"), filepath.Join(dir, "config")
-	write(t, authorized, s.user.public+"\n", 0o644)
-	write(t, config, "HostKey "+s.host.file+"\nAuthorizedKeysFile "+authorized+"\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\n"+more, 0o600)
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the login reads authorized there
-		t.Fatal(err)
-	}
-	_ = os.Chmod(filepath.Dir(dir), 0o755) //nolint:gosec // and its parent
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.port = int64(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it is TCP
-	var log bytes.Buffer
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.serve(conn, append(append([]string{}, s.prefix...), path, "-i", "-e", "-f", config), &log)
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		wait.Wait()
-		s.kill(syscall.SIGKILL)
-		if t.Failed() {
-			t.Logf("sshd said:\n%s", log.String())
-		}
-	})
-	return s
-}
-
-// serve hands a connection to an sshd of its own.
-func (s *server) serve(conn net.Conn, argv []string, log *bytes.Buffer) {
-	defer conn.Close()
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		return
-	}
-	file, err := tcp.File()
-	if err != nil {
-		return
-	}
-	defer file.Close()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout = file, file
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cmd.Start() == nil {
-		s.running = append(s.running, cmd)
-		go func() { _ = cmd.Wait() }()
-	}
-	_ = log
-}
-
-// kill signals the sshds of all connections there have been.
-func (s *server) kill(sig syscall.Signal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, cmd := range s.running {
-		_ = syscall.Kill(-cmd.Process.Pid, sig)
-	}
-	if sig == syscall.SIGKILL {
-		s.running = nil
-	}
-}
-
-// options are those of an agent that logs in to the server.
-func (s *server) options(more ...any) map[string]any {
-	out := map[string]any{"host": "127.0.0.1", "port": s.port, "user": s.login, "key_file": s.user.file, "host_key": s.host.public}
-	for i := 0; i < len(more); i += 2 {
-		name, _ := more[i].(string)
-		if out[name] = more[i+1]; more[i+1] == nil {
-			delete(out, name)
-		}
-	}
-	return out
-}
-
-// self is the user of the test.
-func self(t *testing.T) string {
-	t.Helper()
-	u, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Username
-}
-
 // somebody returns a user without rights: a new one where the test may make such, else the one that it runs as.
 func somebody(t *testing.T, password string) string {
 	t.Helper()
 	if os.Getuid() != 0 {
-		return self(t)
+		return sshtest.Self(t)
 	}
 	name := fmt.Sprintf("sb-test-%d", os.Getpid())
 	home := filepath.Join(t.TempDir(), "home")

@@ -57,6 +57,9 @@ type Sessions struct {
 	Programs *remote.Programs
 	// Retry is how long connecting is tried again, see remote.Machine; 0 means 30 s.
 	Retry time.Duration
+	// Function says that this process is a function: it has nothing of a user to log in with, see ByRunner, and it sleeps between runs, so that
+	// no login outlives its use. Guarded keeps it from lending agents its own addresses, behind which its runtime and its credentials are.
+	Function, Guarded bool
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 
@@ -86,12 +89,17 @@ func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, 
 }
 
 func (s *Sessions) take(options map[string]any) (*session, func(), error) {
+	if s.Function && ByRunner(options) {
+		return nil, nil, refuse()
+	}
 	key, err := pool.KeyOf(options)
 	if err != nil {
 		return nil, nil, err
 	}
 	s.once.Do(func() {
-		s.pool.Now = s.Now
+		if s.pool.Now = s.Now; s.Function {
+			s.pool.Idle = -1
+		}
 		if s.Programs == nil {
 			s.Programs = &remote.Programs{}
 		}
@@ -101,6 +109,7 @@ func (s *Sessions) take(options map[string]any) (*session, func(), error) {
 		if err != nil {
 			return nil, provider.Errorf(provider.Terminal, "%w", err)
 		}
+		parsed.guarded = s.Guarded
 		return &session{machine: &remote.Machine{Retry: s.Retry, Open: parsed.opener(s.Programs)}}, nil
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
 	"southbound/shared/transport/ssh"
+	"southbound/shared/transport/ssh/sshtest"
 )
 
 // connect returns a connection with options, which ends with the test.
@@ -54,7 +55,7 @@ func forwarded(t *testing.T, c *ssh.Conn, d provider.Definition) provider.Defini
 // TestConformance runs the suite on handlers that are on the other side of an sshd.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	c := connect(t, sessions(t), start(t, self(t)).options("directory", shared))
+	c := connect(t, sessions(t), start(t, sshtest.Self(t)).Options("directory", shared))
 	for _, one := range []struct {
 		d   provider.Definition
 		new func(path func(string) string, host *providertest.Host) providertest.Case
@@ -107,14 +108,14 @@ func TestConformance(t *testing.T) {
 // TestRefused pins what comes of every way in which a machine cannot be used.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	s, dir := start(t, self(t)), t.TempDir()
-	other, locked := newKey(t, dir, "other", ""), newKey(t, dir, "locked", "open sesame")
+	s, dir := start(t, sshtest.Self(t)), t.TempDir()
+	other, locked := sshtest.NewKey(t, dir, "other", ""), sshtest.NewKey(t, dir, "locked", "open sesame")
 	known := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		write(t, path, text, 0o600)
 		return path
 	}
-	at := fmt.Sprintf("[127.0.0.1]:%d ", s.port)
+	at := fmt.Sprintf("[127.0.0.1]:%d ", s.Port)
 	write(t, filepath.Join(dir, "file"), "", 0o600)
 	if err := os.Mkdir(filepath.Join(dir, "open"), 0o755); err != nil { //nolint:gosec // that is the point
 		t.Fatal(err)
@@ -126,25 +127,25 @@ func TestRefused(t *testing.T) {
 		class   provider.Class
 		text    string // in the error or its hint
 	}{
-		{"another host key than the pinned one", s.options("host_key", other.public), fault.Denied, provider.Terminal, "someone may stand between"},
-		{"another host key than the known one", s.options("host_key", nil, "known_hosts", known("changed", at+other.public+"\n")), fault.Denied, provider.Terminal, "another key than is known"},
-		{"a host key that is not known", s.options("host_key", nil, "known_hosts", known("empty", "")), fault.Denied, provider.Terminal, "is not known"},
-		{"a host key that was revoked", s.options("host_key", nil, "known_hosts", known("revoked", "@revoked * "+s.host.public+"\n")), fault.Denied, provider.Terminal, "revokes"},
-		{"no file of known hosts", s.options("host_key", nil, "known_hosts", filepath.Join(dir, "none")), fault.Denied, provider.Terminal, "ssh-keyscan"},
-		{"another key than the user's", s.options("key_file", other.file), fault.Denied, provider.Terminal, "does not let"},
-		{"a password that is none", s.options("key_file", nil, "password", "wrong"), fault.Denied, provider.Terminal, "does not let"},
-		{"a key that is encrypted", s.options("key_file", locked.file), fault.Invalid, provider.Terminal, "add passphrase"},
-		{"another passphrase", s.options("key_file", locked.file, "passphrase", "close"), fault.Invalid, provider.Terminal, "does not open"},
-		{"the right passphrase of another key", s.options("key_file", nil, "key", locked.private, "passphrase", "open sesame"), fault.Denied, provider.Terminal, "does not let"},
-		{"no such key file", s.options("key_file", filepath.Join(dir, "none")), fault.NotFound, provider.Terminal, "key_file"},
-		{"nobody listens", s.options("port", int64(1)), fault.Unavailable, provider.Retryable, "refused"},
-		{"a name that is none", s.options("host", "no.such.host.invalid"), fault.Unavailable, provider.Retryable, ""},
-		{"a bastion that refuses", s.options("jump", []any{s.options("host_key", other.public)}), fault.Denied, provider.Terminal, "through 127.0.0.1"},
-		{"no such program", s.options("program", "/no/such"), fault.NotFound, provider.Terminal, "program"},
-		{"a program that is another", s.options("program", "/bin/echo"), fault.Damaged, provider.Terminal, "no Southbound"},
-		{"a directory that others can read", s.options("directory", filepath.Join(dir, "open")), fault.Denied, provider.Terminal, "by others"},
-		{"a directory that is none", s.options("directory", filepath.Join(dir, "file")), fault.Denied, provider.Terminal, "exists"},
-		{"an option that is wrong", s.options("port", "ssh"), fault.Invalid, provider.Terminal, "port"},
+		{"another host key than the pinned one", s.Options("host_key", other.Public), fault.Denied, provider.Terminal, "someone may stand between"},
+		{"another host key than the known one", s.Options("host_key", nil, "known_hosts", known("changed", at+other.Public+"\n")), fault.Denied, provider.Terminal, "another key than is known"},
+		{"a host key that is not known", s.Options("host_key", nil, "known_hosts", known("empty", "")), fault.Denied, provider.Terminal, "is not known"},
+		{"a host key that was revoked", s.Options("host_key", nil, "known_hosts", known("revoked", "@revoked * "+s.Host.Public+"\n")), fault.Denied, provider.Terminal, "revokes"},
+		{"no file of known hosts", s.Options("host_key", nil, "known_hosts", filepath.Join(dir, "none")), fault.Denied, provider.Terminal, "ssh-keyscan"},
+		{"another key than the user's", s.Options("key_file", other.File), fault.Denied, provider.Terminal, "does not let"},
+		{"a password that is none", s.Options("key_file", nil, "password", "wrong"), fault.Denied, provider.Terminal, "does not let"},
+		{"a key that is encrypted", s.Options("key_file", locked.File), fault.Invalid, provider.Terminal, "add passphrase"},
+		{"another passphrase", s.Options("key_file", locked.File, "passphrase", "close"), fault.Invalid, provider.Terminal, "does not open"},
+		{"the right passphrase of another key", s.Options("key_file", nil, "key", locked.Private, "passphrase", "open sesame"), fault.Denied, provider.Terminal, "does not let"},
+		{"no such key file", s.Options("key_file", filepath.Join(dir, "none")), fault.NotFound, provider.Terminal, "key_file"},
+		{"nobody listens", s.Options("port", int64(1)), fault.Unavailable, provider.Retryable, "refused"},
+		{"a name that is none", s.Options("host", "no.such.host.invalid"), fault.Unavailable, provider.Retryable, ""},
+		{"a bastion that refuses", s.Options("jump", []any{s.Options("host_key", other.Public)}), fault.Denied, provider.Terminal, "through 127.0.0.1"},
+		{"no such program", s.Options("program", "/no/such"), fault.NotFound, provider.Terminal, "program"},
+		{"a program that is another", s.Options("program", "/bin/echo"), fault.Damaged, provider.Terminal, "no Southbound"},
+		{"a directory that others can read", s.Options("directory", filepath.Join(dir, "open")), fault.Denied, provider.Terminal, "by others"},
+		{"a directory that is none", s.Options("directory", filepath.Join(dir, "file")), fault.Denied, provider.Terminal, "exists"},
+		{"an option that is wrong", s.Options("port", "ssh"), fault.Invalid, provider.Terminal, "port"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -156,12 +157,12 @@ func TestRefused(t *testing.T) {
 	}
 	t.Run("known by a file", func(t *testing.T) {
 		t.Parallel()
-		connect(t, sessions(t), s.options("host_key", nil, "known_hosts", known("right", at+s.host.public+"\n"), "directory", shared))
+		connect(t, sessions(t), s.Options("host_key", nil, "known_hosts", known("right", at+s.Host.Public+"\n"), "directory", shared))
 	})
 	t.Run("through a bastion", func(t *testing.T) {
 		t.Parallel()
-		through := start(t, self(t))
-		connect(t, sessions(t), s.options("jump", through.options(), "directory", shared))
+		through := start(t, sshtest.Self(t))
+		connect(t, sessions(t), s.Options("jump", through.Options(), "directory", shared))
 	})
 }
 
@@ -173,7 +174,7 @@ func TestCut(t *testing.T) {
 		why string
 		cut func(t *testing.T, s *server, pid int)
 	}{
-		{"the sshd of the session is killed", func(_ *testing.T, s *server, _ int) { s.kill(syscall.SIGKILL) }},
+		{"the sshd of the session is killed", func(_ *testing.T, s *server, _ int) { s.Kill(syscall.SIGKILL) }},
 		{"the program is killed", func(_ *testing.T, _ *server, pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }},
 		{"the program hangs", func(t *testing.T, _ *server, pid int) {
 			_ = syscall.Kill(pid, syscall.SIGSTOP)
@@ -182,8 +183,8 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(one.why, func(t *testing.T) {
 			t.Parallel()
-			s, dir := start(t, self(t)), t.TempDir()
-			d := forwarded(t, connect(t, sessions(t), s.options("keep_alive", int64(1), "directory", shared)), slow())
+			s, dir := start(t, sshtest.Self(t)), t.TempDir()
+			d := forwarded(t, connect(t, sessions(t), s.Options("keep_alive", int64(1), "directory", shared)), slow())
 			batch, ok := provider.As[provider.BatchApplier](d.Handler)
 			if !ok {
 				t.Fatal("it applies no batches")
@@ -248,13 +249,13 @@ func gone(t *testing.T, pid int, path string) {
 // TestBothAtOnce has two engines put the program on a machine at the same time.
 func TestBothAtOnce(t *testing.T) {
 	t.Parallel()
-	s, dir := start(t, self(t)), filepath.Join(t.TempDir(), "programs")
+	s, dir := start(t, sshtest.Self(t)), filepath.Join(t.TempDir(), "programs")
 	var wait sync.WaitGroup
 	for range 2 {
 		wait.Go(func() {
 			own := &ssh.Sessions{Retry: -1, Programs: &small}
 			defer own.Close()
-			c, err := own.Connect(t.Context(), s.options("directory", dir))
+			c, err := own.Connect(t.Context(), s.Options("directory", dir))
 			if err != nil {
 				t.Error(err)
 				return
@@ -278,14 +279,14 @@ func TestBothAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, path, string(text), 0o700)
-	connect(t, sessions(t), s.options("directory", dir))
+	connect(t, sessions(t), s.Options("directory", dir))
 }
 
 // TestSays pins that what a handler says and asks for reaches the run.
 func TestSays(t *testing.T) {
 	t.Parallel()
-	s, dir := start(t, self(t)), t.TempDir()
-	d := forwarded(t, connect(t, sessions(t), s.options("directory", shared)), slow())
+	s, dir := start(t, sshtest.Self(t)), t.TempDir()
+	d := forwarded(t, connect(t, sessions(t), s.Options("directory", shared)), slow())
 	host := providertest.NewHost(nil)
 	file := host.AddFile(bytes.Repeat([]byte("x"), 5<<20+7))
 	r := provider.Resource{ID: "test::Slow[a,path=x]", Type: "test::Slow", Attributes: map[string]any{"path": filepath.Join(dir, "a"), "file": file.Hash}}
@@ -302,4 +303,10 @@ func TestSays(t *testing.T) {
 	if _, err := d.Handler.Create(host.Context(t.Context(), provider.Options{ID: r.ID}), provider.CreateRequest{Resource: r}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a file that is not there: %v", err)
 	}
+}
+
+// newContext is that of a run that nobody looks at.
+func newContext(t *testing.T) *provider.Context {
+	t.Helper()
+	return providertest.NewHost(nil).Context(t.Context(), provider.Options{})
 }

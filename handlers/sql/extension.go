@@ -1,0 +1,163 @@
+package sql
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+	conn "southbound/shared/transport/postgresql"
+)
+
+// latest is the version that asks for the newest one that the server has.
+const latest = "latest"
+
+// extension is the handler of sql::Extension.
+type extension struct{}
+
+// Extension declares sql::Extension.
+func Extension() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name:        "sql::Extension",
+			Description: "An extension in a database of a PostgreSQL server, which the agent stands for. What it needs is added with it. Its files have to be on the server.",
+			Attributes: []schema.Attribute{
+				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that it is in"},
+				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
+				{Name: "version", Type: "Optional[String[1]]", Description: "exactly this version; latest is the newest that the server has; left out, any will do"},
+				{Name: "schema", Type: "Optional[" + nameType + "]", Description: "the schema that its objects are in"},
+				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: purging it removes what needs it"},
+			},
+			Titles:   []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`, Description: "database/extension"}},
+			Features: []string{"batch"},
+			Validate: func(attrs map[string]any) []diag.Problem { return validNames(attrs, "database", "name", "schema") },
+			Relations: func(agent string, attrs map[string]any) []string {
+				out := []string{databaseID(agent, attrs)}
+				if s, _ := attrs["schema"].(string); s != "" {
+					out = append(out, schemaID(agent, attrs, s))
+				}
+				return out
+			},
+		},
+		Handler: extension{},
+	}
+}
+
+// Read implements provider.Handler.
+func (e extension) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	out := e.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
+	return out[0].Observation, out[0].Err
+}
+
+// ReadBatch implements provider.BatchReader: over one connection for each database.
+func (extension) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return within(ctx, items, readExtension)
+}
+
+func readExtension(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+	name := text(r, "name")
+	if err := printable(name); err != nil {
+		return provider.Observation{}, err
+	}
+	rows, err := query(ctx, pg, `SELECT e.extversion, n.nspname, (SELECT default_version FROM pg_catalog.pg_available_extensions a WHERE a.name = e.extname)
+		FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`, name)
+	if err != nil || len(rows) == 0 {
+		return provider.Observation{}, failure("read the extension "+name, err)
+	}
+	version := string(rows[0][0])
+	if text(r, "version") == latest && (rows[0][2] == nil || string(rows[0][2]) == version) {
+		version = latest // where none can be had what is there is the newest
+	}
+	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version, "schema": string(rows[0][1])}}, nil
+}
+
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+func (e extension) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	r := req.Resource
+	if err := printable(text(r, "name"), text(r, "schema"), text(r, "version")); err != nil {
+		return provider.Result{}, err
+	}
+	statement := "CREATE EXTENSION IF NOT EXISTS " + ident(text(r, "name"))
+	if s := text(r, "schema"); s != "" {
+		statement += " SCHEMA " + ident(s)
+	}
+	if v := text(r, "version"); v != "" && v != latest {
+		statement += " VERSION " + literal(v)
+	}
+	if err := change(ctx, c, text(r, "database"), statement+" CASCADE"); err != nil {
+		return provider.Result{}, failure("add the extension "+text(r, "name"), err)
+	}
+	return provider.Result{}, e.settle(ctx, c, r)
+}
+
+// Update implements provider.Handler.
+func (e extension) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if err := printable(text(req.Resource, "schema"), text(req.Resource, "version")); err != nil {
+		return provider.Result{}, err
+	}
+	return provider.Result{}, e.settle(ctx, c, req.Resource)
+}
+
+// settle reads the extension once more and changes what differs.
+func (e extension) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
+	have, err := e.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil {
+		return err
+	}
+	name := text(r, "name")
+	if !have.Exists {
+		return provider.Errorf(provider.Retryable, "the extension %s has gone while it was changed", name)
+	}
+	diffs := differences(r.Attributes, have.Attributes, "version", "schema")
+	var todo []string
+	if _, differs := diffs["version"]; differs {
+		to := "ALTER EXTENSION " + ident(name) + " UPDATE"
+		if v := text(r, "version"); v != latest {
+			to += " TO " + literal(v)
+		}
+		todo = append(todo, to)
+	}
+	if _, differs := diffs["schema"]; differs {
+		todo = append(todo, "ALTER EXTENSION "+ident(name)+" SET SCHEMA "+ident(text(r, "schema")))
+	}
+	return failure("change the extension "+name, change(ctx, c, text(r, "database"), todo...))
+}
+
+// Delete implements provider.Handler.
+func (extension) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, drop(ctx, req.Resource, "extension", "DROP EXTENSION IF EXISTS ")
+}
+
+// drop removes something from a database, where it is there, and what needs it where that is said.
+func drop(ctx *provider.Context, r provider.Resource, what, statement string) error {
+	c, err := connection(ctx)
+	if err != nil {
+		return err
+	}
+	name := text(r, "name")
+	if err := printable(name); err != nil {
+		return err
+	}
+	statement += ident(name)
+	if r.Attributes["cascade"] == true {
+		statement += " CASCADE"
+	}
+	err = change(ctx, c, text(r, "database"), statement)
+	if is(err, undefinedDatabase) {
+		return nil
+	}
+	if is(err, dependentObjects) {
+		return provider.Errorf(provider.NeedsChange, "drop the %s %s: %s; `cascade: true` removes what needs it", what, name, conn.Text(err))
+	}
+	return failure("drop the "+what+" "+name, err)
+}

@@ -1,0 +1,289 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// grant is the handler of sql::Grant.
+type grant struct{}
+
+// every stands for all names, and all is the right to everything.
+const (
+	every = "*"
+	all   = "ALL"
+)
+
+// kind is what rights can be given to. Its query returns, for each object that is meant by the database's own, the schema and the name, how a statement names
+// it, its rights, its owner, and the letter by which the server knows the rights of an owner.
+type kind struct{ name, word, query string }
+
+func kinds() []kind {
+	relation := func(letters, letter string) string {
+		return `SELECT format('%I.%I', n.nspname, c.relname) AS object, c.relacl AS acl, c.relowner AS owner, '` + letter + `' AS letter FROM pg_catalog.pg_class c
+			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN (` + letters + `) AND n.nspname = $2::text AND $3::text IN ('*', c.relname::text)`
+	}
+	return []kind{
+		{"database", "DATABASE", `SELECT format('%I', datname) AS object, datacl AS acl, datdba AS owner, 'd' AS letter FROM pg_catalog.pg_database WHERE datname = current_database() AND $2::text || $3::text <> ''`},
+		{"schema", "SCHEMA", `SELECT format('%I', nspname) AS object, nspacl AS acl, nspowner AS owner, 'n' AS letter FROM pg_catalog.pg_namespace WHERE nspname = $2::text AND $3::text <> ''`},
+		{"table", "TABLE", relation("'r', 'p', 'v', 'm', 'f'", "r")},
+		{"sequence", "SEQUENCE", relation("'S'", "s")},
+		{"routine", "ROUTINE", `SELECT format('%I.%I(%s)', n.nspname, p.proname, pg_catalog.pg_get_function_identity_arguments(p.oid)) AS object, p.proacl AS acl, p.proowner AS owner, 'f' AS letter
+			FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $2::text AND $3::text IN ('*', p.proname::text)`},
+	}
+}
+
+func kindOf(r provider.Resource) kind {
+	all := kinds()
+	return all[max(0, slices.IndexFunc(all, func(k kind) bool { return k.name == text(r, "kind") }))]
+}
+
+// Grant declares sql::Grant.
+func Grant() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name: "sql::Grant",
+			Description: "What a role of a PostgreSQL server, which the agent stands for, may do with a database, a schema, or tables, sequences and routines of a schema: just these rights, besides those " +
+				"that it has as the owner or through other roles. What comes to be later in a schema has them after the next apply.",
+			Attributes: []schema.Attribute{
+				{Name: "role", Type: nameType, Behaviour: schema.Namevar, Description: "the role that has the rights; public is everyone"},
+				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that they are rights to, or in"},
+				{Name: "kind", Type: "Enum[database, schema, table, sequence, routine]", Default: "database", Behaviour: schema.Namevar, Description: "what they are rights to; views are tables, and functions routines"},
+				{Name: "schema", Type: nameType, Default: "public", Behaviour: schema.Namevar, Description: "the schema, or the one that the tables, sequences or routines are in"},
+				{Name: "name", Type: nameType, Default: every, Behaviour: schema.Namevar, Description: "the name of the table, sequence or routine; * for all in the schema"},
+				{Name: "privileges", Type: "Array[Enum['ALL', 'SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN', 'USAGE', 'CREATE', 'CONNECT', 'TEMPORARY', 'EXECUTE']]",
+					Description: "the rights, all of them; ALL alone for whatever there is"},
+				{Name: "grantable", Type: "Boolean", Default: false, Description: "whether the role may give them to others"},
+			},
+			Features: []string{"batch", "canonicalise"},
+			Validate: validGrant,
+			Relations: func(agent string, attrs map[string]any) []string {
+				role, _ := attrs["role"].(string)
+				out := []string{databaseID(agent, attrs), roleID(agent, role)}
+				if s, _ := attrs["schema"].(string); attrs["kind"] != "database" {
+					out = append(out, schemaID(agent, attrs, s))
+				}
+				return out
+			},
+		},
+		Handler: grant{},
+	}
+}
+
+func validGrant(attrs map[string]any) []diag.Problem {
+	out := validNames(attrs, "role", "database", "schema", "name")
+	bad := func(attribute, format string, args ...any) {
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: "leave it out, or say which kind is meant"})
+	}
+	kind, _ := attrs["kind"].(string)
+	if kind == "database" && attrs["schema"] != nil && attrs["schema"] != "public" {
+		bad("schema", "rights to a database are not those to a schema")
+	}
+	if (kind == "database" || kind == "schema") && attrs["name"] != nil && attrs["name"] != every {
+		bad("name", "rights to a %s are not those to something in it", kind)
+	}
+	wanted, said := texts(attrs, "privileges")
+	if said && len(wanted) == 0 {
+		out = append(out, diag.Problem{Attribute: "privileges", Message: "there is no right in it", Hint: "write `purged: true` for a role that is to have none"})
+	}
+	if slices.Contains(wanted, all) && len(wanted) > 1 {
+		out = append(out, diag.Problem{Attribute: "privileges", Message: "ALL has the others in it", Hint: "write ALL alone, or leave it out"})
+	}
+	may := map[string]string{"database": "CREATE CONNECT TEMPORARY", "schema": "USAGE CREATE", "sequence": "USAGE SELECT UPDATE", "routine": "EXECUTE",
+		"table": "SELECT INSERT UPDATE DELETE TRUNCATE REFERENCES TRIGGER MAINTAIN"}[kind]
+	for _, w := range wanted {
+		if may != "" && w != all && !slices.Contains(strings.Fields(may), w) {
+			out = append(out, diag.Problem{Attribute: "privileges", Message: fmt.Sprintf("there is no right %s to a %s", w, kind), Hint: "there are " + strings.Join(strings.Fields(may), ", ")})
+		}
+	}
+	return out
+}
+
+// Canonicalise implements provider.Canonicaliser: the order of rights means nothing.
+func (grant) Canonicalise(attrs map[string]any) (map[string]any, error) {
+	out := make(map[string]any, len(attrs))
+	for k, v := range attrs {
+		out[k] = v
+	}
+	if wanted, ok := texts(attrs, "privileges"); ok {
+		slices.Sort(wanted)
+		out["privileges"] = list(slices.Compact(wanted))
+	}
+	return out, nil
+}
+
+// Read implements provider.Handler.
+func (g grant) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	out := g.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
+	return out[0].Observation, out[0].Err
+}
+
+// ReadBatch implements provider.BatchReader: over one connection for each database.
+func (grant) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return within(ctx, items, func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+		objects, there, err := rights(ctx, pg, r)
+		if err != nil || !there {
+			return provider.Observation{}, err
+		}
+		return seen(r, objects), nil
+	})
+}
+
+// held is what a role may do with an object.
+type held struct {
+	object    string
+	rights    []string // ALL alone for whatever there is
+	grantable bool     // all of them
+	some      bool     // one of them at least
+}
+
+// rights returns what a role may do with the objects of a resource, by name, and whether what is named is there.
+func rights(ctx context.Context, pg *pgconn.PgConn, r provider.Resource) (out []held, there bool, err error) {
+	role, name := text(r, "role"), text(r, "name")
+	if err := printable(role, text(r, "schema"), name); err != nil {
+		return nil, false, err
+	}
+	// What everyone may do is that of nobody in particular: 0.
+	rows, err := query(ctx, pg, `WITH o AS (`+kindOf(r).query+`), g AS (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = $1::text AND $1::text <> 'public' UNION ALL SELECT 0 WHERE $1::text = 'public')
+		SELECT o.object, string_agg(a.privilege_type, ',' ORDER BY a.privilege_type COLLATE "C"), bool_and(a.is_grantable), bool_or(a.is_grantable),
+			count(*) = (SELECT count(*) FROM pg_catalog.aclexplode(pg_catalog.acldefault(o.letter::"char", o.owner)) d WHERE d.grantee = o.owner)
+		FROM o LEFT JOIN LATERAL (SELECT e.privilege_type, bool_or(e.is_grantable) AS is_grantable
+			FROM pg_catalog.aclexplode(coalesce(o.acl, pg_catalog.acldefault(o.letter::"char", o.owner))) e, g WHERE e.grantee = g.oid GROUP BY 1) a ON true
+		GROUP BY o.object, o.letter, o.owner ORDER BY 1`, role, text(r, "schema"), name)
+	if err == nil && len(rows) == 0 && name == every { // nothing is in a schema, if there is that
+		var schemas [][][]byte
+		schemas, err = query(ctx, pg, "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1 AND $2 <> 'schema'", text(r, "schema"), text(r, "kind"))
+		there = len(schemas) > 0
+	}
+	if err != nil {
+		return nil, false, failure("read the rights of "+role, err)
+	}
+	for _, row := range rows {
+		h := held{object: string(row[0]), grantable: string(row[2]) == "t", some: string(row[3]) == "t"}
+		if len(row[1]) > 0 {
+			h.rights = strings.Split(string(row[1]), ",")
+		}
+		if wanted, _ := texts(r.Attributes, "privileges"); string(row[4]) == "t" && len(h.rights) > 0 && slices.Equal(wanted, []string{all}) {
+			h.rights = []string{all}
+		}
+		out = append(out, h)
+	}
+	return out, there || len(out) > 0, nil
+}
+
+// as reports whether an object is as a resource says.
+func (h held) as(r provider.Resource) bool {
+	want, _ := grant{}.Canonicalise(r.Attributes)
+	wanted, _ := texts(want, "privileges")
+	return slices.Equal(h.rights, wanted) && (h.grantable && r.Attributes["grantable"] == true || !h.some && r.Attributes["grantable"] != true)
+}
+
+// seen says what several objects come to: as wanted, or else as the first that is not. Where there is none nothing is to be done.
+func seen(r provider.Resource, objects []held) provider.Observation {
+	found, show := false, held{grantable: r.Attributes["grantable"] == true}
+	show.rights, _ = texts(r.Attributes, "privileges")
+	slices.Sort(show.rights)
+	for _, o := range objects {
+		found = found || len(o.rights) > 0
+	}
+	for _, o := range objects {
+		if !o.as(r) {
+			show = o
+			show.grantable = o.some
+			if r.Attributes["grantable"] == true {
+				show.grantable = o.grantable
+			}
+			break
+		}
+	}
+	if !found && (r.Purged || len(objects) > 0) {
+		return provider.Observation{}
+	}
+	return provider.Observation{Exists: true, Attributes: map[string]any{"privileges": list(show.rights), "grantable": show.grantable}}
+}
+
+// Create implements provider.Handler.
+func (g grant) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return provider.Result{}, g.settle(ctx, req.Resource)
+}
+
+// Update implements provider.Handler.
+func (g grant) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return provider.Result{}, g.settle(ctx, req.Resource)
+}
+
+// Delete implements provider.Handler.
+func (g grant) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	r := req.Resource
+	r.Purged = true
+	err := g.settle(ctx, r)
+	return provider.Result{}, err
+}
+
+// settle reads what the role may do, and changes all objects for which that differs, all of them or none.
+func (grant) settle(ctx *provider.Context, r provider.Resource) error {
+	c, err := connection(ctx)
+	if err != nil {
+		return err
+	}
+	var objects []held
+	var there bool
+	err = c.Do(ctx, text(r, "database"), func(pg *pgconn.PgConn) (err error) {
+		objects, there, err = rights(ctx, pg, r)
+		return err
+	})
+	switch {
+	case r.Purged && is(err, undefinedDatabase):
+		return nil
+	case err != nil:
+		return failure("read the rights in the database "+text(r, "database"), err)
+	case !there && !r.Purged && text(r, "name") == every:
+		return provider.Errorf(provider.Retryable, "there is no schema %s in the database %s", text(r, "schema"), text(r, "database"))
+	case !there && !r.Purged:
+		return provider.Errorf(provider.Retryable, "there is no %s %s in the schema %s of the database %s", text(r, "kind"), text(r, "name"), text(r, "schema"), text(r, "database"))
+	}
+	err = change(ctx, c, text(r, "database"), grants(r, objects)...)
+	return failure("set the rights of "+text(r, "role")+" in the database "+text(r, "database"), err)
+}
+
+// grants returns the statements that bring objects to what is wanted.
+func grants(r provider.Resource, objects []held) []string {
+	role := ident(text(r, "role"))
+	if text(r, "role") == "public" {
+		role = "PUBLIC"
+	}
+	wanted, _ := texts(r.Attributes, "privileges")
+	var out []string
+	for _, o := range objects {
+		on := " ON " + kindOf(r).word + " " + o.object
+		var gone []string
+		for _, have := range o.rights {
+			if r.Purged || !slices.Contains(wanted, have) && !slices.Contains(wanted, all) {
+				gone = append(gone, have)
+			}
+		}
+		if len(gone) > 0 {
+			out = append(out, "REVOKE "+strings.Join(gone, ", ")+on+" FROM "+role)
+		}
+		if r.Purged || o.as(r) {
+			continue
+		}
+		if r.Attributes["grantable"] != true && o.some {
+			out = append(out, "REVOKE GRANT OPTION FOR ALL"+on+" FROM "+role)
+		}
+		statement := "GRANT " + strings.Join(wanted, ", ") + on + " TO " + role
+		if r.Attributes["grantable"] == true {
+			statement += " WITH GRANT OPTION"
+		}
+		out = append(out, statement)
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package sql
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+	conn "southbound/shared/transport/postgresql"
+)
+
+// space is the handler of sql::Schema.
+type space struct{}
+
+// Schema declares sql::Schema.
+func Schema() provider.Definition {
+	return provider.Definition{
+		Type: schema.Type{
+			Name:        "sql::Schema",
+			Description: "A schema in a database of a PostgreSQL server, which the agent stands for. What is not said stays as it is.",
+			Attributes: []schema.Attribute{
+				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that it is in"},
+				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
+				{Name: "owner", Type: "Optional[" + nameType + "]", Description: "the role that owns it"},
+				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
+				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: purging it removes what is in it"},
+			},
+			Titles:   []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`, Description: "database/schema"}},
+			Features: []string{"batch"},
+			Validate: func(attrs map[string]any) []diag.Problem { return validNames(attrs, "database", "name", "owner") },
+			Relations: func(agent string, attrs map[string]any) []string {
+				out := []string{databaseID(agent, attrs)}
+				if owner, _ := attrs["owner"].(string); owner != "" {
+					out = append(out, roleID(agent, owner))
+				}
+				return out
+			},
+		},
+		Handler: space{},
+	}
+}
+
+// schemaID is the identity of a schema in the database that a resource is in.
+func schemaID(agent string, attrs map[string]any, name string) string {
+	database, _ := attrs["database"].(string)
+	return string(resource.NewID("sql::Schema", agent, resource.Key{Name: "database", Value: database}, resource.Key{Name: "name", Value: name}))
+}
+
+// Read implements provider.Handler.
+func (s space) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	out := s.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
+	return out[0].Observation, out[0].Err
+}
+
+// ReadBatch implements provider.BatchReader: over one connection for each database.
+func (space) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
+	return within(ctx, items, readSchema)
+}
+
+func readSchema(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+	name := text(r, "name")
+	if err := printable(name); err != nil {
+		return provider.Observation{}, err
+	}
+	rows, err := query(ctx, pg, `SELECT pg_catalog.pg_get_userbyid(nspowner), pg_catalog.obj_description(oid, 'pg_namespace') FROM pg_catalog.pg_namespace WHERE nspname = $1`, name)
+	if err != nil || len(rows) == 0 {
+		return provider.Observation{}, failure("read the schema "+name, err)
+	}
+	return provider.Observation{Exists: true, Attributes: map[string]any{"owner": string(rows[0][0]), "comment": string(rows[0][1])}}, nil
+}
+
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+func (s space) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	r := req.Resource
+	if err := printable(text(r, "name"), text(r, "owner"), text(r, "comment")); err != nil {
+		return provider.Result{}, err
+	}
+	todo := []string{"CREATE SCHEMA " + ident(text(r, "name"))}
+	if o := text(r, "owner"); o != "" {
+		todo[0] += " AUTHORIZATION " + ident(o)
+	}
+	if text(r, "comment") != "" {
+		todo = append(todo, "COMMENT ON SCHEMA "+ident(text(r, "name"))+" IS "+comment(text(r, "comment")))
+	}
+	err = change(ctx, c, text(r, "database"), todo...)
+	if is(err, duplicateSchema, uniqueViolation) {
+		return provider.Result{}, s.settle(ctx, c, r)
+	}
+	return provider.Result{}, failure("create the schema "+text(r, "name"), err)
+}
+
+// Update implements provider.Handler.
+func (s space) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	c, err := connection(ctx)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if err := printable(text(req.Resource, "owner"), text(req.Resource, "comment")); err != nil {
+		return provider.Result{}, err
+	}
+	return provider.Result{}, s.settle(ctx, c, req.Resource)
+}
+
+// settle reads the schema once more and changes what differs.
+func (s space) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
+	have, err := s.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil {
+		return err
+	}
+	name := text(r, "name")
+	if !have.Exists {
+		return provider.Errorf(provider.Retryable, "the schema %s has gone while it was changed", name)
+	}
+	diffs := differences(r.Attributes, have.Attributes, "owner", "comment")
+	var todo []string
+	if _, differs := diffs["owner"]; differs {
+		todo = append(todo, "ALTER SCHEMA "+ident(name)+" OWNER TO "+ident(text(r, "owner")))
+	}
+	if _, differs := diffs["comment"]; differs {
+		todo = append(todo, "COMMENT ON SCHEMA "+ident(name)+" IS "+comment(text(r, "comment")))
+	}
+	return failure("change the schema "+name, change(ctx, c, text(r, "database"), todo...))
+}
+
+// Delete implements provider.Handler.
+func (space) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, drop(ctx, req.Resource, "schema", "DROP SCHEMA IF EXISTS ")
+}

@@ -1,0 +1,92 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	conn "southbound/shared/transport/postgresql"
+)
+
+// inDatabase is a reader of what is in a database, over a connection to it.
+type inDatabase func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)
+
+// within reads resources that are in databases, over one connection for each. Nothing is in a database that is not there.
+func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []provider.Reading {
+	out := make([]provider.Reading, len(items))
+	byDatabase := map[string][]int{}
+	for i := range items {
+		name := text(items[i].Resource, "database")
+		byDatabase[name] = append(byDatabase[name], i)
+	}
+	for name, group := range byDatabase {
+		c, err := connection(items[group[0]].Context)
+		if err == nil {
+			err = c.Do(ctx, name, func(pg *pgconn.PgConn) error {
+				for _, i := range group {
+					out[i].Observation, out[i].Err = read(items[i].Context.With(ctx), pg, items[i].Resource)
+				}
+				return nil
+			})
+		}
+		if is(err, undefinedDatabase) {
+			continue
+		}
+		for _, i := range group {
+			if err != nil {
+				out[i].Err = failure("connect to the database "+name, err)
+			}
+		}
+	}
+	return out
+}
+
+// databaseID is the identity of the database that a resource is in.
+func databaseID(agent string, attrs map[string]any) string {
+	name, _ := attrs["database"].(string)
+	return string(resource.NewID("sql::Database", agent, resource.Key{Name: "name", Value: name}))
+}
+
+// roleID is the identity of a role.
+func roleID(agent, name string) string {
+	return string(resource.NewID("sql::Role", agent, resource.Key{Name: "name", Value: name}))
+}
+
+const (
+	collisions = 8                     // how often statements are tried that meet those of others
+	collision  = 20 * time.Millisecond // the first pause between two tries; each is twice as long as the one before
+)
+
+// change runs statements in a database, together in one transaction when there are several. Two that change the same thing at once, such as the rights to a
+// database, collide in the server, which lets one of them fail: that is tried again.
+func change(ctx context.Context, c *conn.Conn, database string, statements ...string) error {
+	for pause, try := collision, 1; ; try++ {
+		err := c.Do(ctx, database, func(pg *pgconn.PgConn) error { return do(ctx, pg, statements...) })
+		if try == collisions || !collided(err) {
+			return err
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return ctx.Err()
+		}
+		pause *= 2
+	}
+}
+
+// collided reports whether statements failed as another transaction was at the same thing.
+func collided(err error) bool {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	return slices.Contains([]string{serializationFailure, deadlock}, refused.Code) || refused.Code == internalError && strings.HasPrefix(refused.Routine, "simple_heap_")
+}

@@ -1,0 +1,43 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"strconv"
+	"syscall"
+
+	"southbound/shared/provider"
+	"southbound/shared/transport/remote"
+)
+
+// ServeMachine is the other end of transports that reach machines: it calls handlers here for an engine elsewhere until in ends or the process is told
+// to, see remote.Server. version is that of the program. A program that is put on machines calls it when its one argument is MachineArgument.
+func ServeMachine(ctx context.Context, definitions []provider.Definition, version string, in io.Reader, out io.Writer) error {
+	// A pipe that nobody reads any more is an error of the write, and not the end before handlers have ended what they started.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer stop()
+	s := &remote.Server{Definitions: definitions, Version: version, Facts: machineFacts(), Transport: Local{}}
+	return s.Serve(ctx, in, out)
+}
+
+// MachineArgument is the argument with which a program is started on a machine.
+const MachineArgument = "remote"
+
+// machineFacts describe this machine to the other end.
+func machineFacts() map[string]string {
+	facts := provider.MachineFacts()
+	if name, err := os.Hostname(); err == nil {
+		facts["hostname"] = name
+	}
+	facts["user"] = strconv.Itoa(os.Getuid())
+	if u, err := user.Current(); err == nil {
+		facts["user"] = u.Username
+	}
+	return facts
+}

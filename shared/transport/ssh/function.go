@@ -1,0 +1,44 @@
+package ssh
+
+import (
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// ByRunner reports whether an agent with these options is served by a runner on a machine of people, and not by a function: because they say so, or
+// because they name what a function does not have: files, ssh-agent, a user with keys and known hosts, secrets of the machine.
+func ByRunner(options map[string]any) bool {
+	for _, ref := range resource.References(options) {
+		if s, ok := ref.(resource.Secret); ok && (strings.HasPrefix(s.Source, "env:") || strings.HasPrefix(s.Source, "file:")) {
+			return true
+		}
+	}
+	if options["runner"] == true || hopByRunner(options) {
+		return true
+	}
+	switch jump := options["jump"].(type) {
+	case map[string]any:
+		return hopByRunner(jump)
+	case []any:
+		for _, one := range jump {
+			if m, _ := one.(map[string]any); hopByRunner(m) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hopByRunner(options map[string]any) bool {
+	return options["key_file"] != nil || options["known_hosts"] != nil || options["agent"] == true || options["host_key"] == nil ||
+		options["key"] == nil && options["password"] == nil || options["user"] == nil
+}
+
+// refuse is why a function does not connect with options.
+func refuse() error {
+	return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "connect", "a function has no files, no ssh-agent and no known hosts").
+		WithHint("say user, host_key, and key or password as a secret of ssm: or secretsmanager:; or serve the agent by `southbound agent run`"))
+}
