@@ -45,8 +45,8 @@ sim: ## N= seeds of the simulator
 sim-aws: ## N= seeds of the simulator of the state on AWS
 	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
 
-bench: build ## time the program against the floor, in one run
-	$(GO) run ./shared/bench -bin $(BIN)
+bench: build ## time the program against the floor, in one run; over ssh, too, where there is a server of OpenSSH
+	$(GO) run ./shared/bench -bin $(BIN) $(if $(wildcard /usr/sbin/sshd),-ssh)
 
 bench-peers: build ## the same with Puppet, installed from Debian
 	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }
