@@ -25,12 +25,13 @@ func File() provider.Definition {
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
 				{Name: "content", Type: "Optional[String]", Description: "the bytes: text, {file: path} or a secret; left out, any content is right, and what is made is empty"},
+				{Name: "replace", Type: "Boolean", Default: true, Behaviour: schema.Parameter, Description: "whether content takes the place of other bytes; false: only a file that is made gets it, and one that is there keeps what it has"},
 				modeAttribute("0644"),
 				backupAttribute("replaces or removes"),
 				validateAttribute(),
 				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: `"symbolic link" when that is what is there instead`},
 			}, ownerAttributes()...),
-			Features:  []string{"batch"},
+			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Timeout:   5 * time.Minute, // large files are hashed
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validBackup(a), validCheck(a)) },
@@ -72,7 +73,8 @@ func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base st
 	content := r.Attributes["content"]
 	fd := -1
 	var err error
-	if content == nil || r.Purged {
+	keeps := r.Attributes["replace"] == false
+	if content == nil || keeps || r.Purged {
 		err = rd.dir.stat(base, &st)
 	} else {
 		fd, err = rd.dir.open(base, &st)
@@ -92,6 +94,9 @@ func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base st
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
+	if keeps && content != nil {
+		obs.Attributes["content"] = content // any is right
+	}
 	if fd >= 0 {
 		obs.Attributes["content"], err = contentOf(ctx, openFile{fd, nil}, st.Size, content, rd.buf)
 	}

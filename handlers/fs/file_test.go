@@ -113,6 +113,25 @@ type failing struct{}
 // Read implements io.Reader.
 func (failing) Read([]byte) (int, error) { return 0, errors.New("cable pulled") }
 
+// TestContentOfWhatIsMade has content that is for a file that is made, and for nothing that is there.
+func TestContentOfWhatIsMade(t *testing.T) {
+	g := newRig(t, File())
+	r := g.resource(map[string]any{"path": g.path("a"), "content": "first\n", "replace": false, "mode": "0600"})
+	g.must(r, plan.Created)
+	g.has(`a -rw------- "first\n"`)
+	g.write("a", "mine\n", 0o600)
+	g.must(r, plan.NoChange)
+	g.write("a", "mine\n", 0o644)
+	g.must(r, plan.Updated)
+	g.has(`a -rw------- "mine\n"`)
+	g.do(os.Remove(g.path("a")))
+	g.do(os.Symlink("nowhere", g.path("a"))) // no file is there
+	g.must(r, plan.Updated)
+	g.has(`a -rw------- "first\n"`)
+	r.Purged = true
+	g.must(r, plan.Purged)
+}
+
 func TestContentOfNoKind(t *testing.T) {
 	g := newRig(t, File())
 	g.write("a", "x", 0o600)

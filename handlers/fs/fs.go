@@ -6,7 +6,7 @@
 // leftover), so the next run finds and removes what a crash left behind.
 //
 // The last part of a path is never followed when it is a symbolic link; the directories above it are, as everywhere.
-// Extended attributes, access lists and further hard links of a file are not carried over when it is replaced.
+// Extended attributes, access lists among them, are carried over when a file is replaced, where the system lets them be; further hard links are not.
 package fs
 
 import (

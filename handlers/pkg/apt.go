@@ -67,28 +67,31 @@ func refusal(err error) error {
 	case strings.Contains(said, "Held packages were changed"):
 		return provider.Errorf(provider.Terminal, "it is held as it is; `apt-mark unhold` ends that: %w", err)
 	case strings.Contains(said, "remove is disabled"):
-		return provider.Errorf(provider.NeedsChange, "it cannot be together with %s, which would be removed; purge that first: %w", strings.Join(removed(err), ", "), err)
+		return provider.Errorf(provider.NeedsChange, "it cannot be together with %s, which would be removed; purge that first: %w", strings.Join(told(err, "will be REMOVED:"), " "), err)
 	case strings.Contains(said, "ssential packages"):
 		return provider.Errorf(provider.Terminal, "the machine needs it: %w", err)
 	case strings.Contains(said, "(13: Permission denied)"):
 		return provider.Errorf(provider.Terminal, "that takes root: %w", err)
 	}
+	if lacks := told(err, "have unmet dependencies:"); len(lacks) > 0 {
+		return fmt.Errorf("%s: %w", strings.Join(lacks, "; "), err)
+	}
 	return err
 }
 
-// removed returns which packages apt-get said that it would remove.
-func removed(err error) []string {
+// told returns the lines that apt-get has said under a heading.
+func told(err error, heading string) []string {
 	var failed *tool.Error
 	if !errors.As(err, &failed) {
 		return nil
 	}
-	_, list, _ := strings.Cut(failed.Output, "will be REMOVED:\n")
+	_, list, _ := strings.Cut(failed.Output, heading+"\n")
 	var out []string
 	for line := range strings.Lines(list) {
 		if !strings.HasPrefix(line, " ") {
 			break
 		}
-		out = append(out, strings.Fields(line)...)
+		out = append(out, strings.Join(strings.Fields(line), " "))
 	}
 	return out
 }

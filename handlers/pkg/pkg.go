@@ -229,10 +229,25 @@ func (h handler) install(ctx *provider.Context, rs ...provider.Resource) error {
 		}
 	}
 	p := placeOf(rs[0])
-	if err := h.manager.install(ctx, p, items); err != nil {
-		return provider.Errorf(provider.ClassOf(err), "install %s: %w", names(items), err)
+	err := h.manager.install(ctx, p, items)
+	if err == nil {
+		return h.arrived(ctx, p, items)
 	}
-	return h.arrived(ctx, p, items)
+	err = provider.Errorf(provider.ClassOf(err), "install %s: %w", names(items), err)
+	return h.despite(ctx, err, !asksLatest(items), func() error { return h.arrived(ctx, p, items) })
+}
+
+func asksLatest(items []item) bool {
+	return slices.ContainsFunc(items, func(i item) bool { return i.version == latest })
+}
+
+// despite returns nil in place of an error of the package manager when all is as it should be: another package, which cannot be set up, makes each of its runs fail.
+func (h handler) despite(ctx *provider.Context, err error, visible bool, done func() error) error {
+	if ctx.Err() != nil || !visible || done() != nil {
+		return err
+	}
+	ctx.Warning("the package manager has done what was asked for, and fails for something else", "error", err)
+	return nil
 }
 
 // arrived holds what is there now to what was asked for. A package manager may have taken a name for one that something else provides, or a version for a pattern;
@@ -273,8 +288,24 @@ func (h handler) remove(ctx *provider.Context, rs ...provider.Resource) error {
 	if len(items) == 0 {
 		return nil
 	}
-	if err := h.manager.remove(ctx, placeOf(rs[0]), items); err != nil {
-		return provider.Errorf(provider.ClassOf(err), "remove %s: %w", names(items), err)
+	err = h.manager.remove(ctx, placeOf(rs[0]), items)
+	if err == nil {
+		return nil
+	}
+	err = provider.Errorf(provider.ClassOf(err), "remove %s: %w", names(items), err)
+	return h.despite(ctx, err, true, func() error { return h.left(ctx, placeOf(rs[0]), items) })
+}
+
+// left says what is still there.
+func (h handler) left(ctx *provider.Context, p place, items []item) error {
+	have, err := h.manager.installed(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, i := range items {
+		if version, there := have[h.manager.canonical(i.name)]; there && (version != "" || i.config) {
+			return fmt.Errorf("%s is still there", i.name)
+		}
 	}
 	return nil
 }

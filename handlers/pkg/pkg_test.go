@@ -190,6 +190,14 @@ func TestAptMends(t *testing.T) {
 	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--force-depends", "--install", repo.deb("sb-app", "1.0"))
 	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--force-depends", "--remove", "sb-lib")
 	goes(t, "something else lacks what it needs", plan.Purged, of("sb-else"), true)
+
+	repo.add(t, "sb-fails 1.0 Fails", "sb-needs 1.0 sb-nowhere")
+	refused(t, "what it needs cannot be had", provider.Retryable, "sb-needs : Depends: sb-nowhere", of("sb-needs"), false)
+	if _, _, err := run(t, of("sb-fails"), false); err == nil || !strings.Contains(err.Error(), "sb-fails") {
+		t.Errorf("one that cannot be set up: %v", err)
+	}
+	goes(t, "another, though each run fails for the one that cannot be set up", plan.Created, of("sb-else"), false)
+	goes(t, "and is removed", plan.Purged, of("sb-else"), true)
 }
 
 // TestPip works with a real virtual environment and wheels in a directory.

@@ -56,7 +56,7 @@ func write(t *testing.T, path, text string) {
 // repository is a local repository of Debian packages, and of which a root directory knows.
 type repository struct{ dir string }
 
-// newRepository makes a repository with packages "name version [what it needs, a field, or Conffile]".
+// newRepository makes a repository with packages "name version [what it needs, a field, Conffile, or Fails]".
 func newRepository(t *testing.T, packages ...string) *repository {
 	t.Helper()
 	r := &repository{dir: t.TempDir()}
@@ -76,6 +76,9 @@ func (r *repository) add(t *testing.T, packages ...string) {
 		case needs == "Conffile":
 			write(t, filepath.Join(dir, "DEBIAN", "conffiles"), "/etc/"+name+"\n")
 			write(t, filepath.Join(dir, "etc", name), "")
+		case needs == "Fails": // while it is set up
+			write(t, filepath.Join(dir, "DEBIAN", "postinst"), "#!/no-such-shell\n")
+			command(t, "/", "chmod", "755", filepath.Join(dir, "DEBIAN", "postinst"))
 		case strings.Contains(needs, ": "):
 			control += needs + "\n"
 		case needs != "":

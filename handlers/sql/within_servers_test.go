@@ -62,7 +62,7 @@ func TestExtensionConformance(t *testing.T) {
 
 func TestGrantConformance(t *testing.T) {
 	t.Parallel()
-	cut := &cutter{most: -1}
+	cut := &cutter{}
 	tested, plain := connect(t, &conn.Sessions{Wrap: cut.wrap}, nil), connect(t, &conn.Sessions{}, nil)
 	db := inner(t, plain, "in grants")
 	var places atomic.Int64
@@ -82,7 +82,7 @@ func TestGrantConformance(t *testing.T) {
 				must(t, plain, db, "REVOKE ALL ON ALL TABLES IN SCHEMA "+ident(space)+" FROM "+ident(role))
 				return nil
 			},
-			Interrupt: cut.interrupt}, nil
+			Interrupt: cut.Interrupt}, nil
 	}})
 }
 

@@ -1,6 +1,7 @@
 package svc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -16,9 +17,10 @@ import (
 // runit works with the directories that runsvdir watches. A service is defined by a directory with a program run. It is enabled when it is linked into the
 // watched directory and has no file down.
 type runit struct {
-	sv      string // the program sv; "" is that in PATH
-	watched string // "": the first of the usual ones that is there
-	defined string // "": /etc/sv
+	sv      string        // the program sv; "" is that in PATH
+	watched string        // "": the first of the usual ones that is there
+	defined string        // "": /etc/sv
+	watch   time.Duration // in place of watchStart, for tests
 }
 
 // watchFor is how long a service that was linked anew is waited for: runsvdir looks every five seconds.
@@ -202,10 +204,40 @@ func (r runit) settle(ctx context.Context, verb, name string, running bool) erro
 			return ctx.Err()
 		}
 	}
-	if running && exists(filepath.Join(dir, "check")) {
+	if !running {
+		return nil
+	}
+	if exists(filepath.Join(dir, "check")) {
 		return r.tell(ctx, "check", name) // it says when it is ready
 	}
-	return nil
+	return r.stays(ctx, dir)
+}
+
+// stays watches whether a service that was started is still the same process after a while: one that ends at once is begun again each second.
+func (r runit) stays(ctx context.Context, dir string) error {
+	limit, look := time.NewTimer(cmp.Or(r.watch, watchStart)), time.NewTicker(lookEach)
+	defer limit.Stop()
+	defer look.Stop()
+	first := ""
+	for {
+		out, _ := tool.Run(ctx, nil, r.program(), "status", dir)
+		line, _, _ := strings.Cut(out, ";")
+		_, process, _ := strings.Cut(line, "(pid ")
+		process, _, _ = strings.Cut(process, ")")
+		if first == "" {
+			first = process
+		}
+		if process == "" || process != first {
+			return errors.New("it was started and does not stay up: " + strings.TrimSpace(line))
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (r runit) tell(ctx context.Context, verb, name string) error {

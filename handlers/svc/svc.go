@@ -53,9 +53,9 @@ const (
 )
 
 // Service declares svc::Service.
-func Service() provider.Definition { return define(systemd{}, runit{}, sysvinit{}) }
+func Service() provider.Definition { return define(systemd{}, runit{}, supervisor{}, sysvinit{}) }
 
-func define(d systemd, r runit, i sysvinit) provider.Definition {
+func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 	t := schema.Type{
 		Name: "svc::Service",
 		Description: "A service of the machine: whether it runs, and whether it is started with the machine. What defines it (a unit, a script) comes from a package, or is a file. " +
@@ -100,6 +100,8 @@ func define(d systemd, r runit, i sysvinit) provider.Definition {
 		provider.Provider{Name: "systemd", Description: "units of systemd", Preference: 30, Handler: handler{d}, Needs: needs},
 		provider.Provider{Name: "runit", Description: "directories of runit, in a container for instance", Preference: 20, Handler: handler{r},
 			Needs: provider.Needs{Check: onlySystem(r.lack)}},
+		provider.Provider{Name: "supervisord", Description: "programs of supervisord, in a container for instance", Preference: 15, Handler: handler{u},
+			Needs: provider.Needs{Commands: []string{"supervisorctl"}, Check: onlySystem(u.lack)}},
 		provider.Provider{Name: "sysvinit", Description: "scripts in /etc/init.d", Preference: 10, Handler: handler{i},
 			Needs: provider.Needs{Check: onlySystem(i.lack)}})
 	if err != nil {

@@ -21,7 +21,7 @@ func TestRunit(t *testing.T) {
 		names = append(names, fmt.Sprintf("s%d", i))
 	}
 	m := newMachine(t, names...)
-	d := define(systemd{}, m.runit, sysvinit{})
+	d := define(systemd{}, m.runit, supervisor{}, sysvinit{})
 	t.Run("conformance", func(t *testing.T) {
 		fresh := names[4:]
 		providertest.Run(t, providertest.Subject{Definition: d, New: func(string, *providertest.Host) (providertest.Case, error) {
@@ -41,6 +41,7 @@ func TestRunit(t *testing.T) {
 	t.Run("drift", func(t *testing.T) { drift(t, m, d) })
 	t.Run("linked when it is not", func(t *testing.T) { links(t, m, d) })
 	t.Run("not defined", func(t *testing.T) { undefined(t, d) })
+	t.Run("what does not stay up", func(t *testing.T) { ends(t, m) })
 }
 
 // thing returns a resource and its context.
@@ -142,6 +143,25 @@ func links(t *testing.T, m *machine, d provider.Definition) {
 	}
 }
 
+// ends starts a service that ends at once: that is said, each time.
+func ends(t *testing.T, m *machine) {
+	program := filepath.Join(m.defined, "c", "run")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	slower := m.runit
+	slower.watch = watchStart
+	for range 2 {
+		got := providertest.Once(t.Context(), define(systemd{}, slower, supervisor{}, sysvinit{}), nil, map[string]any{"name": "c", "running": true, "provider": "runit"}, false)
+		if got.Err == nil || !strings.Contains(got.Err.Error(), "does not stay up") {
+			t.Errorf("%q, %v", got.Change, got.Err)
+		}
+	}
+	if err := m.stop(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+}
+
 func undefined(t *testing.T, d provider.Definition) {
 	ctx, _, r := thing(t, map[string]any{"name": "none", "running": true, "provider": "runit"})
 	if _, err := d.Handler.Create(ctx, provider.CreateRequest{Resource: r}); provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "there is no service none") {
@@ -238,6 +258,13 @@ esac
 		t.Fatal(err)
 	}
 	see(plan.Created, false, false)
+	lies := filepath.Join(dir, "init.d", "sblies")
+	if err := os.WriteFile(lies, []byte("#!/bin/sh\ntest $1 != status\n"), 0o755); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	if err := s.start(t.Context(), "sblies"); err == nil || !strings.Contains(err.Error(), "it does not run") {
+		t.Errorf("a script that begins nothing and says that all is well: %v", err)
+	}
 }
 
 func TestTypeIsValid(t *testing.T) {

@@ -27,7 +27,7 @@ func TestSystemd(t *testing.T) {
 		t.Parallel()
 		quick, n := b.systemd, 0
 		quick.watch = time.Millisecond
-		providertest.Run(t, providertest.Subject{Definition: define(quick, runit{}, sysvinit{}), New: func(string, *providertest.Host) (providertest.Case, error) {
+		providertest.Run(t, providertest.Subject{Definition: define(quick, runit{}, supervisor{}, sysvinit{}), New: func(string, *providertest.Host) (providertest.Case, error) {
 			n++
 			own := []string{fmt.Sprintf("c@%da", n), fmt.Sprintf("c@%db", n), fmt.Sprintf("c@%dc", n)}
 			return providertest.Case{
@@ -60,7 +60,7 @@ func (b *booted) goes(t *testing.T, why string, want plan.Change, attrs map[stri
 
 func (b *booted) once(t *testing.T, attrs map[string]any, purge bool) providertest.Outcome {
 	t.Helper()
-	return providertest.Once(t.Context(), define(b.systemd, runit{}, sysvinit{}), nil, attrs, purge)
+	return providertest.Once(t.Context(), define(b.systemd, runit{}, supervisor{}, sysvinit{}), nil, attrs, purge)
 }
 
 // refused demands that a service is refused with a class and a text.
@@ -198,7 +198,7 @@ func kinds(t *testing.T, b *booted) {
 	b.goes(t, "stopped behind our back", plan.Updated, both("real"), false)
 	b.define(t, "idle.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=nothing.target\n")
 	b.goes(t, "enabled, and not loaded", plan.Created, enabled("idle", true), false)
-	list, _ := provider.As[provider.Lister](define(b.systemd, runit{}, sysvinit{}).Handler)
+	list, _ := provider.As[provider.Lister](define(b.systemd, runit{}, supervisor{}, sysvinit{}).Handler)
 	ctx, _, _ := thing(t, up("x"))
 	found := map[string]bool{}
 	err := list.List(ctx, func(f provider.Found) error {

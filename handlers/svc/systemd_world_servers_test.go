@@ -66,7 +66,7 @@ func newBooted(t *testing.T) *booted {
 		put(t, filepath.Join(dir, name), text)
 	}
 	log := &bytes.Buffer{}
-	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--ipc", "--net", "sh", "-c", boot, dir, group(t)) //nolint:gosec,noctx // of this test
+	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--ipc", "--net", "sh", "-c", boot, dir, ownGroup(t)) //nolint:gosec,noctx // of this test
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -99,8 +99,8 @@ func newBooted(t *testing.T) *booted {
 	}
 }
 
-// group makes a control group below the one that this process is in, and returns the file by which one enters it.
-func group(t *testing.T) string {
+// ownGroup makes a control group below the one that this process is in, and returns the file by which one enters it.
+func ownGroup(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

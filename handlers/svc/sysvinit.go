@@ -2,10 +2,12 @@ package svc
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"southbound/handlers/internal/tool"
 	"southbound/shared/provider"
@@ -86,12 +88,45 @@ func (s sysvinit) enabled(name string) bool {
 	return false
 }
 
-func (s sysvinit) start(ctx context.Context, name string) error { return s.tell(ctx, name, "start") }
-func (s sysvinit) stop(ctx context.Context, name string) error  { return s.tell(ctx, name, "stop") }
-func (s sysvinit) restart(ctx context.Context, name string) error {
-	return s.tell(ctx, name, "restart")
+func (s sysvinit) start(ctx context.Context, name string) error {
+	return s.settle(ctx, name, "start", true)
 }
+
+func (s sysvinit) stop(ctx context.Context, name string) error {
+	return s.settle(ctx, name, "stop", false)
+}
+
+func (s sysvinit) restart(ctx context.Context, name string) error {
+	return s.settle(ctx, name, "restart", true)
+}
+
 func (s sysvinit) reload(ctx context.Context, name string) error { return s.tell(ctx, name, "reload") }
+
+// settle tells a script something, and waits until it says that it is so: many return before.
+func (s sysvinit) settle(ctx context.Context, name, verb string, running bool) error {
+	if err := s.tell(ctx, name, verb); err != nil {
+		return err
+	}
+	limit, look := time.NewTimer(waitFor), time.NewTicker(lookEach)
+	defer limit.Stop()
+	defer look.Stop()
+	for {
+		_, err := s.run(ctx, s.script(name), "status")
+		if (err == nil) == running {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			if running {
+				return fmt.Errorf("after %s its script says of status that it does not run: %w", verb, err)
+			}
+			return fmt.Errorf("after %s its script says of status that it still runs", verb)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
 
 func (s sysvinit) tell(ctx context.Context, name, verb string) error {
 	_, err := s.run(ctx, s.script(name), verb)

@@ -37,7 +37,7 @@ func newMachine(t *testing.T, names ...string) *machine {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	m := &machine{runit: runit{sv: filepath.Join(bin, "sv"), watched: filepath.Join(dir, "service"), defined: filepath.Join(dir, "sv")}, names: names}
+	m := &machine{runit: runit{sv: filepath.Join(bin, "sv"), watched: filepath.Join(dir, "service"), defined: filepath.Join(dir, "sv"), watch: time.Millisecond}, names: names}
 	if err := os.Mkdir(m.watched, 0o750); err != nil {
 		t.Fatal(err)
 	}

@@ -125,6 +125,12 @@ func (c *Choice) choose(ctx *Context, r Resource) (*Provider, error) {
 			return p, nil
 		}
 	}
+	if p := c.byName(ctx.opts.Provider); p != nil {
+		if ctx.run != nil {
+			ctx.run.chosen = p
+		}
+		return p, nil
+	}
 	p, why, err := c.pick(ctx, r)
 	if err != nil {
 		return nil, err
@@ -136,20 +142,27 @@ func (c *Choice) choose(ctx *Context, r Resource) (*Provider, error) {
 	return p, nil
 }
 
+// byName returns a provider; nil: there is none of that name.
+func (c *Choice) byName(name string) *Provider {
+	for i := range c.providers {
+		if c.providers[i].Name == name {
+			return &c.providers[i]
+		}
+	}
+	return nil
+}
+
 // pick decides and says why.
 func (c *Choice) pick(ctx *Context, r Resource) (*Provider, string, error) {
 	if name, _ := r.Attributes[ProviderAttribute].(string); name != "" {
-		for i := range c.providers {
-			p := &c.providers[i]
-			if p.Name != name {
-				continue
-			}
-			if lack := p.Needs.lack(ctx); lack != "" {
-				return nil, "", Errorf(Retryable, "the provider %s, which the resource names, does not suit: %s", name, lack)
-			}
-			return p, "the resource names it", nil
+		p := c.byName(name)
+		if p == nil {
+			return nil, "", Errorf(NeedsChange, "%s has no provider %q", r.Type, name)
 		}
-		return nil, "", Errorf(NeedsChange, "%s has no provider %q", r.Type, name)
+		if lack := p.Needs.lack(ctx); lack != "" {
+			return nil, "", Errorf(Retryable, "the provider %s, which the resource names, does not suit: %s", name, lack)
+		}
+		return p, "the resource names it", nil
 	}
 	var best *Provider
 	var also, not []string

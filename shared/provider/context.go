@@ -56,6 +56,8 @@ type Options struct {
 	// Desired is the resource of the run, when there is one.
 	Desired Resource
 	Version int // of the export that the run is for; 0: of none
+	// Provider was chosen for the run by a call before; "": none was.
+	Provider string
 	// Known are facts that the handler remembers; see Rememberer.
 	Known map[string]string
 }
@@ -73,6 +75,7 @@ type Context struct {
 type runState struct {
 	mu     sync.Mutex
 	chosen *Provider
+	named  string            // where it was chosen elsewhere
 	known  map[string]string // facts of runs before, and of this one
 }
 
@@ -112,7 +115,24 @@ func (c *Context) Reloading() bool { return c.opts.Reload }
 func (c *Context) SetChange(change plan.Change) { c.host.Override(change) }
 
 // SetProvider says which of several providers serves the run, and why, where that was decided elsewhere.
-func (c *Context) SetProvider(name, why string) { c.host.Provider(name, why) }
+func (c *Context) SetProvider(name, why string) {
+	c.host.Provider(name, why)
+	if c.run != nil {
+		c.run.mu.Lock()
+		defer c.run.mu.Unlock()
+		c.run.named = name
+	}
+}
+
+// Provider returns the provider that SetProvider has named, so that it stays for the rest of the run; "": none yet.
+func (c *Context) Provider() string {
+	if c.run == nil {
+		return ""
+	}
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	return c.run.named
+}
 
 // Debug logs with key-value pairs.
 func (c *Context) Debug(msg string, kv ...any) { c.log(LevelDebug, msg, kv) }

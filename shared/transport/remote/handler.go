@@ -89,7 +89,7 @@ func (f *forwarder) one(ctx *provider.Context, m method, it item) (*answer, erro
 // itemOf is what is sent about a resource.
 func itemOf(ctx *provider.Context, r provider.Resource) item {
 	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged, DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
-		Version: ctx.Version(), Known: ctx.Remembered()}
+		Version: ctx.Version(), Known: ctx.Remembered(), Provider: ctx.Provider()}
 }
 
 // Read implements provider.Handler.

@@ -79,6 +79,7 @@ type item struct {
 	Token      string               `cbor:"12,keyasint,omitempty"`
 	Version    int                  `cbor:"13,keyasint,omitempty"`
 	Known      map[string]string    `cbor:"14,keyasint,omitempty"`
+	Provider   string               `cbor:"15,keyasint,omitempty"` // that a call before has chosen for the run
 }
 
 type observed struct {
@@ -230,7 +231,7 @@ func unmarshal(b []byte, v any) error {
 func digest(t schema.Type) string {
 	h := sha256.New()
 	for _, a := range t.Attributes {
-		fmt.Fprintf(h, "%q %q %q %v %v\n", a.Name, a.Type, a.Behaviour, a.Default, a.Sensitive)
+		fmt.Fprintf(h, "%q %q %q %v\n", a.Name, a.Type, a.Behaviour, a.Default) // what is sensitive also follows from the type, and only when it is compiled
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

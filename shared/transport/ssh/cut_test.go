@@ -151,7 +151,7 @@ func TestCutAnywhere(t *testing.T) {
 		{"in what is sent", there, 12 << 10, up},
 		{"in what comes back", back, 1, down},
 	} {
-		const points = 4
+		const points = 3
 		for n := range int64(points) {
 			at := c.first + (c.last-c.first)*n/points
 			t.Run(fmt.Sprintf("%s, at %d", c.why, at), func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestCutUpload(t *testing.T) {
 	}{{20 << 10, sever}, {500 << 10, sever}, {1 << 20, sever}, {100 << 10, vanish}, {1 << 20, vanish}} {
 		dir, line := filepath.Join(t.TempDir(), "programs"), interpose(t, s, cut(there, c.at, c.what))
 		wait.Go(func() {
-			own := &ssh.Sessions{Programs: &programs, Retry: 20 * time.Second}
+			own := &ssh.Sessions{Programs: &programs, Retry: time.Minute}
 			defer own.Close()
 			began := time.Now()
 			conn, err := own.Connect(t.Context(), s.Options("port", line.port, "directory", dir, "keep_alive", int64(1)))
@@ -199,7 +199,7 @@ func TestCutUpload(t *testing.T) {
 				return
 			}
 			defer conn.Close()
-			if took := time.Since(began); c.what == vanish && (took < 2*time.Second || took > 15*time.Second) {
+			if took := time.Since(began); c.what == vanish && (took < 2*time.Second || took > time.Minute) {
 				t.Errorf("a line that went silent at %d was replaced after %v", c.at, took)
 			}
 			entries, err := os.ReadDir(dir)
@@ -239,7 +239,7 @@ func TestCutUnnoticed(t *testing.T) {
 	}()
 	began := time.Now()
 	err := ran("echo -n $$ > " + first + "; while :; do sleep 60; done")
-	if took := time.Since(began); !fault.Is(err, fault.Unavailable) || provider.ClassOf(err) != provider.Retryable || took > 10*time.Second {
+	if took := time.Since(began); !fault.Is(err, fault.Unavailable) || provider.ClassOf(err) != provider.Retryable || took > time.Minute {
 		t.Errorf("%v: %q, %q, after %v", err, fault.KindOf(err), provider.ClassOf(err), took)
 	}
 	if err := ran("! kill -0 $(cat " + first + ")"); err != nil {

@@ -15,7 +15,11 @@ import (
 
 // definitions are the types that the program of the tests serves.
 func definitions() []provider.Definition {
-	return []provider.Definition{fs.File(), fs.Directory(), fs.Symlink(), fs.Line(), exec.Run(), slow()}
+	everything, err := whole()
+	if err != nil {
+		panic(err)
+	}
+	return []provider.Definition{fs.File(), fs.Directory(), fs.Symlink(), fs.Line(), exec.Run(), slow(), everything}
 }
 
 // slow is a type whose changes take until they are given up: a file says that they run, and in which process.

@@ -1,0 +1,97 @@
+//go:build servers
+
+package svc
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"southbound/localstack/server"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/provider/providertest"
+)
+
+// supervised starts a supervisord, and returns the directory with its configuration and how to reach it.
+func supervised(t *testing.T) (string, supervisor) {
+	t.Helper()
+	bin, err := exec.LookPath("supervisord")
+	if err != nil {
+		dir, err := server.Unpack(t.Context(), "supervisor")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bin = filepath.Join(dir, "supervisord")
+	}
+	dir, err := os.MkdirTemp("", "sv") // the name of a socket cannot be long
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	put(t, filepath.Join(dir, "conf"), "[unix_http_server]\nfile="+dir+"/sock\n[supervisord]\nnodaemon=true\nlogfile="+dir+"/log\npidfile="+dir+"/pid\nchildlogdir="+dir+"\n"+
+		"[rpcinterface:supervisor]\nsupervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface\n[supervisorctl]\nserverurl=unix://"+dir+"/sock\n[include]\nfiles="+dir+"/*.ini\n")
+	cmd := exec.CommandContext(context.Background(), bin, "-c", filepath.Join(dir, "conf"), "-u", "root", "-s") //nolint:gosec // of this test
+	if os.Getuid() != 0 {
+		cmd.Args = cmd.Args[:3]
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it ends all that it has begun
+		_ = cmd.Wait()
+	})
+	s := supervisor{before: []string{"env", "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")}, flags: []string{"-c", filepath.Join(dir, "conf")}}
+	limit, look := time.NewTimer(30*time.Second), time.NewTicker(100*time.Millisecond)
+	defer limit.Stop()
+	defer look.Stop()
+	for s.lack(providertest.NewHost(nil).Context(t.Context(), provider.Options{})) != "" {
+		select {
+		case <-look.C:
+		case <-limit.C:
+			log, _ := os.ReadFile(filepath.Join(dir, "log"))
+			t.Fatalf("supervisord does not start:\n%s", log)
+		}
+	}
+	return dir, s
+}
+
+func program(t *testing.T, dir, name, command, more string) {
+	t.Helper()
+	put(t, filepath.Join(dir, name+".ini"), "[program:"+name+"]\ncommand="+command+"\nautorestart=false\n"+more)
+}
+
+// TestSupervisor goes through the life of programs of a real supervisord. Each question to it begins a Python, so it is no whole suite.
+func TestSupervisor(t *testing.T) {
+	t.Parallel()
+	dir, s := supervised(t)
+	d := provider.Definition{Type: Service().Type, Handler: handler{s}}
+	once := func(why string, want plan.Change, attrs map[string]any, purge bool) {
+		t.Helper()
+		if got := providertest.Once(t.Context(), d, nil, attrs, purge); got.Err != nil || got.Change != want {
+			t.Errorf("%s: %q, %v, want %q", why, got.Change, got.Err, want)
+		}
+	}
+	late := map[string]any{"name": "late", "running": true}
+	program(t, dir, "late", "sleep 100000", "startsecs=0\nautostart=false\n")
+	once("configured since", plan.Created, late, false)
+	once("it runs", plan.NoChange, late, false)
+	program(t, dir, "dies", "/bin/false", "startsecs=1\nstartretries=0\nautostart=false\n")
+	if got := providertest.Once(t.Context(), d, nil, map[string]any{"name": "dies", "running": true}, false); got.Err == nil || !strings.Contains(got.Err.Error(), "dies: ERROR (") {
+		t.Errorf("one that ends at once: %v", got.Err)
+	}
+	note := filepath.Join(dir, "note")
+	program(t, dir, "late", "sh -c 'echo new > "+note+"; exec sleep 100000'", "startsecs=0\nautostart=false\n")
+	ctx, _, r := thing(t, map[string]any{"name": "late", "running": true, "on_change": "restart"})
+	if err := (handler{s}).Reload(ctx, provider.ReadRequest{Resource: r}); err != nil {
+		t.Error(err)
+	}
+	(&machine{}).until(t, "what is configured now", func() bool { return exists(note) })
+	once("purged", plan.Purged, late, true)
+	once("and gone", plan.NoChange, late, true)
+}
