@@ -116,7 +116,7 @@ func reservedNames() []string {
 }
 
 func features() []string {
-	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"}
+	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover", FeatureFiles}
 }
 
 // featureHint says what to write in place of a feature that is not known, and what those of Puppet's types are here.
