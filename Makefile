@@ -45,8 +45,8 @@ sim: ## N= seeds of the simulator
 sim-aws: ## N= seeds of the simulator of the state on AWS
 	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
 
-bench: build ## time the program against the floor, in one run
-	$(GO) run ./shared/bench -bin $(BIN)
+bench: build ## time the program against the floor, in one run; over ssh, too, where there is a server of OpenSSH
+	$(GO) run ./shared/bench -bin $(BIN) $(if $(wildcard /usr/sbin/sshd),-ssh)
 
 bench-peers: build ## the same with Puppet, installed from Debian
 	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }
@@ -54,6 +54,7 @@ bench-peers: build ## the same with Puppet, installed from Debian
 
 STACK ?= southbound
 PARAMETERS ?=
+export PACK ?= # read by infra/build/functions.mk
 DEPLOY := $(GO) run ./infra/deploy
 local: ## an emulator of AWS on this machine, with the stack deployed to it; prints the environment variables to use
 	@$(DEPLOY) local -stack $(STACK) -parameters "$(PARAMETERS)" $(if $(EMULATOR),-emulator $(EMULATOR)) $(if $(PORT),-port $(PORT))
@@ -61,7 +62,7 @@ local: ## an emulator of AWS on this machine, with the stack deployed to it; pri
 local-down: ## stop it; nothing is left
 	@$(DEPLOY) local-down
 
-deploy: ## STACK= PARAMETERS="Alarms=true": build, and deploy into the account of your AWS credentials
+deploy: ## STACK= PARAMETERS="Alarms=true" PACK=DIR: build, and deploy into the account of your AWS credentials
 	@$(DEPLOY) up -stack $(STACK) -parameters "$(PARAMETERS)"
 
 variables: ## STACK=: the environment variables of a deployed stack

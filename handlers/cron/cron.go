@@ -37,7 +37,7 @@ func Job() provider.Definition {
 				{Name: "enabled", Type: "Boolean", Default: true, Description: "false: it is there as a comment, and does not run"},
 				{Name: "lines", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what stands there, when it is not as it is wanted"},
 			},
-			Features: []string{"batch", "discover"},
+			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
 			Relations: func(agent string, attrs map[string]any) []string {

@@ -36,7 +36,7 @@ func Directory() provider.Definition {
 					Description: "names under which fs::File keeps old bytes in it, each also with a number; filled in for recurse_purge"},
 				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "names in it that recurse_purge would remove"},
 			}, ownerAttributes()...),
-			Features:  []string{"batch"},
+			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validPurge(a), validGathered(a)) },
 			Relations: parentRelations,

@@ -125,6 +125,9 @@ func TestReadOnlyTargets(t *testing.T) {
 			if !mounted && strings.Contains(c.name, "mode") || !mounted && c.partly {
 				return // what is in the directory may still be changed
 			}
+			if err := inner.would(r); !strings.Contains(c.name, "mode") && (err == nil || !strings.Contains(err.Error(), text)) {
+				t.Errorf("a dry run says %v, expected %q", err, text)
+			}
 			inner.fails(r, provider.Terminal, text)
 			if after := inner.shape(false); after != before {
 				t.Fatalf("there was\n%sand now is\n%s", before, after)

@@ -32,7 +32,7 @@ func IniSetting() provider.Definition {
 				backupAttribute("replaces"),
 				validateAttribute(),
 			},
-			Features:  []string{"batch"},
+			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  validIni,
 			Relations: lineRelations,

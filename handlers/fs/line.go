@@ -41,7 +41,7 @@ func Line() provider.Definition {
 				validateAttribute(),
 				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly, Description: "how many lines there are beside the single one that is wanted"},
 			},
-			Features:  []string{"batch"},
+			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  validLine,
 			Relations: lineRelations,

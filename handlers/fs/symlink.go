@@ -24,7 +24,7 @@ func Symlink() provider.Definition {
 				pathAttribute(),
 				{Name: "target", Type: "String[1]", Description: "what it points to, as it is to stand in the link"},
 			}, ownerAttributes()...),
-			Features:  []string{"batch"},
+			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validTarget(a)...) },
 			Relations: parentRelations,

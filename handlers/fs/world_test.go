@@ -126,6 +126,31 @@ func (g *rig) apply(r provider.Resource) (plan.Change, map[string]plan.Diff, err
 	return plan.Updated, diff, err
 }
 
+// would asks in a dry run what a deploy would do, and returns why that would fail.
+func (g *rig) would(r provider.Resource) error {
+	g.t.Helper()
+	ctx := g.host.Context(g.t.Context(), provider.Options{DryRun: true})
+	obs, err := g.def.Handler.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil {
+		return err
+	}
+	item := provider.BatchChange{Context: ctx, Change: plan.Updated, Resource: r, Observed: obs}
+	switch {
+	case r.Purged:
+		item.Change = plan.Purged
+	case !obs.Exists:
+		item.Change = plan.Created
+	default:
+		item.Changes = plan.Compare(g.typ, r.Attributes, obs.Attributes)
+		if d, ok := g.def.Handler.(provider.Differ); ok {
+			if item.Changes, err = d.Diff(ctx, r, obs); err != nil {
+				return err
+			}
+		}
+	}
+	return g.def.Handler.(provider.Nooper).Noop(ctx, item)
+}
+
 // must applies and demands a change, and none after it.
 func (g *rig) must(r provider.Resource, want plan.Change) {
 	g.t.Helper()

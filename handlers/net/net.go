@@ -35,7 +35,7 @@ func HostEntry() provider.Definition {
 				{Name: "aliases", Type: "Optional[Array[" + hostType + "]]", Description: "all its other names; left out, those that are there stay"},
 				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "what stands after # on its lines; left out, what is there stays"},
 			},
-			Features: []string{"batch", "discover"},
+			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
 			Relations: func(agent string, attrs map[string]any) []string {

@@ -24,8 +24,9 @@ func main() {
 	runs := flag.Int("runs", 5, "runs of each")
 	large := flag.Bool("large", false, "also 100,000 resources")
 	puppet := flag.Bool("puppet", false, "also Puppet, which must be installed")
+	ssh := flag.Bool("ssh", false, "also a tenth of the files over ssh, to the server of OpenSSH, which must be installed")
 	flag.Parse()
-	if err := run(*bin, *n, *runs, *large, *puppet); err != nil {
+	if err := run(*bin, *n, *runs, *large, *puppet, *ssh); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -38,7 +39,7 @@ type bench struct {
 	next int
 }
 
-func run(bin string, n, runs int, large, puppet bool) error {
+func run(bin string, n, runs int, large, puppet, ssh bool) error {
 	abs, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -65,6 +66,11 @@ func run(bin string, n, runs int, large, puppet bool) error {
 	}
 	for _, s := range shapes {
 		if err := b.shape(fmt.Sprintf("%s, %d", s.name, s.n), s.make(s.n), runs); err != nil {
+			return err
+		}
+	}
+	if ssh {
+		if err := b.ssh(n/10, runs); err != nil {
 			return err
 		}
 	}
