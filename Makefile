@@ -54,6 +54,7 @@ bench-peers: build ## the same with Puppet, installed from Debian
 
 STACK ?= southbound
 PARAMETERS ?=
+export PACK ?= # read by infra/build/functions.mk
 DEPLOY := $(GO) run ./infra/deploy
 local: ## an emulator of AWS on this machine, with the stack deployed to it; prints the environment variables to use
 	@$(DEPLOY) local -stack $(STACK) -parameters "$(PARAMETERS)" $(if $(EMULATOR),-emulator $(EMULATOR)) $(if $(PORT),-port $(PORT))
@@ -61,7 +62,7 @@ local: ## an emulator of AWS on this machine, with the stack deployed to it; pri
 local-down: ## stop it; nothing is left
 	@$(DEPLOY) local-down
 
-deploy: ## STACK= PARAMETERS="Alarms=true": build, and deploy into the account of your AWS credentials
+deploy: ## STACK= PARAMETERS="Alarms=true" PACK=DIR: build, and deploy into the account of your AWS credentials
 	@$(DEPLOY) up -stack $(STACK) -parameters "$(PARAMETERS)"
 
 variables: ## STACK=: the environment variables of a deployed stack

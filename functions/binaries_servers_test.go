@@ -66,8 +66,8 @@ type answer struct {
 	body string
 }
 
-// runtime is the interface over which a function takes events.
-type runtime struct {
+// lambda is the interface over which a function takes events.
+type lambda struct {
 	t       *testing.T
 	timeout time.Duration
 	events  chan string
@@ -78,13 +78,16 @@ type runtime struct {
 	cmd     *exec.Cmd
 }
 
-// start starts a function. It is killed when the test ends.
-func start(t *testing.T, stack *hometest.Stack, name string) *runtime {
+// start starts a function: one of Southbound's, or any program. It is killed when the test ends.
+func start(t *testing.T, stack *hometest.Stack, program string, environ ...string) *lambda {
 	t.Helper()
-	r := &runtime{t: t, timeout: 2 * time.Minute, events: make(chan string), answers: make(chan answer, 1), ready: make(chan time.Time, 1)}
+	r := &lambda{t: t, timeout: 2 * time.Minute, events: make(chan string), answers: make(chan answer, 1), ready: make(chan time.Time, 1)}
 	s := httptest.NewServer(r)
-	r.cmd = exec.Command(filepath.Join(bin, name))
-	r.cmd.Env = append(environment(stack.Config), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://"))
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(bin, program)
+	}
+	r.cmd = exec.Command(program)
+	r.cmd.Env = append(append(environment(stack.Config), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://")), environ...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.said, &r.said
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -95,7 +98,7 @@ func start(t *testing.T, stack *hometest.Stack, name string) *runtime {
 		s.CloseClientConnections()
 		s.Close()
 		if t.Failed() {
-			t.Logf("%s said:\n%s", name, r.said.String())
+			t.Logf("%s said:\n%s", program, r.said.String())
 		}
 	})
 	return r
@@ -109,7 +112,7 @@ func environment(c home.Config) []string {
 }
 
 // ServeHTTP implements http.Handler.
-func (r *runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *lambda) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodPost {
 		body, _ := io.ReadAll(req.Body)
 		w.WriteHeader(http.StatusAccepted)
@@ -128,7 +131,7 @@ func (r *runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // invoke hands an event to the function and returns its answer.
-func (r *runtime) invoke(event string) answer {
+func (r *lambda) invoke(event string) answer {
 	r.t.Helper()
 	select {
 	case r.events <- event:

@@ -2,9 +2,9 @@
 package main
 
 import (
-	"southbound/examples/caddy/site"
+	"southbound/examples/caddy/handlers/caddy"
 	"southbound/functions/pack"
 	"southbound/handlers"
 )
 
-func main() { pack.Main(append(handlers.All(), site.Site())) }
+func main() { pack.Main(append(handlers.All(), caddy.Site())) }

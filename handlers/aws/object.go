@@ -68,7 +68,7 @@ func objectWith(h object) provider.Definition {
 				{Name: "version_id", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the version, in a bucket that keeps them"},
 				{Name: "size", Type: "Optional[Integer[0]]", Behaviour: schema.ReadOnly, Description: "the size in bytes"},
 			},
-			Features: []string{"batch", "facts", "discover"},
+			Features: []string{"batch", "facts", "discover", schema.FeatureFiles},
 			Validate: validObject,
 		},
 		Handler: h,

@@ -144,18 +144,26 @@ func (t *target) content(want any, head *s3.HeadObjectOutput) any {
 		if have == want.Hash && n == want.Size {
 			return want
 		}
-		return resource.File{Hash: have, Size: n}
+		if have != "" {
+			return resource.File{Hash: have, Size: n}
+		}
+		return withoutHash(n)
 	case string:
 		sum := sha256.Sum256([]byte(want))
 		switch {
 		case n == int64(len(want)) && have == hex.EncodeToString(sum[:]):
 			return want
 		case have == "":
-			return fmt.Sprintf("%d bytes without a SHA-256 checksum", n)
+			return withoutHash(n)
 		}
 		return fmt.Sprintf("%d bytes, SHA-256 %s", n, have)
 	}
 	return nil
+}
+
+// withoutHash says that what bytes there are is not known.
+func withoutHash(size int64) string {
+	return fmt.Sprintf("%d bytes without a SHA-256 checksum", size)
 }
 
 // hashOf returns the SHA-256 of the bytes of an object, "" when S3 does not know it. The entity tag is none: it is an MD5 of the bytes for some objects,

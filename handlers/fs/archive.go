@@ -39,6 +39,7 @@ func Archive() provider.Definition {
 				{Name: "max_files", Type: "Integer[1,10000000]", Default: int64(500_000), Behaviour: schema.Parameter, Description: "how many files, links and directories there may be"},
 				{Name: "drifted", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what is missing or not as it was unpacked, the first of it"},
 			}, parameters(ownerAttributes())...),
+			Features: []string{schema.FeatureFiles},
 			Machine:  true,
 			Timeout:  30 * time.Minute,
 			Validate: validArchive,

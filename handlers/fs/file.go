@@ -31,7 +31,7 @@ func File() provider.Definition {
 				validateAttribute(),
 				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: `"symbolic link" when that is what is there instead`},
 			}, ownerAttributes()...),
-			Features:  []string{"batch", "noop"},
+			Features:  []string{"batch", "noop", schema.FeatureFiles},
 			Machine:   true,
 			Timeout:   5 * time.Minute, // large files are hashed
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validBackup(a), validCheck(a)) },

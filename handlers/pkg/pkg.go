@@ -78,16 +78,12 @@ func Package() provider.Definition {
 		Machine:  true,
 		Validate: validate,
 	}
-	def, err := provider.Define(t,
+	return provider.Define(t,
 		provider.Provider{Name: "apt", Description: "Debian and those like it", Preference: 50, Handler: handler{apt{}}, Needs: provider.Needs{Commands: []string{"apt-get", "dpkg-query"}}},
 		provider.Provider{Name: "dnf", Description: "Fedora, RHEL and those like them", Preference: 40, Handler: handler{dnf{}}, Needs: provider.Needs{Commands: []string{"dnf", "rpm"}}},
 		provider.Provider{Name: "apk", Description: "Alpine", Preference: 30, Handler: handler{apk{}}, Needs: provider.Needs{Commands: []string{"apk"}}},
 		provider.Provider{Name: "pip", Description: "Python; only by name", Handler: handler{pip{}}, Needs: provider.Needs{Check: named("pip")}},
 		provider.Provider{Name: "npm", Description: "Node.js, global or in a prefix; only by name", Handler: handler{npm{}}, Needs: provider.Needs{Commands: []string{"npm"}, Check: named("npm")}})
-	if err != nil {
-		return provider.Definition{Type: schema.Type{Name: err.Error()}} // the registry refuses it and says why
-	}
-	return def
 }
 
 // named makes a provider suit only resources that name it: a package of this name in another world is another package.

@@ -23,7 +23,7 @@ func Null() provider.Definition {
 				{Name: "fail", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "makes it fail with this text"},
 				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
 			},
-			Features: []string{"batch"},
+			Features: []string{"batch", schema.FeatureFiles},
 			Machine:  true,
 		},
 		Handler: null{},

@@ -96,7 +96,7 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 	if d.before != nil {
 		needs = provider.Needs{} // it is elsewhere
 	}
-	def, err := provider.Define(t,
+	return provider.Define(t,
 		provider.Provider{Name: "systemd", Description: "units of systemd", Preference: 30, Handler: handler{d}, Needs: needs},
 		provider.Provider{Name: "runit", Description: "directories of runit, in a container for instance", Preference: 20, Handler: handler{r},
 			Needs: provider.Needs{Check: onlySystem(r.lack)}},
@@ -104,10 +104,6 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 			Needs: provider.Needs{Commands: []string{"supervisorctl"}, Check: onlySystem(u.lack)}},
 		provider.Provider{Name: "sysvinit", Description: "scripts in /etc/init.d", Preference: 10, Handler: handler{i},
 			Needs: provider.Needs{Check: onlySystem(i.lack)}})
-	if err != nil {
-		return provider.Definition{Type: schema.Type{Name: err.Error()}} // the registry refuses it and says why
-	}
-	return def
 }
 
 // onlySystem is a check of a system that knows nothing of users.

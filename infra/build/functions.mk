@@ -1,5 +1,6 @@
 # What sam build runs for a function, from the root of the repository: build-<LogicalId>. template.yaml chooses the folder, and so the processor, by its
-# parameter Architecture.
+# parameter Architecture. PACK is the directory of a program with handlers of its own, which then is each of the functions; see docs/handlers.md.
 .PHONY: build-%Function
 build-%Function:
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -tags lambda.norpc -ldflags "-s -w" -o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(shell echo $* | tr A-Z a-z)
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build $(if $(PACK),-C "$(abspath $(PACK))") -trimpath -tags lambda.norpc -ldflags "-s -w" -o "$(abspath $(ARTIFACTS_DIR))/bootstrap" \
+		$(if $(PACK),.,./functions/$(shell echo $* | tr A-Z a-z))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -94,6 +95,15 @@ func sortedNames(m map[string]plan.Diff) []string {
 // mostShown is how many characters of a value are shown.
 const mostShown = 80
 
+// plainJSON is JSON as people read it: what is special in web pages alone stays as it is.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
 // short writes a value on a line.
 func short(v any) string {
 	if v == nil {
@@ -102,7 +112,7 @@ func short(v any) string {
 	if size, hash, is := fileOf(v); is {
 		return fmt.Sprintf("%s, SHA-256 %.12s", plural(size, "byte"), hash)
 	}
-	b, err := json.Marshal(v)
+	b, err := plainJSON(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

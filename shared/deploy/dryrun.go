@@ -238,6 +238,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 		}
 		if !r.over() {
 			r.host.cache = d.e.cacheOf(d.env, r.res.Agent)
+			d.e.resolveFiles(ctx, r)
 			d.e.resolveSecrets(ctx, r)
 			r.bind(ctx)
 		}

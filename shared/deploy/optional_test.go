@@ -300,11 +300,8 @@ func TestProviderIsRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	typ, _ := r.e.Types.Type("t::T")
-	d, err := provider.Define(typ.Type, provider.Provider{Name: "plain", Handler: handler{r.w}},
+	d := provider.Define(typ.Type, provider.Provider{Name: "plain", Handler: handler{r.w}},
 		provider.Provider{Name: "never", Handler: handler{r.w}, Needs: provider.Needs{Commands: []string{"no-such-command"}}, Preference: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r.e.Handlers["t::T"] = d.Handler
 	r.export(deploy.Export{Model: model(res("a"), res("b"))})
 	r.drain()

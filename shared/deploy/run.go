@@ -133,6 +133,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	}
 	r.reload = w.changedSince(c)
 	r.host.cache = e.cacheOf(w.env, r.res.Agent)
+	e.resolveFiles(ctx, r)
 	e.resolveSecrets(ctx, r)
 	r.bind(ctx)
 	return r

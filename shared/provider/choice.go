@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
-	"southbound/shared/fault"
+	"southbound/shared/diag"
 	"southbound/shared/schema"
 )
 
@@ -23,8 +24,8 @@ type Provider struct {
 // ProviderAttribute is the attribute of a resource that names its provider.
 const ProviderAttribute = "provider"
 
-// Define returns a type served by several providers. It gains the attribute "provider". What is wrong is fault.Invalid, all at once.
-func Define(t schema.Type, providers ...Provider) (Definition, error) {
+// Define returns a type served by several providers. It gains the attribute "provider". What is wrong is said at start-up, with all that is wrong with types.
+func Define(t schema.Type, providers ...Provider) Definition {
 	c := &Choice{providers: providers}
 	var problems []string
 	var names []string
@@ -61,13 +62,17 @@ func Define(t schema.Type, providers ...Provider) (Definition, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return Definition{}, fault.New(fault.Invalid, "define "+t.Name, "%s", strings.Join(problems, "; "))
+		t.Wrong = slices.Clone(t.Wrong)
+		for _, p := range problems {
+			t.Wrong.Add(diag.Problem{Resource: t.Name, Message: p})
+		}
+		return Definition{Type: t, Handler: &Choice{}}
 	}
 	t.Attributes = append(t.Attributes[:len(t.Attributes):len(t.Attributes)], schema.Attribute{
 		Name: ProviderAttribute, Type: "Optional[Enum['" + strings.Join(names, "', '") + "']]", Behaviour: schema.Parameter, Description: describe(providers),
 	})
 	t.Providers = names
-	return Definition{Type: t, Handler: c}, nil
+	return Definition{Type: t, Handler: c}
 }
 
 func describe(providers []Provider) string {

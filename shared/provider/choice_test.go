@@ -70,8 +70,8 @@ func (differ) Diff(*provider.Context, provider.Resource, provider.Observation) (
 
 func define(t *testing.T, providers ...provider.Provider) provider.Definition {
 	t.Helper()
-	d, err := provider.Define(schema.Type{Name: "t::T", Description: "a thing", Attributes: []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}}}, providers...)
-	if err != nil {
+	d := provider.Define(schema.Type{Name: "t::T", Description: "a thing", Attributes: []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}}}, providers...)
+	if _, err := schema.NewRegistry(d.Type); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -269,12 +269,17 @@ func TestWrongDefinitions(t *testing.T) {
 		"is no absolute path":               {{Name: "a", Handler: ok, Needs: provider.Needs{Files: []string{"etc"}}}},
 		"1 of 2 providers implement Differ": {{Name: "a", Handler: ok}, {Name: "b", Handler: differ{ok}}},
 	} {
-		if _, err := provider.Define(schema.Type{Name: "t::T"}, list...); err == nil || !strings.Contains(err.Error(), says) {
+		d := provider.Define(schema.Type{Name: "t::T"}, list...)
+		if _, err := schema.NewRegistry(d.Type); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
+		if c, ok := d.Handler.(*provider.Choice); !ok || len(c.Providers()) > 0 {
+			t.Errorf("%s: it can be used", says)
+		}
 	}
-	if _, err := provider.Define(schema.Type{Name: "t::T", Attributes: []schema.Attribute{{Name: "provider"}}}, provider.Provider{Name: "a", Handler: ok}); err == nil {
-		t.Error("the attribute is declared twice")
+	d := provider.Define(schema.Type{Name: "t::T", Attributes: []schema.Attribute{{Name: "provider"}}}, provider.Provider{Name: "a", Handler: ok})
+	if _, err := schema.NewRegistry(d.Type); err == nil || !strings.Contains(err.Error(), "the attribute provider is added, and declared already") {
+		t.Errorf("the attribute is declared twice: %v", err)
 	}
 }
 

@@ -43,7 +43,7 @@ type Type struct {
 	Rules []Rule
 	// Metadata is for programs that read declarations; it means nothing here. Values are as in attributes.
 	Metadata map[string]any
-	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts, reload, discover.
+	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts, reload, discover, files.
 	Features []string
 	// Aliases are names for data type expressions, such as Stdlib::Port for Integer[0, 65535]. All types of a registry may use
 	// them; two that name one alias must mean the same by it.
@@ -98,6 +98,9 @@ const (
 	AliasPart     PartKind = "alias"
 	FeaturePart   PartKind = "feature"
 )
+
+// FeatureFiles is the feature of types whose handler takes uploaded files (resource.File) itself. Other handlers get the text of a file in its place.
+const FeatureFiles = "files"
 
 // Dependent is a resource that requires another one by its nature.
 type Dependent struct {

@@ -146,7 +146,7 @@ func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) 
 			return nil, err
 		}
 		if got != nil && (got[i].Err != nil || !reflect.DeepEqual(got[i].Observation, obs)) {
-			return nil, errors.Join(got[i].Err, fmt.Errorf("resource %d reads differently in a batch: %v, alone: %v", i+1, got[i].Observation, obs))
+			return nil, either(got[i].Err, fmt.Errorf("resource %d reads differently in a batch: %v, alone: %v", i+1, got[i].Observation, obs))
 		}
 		change, diffs, err := e.decide(r, obs)
 		if err != nil {
@@ -281,7 +281,7 @@ func (e *env) asSaid(todo []provider.BatchChange, got []provider.Applied) error 
 			return err
 		}
 		if change, _, err := e.decide(todo[i].Resource, obs); err != nil || change != plan.NoChange {
-			return errors.Join(err, advise("give each item the answer that is its own, an error when it was not done", "item %d was answered as done, and still would be %s", i+1, change))
+			return either(err, advise("give each item the answer that is its own, an error when it was not done", "item %d was answered as done, and still would be %s", i+1, change))
 		}
 	}
 	return nil

@@ -3,7 +3,9 @@ package providertest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -80,7 +82,32 @@ func declaration(e *env) error {
 		}
 	}
 	_, err := e.want(e.Attributes)
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, e.features(), err)...)
+}
+
+// features holds what the type says that its handler can do to what it can.
+func (e *env) features() error {
+	can := map[string]bool{}
+	_, can["canonicalise"] = provider.As[provider.Canonicaliser](e.handler)
+	_, can["noop"] = provider.As[provider.Nooper](e.handler)
+	_, can["reload"] = provider.As[provider.Reloader](e.handler)
+	_, can["discover"] = provider.As[provider.Lister](e.handler)
+	_, reads := provider.As[provider.BatchReader](e.handler)
+	_, applies := provider.As[provider.BatchApplier](e.handler)
+	can["batch"] = reads || applies
+	if _, can["facts"] = provider.As[provider.FactReader](e.handler); !can["facts"] {
+		delete(can, "facts") // a handler can report facts whenever it is called
+	}
+	for _, feature := range slices.Sorted(maps.Keys(can)) {
+		const fix = "list in Features of the type what the handler implements, no more and no less: people read it in `southbound type`"
+		switch said := slices.Contains(e.typ.Features, feature); {
+		case said && !can[feature]:
+			return advise(fix, "the type says that its handler has %s, and it has not", feature)
+		case !said && can[feature]:
+			return advise(fix, "the handler has %s, and Features of the type does not say so", feature)
+		}
+	}
+	return nil
 }
 
 // made returns the first resource after it was created.
@@ -102,7 +129,7 @@ func creates(e *env) error {
 	}
 	obs, err := e.read(r, false)
 	if err != nil || obs.Exists {
-		return errors.Join(err, fmt.Errorf("before it was created: exists = %t", obs.Exists))
+		return either(err, fmt.Errorf("before it was created: exists = %t", obs.Exists))
 	}
 	if err := e.expect(r, plan.Created); err != nil {
 		return err
@@ -179,7 +206,7 @@ func updates(e *env) error {
 		}
 		change, diffs, err := e.decide(r, obs)
 		if err != nil || change != plan.Updated {
-			return errors.Join(err, fmt.Errorf("update %d: the difference is not seen: %q", i+1, change))
+			return either(err, fmt.Errorf("update %d: the difference is not seen: %q", i+1, change))
 		}
 		if err := e.expect(r, plan.Updated); err != nil {
 			return fmt.Errorf("update %d: %w", i+1, err)
@@ -223,7 +250,7 @@ func updateGone(e *env) error {
 		return fmt.Errorf("vanish: %w", err)
 	}
 	if now, err := e.read(r, false); err != nil || now.Exists {
-		return errors.Join(err, fmt.Errorf("what vanished is still reported: exists = %t", now.Exists))
+		return either(err, fmt.Errorf("what vanished is still reported: exists = %t", now.Exists))
 	}
 	// It may fail or make the thing anew, as long as what follows converges.
 	_, _ = e.act(provider.BatchChange{Change: plan.Updated, Resource: r, Observed: obs, Changes: diffs}, nil)
@@ -290,7 +317,7 @@ func deletes(e *env) error {
 		return nil
 	}
 	if obs, err := e.read(r, false); err != nil || obs.Exists {
-		return errors.Join(err, fmt.Errorf("after it was purged: exists = %t", obs.Exists))
+		return either(err, fmt.Errorf("after it was purged: exists = %t", obs.Exists))
 	}
 	if err := e.unchanged(before, "creating and purging"); err != nil {
 		return err

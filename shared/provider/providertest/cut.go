@@ -46,7 +46,7 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 	for _, act := range []func() error{
 		func() error { _, err := cut.apply(r); return err },
 		func() error {
-			out, err := cut.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: cut.token()}, nil)
+			out, err := cut.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: cut.tokenOf(r)}, nil)
 			if err == nil && out.Again != nil {
 				return errors.New("it is not done")
 			}
@@ -86,7 +86,7 @@ func (e *env) honest(r provider.Resource, err error, when string) error {
 		return err
 	}
 	if change, _, err := e.decide(r, obs); err != nil || change != plan.NoChange {
-		return errors.Join(err, advise("return every error, that of the context included", "%s it says that it went well, and it still would be %s", when, change))
+		return either(err, advise("return every error, that of the context included", "%s it says that it went well, and it still would be %s", when, change))
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (e *env) batchCut() error {
 	}
 	items := make([]provider.BatchChange, len(all))
 	for i, r := range all {
-		items[i] = provider.BatchChange{Context: e.context(r, false), Change: plan.Created, Resource: r, Token: e.token()}
+		items[i] = provider.BatchChange{Context: e.context(r, false), Change: plan.Created, Resource: r, Token: e.tokenOf(r)}
 	}
 	if _, err := e.applyBatch(b, items); err != nil {
 		return fmt.Errorf("a batch that was cut short: %w", err)

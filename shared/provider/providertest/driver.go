@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"southbound/shared/diag"
@@ -31,6 +32,7 @@ type env struct {
 	said    []string // what it hands over to be stored
 	mark    string   // is on every goroutine that the handler starts, and begins every token
 	tokens  *atomic.Int64
+	begun   *sync.Map                  // tokens of creates whose outcome is not known, by the resource
 	places  []*env                     // others of the same check
 	saw     func(map[string]plan.Diff) // is told what an update is about, unless nil
 }
@@ -45,7 +47,7 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	if err != nil {
 		return nil, err
 	}
-	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler, host: NewHost(s.Transport), dir: dir, mark: rand.Text(), tokens: &atomic.Int64{}}
+	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler, host: NewHost(s.Transport), dir: dir, mark: rand.Text(), tokens: &atomic.Int64{}, begun: &sync.Map{}}
 	e.Case, err = s.New(dir, e.host)
 	return e, err
 }
@@ -62,6 +64,16 @@ func (e *env) another() (*env, error) {
 // token returns a token that no other create has, wherever it is made: places may share a target.
 func (e *env) token() string { return fmt.Sprintf("%s-%d", e.mark, e.tokens.Add(1)) }
 
+// tokenOf returns the token of a create, for types whose target assigns the identity that of the one before, unless its outcome is known.
+func (e *env) tokenOf(r provider.Resource) string {
+	if !e.typ.Assigned {
+		return e.token()
+	}
+	token, _ := e.begun.LoadOrStore(r.ID, e.token())
+	text, _ := token.(string)
+	return text
+}
+
 // want returns what the handler gets for attributes.
 func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 	attrs := map[string]any{}
@@ -72,19 +84,42 @@ func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 			}
 		}
 	}
-	full, problems := e.typ.Check(attrs)
-	if len(problems) > 0 {
-		return provider.Resource{}, fmt.Errorf("the case is not valid: %w", diag.Problems(problems))
+	full, err := e.checked(attrs)
+	if err != nil {
+		return provider.Resource{}, &caseError{fmt.Errorf("the case is not valid: %w", err)}
 	}
 	var keys []resource.Key
 	for _, name := range e.typ.Namevars() {
 		value, ok := resource.KeyText(full[name])
 		if !ok {
-			return provider.Resource{}, fmt.Errorf("attribute %s cannot name a resource", name)
+			return provider.Resource{}, &caseError{fmt.Errorf("the case is not valid: attribute %s cannot name a resource", name)}
 		}
 		keys = append(keys, resource.Key{Name: name, Value: value})
 	}
 	return provider.Resource{ID: resource.NewID(e.typ.Name, "test", keys...), Type: e.typ.Name, Agent: "test", Attributes: full}, nil
+}
+
+// checked checks attributes as those of a document, in which references to secrets stand for the values that the case has, and fills in defaults.
+func (e *env) checked(attrs map[string]any) (map[string]any, error) {
+	written := maps.Clone(attrs)
+	for name, v := range attrs {
+		if a, ok := e.typ.Attribute(name); ok && a.Sensitive && a.DataType.Sensitive() && len(resource.References(v)) == 0 {
+			if err := a.DataType.Check(v); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			written[name] = resource.Secret{Source: "env:TEST"}
+		}
+	}
+	full, problems := e.typ.Check(written)
+	if len(problems) > 0 {
+		return nil, diag.Problems(problems)
+	}
+	for name := range full {
+		if _, hidden := full[name].(resource.Secret); hidden {
+			full[name] = attrs[name]
+		}
+	}
+	return full, nil
 }
 
 // typeID is the identity under which a list is made.
@@ -128,9 +163,10 @@ func (e *env) wellFormed(obs provider.Observation) error {
 		case !ok:
 			return fmt.Errorf("%s was reported, and is not declared", name)
 		case a.Behaviour == schema.Parameter:
-			return fmt.Errorf("%s was reported, and is a parameter", name)
+			return advise("leave parameters out of what Read reports: they steer the handler and are not compared", "%s was reported, and is a parameter", name)
 		case v != nil && a.DataType.Check(v) != nil:
-			return fmt.Errorf("%s was reported with a value that its type does not allow: %w", name, a.DataType.Check(v))
+			return advise("report values in the forms of documents (string, int64, float64, bool, []any, map[string]any), what is not set as nil, and widen the type where the target has "+
+				"more than it allows", "%s was reported with a value that its type does not allow: %w", name, a.DataType.Check(v))
 		}
 	}
 	return nil
@@ -202,7 +238,7 @@ const mostAgain = 100
 
 // apply reads, compares and acts, and returns what was done.
 func (e *env) apply(r provider.Resource) (plan.Change, error) {
-	return e.applyFrom(r, e.token(), nil)
+	return e.applyFrom(r, e.tokenOf(r), nil)
 }
 
 // applyFrom is apply with a token, and the state that a call before it handed over.
@@ -244,6 +280,7 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 		err = e.again(out.Again)
 	}
 	if err == nil && out.Again == nil {
+		e.begun.Delete(c.Resource.ID)
 		err = e.flush([]provider.BatchChange{c})
 	}
 	if err != nil {
@@ -299,11 +336,11 @@ func (e *env) settled(r provider.Resource) error {
 		return err
 	}
 	if change, diffs, err := e.decide(r, obs); err != nil || change != plan.NoChange {
-		return errors.Join(err, fmt.Errorf("after it was applied, a dry run would do %q: %v differ", change, attributesOf(diffs)))
+		return either(err, fmt.Errorf("after it was applied, a dry run would do %q: %v differ", change, attributesOf(diffs)))
 	}
 	e.host.forgetChanges()
 	if change, err := e.apply(r); err != nil || change != plan.NoChange {
-		return errors.Join(err, fmt.Errorf("a second apply did %q", change))
+		return either(err, fmt.Errorf("a second apply did %q", change))
 	}
 	for name := range e.host.recentChanges() {
 		if a, ok := e.typ.Attribute(name); ok && a.Behaviour != schema.ReadOnly && r.Attributes[name] == nil {

@@ -56,8 +56,7 @@ func edges(e *env) error {
 func (e *env) edge(a *schema.CompiledAttribute, v any) (made bool, err error) {
 	attrs := maps.Clone(e.Attributes)
 	attrs[a.Name] = v
-	_, problems := e.typ.Check(attrs)
-	if len(problems) > 0 && !a.Sensitive {
+	if _, err := e.checked(attrs); err != nil {
 		return true, nil // the type refuses it together with the rest
 	}
 	base, err := e.want(e.Attributes)
@@ -205,8 +204,8 @@ func (e *env) listed(f provider.Found) error {
 		keys = append(keys, resource.Key{Name: name, Value: value})
 	}
 	r.ID = resource.NewID(e.typ.Name, "test", keys...)
-	full, problems := e.typ.Check(r.Attributes)
-	if len(problems) > 0 {
+	full, err := e.checked(r.Attributes)
+	if err != nil {
 		return nil // parameters that nobody knows are missing
 	}
 	r.Attributes = full

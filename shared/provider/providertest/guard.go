@@ -2,7 +2,6 @@ package providertest
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"runtime/pprof"
 
@@ -32,7 +31,7 @@ func (e *env) guard(f func() error, maps ...map[string]any) error {
 	err := f()
 	for i, m := range maps {
 		if !reflect.DeepEqual(before[i], any(m)) {
-			return errors.Join(err, advise("keep to reading what a request holds, and copy what is to be changed (maps.Clone)", "the handler changed the attributes that it was given"))
+			return either(err, advise("keep to reading what a request holds, and copy what is to be changed (maps.Clone)", "the handler changed the attributes that it was given"))
 		}
 	}
 	return err

@@ -297,7 +297,7 @@ func neighbours(e *env) error {
 				return err
 			}
 			if change, diffs, err := e.decide(other, obs); err != nil || change != plan.NoChange {
-				return errors.Join(err, fmt.Errorf("after %s, %s would be %s: %v differ", s.what, other.ID, change, attributesOf(diffs)))
+				return either(err, fmt.Errorf("after %s, %s would be %s: %v differ", s.what, other.ID, change, attributesOf(diffs)))
 			}
 		}
 	}

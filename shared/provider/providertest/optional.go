@@ -27,7 +27,7 @@ func find(e *env) error {
 			found, err = false, nil
 		}
 		if err != nil || found != want {
-			return errors.Join(err, fmt.Errorf("found = %t, expected %t", found, want))
+			return either(err, fmt.Errorf("found = %t, expected %t", found, want))
 		}
 		if _, err := e.applyFrom(r, req.Token, nil); err != nil {
 			return err

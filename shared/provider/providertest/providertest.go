@@ -170,13 +170,21 @@ func advise(fix, format string, args ...any) error {
 	return &advice{fmt.Errorf(format, args...), fix}
 }
 
+// either returns err, or what else is wrong when there is none.
+func either(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
 // fixOf returns what the author should change.
 func (c check) fixOf(err error) string {
 	var a *advice
 	var wrong *caseError
 	switch {
 	case errors.As(err, &wrong):
-		return "mend the declaration of the type, or what New of the Subject returns; nothing else was checked"
+		return "mend the declaration of the type, or what New of the Subject returns; what follows was not checked"
 	case errors.As(err, &a):
 		return a.fix
 	}

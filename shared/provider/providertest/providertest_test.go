@@ -24,7 +24,7 @@ func TestGoodHandlersPass(t *testing.T) {
 		{"that takes its time", faults{patient: true}, func(_ *Subject, c *Case) { c.Interrupt = nil }},
 		{"with the four calls alone", faults{}, func(s *Subject, c *Case) {
 			s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
-			s.Definition.Type.Assigned = false
+			s.Definition.Type.Assigned, s.Definition.Type.Features = false, nil
 			c.Attributes["colour"], c.Updates, c.Edges = "red", nil, nil // nothing makes RED red
 		}},
 		{"of which the world is not known", faults{}, func(_ *Subject, c *Case) { c.World = nil }},
@@ -75,6 +75,7 @@ func TestSuiteCanFail(t *testing.T) {
 		{"declaration", faults{noDescription: true}, "the type has no description"},
 		{"declaration", faults{noAttributeDescription: true}, "attribute size has no description"},
 		{"declaration", faults{negativeTimeout: true}, "time limit of a call is negative"},
+		{"declaration", faults{saysTooLittle: true}, "the handler has discover, and Features of the type does not say so"},
 		{"create", faults{alwaysDiffers: true}, "a dry run would do \"updated\": [size] differ"},
 		{"create", faults{undeclared: true}, "weight was reported, and is not declared"},
 		{"create", faults{parameterReported: true}, "care was reported, and is a parameter"},
@@ -172,6 +173,8 @@ func TestWrongCases(t *testing.T) {
 		{"an update that changes nothing", func(_ *Subject, c *Case) { c.Updates = []map[string]any{{"care": "gentle"}} }, "update", "the difference is not seen"},
 		{"what exists already", func(_ *Subject, c *Case) { c.Attributes["name"] = "always there" }, "create", "before it was created: exists = true"},
 		{"a world that cannot be described", func(_ *Subject, c *Case) { c.World = func() (string, error) { return "", errors.New("fog") } }, "create", "describe the world: fog"},
+		{"features that the handler has not", func(s *Subject, _ *Case) { s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler} },
+			"declaration", "the type says that its handler has batch, and it has not"},
 		{"a target that assigns identities and cannot be asked", func(s *Subject, _ *Case) { s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler} },
 			"find", "creates cannot be looked up"},
 		{"one that is stopped for ever", func(_ *Subject, c *Case) { c.Interrupt = func(int) func() bool { return func() bool { return true } } },

@@ -22,7 +22,7 @@ type faults struct {
 	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription, noAttributeDescription, negativeTimeout, oneAtATime,
 	dryBlind, batchForgetsCanceled, batchReadsStale, reloadBreaks, reloadFails, factsWrite, secretInFact, asksForever, largeState, remembers, halfMade, leavesHalf,
 	updateTwiceFails, secretInChange, findFails, cutsText, trimsText, narrowNumbers, losesEmpty, refusesAsRetryable, refusesTooLate, listsTwice,
-	listsOther, listsGhosts, listGoesOn, listWrites, noopWrites bool
+	listsOther, listsGhosts, listGoesOn, listWrites, noopWrites, saysTooLittle bool
 
 	// These are no faults.
 	patient bool // creating takes two calls
@@ -51,7 +51,7 @@ type shelf struct {
 
 func boxType() schema.Type {
 	return schema.Type{
-		Name: "test::Box", Description: "a box on a shelf", Assigned: true,
+		Name: "test::Box", Description: "a box on a shelf", Assigned: true, Features: []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"},
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 			{Name: "size", Type: "Integer", Default: int64(1), Description: "how large it is"},
@@ -67,6 +67,9 @@ func subject(f faults) Subject {
 	s := &shelf{faults: f, boxes: map[string]map[string]any{}, made: map[string]bool{}, memory: map[string]bool{}, meet: make(chan struct{})}
 	places := 0
 	typ := boxType()
+	if f.saysTooLittle {
+		typ.Features = typ.Features[:5]
+	}
 	if f.noDescription {
 		typ.Description = ""
 	}

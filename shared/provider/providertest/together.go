@@ -143,7 +143,7 @@ func (e *env) atOnce(base, r provider.Resource) error {
 			}
 		}
 	}
-	if _, problems := e.typ.Check(later.Attributes); len(problems) == 0 {
+	if _, err := e.checked(later.Attributes); err == nil {
 		if refused, err := e.brings(later); refused || err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (e *env) alone(r provider.Resource, names []string) error {
 		differs = differs || !resource.Equal(base.Attributes[name], r.Attributes[name])
 		back.Attributes[name] = base.Attributes[name]
 	}
-	if _, problems := e.typ.Check(back.Attributes); len(problems) > 0 || !differs {
+	if _, err := e.checked(back.Attributes); err != nil || !differs {
 		return nil
 	}
 	obs, err := e.read(r, false)

@@ -139,7 +139,6 @@ func twisted(change func(w *twist)) Subject {
 	h, _ := s.Definition.Handler.(*shelf)
 	w := &twist{shelf: h}
 	s.Definition.Handler = w
-	s.grace = 100 * time.Millisecond
 	newCase := s.New
 	s.New = func(dir string, host *Host) (Case, error) {
 		c, err := newCase(dir, host)

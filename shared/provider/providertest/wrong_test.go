@@ -22,7 +22,9 @@ func TestWrongHandlers(t *testing.T) {
 	for _, tc := range slices.Concat(wrongValues(), wrongSteps(), wrongBatches(), wrongWords(), wrongManners(), wrongLaws()) {
 		t.Run(tc.check+" finds "+tc.why, func(t *testing.T) {
 			t.Parallel()
-			says, fix := only(t.Context(), t, twisted(tc.change), tc.check)
+			s := twisted(tc.change)
+			s.grace = time.Second
+			says, fix := only(t.Context(), t, s, tc.check)
 			if !strings.Contains(says, tc.says) {
 				t.Fatalf("found: %q", says)
 			}

@@ -24,7 +24,7 @@ import (
 )
 
 // whole is a type that does all that a handler can do, served by two providers: files in the directory of an agent.
-func whole() (provider.Definition, error) {
+func whole() provider.Definition {
 	return provider.Define(schema.Type{Name: "test::Whole", Description: "Everything.", Machine: true, Attributes: []schema.Attribute{
 		{Name: "name", Type: "Pattern[/\\A[a-z]+\\z/]", Behaviour: schema.Namevar, Description: "its name"},
 		{Name: "value", Type: "Optional[String]", Description: "what it holds; case does not count"},

@@ -1,5 +1,5 @@
-// Package site has the type caddy::Site: a site of the web server Caddy, managed through its admin API.
-package site
+// Package caddy has the type caddy::Site: a site of the web server Caddy, managed through its admin API.
+package caddy
 
 import (
 	"fmt"

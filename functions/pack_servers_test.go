@@ -1,0 +1,99 @@
+//go:build servers
+
+package functions_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"southbound/handlers"
+	"southbound/shared/aws/home/hometest"
+	"southbound/shared/deploy"
+	"southbound/shared/scaffold"
+	"southbound/shared/transport/http/apitest"
+)
+
+// buildPack makes a pack as its author does, and builds it as `make deploy PACK=` does.
+func buildPack(t *testing.T) (program string) {
+	t.Helper()
+	dir, out := t.TempDir(), t.TempDir()
+	if _, err := scaffold.Pack(dir, "acme", ".."); err != nil {
+		t.Fatal(err)
+	}
+	architecture := map[string]string{"amd64": "x86_64"}[runtime.GOARCH]
+	if architecture == "" {
+		architecture = runtime.GOARCH
+	}
+	build := exec.CommandContext(t.Context(), "make", "-f", "infra/build/"+architecture+"/Makefile", "build-HandlerFunction", "ARTIFACTS_DIR="+out, "PACK="+filepath.Join(dir, "acme"))
+	build.Dir = ".."
+	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return filepath.Join(out, "bootstrap")
+}
+
+// packed is a document in an archive.
+func packed(t *testing.T, document string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	if err := w.WriteHeader(&tar.Header{Name: "site.yaml", Mode: 0o600, Size: int64(len(document))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(document)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestPack pins that a program of `southbound new pack` is the export function, which knows its types, and the handler function, which deploys them.
+func TestPack(t *testing.T) {
+	program := buildPack(t)
+	api := apitest.New(t)
+	stack := hometest.New(t, url, handlers.All())
+	h := stack.Open(t, nil)
+	key := "archives/site.tar.gz"
+	document := fmt.Sprintf("southbound: 1\nagents: {api: {transport: http, url: %q}}\ndefaults: {agent: api}\nresources:\n"+
+		"  - {type: acme::Thing, attributes: {name: first, size: 3, labels: [a, b]}}\n", api.URL)
+	if _, err := h.S3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &stack.Config.Bucket, Key: &key, Body: bytes.NewReader(packed(t, document))}); err != nil {
+		t.Fatal(err)
+	}
+	event := `{"key":"` + key + `","environment":"prod"}`
+	if a := start(t, stack, "export").invoke(event); !strings.Contains(a.body, `unknown type \"acme::Thing\"`) {
+		t.Errorf("a function without the pack: %s", a.body)
+	}
+	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=export").invoke(event); !strings.Contains(a.body, `"version":1,"resources":1,"changed":1,`) {
+		t.Fatalf("export: %+v", a)
+	}
+	// It rang nobody, since a function that could be rung for is not deployed here: the sweep would.
+	if err := h.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "api/0"}}); err != nil {
+		t.Fatal(err)
+	}
+	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").invoke(received(t, h, "api")); a.body != done {
+		t.Errorf("handler: %+v", a)
+	}
+	if n := counts(t, h)[deploy.StatusDeployed]; n != 1 {
+		t.Errorf("%d were deployed", n)
+	}
+	if got, err := api.World("/things/"); err != nil || !strings.Contains(got, `"labels":["a","b"]`) || !strings.Contains(got, `"size":3`) {
+		t.Errorf("%v: the API has %s", err, got)
+	}
+}

@@ -1,0 +1,73 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// mostFileText is how long a file may be, in bytes, that stands for a text.
+const mostFileText = 1 << 20
+
+// resolveFiles replaces uploaded files by their text in what the handler sees, unless it takes files itself.
+func (e *Engine) resolveFiles(ctx context.Context, r *run) {
+	if r.over() || r.typ == nil || slices.Contains(r.typ.Features, schema.FeatureFiles) {
+		return
+	}
+	for name, v := range r.want.Attributes {
+		if len(resource.References(v)) == 0 {
+			continue
+		}
+		changed := false
+		resolved, err := resource.Walk(v, func(ref any) (any, error) {
+			f, ok := ref.(resource.File)
+			if !ok {
+				return ref, nil
+			}
+			changed = true
+			return fileText(ctx, r.host.Files(), f)
+		})
+		switch {
+		case err != nil:
+			r.end(StatusFailed, provider.ClassOf(err), fmt.Sprintf("attribute %s: %v", name, err))
+			return
+		case !changed:
+			continue
+		}
+		if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
+			r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the text of the file is not %s", name, a.DataType.Describe()))
+			return
+		}
+		r.want.Attributes[name] = resolved
+	}
+}
+
+// fileText returns the text of a file.
+func fileText(ctx context.Context, files provider.Files, f resource.File) (string, error) {
+	if f.Size > mostFileText {
+		return "", provider.Errorf(provider.NeedsChange, "the file has %d bytes, and a text has at most %d", f.Size, mostFileText)
+	}
+	in, err := files.Open(ctx, f.Hash)
+	if fault.Is(err, fault.NotFound) {
+		return "", provider.Errorf(provider.NeedsChange, "the uploaded bytes %s are gone; export again", f.Hash)
+	}
+	if err != nil {
+		return "", provider.Errorf(provider.Retryable, "open uploaded bytes: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	b, err := io.ReadAll(io.LimitReader(in, mostFileText+1))
+	switch {
+	case err != nil:
+		return "", provider.Errorf(provider.Retryable, "read uploaded bytes: %w", err)
+	case len(b) > mostFileText || !utf8.Valid(b):
+		return "", provider.Errorf(provider.NeedsChange, "the file is no text in UTF-8 of at most %d bytes", mostFileText)
+	}
+	return string(b), nil
+}
