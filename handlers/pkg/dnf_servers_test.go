@@ -81,15 +81,15 @@ func TestDnfConformance(t *testing.T) {
 		ctx := host.Context(t.Context(), provider.Options{ID: "pkg::Package[a,name=x]"})
 		return providertest.Case{
 			Attributes: map[string]any{"name": "sb-a", "root": root, "provider": "dnf", "version": "1.0-1"},
-			Updates:    []map[string]any{{"version": "latest"}},
+			Updates:    []map[string]any{{"version": "0.9"}},
 			Unlisted:   "the machine",
 			World: func() (string, error) {
 				have, err := (dnf{}).installed(ctx, place{root: root})
 				return fmt.Sprint(have), err
 			},
 			Vanish: func() error {
-				_, err := (dnf{}).run(ctx, place{root: root}, "remove", "sb-a")
-				return err
+				command(t, "/", "rpm", "--root", root, "-e", "sb-a") // several times as fast as dnf
+				return nil
 			},
 		}, nil
 	}})

@@ -50,8 +50,8 @@ func TestExtensionConformance(t *testing.T) {
 	providertest.Run(t, providertest.Subject{Definition: Extension(), Transport: plain, New: func(string, *providertest.Host) (providertest.Case, error) {
 		must(t, plain, db, "DROP EXTENSION IF EXISTS pg_trgm, citext, earthdistance, cube CASCADE") // one place after the other
 		return providertest.Case{
-			Attributes: m{"database": db, "name": "pg_trgm", "version": "1.5", "schema": "public"},
-			Updates:    []map[string]any{{"version": "latest"}, {"schema": `other "one`}},
+			Attributes: m{"database": db, "name": "pg_trgm", "version": "latest", "schema": "public"},
+			Updates:    []map[string]any{{"schema": `other "one`}},
 			Others:     []map[string]any{{"database": db, "name": "citext"}, {"database": db, "name": "earthdistance"}}, // which needs another
 			World: func() (string, error) {
 				return ask(t.Context(), plain, db, "SELECT extname, extversion, extnamespace::regnamespace FROM pg_extension WHERE extname <> 'cube' ORDER BY 1")
@@ -179,6 +179,18 @@ func TestInsides(t *testing.T) {
 		if got := providertest.Once(t.Context(), step.d, c, step.attrs, step.purge); got.Err == nil || provider.ClassOf(got.Err) != step.class || !strings.Contains(got.Err.Error(), step.says) {
 			t.Errorf("%s: %v is %s", why, got.Err, provider.ClassOf(got.Err))
 		}
+	}
+	trigrams := m{"database": db, "name": "pg_trgm"}
+	for i, step := range []struct {
+		version string
+		want    plan.Change
+	}{{"1.5", plan.Created}, {"1.5", plan.NoChange}, {"latest", plan.Updated}, {"latest", plan.NoChange}} {
+		if got := providertest.Once(t.Context(), Extension(), c, with(trigrams, "version", step.version), false); got.Err != nil || got.Change != step.want {
+			t.Errorf("%d: version %s: %q, %v", i, step.version, got.Change, got.Err)
+		}
+	}
+	if got := providertest.Once(t.Context(), Extension(), c, with(trigrams, "version", "1.5"), false); provider.ClassOf(got.Err) != provider.NeedsChange {
+		t.Errorf("a way back that the extension has not: %v", got.Err)
 	}
 	for _, step := range []struct {
 		d     provider.Definition

@@ -23,8 +23,7 @@ func TestSystemd(t *testing.T) {
 	b := newBooted(t)
 	b.watch, b.wait = 100*time.Millisecond, 300*time.Millisecond
 	b.define(t, "c@.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n")
-	t.Run("conformance", func(t *testing.T) {
-		t.Parallel()
+	t.Run("conformance", func(t *testing.T) { // before the others, as it lists all that there is
 		quick, n := b.systemd, 0
 		quick.watch = time.Millisecond
 		providertest.Run(t, providertest.Subject{Definition: define(quick, runit{}, supervisor{}, sysvinit{}), New: func(string, *providertest.Host) (providertest.Case, error) {

@@ -346,7 +346,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 func planText(summary map[string]int) string {
 	var parts []string
 	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
-		{"undefined", "undefined"}, {"failed", "could not be read"}, {"none", "as they are"}} {
+		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"}, {"none", "as they are"}} {
 		if n := summary[p.action]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))
 		}

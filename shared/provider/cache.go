@@ -2,8 +2,10 @@ package provider
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -26,7 +28,7 @@ type Keep struct {
 }
 
 // Key names a value among those of one resource type: by a name and by the arguments it depends on. Arguments are compared as JSON, so a field
-// tagged `json:"-"` is not part of the key.
+// tagged `json:"-"` is not part of the key. One that JSON leaves out because it is not exported is an error: values would be mixed up.
 type Key struct {
 	Name string
 	Args []any
@@ -114,10 +116,40 @@ func closer[T any](v T, shut func(T), err error) func() {
 
 func keyText[T any](ctx *Context, key Key) (string, error) {
 	args, err := json.Marshal(key.Args)
+	for _, a := range key.Args {
+		if hidden := unexported(reflect.TypeOf(a), nil); err == nil && hidden != "" {
+			err = fmt.Errorf("%T has the field %s, which is not exported; export it, or tag it with `json:\"-\"` when the value does not depend on it", a, hidden)
+		}
+	}
 	if err != nil {
 		return "", Errorf(Terminal, "the arguments of the cached value %s cannot be compared: %w", key.Name, err)
 	}
-	return ctx.ID().Type() + "\x00" + key.Name + "\x00" + reflect.TypeFor[T]().String() + "\x00" + string(args), nil
+	typ := reflect.TypeFor[T]()
+	return ctx.ID().Type() + "\x00" + key.Name + "\x00" + typ.PkgPath() + "\x00" + typ.String() + "\x00" + string(args), nil
+}
+
+// unexported returns the first field of a type, or of what it is made of, that JSON leaves out without having been told to; "" when there is none.
+func unexported(t reflect.Type, above []reflect.Type) string {
+	if t == nil || slices.Contains(above, t) || t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return unexported(t.Elem(), append(above, t))
+	case reflect.Struct:
+		for f := range t.Fields() {
+			switch {
+			case f.Tag.Get("json") == "-":
+			case !f.IsExported() && !f.Anonymous:
+				return f.Name
+			default:
+				if hidden := unexported(f.Type, append(above, t)); hidden != "" {
+					return f.Name + "." + hidden
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // get returns an entry that is lent to the caller.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -222,6 +223,9 @@ func TestCacheOutlivesAMaker(t *testing.T) {
 	}
 }
 
+// loop is a type that is made of itself.
+type loop struct{ Next *loop }
+
 func TestCacheKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -252,6 +256,24 @@ func TestCacheKeys(t *testing.T) {
 	} {
 		if (tc.v == first) != tc.same {
 			t.Errorf("%s: same = %t", tc.why, tc.v == first)
+		}
+	}
+	type inner struct{ host string }
+	for why, tc := range map[string]struct {
+		arg  any
+		says string
+	}{
+		"a field that JSON leaves out": {inner{"a"}, "has the field host, which is not exported"},
+		"one further down":             {map[string][]*struct{ Of inner }{}, "has the field Of.host"},
+		"what has a form of its own":   {time.Unix(1, 0), ""},
+		"one that was said not to count": {struct {
+			host string `json:"-"`
+		}{"a"}, ""},
+		"a type that is made of itself, and no": {&loop{}, ""},
+	} {
+		_, err := provider.Cached(w.context(0), provider.Key{Name: why, Args: []any{tc.arg}}, provider.Keep{}, func(*provider.Context) (int, error) { return 0, nil })
+		if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || provider.ClassOf(err) != provider.Terminal) {
+			t.Errorf("%s: %v", why, err)
 		}
 	}
 	text, err := provider.Cached(w.context(0), provider.Key{Name: "list", Args: []any{args{"/", false}}}, provider.Keep{}, func(*provider.Context) (string, error) { return "text", nil })

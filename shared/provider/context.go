@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -148,11 +147,8 @@ func (c *Context) Error(msg string, kv ...any) { c.log(LevelError, msg, kv) }
 
 func (c *Context) log(level Level, msg string, kv []any) {
 	line := Line{At: c.host.Now(), Level: level, Msg: msg}
-	if c.block != nil {
-		kv = append(slices.Clone(kv), "in", c.block.path())
-	}
-	if len(kv) > 0 {
-		line.Kwargs = make(map[string]any, (len(kv)+1)/2)
+	if len(kv) > 0 || c.block != nil {
+		line.Kwargs = make(map[string]any, len(kv)/2+1)
 		for i := 0; i < len(kv); i += 2 {
 			key, ok := kv[i].(string)
 			if !ok {
@@ -164,6 +160,9 @@ func (c *Context) log(level Level, msg string, kv []any) {
 				line.Kwargs["!BADKEY"] = key
 			}
 		}
+	}
+	if c.block != nil {
+		line.Kwargs["in"] = c.block.path()
 	}
 	c.host.Log(line)
 }

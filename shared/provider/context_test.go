@@ -35,7 +35,7 @@ func TestBlocks(t *testing.T) {
 		w.pass(time.Second)
 		return c.Updating("its groups", func(c *provider.Context) error {
 			w.pass(2 * time.Second)
-			c.Info("joined")
+			c.Info("joined", "odd")
 			return nil
 		})
 	})

@@ -66,7 +66,11 @@ func (b *builder) variant(d *DataType, n *node) *DataType {
 func (b *builder) items(d *DataType, n *node) {
 	types := 0
 	for types < len(n.params) && n.params[types].kind != nodeInt && n.params[types].kind != nodeDefault {
-		d.of = append(d.of, b.typ(&n.params[types]))
+		if p := &n.params[types]; d.kind == kindTuple {
+			d.of = append(d.of, b.itemType(p))
+		} else {
+			d.of = append(d.of, b.typ(p))
+		}
 		types++
 	}
 	rest := n.params[types:]
@@ -101,7 +105,7 @@ func (b *builder) structure(d *DataType, n *node) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(pairs) && b.p.err == nil; i += 2 {
 		m := b.memberKey(&pairs[i])
-		m.typ = b.typ(&pairs[i+1])
+		m.typ = b.itemType(&pairs[i+1])
 		// What the type says already is not said again.
 		m.optional = m.optional && !m.typ.undef
 		m.required = m.required && m.typ.undef

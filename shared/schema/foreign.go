@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/base64"
+	"math/big"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,8 +27,57 @@ func (b *builder) foreign(d *DataType, n *node) {
 		b.typesIn(n.params)
 	}
 	for i := range n.params {
-		d.words = append(d.words, n.params[i].normal())
+		p := n.params[i]
+		if d.kind == kindRuntime && (p.kind == nodeWord || p.kind == nodeString) { // Runtime[ruby, 'A::B'], however it is written
+			p.kind = nodeString
+			if i == 0 && plainWord(p.text) {
+				p.kind = nodeWord
+			}
+		}
+		d.words = append(d.words, p.normal())
 	}
+}
+
+func plainWord(s string) bool {
+	return s != "" && isLower(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 || !isWord(byte(r)) }) < 0
+}
+
+// itemType builds the type of an item of a Struct or Tuple. A word there is no type, but generators of modules have written it, and then it is a thing
+// of Ruby, of which no document has one; Doubtful names it.
+func (b *builder) itemType(n *node) *DataType {
+	if n.kind == nodeWord || n.kind == nodeString {
+		return &DataType{kind: kindRuntime, foreign: true, words: []string{"ruby", quote(n.text)}, weight: 1}
+	}
+	return b.typ(n)
+}
+
+// meant returns the type that a word in place of one hardly was; "" for none.
+func (d *DataType) meant(aliases *aliasTable) string {
+	if d == nil || d.kind != kindRuntime || len(d.words) != 2 {
+		return ""
+	}
+	return nearestHint(strings.Trim(d.words[1], "'"), typeNames(aliases))
+}
+
+// hollow returns a type in d, or d itself, that accepts nothing, though it is not one of several; nil when there is none.
+func (d *DataType) hollow() *DataType {
+	if d.foreign {
+		return d
+	}
+	if d.kind == kindVariant {
+		return nil
+	}
+	for _, o := range d.of {
+		if h := o.hollow(); h != nil {
+			return h
+		}
+	}
+	for i := range d.members {
+		if h := d.members[i].typ.hollow(); h != nil {
+			return h
+		}
+	}
+	return nil
 }
 
 func (b *builder) typesIn(params []node) {
@@ -124,6 +174,8 @@ func (d *DataType) iterable(v any, from origin) bool {
 		for _, r := range v {
 			items = append(items, string(r))
 		}
+	case *big.Int:
+		return v != nil && v.Sign() > 0 && len(d.of) == 0
 	case int64:
 		if items = []any{int64(0), v - 1}; v <= 0 {
 			items = nil

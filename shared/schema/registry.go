@@ -209,7 +209,7 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	}
 	a.Sensitive = a.Sensitive || d.secret
 	if err == nil && d.empty() && !d.undef {
-		c.bad(a.Name, "", "no document can hold a value of %s", d)
+		c.bad(a.Name, d.hollow().meant(c.aliases), "no document can hold a value of %s", d)
 	}
 	c.behaviour(t, a, d)
 	c.ensure(a, d)

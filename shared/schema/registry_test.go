@@ -406,12 +406,29 @@ func TestAliasBomb(t *testing.T) {
 	}
 }
 
+// A word in place of a type is read as generators of modules write it, and said to be one.
+func TestWordInPlaceOfType(t *testing.T) {
+	typ := Type{Name: "x::Y", Description: "d", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar, Description: "d"}, {Name: "a", Type: "Struct[{Optional[b] => string}]", Description: "d"}}}
+	r, err := NewRegistry(typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Doubtful(), `x::Y: a: no document can hold a value of Runtime[ruby, 'string'], which is in the type; did you mean "String"?`; len(got) != 1 || got[0] != want {
+		t.Errorf("doubtful: %q, want %q", got, want)
+	}
+	typ.Attributes[1].Type = "Tuple[integer]"
+	_, err = NewRegistry(typ)
+	if problems, _ := err.(diag.Problems); len(problems) != 1 || problems[0].Hint != `did you mean "Integer"?` {
+		t.Errorf("problems: %v", err)
+	}
+}
+
 // What nobody can write is no attribute, and what can only be null is doubtful.
 func TestEmptyTypes(t *testing.T) {
 	for expr, want := range map[string]string{
 		"Callable": "error", "NotUndef[Undef]": "error", "Variant[Type, Regexp]": "error", "Struct[{a => Callable}]": "error", "Array[Callable, 1]": "error", "Tuple[String, Type]": "error", "Hash[Integer, Any, 1]": "error",
 		"Sensitive[Callable]": "error", "Optional[Runtime[ruby, 'X']]": "doubt", "Undef": "doubt", "Variant[Undef, Callable]": "doubt",
-		"Variant[String, Callable]": "", "Optional[String]": "", "Array[Callable]": "", "Hash[Integer, Any]": "", "Struct[{Optional[a] => Callable}]": "", "Struct[{a => Undef}]": "", "Hash[Scalar, Any, 1]": "",
+		"Variant[String, Callable]": "", "Optional[String]": "", "Array[Callable]": "doubt", "Struct[{Optional[a] => object}]": "doubt", "Struct[{a => object}]": "error", "Hash[Integer, Any]": "", "Struct[{Optional[a] => Callable}]": "doubt", "Struct[{a => Undef}]": "", "Hash[Scalar, Any, 1]": "",
 	} {
 		r, err := NewRegistry(Type{Name: "x::Y", Description: "d", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar, Description: "d"}, {Name: "a", Type: expr, Description: "d"}}})
 		got := ""

@@ -162,7 +162,8 @@ func (c *compiler) complete(rel *relation, at string, byKeys bool) {
 }
 
 // Doubtful returns what is allowed in the declarations of a registry and is seldom meant: relations to types that are not registered, and
-// types and attributes without a description, and attributes that can have no value but null. Resource and Attribute of a problem are as NewRegistry gives them.
+// types and attributes without a description, and attributes of which a part can have no
+// value, or all can be nothing but null. Resource and Attribute of a problem are as NewRegistry gives them.
 func (r *Registry) Doubtful() []string {
 	var out []string
 	for _, name := range r.names {
@@ -176,6 +177,12 @@ func (r *Registry) Doubtful() []string {
 			}
 			if d := t.compiled[i].DataType; d.empty() {
 				out = append(out, sprintf("%s: %s: no document can hold a value of %s but null", []any{name, t.compiled[i].Name, d}))
+			} else if h := d.hollow(); h != nil {
+				text := sprintf("%s: %s: no document can hold a value of %s, which is in the type", []any{name, t.compiled[i].Name, h})
+				if hint := h.meant(nil); hint != "" {
+					text += "; " + hint
+				}
+				out = append(out, text)
 			}
 		}
 		for i := range t.Auto {

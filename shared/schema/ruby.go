@@ -27,7 +27,7 @@ func (r *rubyRegexp) MatchString(s string) bool {
 // compileRuby makes a Go regular expression that means what the Ruby one does: ^ and $ stand at lines, \Z before a last line break,
 // \h is a hex digit, (?m) makes the dot match line breaks, (?x) allows white space and comments. What cannot be run in time that grows with the
 // text (looking around, back references, atomic and possessive groups) is refused and named. Differences that stay: \b knows ASCII
-// only, (?i) folds characters one by one, and a ^ in the middle of an expression also matches behind the last line break of a text.
+// only, (?i) folds characters one by one, \R gives back half of a \r\n, and a ^ in the middle of an expression also matches behind the last line break of a text.
 func compileRuby(source string) (*rubyRegexp, error) {
 	t := &translator{s: source}
 	text, err := t.translate("^")
@@ -203,19 +203,37 @@ func (t *translator) common(rest string) {
 		t.unicode(rest)
 	case c == 'p' || c == 'P':
 		t.property(rest)
-	case len(rest) >= 3 && c >= '1' && c <= '3' && isOctal(rest[1]) && isOctal(rest[2]):
-		t.write(`\` + rest[:3])
-		t.i += 4
+	case c == 'x':
+		t.number(rest[1:], 2, 16)
+	case c >= '0' && c <= '3':
+		t.number(rest, 3, 8)
 	case c >= utf8.RuneSelf:
 		r, n := utf8.DecodeRuneInString(rest)
 		t.write(string(r))
 		t.i += 1 + n
-	case isWord(c) && c != '_' && strings.IndexByte("AzbBdDwWnrtfvax0", c) < 0:
+	case isWord(c) && c != '_' && strings.IndexByte("AzbBdDwWnrtfva", c) < 0:
 		t.write(string(c)) // a letter without a meaning is itself
 		t.i += 2
 	default:
 		t.write(t.s[t.i : t.i+2])
 		t.i += 2
+	}
+}
+
+// number translates the digits of a character, most of them at most, behind \ or \x.
+func (t *translator) number(rest string, most, base int) {
+	n := 0
+	for n < min(most, len(rest)) && strings.IndexByte("0123456789abcdef"[:base], rest[n]|0x20) >= 0 && (isWord(rest[n])) {
+		n++
+	}
+	r, err := strconv.ParseUint(rest[:n], base, 32)
+	if err != nil {
+		t.refuse(`\x without hex digits`)
+		return
+	}
+	t.write(fmt.Sprintf(`\x{%x}`, r))
+	if t.i += 1 + n; base == 16 {
+		t.i++
 	}
 }
 

@@ -28,15 +28,9 @@ func (t *translator) group() {
 			return
 		}
 		t.i += end + 1
-	case strings.HasPrefix(rest, "(?'"):
-		name, _, ok := strings.Cut(rest[3:], "'")
-		if !ok {
-			t.refuse("the name of a group has no end")
-			return
-		}
-		t.open("(?<"+name+">", len(name)+4, true)
-	case strings.HasPrefix(rest, "(?<"):
-		name, _, ok := strings.Cut(rest[3:], ">")
+	case strings.HasPrefix(rest, "(?'"), strings.HasPrefix(rest, "(?<"):
+		end := map[byte]string{'\'': "'", '<': ">"}[rest[2]]
+		name, _, ok := strings.Cut(rest[3:], end)
 		if !ok {
 			t.refuse("the name of a group has no end")
 			return

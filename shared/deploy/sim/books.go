@@ -29,8 +29,9 @@ type books struct {
 
 // owed is a reload that is to come, for a change of something required.
 type owed struct {
-	at time.Duration
-	by resource.ID
+	at    time.Duration
+	by    resource.ID
+	heard bool // by the types, not because it tells all
 }
 
 // held is a lease as its taker got it.
@@ -187,9 +188,10 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	if what != "update" {
 		delete(b.events, id) // made anew, or gone: it needs no reload
 	}
-	if b.effect == nil || !b.live(r, r.sched.cur) || !r.says(id, `"send_event":true`) {
+	if b.effect == nil || !b.live(r, r.sched.cur) {
 		return
 	}
+	all := r.says(id, `"send_event":true`)
 	i, ok := b.effect.index[id]
 	if !ok {
 		return
@@ -197,11 +199,17 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	e := r.state.look(env)
 	for j, d := range b.effect.ids {
 		row := e.rows[d]
-		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) {
+		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) || !all && !b.hears(d, id) {
 			continue
 		}
-		b.events[d] = owed{r.sched.now, id}
+		b.events[d] = owed{r.sched.now, id, !all}
 	}
+}
+
+// hears reports whether the types of what is released tie d to id, so that it is told.
+func (b *books) hears(d, id resource.ID) bool {
+	one, other := b.released.entries[d], b.released.entries[id]
+	return one != nil && other != nil && (one.res.Attributes["ear"] == nameOf(id) || other.res.Attributes["mouth"] == nameOf(d))
 }
 
 // says reports whether a text is in the intent of a resource.

@@ -130,10 +130,10 @@ func (r *run) released(t *task, number int) {
 	}
 	b.removing, b.released = removing, c
 	b.effect = effectiveOf(c, removing)
-	for id, o := range b.events { // what it does not require any more it owes nothing
+	for id, o := range b.events { // what it does not require or hear any more it owes nothing
 		i, known := b.effect.index[id]
 		j, there := b.effect.index[o.by]
-		if !known || !there || b.effect.needs[i]&(1<<j) == 0 {
+		if !known || !there || b.effect.needs[i]&(1<<j) == 0 || o.heard && !b.hears(id, o.by) {
 			delete(b.events, id)
 		}
 	}

@@ -209,8 +209,32 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 	if f, isFact := s.text.(resource.Fact); s.text != nil && (!isFact || have[f.Of] || partial) {
 		attributes["text"] = s.text
 	}
+	for attribute, id := range map[string]resource.ID{"ear": s.ear, "mouth": s.mouth} {
+		if id != "" {
+			attributes[attribute], attributes[attribute+"_agent"] = nameOf(id), id.Agent()
+		}
+	}
 	requires := slices.DeleteFunc(slices.Clone(s.requires), func(id resource.ID) bool { return !have[id] && !partial })
 	return resource.Resource{ID: s.id, Type: parts.Type, Agent: parts.Agent, Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
+}
+
+// tied returns what a resource requires as its author says, and because its type subscribes it to what a partial export has left as it was.
+func (c *content) tied(w *resource.Resource) []resource.ID {
+	out := slices.Clone(w.Requires)
+	if name, is := w.Attributes["ear"].(string); is {
+		id := resource.NewID(typeThing, w.Attributes["ear_agent"].(string), resource.Key{Name: "name", Value: name})
+		if c.entries[id] != nil && !slices.Contains(out, id) {
+			out = append(out, id)
+			slices.Sort(out)
+		}
+	}
+	return out
+}
+
+// nameOf returns the name in an id, which no two resources share.
+func nameOf(id resource.ID) string {
+	parts, _ := resource.ParseID(string(id))
+	return parts.Keys[0].Value
 }
 
 // checkExported is invariant V1 at the end of an export that went well: what it says is visible is what it was given.
@@ -249,7 +273,7 @@ func (r *run) checkContent(t *task, book *exportBook, c *content) {
 		case have == nil:
 			r.violate("V1", "%s: version %d lacks %s", t.name, c.number, id)
 		case o.partial != nil && w.Set == "": // merged with what was there
-		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags || !slices.Equal(have.res.Requires, w.Requires):
+		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags || !slices.Equal(have.res.Requires, c.tied(w)):
 			r.violate("V1", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, id, have.body)
 		}
 	}

@@ -110,6 +110,8 @@ type spec struct {
 	text     any // string, or a reference; nil: none
 	requires []resource.ID
 	flags    resource.Flags
+	ear      resource.ID // what it requires and subscribes to, by its type
+	mouth    resource.ID // what requires it and is notified, by its type
 }
 
 // opKind says what an operation does.
@@ -220,6 +222,7 @@ func (d *drawer) population() {
 		}
 		d.pool = append(d.pool, s)
 		d.pool[i].text, d.pool[i].requires = d.text(i), d.requires(i)
+		d.tie(i)
 		d.in = append(d.in, !d.one(5))
 	}
 	d.in[0] = true
@@ -259,6 +262,26 @@ func (d *drawer) requires(i int) []resource.ID {
 	return out
 }
 
+// tie draws what resource i subscribes to, and what notifies it, of what it requires: what an author says as well, so that types add no requirement.
+func (d *drawer) tie(i int) {
+	s := &d.pool[i]
+	s.ear = ""
+	for _, id := range s.requires {
+		j := slices.IndexFunc(d.pool, func(o spec) bool { return o.id == id })
+		if s.id.Type() != typeThing || id.Type() != typeThing {
+			continue
+		}
+		switch q := &d.pool[j]; d.rng.IntN(6) {
+		case 0, 1:
+			s.ear = id
+		case 2:
+			if q.set == s.set { // of the same set, or an older one would tie it in a partial export
+				q.mouth = s.id
+			}
+		}
+	}
+}
+
 // model returns the model as it is now; requirements that are not in it are left out.
 func (d *drawer) model(sets []string) []spec {
 	in := map[resource.ID]bool{}
@@ -271,6 +294,9 @@ func (d *drawer) model(sets []string) []spec {
 			continue
 		}
 		s.requires = slices.DeleteFunc(slices.Clone(s.requires), func(id resource.ID) bool { return !in[id] })
+		if !slices.ContainsFunc(d.pool, func(o spec) bool { return o.id == s.mouth && slices.Contains(o.requires, s.id) }) {
+			s.mouth = ""
+		}
 		out = append(out, s)
 	}
 	return out
@@ -292,6 +318,7 @@ func (d *drawer) edit() {
 			s.flags.ReportOnly = d.one(2)
 		case 8:
 			s.requires = d.requires(i)
+			d.tie(i)
 		case 9:
 			s.text = d.text(i)
 		case 10:

@@ -53,3 +53,36 @@ resources:
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// TestApplyCut deploys a document over a line that is cut in the middle: what was under way is told, and done the next time.
+func TestApplyCut(t *testing.T) {
+	t.Setenv("SOUTHBOUND_PROGRAMS", small.Dir)
+	s, dir := start(t, sshtest.Self(t)), t.TempDir()
+	site, tree := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "tree")
+	line := interpose(t, s, func(n int, _ way, _, _ int64) verdict {
+		if _, err := os.Stat(filepath.Join(tree, "10")); n == 0 && err == nil {
+			return sever // it was made, and nobody has heard of it
+		}
+		return pass
+	})
+	var document strings.Builder
+	fmt.Fprintf(&document, "southbound: 1\nagents:\n  web: {transport: ssh, host: 127.0.0.1, port: %d, user: %s, key_file: %s, host_key: %q, directory: %s}\ndefaults: {agent: web}\nresources:\n"+
+		"  - {type: fs::Directory, attributes: {path: %s}}\n", line.port, s.Login, s.User.File, s.Host.Public, shared, tree)
+	for i := range 50 {
+		fmt.Fprintf(&document, "  - {type: fs::File, attributes: {path: %s/%d, content: %q}}\n", tree, i, strings.Repeat("x", 1000))
+	}
+	write(t, site, document.String(), 0o600)
+	for i, c := range []struct {
+		code int
+		says string
+	}{{3, "the connection with the machine is lost"}, {0, "51 deployed"}, {0, "51 deployed"}} {
+		var out, say bytes.Buffer
+		code := cli.Main([]string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say)
+		if code != c.code || !strings.Contains(out.String()+say.String(), c.says) {
+			t.Errorf("apply %d: exit code %d, expected %d, and %q:\n%.2000s%.2000s", i, code, c.code, c.says, out.String(), say.String())
+		}
+	}
+	if entries, err := os.ReadDir(tree); err != nil || len(entries) != 50 {
+		t.Errorf("%d files, %v", len(entries), err)
+	}
+}

@@ -159,10 +159,14 @@ func TestRefused(t *testing.T) {
 		t.Parallel()
 		connect(t, sessions(t), s.Options("host_key", nil, "known_hosts", known("right", at+s.Host.Public+"\n"), "directory", shared))
 	})
-	t.Run("through a bastion", func(t *testing.T) {
+	t.Run("through two bastions", func(t *testing.T) {
 		t.Parallel()
-		through := start(t, sshtest.Self(t))
-		connect(t, sessions(t), s.Options("jump", through.Options(), "directory", shared))
+		first, second := start(t, sshtest.Self(t)), start(t, sshtest.Self(t))
+		connect(t, sessions(t), s.Options("jump", []any{first.Options(), second.Options()}, "directory", shared))
+		_, err := sessions(t).Connect(t.Context(), s.Options("jump", []any{first.Options(), second.Options("host_key", other.Public)}, "directory", shared))
+		if !fault.Is(err, fault.Denied) || provider.ClassOf(err) != provider.Terminal || !strings.Contains(err.Error(), "through 127.0.0.1") {
+			t.Errorf("the second bastion is another: %v", err)
+		}
 	})
 }
 
