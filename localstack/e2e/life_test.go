@@ -124,6 +124,11 @@ func life(t *testing.T, w *world) {
 		t.Errorf("after the repair the object holds %q", got)
 	}
 
+	// What exists is found by the function that reaches it.
+	if found := u.run(t, 0, "discover", "aws::s3::Object", "--agent", "cloud", "bucket="+bucket); !strings.Contains(string(found), "key: "+key) {
+		t.Errorf("discover finds\n%s", found)
+	}
+
 	u.write(t, "site.yaml", document(true))
 	u.export(t)
 	if _, there := w.object(t, bucket, key); there {
