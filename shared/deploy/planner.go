@@ -131,7 +131,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
 		Version: s.version, Forget: s.forget, Agents: s.agents, Parameters: s.set, DropParameters: s.unset}
 	for _, id := range p.order {
-		if row, was := p.rows[id], p.before[id]; row.Rev == 0 || !row.same(&was) { // what is changed and changed back is not written
+		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
 			c.Rows = append(c.Rows, *row)
 		}
 	}
@@ -158,7 +158,8 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 			if row.Rev == 0 && !p.whole[row.ID] {
 				continue // it has gone, and what was to be done with it
 			}
-			if again := p.reapply[row.ID]; again(row) {
+			was := *row
+			if again := p.reapply[row.ID]; again(row) && toWrite(row, &was) {
 				c.Rows = append(c.Rows, *row)
 			}
 		}
@@ -170,6 +171,9 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 	p.ringLanes(ctx, lanes)
 	return nil
 }
+
+// toWrite reports whether a row that was planned has to be written: what is changed and changed back has not.
+func toWrite(row, was *Row) bool { return row.Rev == 0 || !row.same(was) }
 
 // write commits, and tells a commit that took effect although its answer was lost from one that did not.
 func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {

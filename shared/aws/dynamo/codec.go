@@ -3,8 +3,7 @@ package dynamo
 import (
 	"bytes"
 
-	"github.com/klauspost/compress/zstd"
-
+	"southbound/shared/aws/pack"
 	"southbound/shared/binform"
 	"southbound/shared/fault"
 )
@@ -17,11 +16,8 @@ type (
 
 func decode(b []byte) *dec { return &dec{binform.Reader{B: b}} }
 
-// packer compresses; without encoder and decoder it does nothing. Small pieces gain by a dictionary of what stands in most of them; it is part of the format.
-type packer struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
-}
+// packer compresses; a plain one does nothing.
+type packer struct{ *pack.Packer }
 
 const dictID = 1
 
@@ -29,30 +25,22 @@ func newPacker(plain bool) (*packer, error) {
 	if plain {
 		return &packer{}, nil
 	}
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(dictID, []byte(dictionary)),
-		zstd.WithEncoderCRC(true))
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "make compressor", err)
-	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<30), zstd.WithDecoderDictRaw(dictID, []byte(dictionary)))
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "make decompressor", err)
-	}
-	return &packer{enc: e, dec: d}, nil
+	p, err := pack.New(dictID, dictionary)
+	return &packer{p}, err
 }
 
 func (p *packer) pack(b []byte) []byte {
-	if p.enc == nil {
+	if p.Packer == nil {
 		return bytes.Clone(b)
 	}
-	return p.enc.EncodeAll(b, nil)
+	return p.Pack(b)
 }
 
 func (p *packer) unpack(b []byte) ([]byte, error) {
-	if p.dec == nil {
+	if p.Packer == nil {
 		return b, nil
 	}
-	out, err := p.dec.DecodeAll(b, nil)
+	out, err := p.Unpack(b)
 	if err != nil {
 		return nil, damaged("a stored piece does not decompress: %v", err)
 	}
@@ -64,7 +52,7 @@ func damaged(format string, args ...any) error {
 		WithHint("the table or the bucket was changed by something else; restore both to one point in time")
 }
 
-// dictionary holds what stands in most small deltas.
+// dictionary holds what stands in most small deltas. It is part of the format.
 const dictionary = `{"requires":["fs::Directory[,path=/srv/"],"send_event":true,"receive_events":true,"purged":true,"purge_on_delete":true,"report_only":true` +
 	`{"id":"std::Null[a,name=","type":"std::Null","agent":"a","attributes":{"name":"` +
 	`{"id":"fs::File[web1,path=/srv/","type":"fs::File","agent":"web1","attributes":{"content":{"file":"","size":},"mode":"0644","owner":"root","group":"root","path":"/` +

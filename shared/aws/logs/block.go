@@ -175,12 +175,12 @@ func (s *Store) pack(raws []json.RawMessage) []byte {
 		}
 		b = append(b, raw...)
 	}
-	return s.enc.EncodeAll(append(b, ']'), nil)
+	return s.packer.Pack(append(b, ']'))
 }
 
 // unpack calls f for the JSON of every value that pack was given, of one pack or several behind each other.
 func unpack[T any](s *Store, packed []byte, f func(v *T)) error {
-	raw, err := s.dec.DecodeAll(packed, nil)
+	raw, err := s.packer.Unpack(packed)
 	if err != nil {
 		return damaged("a block does not decompress: %v", err)
 	}

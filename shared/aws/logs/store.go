@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/klauspost/compress/zstd"
 
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/fault"
+	"southbound/shared/aws/pack"
 	"southbound/shared/resource"
 )
 
@@ -51,8 +50,7 @@ const ExpiryAttribute = "x"
 type Store struct {
 	Config
 	limits limits
-	enc    *zstd.Encoder
-	dec    *zstd.Decoder
+	packer *pack.Packer
 }
 
 var _ dynamo.Log = (*Store)(nil)
@@ -68,19 +66,14 @@ type limits struct {
 
 // New returns the log in a table that exists.
 func New(c Config) (*Store, error) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(dictID, []byte(dictionary)),
-		zstd.WithEncoderCRC(true))
+	p, err := pack.New(dictID, dictionary)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "make compressor", err)
-	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<30), zstd.WithDecoderDictRaw(dictID, []byte(dictionary)))
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "make decompressor", err)
+		return nil, err
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Store{Config: c, limits: limits{block: 2048, bytes: 8 << 20, few: 64, part: 256, inline: 4096}, enc: e, dec: d}, nil
+	return &Store{Config: c, limits: limits{block: 2048, bytes: 8 << 20, few: 64, part: 256, inline: 4096}, packer: p}, nil
 }
 
 const dictID = 2

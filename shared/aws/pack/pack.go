@@ -1,0 +1,39 @@
+// Package pack compresses the pieces that are stored in AWS. Small pieces gain by a dictionary of what stands in most of them, which is part of their format.
+package pack
+
+import (
+	"github.com/klauspost/compress/zstd"
+
+	"southbound/shared/fault"
+)
+
+// mostUnpacked bounds, in bytes, what a piece may come to.
+const mostUnpacked = 1 << 30
+
+// Packer compresses. It may be used by any number of goroutines.
+type Packer struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}
+
+// New returns a packer with a dictionary; id stands in what it writes, and no two dictionaries have the same.
+func New(id uint32, dictionary string) (*Packer, error) {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(id, []byte(dictionary)),
+		zstd.WithEncoderCRC(true))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "make compressor", err)
+	}
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(mostUnpacked), zstd.WithDecoderDictRaw(id, []byte(dictionary)))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "make decompressor", err)
+	}
+	return &Packer{enc: e, dec: d}, nil
+}
+
+// Pack returns b compressed.
+func (p *Packer) Pack(b []byte) []byte { return p.enc.EncodeAll(b, nil) }
+
+// Unpack returns what was packed. Its error says that it is damaged.
+func (p *Packer) Unpack(b []byte) ([]byte, error) {
+	return p.dec.DecodeAll(b, nil) //nolint:wrapcheck // who stored it says where it was
+}
