@@ -56,10 +56,10 @@ func TestFileConformance(t *testing.T) {
 
 // TestCrontabConformance uses a real crontab.
 func TestCrontabConformance(t *testing.T) {
-	cron := realCron(t)
+	crontab, _ := realCron(t)
 	dir := t.TempDir()
 	d := Job()
-	within := append(private(t, dir), filepath.Join(cron, "usr/bin/crontab"))
+	within := append(private(t, dir), crontab)
 	d.Handler = newHandler(fs.Editor{}, within...)
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(string, *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "spool/cron/crontabs/root")

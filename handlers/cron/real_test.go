@@ -12,40 +12,20 @@ import (
 
 	"southbound/handlers/fs"
 	"southbound/handlers/internal/roottest"
+	"southbound/localstack/server"
 )
 
-// realCron returns the directory of a cron of Debian, unpacked and not installed: nothing of this machine's own crontabs is touched.
-func realCron(t *testing.T) string {
+// realCron returns the programs of a real cron: crontab, and the one that runs jobs.
+func realCron(t *testing.T) (crontab, cron string) {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	dir := filepath.Join(cache, "southbound-test", "cron")
-	if _, err := os.Stat(filepath.Join(dir, "usr/bin/crontab")); err == nil {
-		return dir
-	}
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	made, err := os.MkdirTemp(parent, "cron-")
+	crontab, err := server.Program(t.Context(), "cron", "crontab")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", "(apt-get download -q cron || { apt-get update -q && apt-get download -q cron; }) && dpkg -x cron_*.deb .")
-	cmd.Dir = made
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("unpack cron: %v\n%s", err, out)
+	if cron, err = server.Program(t.Context(), "cron", "cron"); err != nil {
+		t.Fatal(err)
 	}
-	if err := os.Rename(made, dir); err != nil && !os.IsExist(err) {
-		if _, err := os.Stat(filepath.Join(dir, "usr/bin/crontab")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return crontab, cron
 }
 
 // private returns the beginning of a command that sees a directory's spool, run and cron.d in the place of the machine's own.
@@ -62,9 +42,10 @@ func private(t *testing.T, dir string) []string {
 
 // TestCronRunsIt has a real cron start jobs as they were written, one in a crontab and one in a file.
 func TestCronRunsIt(t *testing.T) {
-	cron, dir := realCron(t), t.TempDir()
+	crontab, cron := realCron(t)
+	dir := t.TempDir()
 	within := private(t, dir)
-	h := newHandler(fs.Editor{}, append(within[:len(within):len(within)], filepath.Join(cron, "usr/bin/crontab"))...)
+	h := newHandler(fs.Editor{}, append(within[:len(within):len(within)], crontab)...)
 	const odd = `it's 100% "of" $HOME`
 	want := map[string]string{}
 	for name, attrs := range map[string]map[string]any{
@@ -82,7 +63,7 @@ func TestCronRunsIt(t *testing.T) {
 		return // a cron gives up its groups before it runs anything, which a user name space may forbid
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	daemon := exec.CommandContext(ctx, within[0], append(within[1:len(within):len(within)], filepath.Join(cron, "usr/sbin/cron"), "-f")...)
+	daemon := exec.CommandContext(ctx, within[0], append(within[1:len(within):len(within)], cron, "-f")...)
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}

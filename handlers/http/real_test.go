@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/handlers/internal/debtest"
+	"southbound/localstack/server"
 	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/http"
 )
@@ -25,7 +25,7 @@ import (
 // alertmanager starts a real Alertmanager and returns the base of its API.
 func alertmanager(t *testing.T) string {
 	t.Helper()
-	program, err := debtest.Program(t.Context(), "prometheus-alertmanager", "usr/bin/prometheus-alertmanager")
+	program, err := server.Program(t.Context(), "prometheus-alertmanager", "prometheus-alertmanager")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
+
+// Program returns the path of a program: the machine's own, or else that of a package of Debian, as Unpack has it.
+func Program(ctx context.Context, pkg, name string) (string, error) {
+	if have, err := exec.LookPath(name); err == nil {
+		return have, nil
+	}
+	dir, err := Unpack(ctx, pkg)
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, name)
+	if _, err := os.Stat(program); err != nil {
+		return "", fmt.Errorf("the package %s has no %s: %w", pkg, name, err)
+	}
+	return program, nil
+}
 
 // Unpack returns a folder with the programs of packages of Debian, and of all that they need and this machine has not. They lie in the cache folder, and nothing
 // of the machine is changed, so it takes no root.

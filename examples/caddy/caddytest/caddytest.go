@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"southbound/localstack/server"
 )
 
 // Start starts Caddy without a site and returns the URL of its admin API. It ends with the test.
@@ -64,36 +66,9 @@ func await(t testing.TB, url string) {
 // program returns Caddy: that of this machine, or one that is downloaded once and unpacked, not installed.
 func program(t testing.TB) string {
 	t.Helper()
-	if found, err := exec.LookPath("caddy"); err == nil {
-		return found
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	dir := filepath.Join(cache, "southbound-test", "caddy")
-	bin := filepath.Join(dir, "usr", "bin", "caddy")
-	if _, err := os.Stat(bin); err == nil {
-		return bin
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // programs are for all
-		t.Fatal(err)
-	}
-	made, err := os.MkdirTemp(filepath.Dir(dir), "caddy-")
+	path, err := server.Program(t.Context(), "caddy", "caddy")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", "(apt-get download -q caddy || { apt-get update -q && apt-get download -q caddy; }) && dpkg -x caddy_*.deb .")
-	cmd.Dir = made
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("unpack Caddy: %v\n%s", err, out)
-	}
-	if err := os.Rename(made, dir); err != nil { // another test was faster, or something is wrong
-		if _, err := os.Stat(bin); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return bin
+	return path
 }
