@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,19 +39,25 @@ type progress struct {
 	live  bool
 	began time.Time
 	last  time.Time
+	moved time.Time // when less or more was left than before, or something ran
+	left  int
 	total int
 	wrote bool
 }
 
 func (a *app) progress() *progress {
 	_, live := terminal(a.err)
-	return &progress{a: a, live: live && os.Getenv("TERM") != "dumb", began: time.Now(), last: time.Now()}
+	return &progress{a: a, live: live && os.Getenv("TERM") != "dumb", began: time.Now(), last: time.Now(), moved: time.Now()}
 }
 
 func (p *progress) report(now api.Progress) {
 	p.mu.Lock()
 	p.total = max(p.total, now.Scheduled)
 	total := p.total
+	if now.Scheduled != p.left || now.RunningCount > 0 {
+		p.left, p.moved = now.Scheduled, time.Now()
+	}
+	still := time.Since(p.moved)
 	p.mu.Unlock()
 	if now.Scheduled == 0 {
 		return
@@ -64,8 +71,27 @@ func (p *progress) report(now api.Progress) {
 		if len(now.Running) > 0 {
 			text += ", at " + string(now.Running[0])
 		}
-		return text
+		return text + waitsFor(now, still)
 	})
+}
+
+// waitsFor names the agents that have work and nobody at work, when nothing has moved for a while.
+func waitsFor(now api.Progress, still time.Duration) string {
+	if still < stuckAfter || len(now.Running)+len(now.Held) > 0 || len(now.Lanes) == 0 {
+		return ""
+	}
+	var agents []string
+	for _, lane := range now.Lanes {
+		agents = append(agents, lane[:max(strings.LastIndexByte(lane, '/'), 0)])
+	}
+	slices.Sort(agents)
+	agents = slices.Compact(agents)
+	const most = 3
+	text := strings.Join(agents[:min(most, len(agents))], ", ")
+	if len(agents) > most {
+		text += fmt.Sprintf(" and %d more", len(agents)-most)
+	}
+	return ", waits for somebody to serve " + text
 }
 
 // show writes a line about how far it is, when it is time for one.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"testing"
+	"time"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
@@ -47,6 +48,32 @@ func TestFixed(t *testing.T) {
 	} {
 		if n, err := a.fixed(t.Context(), c.of); err != nil || n != c.want {
 			t.Errorf("%s: %d, want %d; %v", c.reason, n, c.want, err)
+		}
+	}
+}
+
+// TestWaitsFor pins that a command that waits for an agent that nobody serves says so, and says nothing of it before or while somebody works.
+func TestWaitsFor(t *testing.T) {
+	t.Parallel()
+	work := api.Progress{Scheduled: 3, Lanes: []string{"web1/0", "web1/1", "db1/0"}}
+	held, runs, done := work, work, api.Progress{}
+	held.Held, runs.Running = []string{"db1/0"}, []resource.ID{"std::Null[web1,name=x]"}
+	many := api.Progress{Lanes: []string{"a/0", "b/0", "c/0", "d/0", "e/0"}}
+	for _, c := range []struct {
+		reason string
+		now    api.Progress
+		still  time.Duration
+		want   string
+	}{
+		{"nothing has moved for a while", work, stuckAfter, ", waits for somebody to serve db1, web1"},
+		{"it has only begun", work, stuckAfter - 1, ""},
+		{"somebody serves a lane", held, time.Hour, ""},
+		{"something runs", runs, time.Hour, ""},
+		{"nothing is left", done, time.Hour, ""},
+		{"more than fit in a line", many, time.Hour, ", waits for somebody to serve a, b, c and 2 more"},
+	} {
+		if got := waitsFor(c.now, c.still); got != c.want {
+			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
 		}
 	}
 }
