@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,6 +184,7 @@ func (r runit) settle(ctx context.Context, verb, name string, running bool) erro
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	dir := filepath.Join(r.services(), name)
+	down := 0
 	for n := 0; ; n++ {
 		var err error
 		if n%25 == 0 {
@@ -192,6 +194,12 @@ func (r runit) settle(ctx context.Context, verb, name string, running bool) erro
 		line, _, _ := strings.Cut(out, ";")
 		if strings.HasPrefix(line, "run: ") == running && !strings.Contains(line, ", want ") && !strings.HasPrefix(line, "finish: ") && out != "" {
 			break
+		}
+		if now, is := downFor(line); running && is {
+			if now < down { // it was begun meanwhile, and has ended, too fast to be seen
+				return errors.New("it was started and does not stay up: " + strings.TrimSpace(line))
+			}
+			down = now
 		}
 		select {
 		case <-look.C:
@@ -211,6 +219,15 @@ func (r runit) settle(ctx context.Context, verb, name string, running bool) erro
 		return r.tell(ctx, "check", name) // it says when it is ready
 	}
 	return r.stays(ctx, dir)
+}
+
+// downFor returns for how many seconds a service is down that is to be up, as a line of sv says: "down: DIR: 1s, want up"; false: it says
+// something else.
+func downFor(line string) (int, bool) {
+	rest, wanted := strings.CutSuffix(strings.TrimSpace(line), ", want up")
+	rest, _ = strings.CutSuffix(rest, ", normally up")
+	n, err := strconv.Atoi(strings.TrimSuffix(rest[strings.LastIndexByte(rest, ' ')+1:], "s"))
+	return n, err == nil && wanted && strings.HasPrefix(rest, "down: ")
 }
 
 // stays watches whether a service that was started is still the same process after a while: one that ends at once is begun again each second.

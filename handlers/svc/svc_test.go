@@ -278,3 +278,22 @@ func TestTypeIsValid(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+func TestDownFor(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]struct {
+		seconds int
+		is      bool
+	}{
+		"down: /etc/service/a b: 1s, normally up, want up": {1, true},
+		"down: /etc/service/c: 12s, want up":               {12, true},
+		"down: /etc/service/c: 12s, normally up":           {12, false},
+		"run: /etc/service/c: (pid 7) 3s, want up":         {3, false},
+		"finish: /etc/service/c: 0s, want up":              {0, false},
+		"":                                                 {0, false},
+	} {
+		if n, is := downFor(line); is != want.is || is && n != want.seconds {
+			t.Errorf("%q: %d %v", line, n, is)
+		}
+	}
+}
