@@ -158,7 +158,7 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	}
 	longest += time.Duration(len(batch)) * batchItem
 	if w.session.again(); !w.session.connected {
-		longest += connectLimit
+		longest += w.e.connectLimit(w.agent.Agent)
 	}
 	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
 	if done.Started {

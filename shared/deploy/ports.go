@@ -132,3 +132,9 @@ type Connector interface {
 	// Connect returns the transport; Close on it, when it has one, is called when the run of the lane ends.
 	Connect(ctx context.Context, a resource.Agent) (any, error)
 }
+
+// ConnectLimiter is a Connector that says how long a connection with an agent may be waited for. A lane is held that much longer when a run of it begins, and so
+// is one whose holder was killed.
+type ConnectLimiter interface {
+	ConnectLimit(a resource.Agent) time.Duration
+}

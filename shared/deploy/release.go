@@ -311,7 +311,7 @@ func resolvedSince(row *Row, res *resource.Resource) []byte {
 	if err != nil || !sameIntent(res, now) {
 		return nil
 	}
-	now.Requires, now.Set, now.Flags = res.Requires, res.Set, res.Flags
+	now.Requires, now.Set, now.Flags, now.Heard, now.Hears = res.Requires, res.Set, res.Flags, res.Heard, res.Hears
 	body, err := now.Encode()
 	if err != nil {
 		return nil

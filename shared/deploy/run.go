@@ -166,8 +166,15 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	return r
 }
 
-// connectLimit bounds how long a connection may be waited for.
+// connectLimit bounds how long a connection may be waited for, where the Connector does not say.
 const connectLimit = time.Minute
+
+func (e *Engine) connectLimit(a resource.Agent) time.Duration {
+	if c, says := e.Connector.(ConnectLimiter); says {
+		return c.ConnectLimit(a)
+	}
+	return connectLimit
+}
 
 // connect opens the agent's connection, once for the session, or until again is called on it.
 func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
@@ -175,7 +182,7 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 		if agent.Name == "" {
 			agent = resource.Agent{Name: r.res.Agent, Transport: "local", Lanes: 1}
 		}
-		limited, cancel := context.WithTimeout(ctx, connectLimit)
+		limited, cancel := context.WithTimeout(ctx, e.connectLimit(agent))
 		s.transport, s.connErr = e.Connector.Connect(limited, agent)
 		cancel()
 		s.connected = true

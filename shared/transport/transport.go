@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -47,6 +48,14 @@ type Connector struct {
 	PostgreSQL *postgresql.Sessions
 	// Secrets resolves secrets in options; nil: options must have none.
 	Secrets Secrets
+}
+
+// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry a program there, and the others only read secrets.
+func (*Connector) ConnectLimit(a resource.Agent) time.Duration {
+	if a.Transport == NameSSH {
+		return time.Minute
+	}
+	return 10 * time.Second
 }
 
 // Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close is to be called. Unsupported when this process does not
