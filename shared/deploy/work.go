@@ -356,6 +356,7 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 		}
 		asked := row
 		if len(cl.result.causes) > 0 && string(row.Body) != string(cl.row.Body) { // it may not require any more what it was skipped for
+			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
 			if row.Ticket == 0 && runnable(&row) { // a wave asked for it
 				row.Ticket, row.Priority = 1, w.sched.Wave.Priority
 				c.Rows = append(c.Rows, row)
