@@ -363,6 +363,7 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 			}
 			continue
 		}
+		cl.result.sendEvent = sendsEvents(&row) // somebody may hear of it who did not when it began
 		w.e.settle(&row, cl.result, w.state.Settings)
 		if row.Lane == cl.row.Lane { // where it was moved to it is still to be checked
 			row.Checked = max(row.Checked, cl.wrote.Checked)
