@@ -109,14 +109,7 @@ func validGrant(attrs map[string]any) []diag.Problem {
 
 // Canonicalise implements provider.Canonicaliser: the order of rights means nothing.
 func (grant) Canonicalise(attrs map[string]any) (map[string]any, error) {
-	out := make(map[string]any, len(attrs))
-	for k, v := range attrs {
-		out[k] = v
-	}
-	if wanted, ok := texts(attrs, "privileges"); ok {
-		slices.Sort(wanted)
-		out["privileges"] = list(slices.Compact(wanted))
-	}
+	out := withSet(attrs, "privileges")
 	return out, nil
 }
 

@@ -89,14 +89,7 @@ func validRole(attrs map[string]any) []diag.Problem {
 
 // Canonicalise implements provider.Canonicaliser: the order of roles means nothing, nor does the place whose time a time is.
 func (role) Canonicalise(attrs map[string]any) (map[string]any, error) {
-	out := make(map[string]any, len(attrs))
-	for k, v := range attrs {
-		out[k] = v
-	}
-	if groups, ok := texts(attrs, "member_of"); ok {
-		slices.Sort(groups)
-		out["member_of"] = list(slices.Compact(groups))
-	}
+	out := withSet(attrs, "member_of")
 	if s, ok := attrs["valid_until"].(string); ok && s != "infinity" {
 		t, err := time.Parse(time.RFC3339Nano, s)
 		if err != nil {

@@ -7,6 +7,7 @@ package sql
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -173,6 +174,16 @@ func texts(attrs map[string]any, name string) (out []string, ok bool) {
 		out = append(out, s)
 	}
 	return out, ok
+}
+
+// withSet returns a copy of attributes in which a list of names, of which the order means nothing, is sorted and has none twice.
+func withSet(attrs map[string]any, name string) map[string]any {
+	out := maps.Clone(attrs)
+	if names, ok := texts(attrs, name); ok {
+		slices.Sort(names)
+		out[name] = list(slices.Compact(names))
+	}
+	return out
 }
 
 // list returns texts as a value.

@@ -30,16 +30,25 @@ var (
 // marker is written last into a folder, so that an installation that was cut short is seen.
 const marker = ".complete"
 
-// install returns the folder in which a kind of server is installed, and installs it there when it is not: once for all processes
-// and users of the same cache folder.
+// install returns the folder in which a kind of server is installed, and installs it there when it is not.
 func install(ctx context.Context, kind Kind) (string, error) {
+	lock, into := kind.lock(), kind.into()
+	sum := sha256.Sum256(lock)
+	return cached(filepath.Join("servers", string(kind)+"-"+hex.EncodeToString(sum[:6])), func(dir string) error {
+		if err := into(ctx, dir, lock); err != nil {
+			return fmt.Errorf("install %s into %s: %w", kind, dir, err)
+		}
+		return nil
+	})
+}
+
+// cached returns a folder of the user's cache that fill has filled: once for all processes and users of the same cache, and again when it was cut short.
+func cached(name string, fill func(dir string) error) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find cache folder: %w", err)
 	}
-	lock, into := kind.lock(), kind.into()
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "southbound", "servers", string(kind)+"-"+hex.EncodeToString(sum[:6]))
+	dir := filepath.Join(cache, "southbound", name)
 	if complete(dir) {
 		return dir, nil
 	}
@@ -60,8 +69,8 @@ func install(ctx context.Context, kind Kind) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a cache
 		return "", err
 	}
-	if err := into(ctx, dir, lock); err != nil {
-		return "", fmt.Errorf("install %s into %s: %w", kind, dir, err)
+	if err := fill(dir); err != nil {
+		return "", err
 	}
 	return dir, os.WriteFile(filepath.Join(dir, marker), nil, 0o644) //nolint:gosec // a cache
 }

@@ -29,28 +29,17 @@ func Program(ctx context.Context, pkg, name string) (string, error) {
 // Unpack returns a folder with the programs of packages of Debian, and of all that they need and this machine has not. They lie in the cache folder, and nothing
 // of the machine is changed, so it takes no root.
 func Unpack(ctx context.Context, packages ...string) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find cache folder: %w", err)
-	}
-	dir := filepath.Join(cache, "southbound", "unpacked", strings.Join(packages, "-"))
-	bin := filepath.Join(dir, "programs") // not bin: packages have one
-	if complete(dir) {
-		return bin, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // a cache
-		return "", err
-	}
-	unlock, err := lockFile(dir + ".lock")
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if complete(dir) { // another process was first
-		return bin, nil
-	}
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755), os.MkdirAll(filepath.Join(dir, "debs", "partial"), 0o755), os.Mkdir(bin, 0o755)); err != nil { //nolint:gosec // a cache
-		return "", err
+	dir, err := cached(filepath.Join("unpacked", strings.Join(packages, "-")), func(dir string) error { return unpack(ctx, dir, packages) })
+	return filepath.Join(dir, programs), err
+}
+
+// programs is the folder of the programs: not bin, which packages have.
+const programs = "programs"
+
+func unpack(ctx context.Context, dir string, packages []string) error {
+	bin := filepath.Join(dir, programs)
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755), os.MkdirAll(filepath.Join(dir, "debs", "partial"), 0o755), os.Mkdir(bin, 0o755)); err != nil { //nolint:gosec // a cache
+		return err
 	}
 	get := []string{"install", "-y", "-qq", "--download-only", "--no-install-recommends", "-o", "Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o", "Dir::Cache::archives=" + filepath.Join(dir, "debs"), "-o", "APT::Sandbox::User="}
 	get = append(get, packages...)
@@ -58,25 +47,22 @@ func Unpack(ctx context.Context, packages ...string) (string, error) {
 		lists := []string{"-o", "Dir::State::lists=" + filepath.Join(dir, "lists")}
 		update := append([]string{"update", "-qq", "-o", "Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o", "APT::Sandbox::User="}, lists...)
 		if err := run(ctx, dir, "apt-get", update...); err != nil {
-			return "", err
+			return err
 		}
 		if err := run(ctx, dir, "apt-get", append(get, lists...)...); err != nil {
-			return "", err
+			return err
 		}
 	}
 	debs, err := filepath.Glob(filepath.Join(dir, "debs", "*.deb"))
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, deb := range debs {
 		if err := run(ctx, dir, "dpkg-deb", "-x", deb, dir); err != nil {
-			return "", err
+			return err
 		}
 	}
-	if err := errors.Join(wrap(dir, bin), os.RemoveAll(filepath.Join(dir, "debs")), os.RemoveAll(filepath.Join(dir, "lists"))); err != nil {
-		return "", err
-	}
-	return bin, os.WriteFile(filepath.Join(dir, marker), nil, 0o644) //nolint:gosec // a cache
+	return errors.Join(wrap(dir, bin), os.RemoveAll(filepath.Join(dir, "debs")), os.RemoveAll(filepath.Join(dir, "lists")))
 }
 
 // wrap makes scripts that begin programs where they find what belongs to them.
