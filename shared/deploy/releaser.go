@@ -1,0 +1,274 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// releaser holds what bring works on.
+type releaser struct {
+	p        *planner
+	v        Version
+	lanes    map[string]int
+	before   map[resource.ID]entry
+	after    []entry
+	rows     map[resource.ID]*Row
+	index    map[resource.ID]bool // of after
+	released released
+	wave     *Schedule     // where the wave is, when something moves to another lane
+	skipped  []resource.ID // what may have to be woken, of a release that was interrupted
+}
+
+// load reads the rows that may change.
+func (r *releaser) load(ctx context.Context, relaned map[string]bool, all []entry) error {
+	r.index = make(map[resource.ID]bool, len(r.after))
+	if r.p.env.Released == 0 && r.p.env.Releasing == 0 {
+		r.rows = map[resource.ID]*Row{} // the first version of all: there are no rows
+		for i := range r.after {
+			r.index[r.after[i].ID] = true
+		}
+		return nil
+	}
+	var ids []resource.ID
+	for i := range r.after {
+		r.index[r.after[i].ID] = true
+		ids = append(ids, r.after[i].ID)
+	}
+	for id := range r.before {
+		if !r.index[id] {
+			ids = append(ids, id)
+		}
+	}
+	if len(relaned) > 0 {
+		for i := range all {
+			if en := &all[i]; !r.index[en.ID] && relaned[en.ID.Agent()] {
+				r.index[en.ID] = true
+				r.after = append(r.after, *en)
+				ids = append(ids, en.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	var err error
+	r.rows, err = r.p.load(ctx, ids)
+	return err
+}
+
+// bring plans one resource of the new version. One that is not new only moves to another lane.
+func (r *releaser) bring(ctx context.Context, en *entry, fresh bool) error {
+	res, err := resource.Decode(en.Body)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "read resource", err)
+	}
+	missing := missingOf(res.Attributes)
+	lane := LaneOf(en.ID, res.Agent, r.lanes[res.Agent])
+	row := r.rows[en.ID]
+	if row == nil {
+		row = &Row{ID: en.ID}
+	}
+	if row.Rev > 0 && row.Lane != lane {
+		if err := r.readWave(ctx); err != nil {
+			return err
+		}
+	}
+	old, had := r.before[en.ID]
+	if fresh && (!had || old.Hash != en.Hash) {
+		r.released.changed++
+	}
+	r.p.whole[en.ID] = true
+	r.p.set(row, func(row *Row) bool {
+		if row.Hash == en.Hash && !row.Orphaned && !row.Removing {
+			return r.adjust(row, en, lane)
+		}
+		if len(missing) > 0 && row.Version > 0 && row.Compliance != Undefined && !row.Orphaned && !row.Removing {
+			if body := resolvedSince(row, res); body != nil {
+				return r.adjust(row, &entry{Hash: row.Hash, Body: body}, lane)
+			}
+		}
+		r.replace(row, en, res, lane, missing)
+		return true
+	})
+	return nil
+}
+
+// replace gives a row another intent; missing is what is not known of it yet.
+func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane string, missing []string) {
+	if row.Rev == 0 || row.Orphaned || row.Removing {
+		row.hideSecrets()
+		*row = Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, LastRun: RunNew, Blocked: NotBlocked,
+			LastAt: row.LastAt, LastAction: row.LastAction, ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
+	}
+	row.hideSecrets()
+	row.move(lane)
+	// A run for the intent before may be under way, and what it changes is not recorded as a change by anybody.
+	row.Unsure = row.Unsure || res.Tells() && row.Rev > 0
+	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
+	if row.LastRun == RunSuccess && row.Compliance == NonCompliant {
+		row.LastRun = RunNew // what was skipped because of it is to be woken: see follows
+	}
+	row.Compliance, row.Missing = HasUpdate, missing
+	row.Class, row.Attempts, row.Reason, row.Causes = "", 0, "", nil
+	row.NextAt, row.NotBefore, row.Waiting = zeroTime, zeroTime, nil
+	if row.Blocked == BlockedTemp {
+		row.Blocked = NotBlocked
+	}
+	if len(missing) > 0 {
+		row.Compliance, row.Ticket = Undefined, 0
+		row.Reason = undefinedReason(missing)
+		return
+	}
+	r.p.schedule(row, PriorityNewVersion)
+}
+
+// resolvedSince returns what row becomes when it holds the same resource as res with values that became known after the version was
+// stored, and nil when it does not: those values stay, and what is no part of the intent is as in res.
+func resolvedSince(row *Row, res *resource.Resource) []byte {
+	now, err := resource.Decode(row.Body)
+	if err != nil || !sameIntent(res, now) {
+		return nil
+	}
+	now.Requires, now.Set, now.Flags, now.Heard, now.Hears = res.Requires, res.Set, res.Flags, res.Heard, res.Hears
+	body, err := now.Encode()
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+// adjust follows changes that are no change of intent: requirements, set, flags, lanes.
+func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
+	if row.Lane == lane && string(row.Body) == string(en.Body) {
+		return false
+	}
+	asked := row.Lane != lane && r.waveAsks(row)
+	row.move(lane)
+	was := row.Body
+	row.Body = en.Body
+	switch {
+	case row.Blocked == BlockedTemp:
+		// What it was skipped for may not be required any more; when it still is, it is skipped again.
+		row.Blocked = NotBlocked
+		r.p.schedule(row, PriorityNewVersion)
+	case row.Ticket != 0:
+		r.p.schedule(row, row.Priority) // a run that has begun did not wait for what it requires now
+	case asked:
+		r.p.schedule(row, r.wave.Wave.Priority) // in its new lane the wave may be over
+	case runnable(row) && mayOweReload(was, row.Body):
+		r.p.schedule(row, PriorityNewVersion)
+	}
+	return true
+}
+
+// mayOweReload reports whether a resource that is told of changes requires, or hears, something that it did not: that may be changing right now, by
+// somebody who does not know yet whom to tell.
+func mayOweReload(was, now []byte) bool {
+	before, err := resource.Decode(was)
+	if err != nil {
+		return true
+	}
+	after, err := resource.Decode(now)
+	isNew := func(have []resource.ID) func(resource.ID) bool {
+		return func(id resource.ID) bool { return !slices.Contains(have, id) }
+	}
+	return err != nil || after.ReceiveEvents && (slices.ContainsFunc(after.Requires, isNew(before.Requires)) || slices.ContainsFunc(after.Hears, isNew(before.Hears)))
+}
+
+// waveAsks reports whether a wave has still to check a row, in the lane where it is.
+func (r *releaser) waveAsks(row *Row) bool {
+	if r.wave == nil || row.Checked >= r.wave.Wave.Epoch || !runnable(row) {
+		return false
+	}
+	if terminal := row.Class == ClassTerminal || row.Class == ClassNeedsChange; terminal && r.wave.Wave.KeepTerminal {
+		return false
+	}
+	if _, unfinished := r.wave.Unfinished[row.Lane]; !unfinished {
+		return false
+	}
+	for _, ids := range r.wave.Unfinished { // it may have been checked in a lane that it was in before
+		if _, checked := slices.BinarySearch(ids, row.ID); checked {
+			return false
+		}
+	}
+	return true
+}
+
+// remove plans what left the model: purged where the model said so, orphaned otherwise.
+func (r *releaser) remove(g *Graph) {
+	for id := range r.before {
+		row := r.rows[id]
+		if r.index[id] || row == nil || row.Orphaned || row.Removing {
+			continue
+		}
+		r.released.removed++
+		purge := g.Node(id) >= 0 && g.Removing[g.Node(id)]
+		r.p.set(row, func(row *Row) bool {
+			if !purge {
+				row.Orphaned, row.Ticket = true, 0
+				row.NextAt, row.Reason = zeroTime, "left the model"
+				return true
+			}
+			res, err := resource.Decode(row.Body)
+			if err != nil {
+				return false
+			}
+			res.Purged, res.ReportOnly = true, false
+			body, err := res.Encode()
+			if err != nil {
+				return false
+			}
+			row.Body, row.Hash, row.Removing, row.Version = body, "purge "+row.Hash, true, r.v.Number
+			row.Compliance, row.Blocked, row.LastRun, row.Missing = HasUpdate, NotBlocked, RunNew, nil
+			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0, "left the model, to be purged", nil, zeroTime
+			r.p.schedule(row, PriorityNewVersion)
+			return true
+		})
+	}
+}
+
+func undefinedReason(missing []string) string {
+	return fmt.Sprintf("%s is not known", missing[0])
+}
+
+// move puts a row into a lane. In that lane it has not been checked in a wave, and where it was a run of it may still be under way.
+func (r *Row) move(lane string) {
+	if r.Rev > 0 && r.Lane != lane {
+		r.Checked = 0
+		if !slices.Contains(r.Left, r.Lane) {
+			r.Left = append(slices.Clip(r.Left), r.Lane)
+		}
+	}
+	r.Lane = lane
+}
+
+// hideSecrets notes which attributes hold secrets, before the intent is replaced.
+func (r *Row) hideSecrets() {
+	for _, name := range secretsOf(r.Body) {
+		if !slices.Contains(r.Hidden, name) {
+			r.Hidden = append(slices.Clip(r.Hidden), name)
+		}
+	}
+}
+
+// secretsOf returns the names of the attributes of an encoded resource that refer to secrets, sorted.
+func secretsOf(body []byte) []string {
+	if !bytes.Contains(body, []byte(`"secret":`)) {
+		return nil
+	}
+	res, err := resource.Decode(body)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for name, v := range res.Attributes {
+		if slices.ContainsFunc(resource.References(v), func(ref any) bool { _, is := ref.(resource.Secret); return is }) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

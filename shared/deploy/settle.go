@@ -1,0 +1,141 @@
+package deploy
+
+import (
+	"time"
+
+	"southbound/shared/plan"
+)
+
+// settle changes a row by the result of a run on its intent.
+func (e *Engine) settle(r *Row, res *result, s Settings) {
+	r.LastAt, r.LastAction, r.NextAt = res.finished, res.action, zeroTime
+	if res.sendEvent && res.acted && res.outcome != StatusDeployed {
+		r.Unsure = true
+	}
+	if res.outcome == StatusDeploying {
+		r.NotBefore, r.Waiting = res.finished.Add(res.again.After), res.again.State
+		r.Reason = "in progress"
+		r.Ticket = max(r.Ticket, 1) // a wave that asked for it may be over before it is
+		return
+	}
+	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.Left = 0, zeroTime, nil, nil, nil
+	r.Reason, r.Class = res.reason, res.class
+	if res.sendEvent && res.outcome == StatusDeployed && (res.change != plan.NoChange || r.Unsure) {
+		r.ChangedAt, r.Unsure = res.finished, false
+	}
+	switch res.outcome {
+	case StatusDeployed, StatusNonCompliant:
+		r.LastRun, r.Compliance, r.Blocked = RunSuccess, Compliant, NotBlocked
+		r.Deployed, r.Attempts, r.Creating = r.Hash, 0, ""
+		if res.outcome == StatusDeployed && !res.purged {
+			r.WantFacts = false // they were read; what does not exist has none, and may exist some day
+		}
+		if !res.reportOnly { // one that is only compared has not followed any change
+			r.SucceededAt = res.started
+		}
+		if res.outcome == StatusNonCompliant {
+			r.Compliance = NonCompliant
+		}
+		r.Gone = r.Removing && res.outcome == StatusDeployed
+	case StatusSkipped:
+		r.LastRun, r.Compliance = RunSkipped, NonCompliant
+		if len(res.causes) > 0 {
+			r.Blocked, r.Causes = BlockedTemp, res.causes
+			return
+		}
+		e.retryLater(r, res, s)
+	default:
+		r.LastRun, r.Compliance = RunFailed, NonCompliant
+		if res.nothing {
+			r.Creating = ""
+		}
+		if res.person {
+			r.Blocked = NeedsPerson
+			return
+		}
+		if r.Blocked == BlockedTemp || r.Blocked == NeedsPerson {
+			r.Blocked = NotBlocked
+		}
+		e.retryLater(r, res, s)
+	}
+}
+
+// Defaults of the settings for backoff.
+const (
+	defaultRetryBase = 2 * time.Second
+	defaultRetryMax  = 10 * time.Minute
+)
+
+// retryLater sets when a failure is tried again: exponential backoff with jitter of a quarter, or never by itself for those
+// that will not pass.
+func (e *Engine) retryLater(r *Row, res *result, s Settings) {
+	r.Attempts++
+	if res.class == ClassTerminal || res.class == ClassNeedsChange {
+		return
+	}
+	base, most := s.RetryBase, s.RetryMax
+	if base <= 0 {
+		base = defaultRetryBase
+	}
+	if most <= 0 {
+		most = defaultRetryMax
+	}
+	pause := base
+	for i := 1; i < r.Attempts && pause < most; i++ {
+		pause *= 2
+	}
+	pause = min(pause, most)
+	pause += time.Duration((e.Jitter() - 0.5) * 0.5 * float64(pause))
+	r.NextAt = res.finished.Add(pause)
+}
+
+// clean reports whether a row has nothing about it that a check without findings would change.
+func clean(r *Row) bool {
+	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
+		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == ""
+}
+
+// standing is what the result of a run is worth to its row, which others may have changed since the run began.
+type standing int
+
+const (
+	resultCounts standing = iota // on the same intent
+	resultMoot                   // it was skipped for what it may not require any more: it is to run again
+	resultStale                  // it has another intent, or is not wanted any more: the result changes nothing
+	resultVoid                   // there is no row any more
+	resultThere                  // the row is our own write of it, of which the answer was lost
+)
+
+// standingOf compares a claimed row with the row as it is now.
+func standingOf(c *claim, now *Row) standing {
+	switch {
+	case now.Rev == 0:
+		return resultVoid
+	case now.LastAction == c.result.action:
+		return resultThere
+	case now.Hash != c.row.Hash || now.Orphaned:
+		return resultStale
+	case len(c.result.causes) > 0 && string(now.Body) != string(c.row.Body):
+		return resultMoot
+	default:
+		return resultCounts
+	}
+}
+
+// settleOn returns a row with the result of a run on the intent that it still has. What was asked of it, or forbidden, since the run began
+// is not answered by that run.
+func (w *worker) settleOn(now Row, c *claim) Row {
+	row := now
+	c.result.sendEvent = sendsEvents(&row) // somebody may hear of it who did not when it began
+	w.e.settle(&row, c.result, w.state.Settings)
+	if row.Lane == c.row.Lane { // where it was moved to it is still to be checked
+		row.Checked = max(row.Checked, c.wrote.Checked)
+	}
+	if now.Ticket != c.row.Ticket || now.WantFacts && !c.row.WantFacts {
+		row.Ticket, row.Priority, row.WantFacts, row.Gone = now.Ticket, now.Priority, now.WantFacts, false
+	}
+	if now.Blocked == BlockedYes {
+		row.Blocked, row.Causes, row.Reason, row.Ticket = now.Blocked, now.Causes, now.Reason, 0
+	}
+	return row
+}
