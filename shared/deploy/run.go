@@ -131,7 +131,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	if r.over() {
 		return r
 	}
-	r.reload = w.changedSince(c)
+	r.reload = w.changedSince(c, r.res)
 	r.host.cache = e.cacheOf(w.env, r.res.Agent)
 	e.resolveFiles(ctx, r)
 	e.resolveSecrets(ctx, r)
@@ -348,12 +348,8 @@ func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
 
 // changedSince reports whether something a resource requires has changed since its own last success, and said so. What has never
 // succeeded has missed every change. A clock that is read twice in one instant does not say what came first: it is told once too often then.
-func (w *worker) changedSince(c *claim) bool {
-	if c.node < 0 {
-		return false
-	}
-	res, err := resource.Decode(c.row.Body)
-	if err != nil || !res.ReceiveEvents {
+func (w *worker) changedSince(c *claim, res *resource.Resource) bool {
+	if c.node < 0 || !res.ReceiveEvents {
 		return false
 	}
 	for _, q := range w.graph.Requires(c.node) {
