@@ -106,12 +106,8 @@ func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
 // changedSince reports whether something that a resource requires, and of whose changes it is told, has changed since its own last
 // success. A resource that never succeeded has missed every change. Of two equal times it cannot be told which came first; they count
 // as a change, since a reload too many does less harm than one too few.
-func (w *worker) changedSince(c *claim) bool {
-	if c.node < 0 {
-		return false
-	}
-	res, err := resource.Decode(c.row.Body)
-	if err != nil || !res.ReceiveEvents {
+func (w *worker) changedSince(c *claim, res *resource.Resource) bool {
+	if c.node < 0 || !res.ReceiveEvents {
 		return false
 	}
 	for _, q := range w.graph.Requires(c.node) {

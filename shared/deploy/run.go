@@ -132,7 +132,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	if r.over() {
 		return r
 	}
-	r.reload = w.changedSince(c)
+	r.reload = w.changedSince(c, r.res)
 	r.host.cache = e.cacheOf(w.env, r.res.Agent)
 	e.resolveFiles(ctx, r)
 	e.resolveSecrets(ctx, r)

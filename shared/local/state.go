@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -296,15 +297,25 @@ func (h *Home) ScanRows(ctx context.Context, env string, after resource.ID, limi
 }
 
 func (h *Home) scan(ctx context.Context, sql string, args ...any) ([]deploy.Row, error) {
-	var out []deploy.Row
+	var blocks [][]deploy.Row // rows are large, and one slice that grows would copy them again and again
+	room := 32
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
 			r, err := scanRow(s)
-			out = append(out, r)
+			last := len(blocks) - 1
+			if last < 0 || len(blocks[last]) == cap(blocks[last]) {
+				blocks = append(blocks, make([]deploy.Row, 0, room))
+				room = min(2*room, 4096)
+				last++
+			}
+			blocks[last] = append(blocks[last], r)
 			return err
 		}, args...)
 	})
-	return out, err
+	if len(blocks) == 1 {
+		return blocks[0], err
+	}
+	return slices.Concat(blocks...), err
 }
 
 // checkedIn remembers the lists of one lane and wave that were read already; lists are only ever added.
