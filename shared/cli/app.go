@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"southbound/handlers"
 	"southbound/shared/api"
@@ -304,12 +303,4 @@ func (a *app) failText(err error, problems diag.Problems) {
 		}
 	}
 	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", api.CountProblems(problems))
-}
-
-// stamp returns a time for JSON; nil for the zero time.
-func stamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }
