@@ -71,6 +71,9 @@ func (a *app) exportCommands() []*cobra.Command {
 
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
+	if err := notNegative("export", "timeout", f.timeout); err != nil {
+		return err
+	}
 	if err := a.locate(path); err != nil {
 		return err
 	}
@@ -78,7 +81,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if a.remote() || a.fresh() { // bad input must not leave a data directory behind, and need not go to a server
 		var err error
 		if read, err = a.load(ctx, path, f); err != nil {
-			return err
+			return cutShort(ctx, err)
 		}
 		if err := read.check(read.model).Err(); err != nil {
 			return err
@@ -94,14 +97,14 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	}
 	of, err := a.mark(ctx)
 	if err != nil {
-		return err
+		return cutShort(ctx, err)
 	}
 	out, err := a.store(ctx, path, f, read)
 	if a.remote() && fault.Is(err, fault.Canceled) {
 		return fault.New(fault.Canceled, "", "interrupted while it was sent").WithHint("the same command goes on: what was sent is kept")
 	}
 	if err != nil {
-		return err
+		return cutShort(ctx, err)
 	}
 	r := api.Report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
@@ -245,6 +248,19 @@ func saveInputs(file string, in source.Inputs) {
 	}
 }
 
+// cutShort explains what it means that an export ended before there was a version to wait for.
+func cutShort(ctx context.Context, err error) error {
+	const hint = "a version is stored whole or not at all; the same command begins again"
+	switch kind := fault.KindOf(err); {
+	case ctx.Err() == nil:
+	case kind == fault.Canceled:
+		return fault.New(fault.Canceled, "", "interrupted before the export was done").WithHint(hint)
+	case kind == fault.Timeout:
+		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").WithHint(hint)
+	}
+	return err
+}
+
 // interrupted explains what an end of waiting means.
 func (a *app) interrupted(err error) error {
 	switch fault.KindOf(err) {
@@ -304,6 +320,7 @@ type planLine struct {
 	Action  string               `json:"action"`
 	Changes map[string]plan.Diff `json:"changes"`
 	Reason  string               `json:"reason,omitempty"`
+	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
 }
 
 func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
@@ -319,7 +336,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		}
 		switch {
 		case a.json:
-			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason})
+			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason, w.Failed})
 		case w.Failed:
 			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
 		case w.Action != "none":
