@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -56,11 +59,52 @@ func terminal(w any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
+// painted is text of ours that may hold what a terminal obeys.
+type painted string
+
+// harmless returns arguments of a text for people without what a terminal would obey: ids, reasons and log lines are not ours. An id stays on its line.
+func harmless(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			arg = visible(v, "\n\t")
+		case resource.ID:
+			arg = oneLine(string(v))
+		case error:
+			arg = visible(v.Error(), "\n\t")
+		}
+		out[i] = arg
+	}
+	return out
+}
+
+// oneLine returns a text with all that does not print as escapes, so that it stays on its line.
+func oneLine(s string) string { return visible(s, "") }
+
+// visible returns a text with what does not print, but for the characters in keep, as escapes.
+func visible(s, keep string) string {
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) && !strings.ContainsRune(keep, r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // paint writes a status in a width, in colour on a terminal.
-func (a *app) paint(s deploy.Status, width int) string {
+func (a *app) paint(s deploy.Status, width int) painted {
 	text := fmt.Sprintf("%-*s", width, s)
 	if _, is := terminal(a.out); a.noColor || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !is {
-		return text
+		return painted(text)
 	}
 	code := "33"
 	switch s {
@@ -69,7 +113,7 @@ func (a *app) paint(s deploy.Status, width int) string {
 	case deploy.StatusFailed, deploy.StatusUnavailable:
 		code = "31"
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
 }
 
 // diff shows differences, an attribute a line.
