@@ -82,6 +82,9 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 				now.Ticket, now.Priority = 1, w.sched.Wave.Priority
 				c.Rows = append(c.Rows, *now)
 			}
+		case resultOvertaken:
+			c.AddOutbox = append(c.AddOutbox, lookAgain(cl)...)
+			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
 			stale := w.e.actionOf(cl.row, cl.result)
@@ -105,6 +108,15 @@ func (w *worker) unskip(c *claim) []Outbox {
 		return nil
 	}
 	return []Outbox{{ID: c.result.action + "-" + string(OutboxRecovered), Kind: OutboxRecovered, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
+}
+
+// lookAgain has a resource looked at once more of which a run has been overtaken by another: what it did, or the facts that it read, the other may
+// not have seen.
+func lookAgain(c *claim) []Outbox {
+	if !c.result.acted && len(c.result.facts) == 0 {
+		return nil
+	}
+	return []Outbox{{ID: c.result.action + "-" + string(OutboxAgain), Kind: OutboxAgain, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
 }
 
 // actionOf makes the record of a run.

@@ -92,18 +92,19 @@ func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 // clean reports whether a row has nothing about it that a check without findings would change.
 func clean(r *Row) bool {
 	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
-		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == ""
+		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
 
 // standing is what the result of a run is worth to its row, which others may have changed since the run began.
 type standing int
 
 const (
-	resultCounts standing = iota // on the same intent
-	resultMoot                   // it was skipped for what it may not require any more: it is to run again
-	resultStale                  // it has another intent, or is not wanted any more: the result changes nothing
-	resultVoid                   // there is no row any more
-	resultThere                  // the row is our own write of it, of which the answer was lost
+	resultCounts    standing = iota // on the same intent
+	resultMoot                      // it was skipped for what it may not require any more: it is to run again
+	resultStale                     // it has another intent, or is not wanted any more: the result changes nothing
+	resultOvertaken                 // a run that began later, in the lane that the row was moved to, is recorded already: stale, too
+	resultVoid                      // there is no row any more
+	resultThere                     // the row is our own write of it, of which the answer was lost
 )
 
 // standingOf compares a claimed row with the row as it is now.
@@ -113,6 +114,8 @@ func standingOf(c *claim, now *Row) standing {
 		return resultVoid
 	case now.LastAction == c.result.action:
 		return resultThere
+	case now.LastAction != c.row.LastAction:
+		return resultOvertaken
 	case now.Hash != c.row.Hash || now.Orphaned:
 		return resultStale
 	case len(c.result.causes) > 0 && string(now.Body) != string(c.row.Body):
