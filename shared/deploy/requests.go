@@ -10,14 +10,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// Request asks for work on what is released.
+// Request says which of the released resources work is asked for.
 type Request struct {
 	Filter Filter
-	// RetryFailed includes what waits for its backoff, for a new intent or for a person.
+	// RetryFailed includes resources that wait for their backoff, and those whose failure waits for a new intent or a person.
 	RetryFailed bool
 }
 
-// Deploy schedules what is unfinished and matches, and returns how many resources that are.
+// Deploy schedules the matching resources that are not deployed as wanted, and returns how many these are.
 func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := e.plan(ctx, env, func(p *planner) error {
@@ -41,7 +41,7 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 	return n, err
 }
 
-// decided takes a person's word that creates whose outcome is not known may be begun anew.
+// decided takes a request as a person's decision that the matching creates whose outcome is not known may be begun anew.
 func (p *planner) decided(ctx context.Context, f Filter) error {
 	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
 		if r.Blocked == NeedsPerson && !r.Orphaned && f.Match(r) {
@@ -55,7 +55,7 @@ func (p *planner) decided(ctx context.Context, f Filter) error {
 	})
 }
 
-// Repair schedules everything that matches to be checked against reality, and returns how many resources that are.
+// Repair schedules all matching resources to be checked against reality, and returns how many these are.
 func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := e.plan(ctx, env, func(p *planner) error {
@@ -90,7 +90,7 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 	return n, err
 }
 
-// Pause stops claims of agents, or lets them go on. What runs is finished; what is scheduled stays.
+// Pause stops claims for agents, or lets them go on. What runs is finished, and what is scheduled stays scheduled.
 func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	if err := e.State.Pause(ctx, env, paused, agents...); err != nil {
 		return fault.Wrap(fault.Unknown, "pause", err)
@@ -143,7 +143,7 @@ func (e *Engine) ringWork(ctx context.Context, env string) error {
 	return nil
 }
 
-// SetParameters stores parameters; what was undefined for want of them gets its intent.
+// SetParameters stores parameters. Resources that were undefined for want of them get their intent and are scheduled.
 func (e *Engine) SetParameters(ctx context.Context, env string, ps ...Parameter) error {
 	for i := range ps {
 		if ps[i].Name == "" {
@@ -170,7 +170,7 @@ func (e *Engine) changeParameters(ctx context.Context, env string, change func(p
 	})
 }
 
-// settleOutbox does what follows from commits.
+// settleOutbox does what outbox entries ask for and removes them.
 func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox) error {
 	return e.plan(ctx, env, func(p *planner) error {
 		graph, err := e.graph(ctx, p.env.Graph)
@@ -200,11 +200,11 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 	})
 }
 
-// wakeDependants schedules direct dependants: those that were skipped, when what they require has recovered, and those that are to
-// be told, when it has finished.
+// wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and those that hear its changes if it has
+// sent an event.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		events    []Outbox // runs that tell those who hear them
+		events    []Outbox // entries of kind OutboxEvent
 		recovered bool
 		priority  Priority
 	}
@@ -244,11 +244,11 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		}
 		w := wakes[id]
 		p.set(row, func(row *Row) bool {
-			// What has run since, most often in the same batch, need not run again for it.
+			// One that has run since, most often in the same batch, need not run again.
 			told := runnable(row) && slices.ContainsFunc(w.events, func(entry Outbox) bool {
 				return !row.SucceededAt.After(entry.At) && hears(row, rows[entry.Of])
 			})
-			// One that is scheduled may be about to be skipped, by somebody who has looked at what it requires a moment too early.
+			// One that is scheduled may be about to be skipped, by a worker that read its requirements too early.
 			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
 				return false
@@ -263,7 +263,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 	return nil
 }
 
-// lookAgain schedules resources of which a run was overtaken; those who hear them are told, and their facts are read anew.
+// lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.
 func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
 	priority := map[resource.ID]Priority{}
 	for i := range entries {
@@ -295,7 +295,7 @@ func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
 	return nil
 }
 
-// hears reports whether a resource is told of the changes of something that it requires, of which the row may be gone.
+// hears reports whether a resource is told of the changes of a requirement; of is nil if the row of that is gone.
 func hears(row, of *Row) bool {
 	res, err := resource.Decode(row.Body)
 	return err == nil && res.ReceiveEvents && (of == nil || toldBy(res, of))
