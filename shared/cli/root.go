@@ -57,7 +57,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// strictHelp makes the commands of the library refuse words that mean nothing, as ours do.
+// strictHelp makes the library's help and completion commands refuse unknown words, as our own commands do; by default they ignore them.
 func strictHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -84,10 +84,10 @@ func strictHelp(root *cobra.Command) {
 	}
 }
 
-// help shows what a command consists of.
+// help is the run function of commands that only have subcommands: it shows them.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// subcommand refuses words that are no command.
+// subcommand refuses an argument that is not a subcommand.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return e
 }
 
-// flagError says what is wrong with a flag.
+// flagError turns an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
 	text, hint := err.Error(), ""
 	switch name, unknown := strings.CutPrefix(text, "unknown flag: --"); {
@@ -120,7 +120,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// words returns the words of a command behind the name of the program.
+// words returns the words of a command without the name of the program.
 func words(cmd *cobra.Command) string {
 	_, rest, _ := strings.Cut(cmd.CommandPath(), " ")
 	return rest
@@ -156,7 +156,7 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// notNegative refuses a length of time below nothing, which is a mistake of whoever has computed it.
+// notNegative refuses a negative duration, which would otherwise count as none.
 func notNegative(op, flag string, d time.Duration) error {
 	if d < 0 {
 		return fault.New(fault.Usage, op, "--%s is negative", flag).WithHint("write a number with its unit, such as 30s or 5m")
