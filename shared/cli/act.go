@@ -47,7 +47,7 @@ func (a *app) otherCommands() []*cobra.Command {
 	}
 }
 
-// switchCommand is a command that stops claims or lets them go on.
+// switchCommand makes a command that stops claims or lets them go on: pause, resume, halt, unhalt.
 func (a *app) switchCommand(use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context, args []string) error) *cobra.Command {
 	return command(use, short, "", example, args, a.open, func(ctx context.Context, args []string) error {
 		if err := do(ctx, args); err != nil {
@@ -66,7 +66,7 @@ func (a *app) switchCommand(use, short, example string, args cobra.PositionalArg
 	})
 }
 
-// pause pauses an agent, which may be one that is still to come.
+// pause pauses an agent. The agent may be one that no version has yet.
 func (a *app) pause(ctx context.Context, agent string) error {
 	agents, err := a.home.Agents(ctx, a.env)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) pause(ctx context.Context, agent string) error {
 	return a.home.Pause(ctx, a.env, true, agent)
 }
 
-// workCommand is deploy or repair.
+// workCommand makes the command deploy or repair.
 func (a *app) workCommand(name, short, example string) *cobra.Command {
 	var noWait, retry bool
 	var timeout time.Duration
@@ -88,6 +88,9 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			began := time.Now()
 			if _, err := deploy.ParseFilter(args); err != nil {
+				return err
+			}
+			if err := notNegative(name, "timeout", timeout); err != nil {
 				return err
 			}
 			if err := a.look(""); err != nil {
@@ -203,7 +206,7 @@ func (a *app) parameterCommand() *cobra.Command {
 			if a.json {
 				a.line(p)
 			} else {
-				a.printf("%s\n", p.Value)
+				a.printf("%s\n", []byte(p.Value)) // to the letter: scripts take it
 			}
 			return nil
 		}),
@@ -263,6 +266,9 @@ func (a *app) gcCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{Use: "gc", Short: "Remove old versions, actions and unused files", Example: "  southbound gc\n  southbound gc --grace 1h",
 		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notNegative("gc", "grace", grace); err != nil {
+				return err
+			}
 			if err := a.look(""); err != nil {
 				return err
 			}

@@ -1,5 +1,5 @@
-// Package cli is the command line: it reads words, asks a home (the engine in this process, or a server), and writes for people or for
-// programs.
+// Package cli is the command line: it reads arguments, asks a home (the engine in this process, or a server), and writes output for people or
+// for programs.
 package cli
 
 import (
@@ -63,8 +63,9 @@ type app struct {
 	noColor bool
 	env     string
 	data    string
-	scratch string // what look has made
+	scratch string // the temporary directory that look has made
 	api     string
+	lost    error // the first thing that could not be written to standard output
 	code    int
 	project source.Project
 	home    api.Home // what all commands work through
@@ -73,7 +74,7 @@ type app struct {
 	types   *schema.Registry
 	ran     atomic.Int64
 	aws     aws.Sessions
-	with    []provider.Definition // the types that there are, and who serves them
+	with    []provider.Definition // the types of this program with their handlers
 	http    http.Sessions
 	ssh     ssh.Sessions
 	sql     postgresql.Sessions
@@ -84,31 +85,31 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return MainWith(handlers.All(), args, stdin, stdout, stderr)
 }
 
-// MainWith is Main of a program with other types.
+// MainWith is Main for a program with other types.
 func MainWith(definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() {
 		<-ctx.Done()
-		stop() // the second signal ends the program at once: nothing is lost by that
+		stop() // a second signal ends the program at once, and nothing is lost by that
 	}()
 	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	a.close()
+	if a.lost != nil && (err == nil || errors.Is(err, a.lost)) {
+		err = fault.Wrap(fault.Unavailable, "write to standard output", a.lost)
+	}
 	if err != nil {
-		a.json = a.json || slices.Contains(args, "--json") // flags are not read behind one that is wrong
+		a.json = a.json || slices.Contains(args, "--json") // after a wrong flag, the others are not read
 		return a.fail(err)
 	}
 	return a.code
 }
 
-// definitions returns the types that there are with their handlers.
+// definitions returns the types of this program with their handlers.
 func (a *app) definitions() []provider.Definition {
 	if a.with == nil {
 		return handlers.All()
@@ -116,7 +117,7 @@ func (a *app) definitions() []provider.Definition {
 	return a.with
 }
 
-// handlers returns who serves the types.
+// handlers returns the handlers by type.
 func (a *app) handlers() map[string]provider.Handler {
 	out := map[string]provider.Handler{}
 	for _, d := range a.definitions() {
@@ -139,7 +140,7 @@ func (a *app) registry() (*schema.Registry, error) {
 	return a.types, err
 }
 
-// pick returns the first that is said: by a flag, a variable, the project file, or the default.
+// pick returns the first value that is set: by a flag, an environment variable, the project file, or the default.
 func pick(flag, variable, project, usual string) string {
 	for _, s := range []string{flag, os.Getenv(variable), project} {
 		if s != "" {
@@ -149,7 +150,7 @@ func pick(flag, variable, project, usual string) string {
 	return usual
 }
 
-// locate finds out which environment and which data directory a command that works on path ("" when it works on none) is about.
+// locate finds out which environment and data directory a command is to use that works on path ("" if it works on none).
 func (a *app) locate(path string) error {
 	var err error
 	if a.project, err = source.FindProject(path); err != nil {
@@ -168,16 +169,16 @@ func (a *app) locate(path string) error {
 	return nil
 }
 
-// remote reports whether a server is asked.
+// remote reports whether a server is to be asked.
 func (a *app) remote() bool { return a.api != "" }
 
-// fresh reports that there is no data directory yet.
+// fresh reports whether there is no data directory yet.
 func (a *app) fresh() bool {
 	_, err := os.Stat(a.data)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// look opens the home for a command that only reads. Where there is no data directory it reads an empty one and leaves none behind.
+// look opens the home for a command that only reads. If there is no data directory, it opens an empty temporary one.
 func (a *app) look(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
@@ -195,7 +196,7 @@ func (a *app) look(path string) error {
 	return a.openAt(a.scratch)
 }
 
-// open opens the home, and makes it when it is not there.
+// open opens the home, and makes it if it does not exist.
 func (a *app) open(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
@@ -206,7 +207,7 @@ func (a *app) open(path string) error {
 	return a.openAt(a.data)
 }
 
-// close gives back what open and look have taken.
+// close closes what open and look have opened.
 func (a *app) close() {
 	if a.engine != nil {
 		a.engine.Close()
@@ -250,18 +251,38 @@ func (a *app) runner() *local.Runner {
 // say writes a message for people.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.err, format+"\n", args...)
+		a.complain(format, args...)
 	}
 }
 
 // printf writes a result for people.
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+func (a *app) printf(format string, args ...any) {
+	_, err := fmt.Fprintf(a.out, format, harmless(args)...)
+	a.wrote(err)
+}
 
 // line writes one JSON object.
 func (a *app) line(v any) {
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v)
+	a.wrote(enc.Encode(v))
+}
+
+// output is standard output for those who write there themselves.
+type output struct{ a *app }
+
+// Write implements io.Writer.
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.a.out.Write(b)
+	o.a.wrote(err)
+	return n, err
+}
+
+// wrote notes what became of a write to standard output: a result that did not get there is none.
+func (a *app) wrote(err error) {
+	if a.lost == nil {
+		a.lost = err
+	}
 }
 
 // fail reports an error and returns the exit code for it.
@@ -291,22 +312,27 @@ func (a *app) fail(err error) int {
 
 func (a *app) failText(err error, problems diag.Problems) {
 	if len(problems) == 0 {
-		fmt.Fprintf(a.err, "southbound: %v\n", err)
+		a.complain("southbound: %v", err)
 		if hint := fault.HintOf(err); hint != "" {
-			fmt.Fprintf(a.err, "  %s\n", hint)
+			a.complain("  %s", hint)
 		}
 		return
 	}
 	for _, p := range problems {
-		fmt.Fprintln(a.err, p.String())
+		a.complain("%s", oneLine(p.String()))
 		if p.Hint != "" {
-			fmt.Fprintf(a.err, "  %s\n", p.Hint)
+			a.complain("  %s", oneLine(p.Hint))
 		}
 	}
-	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", api.CountProblems(problems))
+	a.complain("southbound: %s; nothing was stored", api.CountProblems(problems))
 }
 
-// stamp writes a time for JSON; nil for none.
+// complain writes a line about what went wrong, also when messages are not wanted.
+func (a *app) complain(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.err, format+"\n", harmless(args)...)
+}
+
+// stamp returns a time for JSON; nil for the zero time.
 func stamp(t time.Time) any {
 	if t.IsZero() {
 		return nil

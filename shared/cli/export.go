@@ -24,7 +24,7 @@ import (
 	"southbound/shared/transport"
 )
 
-// exportFlags are what apply and export are asked for.
+// exportFlags are the flags of apply and export.
 type exportFlags struct {
 	wait        bool
 	timeout     time.Duration
@@ -72,14 +72,17 @@ func (a *app) exportCommands() []*cobra.Command {
 
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
+	if err := notNegative("export", "timeout", f.timeout); err != nil {
+		return err
+	}
 	if err := a.locate(path); err != nil {
 		return err
 	}
 	var read *loaded
-	if a.remote() || a.fresh() { // bad input must not leave a data directory behind, and need not go to a server
+	if a.remote() || a.fresh() { // bad input must not leave a new data directory behind, and need not be sent to a server
 		var err error
 		if read, err = a.load(ctx, path, f); err != nil {
-			return err
+			return cutShort(ctx, err)
 		}
 		if err := read.check(read.model).Err(); err != nil {
 			return err
@@ -95,14 +98,14 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	}
 	of, err := a.mark(ctx)
 	if err != nil {
-		return err
+		return cutShort(ctx, err)
 	}
 	out, err := a.store(ctx, path, f, read)
 	if a.remote() && fault.Is(err, fault.Canceled) {
 		return fault.New(fault.Canceled, "", "interrupted while it was sent").WithHint("the same command goes on: what was sent is kept")
 	}
 	if err != nil {
-		return err
+		return cutShort(ctx, err)
 	}
 	r := api.Report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
@@ -120,7 +123,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	return a.summary(ctx, r, done, true)
 }
 
-// stored answers an export that is not waited for.
+// stored writes the result of an export that is not waited for.
 func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 	p, err := a.home.Progress(ctx, a.env)
 	if err != nil {
@@ -143,7 +146,7 @@ func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 	return nil
 }
 
-// loaded is what was read of the documents.
+// loaded holds the documents that were read.
 type loaded struct {
 	model  *deploy.Model
 	inputs source.Inputs
@@ -159,7 +162,7 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 	return &loaded{model, inputs, opts.Check}, err
 }
 
-// store exports the documents, without reading them when nothing about them has changed.
+// store exports the documents. It does not parse them if they have not changed since the last export.
 func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets) == 0
@@ -209,7 +212,7 @@ func (a *app) mayHaveLost(ctx context.Context) bool {
 	return err == nil && p.Counts[deploy.StatusFailed] > 0
 }
 
-// unchanged returns the fingerprint of inputs of which only the names are known; false when these are not.
+// unchanged returns the fingerprint of the inputs, given only the names that the last export has noted; false if it has noted none.
 func (a *app) unchanged(path, cache string) (string, bool) {
 	var inputs source.Inputs
 	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
@@ -219,7 +222,7 @@ func (a *app) unchanged(path, cache string) (string, bool) {
 	return inputs.Fingerprint(source.Options{Path: path})
 }
 
-// known handles an export of inputs that are exactly those of the last one.
+// known handles an export of exactly the inputs of the last one.
 func (a *app) known(ctx context.Context, documents string, f exportFlags) (deploy.Exported, bool, error) {
 	out, ok, err := a.home.Known(ctx, a.env, a.fingerprint(documents))
 	if !ok || err != nil {
@@ -234,7 +237,7 @@ func (a *app) known(ctx context.Context, documents string, f exportFlags) (deplo
 	return out, true, err
 }
 
-// fingerprint adds to that of the documents what else an export depends on.
+// fingerprint combines the fingerprint of the documents with what else an export depends on.
 func (a *app) fingerprint(documents string) string {
 	settings, _ := json.Marshal(a.project.Settings)
 	pack := ""
@@ -245,7 +248,7 @@ func (a *app) fingerprint(documents string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// inputsFile is where the names of what was read are kept; losing it costs time only.
+// inputsFile is the file that keeps the names of what was read. Losing it only costs time.
 func (a *app) inputsFile(path string) string {
 	abs, _ := filepath.Abs(path)
 	sum := sha256.Sum256([]byte(a.env + "\n" + abs))
@@ -263,7 +266,20 @@ func saveInputs(file string, in source.Inputs) {
 	}
 }
 
-// interrupted explains what an end of waiting means.
+// cutShort explains what it means that an export ended before there was a version to wait for.
+func cutShort(ctx context.Context, err error) error {
+	const hint = "a version is stored whole or not at all; the same command begins again"
+	switch kind := fault.KindOf(err); {
+	case ctx.Err() == nil:
+	case kind == fault.Canceled:
+		return fault.New(fault.Canceled, "", "interrupted before the export was done").WithHint(hint)
+	case kind == fault.Timeout:
+		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").WithHint(hint)
+	}
+	return err
+}
+
+// interrupted explains what it means that waiting was ended early.
 func (a *app) interrupted(err error) error {
 	switch fault.KindOf(err) {
 	case fault.Canceled:
@@ -322,6 +338,7 @@ type planLine struct {
 	Action  string               `json:"action"`
 	Changes map[string]plan.Diff `json:"changes"`
 	Reason  string               `json:"reason,omitempty"`
+	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
 }
 
 func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
@@ -337,7 +354,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		}
 		switch {
 		case a.json:
-			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason})
+			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason, w.Failed})
 		case w.Failed:
 			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
 		case w.Action != "none":
@@ -360,7 +377,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 	return nil
 }
 
-// planText says in words what a plan comes to.
+// planText sums a plan up in words.
 func planText(summary map[string]int) string {
 	var parts []string
 	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
@@ -409,7 +426,8 @@ func (a *app) validateCommand() *cobra.Command {
 	return cmd
 }
 
-// options say what to read, for the types of this program. The requirements of a partial export may be met by what is not in it.
+// options returns the options for reading documents with the types of this program. In a partial export, requirements may be met by resources
+// that are not in it.
 func (a *app) options(path string, partial bool) (source.Options, error) {
 	types, err := a.registry()
 	if err != nil {

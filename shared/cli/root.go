@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,6 +30,9 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Args: subcommand, RunE: help,
 	}
+	root.SetIn(a.stdin)
+	root.SetOut(output{a})
+	root.SetErr(a.err)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
 	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
@@ -49,13 +53,41 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	a.completions(root)
+	strictHelp(root)
 	return root
 }
 
-// help shows what a command consists of.
+// strictHelp makes the library's help and completion commands refuse unknown words, as our own commands do; by default they ignore them.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				if err == nil {
+					err = subcommand(about, rest)
+				}
+				if err != nil {
+					return err
+				}
+				about.InitDefaultHelpFlag()
+				return about.Help()
+			}
+		case "completion":
+			c.Args, c.RunE = subcommand, help
+			for _, shell := range c.Commands() {
+				shell.Args = exactArgs(0, "nothing more")
+			}
+		}
+	}
+}
+
+// help is the run function of commands that only have subcommands: it shows them.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// subcommand refuses words that are no command.
+// subcommand refuses an argument that is not a subcommand.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -68,7 +100,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return e
 }
 
-// flagError says what is wrong with a flag.
+// flagError turns an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
 	text, hint := err.Error(), ""
 	switch name, unknown := strings.CutPrefix(text, "unknown flag: --"); {
@@ -88,7 +120,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// words returns the words of a command behind the name of the program.
+// words returns the words of a command without the name of the program.
 func words(cmd *cobra.Command) string {
 	_, rest, _ := strings.Cut(cmd.CommandPath(), " ")
 	return rest
@@ -122,6 +154,14 @@ func atMostOne(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// notNegative refuses a negative duration, which would otherwise count as none.
+func notNegative(op, flag string, d time.Duration) error {
+	if d < 0 {
+		return fault.New(fault.Usage, op, "--%s is negative", flag).WithHint("write a number with its unit, such as 30s or 5m")
+	}
+	return nil
 }
 
 // command makes a command that opens the home before it runs.

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -15,7 +18,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// plural counts things in words.
+// plural returns a number with its noun.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -23,10 +26,10 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// textWidth is how wide descriptions are written.
+// textWidth is the width of descriptions, in characters.
 const textWidth = 100
 
-// wrapped breaks a text into lines, each behind an indentation.
+// wrapped breaks a text into indented lines.
 func wrapped(text, indent string) string {
 	var b strings.Builder
 	at := 0
@@ -46,7 +49,7 @@ func wrapped(text, indent string) string {
 	return b.String()
 }
 
-// terminal reports whether w is one.
+// terminal reports whether w is a terminal.
 func terminal(w any) (int, bool) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -56,11 +59,53 @@ func terminal(w any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// paint writes a status in a width, in colour on a terminal.
-func (a *app) paint(s deploy.Status, width int) string {
+// painted is text with colour codes that paint has put there; everything else that is written for people is made harmless.
+type painted string
+
+// harmless returns the arguments of a format with control characters escaped, because ids, reasons and log lines come from documents and from
+// managed machines and must not control the terminal. Line breaks and tabs are kept, except in ids.
+func harmless(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			arg = visible(v, "\n\t")
+		case resource.ID:
+			arg = oneLine(string(v))
+		case error:
+			arg = visible(v.Error(), "\n\t")
+		}
+		out[i] = arg
+	}
+	return out
+}
+
+// oneLine escapes everything that does not print, line breaks too.
+func oneLine(s string) string { return visible(s, "") }
+
+// visible escapes the characters that do not print, except those in keep.
+func visible(s, keep string) string {
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) && !strings.ContainsRune(keep, r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// paint returns a status padded to a width, and in colour on a terminal.
+func (a *app) paint(s deploy.Status, width int) painted {
 	text := fmt.Sprintf("%-*s", width, s)
 	if _, is := terminal(a.out); a.noColor || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !is {
-		return text
+		return painted(text)
 	}
 	code := "33"
 	switch s {
@@ -69,10 +114,10 @@ func (a *app) paint(s deploy.Status, width int) string {
 	case deploy.StatusFailed, deploy.StatusUnavailable:
 		code = "31"
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
 }
 
-// diff shows differences, an attribute a line.
+// diff writes differences, one attribute per line.
 func (a *app) diff(changes map[string]plan.Diff) {
 	for _, name := range sortedNames(changes) {
 		if d := changes[name]; d.Current == nil {
@@ -92,10 +137,10 @@ func sortedNames(m map[string]plan.Diff) []string {
 	return names
 }
 
-// mostShown is how many characters of a value are shown.
+// mostShown bounds how many characters of a value are shown.
 const mostShown = 80
 
-// plainJSON is JSON as people read it: what is special in web pages alone stays as it is.
+// plainJSON returns JSON for people: characters that are special only in web pages are not escaped.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -104,7 +149,7 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// short writes a value on a line.
+// short returns a value in one line.
 func short(v any) string {
 	if v == nil {
 		return "nothing"
@@ -122,7 +167,7 @@ func short(v any) string {
 	return string(b)
 }
 
-// fileOf recognises a file by its hash, also one that was read from JSON.
+// fileOf recognises a reference to a file, also in the form that it has in JSON.
 func fileOf(v any) (size int, hash string, is bool) {
 	switch v := v.(type) {
 	case resource.File:
@@ -145,12 +190,12 @@ func fileOf(v any) (size int, hash string, is bool) {
 	return 0, "", false
 }
 
-// firstIDs names the first of ids.
+// firstIDs names the first few of ids.
 func firstIDs(ids []resource.ID, most int) string {
 	return moreIDs(ids[:min(len(ids), most)], len(ids))
 }
 
-// moreIDs names ids, which are the first of many.
+// moreIDs names ids, which are the first few of a greater number.
 func moreIDs(ids []resource.ID, of int) string {
 	var parts []string
 	for _, id := range ids {

@@ -22,7 +22,7 @@ const (
 	mostGroup   = 64 // writes that share a commit
 )
 
-// db is an SQLite file: one connection that writes, and some that read.
+// db is an open SQLite file, with one connection for writing and some for reading.
 type db struct {
 	path    string
 	writes  chan *write
@@ -32,14 +32,14 @@ type db struct {
 	file    os.FileInfo // as it was when it was opened
 }
 
-// write is one write that waits to be committed with others.
+// write is a write that waits to be committed together with others.
 type write struct {
 	f    func(c *sqlite.Conn) error
 	err  error
 	done chan struct{}
 }
 
-// openDB opens or makes the database. A file that is not ours, or of a newer program, is left alone.
+// openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is left alone.
 func openDB(path string) (*db, error) {
 	steps, err := migrations()
 	if err != nil {
@@ -69,8 +69,8 @@ func openDB(path string) (*db, error) {
 	return d, nil
 }
 
-// prepareSoon is prepareDB, again while others prepare the same database: SQLite does not wait by itself for what could be waited for in a circle,
-// such as the lock to begin the write-ahead log with.
+// prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does not wait for locks where that could be a
+// deadlock, such as the one for switching to the write-ahead log.
 func prepareSoon(conn *sqlite.Conn, path string, steps []string) error {
 	pause := time.Millisecond
 	for until := time.Now().Add(busyTimeout); ; pause = min(2*pause, 50*time.Millisecond) {
@@ -83,10 +83,10 @@ func prepareSoon(conn *sqlite.Conn, path string, steps []string) error {
 	}
 }
 
-// prepareDB checks whose database it is, and brings its tables to the layout that this program knows.
+// prepareDB checks that the database is ours, and brings its tables to the layout that this program knows.
 func prepareDB(conn *sqlite.Conn, path string, steps []string) error {
 	layout, err := func() (_ int, err error) {
-		defer sqlitex.Transaction(conn)(&err) // sees one instant: another process may be making the tables
+		defer sqlitex.Transaction(conn)(&err) // for a consistent view: another process may be making the tables
 		return identify(conn, path, len(steps))
 	}()
 	if err == nil {
@@ -121,7 +121,8 @@ func number(conn *sqlite.Conn, query string) (int64, error) {
 	return out, err
 }
 
-// writer commits: all writes that wait share one transaction, each in a savepoint of its own, so that one that fails harms no other.
+// writer does all writing: the writes that wait share one transaction, each in a savepoint of its own, so that one that fails harms no
+// other.
 func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
 	for w := range d.writes {
@@ -153,8 +154,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 	_ = conn.Close()
 }
 
-// there reports whether the file that was written is still the one under its name: what is written to a file that was removed is lost
-// without an error.
+// there reports whether the open file is still the one under its name: what is written to a removed file is lost without an error.
 func (d *db) there() error {
 	now, err := os.Stat(d.path)
 	if err == nil && os.SameFile(now, d.file) {
@@ -189,13 +189,13 @@ func inSavepoint(conn *sqlite.Conn, save bool, f func(c *sqlite.Conn) error) (er
 	return f(conn)
 }
 
-// full reports whether err makes the whole transaction useless.
+// full reports whether err makes the whole transaction useless, and not only one savepoint.
 func full(err error) bool {
 	code := sqlite.ErrCode(err).ToPrimary()
 	return err != nil && (code == sqlite.ResultFull || code == sqlite.ResultIOErr || code == sqlite.ResultReadOnly)
 }
 
-// write runs f in a transaction, maybe together with others, and returns when it is durable.
+// write runs f in a transaction, which it may share with others, and returns once that is durable.
 func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error)
 	return storeError(op, w.err)
 }
 
-// read runs f in a read transaction: it sees one instant.
+// read runs f in a read transaction, so that all it reads is of one instant.
 func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (d *db) close() {
 // damagedHint says what can be done about a database that cannot be read.
 const damagedHint = "restore it from a copy, or move the data directory away and apply again"
 
-// storeError gives an error of SQLite or of the file system a kind.
+// storeError turns an error of SQLite or of the file system into a fault with a kind.
 func storeError(op string, err error) error {
 	var have *fault.Error
 	if err == nil || errors.As(err, &have) {
@@ -273,7 +273,7 @@ func storeError(op string, err error) error {
 	return &fault.Error{Kind: kind, Op: op, Err: err, Hint: hint}
 }
 
-// checkDir makes the data directory, or says why it cannot be used.
+// checkDir makes the data directory if it is missing. Its error says why the directory cannot be used.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

@@ -54,7 +54,7 @@ func foreign(path string) error {
 	return fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").WithHint("name another data directory with --data")
 }
 
-// identify returns the layout of the tables, 0 for none, and refuses what is not ours. It is called in a transaction.
+// identify returns the layout of the tables, 0 if there are none, and refuses a database that is not ours. It is called in a transaction.
 func identify(conn *sqlite.Conn, path string, known int) (layout int, err error) {
 	var have [3]int64
 	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {
@@ -75,7 +75,7 @@ func identify(conn *sqlite.Conn, path string, known int) (layout int, err error)
 	return int(version), nil
 }
 
-// migrations returns the steps that lead from one layout to the next, in order.
+// migrations returns the scripts that each lead from one layout to the next, in order.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
 	if err != nil {
@@ -92,7 +92,8 @@ func migrations() ([]string, error) {
 	return steps, nil
 }
 
-// migrate takes the steps that the database has not taken, all or none. Of several processes one does it, and the others wait and find it done.
+// migrate runs the migrations that the database lacks, all of them or none. Of several processes one does it; the others wait, and find it
+// done.
 func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
 	end, err := sqlitex.ImmediateTransaction(conn)
 	if err != nil {
@@ -111,7 +112,7 @@ func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
 	return pragmas(conn, fmt.Sprintf("application_id=%d", applicationID), fmt.Sprintf("user_version=%d", layout))
 }
 
-// script runs statements that end with ";" at the end of a line.
+// script runs the statements of a text; each ends with ";" at the end of a line.
 func script(conn *sqlite.Conn, text string) error {
 	for stmt := range strings.SplitSeq(text, ";\n") {
 		if strings.TrimSpace(stmt) == "" {

@@ -58,7 +58,7 @@ func columnBytes(s *sqlite.Stmt, i int) []byte {
 }
 
 func toJSON(v any) string {
-	b, _ := json.Marshal(v) // records hold only what JSON can
+	b, _ := json.Marshal(v) // cannot fail: records hold only what JSON can express
 	return string(b)
 }
 
@@ -103,7 +103,7 @@ func putEnv(c *sqlite.Conn, e deploy.Env) error {
 	return err
 }
 
-// touchEnv makes the environment's row when there is none.
+// touchEnv makes the row of the environment if there is none.
 func touchEnv(c *sqlite.Conn, env string) error {
 	return query(c, "INSERT INTO envs (name, rev, plan_seq, halted, record) VALUES (?, 0, 0, 0, '{}') ON CONFLICT DO NOTHING", nil, env)
 }
@@ -180,7 +180,7 @@ func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent,
 	return out, err
 }
 
-// putAgent writes an agent and leaves its pause.
+// putAgent writes an agent without changing whether it is paused.
 func putAgent(c *sqlite.Conn, env string, a *resource.Agent) error {
 	text, err := a.MarshalJSON()
 	if err != nil {
@@ -212,7 +212,7 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 	})
 }
 
-// joinIDs and splitIDs store lists of ids as a JSON list: an id may hold any character.
+// joinIDs and splitIDs store lists of ids as JSON lists, as an id may hold any character.
 func joinIDs(ids []resource.ID) string {
 	if len(ids) == 0 {
 		return ""
@@ -318,7 +318,7 @@ func (h *Home) scan(ctx context.Context, sql string, args ...any) ([]deploy.Row,
 	return slices.Concat(blocks...), err
 }
 
-// checkedIn remembers the lists of one lane and wave that were read: they are only ever added to.
+// checkedIn remembers the lists of one lane and wave that were read already; lists are only ever added.
 type checkedIn struct {
 	last int64
 	ids  map[resource.ID]bool
