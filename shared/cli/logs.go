@@ -134,7 +134,7 @@ func (a *app) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
 		if !follow && len(actions) == 0 {
 			a.none("action matches", q != api.ActionQuery{Limit: q.Limit})
 		}
-		if !follow || (local.Clock{}).Sleep(ctx, every) != nil {
+		if !follow || a.lost != nil || (local.Clock{}).Sleep(ctx, every) != nil {
 			return nil
 		}
 		q.Limit = 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +31,9 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Args: subcommand, RunE: help,
 	}
+	root.SetIn(a.stdin)
+	root.SetOut(output{a})
+	root.SetErr(a.err)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
 	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
@@ -50,7 +54,35 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	a.completions(root)
+	strictHelp(root)
 	return root
+}
+
+// strictHelp makes the library's help and completion commands refuse unknown words, as our own commands do; by default they ignore them.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				if err == nil {
+					err = subcommand(about, rest)
+				}
+				if err != nil {
+					return err
+				}
+				about.InitDefaultHelpFlag()
+				return about.Help()
+			}
+		case "completion":
+			c.Args, c.RunE = subcommand, help
+			for _, shell := range c.Commands() {
+				shell.Args = exactArgs(0, "nothing more")
+			}
+		}
+	}
 }
 
 // help is the run function of commands that only have subcommands: it shows them.
@@ -125,6 +157,14 @@ func atMostOne(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// notNegative refuses a negative duration, which would otherwise count as none.
+func notNegative(op, flag string, d time.Duration) error {
+	if d < 0 {
+		return fault.New(fault.Usage, op, "--%s is negative", flag).WithHint("write a number with its unit, such as 30s or 5m")
+	}
+	return nil
 }
 
 // command makes a command that opens the home before it runs.

@@ -53,7 +53,7 @@ func (p *progress) report(now api.Progress) {
 			text += fmt.Sprintf(", %d failed", bad)
 		}
 		if len(now.Running) > 0 {
-			text += ", at " + string(now.Running[0])
+			text += ", at " + oneLine(string(now.Running[0]))
 		}
 		return text + waitsFor(now, still)
 	})

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -84,9 +85,20 @@ func TestGlob(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{{"*", "", true}, {"a*c", "abc", true}, {"a*c", "abd", false}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"*b*", "abc", true},
-		{"fs::File[web*,*]", "fs::File[web1,path=/a/b]", true}, {"**", "x", true}, {"", "x", false}} {
+		{"fs::File[web*,*]", "fs::File[web1,path=/a/b]", true}, {"**", "x", true}, {"", "x", false},
+		{"a?c", "aéc", true}, {"a??c", "aéc", false}, {"a*??c", "a€c", false}, {"?*?", "€é", true}} {
 		if got := glob(c.pattern, c.s); got != c.want {
 			t.Errorf("glob(%q, %q) = %v", c.pattern, c.s, got)
+		}
+	}
+}
+
+// TestFilterTwice pins that all terms of a filter count: one that is there twice is not taken for the last.
+func TestFilterTwice(t *testing.T) {
+	t.Parallel()
+	for _, terms := range [][]string{{"type=a::B", "type=a::C"}, {"status=failed", "agent=a", "status=skipped"}, {"set=", "set=s"}} {
+		if f, err := ParseFilter(terms); !fault.Is(err, fault.Usage) {
+			t.Errorf("%q: %+v, %v", terms, f, err)
 		}
 	}
 }

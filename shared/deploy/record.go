@@ -83,6 +83,9 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[
 				now.Ticket, now.Priority = 1, w.sched.Wave.Priority
 				c.Rows = append(c.Rows, *now)
 			}
+		case resultOvertaken:
+			c.AddOutbox = append(c.AddOutbox, lookAgain(cl)...)
+			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
 			stale := w.e.actionOf(cl.row, cl.result)
@@ -106,6 +109,15 @@ func (w *worker) unskip(c *claim) []Outbox {
 		return nil
 	}
 	return []Outbox{{ID: c.result.action + "-" + string(OutboxRecovered), Kind: OutboxRecovered, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
+}
+
+// lookAgain schedules a resource once more after a run of it was overtaken by another, which may not have seen what this one did or which facts it
+// stored.
+func lookAgain(c *claim) []Outbox {
+	if !c.result.acted && len(c.result.facts) == 0 {
+		return nil
+	}
+	return []Outbox{{ID: c.result.action + "-" + string(OutboxAgain), Kind: OutboxAgain, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
 }
 
 // actionOf returns the record of a run.

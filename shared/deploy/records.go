@@ -285,6 +285,7 @@ const (
 	OutboxRecovered OutboxKind = "recovered" // wake those that were skipped because of it
 	OutboxEvent     OutboxKind = "event"     // tell direct dependants
 	OutboxFact      OutboxKind = "fact"      // a fact or parameter is known now: resolve what waits for it
+	OutboxAgain     OutboxKind = "again"     // a run that another had overtaken did something: look at the resource once more
 )
 
 // ActionKind says what an action was for.
@@ -310,7 +311,7 @@ type Action struct {
 	Changes  map[string]plan.Diff `json:"changes,omitempty"`
 	Messages []provider.Line      `json:"messages,omitempty"`
 	Reason   string               `json:"reason,omitempty"`
-	Stale    bool                 `json:"stale,omitempty"` // the intent was replaced while it ran
+	Stale    bool                 `json:"stale,omitempty"` // the intent was replaced, or another run recorded, while it ran
 	Pack     string               `json:"pack"`
 	// Provider served the run, when its type has several, and was chosen for this reason.
 	Provider    string `json:"provider,omitempty"`

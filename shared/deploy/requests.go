@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -186,6 +187,9 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 		if err := p.wakeDependants(ctx, graph, entries); err != nil {
 			return err
 		}
+		if err := p.lookAgain(ctx, entries); err != nil {
+			return err
+		}
 		if resolve {
 			if err := p.resolveAgain(ctx); err != nil {
 				return err
@@ -208,7 +212,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 	var ids []resource.ID
 	for _, entry := range entries {
 		n := g.Node(entry.Of)
-		if n < 0 || entry.Kind == OutboxFact {
+		if n < 0 || entry.Kind == OutboxFact || entry.Kind == OutboxAgain {
 			continue
 		}
 		for _, d := range g.Dependants(n) {
@@ -253,6 +257,38 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				row.Blocked = NotBlocked
 			}
 			p.schedule(row, max(w.priority, PriorityUserDeploy))
+			return true
+		})
+	}
+	return nil
+}
+
+// lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.
+func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
+	priority := map[resource.ID]Priority{}
+	for i := range entries {
+		if entries[i].Kind == OutboxAgain {
+			priority[entries[i].Of] = max(entries[i].Priority, PriorityUserDeploy)
+		}
+	}
+	rows, err := p.load(ctx, slices.Sorted(maps.Keys(priority)))
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		row := rows[id]
+		if planned := p.rows[id]; planned != nil {
+			row = planned
+		}
+		_, facts := provider.As[provider.FactReader](p.e.Handlers[id.Type()])
+		p.set(row, func(row *Row) bool {
+			if row.Orphaned {
+				return false
+			}
+			row.Unsure, row.WantFacts = row.Unsure || sendsEvents(row), row.WantFacts || facts
+			if runnable(row) {
+				p.schedule(row, priority[id])
+			}
 			return true
 		})
 	}

@@ -92,18 +92,19 @@ func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 // clean reports whether a check that finds nothing to do would leave a row as it is.
 func clean(r *Row) bool {
 	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
-		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == ""
+		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
 
 // standing is what the result of a run still means for its row, which others may have changed since the run began.
 type standing int
 
 const (
-	resultCounts  standing = iota // the row has the same intent
-	resultMoot                    // the run was skipped for what the row may no longer require: it has to run again
-	resultStale                   // the row has another intent or is orphaned: the result changes nothing
-	resultVoid                    // there is no row any more
-	resultWritten                 // the row has the result already: the answer to our write was lost
+	resultCounts    standing = iota // the row has the same intent
+	resultMoot                      // the run was skipped for what the row may no longer require: it has to run again
+	resultStale                     // the row has another intent or is orphaned: the result changes nothing
+	resultOvertaken                 // the row was moved to another lane, and a run that began later is recorded there: stale as well
+	resultVoid                      // there is no row any more
+	resultWritten                   // the row has the result already: the answer to our write was lost
 )
 
 // standingOf compares a claimed row with the row as it is now.
@@ -113,6 +114,8 @@ func standingOf(c *claim, now *Row) standing {
 		return resultVoid
 	case now.LastAction == c.result.action:
 		return resultWritten
+	case now.LastAction != c.row.LastAction:
+		return resultOvertaken
 	case now.Hash != c.row.Hash || now.Orphaned:
 		return resultStale
 	case len(c.result.causes) > 0 && string(now.Body) != string(c.row.Body):
