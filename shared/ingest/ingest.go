@@ -50,8 +50,8 @@ type Exporter struct {
 // mostPacked is how large an archive may be.
 const mostPacked = 256 << 20
 
-// Export reads the archive that an event names and exports it. What is wrong with the archive, its documents or the request is in the answer; the error is a
-// fault that may pass, so that the same event can come again: the same export gives the same version.
+// Export reads the archive that an event names and exports it. What is wrong with the archive, its documents or the request is in the
+// answer; the error is a fault that may pass, so that the same event can come again: the same export gives the same version.
 func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 	began := time.Now()
 	report, err := x.export(ctx, e)

@@ -19,8 +19,8 @@ const (
 	afterKill = 2 * time.Second
 )
 
-// Run runs a program without a shell, in the C locale, with nothing to read, and returns its standard output. env is added to the environment. What fails is
-// an *Error; a call that is cut off is Retryable.
+// Run runs a program without a shell, in the C locale, with nothing to read, and returns its standard output. env is added to the
+// environment. What fails is an *Error; a call that is cut off is Retryable.
 func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // running programs is what it is for
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)

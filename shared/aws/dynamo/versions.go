@@ -217,8 +217,8 @@ type lastVersion struct {
 	item    item
 }
 
-// versionItem reads the item of a version, unless it was the last one read and the head was not read as another since: a planner asks twice, and what it
-// writes upon a version that was forgotten meanwhile is refused with the head.
+// versionItem reads the item of a version, unless it was the last one read and the head was not read as another since: a planner asks
+// twice, and what it writes upon a version that was forgotten meanwhile is refused with the head.
 func (s *State) versionItem(ctx context.Context, env string, number int) (item, error) {
 	s.mu.Lock()
 	last, seq := s.version, s.asleep[env].seq
