@@ -95,7 +95,7 @@ type Action struct {
 	Started  time.Time            `json:"started"`
 	Finished time.Time            `json:"finished"`
 	Reason   string               `json:"reason,omitempty"`
-	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced while it ran"`
+	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced, or another run recorded, while it ran"`
 	Pack     string               `json:"pack"`
 	Provider string               `json:"provider,omitempty" doc:"that served the run, where the type has several"`
 	Why      string               `json:"provider_why,omitempty" doc:"why it was chosen"`

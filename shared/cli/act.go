@@ -47,7 +47,7 @@ func (a *app) otherCommands() []*cobra.Command {
 	}
 }
 
-// switchCommand is a command that stops claims or lets them go on.
+// switchCommand makes a command that stops claims or lets them go on: pause, resume, halt, unhalt.
 func (a *app) switchCommand(use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context, args []string) error) *cobra.Command {
 	return command(use, short, "", example, args, a.open, func(ctx context.Context, args []string) error {
 		if err := do(ctx, args); err != nil {
@@ -66,7 +66,7 @@ func (a *app) switchCommand(use, short, example string, args cobra.PositionalArg
 	})
 }
 
-// pause pauses an agent, which may be one that is still to come.
+// pause pauses an agent. The agent may be one that no version has yet.
 func (a *app) pause(ctx context.Context, agent string) error {
 	agents, err := a.home.Agents(ctx, a.env)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) pause(ctx context.Context, agent string) error {
 	return a.home.Pause(ctx, a.env, true, agent)
 }
 
-// workCommand is deploy or repair.
+// workCommand makes the command deploy or repair.
 func (a *app) workCommand(name, short, example string) *cobra.Command {
 	var noWait, retry bool
 	var timeout time.Duration

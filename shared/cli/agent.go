@@ -19,7 +19,7 @@ import (
 	"southbound/shared/transport"
 )
 
-// agentCommand is about agents of the AWS home that no function reaches.
+// agentCommand makes the command agent, which serves agents of the AWS home that no function can reach.
 func (a *app) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "Serve an agent of the AWS home from this machine", Args: subcommand, RunE: help, Example: "  southbound agent run web1"}
 	cmd.AddCommand(a.agentRunCommand())
@@ -64,7 +64,7 @@ func (a *app) agentRunCommand() *cobra.Command {
 	return run
 }
 
-// logTimeout bounds how long ringing the log may keep a lane.
+// logTimeout bounds how long ringing for the log may hold up a lane.
 const logTimeout = 5 * time.Second
 
 // serveAgent serves an agent until ctx ends.
@@ -74,7 +74,7 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 	if err != nil {
 		return err
 	}
-	if _, err := h.State.Env(ctx, a.env); err != nil { // what is wrong with credentials or names is said at once
+	if _, err := h.State.Env(ctx, a.env); err != nil { // report wrong credentials or names at once
 		return err
 	}
 	server := &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
@@ -91,9 +91,9 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 	return err
 }
 
-// openRunner opens the AWS home as the machine of its agents.
+// openRunner opens the AWS home for serving agents from this machine.
 func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) (*home.Home, error) {
-	if err := os.MkdirAll(a.data, 0o700); err != nil { // for the key that versions of secrets are made with
+	if err := os.MkdirAll(a.data, 0o700); err != nil { // it holds the key for the versions of secrets
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
 	c.Definitions, c.Log, c.Machine = a.definitions(), log, (&local.Home{Dir: a.data}).Secrets()
@@ -103,7 +103,7 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 	return home.Open(ctx, *c)
 }
 
-// ringLog has what a lane has committed logged. That it fails is no harm: the sweep notices.
+// ringLog has the actions that a lane has committed written to the log. A failure does no harm, as the sweep does it later.
 func ringLog(ctx context.Context, bell *logs.Bell, r serve.Run, log *slog.Logger) {
 	if bell == nil || r.Out.Ran == 0 {
 		return

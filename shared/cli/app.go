@@ -1,5 +1,5 @@
-// Package cli is the command line: it reads words, asks a home (the engine in this process, or a server), and writes for people or for
-// programs.
+// Package cli is the command line: it reads arguments, asks a home (the engine in this process, or a server), and writes output for people or
+// for programs.
 package cli
 
 import (
@@ -63,7 +63,7 @@ type app struct {
 	noColor bool
 	env     string
 	data    string
-	scratch string // what look has made
+	scratch string // the temporary directory that look has made
 	api     string
 	code    int
 	project source.Project
@@ -73,7 +73,7 @@ type app struct {
 	types   *schema.Registry
 	ran     atomic.Int64
 	aws     aws.Sessions
-	with    []provider.Definition // the types that there are, and who serves them
+	with    []provider.Definition // the types of this program with their handlers
 	http    http.Sessions
 	ssh     ssh.Sessions
 	sql     postgresql.Sessions
@@ -84,13 +84,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return MainWith(handlers.All(), args, stdin, stdout, stderr)
 }
 
-// MainWith is Main of a program with other types.
+// MainWith is Main for a program with other types.
 func MainWith(definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() {
 		<-ctx.Done()
-		stop() // the second signal ends the program at once: nothing is lost by that
+		stop() // a second signal ends the program at once, and nothing is lost by that
 	}()
 	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
@@ -102,13 +102,13 @@ func MainWith(definitions []provider.Definition, args []string, stdin io.Reader,
 	err := root.ExecuteContext(ctx)
 	a.close()
 	if err != nil {
-		a.json = a.json || slices.Contains(args, "--json") // flags are not read behind one that is wrong
+		a.json = a.json || slices.Contains(args, "--json") // after a wrong flag, the others are not read
 		return a.fail(err)
 	}
 	return a.code
 }
 
-// definitions returns the types that there are with their handlers.
+// definitions returns the types of this program with their handlers.
 func (a *app) definitions() []provider.Definition {
 	if a.with == nil {
 		return handlers.All()
@@ -116,7 +116,7 @@ func (a *app) definitions() []provider.Definition {
 	return a.with
 }
 
-// handlers returns who serves the types.
+// handlers returns the handlers by type.
 func (a *app) handlers() map[string]provider.Handler {
 	out := map[string]provider.Handler{}
 	for _, d := range a.definitions() {
@@ -139,7 +139,7 @@ func (a *app) registry() (*schema.Registry, error) {
 	return a.types, err
 }
 
-// pick returns the first that is said: by a flag, a variable, the project file, or the default.
+// pick returns the first value that is set: by a flag, an environment variable, the project file, or the default.
 func pick(flag, variable, project, usual string) string {
 	for _, s := range []string{flag, os.Getenv(variable), project} {
 		if s != "" {
@@ -149,7 +149,7 @@ func pick(flag, variable, project, usual string) string {
 	return usual
 }
 
-// locate finds out which environment and which data directory a command that works on path ("" when it works on none) is about.
+// locate finds out which environment and data directory a command is to use that works on path ("" if it works on none).
 func (a *app) locate(path string) error {
 	var err error
 	if a.project, err = source.FindProject(path); err != nil {
@@ -168,16 +168,16 @@ func (a *app) locate(path string) error {
 	return nil
 }
 
-// remote reports whether a server is asked.
+// remote reports whether a server is to be asked.
 func (a *app) remote() bool { return a.api != "" }
 
-// fresh reports that there is no data directory yet.
+// fresh reports whether there is no data directory yet.
 func (a *app) fresh() bool {
 	_, err := os.Stat(a.data)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// look opens the home for a command that only reads. Where there is no data directory it reads an empty one and leaves none behind.
+// look opens the home for a command that only reads. If there is no data directory, it opens an empty temporary one.
 func (a *app) look(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (a *app) look(path string) error {
 	return a.openAt(a.scratch)
 }
 
-// open opens the home, and makes it when it is not there.
+// open opens the home, and makes it if it does not exist.
 func (a *app) open(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (a *app) open(path string) error {
 	return a.openAt(a.data)
 }
 
-// close gives back what open and look have taken.
+// close closes what open and look have opened.
 func (a *app) close() {
 	if a.engine != nil {
 		a.engine.Close()
@@ -306,7 +306,7 @@ func (a *app) failText(err error, problems diag.Problems) {
 	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", api.CountProblems(problems))
 }
 
-// stamp writes a time for JSON; nil for none.
+// stamp returns a time for JSON; nil for the zero time.
 func stamp(t time.Time) any {
 	if t.IsZero() {
 		return nil

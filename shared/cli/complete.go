@@ -10,10 +10,10 @@ import (
 	"southbound/shared/api"
 )
 
-// completer offers what can stand in place of a word.
+// completer returns completions for a word.
 type completer = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// complete makes the shell offer what list returns for the first word behind a command. What cannot be read is not offered.
+// complete makes the shell offer what list returns for the first argument of a command. If list fails, nothing is offered.
 func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) *cobra.Command {
 	c.ValidArgsFunction = completer(func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
@@ -30,7 +30,7 @@ func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word str
 	return c
 }
 
-// mostOffered is how many resources are offered.
+// mostOffered bounds how many resources are offered.
 const mostOffered = 500
 
 var errEnough = errors.New("enough")
@@ -99,7 +99,7 @@ func (a *app) offerParameters(ctx context.Context, _ string) []string {
 	return out
 }
 
-// completions adds to commands what their words can be.
+// completions adds completions of arguments to the commands.
 func (a *app) completions(root *cobra.Command) {
 	for name, list := range map[string]func(context.Context, string) []string{
 		"resource": a.offerIDs, "logs": a.offerIDs, "resources": a.offerFilters, "deploy": a.offerFilters, "repair": a.offerFilters,

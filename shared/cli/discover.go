@@ -79,7 +79,7 @@ func (a *app) discover(ctx context.Context, args []string, agent string) error {
 	return err
 }
 
-// numbered returns a value with numbers that YAML takes for numbers: to its encoder a number that is kept as text is text.
+// numbered returns a value with every json.Number replaced by a node, since the YAML encoder would write it as text.
 func numbered(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -104,7 +104,7 @@ func numbered(v any) any {
 	return v
 }
 
-// mostLeft is how many things that are left out are named.
+// mostLeft bounds how many of the things that are left out are named.
 const mostLeft = 20
 
 func (a *app) leftOut(left []api.Found) {

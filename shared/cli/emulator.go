@@ -9,8 +9,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// emulator is a transport to an emulator of AWS: the names of function URLs lead nowhere there, so what is for them goes to its own address, with their
-// name as the host, as signed.
+// emulator is a transport to an emulator of AWS. There, the names of function URLs do not resolve, so requests to them go to the address of the
+// emulator, with the name as the Host header that was signed.
 type emulator struct {
 	address *url.URL
 	next    http.RoundTripper

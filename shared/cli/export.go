@@ -23,7 +23,7 @@ import (
 	"southbound/shared/transport"
 )
 
-// exportFlags are what apply and export are asked for.
+// exportFlags are the flags of apply and export.
 type exportFlags struct {
 	wait        bool
 	timeout     time.Duration
@@ -75,7 +75,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		return err
 	}
 	var read *loaded
-	if a.remote() || a.fresh() { // bad input must not leave a data directory behind, and need not go to a server
+	if a.remote() || a.fresh() { // bad input must not leave a new data directory behind, and need not be sent to a server
 		var err error
 		if read, err = a.load(ctx, path, f); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	return a.summary(ctx, r, done, true)
 }
 
-// stored answers an export that is not waited for.
+// stored writes the result of an export that is not waited for.
 func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 	p, err := a.home.Progress(ctx, a.env)
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 	return nil
 }
 
-// loaded is what was read of the documents.
+// loaded holds the documents that were read.
 type loaded struct {
 	model  *deploy.Model
 	inputs source.Inputs
@@ -158,7 +158,7 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 	return &loaded{model, inputs, opts.Check}, err
 }
 
-// store exports the documents, without reading them when nothing about them has changed.
+// store exports the documents. It does not parse them if they have not changed since the last export.
 func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets) == 0
@@ -191,7 +191,7 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	return out, err
 }
 
-// unchanged returns the fingerprint of inputs of which only the names are known; false when these are not.
+// unchanged returns the fingerprint of the inputs, given only the names that the last export has noted; false if it has noted none.
 func (a *app) unchanged(path, cache string) (string, bool) {
 	var inputs source.Inputs
 	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
@@ -201,7 +201,7 @@ func (a *app) unchanged(path, cache string) (string, bool) {
 	return inputs.Fingerprint(source.Options{Path: path})
 }
 
-// known handles an export of inputs that are exactly those of the last one.
+// known handles an export of exactly the inputs of the last one.
 func (a *app) known(ctx context.Context, documents string, f exportFlags) (deploy.Exported, bool, error) {
 	out, ok, err := a.home.Known(ctx, a.env, a.fingerprint(documents))
 	if !ok || err != nil {
@@ -216,7 +216,7 @@ func (a *app) known(ctx context.Context, documents string, f exportFlags) (deplo
 	return out, true, err
 }
 
-// fingerprint adds to that of the documents what else an export depends on.
+// fingerprint combines the fingerprint of the documents with what else an export depends on.
 func (a *app) fingerprint(documents string) string {
 	settings, _ := json.Marshal(a.project.Settings)
 	pack := ""
@@ -227,7 +227,7 @@ func (a *app) fingerprint(documents string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// inputsFile is where the names of what was read are kept; losing it costs time only.
+// inputsFile is the file that keeps the names of what was read. Losing it only costs time.
 func (a *app) inputsFile(path string) string {
 	abs, _ := filepath.Abs(path)
 	sum := sha256.Sum256([]byte(a.env + "\n" + abs))
@@ -245,7 +245,7 @@ func saveInputs(file string, in source.Inputs) {
 	}
 }
 
-// interrupted explains what an end of waiting means.
+// interrupted explains what it means that waiting was ended early.
 func (a *app) interrupted(err error) error {
 	switch fault.KindOf(err) {
 	case fault.Canceled:
@@ -342,7 +342,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 	return nil
 }
 
-// planText says in words what a plan comes to.
+// planText sums a plan up in words.
 func planText(summary map[string]int) string {
 	var parts []string
 	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
@@ -391,7 +391,8 @@ func (a *app) validateCommand() *cobra.Command {
 	return cmd
 }
 
-// options say what to read, for the types of this program. The requirements of a partial export may be met by what is not in it.
+// options returns the options for reading documents with the types of this program. In a partial export, requirements may be met by resources
+// that are not in it.
 func (a *app) options(path string, partial bool) (source.Options, error) {
 	types, err := a.registry()
 	if err != nil {

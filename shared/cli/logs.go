@@ -17,10 +17,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// levels of log lines, as flags have them.
+// levels are the words for the levels of log lines, the least severe first.
 var levels = []string{"debug", "info", "warning", "error"}
 
-// logFlags are what logs are asked for.
+// logFlags are the flags of logs.
 type logFlags struct {
 	follow                     bool
 	limit, version             int
@@ -42,7 +42,7 @@ func (a *app) logsCommand() *cobra.Command {
 			}
 			open := a.look
 			if f.follow {
-				open = a.open // what is to come is not in a directory that is made for looking
+				open = a.open // new actions never appear in a temporary directory
 			}
 			if err := open(""); err != nil {
 				return err
@@ -63,7 +63,7 @@ func (a *app) logsCommand() *cobra.Command {
 	return cmd
 }
 
-// query makes a query of flags and arguments.
+// query makes a query from flags and arguments.
 func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) {
 	q := api.ActionQuery{Limit: f.limit, Level: provider.Level(strings.ToUpper(f.level)), Text: f.text, Agent: f.agent, Version: f.version,
 		Action: deploy.ActionKind(f.action), Outcome: deploy.Status(f.outcome)}

@@ -6,7 +6,7 @@ import (
 	"southbound/shared/transport"
 )
 
-// machineCommand is the other end of transports that reach machines: nobody calls it by hand.
+// machineCommand is the remote end of the transports that reach machines. Nobody calls it by hand.
 func (a *app) machineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: transport.MachineArgument, Short: "Call handlers on this machine for an engine elsewhere", Hidden: true, Args: exactArgs(0, "no arguments"),

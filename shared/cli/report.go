@@ -17,14 +17,14 @@ import (
 	"southbound/shared/source"
 )
 
-// reportFlags are what a report is asked for.
+// reportFlags are the flags of report.
 type reportFlags struct {
 	format, title, documents, prefix, fallback, marker string
 	limit                                              int
 	comment                                            bool
 }
 
-// reportCommand renders for pipelines what other commands have written.
+// reportCommand makes the command report, which renders the JSON output of other commands for pipelines.
 func (a *app) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
@@ -97,7 +97,7 @@ func (a *app) readReport(r *render.Report, name string) error {
 	return r.Read(from)
 }
 
-// describedAt returns where resources are described; nothing is known of documents with problems.
+// describedAt returns a function that says where a resource is described. It knows nothing if the documents have problems.
 func (a *app) describedAt(ctx context.Context, path string) func(id string) diag.Pos {
 	types, err := a.registry()
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *app) describedAt(ctx context.Context, path string) func(id string) diag
 	return func(id string) diag.Pos { return at[id] }
 }
 
-// comment finds out about the pull request from what GitHub tells its workflows.
+// comment finds the pull request to comment on, from what GitHub tells its workflows.
 func (a *app) comment(ctx context.Context, r *render.Report, f reportFlags) error {
 	var event struct {
 		PullRequest struct {
@@ -122,7 +122,7 @@ func (a *app) comment(ctx context.Context, r *render.Report, f reportFlags) erro
 		} `json:"pull_request"`
 	}
 	if b, err := os.ReadFile(os.Getenv("GITHUB_EVENT_PATH")); err == nil {
-		_ = json.Unmarshal(b, &event) // an event of another sort has no pull request
+		_ = json.Unmarshal(b, &event) // other kinds of events have no pull request
 	}
 	c := render.Comment{API: pick("", "GITHUB_API_URL", "", "https://api.github.com"), Repository: os.Getenv("GITHUB_REPOSITORY"), Number: event.PullRequest.Number,
 		Token: os.Getenv("GITHUB_TOKEN"), Marker: f.marker}

@@ -52,10 +52,10 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// help shows what a command consists of.
+// help is the run function of commands that only have subcommands: it shows them.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// subcommand refuses words that are no command.
+// subcommand refuses an argument that is not a subcommand.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return e
 }
 
-// flagError says what is wrong with a flag.
+// flagError turns an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
 	text, hint := err.Error(), ""
 	switch name, unknown := strings.CutPrefix(text, "unknown flag: --"); {
@@ -88,7 +88,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// words returns the words of a command behind the name of the program.
+// words returns the words of a command without the name of the program.
 func words(cmd *cobra.Command) string {
 	_, rest, _ := strings.Cut(cmd.CommandPath(), " ")
 	return rest

@@ -22,7 +22,7 @@ import (
 	"southbound/shared/local"
 )
 
-// serveFlags say how the API is served.
+// serveFlags are the flags for serving the API.
 type serveFlags struct {
 	listen string
 	remote bool
@@ -38,7 +38,7 @@ func (a *app) runCommand() *cobra.Command {
 		if err := a.locate(path); err != nil {
 			return err
 		}
-		a.api = "" // it is the embedded home that is kept alive
+		a.api = "" // it serves the embedded home
 		return a.openAt(a.data)
 	}
 	cmd := command("run", "Keep the embedded home alive: retries, timers and repair, until stopped",
@@ -89,16 +89,16 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	return nil
 }
 
-// quiet takes what clients do wrong, which is of no use to who runs the server.
+// quiet discards what the HTTP server logs about faults of clients, which is of no use to whoever runs it.
 type quiet struct{}
 
 // Write implements io.Writer.
 func (quiet) Write(b []byte) (int, error) { return len(b), nil }
 
-// keeper serves environments, each once.
+// keeper serves environments, each of them once.
 type keeper struct {
 	a   *app
-	ctx context.Context //nolint:containedctx // it is that of the command, and environments come while it runs
+	ctx context.Context //nolint:containedctx // the context of the command; environments may be added while it runs
 	mu  sync.Mutex
 	got map[string]bool
 	wg  sync.WaitGroup
@@ -122,10 +122,10 @@ func (k *keeper) serve(env string) {
 	})
 }
 
-// lookEvery is how often environments are looked for that other processes have made.
+// lookEvery is how often to look for environments that other processes have made.
 const lookEvery = 2 * time.Second
 
-// look serves all environments that there are.
+// look begins to serve all environments that exist.
 func (k *keeper) look() {
 	for {
 		envs, err := k.a.own.Envs(k.ctx)
@@ -143,7 +143,7 @@ func (k *keeper) look() {
 
 func (k *keeper) wait() { k.wg.Wait() }
 
-// check refuses addresses that others can reach, unless it was said that they may.
+// check refuses an address that other machines can reach, unless that is allowed.
 func (f *serveFlags) check() error {
 	if f.listen == "" {
 		if f.remote || len(f.hosts) > 0 {
@@ -161,7 +161,7 @@ func (f *serveFlags) check() error {
 	return nil
 }
 
-// listen opens the address that was asked for.
+// listen opens the address to serve on.
 func listen(ctx context.Context, f serveFlags) (net.Listener, api.Guard, error) {
 	host, _, _ := net.SplitHostPort(f.listen)
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
@@ -178,7 +178,7 @@ func listen(ctx context.Context, f serveFlags) (net.Listener, api.Guard, error) 
 
 const mostToken = 4096
 
-// makeToken returns the token in a file, and makes one when there is none: whoever links it first wins.
+// makeToken returns the token in a file. If there is none it makes one; of several processes the first to link its file wins.
 func makeToken(path string) (string, error) {
 	for {
 		info, err := os.Lstat(path)

@@ -12,10 +12,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// tokenFile holds, in a data directory, what those must know who ask its server.
+// tokenFile is the file in a data directory with the token that clients of its server have to show.
 const tokenFile = "api-token"
 
-// connect makes a server be asked.
+// connect makes commands ask a server.
 func (a *app) connect() error {
 	token, err := a.token()
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *app) connect() error {
 	return nil
 }
 
-// token returns what the server wants to be shown, "" for nothing. One that was found in a data directory goes to this machine only.
+// token returns the token to show to the server; "" if there is none. A token from a data directory is only sent to this machine.
 func (a *app) token() (string, error) {
 	if t := os.Getenv("SOUTHBOUND_TOKEN"); t != "" {
 		return t, nil

@@ -52,7 +52,7 @@ func (a *app) resources(ctx context.Context, args []string) error {
 	return err
 }
 
-// none tells people that a list is empty.
+// none tells people that there is nothing to list.
 func (a *app) none(what string, filtered bool) {
 	switch {
 	case a.json:
@@ -132,7 +132,7 @@ func (a *app) agents(ctx context.Context, _ []string) error {
 	return err
 }
 
-// agentText says how an agent is.
+// agentText describes the state of an agent.
 func agentText(g api.Agent) string {
 	text := g.Transport
 	if text == "" {

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/deploy"
 )
 
-// statusLine is the state of an environment as programs see it.
+// statusLine is the state of an environment as --json writes it.
 type statusLine struct {
 	Environment   string                `json:"environment"`
 	Version       int                   `json:"version"`
@@ -63,7 +63,7 @@ func (a *app) status(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// mostAgents is how many agents the status names.
+// mostAgents bounds how many agents the status names.
 const mostAgents = 10
 
 func (a *app) agentsText(agents []api.Agent) {
@@ -97,12 +97,12 @@ func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[deploy.
 	return nil
 }
 
-// ill reports whether something is not well.
+// ill reports whether anything is wrong with the environment.
 func ill(counts map[deploy.Status]int) bool {
 	return slices.ContainsFunc(api.Unhealthy(), func(s deploy.Status) bool { return counts[s] > 0 })
 }
 
-// wrong lists what is not well: what failed by itself first, each with what was skipped because of it.
+// wrong lists the resources that something is wrong with: first those that failed by themselves, each with what was skipped because of it.
 func (a *app) wrong(ctx context.Context, w io.Writer, most int) error {
 	trouble, err := a.home.Trouble(ctx, a.env)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *app) wrong(ctx context.Context, w io.Writer, most int) error {
 	return nil
 }
 
-// group writes what is not well for one reason.
+// group writes the resources that something is wrong with for one reason.
 func (a *app) group(g api.Group) {
 	a.printf("%s  %s", a.paint(g.Status, 0), g.ID)
 	if g.Count > 1 {

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/deploy"
 )
 
-// statuses in the order in which people want to know them.
+// statuses lists all statuses in the order in which people want to see them.
 var statuses = []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
 	deploy.StatusDeploying, deploy.StatusAvailable, deploy.StatusNonCompliant, deploy.StatusOrphaned, deploy.StatusDeployed}
 
@@ -31,7 +31,7 @@ func allCounts(p api.Progress) map[deploy.Status]int {
 	return out
 }
 
-// progress shows how far work is: a line that is written over on a terminal, a line now and then elsewhere.
+// progress shows how far the work is: by one line that is updated in place on a terminal, by a line from time to time elsewhere.
 type progress struct {
 	a     *app
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ type progress struct {
 	live  bool
 	began time.Time
 	last  time.Time
-	moved time.Time // when less or more was left than before, or something ran
+	moved time.Time // when the number of what is left last changed, or something last ran
 	left  int
 	total int
 	wrote bool
@@ -75,7 +75,7 @@ func (p *progress) report(now api.Progress) {
 	})
 }
 
-// waitsFor names the agents that have work and nobody at work, when nothing has moved for a while.
+// waitsFor names the agents that have work but are not served, if nothing has moved for a while.
 func waitsFor(now api.Progress, still time.Duration) string {
 	if still < stuckAfter || len(now.Running)+len(now.Held) > 0 || len(now.Lanes) == 0 {
 		return ""
@@ -94,7 +94,7 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	return ", waits for somebody to serve " + text
 }
 
-// show writes a line about how far it is, when it is time for one.
+// show writes a line of progress when it is time for one.
 func (p *progress) show(line func() string) {
 	every := 5 * time.Second
 	if p.live {
@@ -138,7 +138,7 @@ func (p *progress) end() {
 	p.over = true
 }
 
-// clear removes the line that is written over.
+// clear removes the line that is updated in place.
 func (p *progress) clear() {
 	if p.wrote {
 		fmt.Fprint(p.a.err, "\r\x1b[K")
@@ -146,7 +146,7 @@ func (p *progress) clear() {
 	}
 }
 
-// stopping says that the program waits for what runs, when it has been asked to stop.
+// stopping says that the program waits for what still runs after it was asked to stop.
 func (p *progress) stopping() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,8 +162,8 @@ func (p *progress) stopping() {
 	p.a.say("stopping when what runs has finished; Ctrl-C again stops at once")
 }
 
-// summary answers a command that waited: root causes of failures first, then what was skipped because of them. exported says
-// that the command was about an export, which has changes to count.
+// summary writes the result of a command that waited: first the root causes of failures, then what was skipped because of them. exported says
+// that the command made an export, so that there are changes to count.
 func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool) error {
 	if ill(r.Counts) || d.Stuck {
 		a.code = exitUnhealthy

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// plural counts things in words.
+// plural returns a number with its noun.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -23,10 +23,10 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// textWidth is how wide descriptions are written.
+// textWidth is the width of descriptions, in characters.
 const textWidth = 100
 
-// wrapped breaks a text into lines, each behind an indentation.
+// wrapped breaks a text into indented lines.
 func wrapped(text, indent string) string {
 	var b strings.Builder
 	at := 0
@@ -46,7 +46,7 @@ func wrapped(text, indent string) string {
 	return b.String()
 }
 
-// terminal reports whether w is one.
+// terminal reports whether w is a terminal.
 func terminal(w any) (int, bool) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -56,7 +56,7 @@ func terminal(w any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// paint writes a status in a width, in colour on a terminal.
+// paint returns a status padded to a width, and in colour on a terminal.
 func (a *app) paint(s deploy.Status, width int) string {
 	text := fmt.Sprintf("%-*s", width, s)
 	if _, is := terminal(a.out); a.noColor || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !is {
@@ -72,7 +72,7 @@ func (a *app) paint(s deploy.Status, width int) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// diff shows differences, an attribute a line.
+// diff writes differences, one attribute per line.
 func (a *app) diff(changes map[string]plan.Diff) {
 	for _, name := range sortedNames(changes) {
 		if d := changes[name]; d.Current == nil {
@@ -92,10 +92,10 @@ func sortedNames(m map[string]plan.Diff) []string {
 	return names
 }
 
-// mostShown is how many characters of a value are shown.
+// mostShown bounds how many characters of a value are shown.
 const mostShown = 80
 
-// plainJSON is JSON as people read it: what is special in web pages alone stays as it is.
+// plainJSON returns JSON for people: characters that are special only in web pages are not escaped.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -104,7 +104,7 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// short writes a value on a line.
+// short returns a value in one line.
 func short(v any) string {
 	if v == nil {
 		return "nothing"
@@ -122,7 +122,7 @@ func short(v any) string {
 	return string(b)
 }
 
-// fileOf recognises a file by its hash, also one that was read from JSON.
+// fileOf recognises a reference to a file, also in the form that it has in JSON.
 func fileOf(v any) (size int, hash string, is bool) {
 	switch v := v.(type) {
 	case resource.File:
@@ -145,12 +145,12 @@ func fileOf(v any) (size int, hash string, is bool) {
 	return 0, "", false
 }
 
-// firstIDs names the first of ids.
+// firstIDs names the first few of ids.
 func firstIDs(ids []resource.ID, most int) string {
 	return moreIDs(ids[:min(len(ids), most)], len(ids))
 }
 
-// moreIDs names ids, which are the first of many.
+// moreIDs names ids, which are the first few of a greater number.
 func moreIDs(ids []resource.ID, of int) string {
 	var parts []string
 	for _, id := range ids {

@@ -38,7 +38,7 @@ func (a *app) knownTypes(ctx context.Context) ([]api.Type, error) {
 	return api.TypesOf(types), nil
 }
 
-// declared makes a registry of what a server, or this program, says of its types.
+// declared makes a registry from the declarations of a server, or of this program.
 func declared(types []api.Type) (*schema.Registry, error) {
 	all := make([]schema.Type, len(types))
 	for i := range types {
@@ -87,7 +87,7 @@ func (a *app) typesCommand() *cobra.Command {
 	return cmd
 }
 
-// writePages writes the pages of types.
+// writePages writes one page for each type, as Markdown.
 func (a *app) writePages(types []api.Type, dir string) error {
 	r, err := declared(types)
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *app) checkTypes(files []string) error {
 		return err
 	}
 	all := slices.Clone(read)
-	for _, name := range known.Names() { // what relations lead to
+	for _, name := range known.Names() { // relations may lead to these
 		if t, _ := known.Type(name); !slices.ContainsFunc(read, func(r schema.Type) bool { return r.Name == name }) {
 			all = append(all, t.Type)
 		}

@@ -14,23 +14,23 @@ import (
 	"southbound/shared/resource"
 )
 
-// waited says how waiting ended.
+// waited says how waiting for the environment ended.
 type waited struct {
 	Progress api.Progress
-	Stuck    bool // what is left waits for an agent that is paused, or for a halted environment
-	Fixed    int  // what had drifted and was set right
+	Stuck    bool // what is left waits because its agent is paused or the environment is halted
+	Fixed    int  // how many resources had drifted and were set right
 }
 
-// asked is what a command that waits for a server has asked for, to count no more than what came of that. When two ask for the same at once, it is done once
-// and both are told.
+// asked is what a command that waits for a server has asked for, so that it counts only what came of that. If two ask for the same at once, it
+// is done once, and both count it.
 type asked struct {
-	since   string // the last action before
-	nothing bool   // no comparison with reality
+	since   string // id of the last action before it asked
+	nothing bool   // it asked for no comparison with reality
 	version int    // 0: any
 	filter  deploy.Filter
 }
 
-// mark begins to count.
+// mark notes from where on to count.
 func (a *app) mark(ctx context.Context) (asked, error) {
 	if !a.remote() {
 		return asked{}, nil
@@ -42,14 +42,14 @@ func (a *app) mark(ctx context.Context) (asked, error) {
 	return asked{since: last[0].ID}, nil
 }
 
-// matching returns a filter that can be asked of an action: with those terms that a resource has not changed by being repaired.
+// matching returns the part of a filter that can be applied to an action afterwards: the terms that a repair does not change.
 func matching(terms []string) deploy.Filter {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") || strings.HasPrefix(t, "set=") })
-	f, _ := deploy.ParseFilter(terms) // it was read before
+	f, _ := deploy.ParseFilter(terms) // cannot fail: the terms were parsed before
 	return f
 }
 
-// wait waits until nothing is left to do in the environment, and shows how far it is. In the embedded home this process does it.
+// wait waits until nothing is left to do in the environment, and shows progress. With the embedded home, this process does the work.
 func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 	pr := a.progress()
 	stop := context.AfterFunc(ctx, pr.stopping)
@@ -65,12 +65,12 @@ func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 const (
 	firstPoll = 50 * time.Millisecond
 	slowPoll  = 2 * time.Second
-	// stuckAfter is how long nothing must have moved before what is left is taken to wait for a paused agent, where that does not
+	// stuckAfter is how long nothing must have moved until it is assumed that what is left waits for a paused agent, where that does not
 	// follow from the agents alone.
 	stuckAfter = 5 * time.Second
 )
 
-// poll asks a server how far it is: often at first, and when something moves.
+// poll asks a server for its progress until nothing is left to do: often at first, and while something moves.
 func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
 	pause, moved, left := firstPoll, clock.Now(), -1
@@ -100,7 +100,7 @@ func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) 
 	}
 }
 
-// held reports whether what is left waits for somebody to resume an agent or the environment. still is for how long nothing has moved.
+// held reports whether what is left waits for a person to resume an agent or the environment. still is how long nothing has moved.
 func held(p api.Progress, still time.Duration) bool {
 	if p.Outbox > 0 || p.Releasing != 0 || len(p.Held) > 0 {
 		return false
@@ -120,7 +120,7 @@ func held(p api.Progress, still time.Duration) bool {
 	return all || some && still >= stuckAfter
 }
 
-// fixed counts the resources that were set right of what was asked for.
+// fixed counts the resources that were set right, among those that were asked for.
 func (a *app) fixed(ctx context.Context, of asked) (int, error) {
 	if of.nothing {
 		return 0, nil
@@ -135,7 +135,7 @@ func (a *app) fixed(ctx context.Context, of asked) (int, error) {
 	return len(fixed), err
 }
 
-// reach opens the home in the data directory, or the way to the server.
+// reach opens the home in the data directory, or connects to the server.
 func (a *app) reach() error {
 	if a.remote() {
 		return a.connect()

@@ -12,14 +12,15 @@ const mostCaches = 256
 // agentKey names an agent of an environment.
 type agentKey struct{ env, agent string }
 
-// caches are what handlers keep between runs: for each agent its own, shared by its lanes.
+// caches holds what handlers keep between runs: one cache for each agent, shared by its lanes.
 type caches struct {
 	mu      sync.Mutex
 	byAgent map[agentKey]*provider.Cache
 	order   []agentKey // the one used least recently first
 }
 
-// cacheOf returns the cache of an agent. When there are too many, the one used least recently is closed; runs that still use it keep nothing more.
+// cacheOf returns the cache of an agent. If there are too many, the one used least recently is closed; a run that still has it can keep
+// nothing in it any more.
 func (e *Engine) cacheOf(env, agent string) *provider.Cache {
 	key := agentKey{env, agent}
 	c := &e.caches
@@ -58,7 +59,7 @@ func butFor(keys []agentKey, key agentKey) []agentKey {
 	return out
 }
 
-// Close closes what handlers keep between runs. It is for the end of a process that may wait for that; the engine may be used on.
+// Close closes what handlers keep between runs. It is meant for the end of a process, but the engine may still be used afterwards.
 func (e *Engine) Close() {
 	c := &e.caches
 	c.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -17,10 +16,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// A version's resources stand in chunks: files of lines "intent hash, tab, encoded resource", each sorted by id. A resource's chunk
-// follows from its id, so that an export in which ten of a hundred thousand resources changed shares all but ten chunks with the
-// one before: they are neither written nor, when two versions are compared, read.
-const chunkSize = 256 // resources in a chunk, about
+// The resources of a version stand in chunks: files with a line "intent hash, tab, encoded resource" each, sorted by id. Which chunk a
+// resource is in follows from its id. So an export that changes ten of a hundred thousand resources shares all but at most ten chunks with
+// the version before; these are neither written nor, when the two versions are compared, read.
+const chunkSize = 256 // about how many resources are in a chunk
 
 // entry is one resource of a version.
 type entry struct {
@@ -29,6 +28,7 @@ type entry struct {
 	Body []byte
 }
 
+// buckets returns how many chunks a version of n resources has: a power of two, so that the number seldom changes.
 func buckets(n int) int {
 	b := 1
 	for b*chunkSize < n {
@@ -37,6 +37,7 @@ func buckets(n int) int {
 	return b
 }
 
+// bucketOf returns the index of a resource's chunk.
 func bucketOf(id resource.ID, of int) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
@@ -73,7 +74,7 @@ func blobOf(data []byte) Blob {
 	return Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
-// parallel calls f for 0..n-1 on all processors; pure computation only.
+// parallel calls f for 0..n-1 on all processors. f must be pure computation: what waits must go through the ports.
 func parallel(n int, f func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {
@@ -128,7 +129,7 @@ func damagedChunk(hash string) error {
 		WithHint("the stored files were changed by something else; restore them, or export again")
 }
 
-// sharedChunks returns which of a and b are in both, as positions do not matter: equal hash, equal content.
+// sharedChunks returns the chunks that are in both a and b. Their positions do not matter: equal hashes, equal content.
 func sharedChunks(a, b []string) map[string]bool {
 	in := make(map[string]bool, len(a))
 	for _, h := range a {
@@ -162,19 +163,3 @@ var (
 func compress(b []byte) []byte { return encoder().EncodeAll(b, nil) }
 
 func decompress(b []byte) ([]byte, error) { return decoder().DecodeAll(b, nil) }
-
-// joinIDs is for messages: the first few of ids and how many more there are.
-func joinIDs(ids []resource.ID, most int) string {
-	var b strings.Builder
-	for i, id := range ids {
-		if i == most {
-			b.WriteString(" and more")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(id))
-	}
-	return b.String()
-}

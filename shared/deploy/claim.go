@@ -22,8 +22,8 @@ func (w *worker) push(n int32) {
 	heap.Push(&w.ready, readyNode{node: n, priority: p, ticket: t})
 }
 
-// pick returns what to claim next: ready rows, best first, and behind them rows of this lane that only wait for rows picked
-// before them. The order is one in which they can run.
+// pick returns the rows to claim next, in an order in which they can run: those that are ready, by priority, and then those of this
+// lane that wait only for rows picked before them.
 func (w *worker) pick() []*claim {
 	now := w.e.Clock.Now()
 	w.wake(now)
@@ -55,7 +55,7 @@ func (w *worker) pick() []*claim {
 	return batch
 }
 
-// follow appends the rows of this lane that wait for nothing but what is in the batch, once batch[i] is counted.
+// follow appends the rows of this lane that wait only for what is in the batch up to and including batch[i].
 func (w *worker) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time) []*claim {
 	for _, d := range w.graph.Dependants(batch[i].node) {
 		r := w.rows[d]
@@ -73,9 +73,9 @@ func (w *worker) follow(batch []*claim, i int, waiting map[int32]int32, now time
 	return batch
 }
 
-// wake moves rows whose time has come back to the heap and notes when the next one is due.
+// wake moves rows whose NotBefore has come back to the heap and notes when the next one is due.
 func (w *worker) wake(now time.Time) {
-	w.out.Next = zeroTime
+	w.out.Next = time.Time{}
 	later := w.later
 	w.later = nil
 	for _, n := range later {
@@ -93,10 +93,11 @@ func (w *worker) wake(now time.Time) {
 	}
 }
 
-// moveWait is how long a row waits that is being run in the lane it was moved away from.
+// moveWait is how long a row that is still being run in the lane it was moved from waits until it is looked at again.
 const moveWait = time.Second
 
-// withoutMoved leaves out rows that were moved to this lane while a run of them was under way in another, and looks at them again later.
+// withoutMoved drops from a batch the rows that were moved to this lane while a run of them is under way in another, to be looked at
+// again after moveWait, and the rows that wait for these.
 func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.Left) > 0 }) {
 		return batch, nil
@@ -110,7 +111,7 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		runs, ended := w.elsewhere(leases, c.row, now)
 		if ended && sendsEvents(c.row) {
-			c.row.Unsure = true // as takeOver does: nobody may ever serve the lane that it left
+			c.row.Unsure = true // as takeOver does; the lane that it left may never be served again
 		}
 		switch {
 		case runs:
@@ -127,7 +128,7 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 	}), nil
 }
 
-// elsewhere reports whether a row is being run in a lane that it was moved away from, and whether such a run ended without a record.
+// elsewhere reports whether a row is being run in a lane that it was moved from, and whether such a run ended without a record.
 func (w *worker) elsewhere(leases []Lease, r *Row, now time.Time) (runs, ended bool) {
 	for i := range leases {
 		l := &leases[i]
@@ -147,8 +148,8 @@ type claim struct {
 	wrote      Row // the row as the result leaves it
 }
 
-// begin claims a batch: it prolongs the lease for as long as the batch may take, and is refused when the agent was paused or the
-// schedule changed.
+// begin claims a batch and prolongs the lease for as long as the batch may take. It returns false when the claim is refused, because
+// the agent was paused or the schedule changed.
 func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
@@ -157,7 +158,7 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 		longest = max(longest, w.e.limitOf(c.row))
 	}
 	longest += time.Duration(len(batch)) * batchItem
-	if w.session.again(); !w.session.connected {
+	if w.session.forgetFailure(); !w.session.connected {
 		longest += w.e.connectLimit(w.agent.Agent)
 	}
 	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})

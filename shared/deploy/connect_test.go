@@ -34,7 +34,8 @@ func (s *slowly) Connect(ctx context.Context, _ resource.Agent) (any, error) {
 	return nil, s.err
 }
 
-// TestConnectingKeepsTheLane pins that nobody takes a lane while its agent is connected with, and that what cannot be reached is waited for once a batch.
+// TestConnectingKeepsTheLane pins that nobody takes a lane while its worker is connecting to the agent, and that an agent that cannot be
+// reached is waited for once a batch.
 func TestConnectingKeepsTheLane(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,14 +14,14 @@ import (
 
 // Discovery is what exists of one type on one agent.
 type Discovery struct {
-	// Resources describe it, in order of id. Each was compared with reality: it applies as "nothing to do". Attributes that are only reported, have
-	// their defaults or are sensitive are left out.
+	// Resources describe it, in order of id. Each was compared with reality and has nothing to do. Attributes that are read-only, have their
+	// default or are sensitive are left out.
 	Resources []resource.Resource
 	// Left are things that no resource describes, and why.
 	Left []LeftOut
 }
 
-// LeftOut is a thing that is not described.
+// LeftOut is a thing that was found and is not described by a resource.
 type LeftOut struct {
 	ID  resource.ID
 	Why string
@@ -30,12 +30,12 @@ type LeftOut struct {
 // Looking says what is to be discovered.
 type Looking struct {
 	Type, Agent string
-	// Like are attributes, as text, that say what is listed, for types that have to be told: a bucket, a path.
+	// Like holds attributes, as text, that narrow down what is listed, for types that need it: a bucket, a path.
 	Like map[string]string
 }
 
-// Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent that the environment does not have is taken
-// for a local one. Unsupported when the type's handler cannot list.
+// Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent that the environment does not have is
+// taken to be local. It returns Unsupported if the handler of the type cannot list.
 func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discovery, error) {
 	typeName, agentName := of.Type, of.Agent
 	typ, ok := e.Types.Type(typeName)
@@ -46,7 +46,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 		}
 		return Discovery{}, err
 	}
-	like, err := liken(typ, of.Like)
+	like, err := parseLike(typ, of.Like)
 	if err != nil {
 		return Discovery{}, err
 	}
@@ -78,8 +78,8 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	return d.out, nil
 }
 
-// liken reads the attributes that say what is listed.
-func liken(typ *schema.Compiled, texts map[string]string) (map[string]any, error) {
+// parseLike reads the attributes of Looking.Like.
+func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, error) {
 	out := map[string]any{}
 	for name, text := range texts {
 		a, ok := typ.Attribute(name)
@@ -95,6 +95,7 @@ func liken(typ *schema.Compiled, texts map[string]string) (map[string]any, error
 	return out, nil
 }
 
+// discoverer is what one call of Discover works on.
 type discoverer struct {
 	like    map[string]any
 	e       *Engine
@@ -107,7 +108,7 @@ type discoverer struct {
 	out     Discovery
 }
 
-// list asks the handler.
+// list asks the handler what exists and takes what it finds.
 func (d *discoverer) list(ctx context.Context) error {
 	var keys []resource.Key
 	for _, name := range d.typ.Namevars() {
@@ -161,7 +162,7 @@ func (d *discoverer) encode(r *resource.Resource) []byte {
 	return body
 }
 
-// take makes a resource of what was found, or says why there is none.
+// take makes a resource of a thing that was found, or notes why it cannot.
 func (d *discoverer) take(f provider.Found) {
 	attrs := map[string]any{}
 	for i := range d.typ.Attributes {
@@ -189,7 +190,7 @@ func (d *discoverer) take(f provider.Found) {
 	d.found = append(d.found, resource.Resource{ID: id, Type: d.typ.Name, Agent: d.agent.Name, Attributes: attrs, Flags: resource.Flags{ReceiveEvents: true}})
 }
 
-// check compares resources with reality and keeps those that have nothing to do.
+// check compares resources with reality, keeps those that have nothing to do, and notes why it leaves out the others.
 func (d *discoverer) check(ctx context.Context, part []resource.Resource) error {
 	runs := make([]*run, len(part))
 	for i := range part {

@@ -17,7 +17,7 @@ type Would struct {
 	ID      resource.ID
 	Action  string // create, update, delete, none, orphan, undefined
 	Changes map[string]plan.Diff
-	Reason  string // why it could not be told, or is not run
+	Reason  string // why it cannot be told, or would not be run
 	Failed  bool   // reading it failed
 }
 
@@ -28,8 +28,8 @@ type DryRun struct {
 	Covered int     // how many were compared with reality
 }
 
-// DryRun compares a version with reality and changes nothing. number 0 is the released version. Lanes are held while they are
-// read, so nothing runs in them meanwhile. A record of each comparison is kept among the actions.
+// DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
+// are read, so nothing runs in it meanwhile. Each comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -76,6 +76,7 @@ func (e *Engine) Preview(ctx context.Context, env string, m *Model) (DryRun, err
 	return d.run(ctx, set.entries)
 }
 
+// dryRunner is what one call of DryRun or Preview works on.
 type dryRunner struct {
 	e       *Engine
 	env     string
@@ -87,8 +88,8 @@ type dryRunner struct {
 	out     DryRun
 }
 
-// hideSecrets hides attributes that hold secrets by what is in force, or was: the things show them. It is called once they have been read,
-// since another version may be deployed meanwhile.
+// hideSecrets hides the attributes that hold secrets according to the intents in force, or earlier ones: the things still show them. It is
+// called after reading, since another version may be deployed meanwhile.
 func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	ids := make([]resource.ID, len(runs))
 	for i, r := range runs {
@@ -106,7 +107,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	return err
 }
 
-// run reads lane by lane, requirements first within the whole.
+// run compares entries with reality, lane by lane, and reports on them in the order in which they would run.
 func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 	d.out.Version = d.version
 	lanes := lanesOf(d.agents)
@@ -157,7 +158,7 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 // lane compares the rows of one lane while it holds its lease.
 func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results map[resource.ID]Would) error {
 	parts := slices.Collect(slices.Chunk(groupByType(rows), claimMost))
-	lease, err := d.e.acquire(ctx, d.env, lane, d.e.mostOf(parts[0]))
+	lease, err := d.e.acquire(ctx, d.env, lane, d.e.readLimit(parts[0]))
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 		}
 		c := Commit{Guard: Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(leaseMargin)}
 		if i+1 < len(parts) {
-			c.Until = d.e.Clock.Now().Add(d.e.mostOf(parts[i+1]))
+			c.Until = d.e.Clock.Now().Add(d.e.readLimit(parts[i+1]))
 		}
 		if d.record {
 			c.Actions = actions
@@ -195,10 +196,10 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 	return nil
 }
 
-// mostOf is how long a lane is taken for to read rows: for as long as that may take, since who takes it meanwhile changes what is read, and refuses
-// what was found.
-func (e *Engine) mostOf(rows []*Row) time.Duration {
-	each := map[string]time.Duration{} // of types, which are read one after the other
+// readLimit is how long reading rows of one lane may take. The lane is held that long: whoever took it meanwhile would change what is read,
+// and the commit of what was found would be refused.
+func (e *Engine) readLimit(rows []*Row) time.Duration {
+	each := map[string]time.Duration{} // by type: types are read one after the other
 	for _, r := range rows {
 		each[r.ID.Type()] = max(each[r.ID.Type()], e.limitOf(r))
 	}
@@ -209,7 +210,7 @@ func (e *Engine) mostOf(rows []*Row) time.Duration {
 	return all
 }
 
-// groupByType keeps the order within a type.
+// groupByType returns rows sorted by type; within a type their order stays.
 func groupByType(rows []*Row) []*Row {
 	out := slices.Clone(rows)
 	slices.SortStableFunc(out, func(a, b *Row) int {
@@ -224,9 +225,9 @@ func groupByType(rows []*Row) []*Row {
 	return out
 }
 
-// part compares some rows and returns their records.
+// part compares some rows of a lane, and returns the actions to record.
 func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent resource.Agent, results map[resource.ID]Would) ([]Action, error) {
-	s.again()
+	s.forgetFailure()
 	byType := map[string][]*run{}
 	var all []*run
 	for _, row := range rows {

@@ -3,18 +3,15 @@ package deploy
 import (
 	"context"
 	"slices"
-	"time"
 
 	"southbound/shared/dag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
-var zeroTime time.Time
-
-// effectiveGraph makes the graph in force for a version. Things are removed in the reverse of the order in which they are made:
-// between two resources that must not exist the edge runs the other way, and a resource that left the model to be
-// purged waits for everything that required it.
+// effectiveGraph makes the graph in force for a version. Things are removed in the reverse of the order in which they are made: between
+// two resources that must not exist, the edge runs the other way, and a resource that left the model and is purged waits for everything
+// that required it.
 func (p *planner) effectiveGraph(ctx context.Context, r *releaser, all []entry) (*Graph, error) {
 	nodes := make([]graphNode, 0, len(all))
 	purged := map[resource.ID]bool{}
@@ -38,7 +35,7 @@ func (p *planner) effectiveGraph(ctx context.Context, r *releaser, all []entry) 
 	return buildGraph(append(nodes, removing...)), nil
 }
 
-// reversePurged turns edges between purged nodes round, unless that would make a cycle with the others.
+// reversePurged turns round the edges between purged nodes, unless that would make a cycle with other edges.
 func reversePurged(nodes []graphNode, purged map[resource.ID]bool) []graphNode {
 	if len(purged) < 2 {
 		return nodes
@@ -97,7 +94,7 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 		switch row := r.rows[id]; {
 		case old.Removing[n]:
 			for _, q := range old.Requires(int32(n)) { //nolint:gosec // an index
-				if came := old.IDs[q]; !old.Removing[q] || !r.index[came] || r.rows[came] != nil { // else it was removed, and comes anew
+				if came := old.IDs[q]; !old.Removing[q] || !r.index[came] || r.rows[came] != nil { // else it is purged, and comes back as a new one
 					node.Requires = append(node.Requires, came)
 				}
 			}
@@ -137,7 +134,7 @@ func purgeOnDelete(row *Row) bool {
 	return err == nil && res.PurgeOnDelete
 }
 
-// orderBy sorts the planned rows so that requirements come first: a prefix of them makes sense.
+// orderBy sorts the planned rows so that requirements come first and any prefix of them makes sense: see Commit.Rows.
 func (p *planner) orderBy(g *Graph) {
 	rank := make([]int32, len(g.IDs))
 	for i, n := range g.Order() {
@@ -181,17 +178,17 @@ func (p *planner) reblock(ctx context.Context, g *Graph) error {
 	return b.run(ctx)
 }
 
-// blocker is the state of one reblock.
+// blocker is what one call of reblock works on.
 type blocker struct {
 	p     *planner
 	g     *Graph
 	rows  map[resource.ID]*Row
-	kept  map[resource.ID]Row // as they were before they were blocked
-	queue []int32
+	kept  map[resource.ID]Row // rows as they were before this reblock blocked them
+	queue []int32             // nodes to look at next
 }
 
-// begin queues the planned rows, what depends on them, and what has other requirements than before: edges between resources that must not exist
-// turn round, or back, so that a row may have to be blocked, or not any more, although nothing else about it changes.
+// begin queues the planned rows, their dependants, and the nodes whose requirements in the graph have changed: edges between resources that
+// must not exist turn round, or back, so that a row may have to be blocked or unblocked although nothing else about it changes.
 func (b *blocker) begin(ctx context.Context) error {
 	old, err := b.p.e.graph(ctx, b.p.env.Graph)
 	if err != nil {
@@ -214,7 +211,7 @@ func (b *blocker) begin(ctx context.Context) error {
 	return nil
 }
 
-// rewired returns what is in both graphs and requires something else in the new one.
+// rewired returns the resources in both graphs whose requirements differ.
 func rewired(old, now *Graph) []resource.ID {
 	if old == now {
 		return nil
@@ -241,6 +238,7 @@ func (b *blocker) row(id resource.ID) *Row {
 	return b.rows[id]
 }
 
+// run looks at the queued nodes, and at the dependants of those that change, until nothing changes any more.
 func (b *blocker) run(ctx context.Context) error {
 	for len(b.queue) > 0 {
 		level := b.queue
@@ -267,7 +265,7 @@ func (b *blocker) run(ctx context.Context) error {
 	return nil
 }
 
-// fetch loads the rows of a level and of what it requires.
+// fetch loads the rows of level and of what it requires, as far as they are not known.
 func (b *blocker) fetch(ctx context.Context, level []int32) error {
 	var ids []resource.ID
 	want := func(n int32) {
@@ -289,7 +287,7 @@ func (b *blocker) fetch(ctx context.Context, level []int32) error {
 	return err
 }
 
-// cause returns why node is blocked: "" when it is not.
+// cause returns the undefined resource for which node has to be blocked; "" if there is none.
 func (b *blocker) cause(n int32, row *Row) resource.ID {
 	if row.Compliance == Undefined {
 		return row.ID
@@ -306,7 +304,8 @@ func (b *blocker) cause(n int32, row *Row) resource.ID {
 	return ""
 }
 
-// unblock lets a row run again. Blocking has struck it off the schedule, whatever it was to do.
+// unblock lets a row run again. Blocking has taken its ticket away: a row that only this reblock had blocked gets it back; any other, and
+// one that is unfinished, is scheduled.
 func (b *blocker) unblock(row *Row) {
 	row.Blocked, row.Causes, row.Reason = NotBlocked, nil, ""
 	was, onTheWay := b.kept[row.ID]

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config is what an engine is built from. All fields but Await and Ran are needed.
+// Config holds what an engine is built from. All fields except Await and Ran are required.
 type Config struct {
 	State     State
 	Files     Files
@@ -29,10 +29,10 @@ type Config struct {
 	NewID     func() string               // unique, and greater than those made before
 	// Jitter returns a number in [0,1) for backoff.
 	Jitter func() float64
-	// Await, when not nil, lets a worker that has nothing ready wait for a ring of its lane instead of ending; it returns
-	// the hints of the rings, and false when the time ran out.
+	// Await, when set, lets a worker with nothing ready wait up to d for a ring of its lane instead of ending. It returns the
+	// hints of the rings, and false when d passed without one.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
-	// Ran, when not nil, is told how many resources a commit has recorded.
+	// Ran, when set, is called after each commit of a worker with the number of resources that it ran.
 	Ran func(n int)
 }
 
@@ -50,8 +50,8 @@ func New(c Config) *Engine {
 	return &Engine{Config: c, graphs: map[string]*Graph{}}
 }
 
-// How long leases last beyond the work they are taken for. A holder that is known to be dead is replaced at once, so these
-// only bound the wait where that cannot be known.
+// How long leases outlast the work they are taken for. A holder known to be dead is replaced at once, so these only bound the
+// wait where that cannot be known.
 const (
 	leaseMargin = 15 * time.Second
 	planLease   = 60 * time.Second
@@ -68,7 +68,7 @@ func LaneOf(id resource.ID, agent string, lanes int) string {
 	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) //nolint:gosec // lanes is small and positive
 }
 
-// graph returns the graph with that hash, "" being the empty one.
+// graph returns the graph with that hash; "" stands for the empty graph.
 func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
 	if hash == "" {
 		return emptyGraph(), nil
@@ -91,7 +91,7 @@ func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
 	return g, nil
 }
 
-// keepGraph caches a graph; graphs are immutable and few are in use, so the cache is simply emptied when it grows.
+// keepGraph caches a graph. Graphs are immutable and few are in use at a time, so the cache is simply emptied when it is full.
 func (e *Engine) keepGraph(hash string, g *Graph) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +101,7 @@ func (e *Engine) keepGraph(hash string, g *Graph) {
 	e.graphs[hash] = g
 }
 
-// ring rings and ignores what cannot be delivered: a sweep rings again for whatever is left.
+// ring sends rings and ignores failures: a sweep rings again for whatever is left.
 func (e *Engine) ring(ctx context.Context, env string, rings []Ring) {
 	if len(rings) > 0 {
 		_ = e.Doorbell.Ring(ctx, env, rings)
@@ -123,6 +123,6 @@ func (e *Engine) retryUnavailable(ctx context.Context, f func() error) error {
 	}
 }
 
-// holder returns a name for one taking of a lease: this process's, "#" and a unique part, so that two takers in one process
-// exclude each other, too.
+// holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so that two tasks of one
+// process exclude each other as well.
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }

@@ -3,7 +3,6 @@ package deploy_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -125,6 +124,7 @@ type rig struct {
 	t     *testing.T
 	e     *deploy.Engine
 	home  *local.Home
+	types *schema.Registry
 	w     *world
 	clock *clock
 }
@@ -136,7 +136,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	r := &rig{t: t, home: home, clock: &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+	r := &rig{t: t, clock: &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 		w: &world{things: map[string]string{}, fail: map[string]error{}, again: map[string]int{}}}
 	attrs := []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "value", Type: "String", Default: "v"},
 		{Name: "note", Type: "Optional[String]"}, {Name: "serial", Type: "Optional[String]", Behaviour: schema.ReadOnly}}
@@ -145,11 +145,18 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := handler{r.w}
-	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
-		Connector: local.Connector{}, Types: types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: "test", Holder: home.Holder(),
-		NewID: home.NewID, Jitter: func() float64 { return 0.5 }})
+	r.types = types
+	r.use(home, "test")
 	return r
+}
+
+// use gives the rig an engine on a home, with handlers of that pack.
+func (r *rig) use(home *local.Home, pack string) {
+	h := handler{r.w}
+	r.home = home
+	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
+		Connector: local.Connector{}, Types: r.types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack, Holder: home.Holder(),
+		NewID: home.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
 func id(name string) resource.ID { return resource.ID("t::T[a,name=" + name + "]") }
@@ -237,149 +244,6 @@ func (r *rig) same(what string, got []string, want ...string) {
 	}
 }
 
-// The tests below are named for the rows of the table in which we do better than the peer.
-
-func TestCyclesAndDuplicatesAreRefused(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	_, err := r.e.Export(context.Background(), "e", deploy.Export{Model: model(res("a<c"), res("b<a"), res("c<b"), res("d"), res("d"))})
-	if err == nil || !strings.Contains(err.Error(), "requires t::T[a,name=c] requires t::T[a,name=b] requires t::T[a,name=a]") ||
-		!strings.Contains(err.Error(), "described twice") {
-		t.Errorf("%v", err)
-	}
-	if vs, _, _ := r.e.VersionsOf(context.Background(), "e"); len(vs) != 0 {
-		t.Error("a version was stored")
-	}
-}
-
-func TestOrderHoldsThroughUnscheduled(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	c := res("c<b")
-	r.export(deploy.Export{Model: model(res("z"), res("b<z"), c)})
-	r.drain()
-	r.took()
-	z := res("z")
-	z.Attributes["value"], c.Attributes["value"] = "2", "2"
-	r.export(deploy.Export{Model: model(z, res("b<z"), c)})
-	r.drain()
-	r.same("order", r.took("update", "create"), "update z", "update c")
-}
-
-func TestNewVersionLeavesFailedToTheirBackoff(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.w.fail["a"] = errors.New("no")
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
-	r.drain()
-	r.want("a", deploy.StatusFailed)
-	r.took()
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
-	r.drain()
-	r.same("reads", r.took("read"), "read c")
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c")), RetryFailed: true})
-	r.drain()
-	r.same("asked for", r.took("read"), "read a")
-}
-
-func TestRemovedIsPurgedInReverseOrder(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	rs := []resource.Resource{res("a"), res("b<a"), res("c<b"), res("o")}
-	for i := range rs[:3] {
-		rs[i].PurgeOnDelete = true
-	}
-	r.export(deploy.Export{Model: model(rs...)})
-	r.drain()
-	out := r.export(deploy.Export{Model: model(res("n"))})
-	if out.Removed != 4 {
-		t.Errorf("%d removed, want 4", out.Removed)
-	}
-	r.drain()
-	r.same("purges", r.took("delete"), "delete c", "delete b", "delete a")
-	r.want("o", deploy.StatusOrphaned)
-	if _, err := r.e.Row(context.Background(), "e", id("a")); err == nil {
-		t.Error("the row of a purged resource is still there")
-	}
-}
-
-func TestBackoffGrowsAndTerminalWaits(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.w.fail["a"], r.w.fail["b"] = errors.New("busy"), provider.Errorf(provider.Terminal, "never")
-	r.export(deploy.Export{Model: model(res("a"), res("b")), Settings: &deploy.Settings{DeployTimer: "0", RepairTimer: "0"}})
-	r.drain()
-	var pauses []time.Duration
-	for range 4 {
-		row := r.row("a")
-		pauses = append(pauses, row.NextAt.Sub(row.LastAt))
-		r.clock.advance(row.NextAt.Sub(r.clock.Now()) + time.Millisecond)
-		if _, err := r.e.Sweep(context.Background(), "e"); err != nil {
-			t.Fatal(err)
-		}
-		r.drain()
-	}
-	if !slices.Equal(pauses, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}) {
-		t.Errorf("pauses %v", pauses)
-	}
-	if row := r.row("b"); row.Attempts != 1 || !row.NextAt.IsZero() {
-		t.Errorf("a terminal failure was tried %d times, next at %v", row.Attempts, row.NextAt)
-	}
-}
-
-func TestPauseMeansNoClaimStarts(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	if err := r.e.Pause(context.Background(), "e", true, "a"); err != nil {
-		t.Fatal(err)
-	}
-	r.export(deploy.Export{Model: model(res("a"))})
-	r.drain()
-	r.same("calls while paused", r.took("read", "create"))
-	if err := r.e.Pause(context.Background(), "e", false, "a"); err != nil {
-		t.Fatal(err)
-	}
-	r.drain()
-	r.want("a", deploy.StatusDeployed)
-}
-
-func TestHungAndPanickingHandlersHarmNoOther(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	r.w.hook = func(call, name string) {
-		switch {
-		case name == "hang" && call == "create":
-			<-release
-		case name == "panic" && call == "create":
-			panic("boom")
-		}
-	}
-	r.export(deploy.Export{Model: model(res("hang"), res("panic"), res("z"))})
-	r.drain()
-	r.want("z", deploy.StatusDeployed)
-	r.want("hang", deploy.StatusFailed)
-	r.want("panic", deploy.StatusFailed)
-	if row := r.row("panic"); !strings.Contains(row.Reason, "boom") {
-		t.Errorf("reason %q", row.Reason)
-	}
-}
-
-func TestInProgressIsAskedAgain(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.w.again["a"] = 1
-	r.export(deploy.Export{Model: model(res("a"), res("b<a"))})
-	r.drain()
-	r.want("a", deploy.StatusAvailable)
-	r.same("b before a is done", r.took("create"), "create a")
-	r.clock.advance(31 * time.Second)
-	r.drain()
-	r.want("a", deploy.StatusDeployed)
-	r.want("b", deploy.StatusDeployed)
-}
-
 func TestResultForReplacedIntentChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -445,25 +309,6 @@ func TestEventReloadsAfterAChange(t *testing.T) {
 	r.export(deploy.Export{Model: model(a2, res("b<a"))})
 	r.drain()
 	r.same("reloads", r.w.reload, "b")
-}
-
-func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	u := res("u")
-	u.Attributes["value"] = resource.Parameter{Name: "p"}
-	r.export(deploy.Export{Model: model(res("a"), res("b<a"), u, res("x<u")), NoRelease: true})
-	d, err := r.e.DryRun(context.Background(), "e", 1)
-	if err != nil || d.Covered != 2 || len(d.Would) != 4 {
-		t.Fatalf("%v: %+v", err, d)
-	}
-	var got []string
-	for _, w := range d.Would {
-		got = append(got, fmt.Sprintf("%s %s", w.Action, w.ID))
-	}
-	slices.Sort(got)
-	r.same("would", got, "create "+string(id("a")), "create "+string(id("b")), "undefined "+string(id("u")), "undefined "+string(id("x")))
-	r.same("changes", r.took("create", "update", "delete"))
 }
 
 func TestRetriedExportGivesTheSameVersion(t *testing.T) {

@@ -13,24 +13,24 @@ import (
 	"southbound/shared/schema"
 )
 
-// executor calls handlers for runs of one type: read, compare, act. It knows neither rows nor schedules, so that plans and dry runs use
-// it too.
+// executor calls handlers for runs of one type: read, compare, act. It knows nothing of schedules, so that dry runs and discovery use it
+// as well.
 type executor struct {
 	e    *Engine
 	env  string
 	runs []*run
 	dry  bool // stop before acting
-	// each: read one by one what would be read from a list.
+	// each: read every thing by itself, even if the handler can list them all.
 	each bool
 	// strict says what is done when a handler reports values that are not in its own canonical form.
 	strict provider.Strictness
 	// mark records that a create begins; false means that it must not.
 	mark func(ctx context.Context, r *run) (bool, error)
-	// seen, when not nil, is called when everything was read.
+	// seen, when not nil, is called once everything is read.
 	seen func(ctx context.Context, runs []*run) error
 }
 
-// execute gives each run its outcome; a run that was not carried out, because the caller gave up, has none.
+// execute gives each run its outcome. A run that was not carried out, because the caller gave up or its create must not begin, has none.
 func (x *executor) execute(ctx context.Context) error {
 	open := x.open()
 	if err := x.recall(ctx, open); err != nil {
@@ -142,7 +142,7 @@ func (x *executor) fail(r *run, err error) {
 	}
 }
 
-// find settles a create that was begun and not recorded. When the handler cannot tell, a person has to.
+// find asks the handler what became of a create that was begun and not recorded. If the handler cannot tell, a person has to.
 func (x *executor) find(ctx context.Context, r *run) {
 	ask := func(why string) {
 		r.person = true
@@ -168,7 +168,7 @@ func (x *executor) find(ctx context.Context, r *run) {
 	}
 }
 
-// read observes each run's thing: in one call where the handler can.
+// read observes the thing of each run, in one call if the handler can do that.
 func (x *executor) read(ctx context.Context, runs []*run) {
 	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
 	if !ok && len(runs) > 1 && !x.each && x.readList(ctx, runs) {
@@ -187,7 +187,7 @@ func (x *executor) read(ctx context.Context, runs []*run) {
 	var readings []provider.Reading
 	err := x.e.Caller.Call(ctx, x.batchLimit(runs), func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) })
 	if err != nil || len(readings) != len(runs) {
-		x.apart(ctx, runs, x.readOne) // one of them hangs or panics: find out which
+		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: find out which
 		return
 	}
 	for i, r := range runs {
@@ -197,7 +197,7 @@ func (x *executor) read(ctx context.Context, runs []*run) {
 	}
 }
 
-// apart does one by one what failed as a batch, with hosts that the batch, which may still run, does not have.
+// apart does one by one what failed as a batch. Each run gets a new host first, as the batch may still be running with the old ones.
 func (x *executor) apart(ctx context.Context, runs []*run, f func(context.Context, *run)) {
 	for _, r := range runs {
 		r.host = r.host.detach()
@@ -206,7 +206,7 @@ func (x *executor) apart(ctx context.Context, runs []*run, f func(context.Contex
 	}
 }
 
-// batchLimit allows a batch the time of its longest call and a little more for each item.
+// batchLimit is how long a batch may take: as long as its slowest call, and batchItem more for each item.
 func (x *executor) batchLimit(runs []*run) time.Duration {
 	longest := time.Duration(0)
 	for _, r := range runs {
@@ -236,11 +236,11 @@ func (x *executor) readOne(ctx context.Context, r *run) {
 	}
 }
 
-// decide compares and says what is to be done.
+// decide compares what was read with what is wanted and notes what has to be done.
 func (x *executor) decide(r *run) {
 	r.act = plan.NoChange
 	for name := range r.host.hidden {
-		r.host.secretsIn(r.seen.Attributes[name]) // what it holds may be a secret of before
+		r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
 	}
 	r.host.redactLines()
 	switch {
@@ -271,7 +271,7 @@ func (x *executor) decide(r *run) {
 	}
 }
 
-// compare fills in the differences.
+// compare fills in the differences between what was read and what is wanted; false means that the run failed.
 func (x *executor) compare(r *run) bool {
 	var err error
 	desired := r.want.Attributes
@@ -324,7 +324,7 @@ func purgeDiff(r *run) map[string]plan.Diff {
 	return out
 }
 
-// apply acts: in one call where the handler can and nothing needs a token of its own.
+// apply carries out what was decided, in one call if the handler can do that.
 func (x *executor) apply(ctx context.Context, runs []*run) {
 	var act []*run
 	for _, r := range runs {
@@ -362,6 +362,7 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 	}
 }
 
+// createToken identifies the create of a run: by what was recorded for it, else by the run's action.
 func (r *run) createToken() string {
 	if r.token != "" {
 		return r.token
@@ -380,7 +381,7 @@ func (x *executor) applyOne(ctx context.Context, r *run) {
 	}
 }
 
-// applied takes the answer of an act.
+// applied takes in the handler's answer to a change.
 func (x *executor) applied(r *run, out provider.Result, err error) {
 	if err != nil {
 		r.nothing = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
@@ -394,11 +395,11 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 	}
 }
 
-// after does what follows a deploy that went well: reload, facts, and the outcome.
+// after does what follows a change that went well, or was not needed: reload, facts, and the outcome.
 func (x *executor) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
-	// What this very run has made for the first time has seen every change.
-	made := r.claim != nil && !r.claim.row.SucceededAt.After(zeroTime) && r.change != plan.NoChange
+	// A thing that this run has made for the first time has missed no change.
+	made := r.claim != nil && r.claim.row.SucceededAt.IsZero() && r.change != plan.NoChange
 	if l, is := provider.As[provider.Reloader](r.handler); is && r.reload && !made && !r.want.Purged && !r.reportOnly {
 		r.acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })

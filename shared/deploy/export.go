@@ -20,18 +20,19 @@ type Export struct {
 	Model *Model
 	// Partial replaces only the resource sets that the model has, and merges the shared set.
 	Partial bool
-	// DeleteSets are removed with all they hold; only with Partial.
+	// DeleteSets names sets that are removed with all they hold; only with Partial.
 	DeleteSets []string
-	NoRelease  bool
+	// NoRelease stores the version and does not release it.
+	NoRelease bool
 	// Check asks for everything to be checked against reality, not only what changed.
 	Check bool
-	// RetryFailed schedules what failed or was skipped, too.
+	// RetryFailed also schedules what failed or was skipped.
 	RetryFailed bool
-	// Settings replace those of the environment when not nil.
+	// Settings, when not nil, replace those of the environment.
 	Settings *Settings
 }
 
-// Exported says what an export led to.
+// Exported is what came of an export.
 type Exported struct {
 	Version       int
 	Resources     int
@@ -42,8 +43,8 @@ type Exported struct {
 	New           bool // a version was stored; false: equal to the last one
 }
 
-// Export validates, stores and releases. The same export again, also after a crash, gives the same version. A model with problems
-// is refused with diag.Problems, all of them, and nothing is stored.
+// Export validates, stores and releases a model. The same export again, also after a crash, gives the same version. A model with problems
+// is refused with diag.Problems, which holds all of them, and nothing is stored.
 func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, error) {
 	var out Exported
 	if problems := e.validateExport(x); len(problems) > 0 {
@@ -83,8 +84,8 @@ func (e *Engine) validateExport(x Export) diag.Problems {
 	return problems
 }
 
-// upload stores the files of a model that are missing and returns how many these were. Nobody is asked about those of the last version: they
-// are there, or the planner finds out.
+// upload stores those files of a model that are missing, and returns how many these were. Files of the last version are taken to be
+// stored; if they are not, storeVersion says so.
 func (e *Engine) upload(ctx context.Context, env string, m *Model) (int, error) {
 	if len(m.Files) == 0 {
 		return 0, nil
@@ -135,7 +136,7 @@ func (e *Engine) putFiles(ctx context.Context, blobs []Blob) error {
 	return fault.Wrap(fault.Unknown, "store files", err)
 }
 
-// export does the part that is serialised with other exports.
+// export does the part of an export that is serialised with other exports.
 func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	last, err := p.version(ctx, p.env.Last)
 	if err != nil {
@@ -195,7 +196,8 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	return out, p.request(ctx, x)
 }
 
-// compareVersions counts what is new or has another intent in v, and what has left; entries are v's. Chunks that both share are not read.
+// compareVersions counts what is new or has another intent in v, and what has left; entries are those of v. Chunks that both versions have
+// are not read.
 func (p *planner) compareVersions(ctx context.Context, last, v Version, entries []entry) (changed, removed int, err error) {
 	shared := sharedChunks(last.Chunks, v.Chunks)
 	before, err := p.e.readChunks(ctx, without(last.Chunks, shared))
@@ -215,7 +217,7 @@ func (p *planner) compareVersions(ctx context.Context, last, v Version, entries 
 	return changed, len(before), nil
 }
 
-// request adds what an export asks for beside the release, and writes all of it.
+// request plans what an export asks for besides the release, and writes all that is planned.
 func (p *planner) request(ctx context.Context, x Export) error {
 	if x.Check {
 		p.startWave(PriorityUserRepair, false)
@@ -228,12 +230,12 @@ func (p *planner) request(ctx context.Context, x Export) error {
 	return p.finishRelease(ctx)
 }
 
-// storeVersion stores the files of a version. The version itself is written with what follows from it.
+// storeVersion stores the files of a version. The version itself is written by the commit that also writes what follows from it.
 func (p *planner) storeVersion(ctx context.Context, v, last Version, blobs []Blob) error {
 	byHash, ask := make(map[string]Blob, len(blobs)), make([]string, 0, len(blobs))
 	for _, b := range blobs {
 		byHash[b.Hash] = b
-		if !slices.Contains(last.Chunks, b.Hash) { // those are stored: nothing removes what a version refers to
+		if !slices.Contains(last.Chunks, b.Hash) { // the others are stored, as nothing removes what a version refers to
 			ask = append(ask, b.Hash)
 		}
 	}
@@ -303,8 +305,8 @@ func (p *planner) version(ctx context.Context, number int) (Version, error) {
 	return vs[0], nil
 }
 
-// merge puts a partial model into the version it is based on: the sets it has, and those it deletes, are replaced; other
-// sets are carried over; the shared set is united.
+// merge puts a partial model into the version it is based on. Sets that the model has or that are deleted are replaced, other sets are
+// carried over, and the shared sets are united.
 func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, error) {
 	entries, err := p.e.readChunks(ctx, base.Chunks)
 	if err != nil {
@@ -330,7 +332,7 @@ func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, er
 		byID[out.Resources[i].ID] = i
 	}
 	p.e.relate(out.Resources, byID)
-	mg.problems = append(mg.problems, p.e.closed(out.Resources, func(i int, a string) diag.Pos {
+	mg.problems = append(mg.problems, p.e.checkRequires(out.Resources, func(i int, a string) diag.Pos {
 		if i < len(x.Model.Resources) {
 			return x.Model.at(i, a)
 		}
@@ -339,16 +341,17 @@ func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, er
 	return out, mg.problems.Err()
 }
 
+// merger is what one call of merge works on.
 type merger struct {
 	e        *Engine
 	x        Export
 	entries  map[resource.ID]entry
 	replaced map[string]bool
-	index    map[resource.ID]int
+	index    map[resource.ID]int // of the model's resources
 	problems diag.Problems
 }
 
-// carry appends what stays of the base to out and checks what the model may not change.
+// carry appends to out what stays of the base, and checks that the model changes nothing that it may not change.
 func (mg *merger) carry(out *Model) error {
 	ids := make([]resource.ID, 0, len(mg.entries))
 	for id := range mg.entries {
@@ -363,7 +366,7 @@ func (mg *merger) carry(out *Model) error {
 		i, again := mg.index[id]
 		switch {
 		case again:
-			mg.again(&out.Resources[i], i, old)
+			mg.redescribed(&out.Resources[i], i, old)
 		case old.Set != "" && mg.replaced[old.Set]:
 		default:
 			old.Requires = mg.prune(old)
@@ -373,8 +376,8 @@ func (mg *merger) carry(out *Model) error {
 	return nil
 }
 
-// again handles a resource that is in the model and in the base.
-func (mg *merger) again(r *resource.Resource, i int, old *resource.Resource) {
+// redescribed handles resource i of the model, which is in the base as well.
+func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resource) {
 	switch {
 	case old.Set == "" && r.Set == "":
 		if !sameIntent(r, old) {
@@ -392,8 +395,8 @@ func (mg *merger) again(r *resource.Resource, i int, old *resource.Resource) {
 	}
 }
 
-// prune returns what an old resource requires without that which this export removes, where nobody wrote the requirement or the resource is
-// shared.
+// prune returns the requirements of a resource of the base. Resources that this export removes are left out if old is shared, or if the
+// requirement follows from a type; any other requirement of a removed resource stays, to be reported as a problem.
 func (mg *merger) prune(old *resource.Resource) []resource.ID {
 	return slices.DeleteFunc(slices.Clone(old.Requires), func(id resource.ID) bool {
 		gone, known := mg.entries[id]
@@ -405,7 +408,7 @@ func (mg *merger) prune(old *resource.Resource) []resource.ID {
 	})
 }
 
-// sameIntent compares what an author wrote with what a version holds, in which references may have been resolved.
+// sameIntent compares a, as an author wrote it, with b, as a version or a row holds it: in b, references may have been resolved.
 func sameIntent(a, b *resource.Resource) bool {
 	if a.Purged != b.Purged || a.ReportOnly != b.ReportOnly || len(a.Attributes) != len(b.Attributes) {
 		return false

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// askFacts asks for the facts that planned resources lack: the resources they are facts of are run for them.
+// askFacts plans to learn the facts that planned rows lack: it schedules the resources that these are facts of.
 func (p *planner) askFacts(ctx context.Context) error {
 	want := map[resource.ID]bool{}
 	for _, row := range p.rows {
@@ -37,7 +37,7 @@ func (p *planner) askFacts(ctx context.Context) error {
 			row = stored[id]
 		}
 		if row == nil {
-			continue // it does not exist yet; awaitedFacts finds this when it comes
+			continue // it does not exist yet; once it does, awaitedFacts finds who waits
 		}
 		p.set(row, func(row *Row) bool {
 			if row.WantFacts && (row.Ticket != 0 || !runnable(row)) {
@@ -53,7 +53,7 @@ func (p *planner) askFacts(ctx context.Context) error {
 	return nil
 }
 
-// wantedFacts adds the resources whose facts a row lacks.
+// wantedFacts adds to want the resources whose facts a row lacks.
 func wantedFacts(row *Row, want map[resource.ID]bool) error {
 	if row.Compliance != Undefined || row.Orphaned {
 		return nil
@@ -70,7 +70,7 @@ func wantedFacts(row *Row, want map[resource.ID]bool) error {
 	return nil
 }
 
-// awaitedFacts adds the planned resources that are new and for whose facts something has been waiting.
+// awaitedFacts adds to want the planned resources that are new and whose facts an older row has been waiting for.
 func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
@@ -105,7 +105,7 @@ func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) e
 	})
 }
 
-// resolveAgain looks at everything undefined in the environment and gives what has become known an intent.
+// resolveAgain resolves the references of all undefined rows again and schedules those that nothing is missing of any more.
 func (p *planner) resolveAgain(ctx context.Context) error {
 	graph, err := p.e.graph(ctx, p.env.Graph)
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *planner) resolveAgain(ctx context.Context) error {
 	return p.reblock(ctx, graph)
 }
 
-// resolveRow gives one undefined row the values that are known now.
+// resolveRow gives an undefined row the values that are known now.
 func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent) error {
 	res, err := resource.Decode(row.Body)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// mostFileText is how long a file may be, in bytes, that stands for a text.
+// mostFileText is the greatest length, in bytes, of a file that is used as a text.
 const mostFileText = 1 << 20
 
-// resolveFiles replaces uploaded files by their text in what the handler sees, unless it takes files itself.
+// resolveFiles replaces uploaded files by their text in what the handler sees, unless its type takes files as they are.
 func (e *Engine) resolveFiles(ctx context.Context, r *run) {
 	if r.over() || r.typ == nil || slices.Contains(r.typ.Features, schema.FeatureFiles) {
 		return

@@ -59,8 +59,8 @@ func knownStatus(s Status) bool {
 // Empty reports whether f selects everything.
 func (f Filter) Empty() bool { return f == Filter{} }
 
-// Match reports whether a row is selected. Whether it is deploying now is not known to the row; callers who ask for
-// that status compare it themselves.
+// Match reports whether a row is selected. A row does not know whether it is being deployed, so the status deploying matches every row, and
+// the caller has to compare it.
 func (f Filter) Match(r *Row) bool {
 	switch {
 	case f.Type != "" && r.ID.Type() != f.Type:
@@ -82,7 +82,7 @@ func setOf(r *Row) string {
 	return res.Set
 }
 
-// glob matches * and ? in time proportional to the product of the lengths at worst.
+// glob reports whether s matches a pattern with * and ?. It takes time proportional to the product of their lengths at worst.
 func glob(pattern, s string) bool {
 	p, i, star, mark := 0, 0, -1, 0
 	for i < len(s) {

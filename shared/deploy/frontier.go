@@ -2,12 +2,12 @@ package deploy
 
 import "southbound/shared/resource"
 
-// frontier tells which scheduled resources may start: those of which nothing they require, directly or through others that are not
-// scheduled, is scheduled and unfinished (invariant D1). It is pure memory, built from a graph and a schedule.
+// frontier tells which scheduled resources may start: those for which nothing that they require, directly or through others that are
+// not scheduled, is scheduled and unfinished (invariant D1). It is built in memory from a graph and a schedule.
 //
 // A node is clear when it is not scheduled and all it requires is clear. A scheduled node may start when all it requires is
-// clear. Finishing a node clears it and, through it, unscheduled nodes behind it, each once: the whole life of a frontier costs
-// as much as the graph has edges, and no set of ancestors is ever stored.
+// clear. Finishing a node clears it and, through it, unscheduled nodes behind it, each once. Over its whole life a frontier costs
+// time proportional to the edges of the graph, and no set of ancestors is ever stored.
 type frontier struct {
 	g       *Graph
 	needs   []bool  // scheduled and unfinished
@@ -15,7 +15,7 @@ type frontier struct {
 	clear   []bool
 }
 
-// newFrontier computes which nodes are clear when exactly the nodes for which scheduled is true are scheduled.
+// newFrontier returns the frontier in which exactly the nodes for which scheduled is true are scheduled; it keeps and changes scheduled.
 func newFrontier(g *Graph, scheduled []bool) *frontier {
 	f := &frontier{g: g, needs: scheduled, waiting: make([]int32, len(g.IDs)), clear: make([]bool, len(g.IDs))}
 	for _, n := range g.Order() {
@@ -32,8 +32,8 @@ func newFrontier(g *Graph, scheduled []bool) *frontier {
 // ready reports whether node is scheduled and may start.
 func (f *frontier) ready(node int32) bool { return f.needs[node] && f.waiting[node] == 0 }
 
-// done marks node as finished, calls touched for every scheduled node that waited for it, directly or through what is not
-// scheduled, and says whether it is ready now.
+// done marks node as finished. It calls touched for every scheduled node that waited for it, directly or through nodes that are not
+// scheduled, with whether that node is ready now.
 func (f *frontier) done(node int32, touched func(node int32, ready bool)) {
 	if !f.needs[node] {
 		return
@@ -44,7 +44,7 @@ func (f *frontier) done(node int32, touched func(node int32, ready bool)) {
 	}
 }
 
-// clearFrom clears node, and everything unscheduled that only waited for it.
+// clearFrom clears node, and every unscheduled node that waited only for it.
 func (f *frontier) clearFrom(node int32, touched func(node int32, ready bool)) {
 	stack := []int32{node}
 	f.clear[node] = true

@@ -5,7 +5,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// gather completes the resources of a whole model by those that require them by their nature, where their types want that.
+// gather completes resources whose types want that from the resources of the model that require them because of a type.
 func (e *Engine) gather(m *Model) {
 	dependents := map[resource.ID][]schema.Dependent{}
 	for i := range m.Resources {

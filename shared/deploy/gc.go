@@ -13,7 +13,7 @@ import (
 const (
 	defaultKeepVersions = 100
 	defaultKeepActions  = 7 * 24 * time.Hour
-	// fileGrace protects files that were uploaded for an export that is not stored yet.
+	// fileGrace protects files that were uploaded for an export whose version is not stored yet.
 	fileGrace = 24 * time.Hour
 )
 
@@ -32,8 +32,8 @@ type Collected struct {
 	Files    int `json:"files"`
 }
 
-// Collect removes old versions and actions by the settings of the environment, and files that no version of any environment refers to
-// and that were stored more than grace ago (0: a day).
+// Collect removes old versions and actions, by the settings of the environment, and files that nothing in any environment refers to and that
+// were stored more than grace ago (0: a day).
 func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (Collected, error) {
 	var out Collected
 	if grace <= 0 {
@@ -58,7 +58,7 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 	return out, err
 }
 
-// dropVersions plans to forget all but the last few versions, and never the one in force.
+// dropVersions plans to forget all but the last few versions; it never forgets the one in force.
 func (p *planner) dropVersions(ctx context.Context) error {
 	keep := p.env.Settings.KeepVersions
 	if keep <= 0 {
@@ -76,8 +76,8 @@ func (p *planner) dropVersions(ctx context.Context) error {
 	return nil
 }
 
-// dropFiles removes what nothing refers to: no version, no graph, no resource that has left its version behind. What might go is looked
-// for first; then, while no export can store anything, it is looked at once more and removed.
+// dropFiles removes files that nothing refers to: no version, no graph, and no row, as its version may have been forgotten. Candidates are
+// looked for first; then, while no export can store anything, they are checked once more and removed.
 func (e *Engine) dropFiles(ctx context.Context, grace time.Duration) (int, error) {
 	used, err := e.used(ctx)
 	if err != nil {
@@ -99,8 +99,8 @@ func (e *Engine) dropFiles(ctx context.Context, grace time.Duration) (int, error
 	return e.dropUnused(ctx, candidates)
 }
 
-// dropUnused removes those of hashes that are not used, while it holds the planning of all environments: an export may be about to refer to
-// a file that it found stored.
+// dropUnused removes those of hashes that are not used. It holds the plan leases of all environments meanwhile, since an export may be about
+// to refer to a file that it found stored.
 func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
 	envs, err := e.State.Envs(ctx)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostGenerated bounds how deep resources may follow from others that follow from others.
+// mostGenerated bounds the depth of a chain of resources each of which follows from the one before.
 const mostGenerated = 8
 
-// generate adds the resources that follow from others. What is written, or was generated before, wins.
+// generate adds the resources that follow from others. One that is in the model already, written or generated, stays as it is.
 func (v *validator) generate() {
 	from := 0
 	for depth := 0; from < len(v.m.Resources); depth++ {
@@ -65,7 +65,7 @@ func (v *validator) generateFrom(i, depth int) {
 	}
 }
 
-// place makes the next resource of the model stand where resource i stands.
+// place gives the next resource to be added to the model the place of resource i.
 func (v *validator) place(i int) {
 	where, n := v.m.Where, len(v.m.Resources)
 	if where == nil {

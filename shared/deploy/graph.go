@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Graph says what waits for what in a released version: direct edges only. It is immutable, stored as a file, and small: it holds
-// no attributes. Where things are removed its edges run the other way round than the model's, see effectiveGraph.
+// Graph says what waits for what in a released version, by direct edges only. It is immutable, stored as a file, and small, as it holds no
+// attributes. Where things are removed, its edges run in the opposite direction to those of the model: see effectiveGraph.
 type Graph struct {
 	IDs      []resource.ID // ascending
 	Lanes    []string      // ascending
@@ -110,7 +110,8 @@ func buildGraph(nodes []graphNode) *Graph {
 
 const graphFormat = 1
 
-// encode returns the stored form: format, lanes, then a node each as id, lane, flag and edges as distances.
+// encode returns the stored form: the format, the lanes, and then for each node its id, its lane with the removing flag, and its edges as
+// distances.
 func (g *Graph) encode() []byte {
 	w := &binform.Writer{}
 	w.Uint(graphFormat)
@@ -132,7 +133,7 @@ func (g *Graph) encode() []byte {
 	return compress(w.B)
 }
 
-// decodeGraph reads a stored graph; what does not decode is Damaged.
+// decodeGraph reads a stored graph. Its error is Damaged.
 func decodeGraph(stored []byte) (*Graph, error) {
 	damaged := fault.New(fault.Damaged, "read graph", "the stored graph does not decode").
 		WithHint("the data directory was changed by something else; restore it, or export again")

@@ -26,7 +26,7 @@ const (
 	mostFacts = 1000
 )
 
-// host is what a handler reaches through its Context during one run: it keeps what the run says, without secrets.
+// host is what a handler reaches through its Context during one run. It keeps what the handler reports, without secrets.
 type host struct {
 	e       *Engine
 	session *session
@@ -44,13 +44,13 @@ type host struct {
 	want    map[string]any // attributes as the resource has them
 	cache   *provider.Cache
 	dry     bool
-	// What the handler said of the run.
+	// What the handler itself said of the run.
 	provider, providerWhy string
 	override              plan.Change
-	overrides             int // how many different ones
+	overrides             int // how often override was set to something else
 }
 
-// detach returns a copy that the old host's user cannot reach.
+// detach returns a copy of the host that a call left behind with the old one cannot reach.
 func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,6 +115,7 @@ func (h *host) Fact(name, value string) {
 // Files implements provider.Host.
 func (h *host) Files() provider.Files { return files{h.e.Files, h.local} }
 
+// files opens uploaded files, and for a preview also those that are not stored yet.
 type files struct {
 	f     Files
 	local map[string]Blob
@@ -169,7 +170,7 @@ func (h *host) Transport() any {
 	return h.session.transport
 }
 
-// Secret implements provider.Host. Each line of a secret of several lines is one, too: programs print them apart.
+// Secret implements provider.Host. Each line of a secret of several lines counts as a secret too, since programs print lines separately.
 func (h *host) Secret(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +186,7 @@ func (h *host) Secret(value string) {
 	slices.SortFunc(h.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// quoted returns the forms in which texts stand in JSON and in %q.
+// quoted returns texts as JSON and %q write them.
 func quoted(parts []string) []string {
 	var out []string
 	for _, s := range parts {
@@ -198,7 +199,7 @@ func quoted(parts []string) []string {
 	return out
 }
 
-// secretsIn takes every text in v for a secret.
+// secretsIn registers every text in v as a secret.
 func (h *host) secretsIn(v any) {
 	switch v := v.(type) {
 	case string:
@@ -222,7 +223,7 @@ func (h *host) hide(attribute string) {
 	h.hidden[attribute] = true
 }
 
-// redactLines takes secrets that have become known since out of what was logged.
+// redactLines removes secrets from log lines that were logged before these secrets were known.
 func (h *host) redactLines() {
 	if len(h.hidden) == 0 {
 		return
@@ -254,7 +255,7 @@ func shorten(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
-// redactAny makes any value one that JSON can hold, without secrets.
+// redactAny turns any value into one that JSON can hold, without secrets.
 func (h *host) redactAny(v any) any {
 	switch v := v.(type) {
 	case nil, bool, int, int32, int64, uint32, uint64, float64:
@@ -287,7 +288,7 @@ func (h *host) redactAny(v any) any {
 	return h.redact(fmt.Sprint(v))
 }
 
-// redactDiff returns differences as they may be stored and shown.
+// redactDiff returns differences in a form that may be stored and shown.
 func (h *host) redactDiff(diffs map[string]plan.Diff) map[string]plan.Diff {
 	out := make(map[string]plan.Diff, len(diffs))
 	for name, d := range diffs {
@@ -307,7 +308,7 @@ func hideValue(v any) any {
 	return redacted
 }
 
-// shown bounds a value for changes.
+// shown returns a value as it may stand in changes: without secrets and bounded in length.
 func (h *host) shown(v any) any {
 	switch v := v.(type) {
 	case string:

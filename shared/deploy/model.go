@@ -5,13 +5,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// Model is desired state before it becomes a version.
+// Model is a desired state before it becomes a version.
 type Model struct {
 	Resources []resource.Resource
-	Agents    []resource.Agent // those that are described; others are {transport: local}
-	Files     map[string]Blob  // by hash: what the resources refer to
+	Agents    []resource.Agent // those that are described; any other is local
+	Files     map[string]Blob  // the files that resources refer to, by hash
 	// Where returns the place of resource i, of one of its attributes, or of its "requires", "agent", "type" or "set". Nil: not known.
 	Where func(i int, attribute string) diag.Pos
-	// Fingerprint identifies everything the model was read from; "" when that is not known.
+	// Fingerprint identifies all that the model was read from; "" when that is not known.
 	Fingerprint string
 }

@@ -12,9 +12,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// readList reads a batch from the list of all that exists, where the handler has such. What the list lacks is absent and not asked for again; what the list
-// does not show to be as it is wanted is read by itself, as a list does not know what a resource asks for. It returns false when the list failed, so
-// that each is read by itself and says why.
+// readList reads a batch from the handler's list of all that exists. What the list lacks is absent and is not asked for again. What the list
+// does not show to be as wanted is read by itself, since a list does not know what a resource asks for. It returns false if the handler
+// cannot list or the list failed; then each thing has to be read by itself, and says why that fails.
 func (x *executor) readList(ctx context.Context, runs []*run) bool {
 	lister, ok := provider.As[provider.Lister](runs[0].handler)
 	if !ok {
@@ -54,7 +54,7 @@ func (x *executor) readList(ctx context.Context, runs []*run) bool {
 	return true
 }
 
-// shows reports whether what a list says of a thing is all that is compared, and as it is wanted.
+// shows reports whether a list shows all that is wanted of a thing, and shows it as wanted.
 func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
 	for i := range typ.Attributes {
 		a := &typ.Attributes[i]
@@ -66,7 +66,7 @@ func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
 	return true
 }
 
-// FoundID returns the identity of what a handler has found; false when a naming attribute is missing.
+// FoundID returns the id of a thing that a handler has found; false if a naming attribute is missing or cannot be part of an id.
 func FoundID(typ *schema.Compiled, agent string, attributes map[string]any) (resource.ID, bool) {
 	keys := make([]resource.Key, 0, len(typ.Namevars()))
 	for _, name := range typ.Namevars() {
@@ -80,7 +80,7 @@ func FoundID(typ *schema.Compiled, agent string, attributes map[string]any) (res
 	return resource.NewID(typ.Name, agent, keys...), true
 }
 
-// observable leaves out what Read would not report.
+// observable returns those of attributes that Read would report as well.
 func observable(typ *schema.Compiled, attributes map[string]any) map[string]any {
 	out := make(map[string]any, len(attributes))
 	for name, v := range attributes {
@@ -91,7 +91,8 @@ func observable(typ *schema.Compiled, attributes map[string]any) map[string]any 
 	return out
 }
 
-// inSync lets the handler decide on attributes, and holds what it reported to its canonical form.
+// inSync lets the handler decide which attributes are as wanted, after checking that what it has read is in its canonical form. It returns
+// false if the run failed.
 func (x *executor) inSync(r *run, desired map[string]any) bool {
 	if !x.canonical(r) {
 		return false
@@ -121,7 +122,8 @@ func (x *executor) inSync(r *run, desired map[string]any) bool {
 	return ok && got.err == nil
 }
 
-// canonical does what the setting strict asks for when the handler reports values that are not in its own canonical form.
+// canonical checks that what the handler has read is in its own canonical form, as the setting strict asks for. It returns false if the run
+// failed.
 func (x *executor) canonical(r *run) bool {
 	c, ok := provider.As[provider.Canonicaliser](r.handler)
 	if !ok || x.strict == provider.StrictOff {
@@ -150,7 +152,7 @@ func (x *executor) canonical(r *run) bool {
 	return true
 }
 
-// noop tells handlers that want it what a deploy would do.
+// noop tells the handlers that want to know what a deploy would do.
 func (x *executor) noop(ctx context.Context) {
 	for _, r := range x.open() {
 		n, ok := provider.As[provider.Nooper](r.handler)
@@ -174,7 +176,7 @@ func (x *executor) noop(ctx context.Context) {
 	}
 }
 
-// flush tells the handler that a batch was applied. When that fails, all of the batch have failed: none is known to be in force.
+// flush tells the handler that a batch was applied. If that fails, the whole batch has failed, since nothing of it is known to be in force.
 func (x *executor) flush(ctx context.Context, runs []*run) {
 	var done []provider.BatchChange
 	var of []*run
@@ -201,7 +203,8 @@ func (x *executor) flush(ctx context.Context, runs []*run) {
 	}
 }
 
-// overridden takes what the handler said of the run over what was inferred; false: it contradicts itself.
+// overridden replaces the change that was inferred by what the handler says that it did, if it says anything. It returns false if the
+// handler contradicts itself.
 func (x *executor) overridden(r *run) bool {
 	switch {
 	case r.host.overrides == 0:

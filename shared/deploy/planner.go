@@ -10,18 +10,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// planner changes what is scheduled in one environment. It holds the lease "plan", so there is one at a time; workers go on
-// meanwhile, and rows they change first are read again. See docs/design/engine.md.
+// planner changes what is scheduled in one environment. It holds the lease "plan", so there is one at a time. Workers go on meanwhile;
+// rows that they change before the planner writes them are planned again. See docs/design/engine.md.
 type planner struct {
 	e       *Engine
 	env     Env
-	was     Env // as stored
+	was     Env // env as it is stored
 	lease   Lease
-	commits int64                // made so far
-	rows    map[resource.ID]*Row // to be written
-	order   []resource.ID        // of rows, requirements first
-	graph   *Graph               // what will be in force
-	drop    []string             // outbox entries that this settles
+	commits int64                // number of commits made so far
+	rows    map[resource.ID]*Row // the planned rows, to be written
+	order   []resource.ID        // ids of rows, requirements first
+	graph   *Graph               // the graph that will be in force
+	drop    []string             // outbox entries that are settled by the plan
 	store   struct {             // what is written with the rows
 		version *Version
 		forget  []int
@@ -29,10 +29,10 @@ type planner struct {
 		set     []Parameter
 		unset   []ParameterKey
 	}
-	// reapply makes the change anew on a row that somebody else has changed meanwhile.
+	// reapply makes the planned change again, on a row that somebody else has changed meanwhile.
 	reapply map[resource.ID]func(*Row) bool
-	whole   map[resource.ID]bool // reapply makes the row anew if it has gone
-	before  map[resource.ID]Row  // the rows as they are stored
+	whole   map[resource.ID]bool // rows that reapply makes anew if they are gone
+	before  map[resource.ID]Row  // the planned rows as they are stored
 }
 
 // plan runs f as the one planner of env. A release that a crash cut short is finished first.
@@ -56,7 +56,7 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 	return f(p)
 }
 
-// acquire waits for a lease.
+// acquire takes a lease for span, waiting until it is free.
 func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duration) (Lease, error) {
 	pause := time.Millisecond
 	holder := e.holder()
@@ -76,20 +76,21 @@ func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duratio
 	}
 }
 
-// release gives a lease back. When that fails it expires.
+// release gives a lease back. If that fails, the lease expires.
 func (e *Engine) release(ctx context.Context, env string, l Lease) {
 	ctx = context.WithoutCancel(ctx)
 	_ = e.retryUnavailable(ctx, func() error { return e.State.Release(ctx, env, l) })
 }
 
+// reset forgets what was planned.
 func (p *planner) reset() {
 	p.rows, p.order, p.drop = map[resource.ID]*Row{}, nil, nil
 	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
 	p.reapply, p.whole, p.before = map[resource.ID]func(*Row) bool{}, map[resource.ID]bool{}, map[resource.ID]Row{}
 }
 
-// set changes a row by f, which reports whether there is anything to write, and remembers f in case the row has to be read again: then it
-// may have something to write although it has nothing now.
+// set changes a row by f, which reports whether there is anything to write. It remembers f, even if there is nothing to write now: if
+// somebody else has changed the row meanwhile, f is applied to it again, and then there may be.
 func (p *planner) set(row *Row, f func(*Row) bool) {
 	was := *row
 	changed := f(row)
@@ -109,7 +110,7 @@ func (p *planner) set(row *Row, f func(*Row) bool) {
 	p.before[row.ID] = was
 }
 
-// ticket returns the ticket of everything that is scheduled by the next commit: greater than those of all commits before.
+// ticket returns the ticket of all that the next commit schedules: greater than those of all commits before it.
 func (p *planner) ticket() int64 { return p.lease.Fence<<20 | p.commits }
 
 // schedule gives a row a ticket.
@@ -121,8 +122,8 @@ func (p *planner) schedule(r *Row, priority Priority) {
 	r.NextAt = time.Time{}
 }
 
-// commit writes what was planned, the environment with it, and rings the lanes that got work. Rows that a worker has changed
-// meanwhile are read and planned again until all are written.
+// commit writes what was planned, together with the environment, and rings the lanes that got work. Rows that a worker has changed
+// meanwhile are planned again, until all are written. plan says that the schedule changes.
 func (p *planner) commit(ctx context.Context, plan bool) error {
 	s := &p.store
 	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset) == 0 && s.version == nil && p.env == p.was {
@@ -148,7 +149,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 		if err != nil {
 			return err
 		}
-		if c.Env != nil { // nobody else writes it while the lease lasts, but for what pauses and halts
+		if c.Env != nil { // while the lease lasts, nobody else writes it except through Pause and Halt
 			p.env.Rev, p.env.PlanSeq = p.env.Rev+1, done.PlanSeq
 			p.was = p.env
 		}
@@ -156,7 +157,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 		for i := range done.Conflicts {
 			row := &done.Conflicts[i]
 			if row.Rev == 0 && !p.whole[row.ID] {
-				continue // it has gone, and what was to be done with it
+				continue // it is gone, and with it what was to be done
 			}
 			was := *row
 			if again := p.reapply[row.ID]; again(row) && toWrite(row, &was) {
@@ -172,10 +173,10 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 	return nil
 }
 
-// toWrite reports whether a row that was planned has to be written: what is changed and changed back has not.
+// toWrite reports whether a planned row has to be written: not if it was changed and changed back.
 func toWrite(row, was *Row) bool { return row.Rev == 0 || !row.same(was) }
 
-// write commits, and tells a commit that took effect although its answer was lost from one that did not.
+// write makes a commit, trying again while the store is unavailable. It recognises a commit that took effect although its answer was lost.
 func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 	var done Committed
 	want := Env{}
@@ -191,7 +192,7 @@ func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 				return err
 			}
 			if now.Rev == want.Rev+1 {
-				c.Env, c.Version = nil, nil // our own write: only this holder of the lease writes it
+				c.Env, c.Version = nil, nil // our own write, as only the holder of the lease writes it
 			}
 		}
 		done, err = p.e.State.Commit(ctx, p.env.Name, c)
@@ -208,7 +209,8 @@ func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 	return done, nil
 }
 
-// sameAsPlanned reports whether a conflicting row is what we wrote ourselves. A result of a worker differs in its action at least.
+// sameAsPlanned reports whether a conflicting row is what this planner has written itself. What a worker has written differs at least in
+// its last action.
 func (p *planner) sameAsPlanned(rows []Row, now Row) bool {
 	for i := range rows {
 		if rows[i].ID == now.ID {
@@ -221,22 +223,22 @@ func (p *planner) sameAsPlanned(rows []Row, now Row) bool {
 	return false
 }
 
-// writtenAs reports whether now is r after it was written.
+// writtenAs reports whether now is what r became when it was written.
 func (r *Row) writtenAs(now *Row) bool {
 	a := *r
 	a.Rev++
 	return a.same(now)
 }
 
-// same reports whether two rows are the same but for form.
+// same reports whether two rows say the same, whatever the form in which they hold times and lists.
 func (r *Row) same(o *Row) bool {
 	if r.Rev != o.Rev || r.Ticket != o.Ticket || r.Hash != o.Hash || r.LastAction != o.LastAction {
 		return false
 	}
 	a, b := *r, *o
-	for _, x := range []*Row{&a, &b} { // these differ in form only, or are compared by what they stand for
+	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
 		x.Missing, x.Causes, x.Waiting, x.Hidden, x.Left = nil, nil, nil, nil, nil
-		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = zeroTime, zeroTime, zeroTime, zeroTime, zeroTime
+		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	}
 	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) && slices.Equal(r.Missing, o.Missing) && slices.Equal(r.Hidden, o.Hidden) &&
 		r.NextAt.Equal(o.NextAt) && r.NotBefore.Equal(o.NotBefore)
@@ -296,13 +298,13 @@ func (e *Engine) eachRow(ctx context.Context, env string, f func(*Row) error) er
 	}
 }
 
-// startWave asks for everything to be checked.
+// startWave plans a wave, which asks for everything to be checked.
 func (p *planner) startWave(priority Priority, keepTerminal bool) {
 	p.env.Wave = Wave{Epoch: p.env.Wave.Epoch + 1, Priority: priority, At: p.e.Clock.Now(), KeepTerminal: keepTerminal}
 }
 
-// scheduleUnfinished gives tickets to what is not deployed and may run. retry includes what waits for its backoff, for a person
-// or for a new intent.
+// scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil: all). retry includes those that wait
+// for their backoff, and those whose failure waits for a person or a new intent.
 func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, retry bool, match func(*Row) bool) error {
 	ask := func(r *Row) bool {
 		if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) {

@@ -24,16 +24,16 @@ type State interface {
 	// Agents returns the agents of an environment by name.
 	Agents(ctx context.Context, env string) (map[string]Agent, error)
 	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes. After Pause(true) has
-	// returned no Commit gets its Next accepted for these agents. PlanSeq grows.
+	// returned, no Commit for these agents gets its Next accepted. PlanSeq grows.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
 	// Halt sets or clears the halt of the environment, with the same guarantee for all its agents. PlanSeq grows.
 	Halt(ctx context.Context, env string, halted bool) error
 
-	// Acquire takes the lease of key for holder until a time, when it is free, expired at now, held by holder already, or
-	// its holder is known to be dead. The fence grows with every Acquire. Busy when it is held. Running is what the holder
-	// before was running when it ended without a Release; it stays so in the store until the first Commit.
+	// Acquire takes the lease of key for holder until the given time if it is free, expired at now, already held by holder, or
+	// held by one known to be dead; otherwise it returns Busy. The fence grows with every Acquire. The Running of the returned
+	// lease is what the previous holder was running if it ended without a Release; the store keeps it until the first Commit.
 	Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (Lease, error)
-	// Release frees a lease when its fence is still l's; otherwise nothing happens and it is no error.
+	// Release frees a lease whose fence is still l's; otherwise it does nothing and returns no error.
 	Release(ctx context.Context, env string, l Lease) error
 	// Leases returns the leases of an environment, held or not.
 	Leases(ctx context.Context, env string) ([]Lease, error)
@@ -46,12 +46,12 @@ type State interface {
 	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
 	// Schedule returns what is scheduled in the whole environment, read at one instant.
 	Schedule(ctx context.Context, env string) (Schedule, error)
-	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and their lane has finished the wave of
-	// this epoch or they were checked in it. Epoch 0: there is no wave.
+	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and the wave of this epoch has either
+	// finished in their lane or checked them. Epoch 0: there is no wave.
 	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)
 	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest NextAt after at (zero: none).
 	Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error)
-	// Counts returns the number of rows by status; it costs no scan of bodies. deploying is not among them.
+	// Counts returns the number of rows by status without reading their bodies. StatusDeploying is not among them.
 	Counts(ctx context.Context, env string) (map[Status]int, error)
 
 	// Commit applies c; see Commit.
@@ -86,7 +86,7 @@ type Files interface {
 	Delete(ctx context.Context, hashes []string) error
 }
 
-// Blob is bytes to store: Data, or what Open returns (Size bytes, read once or more).
+// Blob is bytes to store: what Open returns, if it is set (Size bytes; it may be called more than once), else Data.
 type Blob struct {
 	Hash string
 	Size int64
@@ -100,10 +100,10 @@ type Doorbell interface {
 	Ring(ctx context.Context, env string, rings []Ring) error
 }
 
-// Ring is one message.
+// Ring is one message of a doorbell.
 type Ring struct {
 	Lane string
-	// Done names resources elsewhere that may have finished: a hint on what to look at.
+	// Done names resources of other lanes that may have finished: a hint on what to look at.
 	Done []resource.ID
 }
 
@@ -133,8 +133,9 @@ type Connector interface {
 	Connect(ctx context.Context, a resource.Agent) (any, error)
 }
 
-// ConnectLimiter is a Connector that says how long a connection with an agent may be waited for. A lane is held that much longer when a run of it begins, and so
-// is one whose holder was killed.
+// ConnectLimiter may be implemented by a Connector that knows how long connecting to an agent may take. The lease of a lane is
+// prolonged by that much when a batch has to connect, so a lane whose holder was killed may stay held that much longer.
 type ConnectLimiter interface {
+	// ConnectLimit returns the longest time that Connect may take for an agent.
 	ConnectLimit(a resource.Agent) time.Duration
 }

@@ -10,16 +10,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// Progress is how far an environment is: counters, never listings.
+// Progress says how far an environment is, in counters and names; it holds no rows.
 type Progress struct {
 	Env       Env
 	Counts    map[Status]int
 	Scheduled int             // tickets, and what a wave has still to check
-	Running   []resource.ID   // now
-	Lanes     []string        // with work
-	Paused    map[string]bool // agents
-	Held      map[string]bool // lanes that somebody serves now
-	Outbox    int             // what follows from commits and is not done yet; at most a few are counted
+	Running   []resource.ID   // what runs now
+	Lanes     []string        // lanes with work
+	Paused    map[string]bool // paused agents
+	Held      map[string]bool // lanes that are served now
+	Outbox    int             // what follows from commits and is not done yet; at most 10 are counted
 }
 
 // Progress returns the counters of an environment.
@@ -51,14 +51,14 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	if err != nil {
 		return p, fault.Wrap(fault.Unknown, "read outbox", err)
 	}
-	// Last: where nothing is left to do, these are the counts of what was done, and not of a moment before.
+	// The counts are read last, so that they are final if nothing is left to do.
 	if p.Counts, err = e.State.Counts(ctx, env); err != nil {
 		return p, fault.Wrap(fault.Unknown, "count resources", err)
 	}
 	return p, e.running(ctx, env, &p)
 }
 
-// Pulse is Progress without what is scheduled: it costs the same however large the environment is.
+// Pulse returns only Counts, Held and Running of Progress: it costs the same however large the environment is.
 func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 	var p Progress
 	var err error
@@ -100,7 +100,7 @@ func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) er
 	return nil
 }
 
-// running fills in what runs now.
+// running fills in what runs now and which lanes are held.
 func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	leases, err := e.State.Leases(ctx, env)
 	if err != nil {
@@ -122,7 +122,8 @@ func (p *Progress) Done() bool {
 	return p.Scheduled == 0 && p.Outbox == 0 && len(p.Lanes) == 0 && p.Env.Releasing == 0
 }
 
-// Known reports whether inputs with this fingerprint are what is released, so that an export of them would change nothing.
+// Known reports whether the released version came from inputs with this fingerprint, so that exporting them again would change nothing, and
+// returns what such an export would.
 func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, bool, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -138,7 +139,7 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 	return Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources}, true, nil
 }
 
-// Plan compares a model with the last version, without looking at reality and without storing anything.
+// Plan compares a model with the last version. It neither looks at reality nor stores anything.
 func (e *Engine) Plan(ctx context.Context, env string, x Export) ([]Would, error) {
 	if problems := e.validateExport(x); len(problems) > 0 {
 		return nil, problems.Err()
@@ -169,7 +170,7 @@ func (e *Engine) Plan(ctx context.Context, env string, x Export) ([]Would, error
 	return e.comparePlans(before, set.entries)
 }
 
-// comparePlans lists what differs between two versions, and what does not as "none".
+// comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
 func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Would, error) {
 	var out []Would
 	for i := range after {
@@ -213,7 +214,7 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Wo
 	return out, nil
 }
 
-// intentDiff compares two intents of one resource; was may be nil. References stay references, so no secret is in it.
+// intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret.
 func (e *Engine) intentDiff(was, now *resource.Resource) map[string]plan.Diff {
 	h := &host{e: e}
 	if t, ok := e.Types.Type(now.Type); ok {
@@ -241,7 +242,7 @@ func (e *Engine) intentDiff(was, now *resource.Resource) map[string]plan.Diff {
 	return h.redactDiff(diffs)
 }
 
-// plainRef writes references as in documents.
+// plainRef returns v with references in the form that they have in documents.
 func plainRef(v any) any {
 	out, err := resource.Walk(v, func(ref any) (any, error) {
 		switch r := ref.(type) {
@@ -284,7 +285,7 @@ func (e *Engine) EachRow(ctx context.Context, env string, filter Filter, f func(
 	})
 }
 
-// Neighbours returns what a resource requires and what requires it, in what is released.
+// Neighbours returns what a resource waits for and what waits for it, by the graph in force.
 func (e *Engine) Neighbours(ctx context.Context, env string, id resource.ID) (requires, dependants []resource.ID, err error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -307,7 +308,7 @@ func (e *Engine) Neighbours(ctx context.Context, env string, id resource.ID) (re
 	return requires, dependants, nil
 }
 
-// VersionsOf returns the versions that users can see, ascending.
+// VersionsOf returns the versions up to the last one of the environment it returns with them, ascending.
 func (e *Engine) VersionsOf(ctx context.Context, env string) ([]Version, Env, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {

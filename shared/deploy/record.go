@@ -18,7 +18,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	_, waving := w.sched.Unfinished[w.lane]
 	byID := make(map[resource.ID]*claim, len(done))
 	defer func() {
-		for i := range c.Rows { // as the store has them now
+		for i := range c.Rows { // the store has raised their revisions
 			if cl := byID[c.Rows[i].ID]; cl.result.outcome == StatusDeploying {
 				cl.row.Rev++
 			} else {
@@ -44,7 +44,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 			c.Parameters = append(c.Parameters, Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.finished})
 		}
 	}
-	// What follows has to reach the lanes of others before they hear that this one is done.
+	// What follows has to be stored before other lanes hear that these are done.
 	w.unrecorded = true
 	committed, err := w.commit(ctx, c)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	follows := c.AddOutbox
 	for len(conflicts) > 0 {
 		var more []Outbox
-		if conflicts, more, err = w.again(ctx, conflicts, byID); err != nil {
+		if conflicts, more, err = w.settleConflicts(ctx, conflicts, byID); err != nil {
 			return err
 		}
 		follows = append(follows, more...)
@@ -64,8 +64,9 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	return w.propagate(ctx, follows)
 }
 
-// again settles results on rows that others have changed since they were read.
-func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.ID]*claim) ([]Row, []Outbox, error) {
+// settleConflicts records the results for rows that others have changed since they were read. It returns the rows that were changed once
+// more meanwhile, and what follows from the results.
+func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[resource.ID]*claim) ([]Row, []Outbox, error) {
 	var c Commit
 	w.session.changed = true
 	for i := range conflicts {
@@ -78,10 +79,13 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 			c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: now, node: cl.node, result: cl.result, wrote: row})...)
 		case resultMoot:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
-			if now.Ticket == 0 && runnable(now) { // a wave asked for it
+			if now.Ticket == 0 && runnable(now) { // it was a wave that asked for it
 				now.Ticket, now.Priority = 1, w.sched.Wave.Priority
 				c.Rows = append(c.Rows, *now)
 			}
+		case resultOvertaken:
+			c.AddOutbox = append(c.AddOutbox, lookAgain(cl)...)
+			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
 			stale := w.e.actionOf(cl.row, cl.result)
@@ -89,7 +93,7 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 			c.Actions = append(c.Actions, stale)
 		case resultVoid:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
-		case resultThere:
+		case resultWritten:
 		}
 	}
 	if len(c.Rows)+len(c.Actions)+len(c.AddOutbox) == 0 {
@@ -99,7 +103,7 @@ func (w *worker) again(ctx context.Context, conflicts []Row, byID map[resource.I
 	return committed.Conflicts, c.AddOutbox, err
 }
 
-// unskip wakes what was skipped with c, because of a result of c that does not count any more.
+// unskip returns what wakes the dependants that were skipped because of a result of c that no longer counts.
 func (w *worker) unskip(c *claim) []Outbox {
 	if c.node < 0 || c.result.outcome == StatusDeployed || c.result.outcome == StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
 		return nil
@@ -107,14 +111,23 @@ func (w *worker) unskip(c *claim) []Outbox {
 	return []Outbox{{ID: c.result.action + "-" + string(OutboxRecovered), Kind: OutboxRecovered, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
 }
 
-// actionOf makes the record of a run.
+// lookAgain schedules a resource once more after a run of it was overtaken by another, which may not have seen what this one did or which facts it
+// stored.
+func lookAgain(c *claim) []Outbox {
+	if !c.result.acted && len(c.result.facts) == 0 {
+		return nil
+	}
+	return []Outbox{{ID: c.result.action + "-" + string(OutboxAgain), Kind: OutboxAgain, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
+}
+
+// actionOf returns the record of a run.
 func (e *Engine) actionOf(r *Row, res *result) Action {
 	return Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
 		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: e.Pack,
 		Provider: res.provider, ProviderWhy: res.providerWhy}
 }
 
-// follows says what a finished run sets off.
+// follows returns what has to follow from a finished run.
 func (w *worker) follows(c *claim) []Outbox {
 	var out []Outbox
 	add := func(kind OutboxKind) {
@@ -126,11 +139,11 @@ func (w *worker) follows(c *claim) []Outbox {
 	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}
-	// A new intent clears what came of the one before, and with it what others may have been skipped for.
+	// A new intent has cleared the outcome of the one before, which dependants may have been skipped for.
 	forgotten := c.row.LastRun == RunSkipped && c.row.Compliance == HasUpdate || c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
 	failed := forgotten || c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
 	if failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))) {
-		add(OutboxRecovered) // or it fails for something else now, which those skipped because of it are to name
+		add(OutboxRecovered) // or it fails for another reason now, which those skipped because of it have to name
 	}
 	if c.result.sendEvent && !w.allFollow(c) {
 		add(OutboxEvent)
@@ -138,7 +151,7 @@ func (w *worker) follows(c *claim) []Outbox {
 	return out
 }
 
-// roots returns what those name that are skipped because of r.
+// roots returns the root causes that resources skipped because of r name.
 func roots(r *Row) []resource.ID {
 	if len(r.Causes) > 0 {
 		return r.Causes
@@ -146,9 +159,9 @@ func roots(r *Row) []resource.ID {
 	return []resource.ID{r.ID}
 }
 
-// allFollow reports whether all that require c are to run anyway, after it. In another lane something may be running since before c was
-// scheduled; what has the ticket of the same plan or of a later one was claimed with c in sight, and waits. A wave asks again for what ran in it
-// before it began.
+// allFollow reports whether all that require c are sure to run after it, so that no event is needed. In another lane, a dependant may be
+// running that was claimed before c was scheduled. But one with a ticket of the same commit, or of a later one, was claimed by a worker
+// that knew of c, and waits. If c was asked for by a wave, the wave also asks once more for dependants that were running when it began.
 func (w *worker) allFollow(c *claim) bool {
 	for _, n := range w.graph.Dependants(c.node) {
 		here := w.rows[n] != nil
@@ -159,15 +172,15 @@ func (w *worker) allFollow(c *claim) bool {
 	return true
 }
 
-// commit writes under the lane's lease. A write whose answer was lost is written again: rows then conflict with themselves and
-// are recognised by their action, all else is the same twice.
+// commit writes under the lease of the lane. If the answer to a write is lost, it is written again: its rows then conflict with themselves
+// and are recognised by their action, and everything else may be written twice.
 func (w *worker) commit(ctx context.Context, c Commit) (Committed, error) {
 	c.Guard = Guard{Key: w.lease.Key, Fence: w.lease.Fence}
 	if c.Until.IsZero() {
 		c.Until = w.e.Clock.Now().Add(leaseMargin)
 	}
 	var done Committed
-	// A commit is finished even when the caller has given up: what ran is recorded.
+	// A commit is finished even if the caller has given up, so that what ran is recorded.
 	err := w.e.retryUnavailable(context.WithoutCancel(ctx), func() error {
 		var err error
 		done, err = w.e.State.Commit(context.WithoutCancel(ctx), w.env, c)
@@ -177,7 +190,7 @@ func (w *worker) commit(ctx context.Context, c Commit) (Committed, error) {
 	return done, fault.Wrap(fault.Unknown, "write results of lane "+w.lane, err)
 }
 
-// propagate does at once what follows from a commit; when that fails a sweep does it.
+// propagate does at once what follows from a commit. If that fails, a sweep does it later.
 func (w *worker) propagate(ctx context.Context, entries []Outbox) error {
 	if len(entries) == 0 {
 		if w.session.changed {
@@ -193,7 +206,7 @@ func (w *worker) propagate(ctx context.Context, entries []Outbox) error {
 	return w.reload(ctx)
 }
 
-// transient reports whether err passes by itself.
+// transient reports whether the cause of err passes by itself.
 func transient(err error) bool {
 	return slices.Contains([]fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict, fault.Fenced, fault.Canceled}, fault.KindOf(err))
 }

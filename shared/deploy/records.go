@@ -35,7 +35,7 @@ type Wave struct {
 	Epoch    int64 // 0: there was none
 	Priority Priority
 	At       time.Time
-	// KeepTerminal leaves out those that wait for a person or a new intent.
+	// KeepTerminal leaves out resources whose failure waits for a person or a new intent.
 	KeepTerminal bool
 }
 
@@ -86,7 +86,7 @@ type Lease struct {
 
 // The parts of a row's state.
 type (
-	// Compliance says how the thing stands to its intent.
+	// Compliance says whether the real thing is as the intent wants it.
 	Compliance string
 	// LastRun says how the last run ended.
 	LastRun string
@@ -175,16 +175,16 @@ type Row struct {
 	Waiting    []byte         // what the handler asked to be given back (in progress)
 	Creating   string         // token of a create that was begun and not recorded
 	// ChangedAt is the end of the last run that changed something, of a resource that sends events. SucceededAt is the start
-	// of the last run that ended well. A dependant reloads unless its own second is later than the first.
+	// of the last run that ended well. A dependant reloads unless its SucceededAt is later than the ChangedAt of what it requires.
 	ChangedAt   time.Time
 	SucceededAt time.Time
 	WantFacts   bool // its facts are asked for
-	// Unsure: it may have been changed by a run that was not recorded as a change, so those that it sends events to are told
-	// when it is deployed next.
+	// Unsure: a run may have changed the thing without that being recorded, so the receivers of its events are told when it is
+	// deployed next.
 	Unsure bool
-	// Hidden names attributes that held a secret in any intent before this one: the thing may still show it, or show it again.
+	// Hidden names attributes that held a secret in an earlier intent: the thing may still show it, or show it again.
 	Hidden []string
-	// Left are lanes it was moved away from, in which a run of it may be under way.
+	// Left are the lanes it was moved from in which a run of it may still be under way.
 	Left []string
 	// Gone, in a Commit, removes the row instead of writing it.
 	Gone bool
@@ -223,8 +223,7 @@ type Commit struct {
 	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the row must not exist. Written
 	// rows get Rev+1. The Body of a row that exists is written only with Plan: results never change what is wanted.
 	Rows []Row
-	// Checked are rows seen to be as wanted with nothing else to record; they count as checked in wave Epoch. Those whose
-	// Rev has changed since are counted all the same.
+	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has changed since.
 	Checked []resource.ID
 	Epoch   int64
 	// Actions of rows that conflict are stored too: they did happen.
@@ -249,8 +248,9 @@ type Commit struct {
 	Agents []resource.Agent
 	// Until prolongs the lease; zero leaves it.
 	Until time.Time
-	// Next are the rows the holder starts now. They are accepted only while neither environment nor agent is paused and
-	// PlanSeq still is SeenPlan; when they are refused what runs stays as it was. With none, what runs is cleared.
+	// Next are the rows that the holder starts now. They replace the lease's Running, and are accepted only while the environment
+	// is not halted, the agent is not paused and PlanSeq still is SeenPlan; when they are refused, Running stays as it was. An
+	// empty Next clears Running.
 	Next     []resource.ID
 	SeenPlan int64
 	// WaveDone, when not 0, marks the guard's lane as finished with that wave.
@@ -263,7 +263,7 @@ type Committed struct {
 	Conflicts []Row
 	// Started says that Next was accepted.
 	Started bool
-	Paused  bool // the agent or the environment
+	Paused  bool // the agent is paused or the environment halted
 	PlanSeq int64
 }
 
@@ -285,6 +285,7 @@ const (
 	OutboxRecovered OutboxKind = "recovered" // wake those that were skipped because of it
 	OutboxEvent     OutboxKind = "event"     // tell direct dependants
 	OutboxFact      OutboxKind = "fact"      // a fact or parameter is known now: resolve what waits for it
+	OutboxAgain     OutboxKind = "again"     // a run that another had overtaken did something: look at the resource once more
 )
 
 // ActionKind says what an action was for.
@@ -312,7 +313,7 @@ type Action struct {
 	Changes  map[string]plan.Diff `json:"changes,omitempty"`
 	Messages []provider.Line      `json:"messages,omitempty"`
 	Reason   string               `json:"reason,omitempty"`
-	Stale    bool                 `json:"stale,omitempty"` // the intent was replaced while it ran
+	Stale    bool                 `json:"stale,omitempty"` // the intent was replaced, or another run recorded, while it ran
 	Pack     string               `json:"pack"`
 	// Provider served the run, when its type has several, and was chosen for this reason.
 	Provider    string `json:"provider,omitempty"`

@@ -9,9 +9,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// relate adds to resources what their types say that they are tied to, as far as it is among them, and sorts requirements. byID are
-// their indexes. Who is to be told of changes hears them of that one alone, and nobody else does unless an author has said that it sends events; an
-// author can still say that it does not receive them. What was found so in an earlier model is found anew.
+// relate adds the relations that follow from the types of resources, as far as both ends are among them, and sorts requirements. byID
+// holds their indexes. Through such a relation one resource hears the changes of that one other; whether anybody else hears them is for
+// authors to say (send_event), as is whether a resource hears any at all (receive_events). Who hears whom is found anew each time, since
+// resources may come from an earlier version.
 func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int) {
 	for i := range resources {
 		resources[i].Heard, resources[i].Hears = false, nil
@@ -48,7 +49,7 @@ func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int)
 	}
 }
 
-// related returns what a resource is tied to by its type.
+// related returns the relations that a resource has by its type.
 func (e *Engine) related(r *resource.Resource) []schema.Related {
 	t, ok := e.Types.Type(r.Type)
 	if !ok || !t.HasRelations() {
@@ -72,7 +73,7 @@ func (e *Engine) tied(a, b *resource.Resource) bool {
 	return false
 }
 
-// byNature says which requirements of a cycle need not have been written by anybody; "" for none.
+// byNature says, for a hint, which requirements of a cycle follow from a type, so that no author need have written them; "" if none do.
 func (e *Engine) byNature(resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {

@@ -112,8 +112,8 @@ func TestRelations(t *testing.T) {
 	}
 }
 
-// TestSubscribeTellsTheSubscriberAlone has one that subscribes by its type, and one that only requires: the first hears of changes, the other when an author
-// has said that events are sent.
+// TestSubscribeTellsTheSubscriberAlone has one resource that subscribes by its type and one that only requires: the first hears of changes,
+// the other only if an author has said that events are sent.
 func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -7,11 +7,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// released says what a release changed.
+// released counts what a release changed.
 type released struct{ changed, removed int }
 
-// release plans what brings version v into force. Only what differs from the version in force is read or written. The writes are
-// made by finishRelease; until then nothing has happened.
+// release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
+// Rows are written by finishRelease; until then the release has not begun.
 func (p *planner) release(ctx context.Context, v Version, entries []entry) (released, error) {
 	if p.env.Released == v.Number && p.env.Releasing == 0 {
 		return released{}, nil
@@ -31,10 +31,10 @@ func (p *planner) release(ctx context.Context, v Version, entries []entry) (rele
 			after = append(after, entries[i])
 		}
 	}
-	return p.bring(ctx, v, old.Agents, before, after, entries)
+	return p.planRelease(ctx, v, old.Agents, before, after, entries)
 }
 
-// resumeRelease finishes a release that was begun. What was written then is not known, so all rows are compared.
+// resumeRelease finishes a release that was begun. How much of it was written is not known, so all rows are compared.
 func (p *planner) resumeRelease(ctx context.Context) error {
 	v, err := p.version(ctx, p.env.Releasing)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 	before := map[resource.ID]entry{}
 	var skipped []resource.ID
 	if err := p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
-		if r.Blocked == BlockedTemp { // what it was skipped for may have gone with the graph before, which is not known any more
+		if r.Blocked == BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
 			skipped = append(skipped, r.ID)
 		}
 		if !r.Orphaned && !r.Removing {
@@ -67,14 +67,15 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if _, err := p.bring(ctx, v, nil, before, entries, entries, skipped...); err != nil {
+	if _, err := p.planRelease(ctx, v, nil, before, entries, entries, skipped...); err != nil {
 		return err
 	}
 	return p.finishRelease(ctx)
 }
 
-// bring plans the way from what rows say (before) to what v says (after); all is the whole of v. What was skipped is looked at again.
-func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Agent, before map[resource.ID]entry, after, all []entry, skipped ...resource.ID) (released, error) {
+// planRelease plans what takes the rows from before to after, the parts of the version in force and of v that may differ; all is the whole
+// of v. Rows in skipped are looked at again, as they may not have to be skipped any more.
+func (p *planner) planRelease(ctx context.Context, v Version, oldAgents []resource.Agent, before map[resource.ID]entry, after, all []entry, skipped ...resource.ID) (released, error) {
 	var out released
 	if !sameAgents(oldAgents, v.Agents) {
 		p.store.agents = v.Agents
@@ -89,7 +90,7 @@ func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Age
 	}
 	p.graph = graph
 	for i := range r.after {
-		if err := r.bring(ctx, &r.after[i], i < len(after)); err != nil {
+		if err := r.planEntry(ctx, &r.after[i], i < len(after)); err != nil {
 			return out, err
 		}
 	}
@@ -111,7 +112,7 @@ func (p *planner) bring(ctx context.Context, v Version, oldAgents []resource.Age
 	return r.released, p.storeGraph(ctx, v)
 }
 
-// storeGraph stores the graph in force and notes that the release has begun.
+// storeGraph stores the graph that will be in force and plans to note that the release has begun.
 func (p *planner) storeGraph(ctx context.Context, v Version) error {
 	blob := blobOf(p.graph.encode())
 	if blob.Hash != p.env.Graph {
@@ -121,13 +122,13 @@ func (p *planner) storeGraph(ctx context.Context, v Version) error {
 		p.e.keepGraph(blob.Hash, p.graph)
 	}
 	p.env.Graph, p.env.Releasing, p.env.Released = blob.Hash, v.Number, v.Number
-	if p.env.LastRepair.IsZero() { // timers count from the first release on
+	if p.env.LastRepair.IsZero() { // timers start with the first release
 		p.env.LastDeploy, p.env.LastRepair = p.e.Clock.Now(), p.e.Clock.Now()
 	}
 	return nil
 }
 
-// finishRelease writes what was planned and notes that the release is complete.
+// finishRelease writes what was planned, notes that the release is complete, and rings all lanes if a wave was started.
 func (p *planner) finishRelease(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, true); err != nil {
@@ -179,7 +180,7 @@ func lanesOf(agents []resource.Agent) map[string]int {
 	return out
 }
 
-// relaned returns the agents whose number of lanes changed, which moves their resources.
+// relaned returns the agents whose number of lanes has changed, so that their resources move.
 func relaned(old, now []resource.Agent) map[string]bool {
 	out := map[string]bool{}
 	before := lanesOf(old)

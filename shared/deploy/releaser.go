@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
-// releaser holds what bring works on.
+// releaser plans the rows of one release; see planner.planRelease.
 type releaser struct {
 	p        *planner
 	v        Version
@@ -18,10 +19,10 @@ type releaser struct {
 	before   map[resource.ID]entry
 	after    []entry
 	rows     map[resource.ID]*Row
-	index    map[resource.ID]bool // of after
+	index    map[resource.ID]bool // the ids of after
 	released released
-	wave     *Schedule     // where the wave is, when something moves to another lane
-	skipped  []resource.ID // what may have to be woken, of a release that was interrupted
+	wave     *Schedule     // how far the wave is, once it was read: see readWave
+	skipped  []resource.ID // rows that may have to be woken after an interrupted release
 }
 
 // load reads the rows that may change.
@@ -59,8 +60,8 @@ func (r *releaser) load(ctx context.Context, relaned map[string]bool, all []entr
 	return err
 }
 
-// bring plans one resource of the new version. One that is not new only moves to another lane.
-func (r *releaser) bring(ctx context.Context, en *entry, fresh bool) error {
+// planEntry plans one resource of the new version. One that is not fresh has not changed and can only move to another lane.
+func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 	res, err := resource.Decode(en.Body)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "read resource", err)
@@ -96,7 +97,7 @@ func (r *releaser) bring(ctx context.Context, en *entry, fresh bool) error {
 	return nil
 }
 
-// replace gives a row another intent; missing is what is not known of it yet.
+// replace gives a row another intent; missing names what is not known of it yet.
 func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane string, missing []string) {
 	if row.Rev == 0 || row.Orphaned || row.Removing {
 		row.hideSecrets()
@@ -105,15 +106,15 @@ func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane str
 	}
 	row.hideSecrets()
 	row.move(lane)
-	// A run for the intent before may be under way, and what it changes is not recorded as a change by anybody.
+	// A run for the previous intent may be under way, and nobody will record what it changes.
 	row.Unsure = row.Unsure || res.Tells() && row.Rev > 0
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
 	if row.LastRun == RunSuccess && row.Compliance == NonCompliant {
-		row.LastRun = RunNew // what was skipped because of it is to be woken: see follows
+		row.LastRun = RunNew // so that what was skipped because of it is woken: see follows
 	}
 	row.Compliance, row.Missing = HasUpdate, missing
 	row.Class, row.Attempts, row.Reason, row.Causes = "", 0, "", nil
-	row.NextAt, row.NotBefore, row.Waiting = zeroTime, zeroTime, nil
+	row.NextAt, row.NotBefore, row.Waiting = time.Time{}, time.Time{}, nil
 	if row.Blocked == BlockedTemp {
 		row.Blocked = NotBlocked
 	}
@@ -125,8 +126,8 @@ func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane str
 	r.p.schedule(row, PriorityNewVersion)
 }
 
-// resolvedSince returns what row becomes when it holds the same resource as res with values that became known after the version was
-// stored, and nil when it does not: those values stay, and what is no part of the intent is as in res.
+// resolvedSince returns the new body of a row that holds the same resource as res, but with values that became known after the version was
+// stored: the values stay, and all that is no part of the intent is taken from res. It returns nil if the row holds something else.
 func resolvedSince(row *Row, res *resource.Resource) []byte {
 	now, err := resource.Decode(row.Body)
 	if err != nil || !sameIntent(res, now) {
@@ -140,7 +141,7 @@ func resolvedSince(row *Row, res *resource.Resource) []byte {
 	return body
 }
 
-// adjust follows changes that are no change of intent: requirements, set, flags, lanes.
+// adjust takes over changes that are no change of intent: requirements, set, flags, lane.
 func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	if row.Lane == lane && string(row.Body) == string(en.Body) {
 		return false
@@ -151,11 +152,11 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	row.Body = en.Body
 	switch {
 	case row.Blocked == BlockedTemp:
-		// What it was skipped for may not be required any more; when it still is, it is skipped again.
+		// It may not require any more what it was skipped for; if it does, it is skipped again.
 		row.Blocked = NotBlocked
 		r.p.schedule(row, PriorityNewVersion)
 	case row.Ticket != 0:
-		r.p.schedule(row, row.Priority) // a run that has begun did not wait for what it requires now
+		r.p.schedule(row, row.Priority) // a run that has begun has not waited for the new requirements
 	case asked:
 		r.p.schedule(row, r.wave.Wave.Priority) // in its new lane the wave may be over
 	case runnable(row) && mayOweReload(was, row.Body):
@@ -164,8 +165,8 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	return true
 }
 
-// mayOweReload reports whether a resource that is told of changes requires, or hears, something that it did not: that may be changing right now, by
-// somebody who does not know yet whom to tell.
+// mayOweReload reports whether a resource that is told of changes requires or hears something new. That may be changing right now, by a
+// run that does not know of this resource yet.
 func mayOweReload(was, now []byte) bool {
 	before, err := resource.Decode(was)
 	if err != nil {
@@ -178,7 +179,7 @@ func mayOweReload(was, now []byte) bool {
 	return err != nil || after.ReceiveEvents && (slices.ContainsFunc(after.Requires, isNew(before.Requires)) || slices.ContainsFunc(after.Hears, isNew(before.Hears)))
 }
 
-// waveAsks reports whether a wave has still to check a row, in the lane where it is.
+// waveAsks reports whether the wave has still to check a row in the lane where it is now.
 func (r *releaser) waveAsks(row *Row) bool {
 	if r.wave == nil || row.Checked >= r.wave.Wave.Epoch || !runnable(row) {
 		return false
@@ -189,7 +190,7 @@ func (r *releaser) waveAsks(row *Row) bool {
 	if _, unfinished := r.wave.Unfinished[row.Lane]; !unfinished {
 		return false
 	}
-	for _, ids := range r.wave.Unfinished { // it may have been checked in a lane that it was in before
+	for _, ids := range r.wave.Unfinished { // it may have been checked in another lane, before it was moved
 		if _, checked := slices.BinarySearch(ids, row.ID); checked {
 			return false
 		}
@@ -209,7 +210,7 @@ func (r *releaser) remove(g *Graph) {
 		r.p.set(row, func(row *Row) bool {
 			if !purge {
 				row.Orphaned, row.Ticket = true, 0
-				row.NextAt, row.Reason = zeroTime, "left the model"
+				row.NextAt, row.Reason = time.Time{}, "left the model"
 				return true
 			}
 			res, err := resource.Decode(row.Body)
@@ -223,7 +224,7 @@ func (r *releaser) remove(g *Graph) {
 			}
 			row.Body, row.Hash, row.Removing, row.Version = body, "purge "+row.Hash, true, r.v.Number
 			row.Compliance, row.Blocked, row.LastRun, row.Missing = HasUpdate, NotBlocked, RunNew, nil
-			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0, "left the model, to be purged", nil, zeroTime
+			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0, "left the model, to be purged", nil, time.Time{}
 			r.p.schedule(row, PriorityNewVersion)
 			return true
 		})
@@ -234,7 +235,7 @@ func undefinedReason(missing []string) string {
 	return fmt.Sprintf("%s is not known", missing[0])
 }
 
-// move puts a row into a lane. In that lane it has not been checked in a wave, and where it was a run of it may still be under way.
+// move puts a row into a lane. It counts as not yet checked there, and in the lane that it left a run of it may still be under way.
 func (r *Row) move(lane string) {
 	if r.Rev > 0 && r.Lane != lane {
 		r.Checked = 0
@@ -245,7 +246,7 @@ func (r *Row) move(lane string) {
 	r.Lane = lane
 }
 
-// hideSecrets notes which attributes hold secrets, before the intent is replaced.
+// hideSecrets notes which attributes of the intent hold secrets, before the intent is replaced.
 func (r *Row) hideSecrets() {
 	for _, name := range secretsOf(r.Body) {
 		if !slices.Contains(r.Hidden, name) {

@@ -6,17 +6,18 @@ import (
 	"slices"
 
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
-// Request asks for work on what is released.
+// Request says which of the released resources work is asked for.
 type Request struct {
 	Filter Filter
-	// RetryFailed includes what waits for its backoff, for a new intent or for a person.
+	// RetryFailed includes resources that wait for their backoff, and those whose failure waits for a new intent or a person.
 	RetryFailed bool
 }
 
-// Deploy schedules what is unfinished and matches, and returns how many resources that are.
+// Deploy schedules the matching resources that are not deployed as wanted, and returns how many these are.
 func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := e.plan(ctx, env, func(p *planner) error {
@@ -40,7 +41,7 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 	return n, err
 }
 
-// decided takes a person's word that creates whose outcome is not known may be begun anew.
+// decided takes a request as a person's decision that the matching creates whose outcome is not known may be begun anew.
 func (p *planner) decided(ctx context.Context, f Filter) error {
 	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
 		if r.Blocked == NeedsPerson && !r.Orphaned && f.Match(r) {
@@ -54,7 +55,7 @@ func (p *planner) decided(ctx context.Context, f Filter) error {
 	})
 }
 
-// Repair schedules everything that matches to be checked against reality, and returns how many resources that are.
+// Repair schedules all matching resources to be checked against reality, and returns how many these are.
 func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := e.plan(ctx, env, func(p *planner) error {
@@ -89,7 +90,7 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 	return n, err
 }
 
-// Pause stops claims of agents, or lets them go on. What runs is finished; what is scheduled stays.
+// Pause stops claims for agents, or lets them go on. What runs is finished, and what is scheduled stays scheduled.
 func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	if err := e.State.Pause(ctx, env, paused, agents...); err != nil {
 		return fault.Wrap(fault.Unknown, "pause", err)
@@ -142,7 +143,7 @@ func (e *Engine) ringWork(ctx context.Context, env string) error {
 	return nil
 }
 
-// SetParameters stores parameters; what was undefined for want of them gets its intent.
+// SetParameters stores parameters. Resources that were undefined for want of them get their intent and are scheduled.
 func (e *Engine) SetParameters(ctx context.Context, env string, ps ...Parameter) error {
 	for i := range ps {
 		if ps[i].Name == "" {
@@ -169,7 +170,7 @@ func (e *Engine) changeParameters(ctx context.Context, env string, change func(p
 	})
 }
 
-// settleOutbox does what follows from commits.
+// settleOutbox does what outbox entries ask for and removes them.
 func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox) error {
 	return e.plan(ctx, env, func(p *planner) error {
 		graph, err := e.graph(ctx, p.env.Graph)
@@ -186,6 +187,9 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 		if err := p.wakeDependants(ctx, graph, entries); err != nil {
 			return err
 		}
+		if err := p.lookAgain(ctx, entries); err != nil {
+			return err
+		}
 		if resolve {
 			if err := p.resolveAgain(ctx); err != nil {
 				return err
@@ -196,11 +200,11 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 	})
 }
 
-// wakeDependants schedules direct dependants: those that were skipped, when what they require has recovered, and those that are to
-// be told, when it has finished.
+// wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and those that hear its changes if it has
+// sent an event.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		events    []Outbox // runs that tell those who hear them
+		events    []Outbox // entries of kind OutboxEvent
 		recovered bool
 		priority  Priority
 	}
@@ -208,7 +212,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 	var ids []resource.ID
 	for _, entry := range entries {
 		n := g.Node(entry.Of)
-		if n < 0 || entry.Kind == OutboxFact {
+		if n < 0 || entry.Kind == OutboxFact || entry.Kind == OutboxAgain {
 			continue
 		}
 		for _, d := range g.Dependants(n) {
@@ -240,11 +244,11 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		}
 		w := wakes[id]
 		p.set(row, func(row *Row) bool {
-			// What has run since, most often in the same batch, need not run again for it.
+			// One that has run since, most often in the same batch, need not run again.
 			told := runnable(row) && slices.ContainsFunc(w.events, func(entry Outbox) bool {
 				return !row.SucceededAt.After(entry.At) && hears(row, rows[entry.Of])
 			})
-			// One that is scheduled may be about to be skipped, by somebody who has looked at what it requires a moment too early.
+			// One that is scheduled may be about to be skipped, by a worker that read its requirements too early.
 			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
 				return false
@@ -259,7 +263,39 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 	return nil
 }
 
-// hears reports whether a resource is told of the changes of something that it requires, of which the row may be gone.
+// lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.
+func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
+	priority := map[resource.ID]Priority{}
+	for i := range entries {
+		if entries[i].Kind == OutboxAgain {
+			priority[entries[i].Of] = max(entries[i].Priority, PriorityUserDeploy)
+		}
+	}
+	rows, err := p.load(ctx, slices.Sorted(maps.Keys(priority)))
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		row := rows[id]
+		if planned := p.rows[id]; planned != nil {
+			row = planned
+		}
+		_, facts := provider.As[provider.FactReader](p.e.Handlers[id.Type()])
+		p.set(row, func(row *Row) bool {
+			if row.Orphaned {
+				return false
+			}
+			row.Unsure, row.WantFacts = row.Unsure || sendsEvents(row), row.WantFacts || facts
+			if runnable(row) {
+				p.schedule(row, priority[id])
+			}
+			return true
+		})
+	}
+	return nil
+}
+
+// hears reports whether a resource is told of the changes of a requirement; of is nil if the row of that is gone.
 func hears(row, of *Row) bool {
 	res, err := resource.Decode(row.Body)
 	return err == nil && res.ReceiveEvents && (of == nil || toldBy(res, of))

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// intents are a model with its references resolved as far as they can be.
+// intents is a model whose references have been resolved as far as they can be.
 type intents struct {
 	entries []entry // sorted by id
 	agents  []resource.Agent
@@ -22,13 +22,13 @@ type intents struct {
 	volatile bool
 }
 
-// values answers references from the parameters and facts that are known.
+// values holds the parameters and facts that are known, to resolve references by.
 type values struct {
 	known    map[ParameterKey]string
 	volatile bool
 }
 
-// lookup reads the parameters and facts that the references in vs name.
+// lookup reads the parameters and facts that refs name.
 func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, error) {
 	out := &values{known: map[ParameterKey]string{}}
 	var params, facts []ParameterKey
@@ -58,7 +58,7 @@ func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, e
 	return out, nil
 }
 
-// lookup is Engine.lookup with what is about to be written.
+// lookup is Engine.lookup, as it will be after the planned commit.
 func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
 	out, err := p.e.lookup(ctx, p.env.Name, refs)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
 	return out, nil
 }
 
-// resolveModel makes entries of a model.
+// resolveModel resolves the references of a model, in m itself, and encodes its resources.
 func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 	var out intents
 	p.e.gather(m)
@@ -125,7 +125,7 @@ func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 	return out, err
 }
 
-// encodeAll makes sorted entries.
+// encodeAll returns the entries of resources, sorted by id.
 func encodeAll(resources []resource.Resource, agents map[string]resource.Agent) ([]entry, error) {
 	entries := make([]entry, len(resources))
 	errs := make([]error, len(resources))
@@ -150,12 +150,13 @@ func encodeEntry(r *resource.Resource, a resource.Agent) (entry, error) {
 	return entry{ID: r.ID, Hash: hash, Body: body}, err
 }
 
+// agentSet is the agents of a version.
 type agentSet struct {
 	list   []resource.Agent // sorted by name
 	byName map[string]resource.Agent
 }
 
-// resolveAgents completes the agents of a model with those that resources only refer to.
+// resolveAgents resolves the options of the agents of a model and adds the agents that only resources name, which are local.
 func (p *planner) resolveAgents(ctx context.Context, m *Model, known *values) (agentSet, diag.Problems) {
 	var problems diag.Problems
 	out := agentSet{byName: map[string]resource.Agent{}}
@@ -189,7 +190,7 @@ func (p *planner) resolveAgents(ctx context.Context, m *Model, known *values) (a
 	return out, problems
 }
 
-// resolveRef replaces a parameter or fact that is known by its value and gives a secret its version; all else stays.
+// resolveRef replaces a known parameter or fact by its value and gives a secret its version; any other reference stays as it is.
 func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
 	switch r := ref.(type) {
 	case resource.Parameter:
@@ -233,7 +234,7 @@ func (e *Engine) resolveAttributes(ctx context.Context, r *resource.Resource, kn
 	return out, problems
 }
 
-// coerce reads the text of a parameter or fact as what the attribute wants; text that fits nothing stays as it is.
+// coerce reads the text of a parameter or fact as the number or boolean that the attribute wants; text that does not fit stays as it is.
 func coerce(t *schema.Compiled, name, text string) any {
 	a, ok := t.Attribute(name)
 	if !ok || a.DataType.Check(text) == nil {
@@ -251,7 +252,7 @@ func coerce(t *schema.Compiled, name, text string) any {
 	return text
 }
 
-// missingOf names the parameters and facts in v that are not known, for people.
+// missingOf names, for people, the parameters and facts that v still refers to, since their values are not known.
 func missingOf(v any) []string {
 	var out []string
 	for _, ref := range resource.References(v) {

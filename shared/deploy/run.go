@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"time"
 
 	"southbound/shared/fault"
@@ -31,14 +30,15 @@ func (s *session) close() {
 	s.transport, s.connected = nil, false
 }
 
-// again has a connection that could not be made tried once more. It is called for a batch, of which each run would wait for it otherwise.
-func (s *session) again() {
+// forgetFailure lets a connection that could not be made be tried once more. It is called for a batch and not for each run, as each
+// would wait for the same failure.
+func (s *session) forgetFailure() {
 	if s.connErr != nil {
 		s.connected, s.connErr = false, nil
 	}
 }
 
-// run is one run of a handler in the making.
+// run is one run of a handler, from its preparation to its result.
 type run struct {
 	*result
 	host    *host
@@ -55,7 +55,7 @@ type run struct {
 	known   map[string]string // facts that the handler remembers
 	reload  bool
 	dry     bool
-	version int // that brought the intent
+	version int // the one that brought the intent
 }
 
 // over reports whether the run has its outcome.
@@ -66,7 +66,8 @@ func (r *run) end(outcome Status, class provider.Class, reason string) {
 	r.outcome, r.class, r.reason = outcome, class, r.host.redact(reason)
 }
 
-// runGroup runs claims of one type side by side and gives each its result.
+// runGroup runs claims of one type together and gives each its result. One whose outcome cannot be known yet gets none and stays
+// scheduled.
 func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	if err := w.fetchDeps(ctx, group); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		}
 		if w.superseded(c) {
 			w.session.changed = true
-			continue // it stays scheduled, and waits
+			continue
 		}
 		runs = append(runs, w.prepare(ctx, c))
 	}
@@ -96,7 +97,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	return nil
 }
 
-// conclude completes a result.
+// conclude completes the result of a run and hands it to its claim.
 func (w *worker) conclude(r *run) {
 	r.finished = w.e.Clock.Now()
 	r.lines, r.facts = r.host.lines, r.host.facts
@@ -110,7 +111,7 @@ func (w *worker) conclude(r *run) {
 	}
 }
 
-// prepare decides everything that needs no call of the handler.
+// prepare makes a run and does all that needs no call of the handler. The run is over if it turns out that it cannot be carried out.
 func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	e := w.e
 	r := e.newRun(c.row, &w.session)
@@ -131,7 +132,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	if r.over() {
 		return r
 	}
-	r.reload = w.changedSince(c)
+	r.reload = w.changedSince(c, r.res)
 	r.host.cache = e.cacheOf(w.env, r.res.Agent)
 	e.resolveFiles(ctx, r)
 	e.resolveSecrets(ctx, r)
@@ -166,7 +167,7 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	return r
 }
 
-// connectLimit bounds how long a connection may be waited for, where the Connector does not say.
+// connectLimit is how long connecting may take where the Connector does not say.
 const connectLimit = time.Minute
 
 func (e *Engine) connectLimit(a resource.Agent) time.Duration {
@@ -176,7 +177,8 @@ func (e *Engine) connectLimit(a resource.Agent) time.Duration {
 	return connectLimit
 }
 
-// connect opens the agent's connection, once for the session, or until again is called on it.
+// connect opens the agent's connection, unless the session has it or has failed to open it, and lets it replace the handler where it
+// runs handlers elsewhere.
 func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
 	if !s.connected {
 		if agent.Name == "" {
@@ -207,7 +209,7 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 	r.handler = h
 }
 
-// hinted returns the text of an error with what to do about it.
+// hinted returns the text of an error and its hint.
 func hinted(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		return err.Error() + "; " + hint
@@ -267,111 +269,8 @@ func (r *run) bind(ctx context.Context) {
 		Known: r.known})
 }
 
-// fetchDeps reads the rows of direct requirements that are not known yet.
-func (w *worker) fetchDeps(ctx context.Context, group []*claim) error {
-	var ids []resource.ID
-	for _, c := range group {
-		if c.node < 0 {
-			continue
-		}
-		for _, q := range w.graph.Requires(c.node) {
-			if w.rows[q] == nil {
-				if _, known := w.deps[q]; !known {
-					w.deps[q] = nil
-					ids = append(ids, w.graph.IDs[q])
-				}
-			}
-		}
-	}
-	rows, err := w.e.rows(ctx, w.env, ids)
-	for _, n := range w.graph.nodes(ids) {
-		w.deps[n] = rows[w.graph.IDs[n]]
-	}
-	return err
-}
-
-// dep returns the row of a requirement, nil when it is gone.
-func (w *worker) dep(n int32) *Row {
-	if r := w.rows[n]; r != nil {
-		return r
-	}
-	return w.deps[n]
-}
-
-// superseded reports whether something that c requires has been given new work since c was claimed, so that it is not known yet whether c is
-// to be skipped.
-func (w *worker) superseded(c *claim) bool {
-	if c.node < 0 {
-		return false
-	}
-	return slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
-		r := w.dep(q)
-		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !asWanted(r)
-	})
-}
-
-// asWanted reports whether a row was deployed as its intent wants when it was last looked at.
-func asWanted(r *Row) bool {
-	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
-}
-
-// unready returns the root causes for which a resource is skipped: what it requires directly and is not deployed, or what that
-// was skipped for.
-func (w *worker) unready(c *claim) []resource.ID {
-	if c.node < 0 {
-		return nil
-	}
-	var causes []resource.ID
-	for _, q := range w.graph.Requires(c.node) {
-		r := w.dep(q)
-		if r == nil || r.Gone || asWanted(r) {
-			continue
-		}
-		if len(r.Causes) == 0 {
-			causes = appendNew(causes, r.ID)
-		}
-		for _, id := range r.Causes {
-			causes = appendNew(causes, id)
-		}
-	}
-	return causes
-}
-
-func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
-	for _, have := range ids {
-		if have == id {
-			return ids
-		}
-	}
-	return append(ids, id)
-}
-
-// changedSince reports whether something a resource requires has changed since its own last success, and said so. What has never
-// succeeded has missed every change. A clock that is read twice in one instant does not say what came first: it is told once too often then.
-func (w *worker) changedSince(c *claim) bool {
-	if c.node < 0 {
-		return false
-	}
-	res, err := resource.Decode(c.row.Body)
-	if err != nil || !res.ReceiveEvents {
-		return false
-	}
-	for _, q := range w.graph.Requires(c.node) {
-		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && toldBy(res, r) {
-			return true
-		}
-	}
-	return false
-}
-
-// toldBy reports whether a resource is told of the changes of something that it requires.
-func toldBy(res *resource.Resource, of *Row) bool {
-	other, err := resource.Decode(of.Body)
-	return err == nil && res.ToldBy(other)
-}
-
-// markCreating records that a create begins whose outcome could not be told after a crash. It returns false when the row was
-// changed meanwhile, so that the create must not begin.
+// markCreating records the token of a create before it begins, as its outcome could not be told from the real thing after a crash. It
+// returns false if the row was changed meanwhile; then the create must not begin.
 func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 	row := *r.claim.row
 	row.Creating = r.token

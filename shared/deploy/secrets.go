@@ -7,24 +7,26 @@ import (
 	"southbound/shared/resource"
 )
 
-// SecretVersions may be implemented by Secrets that can tell the version of a secret without reading it, so that who exports needs no right to.
+// SecretVersions may be implemented by Secrets that can tell the version of a secret without reading its value, so that exporting does not
+// take the right to read it.
 type SecretVersions interface {
-	// Version returns the version that a reference means now; its errors are those of Resolve.
+	// Version returns the version that a reference means now. Its errors are those of Resolve.
 	Version(ctx context.Context, s resource.Secret) (string, error)
 }
 
 // SecretBatches may be implemented by Secrets that can fetch several at once.
 type SecretBatches interface {
-	// Prefetch fetches what the calls of Version, or with values those of Resolve, that follow will ask for. What goes wrong is left to these.
+	// Prefetch fetches what the following calls of Version, or if values is set of Resolve, will ask for. It leaves errors to those calls.
 	Prefetch(ctx context.Context, refs []resource.Secret, values bool)
 }
 
-// secretVersion returns s with the version that it means now. One that cannot be told here stays as it is: it may well be readable where the handler runs.
+// secretVersion returns s with the version that it means now. If that cannot be told, s stays as it is: it may still be readable where the
+// handler runs.
 func (e *Engine) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {
 	var version string
 	var err error
 	if v, ok := e.Secrets.(SecretVersions); ok {
-		version, err = v.Version(ctx, s) // also for a version that is said: it may be a label, which comes to mean another version
+		version, err = v.Version(ctx, s) // even if s names a version: that may be a label, which can move to another one
 	} else if s.Version == "" {
 		_, version, err = e.Secrets.Resolve(ctx, s)
 	}
@@ -34,7 +36,7 @@ func (e *Engine) secretVersion(ctx context.Context, s resource.Secret) resource.
 	return s
 }
 
-// prefetchVersions prepares for secretVersion of all secrets among refs.
+// prefetchVersions fetches ahead what secretVersion will ask for, for all secrets among refs.
 func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
 	if b, ok := e.Secrets.(SecretBatches); ok {
 		if secrets := secretsAmong(refs); len(secrets) > 1 {
@@ -43,7 +45,7 @@ func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
 	}
 }
 
-// prefetchValues prepares for resolveSecrets of a group.
+// prefetchValues fetches ahead what resolveSecrets will ask for, for a group of claims.
 func (e *Engine) prefetchValues(ctx context.Context, group []*claim) {
 	b, ok := e.Secrets.(SecretBatches)
 	if !ok || len(group) < 2 {

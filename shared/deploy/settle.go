@@ -6,19 +6,19 @@ import (
 	"southbound/shared/plan"
 )
 
-// settle changes a row by the result of a run on its intent.
+// settle applies to a row the result of a run for its intent.
 func (e *Engine) settle(r *Row, res *result, s Settings) {
-	r.LastAt, r.LastAction, r.NextAt = res.finished, res.action, zeroTime
+	r.LastAt, r.LastAction, r.NextAt = res.finished, res.action, time.Time{}
 	if res.sendEvent && res.acted && res.outcome != StatusDeployed {
 		r.Unsure = true
 	}
 	if res.outcome == StatusDeploying {
 		r.NotBefore, r.Waiting = res.finished.Add(res.again.After), res.again.State
 		r.Reason = "in progress"
-		r.Ticket = max(r.Ticket, 1) // a wave that asked for it may be over before it is
+		r.Ticket = max(r.Ticket, 1) // the wave that asked for it may end earlier
 		return
 	}
-	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.Left = 0, zeroTime, nil, nil, nil
+	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.Left = 0, time.Time{}, nil, nil, nil
 	r.Reason, r.Class = res.reason, res.class
 	if res.sendEvent && res.outcome == StatusDeployed && (res.change != plan.NoChange || r.Unsure) {
 		r.ChangedAt, r.Unsure = res.finished, false
@@ -28,9 +28,9 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 		r.LastRun, r.Compliance, r.Blocked = RunSuccess, Compliant, NotBlocked
 		r.Deployed, r.Attempts, r.Creating = r.Hash, 0, ""
 		if res.outcome == StatusDeployed && !res.purged {
-			r.WantFacts = false // they were read; what does not exist has none, and may exist some day
+			r.WantFacts = false // they were read; of what is purged they cannot be, and it may exist again some day
 		}
-		if !res.reportOnly { // one that is only compared has not followed any change
+		if !res.reportOnly { // what is only compared has followed no change
 			r.SucceededAt = res.started
 		}
 		if res.outcome == StatusNonCompliant {
@@ -66,8 +66,8 @@ const (
 	defaultRetryMax  = 10 * time.Minute
 )
 
-// retryLater sets when a failure is tried again: exponential backoff with jitter of a quarter, or never by itself for those
-// that will not pass.
+// retryLater counts a failure and sets when it is tried again: after an exponential backoff with a jitter of up to a quarter, or not by
+// itself if it cannot pass by itself.
 func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 	r.Attempts++
 	if res.class == ClassTerminal || res.class == ClassNeedsChange {
@@ -89,21 +89,22 @@ func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 	r.NextAt = res.finished.Add(pause)
 }
 
-// clean reports whether a row has nothing about it that a check without findings would change.
+// clean reports whether a check that finds nothing to do would leave a row as it is.
 func clean(r *Row) bool {
 	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
-		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == ""
+		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
 
-// standing is what the result of a run is worth to its row, which others may have changed since the run began.
+// standing is what the result of a run still means for its row, which others may have changed since the run began.
 type standing int
 
 const (
-	resultCounts standing = iota // on the same intent
-	resultMoot                   // it was skipped for what it may not require any more: it is to run again
-	resultStale                  // it has another intent, or is not wanted any more: the result changes nothing
-	resultVoid                   // there is no row any more
-	resultThere                  // the row is our own write of it, of which the answer was lost
+	resultCounts    standing = iota // the row has the same intent
+	resultMoot                      // the run was skipped for what the row may no longer require: it has to run again
+	resultStale                     // the row has another intent or is orphaned: the result changes nothing
+	resultOvertaken                 // the row was moved to another lane, and a run that began later is recorded there: stale as well
+	resultVoid                      // there is no row any more
+	resultWritten                   // the row has the result already: the answer to our write was lost
 )
 
 // standingOf compares a claimed row with the row as it is now.
@@ -112,7 +113,9 @@ func standingOf(c *claim, now *Row) standing {
 	case now.Rev == 0:
 		return resultVoid
 	case now.LastAction == c.result.action:
-		return resultThere
+		return resultWritten
+	case now.LastAction != c.row.LastAction:
+		return resultOvertaken
 	case now.Hash != c.row.Hash || now.Orphaned:
 		return resultStale
 	case len(c.result.causes) > 0 && string(now.Body) != string(c.row.Body):
@@ -122,13 +125,13 @@ func standingOf(c *claim, now *Row) standing {
 	}
 }
 
-// settleOn returns a row with the result of a run on the intent that it still has. What was asked of it, or forbidden, since the run began
-// is not answered by that run.
+// settleOn applies the result of a run to a row that others have changed meanwhile and that still has the same intent. What they have
+// asked for or forbidden since the run began stays, as the run is no answer to it.
 func (w *worker) settleOn(now Row, c *claim) Row {
 	row := now
-	c.result.sendEvent = sendsEvents(&row) // somebody may hear of it who did not when it began
+	c.result.sendEvent = sendsEvents(&row) // it may have got receivers since the run began
 	w.e.settle(&row, c.result, w.state.Settings)
-	if row.Lane == c.row.Lane { // where it was moved to it is still to be checked
+	if row.Lane == c.row.Lane { // in a lane that it was moved to it has still to be checked
 		row.Checked = max(row.Checked, c.wrote.Checked)
 	}
 	if now.Ticket != c.row.Ticket || now.WantFacts && !c.row.WantFacts {

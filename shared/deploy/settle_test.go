@@ -25,9 +25,11 @@ func TestStandingOf(t *testing.T) {
 		{"it was skipped, and is required as before", skipped, func(now *Row) { now.Ticket = 9 }, resultCounts},
 		{"another intent", ran, func(now *Row) { now.Hash = "i" }, resultStale},
 		{"it left the model", ran, func(now *Row) { now.Orphaned = true }, resultStale},
+		{"it ran in another lane since", ran, func(now *Row) { now.LastAction = "a3" }, resultOvertaken},
+		{"it ran in another lane since, and then came another intent", ran, func(now *Row) { now.LastAction, now.Hash = "a3", "i" }, resultOvertaken},
 		{"the row is gone", ran, func(now *Row) { *now = Row{ID: now.ID} }, resultVoid},
-		{"the write arrived, its answer did not", ran, func(now *Row) { now.LastAction = "a2" }, resultThere},
-		{"the write arrived, and then came another intent", ran, func(now *Row) { now.LastAction, now.Hash = "a2", "i" }, resultThere},
+		{"the write arrived, its answer did not", ran, func(now *Row) { now.LastAction = "a2" }, resultWritten},
+		{"the write arrived, and then came another intent", ran, func(now *Row) { now.LastAction, now.Hash = "a2", "i" }, resultWritten},
 	} {
 		now := claimed
 		now.Rev++

@@ -1,6 +1,7 @@
 package deploy
 
-// Status returns the one word for a row's state, first match. Whether it is deploying now is known to leases, not to rows.
+// Status returns the one word for the state of a row: that of the first case that fits. It is never StatusDeploying, as leases say what
+// runs, and not rows.
 func (r *Row) Status() Status {
 	switch {
 	case r.Orphaned:

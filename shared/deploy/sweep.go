@@ -18,12 +18,12 @@ type Swept struct {
 	Next time.Time // when a timer is due next; zero: none
 }
 
-// sweepBatch bounds what one sweep takes on at once.
+// sweepBatch bounds how many outbox entries and how many retries one sweep takes on.
 const sweepBatch = 500
 
-// Sweep does what nobody else is left to do: it finishes interrupted releases and what followed from commits, schedules retries
-// and timers that are due, and rings lanes in which something is scheduled. It may run at any time, in any number of processes; an
-// idle environment costs it a few small reads.
+// Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows from commits, schedules retries and
+// timers that are due, and rings the lanes in which something is scheduled. It may run at any time, in any number of processes. An idle
+// environment costs a few small reads.
 func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 	var out Swept
 	state, err := e.State.Env(ctx, env)
@@ -122,13 +122,13 @@ const (
 	defaultRepairTimer = "86400"
 )
 
-// CheckTimer reports whether a timer setting can be read: whole seconds, "0" for off, or five fields of cron in UTC.
+// CheckTimer returns an Invalid error unless a timer setting can be read: whole seconds, "0" for off, or five fields of cron in UTC.
 func CheckTimer(setting string) error {
 	_, err := nextTimer(setting, "0", time.Unix(0, 0).UTC())
 	return err
 }
 
-// nextTimer returns when a timer is due next after last; zero: never.
+// nextTimer returns when a timer that was last due at last is due next; zero: never. otherwise is the setting used in place of "".
 func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 	if setting == "" {
 		setting = otherwise
@@ -136,21 +136,21 @@ func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 	if seconds, err := strconv.ParseInt(setting, 10, 32); err == nil {
 		switch {
 		case seconds < 0:
-			return zeroTime, fault.New(fault.Invalid, "read timer", "%q is negative", setting)
+			return time.Time{}, fault.New(fault.Invalid, "read timer", "%q is negative", setting)
 		case seconds == 0:
-			return zeroTime, nil
+			return time.Time{}, nil
 		}
 		return last.Add(time.Duration(seconds) * time.Second), nil
 	}
 	at, err := gronx.NextTickAfter(setting, last.UTC(), false)
 	if err != nil {
-		return zeroTime, fault.New(fault.Invalid, "read timer", "%q is neither whole seconds nor cron: %v", setting, err).
+		return time.Time{}, fault.New(fault.Invalid, "read timer", "%q is neither whole seconds nor cron: %v", setting, err).
 			WithHint(`write seconds such as 600, or five fields such as "30 2 * * *"`)
 	}
 	return at, nil
 }
 
-// retry schedules rows whose time has come.
+// retry schedules rows whose NextAt has come.
 func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error {
 	return e.plan(ctx, env, func(p *planner) error {
 		graph, err := e.graph(ctx, p.env.Graph)
@@ -170,7 +170,7 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 				if r.NextAt.IsZero() || r.NextAt.After(now) {
 					return false
 				}
-				r.NextAt = zeroTime
+				r.NextAt = time.Time{}
 				if runnable(r) && r.Ticket == 0 {
 					p.schedule(r, PriorityDeployTimer)
 				}
@@ -182,8 +182,8 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 	})
 }
 
-// deployUnfinished is what the deploy timer asks for. Where nothing is unfinished nothing is written, not even that it was looked: an idle
-// environment pays for one reading of counters.
+// deployUnfinished runs the deploy timer if anything is unfinished. Otherwise nothing is written, not even that the timer was due, so that
+// an idle environment costs one read of the counters.
 func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time) error {
 	counts, err := e.State.Counts(ctx, env)
 	if err != nil {
@@ -201,6 +201,7 @@ func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time
 	return nil
 }
 
+// deployTimer schedules what is unfinished and not scheduled yet.
 func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) error {
 	return e.plan(ctx, env, func(p *planner) error {
 		graph, err := e.graph(ctx, p.env.Graph)
@@ -216,6 +217,7 @@ func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) err
 	})
 }
 
+// repairTimer starts a wave.
 func (e *Engine) repairTimer(ctx context.Context, env string, now time.Time) error {
 	return e.plan(ctx, env, func(p *planner) error {
 		p.startWave(PriorityRepairTimer, true)

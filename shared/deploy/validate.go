@@ -12,9 +12,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// Validate makes every check of a model that needs no state: types and attributes, identities, requirements, cycles. It returns
-// all problems at once, and completes the model on the way: defaults are filled in, requirements sorted, and those that
-// follow from a type's nature added.
+// Validate checks the types, attributes and identities of a model, for which no state is needed; ValidateClosed also checks requirements. It
+// returns all problems at once, and completes the model: it fills in defaults, adds resources that follow from others and requirements
+// that follow from types, and sorts requirements.
 func (e *Engine) Validate(m *Model) diag.Problems {
 	v := &validator{e: e, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
 	v.attributes()
@@ -31,13 +31,14 @@ func (e *Engine) Validate(m *Model) diag.Problems {
 	return v.problems
 }
 
-// ValidateClosed is Validate, and refuses requirements that are not in the model and cycles. It is the whole check of an
-// export that is not partial.
+// ValidateClosed is Validate, and also refuses cycles and requirements of resources that are not in the model. It is the whole check of
+// an export that is not partial.
 func (e *Engine) ValidateClosed(m *Model) diag.Problems {
 	problems := e.Validate(m)
-	return append(problems, e.closed(m.Resources, m.at)...)
+	return append(problems, e.checkRequires(m.Resources, m.at)...)
 }
 
+// validator is what one call of Validate works on.
 type validator struct {
 	e        *Engine
 	m        *Model
@@ -53,6 +54,7 @@ func (m *Model) at(i int, attribute string) diag.Pos {
 	return m.Where(i, attribute)
 }
 
+// attributes checks types and attributes, and fills in defaults.
 func (v *validator) attributes() {
 	for i := range v.m.Resources {
 		r := &v.m.Resources[i]
@@ -75,7 +77,7 @@ func (v *validator) attributes() {
 	}
 }
 
-// openSecrets refuses literal values of sensitive attributes: what stands in a document is stored in versions.
+// openSecrets refuses literal values of sensitive attributes, since whatever stands in a document is stored in versions.
 func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	var problems []diag.Problem
 	for i := range t.Attributes {
@@ -89,7 +91,8 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	return problems
 }
 
-// holdsSecrets reports whether a value is a list or a map whose type says itself which of what is in it are secrets; the type has been checked.
+// holdsSecrets reports whether a value is a list or a map whose data type says by itself which of its parts are sensitive. That the value
+// fits the type has been checked.
 func holdsSecrets(t *schema.Compiled, attribute string, value any) bool {
 	switch value.(type) {
 	case []any, map[string]any:
@@ -99,6 +102,7 @@ func holdsSecrets(t *schema.Compiled, attribute string, value any) bool {
 	return false
 }
 
+// identities refuses resources that are described twice.
 func (v *validator) identities() {
 	for i := range v.m.Resources {
 		r := &v.m.Resources[i]
@@ -126,7 +130,7 @@ func (v *validator) identities() {
 	}
 }
 
-// things refuses resources of different names that stand for the same thing.
+// things refuses resources with different ids that stand for the same thing.
 func (v *validator) things() {
 	type thing struct{ typ, agent, name string }
 	first := map[thing]int{}
@@ -158,9 +162,9 @@ func setName(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// closed checks that every requirement is among resources and that there is no cycle. What is described twice, another problem, counts once
-// and requires what any of its descriptions does.
-func (e *Engine) closed(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+// checkRequires checks that every requirement is among resources and that there is no cycle. A resource that is described twice, which is reported
+// elsewhere, counts once, with the requirements of all its descriptions.
+func (e *Engine) checkRequires(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
 	byID := make(map[resource.ID]int32, len(resources))
 	requires := make([][]resource.ID, len(resources))

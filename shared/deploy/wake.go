@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// wake schedules what was skipped, has not changed itself, and does not wait any more for something that it waited for: edges turn round when
-// a resource must not exist, which also others decide that it is connected with, and go with one that leaves the model.
+// wake schedules rows that were skipped, are not planned otherwise, and no longer wait for something that they waited for. That happens
+// without a change of their own when what they require leaves the model, and when an edge turns round because of what must not exist.
 func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
 	ids := slices.Clone(r.skipped)
 	for _, id := range rewired(old, now) {
@@ -39,8 +39,8 @@ func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
 	return nil
 }
 
-// wakeOne schedules a row that lost something it requires, and has not changed itself. A run of it that has begun may be skipping it, for what it
-// does not wait for any more: that is noticed because the row is written.
+// wakeOne schedules a row that no longer waits for something that it waited for. A run of it may be under way that skips it for just that;
+// such a run finds that the row was written meanwhile.
 func (r *releaser) wakeOne(row *Row) bool {
 	switch {
 	case row.Orphaned:
@@ -58,7 +58,7 @@ func (r *releaser) wakeOne(row *Row) bool {
 	return true
 }
 
-// readWave reads how far the wave is, once.
+// readWave reads how far the wave is, unless that was read already.
 func (r *releaser) readWave(ctx context.Context) error {
 	if r.wave != nil {
 		return nil

@@ -7,9 +7,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// waveOf marks what the wave has still to check in other lanes. While a release is under way rows may be in another lane of their agent than
-// the graph says: then one lane of an agent that is unfinished stands for all of them, and what is only so marked is unsure.
-func (w *worker) waveOf(scheduled []bool) {
+// markWave marks as scheduled what the wave has still to check in other lanes. While a release is under way, a row may be in another
+// lane of its agent than the graph says. Then one unfinished lane of an agent counts for all its lanes, and all that is marked for it
+// is unsure.
+func (w *worker) markWave(scheduled []bool) {
 	w.unsure = map[int32]bool{}
 	if len(w.sched.Unfinished) == 0 {
 		return
@@ -34,12 +35,12 @@ func (w *worker) waveOf(scheduled []bool) {
 	}
 }
 
-// inWave reports whether the wave asks for a row of this lane.
+// inWave reports whether the wave has still to check a row of this lane.
 func (w *worker) inWave(r *Row) bool {
 	return r.Checked < w.sched.Wave.Epoch && !w.leftOut(r) && !w.checked()[r.ID]
 }
 
-// leftOut reports whether a wave passes a row by.
+// leftOut reports whether the wave is not to check a row.
 func (w *worker) leftOut(r *Row) bool {
 	if !runnable(r) || r.Removing && r.Ticket == 0 {
 		return true
@@ -48,7 +49,7 @@ func (w *worker) leftOut(r *Row) bool {
 	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && terminal
 }
 
-// checked returns what was checked in the wave already, also in lanes that rows were moved away from: all lanes have to see the same.
+// checked returns the rows that the wave has checked, in whatever lane they were then: all lanes have to see the same.
 func (w *worker) checked() map[resource.ID]bool {
 	if w.session.checked == nil {
 		w.session.checked = map[resource.ID]bool{}
@@ -61,8 +62,8 @@ func (w *worker) checked() map[resource.ID]bool {
 	return w.session.checked
 }
 
-// skipInWave records the rows that the wave passes by, and those of which only the row says that they were checked, so that nothing waits
-// for them.
+// skipInWave records as checked the rows that the wave leaves out and those that only their own row says were checked, so that no other
+// lane waits for them.
 func (w *worker) skipInWave(ctx context.Context) error {
 	var skip []resource.ID
 	for _, r := range w.rows {

@@ -23,21 +23,21 @@ type result struct {
 	facts    map[string]string
 	reason   string
 	class    provider.Class
-	causes   []resource.ID // skipped because of these
+	causes   []resource.ID // what it was skipped for
 	again    *provider.Again
-	person   bool // a create may have happened and nobody but a person can tell
+	person   bool // a create may have happened, and only a person can tell
 	nothing  bool // a create was begun, and it is certain that nothing was made
 	acted    bool // the handler was told to change something
-	purged   bool // it must not exist
-	// reportOnly: it was only compared.
+	purged   bool // the resource must not exist
+	// reportOnly: the resource was only compared.
 	reportOnly bool
-	sendEvent  bool
-	provider   string // that served the run, when there are several
+	sendEvent  bool   // others are told of its changes
+	provider   string // the one that served the run, when the type has several
 	// providerWhy says why it was chosen.
 	providerWhy string
 }
 
-// work runs a batch as far as it gets before it is time to commit, and commits what was done.
+// work runs as much of a batch as it can before it is time to commit, and commits what was done.
 func (w *worker) work(ctx context.Context, batch []*claim) error {
 	began := w.e.Clock.Now()
 	var done []*claim
@@ -46,7 +46,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	for len(rest) > 0 {
 		group := w.group(rest)
 		rest = rest[len(group):]
-		// What was to end before may be in progress, or not have run at all: then these wait, too.
+		// What these follow may be in progress, or may not have run at all: then they wait as well.
 		group = slices.DeleteFunc(slices.Clone(group), func(c *claim) bool { return c.node >= 0 && !w.frontier.ready(c.node) })
 		if len(group) == 0 {
 			continue
@@ -87,7 +87,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	return err
 }
 
-// adapt makes batches as large as fit between two commits.
+// adapt fits the size of batches to what can be done between two commits.
 func (w *worker) adapt(took time.Duration, all bool) {
 	switch {
 	case all && took < commitAfter:
@@ -97,8 +97,8 @@ func (w *worker) adapt(took time.Duration, all bool) {
 	}
 }
 
-// group returns the first rows of rest that can run side by side: of one generation and one type, for a handler that takes
-// several at once; otherwise one, so that each result is committed soon.
+// group returns the first rows of rest that can run as one group: those of one generation and one type, for a handler that takes
+// several at once, otherwise a single one, so that each result is committed soon.
 func (w *worker) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
 	if !batches(w.e.Handlers[typ]) {
@@ -111,7 +111,7 @@ func (w *worker) group(rest []*claim) []*claim {
 	return rest[:n]
 }
 
-// batches reports whether a handler gains from getting several resources at once.
+// batches reports whether a handler gains from being given several resources at once.
 func batches(h provider.Handler) bool {
 	_, reads := provider.As[provider.BatchReader](h)
 	_, applies := provider.As[provider.BatchApplier](h)
@@ -120,7 +120,7 @@ func batches(h provider.Handler) bool {
 	return reads || applies || lists || flushes
 }
 
-// finish takes the result of a claim into the worker's memory.
+// finish applies the result of a claim to the worker's own copy of the row and to the frontier.
 func (w *worker) finish(c *claim) {
 	row := *c.row
 	w.e.settle(&row, c.result, w.state.Settings)
@@ -129,7 +129,7 @@ func (w *worker) finish(c *claim) {
 		return
 	}
 	if c.result.outcome == StatusDeploying {
-		*c.row = row // its revision is not known before it is written
+		*c.row = row // record raises its revision once it is written
 		w.later = append(w.later, c.node)
 		return
 	}

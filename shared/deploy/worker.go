@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// How a worker shares commits: it commits after this much work, so that a crash forgets little, and claims as many rows at a time as it
-// lately got through in that time.
+// A worker commits after about commitAfter of work, so that a crash repeats little, and claims as many rows at a time as it lately
+// finished in that time.
 const (
 	commitAfter = 20 * time.Millisecond
 	claimFirst  = 64
@@ -24,15 +24,15 @@ type LaneRun struct {
 	Ran    int       // resources
 	Fixed  int       // of these, drifted and set right without a new intent
 	Busy   bool      // another holder serves the lane
-	Paused bool      // the agent or the environment
+	Paused bool      // the agent is paused or the environment halted
 	More   bool      // the time ran out with work ready
 	Waits  bool      // rows are scheduled that wait for other lanes
 	Next   time.Time // when a row that is in progress wants to be asked again; zero: none
 }
 
-// RunLane does what is ready in a lane until nothing is, the time is up, or the lane is paused. It may be called by any number
-// of processes at any time: one of them serves, the others return Busy. Errors are faults of infrastructure; a failing
-// resource is data.
+// RunLane runs what is ready in a lane until nothing is, the time is up, or the lane is paused. Any number of processes may call
+// it at any time: one of them serves the lane, the others return with LaneRun.Busy. Errors are faults of infrastructure; a
+// failing resource is data.
 func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
 	now := e.Clock.Now()
 	lease, err := e.State.Acquire(ctx, env, lane, e.holder(), now, now.Add(leaseMargin))
@@ -50,7 +50,7 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 		w.unrecorded = len(lease.Running) > 0
 	}
 	if fault.Is(err, fault.Fenced) {
-		return w.out, nil // another holder took over; what was not recorded is done again by it
+		return w.out, nil // another holder took over, and runs again what was not recorded
 	}
 	return w.out, err
 }
@@ -71,18 +71,18 @@ type worker struct {
 	graph    *Graph
 	frontier *frontier
 	rows     map[int32]*Row // of this lane, by node
-	unsure   map[int32]bool // taken for scheduled, and perhaps not
+	unsure   map[int32]bool // assumed to be scheduled, perhaps wrongly
 	tickets  []int64        // by node; 0: none
 	loose    []*Row         // scheduled rows that are not in the graph
 	ready    readyHeap
-	later    []int32 // ready, but not before a time
+	later    []int32 // ready, but with a NotBefore that has not come yet
 	deps     map[int32]*Row
 	session  session
 	rings    map[string][]resource.ID
 	ringAll  bool
 	laneDone bool // the wave is marked as finished in this lane
 	running  []resource.ID
-	// unrecorded: something may have been changed of which there is no record.
+	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
 	unrecorded bool
 }
 
@@ -95,16 +95,16 @@ func (w *worker) close(ctx context.Context) {
 	}
 }
 
-// takeOver notes what the holder of a lane before may have changed without recording it: those that it would have told are told when it is
-// deployed next. Whoever takes a lane does this first, since its first commit clears what was running. When it fails the lease must not be released, which
-// clears it too.
+// takeOver marks the rows that the previous holder of a lane was running as unsure: those runs may have changed something without
+// a record, so the receivers of their events have to be told at the next success. It comes first after a lane is taken, because
+// the first commit clears Running. If it fails, the lease must not be released, since that clears Running as well.
 func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
 	rows, err := e.rows(ctx, env, l.Running)
 	if err != nil {
 		return err
 	}
 	for len(rows) > 0 {
-		// A start that is refused, as no schedule is that old, leaves what was running as it is: until all are noted.
+		// No schedule has the number -1, so the store refuses Next and keeps Running until every row is marked.
 		c := Commit{Guard: Guard{Key: l.Key, Fence: l.Fence}, Next: l.Running, SeenPlan: -1}
 		for _, id := range l.Running {
 			r := rows[id]
@@ -188,20 +188,20 @@ func (w *worker) run(ctx context.Context) error {
 	}
 }
 
-// reload reads everything anew.
+// reload reads the schedule, the environment and the rows of the lane again.
 func (w *worker) reload(ctx context.Context) error {
 	var err error
 	w.session.checked, w.laneDone = nil, false
 	if w.sched, err = w.e.State.Schedule(ctx, w.env); err != nil {
 		return fault.Wrap(fault.Unknown, "read schedule", err)
 	}
-	// Read after the schedule: when it is newer than that, the next claim is refused.
+	// The environment is read after the schedule: if it is newer, the next claim is refused.
 	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	graph, err := w.e.graph(ctx, w.sched.Graph)
 	if err != nil {
-		return err // the graph before stays: what is to be rung is rung at the end
+		return err // the previous graph stays, as close rings by it
 	}
 	w.graph = graph
 	agents, err := w.e.State.Agents(ctx, w.env)
@@ -231,7 +231,7 @@ func agentOfLane(lane string) string {
 	return lane
 }
 
-// index builds the frontier of the whole environment and the heap of what is ready here.
+// index builds the frontier of the whole environment and the heap of what is ready in this lane.
 func (w *worker) index(rows []Row, waving bool) {
 	g := w.graph
 	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
@@ -243,7 +243,7 @@ func (w *worker) index(rows []Row, waving bool) {
 			scheduled[n], w.tickets[n] = true, t.N
 		}
 	}
-	w.waveOf(scheduled)
+	w.markWave(scheduled)
 	for i := range rows {
 		r := &rows[i]
 		n := g.Node(r.ID)
@@ -301,7 +301,8 @@ func (w *worker) waits() bool {
 	return false
 }
 
-// heard looks at resources elsewhere that may have finished. That the schedule may have changed is noticed at the next claim.
+// heard looks up whether the resources of other lanes that a ring names have finished. If the schedule has changed, the next claim
+// is refused, and everything is read again.
 func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 	if len(ids) == 0 {
 		return true, w.reload(ctx)
@@ -310,7 +311,7 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 	if len(w.sched.Unfinished) > 0 {
 		epoch = w.sched.Wave.Epoch
 	}
-	ask := w.before(ids)
+	ask := w.withUnfinished(ids)
 	if len(ask) > mostAsked {
 		return true, w.reload(ctx)
 	}
@@ -326,12 +327,12 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 	return true, nil
 }
 
-// mostAsked is how many resources are looked up one by one; for more the schedule is read.
+// mostAsked bounds how many resources are looked up by id; for more, the whole schedule is read again.
 const mostAsked = 1000
 
-// before returns ids and what they require in other lanes, directly or not, that is not known to be finished: it has, mostly, when they have, and
-// nobody rings for it here.
-func (w *worker) before(ids []resource.ID) []resource.ID {
+// withUnfinished returns ids and whatever they require in other lanes, directly or not, that is not known to have finished. That has usually
+// finished when they have, and nobody rings this lane for it.
+func (w *worker) withUnfinished(ids []resource.ID) []resource.ID {
 	out := slices.Clone(ids)
 	seen := map[int32]bool{}
 	for stack := w.graph.nodes(ids); len(stack) > 0 && len(out) <= mostAsked; {
@@ -351,9 +352,10 @@ func (w *worker) before(ids []resource.ID) []resource.ID {
 	return out
 }
 
-// clear notes that a node is finished and pushes what became ready here; other lanes in which something waited for it get a ring.
+// clear notes that a node is finished and pushes what became ready in this lane. Other lanes in which something waited for it get a
+// ring, unless it ran in another lane itself: then whoever ran it rings.
 func (w *worker) clear(n int32) {
-	here := w.rows[n] != nil // otherwise whoever finished it rings
+	here := w.rows[n] != nil
 	w.frontier.done(n, func(d int32, ready bool) {
 		switch lane := w.graph.Lane(d); {
 		case lane != w.lane && here:

@@ -16,7 +16,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// The actions of one commit are one row: compressed together, with the ids of their resources beside them to be searched.
+// The actions of one commit are stored as one row: compressed together, with the ids of their resources beside them for searching.
 
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
@@ -131,7 +131,7 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 	n := 0
 	err := h.write(ctx, "remove actions", func(c *sqlite.Conn) error {
 		n = 0
-		var keep [][]deploy.Action // of rows that hold older and newer ones
+		var keep [][]deploy.Action // the newer actions of rows that also hold older ones
 		if err := query(c, "SELECT record FROM actions WHERE env = ? AND oldest < ?", func(s *sqlite.Stmt) error {
 			actions, err := decodeActions(columnBytes(s, 0))
 			left := slices.DeleteFunc(actions, func(a deploy.Action) bool { return a.Finished.Before(before) })

@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Bell is the doorbell within one process: rings of a lane that nobody has answered yet are merged into one. Rings do not reach
-// other processes; these find work in the state.
+// Bell is the doorbell within one process. Rings of a lane that nobody has answered yet are merged into one. Rings do not reach other
+// processes; those find work in the state.
 type Bell struct {
 	mu    sync.Mutex
 	lanes map[laneKey]*rung
@@ -20,11 +20,11 @@ type Bell struct {
 type laneKey struct{ env, lane string }
 
 type rung struct {
-	all  bool // something may have changed that hints do not name
+	all  bool // the hints do not name all that may have changed
 	done []resource.ID
 }
 
-// mostHints bounds the hints kept for a lane; beyond them the lane reads everything anew.
+// mostHints bounds the hints kept for a lane. If there are more, whoever answers reads everything again.
 const mostHints = 10000
 
 // NewBell returns a doorbell that nobody has rung.
@@ -67,7 +67,7 @@ func (b *Bell) Rung(env string) ([]string, <-chan struct{}) {
 	return lanes, b.any
 }
 
-// Answer takes the ring of a lane; false when there is none.
+// Answer takes the ring of a lane and returns its hints; false if there is none.
 func (b *Bell) Answer(env, lane string) ([]resource.ID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +83,7 @@ func (b *Bell) Answer(env, lane string) ([]resource.ID, bool) {
 	return r.done, true
 }
 
-// Await waits until a lane is rung, at most d, and answers it; it is what deploy.Config.Await asks for.
+// Await waits up to d until a lane is rung, and answers that. It is a deploy.Config.Await.
 func (b *Bell) Await(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

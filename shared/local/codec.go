@@ -13,7 +13,7 @@ import (
 // stateFormat is the first byte of a stored state vector.
 const stateFormat = 1
 
-// encodeState encodes what of a row stands in no column of its own.
+// encodeState encodes the part of a row that has no column of its own.
 func encodeState(r *deploy.Row) []byte {
 	w := &binform.Writer{}
 	w.Byte(stateFormat)
@@ -62,7 +62,7 @@ func decodeState(b []byte, r *deploy.Row) error {
 	r.Priority = deploy.Priority(d.Int())
 	r.Compliance, r.LastRun, r.Blocked = deploy.Compliance(word(d)), deploy.LastRun(word(d)), deploy.Blocked(word(d))
 	if r.Deployed = d.Text(); r.Deployed == r.Hash {
-		r.Deployed = r.Hash // one string
+		r.Deployed = r.Hash // share the string
 	}
 	r.LastAction, r.Reason, r.Class, r.Creating = d.Text(), d.Text(), provider.Class(word(d)), d.Text()
 	if w := d.Text(); w != "" {
@@ -86,7 +86,7 @@ func damagedRow(id resource.ID) error {
 		WithHint("the database was changed by something else; restore it from a copy, or move the data directory away and apply again")
 }
 
-// word reads one of the few words of the state vector without allocating.
+// word returns the state vector's constant for a text, so that rows do not each hold a copy.
 func word(d *binform.Reader) string {
 	switch s := d.Bytes(); string(s) {
 	case "":

@@ -213,7 +213,7 @@ func agentOf(lane string) string {
 	return lane
 }
 
-// lease prolongs the lease and says what runs under it now.
+// lease prolongs the lease and notes what runs under it now.
 func (t *tx) lease() error {
 	running := ""
 	if t.out.Started {

@@ -28,7 +28,7 @@ const (
 	mostGroup     = 64 // writes that share a commit
 )
 
-// db is an SQLite file: one connection that writes, and some that read.
+// db is an open SQLite file, with one connection for writing and some for reading.
 type db struct {
 	path    string
 	writes  chan *write
@@ -38,14 +38,14 @@ type db struct {
 	file    os.FileInfo // as it was when it was opened
 }
 
-// write is one write that waits to be committed with others.
+// write is a write that waits to be committed together with others.
 type write struct {
 	f    func(c *sqlite.Conn) error
 	err  error
 	done chan struct{}
 }
 
-// openDB opens or makes the database. A file that is not ours, or of a newer program, is left alone.
+// openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is left alone.
 func openDB(path string) (*db, error) {
 	steps, err := migrations()
 	if err != nil {
@@ -72,8 +72,8 @@ func openDB(path string) (*db, error) {
 	return d, nil
 }
 
-// prepareSoon is prepareDB, again while others prepare the same database: SQLite does not wait by itself for what could be waited for in a circle,
-// such as the lock to begin the write-ahead log with.
+// prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does not wait for locks where that could be a
+// deadlock, such as the one for switching to the write-ahead log.
 func prepareSoon(conn *sqlite.Conn, path string, steps []string) error {
 	pause := time.Millisecond
 	for until := time.Now().Add(busyTimeout); ; pause = min(2*pause, 50*time.Millisecond) {
@@ -86,10 +86,10 @@ func prepareSoon(conn *sqlite.Conn, path string, steps []string) error {
 	}
 }
 
-// prepareDB checks whose database it is, and brings its tables to the layout that this program knows.
+// prepareDB checks that the database is ours, and brings its tables to the layout that this program knows.
 func prepareDB(conn *sqlite.Conn, path string, steps []string) error {
 	layout, err := func() (_ int, err error) {
-		defer sqlitex.Transaction(conn)(&err) // sees one instant: another process may be making the tables
+		defer sqlitex.Transaction(conn)(&err) // for a consistent view: another process may be making the tables
 		return identify(conn, path, len(steps))
 	}()
 	if err == nil {
@@ -101,7 +101,7 @@ func prepareDB(conn *sqlite.Conn, path string, steps []string) error {
 	return storeError("open "+path, err)
 }
 
-// identify returns the layout of the tables, 0 for none, and refuses what is not ours. It is called in a transaction.
+// identify returns the layout of the tables, 0 if there are none, and refuses a database that is not ours. It is called in a transaction.
 func identify(conn *sqlite.Conn, path string, known int) (layout int, err error) {
 	var have [3]int64
 	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {
@@ -122,7 +122,7 @@ func identify(conn *sqlite.Conn, path string, known int) (layout int, err error)
 	return int(version), nil
 }
 
-// migrations returns the steps that lead from one layout to the next, in order.
+// migrations returns the scripts that each lead from one layout to the next, in order.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
 	if err != nil {
@@ -139,7 +139,8 @@ func migrations() ([]string, error) {
 	return steps, nil
 }
 
-// migrate takes the steps that the database has not taken, all or none. Of several processes one does it, and the others wait and find it done.
+// migrate runs the migrations that the database lacks, all of them or none. Of several processes one does it; the others wait, and find it
+// done.
 func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
 	end, err := sqlitex.ImmediateTransaction(conn)
 	if err != nil {
@@ -158,7 +159,7 @@ func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
 	return pragmas(conn, fmt.Sprintf("application_id=%d", applicationID), fmt.Sprintf("user_version=%d", layout))
 }
 
-// script runs statements that end with ";" at the end of a line.
+// script runs the statements of a text; each ends with ";" at the end of a line.
 func script(conn *sqlite.Conn, text string) error {
 	for stmt := range strings.SplitSeq(text, ";\n") {
 		if strings.TrimSpace(stmt) == "" {
@@ -194,7 +195,8 @@ func number(conn *sqlite.Conn, query string) (int64, error) {
 	return out, err
 }
 
-// writer commits: all writes that wait share one transaction, each in a savepoint of its own, so that one that fails harms no other.
+// writer does all writing: the writes that wait share one transaction, each in a savepoint of its own, so that one that fails harms no
+// other.
 func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
 	for w := range d.writes {
@@ -226,8 +228,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 	_ = conn.Close()
 }
 
-// there reports whether the file that was written is still the one under its name: what is written to a file that was removed is lost
-// without an error.
+// there reports whether the open file is still the one under its name: what is written to a removed file is lost without an error.
 func (d *db) there() error {
 	now, err := os.Stat(d.path)
 	if err == nil && os.SameFile(now, d.file) {
@@ -262,13 +263,13 @@ func inSavepoint(conn *sqlite.Conn, save bool, f func(c *sqlite.Conn) error) (er
 	return f(conn)
 }
 
-// full reports whether err makes the whole transaction useless.
+// full reports whether err makes the whole transaction useless, and not only one savepoint.
 func full(err error) bool {
 	code := sqlite.ErrCode(err).ToPrimary()
 	return err != nil && (code == sqlite.ResultFull || code == sqlite.ResultIOErr || code == sqlite.ResultReadOnly)
 }
 
-// write runs f in a transaction, maybe together with others, and returns when it is durable.
+// write runs f in a transaction, which it may share with others, and returns once that is durable.
 func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -279,7 +280,7 @@ func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error)
 	return storeError(op, w.err)
 }
 
-// read runs f in a read transaction: it sees one instant.
+// read runs f in a read transaction, so that all it reads is of one instant.
 func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -317,7 +318,7 @@ func (d *db) close() {
 	})
 }
 
-// storeError gives an error of SQLite or of the file system a kind.
+// storeError turns an error of SQLite or of the file system into a fault with a kind.
 func storeError(op string, err error) error {
 	var have *fault.Error
 	if err == nil || errors.As(err, &have) {
@@ -343,7 +344,7 @@ func storeError(op string, err error) error {
 	return &fault.Error{Kind: kind, Op: op, Err: err, Hint: hint}
 }
 
-// checkDir makes the data directory, or says why it cannot be used.
+// checkDir makes the data directory if it is missing. Its error says why the directory cannot be used.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

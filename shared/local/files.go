@@ -18,7 +18,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Files is a folder of files by hash: files/ab/<hash>.
+// Files stores files in a folder, by hash: files/ab/<hash>. It implements deploy.Files.
 type Files struct{ dir string }
 
 // Files returns the file store of this home.
@@ -174,7 +174,7 @@ func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	return &checked{File: file, hash: hash, sum: sha256.New()}, nil
 }
 
-// checked compares what was read with the name.
+// checked is a reader that compares what was read with the hash that names the file.
 type checked struct {
 	*os.File
 	hash string
@@ -194,7 +194,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.EOF must stay itself
 }
 
-// WriteTo is not passed on to the file, which would go round the check.
+// The WriteTo of the file is not passed on, as it would bypass the check.
 func (c *checked) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{c})
 }

@@ -1,5 +1,5 @@
-// Package local is the embedded home: the engine's ports on one machine. State is in an SQLite database, files are in a folder by
-// their hash, rings are in memory, and any number of processes may use one data directory at once.
+// Package local is the embedded home: it implements the engine's ports on one machine. State is in an SQLite database, files are in a folder,
+// by their hash, and rings are in memory. Any number of processes may use one data directory at once.
 package local
 
 import (
@@ -29,7 +29,7 @@ import (
 
 const dbName = "southbound.db"
 
-// Home is an open data directory. Close it.
+// Home is an open data directory. It implements deploy.State. The caller has to close it.
 type Home struct {
 	*db
 	*Bell
@@ -43,8 +43,8 @@ type Home struct {
 	waves   map[waveKey]*checkedIn
 }
 
-// Open opens the data directory dir and makes it when it is not there. Foreign, Damaged, Denied and Full are the kinds of
-// its errors, and then nothing was touched.
+// Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds Foreign, Damaged, Denied and Full; with any
+// of them nothing was touched.
 func Open(dir string) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Open(dir string) (*Home, error) {
 	return h, nil
 }
 
-// Close waits for writes under way and gives up what this process holds.
+// Close waits for writes under way and gives up the leases that this process holds.
 func (h *Home) Close() error {
 	h.db.close()
 	_ = os.Remove(h.lock.Name())
@@ -71,7 +71,7 @@ func (h *Home) Close() error {
 // Holder returns the name under which this process holds leases.
 func (h *Home) Holder() string { return h.holder }
 
-// hold makes the lock file by which others see that this process lives: the system drops the lock when the process ends, however.
+// hold makes the lock file by which others see that this process lives: the system drops the lock when the process ends, however it ends.
 func (h *Home) hold() error {
 	dir := filepath.Join(h.Dir, "holders")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -116,13 +116,13 @@ func (h *Home) dead(holder string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
-// NewID returns a unique id, greater than all this process made before and, as far as clocks agree, others.
+// NewID returns a unique id, greater than all that this process has made before and, as far as their clocks agree, that others have.
 func (h *Home) NewID() string { return h.ids.NewID() }
 
-// Clock is the time of the machine.
+// Clock is the clock of the machine.
 type Clock = machine.Clock
 
-// Caller calls handlers in goroutines of their own.
+// Caller calls each handler in a goroutine of its own.
 type Caller = machine.Caller
 
 // Secrets resolves secrets from the environment and from files.
@@ -133,8 +133,8 @@ type Secrets struct {
 	err     error
 }
 
-// Secrets returns the resolver of this home. Versions are made with a key that stays in the data directory, so that they tell nothing
-// about the values to those who see only the state.
+// Secrets returns the resolver of this home. The versions it gives to secrets are keyed hashes of their values; the key stays in the data
+// directory, so that the versions tell nothing about the values to those who see only the state.
 func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir, "key")} }
 
 const mostSecret = 1 << 20 // bytes
@@ -193,7 +193,7 @@ func (s *Secrets) version(source, value string) (string, error) {
 	return hex.EncodeToString(m.Sum(nil)[:16]), nil
 }
 
-// loadKey reads the key, and makes it once: whoever links it first wins.
+// loadKey reads the key of the data directory. If there is none it makes one; of several processes the first to link its file wins.
 func loadKey(path string) ([]byte, error) {
 	for {
 		key, err := os.ReadFile(path) //nolint:gosec // in the data directory
@@ -222,10 +222,10 @@ func loadKey(path string) ([]byte, error) {
 	}
 }
 
-// Connector connects agents of this machine.
+// Connector connects to agents with the transport local.
 type Connector struct{}
 
-// Local is the connection of an agent with the transport local: this machine.
+// Local is the connection to an agent with the transport local, which is this machine.
 type Local struct{}
 
 // Connect implements deploy.Connector.

@@ -41,7 +41,8 @@ func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQue
 	return out, err
 }
 
-// ParameterHistory returns the changes of a parameter, the newest first: what was set, and that it was removed. It goes back as far as actions are kept.
+// ParameterHistory returns the changes of a parameter or fact, newest first: each value it was set to, and each removal. It goes back as far
+// as actions are kept.
 func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
 	var out []deploy.ParameterChange
 	err := h.read(ctx, "read the history of a parameter", func(c *sqlite.Conn) error {

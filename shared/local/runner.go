@@ -14,16 +14,16 @@ import (
 type Runner struct {
 	Engine *deploy.Engine
 	Bell   *Bell
-	// Ran counts what this process has run; deploy.Config.Ran adds to it.
+	// Ran counts the resources that this process has run; deploy.Config.Ran adds to it.
 	Ran *atomic.Int64
 }
 
-// Drained says how waiting ended.
+// Drained says how Drain ended.
 type Drained struct {
 	Progress deploy.Progress
-	// Stuck: what is left waits for an agent that is paused, or for a halted environment.
+	// Stuck: what is left waits, because its agent is paused or the environment is halted.
 	Stuck bool
-	// Ran and Fixed count what this process ran, and what of it had drifted and was set right.
+	// Ran counts the resources that this process ran; Fixed counts those of them that had drifted and were set right.
 	Ran, Fixed int
 }
 
@@ -36,7 +36,7 @@ const (
 	never      = 100 * 365 * 24 * time.Hour
 )
 
-// lanes is the state of serving one environment.
+// lanes is what serving one environment works on.
 type lanes struct {
 	r    *Runner
 	env  string
@@ -45,7 +45,7 @@ type lanes struct {
 	last map[string]deploy.LaneRun
 	err  error
 	ran  int
-	done int // set right
+	done int // resources set right
 	wake chan struct{}
 }
 
@@ -93,8 +93,8 @@ func (l *lanes) failed() error {
 	return l.err
 }
 
-// Drain serves env until nothing is scheduled that can run, and calls report, when not nil, a few times a second. When ctx ends no
-// more is started, and Drain returns when what runs has finished.
+// Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a few times a second. When ctx ends, nothing
+// more is started, and Drain returns once what runs has finished.
 func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progress)) (Drained, error) {
 	l := r.serve(env)
 	ticker := time.NewTicker(200 * time.Millisecond)
@@ -144,7 +144,7 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 	}
 }
 
-// settle waits for what runs.
+// settle waits until no lane is served any more.
 func (l *lanes) settle() {
 	for {
 		l.mu.Lock()
@@ -157,7 +157,7 @@ func (l *lanes) settle() {
 	}
 }
 
-// quiet decides what to do when no lane is served here: done, stuck, or how long to wait before looking again.
+// quiet decides what to do while no lane is served here: whether waiting has ended, or how long to wait before looking again.
 func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progress)) (Drained, bool, time.Duration, error) {
 	p, err := r.Engine.Progress(ctx, l.env)
 	if err != nil {
@@ -201,8 +201,8 @@ func (r *Runner) ring(ctx context.Context, env string, work []string) error {
 	return r.Bell.Ring(ctx, env, rings)
 }
 
-// Serve keeps env alive until ctx ends: it sweeps, so that timers and retries happen, and serves lanes. Faults of infrastructure are
-// handed to failed and do not end it.
+// Serve serves the lanes of env until ctx ends, and sweeps, so that timers and retries happen. Faults of infrastructure are passed to failed
+// and do not end it.
 func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 	l := r.serve(env)
 	defer l.settle()

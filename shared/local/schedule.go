@@ -53,7 +53,7 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, out *deploy.Schedule) e
 	return nil
 }
 
-// eachChecked calls f for the lists of what was checked in a lane that were written after one.
+// eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to the number after.
 func eachChecked(c *sqlite.Conn, env, lane string, epoch, after int64, f func(k int64, ids []resource.ID)) error {
 	return query(c, "SELECT k, ids FROM checks WHERE env = ? AND lane = ? AND epoch = ? AND k > ? ORDER BY k", func(s *sqlite.Stmt) error {
 		f(s.ColumnInt64(0), splitIDs(s.ColumnText(1)))
@@ -94,7 +94,7 @@ func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, er
 	seen := h.waves[key]
 	if seen == nil {
 		if len(h.waves) > 1000 {
-			clear(h.waves) // of older waves, most of them; the others are read again
+			clear(h.waves) // most are of older waves; the others are read again
 		}
 		seen = &checkedIn{ids: map[resource.ID]bool{}}
 		h.waves[key] = seen

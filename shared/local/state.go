@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -57,7 +58,7 @@ func columnBytes(s *sqlite.Stmt, i int) []byte {
 }
 
 func toJSON(v any) string {
-	b, _ := json.Marshal(v) // records hold only what JSON can
+	b, _ := json.Marshal(v) // cannot fail: records hold only what JSON can express
 	return string(b)
 }
 
@@ -102,7 +103,7 @@ func putEnv(c *sqlite.Conn, e deploy.Env) error {
 	return err
 }
 
-// touchEnv makes the environment's row when there is none.
+// touchEnv makes the row of the environment if there is none.
 func touchEnv(c *sqlite.Conn, env string) error {
 	return query(c, "INSERT INTO envs (name, rev, plan_seq, halted, record) VALUES (?, 0, 0, 0, '{}') ON CONFLICT DO NOTHING", nil, env)
 }
@@ -179,7 +180,7 @@ func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent,
 	return out, err
 }
 
-// putAgent writes an agent and leaves its pause.
+// putAgent writes an agent without changing whether it is paused.
 func putAgent(c *sqlite.Conn, env string, a *resource.Agent) error {
 	text, err := a.MarshalJSON()
 	if err != nil {
@@ -211,7 +212,7 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 	})
 }
 
-// joinIDs and splitIDs store lists of ids as a JSON list: an id may hold any character.
+// joinIDs and splitIDs store lists of ids as JSON lists, as an id may hold any character.
 func joinIDs(ids []resource.ID) string {
 	if len(ids) == 0 {
 		return ""
@@ -296,18 +297,28 @@ func (h *Home) ScanRows(ctx context.Context, env string, after resource.ID, limi
 }
 
 func (h *Home) scan(ctx context.Context, sql string, args ...any) ([]deploy.Row, error) {
-	var out []deploy.Row
+	var blocks [][]deploy.Row // rows are large, and one slice that grows would copy them again and again
+	room := 32
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
 			r, err := scanRow(s)
-			out = append(out, r)
+			last := len(blocks) - 1
+			if last < 0 || len(blocks[last]) == cap(blocks[last]) {
+				blocks = append(blocks, make([]deploy.Row, 0, room))
+				room = min(2*room, 4096)
+				last++
+			}
+			blocks[last] = append(blocks[last], r)
 			return err
 		}, args...)
 	})
-	return out, err
+	if len(blocks) == 1 {
+		return blocks[0], err
+	}
+	return slices.Concat(blocks...), err
 }
 
-// checkedIn remembers the lists of one lane and wave that were read: they are only ever added to.
+// checkedIn remembers the lists of one lane and wave that were read already; lists are only ever added.
 type checkedIn struct {
 	last int64
 	ids  map[resource.ID]bool

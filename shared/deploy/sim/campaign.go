@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Campaign runs the seeds from first on, n of them, on all processors, until one violates an invariant. It returns the result of the
-// smallest seed that did, or nil, and how many seeds were run. progress, when not nil, is told how many seeds are done, now and then, by
+// Campaign runs n seeds, from first on, on all processors, until one violates an invariant. It returns the result of that seed, the smallest if
+// several were found at once, or nil, and how many seeds were run. progress, when not nil, is told how many seeds are done, now and then, by
 // several goroutines.
 func Campaign(first, n uint64, m Mutant, progress func(done uint64)) (*Result, uint64, error) {
 	var next, done atomic.Uint64

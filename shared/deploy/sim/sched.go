@@ -168,7 +168,7 @@ func (s *scheduler) step(until time.Duration) bool {
 	return true
 }
 
-// crashed is the panic that ends a task which does not notice that its process has crashed.
+// runaway is the panic that ends a task which does not notice that its process has crashed.
 type runaway struct{}
 
 // resume runs a task until its next port call. What it panics with becomes a violation.
@@ -231,7 +231,7 @@ func (s *scheduler) drain(p *process) {
 	}
 }
 
-// duration is for traces.
+// stamp returns the virtual time for traces.
 func (s *scheduler) stamp() string { return fmt.Sprintf("%12s", s.now.Round(time.Microsecond)) }
 
 func canceled(op string) error {

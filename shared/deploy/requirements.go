@@ -1,0 +1,125 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"southbound/shared/resource"
+)
+
+// fetchDeps reads the rows of direct requirements that are not known yet.
+func (w *worker) fetchDeps(ctx context.Context, group []*claim) error {
+	var ids []resource.ID
+	for _, c := range group {
+		if c.node < 0 {
+			continue
+		}
+		for _, q := range w.graph.Requires(c.node) {
+			if w.rows[q] == nil {
+				if _, known := w.deps[q]; !known {
+					w.deps[q] = nil
+					ids = append(ids, w.graph.IDs[q])
+				}
+			}
+		}
+	}
+	rows, err := w.e.rows(ctx, w.env, ids)
+	for _, n := range w.graph.nodes(ids) {
+		w.deps[n] = rows[w.graph.IDs[n]]
+	}
+	return err
+}
+
+// dep returns the row of a requirement, nil when it is gone.
+func (w *worker) dep(n int32) *Row {
+	if r := w.rows[n]; r != nil {
+		return r
+	}
+	return w.deps[n]
+}
+
+// superseded reports whether something that c requires has been scheduled again since the worker read its rows, so that it cannot be told
+// yet whether c has to be skipped.
+func (w *worker) superseded(c *claim) bool {
+	if c.node < 0 {
+		return false
+	}
+	return slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
+		r := w.dep(q)
+		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !asWanted(r)
+	})
+}
+
+// asWanted reports whether a row was deployed as its intent wants when it was last looked at.
+func asWanted(r *Row) bool {
+	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
+}
+
+// unready returns the root causes for which a resource has to be skipped: its direct requirements that are not deployed, or, where
+// these were skipped themselves, the causes of that.
+func (w *worker) unready(c *claim) []resource.ID {
+	if c.node < 0 {
+		return nil
+	}
+	var causes []resource.ID
+	for _, q := range w.graph.Requires(c.node) {
+		r := w.dep(q)
+		if r == nil || r.Gone || asWanted(r) {
+			continue
+		}
+		if len(r.Causes) == 0 {
+			causes = appendNew(causes, r.ID)
+		}
+		for _, id := range r.Causes {
+			causes = appendNew(causes, id)
+		}
+	}
+	return causes
+}
+
+// joinIDs lists ids for a message: at most the first most of them, and whether there are more.
+func joinIDs(ids []resource.ID, most int) string {
+	var b strings.Builder
+	for i, id := range ids {
+		if i == most {
+			b.WriteString(" and more")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(id))
+	}
+	return b.String()
+}
+
+func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
+	for _, have := range ids {
+		if have == id {
+			return ids
+		}
+	}
+	return append(ids, id)
+}
+
+// changedSince reports whether something that a resource requires, and of whose changes it is told, has changed since its own last
+// success. A resource that never succeeded has missed every change. Of two equal times it cannot be told which came first; they count
+// as a change, since a reload too many does less harm than one too few.
+func (w *worker) changedSince(c *claim, res *resource.Resource) bool {
+	if c.node < 0 || !res.ReceiveEvents {
+		return false
+	}
+	for _, q := range w.graph.Requires(c.node) {
+		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && toldBy(res, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// toldBy reports whether a resource is told of the changes of a requirement of it.
+func toldBy(res *resource.Resource, of *Row) bool {
+	other, err := resource.Decode(of.Body)
+	return err == nil && res.ToldBy(other)
+}
