@@ -90,6 +90,9 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 			if _, err := deploy.ParseFilter(args); err != nil {
 				return err
 			}
+			if err := notNegative(name, "timeout", timeout); err != nil {
+				return err
+			}
 			if err := a.look(""); err != nil {
 				return err
 			}
@@ -124,7 +127,7 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 				return a.interrupted(err)
 			}
 			p := done.Progress
-			r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: allCounts(p),
+			r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: p.ByStatus(),
 				DurationMS: time.Since(began).Milliseconds()}
 			if p.Released == 0 && !a.json {
 				a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)
@@ -203,7 +206,7 @@ func (a *app) parameterCommand() *cobra.Command {
 			if a.json {
 				a.line(p)
 			} else {
-				a.printf("%s\n", p.Value)
+				a.printf("%s\n", []byte(p.Value)) // to the letter: scripts take it
 			}
 			return nil
 		}),
@@ -263,6 +266,9 @@ func (a *app) gcCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{Use: "gc", Short: "Remove old versions, actions and unused files", Example: "  southbound gc\n  southbound gc --grace 1h",
 		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notNegative("gc", "grace", grace); err != nil {
+				return err
+			}
 			if err := a.look(""); err != nil {
 				return err
 			}

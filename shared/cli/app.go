@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"southbound/handlers"
 	"southbound/shared/api"
@@ -65,6 +64,7 @@ type app struct {
 	data    string
 	scratch string // the temporary directory that look has made
 	api     string
+	lost    error // the first thing that could not be written to standard output
 	code    int
 	project source.Project
 	home    api.Home // what all commands work through
@@ -96,11 +96,11 @@ func MainWith(definitions []provider.Definition, args []string, stdin io.Reader,
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	a.close()
+	if a.lost != nil && (err == nil || errors.Is(err, a.lost)) {
+		err = fault.Wrap(fault.Unavailable, "write to standard output", a.lost)
+	}
 	if err != nil {
 		a.json = a.json || slices.Contains(args, "--json") // after a wrong flag, the others are not read
 		return a.fail(err)
@@ -250,18 +250,38 @@ func (a *app) runner() *local.Runner {
 // say writes a message for people.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.err, format+"\n", args...)
+		a.complain(format, args...)
 	}
 }
 
 // printf writes a result for people.
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+func (a *app) printf(format string, args ...any) {
+	_, err := fmt.Fprintf(a.out, format, harmless(args)...)
+	a.wrote(err)
+}
 
 // line writes one JSON object.
 func (a *app) line(v any) {
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v)
+	a.wrote(enc.Encode(v))
+}
+
+// output is standard output for those who write there themselves.
+type output struct{ a *app }
+
+// Write implements io.Writer.
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.a.out.Write(b)
+	o.a.wrote(err)
+	return n, err
+}
+
+// wrote notes what became of a write to standard output: a result that did not get there is none.
+func (a *app) wrote(err error) {
+	if a.lost == nil {
+		a.lost = err
+	}
 }
 
 // fail reports an error and returns the exit code for it.
@@ -291,25 +311,22 @@ func (a *app) fail(err error) int {
 
 func (a *app) failText(err error, problems diag.Problems) {
 	if len(problems) == 0 {
-		fmt.Fprintf(a.err, "southbound: %v\n", err)
+		a.complain("southbound: %v", err)
 		if hint := fault.HintOf(err); hint != "" {
-			fmt.Fprintf(a.err, "  %s\n", hint)
+			a.complain("  %s", hint)
 		}
 		return
 	}
 	for _, p := range problems {
-		fmt.Fprintln(a.err, p.String())
+		a.complain("%s", oneLine(p.String()))
 		if p.Hint != "" {
-			fmt.Fprintf(a.err, "  %s\n", p.Hint)
+			a.complain("  %s", oneLine(p.Hint))
 		}
 	}
-	fmt.Fprintf(a.err, "southbound: %s; nothing was stored\n", api.CountProblems(problems))
+	a.complain("southbound: %s; nothing was stored", api.CountProblems(problems))
 }
 
-// stamp returns a time for JSON; nil for the zero time.
-func stamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format(time.RFC3339Nano)
+// complain writes a line about what went wrong, also when messages are not wanted.
+func (a *app) complain(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.err, format+"\n", harmless(args)...)
 }

@@ -75,7 +75,7 @@ func (a *app) discover(ctx context.Context, args []string, agent string) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, "write the document", err)
 	}
-	_, err = a.out.Write(text)
+	_, err = output{a}.Write(text)
 	return err
 }
 

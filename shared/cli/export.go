@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,6 +72,9 @@ func (a *app) exportCommands() []*cobra.Command {
 
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
+	if err := notNegative("export", "timeout", f.timeout); err != nil {
+		return err
+	}
 	if err := a.locate(path); err != nil {
 		return err
 	}
@@ -78,7 +82,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if a.remote() || a.fresh() { // bad input must not leave a new data directory behind, and need not be sent to a server
 		var err error
 		if read, err = a.load(ctx, path, f); err != nil {
-			return err
+			return cutShort(ctx, err)
 		}
 		if err := read.check(read.model).Err(); err != nil {
 			return err
@@ -94,14 +98,14 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	}
 	of, err := a.mark(ctx)
 	if err != nil {
-		return err
+		return cutShort(ctx, err)
 	}
 	out, err := a.store(ctx, path, f, read)
 	if a.remote() && fault.Is(err, fault.Canceled) {
 		return fault.New(fault.Canceled, "", "interrupted while it was sent").WithHint("the same command goes on: what was sent is kept")
 	}
 	if err != nil {
-		return err
+		return cutShort(ctx, err)
 	}
 	r := api.Report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
@@ -114,7 +118,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		return a.interrupted(err)
 	}
 	r.Repaired = done.Fixed
-	r.Counts = allCounts(done.Progress)
+	r.Counts = done.Progress.ByStatus()
 	r.DurationMS = time.Since(began).Milliseconds()
 	return a.summary(ctx, r, done, true)
 }
@@ -125,7 +129,7 @@ func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.Counts, r.DurationMS = allCounts(p), time.Since(began).Milliseconds()
+	r.Counts, r.DurationMS = p.ByStatus(), time.Since(began).Milliseconds()
 	if a.json {
 		a.line(r)
 		return nil
@@ -162,7 +166,8 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets) == 0
-	if read == nil && whole {
+	lost := a.mayHaveLost(ctx)
+	if read == nil && whole && !lost {
 		if sum, ok := a.unchanged(path, cache); ok {
 			if out, known, err := a.known(ctx, sum, f); known || err != nil {
 				return out, err
@@ -180,6 +185,13 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 			return out, err
 		}
 	}
+	if lost {
+		if n, err := a.own.Files().Mend(ctx, maps.Values(read.model.Files)); err != nil {
+			return deploy.Exported{}, err
+		} else if n > 0 {
+			a.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
+		}
+	}
 	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
 	pr := a.progress()
 	out, err := a.home.Export(ctx, a.env, deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
@@ -189,6 +201,15 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 		saveInputs(cache, read.inputs)
 	}
 	return out, err
+}
+
+// mayHaveLost reports that something fails on this machine, which may be for want of stored bytes.
+func (a *app) mayHaveLost(ctx context.Context) bool {
+	if a.own == nil {
+		return false
+	}
+	p, err := a.home.Progress(ctx, a.env)
+	return err == nil && p.Counts[deploy.StatusFailed] > 0
 }
 
 // unchanged returns the fingerprint of the inputs, given only the names that the last export has noted; false if it has noted none.
@@ -243,6 +264,19 @@ func saveInputs(file string, in source.Inputs) {
 	if os.WriteFile(tmp, b, 0o600) == nil {
 		_ = os.Rename(tmp, file)
 	}
+}
+
+// cutShort explains what it means that an export ended before there was a version to wait for.
+func cutShort(ctx context.Context, err error) error {
+	const hint = "a version is stored whole or not at all; the same command begins again"
+	switch kind := fault.KindOf(err); {
+	case ctx.Err() == nil:
+	case kind == fault.Canceled:
+		return fault.New(fault.Canceled, "", "interrupted before the export was done").WithHint(hint)
+	case kind == fault.Timeout:
+		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").WithHint(hint)
+	}
+	return err
 }
 
 // interrupted explains what it means that waiting was ended early.
@@ -304,6 +338,7 @@ type planLine struct {
 	Action  string               `json:"action"`
 	Changes map[string]plan.Diff `json:"changes"`
 	Reason  string               `json:"reason,omitempty"`
+	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
 }
 
 func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
@@ -319,7 +354,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		}
 		switch {
 		case a.json:
-			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason})
+			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason, w.Failed})
 		case w.Failed:
 			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
 		case w.Action != "none":

@@ -67,13 +67,13 @@ func (a *app) report(ctx context.Context, files []string, f reportFlags) error {
 	}
 	switch f.format {
 	case "text":
-		return r.Text(a.out, f.prefix)
+		return r.Text(output{a}, f.prefix)
 	case "markdown":
-		return r.Markdown(a.out, f.limit)
+		return r.Markdown(output{a}, f.limit)
 	case "github":
-		return r.GitHub(a.out, f.prefix)
+		return r.GitHub(output{a}, f.prefix)
 	case "gitlab":
-		return r.GitLab(a.out, f.prefix, f.fallback)
+		return r.GitLab(output{a}, f.prefix, f.fallback)
 	}
 	return fault.New(fault.Usage, "report", "%q is no format", f.format).WithHint("there are text, markdown, github and gitlab")
 }

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,6 +31,9 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Args: subcommand, RunE: help,
 	}
+	root.SetIn(a.stdin)
+	root.SetOut(output{a})
+	root.SetErr(a.err)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
 	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
@@ -49,7 +54,35 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	a.completions(root)
+	strictHelp(root)
 	return root
+}
+
+// strictHelp makes the library's help and completion commands refuse unknown words, as our own commands do; by default they ignore them.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				if err == nil {
+					err = subcommand(about, rest)
+				}
+				if err != nil {
+					return err
+				}
+				about.InitDefaultHelpFlag()
+				return about.Help()
+			}
+		case "completion":
+			c.Args, c.RunE = subcommand, help
+			for _, shell := range c.Commands() {
+				shell.Args = exactArgs(0, "nothing more")
+			}
+		}
+	}
 }
 
 // help is the run function of commands that only have subcommands: it shows them.
@@ -70,18 +103,20 @@ func subcommand(cmd *cobra.Command, args []string) error {
 
 // flagError turns an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
-	text, hint := err.Error(), ""
-	switch name, unknown := strings.CutPrefix(text, "unknown flag: --"); {
-	case unknown:
+	hint := ""
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := schema.Nearest(name, names); near != "" {
+		if near := schema.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
-	case strings.Contains(text, "duration"):
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
 		hint = "write a number with its unit, such as 30s or 5m"
 	}
-	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	e := fault.New(fault.Usage, words(cmd), "%v", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
 	if hint != "" {
 		e = e.WithHint("%s", hint)
 	}
@@ -122,6 +157,14 @@ func atMostOne(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// notNegative refuses a negative duration, which would otherwise count as none.
+func notNegative(op, flag string, d time.Duration) error {
+	if d < 0 {
+		return fault.New(fault.Usage, op, "--%s is negative", flag).WithHint("write a number with its unit, such as 30s or 5m")
+	}
+	return nil
 }
 
 // command makes a command that opens the home before it runs.

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -56,11 +59,53 @@ func terminal(w any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
+// painted is text with colour codes that paint has put there; everything else that is written for people is made harmless.
+type painted string
+
+// harmless returns the arguments of a format with control characters escaped, because ids, reasons and log lines come from documents and from
+// managed machines and must not control the terminal. Line breaks and tabs are kept, except in ids.
+func harmless(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			arg = visible(v, "\n\t")
+		case resource.ID:
+			arg = oneLine(string(v))
+		case error:
+			arg = visible(v.Error(), "\n\t")
+		}
+		out[i] = arg
+	}
+	return out
+}
+
+// oneLine escapes everything that does not print, line breaks too.
+func oneLine(s string) string { return visible(s, "") }
+
+// visible escapes the characters that do not print, except those in keep.
+func visible(s, keep string) string {
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) && !strings.ContainsRune(keep, r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // paint returns a status padded to a width, and in colour on a terminal.
-func (a *app) paint(s deploy.Status, width int) string {
+func (a *app) paint(s deploy.Status, width int) painted {
 	text := fmt.Sprintf("%-*s", width, s)
 	if _, is := terminal(a.out); a.noColor || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !is {
-		return text
+		return painted(text)
 	}
 	code := "33"
 	switch s {
@@ -69,7 +114,7 @@ func (a *app) paint(s deploy.Status, width int) string {
 	case deploy.StatusFailed, deploy.StatusUnavailable:
 		code = "31"
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
 }
 
 // diff writes differences, one attribute per line.

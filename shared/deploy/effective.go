@@ -25,7 +25,7 @@ func (p *planner) effectiveGraph(ctx context.Context, r *releaser, all []entry) 
 		if res.Purged {
 			purged[res.ID] = true
 		}
-		nodes = append(nodes, graphNode{ID: res.ID, Lane: LaneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
+		nodes = append(nodes, graphNode{ID: res.ID, Lane: laneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
 	}
 	nodes = reversePurged(nodes, purged)
 	removing, err := p.removing(ctx, r, nodes)

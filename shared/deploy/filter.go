@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -15,9 +16,10 @@ type Filter struct {
 	hasSet           bool
 }
 
-// ParseFilter reads terms type=, agent=, status=, set=, and at most one id or glob. All of them must match.
+// ParseFilter reads terms type=, agent=, status=, set=, each at most once, and at most one id or glob. All of them must match.
 func ParseFilter(terms []string) (Filter, error) {
 	var f Filter
+	said := map[string]bool{}
 	for _, term := range terms {
 		key, value, ok := strings.Cut(term, "=")
 		if !ok || strings.ContainsAny(key, "[:*?") {
@@ -27,6 +29,10 @@ func ParseFilter(terms []string) (Filter, error) {
 			f.ID = term
 			continue
 		}
+		if said[key] {
+			return f, fault.New(fault.Usage, "read filter", "%s= is there twice, and all terms must match", key).WithHint("ask once for each")
+		}
+		said[key] = true
 		switch key {
 		case "type":
 			f.Type = value
@@ -90,11 +96,14 @@ func glob(pattern, s string) bool {
 		case p < len(pattern) && pattern[p] == '*':
 			star, mark = p, i
 			p++
-		case p < len(pattern) && (pattern[p] == s[i] || pattern[p] == '?'):
+		case p < len(pattern) && pattern[p] == '?':
+			p++
+			i += runeAt(s, i)
+		case p < len(pattern) && pattern[p] == s[i]:
 			p++
 			i++
 		case star >= 0:
-			mark++
+			mark += runeAt(s, mark)
 			p, i = star+1, mark
 		default:
 			return false
@@ -104,4 +113,10 @@ func glob(pattern, s string) bool {
 		p++
 	}
 	return p == len(pattern)
+}
+
+// runeAt returns how many bytes the character at i has.
+func runeAt(s string, i int) int {
+	_, n := utf8.DecodeRuneInString(s[i:])
+	return n
 }

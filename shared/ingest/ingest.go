@@ -96,20 +96,7 @@ func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 		return nil, err
 	}
 	return &api.Report{Environment: e.Environment, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
-		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: counts(p)}, nil
-}
-
-// counts names every status, also those that no resource has.
-func counts(p api.Progress) map[deploy.Status]int {
-	out := map[deploy.Status]int{}
-	for _, s := range []deploy.Status{deploy.StatusDeployed, deploy.StatusFailed, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
-		deploy.StatusAvailable, deploy.StatusOrphaned, deploy.StatusNonCompliant, deploy.StatusUnavailable} {
-		out[s] = p.Counts[s]
-	}
-	running := min(p.RunningCount, out[deploy.StatusAvailable])
-	out[deploy.StatusDeploying] = running
-	out[deploy.StatusAvailable] -= running
-	return out
+		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: p.ByStatus()}, nil
 }
 
 // fetch unpacks the archive into a new folder.

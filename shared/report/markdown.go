@@ -72,7 +72,7 @@ func (r *Report) headline() string {
 func planned(n map[string]int) string {
 	var parts []string
 	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
-		{"undefined", "undefined"}, {"failed", "could not be read"}} {
+		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"}} {
 		if n[p.action] > 0 {
 			parts = append(parts, fmt.Sprintf("**%d** %s", n[p.action], p.text))
 		}
@@ -135,12 +135,12 @@ func (r *Report) wrong(d *document) {
 	}
 }
 
-// steps shows what a plan would change.
+// steps shows what a plan would change, and what would fail.
 func (r *Report) steps(d *document) {
 	marks := map[string]string{"create": "+", "update": "!", "delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
 	shown := 0
 	for i := range r.Plan {
-		if r.Plan[i].Action != "none" {
+		if r.Plan[i].word() != "none" {
 			shown++
 		}
 	}
@@ -150,11 +150,12 @@ func (r *Report) steps(d *document) {
 	d.add(fmt.Sprintf("\n<details%s><summary>%s</summary>\n", open(shown), plural(shown, "resource")))
 	for i := range r.Plan {
 		s := &r.Plan[i]
-		if s.Action == "none" {
+		word := s.word()
+		if word == "none" {
 			continue
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s %s %s\n", marks[s.Action], s.Action, s.ID)
+		fmt.Fprintf(&b, "%s %s %s\n", marks[word], word, s.ID)
 		if s.Reason != "" {
 			fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
 		}

@@ -38,10 +38,19 @@ type Step struct {
 	ID      string `json:"id"`
 	Action  string `json:"action"`
 	Reason  string `json:"reason"`
+	Failed  bool   `json:"failed"`
 	Changes map[string]struct {
 		Current any `json:"current"`
 		Desired any `json:"desired"`
 	} `json:"changes"`
+}
+
+// word says what becomes of a resource.
+func (s *Step) word() string {
+	if s.Failed {
+		return "failed"
+	}
+	return s.Action
 }
 
 // Result is what apply and export answer.
@@ -163,8 +172,8 @@ func (r *Report) Findings() []Finding {
 		}
 	}
 	for i := range r.Plan {
-		if s := &r.Plan[i]; s.Action == "failed" {
-			out = append(out, Finding{r.at(s.ID), true, "plan", s.ID, "could not be read: " + s.Reason, ""})
+		if s := &r.Plan[i]; s.Failed {
+			out = append(out, Finding{r.at(s.ID), true, "plan", s.ID, "would fail, or could not be read: " + s.Reason, ""})
 		}
 	}
 	for i := range r.Wrong {

@@ -74,6 +74,19 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// TestFailedStep pins that what a plan could not tell is a finding, and is not taken for what stays as it is.
+func TestFailedStep(t *testing.T) {
+	t.Parallel()
+	r := read(t, `{"id":"t::T[a,name=x]","action":"none","changes":{},"reason":"permission denied","failed":true}
+{"summary":{"none":0,"failed":1}}`)
+	if f := r.Findings(); len(f) != 1 || f[0].Resource != "t::T[a,name=x]" || !strings.Contains(f[0].Message, "permission denied") {
+		t.Errorf("findings %+v", f)
+	}
+	if text := markdown(t, r, 0); !strings.Contains(text, "x failed t::T[a,name=x]\n# permission denied\n") {
+		t.Error(text)
+	}
+}
+
 // TestLimit pins that a long plan is cut short whole steps at a time, and says so.
 func TestLimit(t *testing.T) {
 	t.Parallel()

@@ -4,13 +4,13 @@ package source
 func documentProblems() []badCase {
 	return []badCase{
 		{"empty", "nothing stands in it", "", []string{
-			"0:0 |  |  | there is no document in the file | a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
+			"1:1 |  |  | there is no document in the file | a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
 		}},
 		{"only comments", "nothing stands in it", "# nothing\n\n", []string{
-			"0:0 |  |  | there is no document in the file | a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
+			"1:1 |  |  | there is no document in the file | a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
 		}},
 		{"only document starts", "nothing stands in it", "---\n---\n", []string{
-			"0:0 |  |  | there is no document in the file | a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
+			"1:1 |  |  | there is no document in the file | a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
 		}},
 		{"text", "not a map", "hello\n", []string{
 			"1:1 |  |  | a document is a map | it starts with `southbound: 1`",
@@ -66,6 +66,11 @@ func documentProblems() []badCase {
 			`8:3 |  |  | "x\ty" cannot name an agent | use at most 255 bytes that all print`,
 			`9:36 |  |  | the file gone does not exist | the path is relative to the document`,
 			`10:5 |  |  | an agent is a map | write it such as {transport: local}`,
+		}},
+		{"octal numbers of agents", "YAML 1.1 and 1.2 read them differently", "southbound: 1\nagents:\n  a: {lanes: 010}\n  b: {transport: ssh, host: h, port: 0022, jump: [{host: j, port: 01}]}\n", []string{
+			`3:14 |  |  | an integer that starts with 0 is decimal in YAML 1.2 and octal in YAML 1.1 | write 10, or an octal number as 0o644, or put it in quotes if it is text`,
+			`4:38 |  |  | an integer that starts with 0 is decimal in YAML 1.2 and octal in YAML 1.1 | write 22, or an octal number as 0o644, or put it in quotes if it is text`,
+			`4:67 |  |  | an integer that starts with 0 is decimal in YAML 1.2 and octal in YAML 1.1 | write 1, or an octal number as 0o644, or put it in quotes if it is text`,
 		}},
 		{"an agent in two ways", "nobody can know which", "southbound: 1\nagents: {a: {lanes: 2}}\n---\nsouthbound: 1\nagents: {a: {lanes: 3}}\n", []string{
 			`5:10 |  |  | the agent "a" is described differently at $FILE:2:10 | describe it once, or alike`,

@@ -6,10 +6,10 @@ import "strings"
 func jsonProblems() []badCase {
 	return []badCase{
 		{"empty", "no document", "", []string{
-			`0:0 |  |  | there is no document in the file | a document starts with {"southbound": 1`,
+			`1:1 |  |  | there is no document in the file | a document starts with {"southbound": 1`,
 		}},
 		{"blanks", "no document", " \n\t\n", []string{
-			`0:0 |  |  | there is no document in the file | a document starts with {"southbound": 1`,
+			`1:1 |  |  | there is no document in the file | a document starts with {"southbound": 1`,
 		}},
 		{"text", "not a map", "\"hello\"", []string{
 			"1:1 |  |  | a document is a map | it starts with `southbound: 1`",

@@ -4,10 +4,10 @@ package source
 func linesProblems() []badCase {
 	return []badCase{
 		{"empty", "no document", "", []string{
-			`0:0 |  |  | there is no document on standard input | each line is a document: {"southbound": 1, "resources": [...]}`,
+			`1:1 |  |  | there is no document on standard input | each line is a document: {"southbound": 1, "resources": [...]}`,
 		}},
 		{"blank lines", "no document", "\n \n\r\n", []string{
-			`0:0 |  |  | there is no document on standard input | each line is a document: {"southbound": 1, "resources": [...]}`,
+			`1:1 |  |  | there is no document on standard input | each line is a document: {"southbound": 1, "resources": [...]}`,
 		}},
 		{"each line is a document", "a problem in one does not hide another", "{\"southbound\": 1, \"resources\": [{\"type\": \"std::Nul\"}]}\n\n{\"southbound\": 2}\n" +
 			"{\"southbound\": 1\n" +

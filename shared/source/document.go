@@ -40,7 +40,7 @@ type part struct {
 func (l *loader) document(ctx context.Context, d document) result {
 	p := &part{report: report{file: d.name}}
 	out := result{parts: []*part{p}}
-	text, err := l.tree.read(d)
+	text, err := l.tree.readUntil(ctx, d)
 	if err != nil {
 		p.unreadable(err)
 		return out
@@ -75,7 +75,7 @@ func (r *report) unreadable(err error) {
 	case errors.Is(err, errOutside):
 		hint = "a link must be relative and stay in the directory"
 	}
-	r.add(place{}, hint, "the document cannot be read: %v", err)
+	r.add(place{1, 1}, hint, "the document cannot be read: %v", err)
 }
 
 func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
@@ -87,7 +87,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 	t := l.taker(d)
 	docs, ok := t.parseYAML(text)
 	if len(docs) == 0 && ok {
-		t.add(place{}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
+		t.add(place{1, 1}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
 	}
 	for i := range docs {
 		t.defaults = usual
@@ -101,7 +101,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 func (l *loader) json(d document, text []byte) []*part {
 	t := l.taker(d)
 	if len(bytes.Trim(text, jsonBlanks)) == 0 {
-		t.add(place{}, `a document starts with {"southbound": 1`, "there is no document in the file")
+		t.add(place{1, 1}, `a document starts with {"southbound": 1`, "there is no document in the file")
 		return []*part{t.part}
 	}
 	o, ok := t.outlineJSON(text, place{1, 1}, l.pieceSize)
@@ -177,7 +177,7 @@ func (l *loader) lines(d document, text []byte) []*part {
 	})
 	if !found.Load() {
 		t := l.taker(d)
-		t.add(place{}, `each line is a document: {"southbound": 1, "resources": [...]}`, "there is no document on standard input")
+		t.add(place{1, 1}, `each line is a document: {"southbound": 1, "resources": [...]}`, "there is no document on standard input")
 		parts = append(parts, t.part)
 	}
 	return parts

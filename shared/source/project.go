@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"southbound/shared/deploy"
@@ -35,7 +36,7 @@ func FindProject(path string) (Project, error) {
 		p.Dir = filepath.Dir(path)
 	}
 	file := filepath.Join(p.Dir, projectFile)
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nonblocking: what is no file does not hold us up
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && path == "-" {
 		return p, nil
 	}
@@ -154,7 +155,7 @@ func (r *projectReader) timer(n *node) string {
 
 func (r *projectReader) count(n *node) int {
 	v, ok := n.value.(int64)
-	if !ok || v < 1 || v > 1_000_000 {
+	if !ok || n.zero || v < 1 || v > 1_000_000 {
 		r.add(n.at, "write it such as 100", "%s is a whole number from 1 to 1000000", n.key)
 	}
 	return int(v)

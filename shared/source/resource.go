@@ -173,12 +173,19 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 // needlessZero refuses integers such as 0644 where the type accepts them: in YAML 1.1 they are octal. Where it does not, the check
 // of the type says what it wants.
 func (t *taker) needlessZero(n *node, a *schema.CompiledAttribute, v any) {
-	z := firstZero(n)
-	if z == nil || a.DataType.Check(v) != nil {
-		return
+	if a.DataType.Check(v) == nil {
+		t.plainIntegers(n)
 	}
-	t.add(z.at, fmt.Sprintf("write %v, or an octal number as 0o644, or put it in quotes if it is text", z.value),
-		"an integer that starts with 0 is decimal in YAML 1.2 and octal in YAML 1.1").Attribute = a.Name
+}
+
+// plainIntegers refuses a value that holds an integer such as 0644; false when it does.
+func (t *taker) plainIntegers(n *node) bool {
+	z := firstZero(n)
+	if z != nil {
+		t.add(z.at, fmt.Sprintf("write %v, or an octal number as 0o644, or put it in quotes if it is text", z.value),
+			"an integer that starts with 0 is decimal in YAML 1.2 and octal in YAML 1.1")
+	}
+	return z == nil
 }
 
 func firstZero(n *node) *node {
@@ -309,12 +316,13 @@ func (t *taker) agent(n *node) {
 			a.Transport = t.text(m)
 		case "lanes":
 			lanes, ok := m.value.(int64)
-			if !m.bad && (!ok || lanes < 1 || lanes > maxLanes) {
+			if !m.bad && t.plainIntegers(m) && (!ok || lanes < 1 || lanes > maxLanes) {
 				t.add(m.at, "write 1 for one after the other", "lanes is a whole number from 1 to %d", maxLanes)
 			}
 			a.Lanes = int(lanes)
 		default:
 			a.Options[m.key] = t.value(m)
+			m.bad = !t.plainIntegers(m) || m.bad
 		}
 	}
 	t.agentOptions(n, a)

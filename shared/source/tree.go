@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -163,6 +164,26 @@ func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, cause(err)
 	}
 	return f, info, nil
+}
+
+// readUntil is read, and gives up when ctx ends: what was named, such as a pipe, may never end. It is left to itself then.
+func (t *tree) readUntil(ctx context.Context, d document) ([]byte, error) {
+	if !d.given {
+		return t.read(d)
+	}
+	done := make(chan struct{})
+	var got []byte
+	var failed error
+	go func() {
+		defer close(done)
+		got, failed = t.read(d)
+	}()
+	select {
+	case <-done:
+		return got, failed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // read returns the text of a document.

@@ -91,11 +91,11 @@ func TestPaths(t *testing.T) {
 		{"below a file", "outside.yaml/x", []string{"read $DIR/outside.yaml/x: not a directory | name a file, a directory or - for standard input"}},
 		{"no documents", "empty", []string{"read documents: there is no *.yaml, *.yml or *.json under $DIR/empty | name a file or a directory with resource documents"}},
 		{"files that cannot be read, each", "leads", []string{
-			"$DIR/leads/abs.yaml: the document cannot be read: it leads out of the directory that is exported | a link must be relative and stay in the directory",
-			"$DIR/leads/gone.yaml: the document cannot be read: no such file or directory | it must be a file that can be read, or have a name that starts with _",
-			"$DIR/leads/loop.yaml: the document cannot be read: too many levels of symbolic links | it must be a file that can be read, or have a name that starts with _",
-			"$DIR/leads/out.yaml: the document cannot be read: it leads out of the directory that is exported | a link must be relative and stay in the directory",
-			"$DIR/leads/pipe.yaml: the document cannot be read: it is not a regular file | it must be a file that can be read, or have a name that starts with _",
+			"$DIR/leads/abs.yaml:1:1: the document cannot be read: it leads out of the directory that is exported | a link must be relative and stay in the directory",
+			"$DIR/leads/gone.yaml:1:1: the document cannot be read: no such file or directory | it must be a file that can be read, or have a name that starts with _",
+			"$DIR/leads/loop.yaml:1:1: the document cannot be read: too many levels of symbolic links | it must be a file that can be read, or have a name that starts with _",
+			"$DIR/leads/out.yaml:1:1: the document cannot be read: it leads out of the directory that is exported | a link must be relative and stay in the directory",
+			"$DIR/leads/pipe.yaml:1:1: the document cannot be read: it is not a regular file | it must be a file that can be read, or have a name that starts with _",
 		}},
 	} {
 		_, _, err := Load(context.Background(), Options{Path: filepath.Join(dir, c.path), Types: testTypes(t)})

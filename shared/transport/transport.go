@@ -3,6 +3,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +11,10 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
+	"southbound/shared/transport/option"
 	"southbound/shared/transport/postgresql"
 	"southbound/shared/transport/ssh"
 )
@@ -154,10 +157,12 @@ func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]a
 }
 
 // Check returns what is wrong with the options of an agent, for the author of a document; Attribute of a problem names the option. Options that are
-// references are not known yet and right.
+// references are not known yet and right. A transport that there is not is that of another program, unless it is nearly one of ours.
 func Check(a resource.Agent) []diag.Problem {
 	var problems []diag.Problem
 	switch a.Transport {
+	case NameLocal:
+		problems = option.Unknown(NameLocal, a.Options, nil)
 	case NameAWS:
 		problems = aws.Check(a.Options)
 	case NameHTTP:
@@ -166,6 +171,10 @@ func Check(a resource.Agent) []diag.Problem {
 		problems = ssh.Check(a.Options)
 	case NamePostgreSQL:
 		problems = postgresql.Check(a.Options)
+	default:
+		if near := schema.Nearest(a.Transport, []string{NameLocal, NameSSH, NameHTTP, NamePostgreSQL, NameAWS}); near != "" {
+			problems = []diag.Problem{{Attribute: "transport", Message: fmt.Sprintf("there is no transport %q", a.Transport), Hint: fmt.Sprintf("did you mean %q?", near)}}
+		}
 	}
 	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
 	return problems

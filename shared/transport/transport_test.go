@@ -99,4 +99,10 @@ func TestCheck(t *testing.T) {
 	if p := transport.Check(resource.Agent{Transport: "winrm", Options: map[string]any{"host": "x"}}); len(p) > 0 {
 		t.Errorf("options of another transport are its own business: %v", p)
 	}
+	if p := transport.Check(resource.Agent{Transport: "SHS"}); len(p) != 1 || p[0].Attribute != "transport" || !strings.Contains(p[0].Hint, `"ssh"`) {
+		t.Errorf("a transport that is misspelt: %v", p)
+	}
+	if p := transport.Check(resource.Agent{Transport: "local", Options: map[string]any{"lane": 4}}); len(p) != 1 || p[0].Attribute != "lane" || !strings.Contains(p[0].Hint, `"lanes"`) {
+		t.Errorf("an option that this machine does not have: %v", p)
+	}
 }

@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"time"
-
-	"southbound/shared/provider"
 )
 
 const (
@@ -80,14 +78,6 @@ func Code(err error) int {
 		return e.Code
 	}
 	return -1
-}
-
-// Fault returns an error of a class, saying what was being done.
-func Fault(class provider.Class, doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return provider.Errorf(class, "%s: %w", doing, err)
 }
 
 // capped keeps the first bytes that are written to it, or the last.

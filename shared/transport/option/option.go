@@ -23,6 +23,7 @@ func Unknown(transport string, options map[string]any, known []string) []diag.Pr
 		if slices.Contains(known, name) {
 			continue
 		}
+		known := append(slices.Clip(known), "transport", "lanes") // what all agents have
 		hint := "there are " + strings.Join(known, ", ")
 		if near := schema.Nearest(name, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)

@@ -12,8 +12,8 @@ import (
 // TestUnknown pins that every option that there is not is named, with the nearest that there is.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	got := option.Unknown("tin", map[string]any{"zz": 1, "hots": 2, "host": 3}, []string{"host", "port"})
-	if len(got) != 2 || got[0].Attribute != "hots" || !strings.Contains(got[0].Hint, `"host"`) || got[1].Attribute != "zz" || !strings.Contains(got[1].Hint, "host, port") {
+	got := option.Unknown("tin", map[string]any{"zz": 1, "hots": 2, "host": 3, "lane": 4}, []string{"host", "port"})
+	if len(got) != 3 || got[1].Attribute != "lane" || !strings.Contains(got[1].Hint, `"lanes"`) || got[0].Attribute != "hots" || !strings.Contains(got[0].Hint, `"host"`) || got[2].Attribute != "zz" || !strings.Contains(got[2].Hint, "host, port") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"syscall"
+	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// fullDisk is where nothing can be written any more.
+type fullDisk struct{}
+
+// Write implements io.Writer.
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestLostOutput pins that a command whose result did not reach standard output has not done what it was asked for.
+func TestLostOutput(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"types"}, {"types", "--json"}, {"schema"}, {"help"}, {"types", "--help"}, {"completion", "bash"}} {
+		var said bytes.Buffer
+		if code := Main(args, strings.NewReader(""), fullDisk{}, &said); code != exitFault || !strings.Contains(said.String(), "write to standard output: no space left on device") {
+			t.Errorf("%q: exit code %d, %q", args, code, &said)
+		}
+	}
+}
+
+// TestHarmless pins that what others have named or said does nothing to a terminal, and that an id stays on its line.
+func TestHarmless(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := &app{out: &out, err: &out}
+	for _, c := range []struct {
+		reason string
+		arg    any
+		want   string
+	}{
+		{"text is shown as it is", "Grüße, 世界: 100% 😀", "Grüße, 世界: 100% 😀"},
+		{"a line break in a text stays", "a\n\tb", "a\n\tb"},
+		{"a line break in an id does not", resource.ID("std::Null[a,name=x\ny]"), `std::Null[a,name=x\ny]`},
+		{"what clears the screen", "\x1b[2J\r\a", `\x1b[2J\r\a`},
+		{"the same in one character", "\u009b2J\x7f", `\u009b2J\x7f`},
+		{"what turns the text round", "a\u202eb", `a\u202eb`},
+		{"bytes that are no text", "a\x9b2J", "a\uFFFD2J"},
+		{"a status of ours", a.paint(deploy.StatusFailed, 0), "failed"},
+	} {
+		for _, write := range []func(string, ...any){a.printf, a.complain} {
+			out.Reset()
+			if write("%s", c.arg); strings.TrimSuffix(out.String(), "\n") != c.want {
+				t.Errorf("%s: %q, want %q", c.reason, &out, c.want)
+			}
+		}
+	}
+}
