@@ -86,9 +86,9 @@ func validVariable(name string) bool {
 
 type handler struct{}
 
-// CallTimeout implements provider.Timeouter. A call runs two conditions or the command, each bounded by the timeout itself.
+// CallTimeout implements provider.Timeouter. A call runs at most two conditions and the command, each bounded by the timeout itself.
 func (handler) CallTimeout(r provider.Resource) time.Duration {
-	return 2*timeout(r) + 15*time.Second
+	return 3*timeout(r) + 15*time.Second
 }
 
 // Read implements provider.Handler: what exists is a state in which the command need not run.
@@ -97,16 +97,21 @@ func (handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 	if r.Purged {
 		return provider.Observation{}, nil
 	}
-	inSync := provider.Observation{Exists: true}
 	if reloadOnly(r) {
-		return inSync, nil
+		return provider.Observation{Exists: true}, nil
 	}
+	runs, err := needed(ctx, r)
+	return provider.Observation{Exists: !runs}, err
+}
+
+// needed reports whether creates, unless and onlyif all say that the command has to run.
+func needed(ctx *provider.Context, r provider.Resource) (bool, error) {
 	if path, _ := r.Attributes["creates"].(string); path != "" {
 		switch _, err := os.Lstat(path); {
 		case err == nil:
-			return inSync, nil
+			return false, nil
 		case !os.IsNotExist(err) && !errors.Is(err, syscall.ENOTDIR):
-			return provider.Observation{}, provider.Errorf(provider.Retryable, "creates: %w", err)
+			return false, provider.Errorf(provider.Retryable, "creates: %w", err)
 		}
 	}
 	for _, guard := range []struct {
@@ -119,14 +124,14 @@ func (handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 		}
 		end, err := start(ctx, r, argv)
 		if err != nil {
-			return provider.Observation{}, fmt.Errorf("%s: %w", guard.name, err)
+			return false, fmt.Errorf("%s: %w", guard.name, err)
 		}
 		ctx.Debug("ran "+guard.name, "exit_code", int64(end.code))
 		if (end.code == 0) == guard.skip {
-			return inSync, nil
+			return false, nil
 		}
 	}
-	return provider.Observation{}, nil
+	return true, nil
 }
 
 // Create implements provider.Handler: it runs the command.
@@ -144,10 +149,13 @@ func (handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Resul
 	return provider.Result{}, nil
 }
 
-// Reload implements provider.Reloader: it runs the command that waited for an event.
+// Reload implements provider.Reloader: it runs the command that waited for an event, if its conditions say so, too.
 func (handler) Reload(ctx *provider.Context, req provider.ReadRequest) error {
 	if !reloadOnly(req.Resource) {
 		return nil // it has run, or its conditions say that it need not
+	}
+	if runs, err := needed(ctx, req.Resource); err != nil || !runs {
+		return err
 	}
 	if err := run(ctx, req.Resource); err != nil {
 		return err

@@ -268,6 +268,9 @@ func TestReload(t *testing.T) {
 		{"what waits for an event runs", map[string]any{"reload_only": true, "command": "true"}, true, false},
 		{"what has run already does not", map[string]any{"command": "exit 1"}, false, false},
 		{"it may fail", map[string]any{"reload_only": true, "command": "exit 1"}, false, true},
+		{"conditions are asked, too", map[string]any{"reload_only": true, "command": "exit 1", "onlyif": "false"}, false, false},
+		{"and may say that it is needed", map[string]any{"reload_only": true, "command": "true", "unless": "false"}, true, false},
+		{"or cannot be asked", map[string]any{"reload_only": true, "command": "true", "unless": []any{"no-such-program"}}, false, true},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			host := providertest.NewHost(nil)
@@ -279,16 +282,20 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestWholeGroupIsKilled starts a command with a child that holds a pipe open; the pipe ends when the child does.
-func TestWholeGroupIsKilled(t *testing.T) {
+// TestAllIsKilled starts a command with a child that holds a pipe open; the pipe ends when the child does.
+func TestAllIsKilled(t *testing.T) {
 	for _, tc := range []struct {
 		why   string
 		attrs map[string]any
-		give  bool // the caller gives up
+		by    string // what starts the child
+		give  bool   // the caller gives up
 		text  string
 	}{
-		{"when time is up", map[string]any{"timeout": int64(1)}, false, "took longer than 1s"},
-		{"when the caller gives up", map[string]any{}, true, "was ended: context canceled"},
+		{"when time is up", map[string]any{"timeout": int64(1)}, "", false, "took longer than 1s"},
+		{"when the caller gives up", map[string]any{}, "", true, "was ended: context canceled"},
+		{"also in a group of its own", map[string]any{}, "timeout 300", true, "was ended: context canceled"},
+		{"also in a session of its own", map[string]any{}, "setsid --wait", true, "was ended: context canceled"},
+		{"also further down", map[string]any{}, "setsid --wait timeout 300 sh -c 'setsid --wait \"$@\" & wait' -", true, "was ended: context canceled"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			pipe := filepath.Join(t.TempDir(), "pipe")
@@ -306,7 +313,7 @@ func TestWholeGroupIsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer read.Close()
-			tc.attrs["command"] = fmt.Sprintf("(echo started; trap '' TERM HUP INT; sleep 300) >%s & sleep 300", pipe)
+			tc.attrs["command"] = fmt.Sprintf("%s sh -c 'trap \"\" TERM HUP INT; echo started; sleep 300' >%s & sleep 300", tc.by, pipe)
 			done := make(chan result, 1)
 			go func() { done <- apply(ctx, t, tc.attrs) }()
 			started := make([]byte, 8)
@@ -401,8 +408,8 @@ func TestCallTimeout(t *testing.T) {
 		r    provider.Resource
 		want time.Duration
 	}{
-		{"two conditions, and some to end them", want(t, map[string]any{"command": "true", "timeout": int64(60)}), 135 * time.Second},
-		{"a value that is not known yet", provider.Resource{}, 17 * time.Second},
+		{"two conditions and the command, and some to end them", want(t, map[string]any{"command": "true", "timeout": int64(60)}), 195 * time.Second},
+		{"a value that is not known yet", provider.Resource{}, 18 * time.Second},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			if got := (handler{}).CallTimeout(tc.r); got != tc.want {

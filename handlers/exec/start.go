@@ -34,7 +34,7 @@ func (e ended) last() string {
 	return lastLine(e.output[len(e.output)-1])
 }
 
-// start runs argv to its end. It runs in a process group of its own, which is killed as a whole when its time is up or ctx is over.
+// start runs argv to its end. When its time is up or ctx is over, it is ended with all that it started, see end.
 // The environment reaches the command only as such and is never part of an error.
 func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, error) {
 	limit, cancel := context.WithTimeout(ctx, timeout(r))
@@ -88,7 +88,7 @@ func prepare(ctx context.Context, r provider.Resource, argv []string) (*exec.Cmd
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args, cmd.Dir, cmd.Env = args, dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error { return end(cmd.Process.Pid) }
 	cmd.WaitDelay = afterExit
 	return cmd, nil
 }

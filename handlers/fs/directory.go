@@ -84,7 +84,10 @@ func (directory) look(rd *reader, _ *provider.Context, r provider.Resource, base
 		return obs, nil
 	}
 	dir, err := rd.dir.openDir(base)
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EACCES) && rd.dir.locked(&st, want):
+		return obs, nil // its mode differs; what is in it is looked at when that is set right
+	case err != nil:
 		return obs, err
 	}
 	defer dir.close()
@@ -162,7 +165,10 @@ func (directory) prepare(t *task) error {
 	case plan.Purged:
 		return nil
 	case plan.Updated:
-		if t.file, err = t.dir.openDir(t.base); err != nil {
+		if t.file, err = t.dir.openDir(t.base); errors.Is(err, unix.EACCES) && t.want.mode >= 0 {
+			t.file.fd, err = t.dir.unlock(t.base, new(unix.Stat_t))
+		}
+		if err != nil {
 			return err
 		}
 		return t.want.set(t.file)

@@ -79,6 +79,9 @@ func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base st
 	} else {
 		fd, err = rd.dir.open(base, &st)
 	}
+	if errors.Is(err, unix.EACCES) && rd.dir.stat(base, &st) == nil && rd.dir.locked(&st, want) {
+		err = nil // its mode differs; what is in it is not known, and so replaced
+	}
 	switch {
 	case errors.Is(err, unix.ELOOP), err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		return provider.Observation{Exists: true, Attributes: map[string]any{"kind": symbolicLink}}, nil
@@ -214,6 +217,9 @@ func (f file) prepare(t *task) error {
 func setInPlace(t *task) error {
 	var st unix.Stat_t
 	fd, err := t.dir.open(t.base, &st)
+	if errors.Is(err, unix.EACCES) && t.want.mode >= 0 {
+		fd, err = t.dir.unlock(t.base, &st)
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
 )
 
 // folder is an opened directory. Its methods name things in it and never follow a symbolic link. Errors are those of the system.
@@ -35,6 +37,21 @@ func (d *folder) close() { _ = unix.Close(d.fd) }
 // sync makes the entries durable.
 func (d *folder) sync() error { return openFile{d.fd, d.sys}.sync() }
 
+// there reports that the directory is not the one under its path any more: what was changed in it is elsewhere now, or gone.
+func (d *folder) there() error {
+	var it, now unix.Stat_t
+	if err := unix.Fstat(d.fd, &it); err != nil {
+		return err
+	}
+	if err := again(func() error { return unix.Stat(d.path, &now) }); err != nil {
+		return err
+	}
+	if it.Dev != now.Dev || it.Ino != now.Ino {
+		return provider.Errorf(provider.Retryable, "something else put another directory in the place of %s meanwhile", d.path)
+	}
+	return nil
+}
+
 // writable refuses what could not be made durable, before it is begun.
 func (d *folder) writable() error {
 	if d.blind {
@@ -65,6 +82,18 @@ func (d *folder) open(base string, st *unix.Stat_t) (fd int, err error) {
 func (d *folder) openDir(base string) (openFile, error) {
 	fd, err := d.sys.openAt("opendir", d.fd, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return openFile{fd, d.sys}, err
+}
+
+// locked reports whether a thing cannot be read only because it has lost the right of its owner, this user, to do so, which it is wanted to have.
+func (d *folder) locked(st *unix.Stat_t, want wanted) bool {
+	return int(st.Uid) == d.sys.uid() && st.Mode&unix.S_IRUSR == 0 && want.mode >= 0 && want.mode&unix.S_IRUSR != 0
+}
+
+// unlock opens a thing of this user that its mode keeps even its owner from reading, and describes it. It allows reading first: who calls sets another
+// mode. EACCES says that it is another's, or has further names.
+func (d *folder) unlock(base string, st *unix.Stat_t) (fd int, err error) {
+	err = d.sys.do("unlock", func() error { fd, err = openLocked(d.fd, base, d.sys.uid(), st); return err })
+	return fd, err
 }
 
 // remove takes an entry that is no directory away; one that is gone is fine.

@@ -32,6 +32,32 @@ func linkUnnamed(fd, dir int, name string) error {
 	})
 }
 
+// openLocked opens a file or directory for reading that belongs to self and whose mode does not allow that. It is looked at and opened by one
+// descriptor, so that nothing else can be put in its place.
+func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
+	handle, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(handle)
+	if err := unix.Fstat(handle, st); err != nil {
+		return -1, err
+	}
+	kind := st.Mode & unix.S_IFMT
+	if int(st.Uid) != self || kind != unix.S_IFDIR && (kind != unix.S_IFREG || st.Nlink > 1) {
+		return -1, unix.EACCES
+	}
+	path := "/proc/self/fd/" + strconv.Itoa(handle)
+	bits := st.Mode&0o7777 | unix.S_IRUSR
+	if kind == unix.S_IFDIR {
+		bits |= unix.S_IWUSR | unix.S_IXUSR
+	}
+	if err := again(func() error { return unix.Chmod(path, bits) }); err != nil {
+		return -1, err
+	}
+	return openAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
+}
+
 // openWithoutLinks opens a path that has no symbolic link in it.
 func openWithoutLinks(path string, flags int) (fd int, err error) {
 	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS} //nolint:gosec // flags are positive

@@ -20,6 +20,9 @@ func noUnnamed(err error) bool { return errors.Is(err, unix.ENOSYS) }
 // linkUnnamed is never reached.
 func linkUnnamed(int, int, string) error { return unix.ENOSYS }
 
+// openLocked says that there is no such way here.
+func openLocked(int, string, int, *unix.Stat_t) (int, error) { return -1, unix.EACCES }
+
 // openWithoutLinks says that there is no such call here.
 func openWithoutLinks(string, int) (int, error) { return -1, unix.ENOSYS }
 

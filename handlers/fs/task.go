@@ -172,8 +172,13 @@ func (fs folders) sync(tasks []task) {
 		}
 		err, known := failed[t.dir]
 		if !known {
-			err = explain("sync "+t.dir.path, t.dir.sync())
+			if err = explain("sync "+t.dir.path, t.dir.sync()); err == nil {
+				err = explain("find "+t.dir.path, t.dir.there())
+			}
 			failed[t.dir] = err
+		}
+		if t.Change == plan.Purged {
+			err = unlessGone(err)
 		}
 		t.err = err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,7 +166,8 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets) == 0
-	if read == nil && whole {
+	lost := a.mayHaveLost(ctx)
+	if read == nil && whole && !lost {
 		if sum, ok := a.unchanged(path, cache); ok {
 			if out, known, err := a.known(ctx, sum, f); known || err != nil {
 				return out, err
@@ -183,6 +185,13 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 			return out, err
 		}
 	}
+	if lost {
+		if n, err := a.own.Files().Mend(ctx, maps.Values(read.model.Files)); err != nil {
+			return deploy.Exported{}, err
+		} else if n > 0 {
+			a.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
+		}
+	}
 	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
 	pr := a.progress()
 	out, err := a.home.Export(ctx, a.env, deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
@@ -192,6 +201,15 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 		saveInputs(cache, read.inputs)
 	}
 	return out, err
+}
+
+// mayHaveLost reports that something fails on this machine, which may be for want of stored bytes.
+func (a *app) mayHaveLost(ctx context.Context) bool {
+	if a.own == nil {
+		return false
+	}
+	p, err := a.home.Progress(ctx, a.env)
+	return err == nil && p.Counts[deploy.StatusFailed] > 0
 }
 
 // unchanged returns the fingerprint of the inputs, given only the names that the last export has noted; false if it has noted none.

@@ -68,7 +68,7 @@ func putActions(c *sqlite.Conn, env string, actions []deploy.Action) error {
 func decodeActions(stored []byte) ([]deploy.Action, error) {
 	raw, err := unpacker().DecodeAll(stored, nil)
 	if err != nil {
-		return nil, fault.Wrap(fault.Damaged, "read actions", err)
+		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err, Hint: damagedHint}
 	}
 	var out []deploy.Action
 	if err := json.Unmarshal(raw, &out); err != nil {

@@ -83,7 +83,7 @@ func decodeState(b []byte, r *deploy.Row) error {
 
 func damagedRow(id resource.ID) error {
 	return fault.New(fault.Damaged, "read state", "the row of %s does not decode", id).
-		WithHint("the database was changed by something else; restore it from a copy, or move the data directory away and apply again")
+		WithHint("the database was changed by something else; %s", damagedHint)
 }
 
 // word returns the state vector's constant for a text, so that rows do not each hold a copy.

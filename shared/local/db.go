@@ -2,9 +2,7 @@ package local
 
 import (
 	"context"
-	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,13 +17,9 @@ import (
 	"southbound/shared/fault"
 )
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
-
 const (
-	applicationID = 0x73626e64 // marks our databases ("sbnd")
-	busyTimeout   = 30 * time.Second
-	mostGroup     = 64 // writes that share a commit
+	busyTimeout = 30 * time.Second
+	mostGroup   = 64 // writes that share a commit
 )
 
 // db is an open SQLite file, with one connection for writing and some for reading.
@@ -49,6 +43,9 @@ type write struct {
 func openDB(path string) (*db, error) {
 	steps, err := migrations()
 	if err != nil {
+		return nil, err
+	}
+	if err := ours(path); err != nil {
 		return nil, err
 	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
@@ -99,77 +96,6 @@ func prepareDB(conn *sqlite.Conn, path string, steps []string) error {
 		err = migrate(conn, path, steps)
 	}
 	return storeError("open "+path, err)
-}
-
-// identify returns the layout of the tables, 0 if there are none, and refuses a database that is not ours. It is called in a transaction.
-func identify(conn *sqlite.Conn, path string, known int) (layout int, err error) {
-	var have [3]int64
-	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {
-		if have[i], err = number(conn, q); err != nil {
-			return 0, err
-		}
-	}
-	app, version, tables := have[0], have[1], have[2]
-	switch {
-	case app == 0 && version == 0 && tables == 0:
-		return 0, nil
-	case app != applicationID:
-		return 0, fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").WithHint("name another data directory with --data")
-	case version > int64(known):
-		return 0, fault.New(fault.Foreign, "open "+path, "it has layout %d, this program knows %d", version, known).
-			WithHint("use the version of southbound that wrote it last, or a newer one")
-	}
-	return int(version), nil
-}
-
-// migrations returns the scripts that each lead from one layout to the next, in order.
-func migrations() ([]string, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "list migrations", err)
-	}
-	var steps []string
-	for _, n := range names {
-		text, err := migrationFiles.ReadFile(n)
-		if err != nil {
-			return nil, fault.Wrap(fault.Internal, "read migration", err)
-		}
-		steps = append(steps, string(text))
-	}
-	return steps, nil
-}
-
-// migrate runs the migrations that the database lacks, all of them or none. Of several processes one does it; the others wait, and find it
-// done.
-func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
-	end, err := sqlitex.ImmediateTransaction(conn)
-	if err != nil {
-		return err
-	}
-	defer end(&err)
-	layout, err := identify(conn, path, len(steps))
-	if err != nil {
-		return err
-	}
-	for ; layout < len(steps); layout++ {
-		if err := script(conn, steps[layout]); err != nil {
-			return fmt.Errorf("take the tables to layout %d: %w", layout+1, err)
-		}
-	}
-	return pragmas(conn, fmt.Sprintf("application_id=%d", applicationID), fmt.Sprintf("user_version=%d", layout))
-}
-
-// script runs the statements of a text; each ends with ";" at the end of a line.
-func script(conn *sqlite.Conn, text string) error {
-	for stmt := range strings.SplitSeq(text, ";\n") {
-		if strings.TrimSpace(stmt) == "" {
-			continue
-		}
-		if err := sqlitex.ExecuteTransient(conn, stmt, nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // configure makes commits durable (full sync) and cheap (write-ahead log).
@@ -318,6 +244,9 @@ func (d *db) close() {
 	})
 }
 
+// damagedHint says what can be done about a database that cannot be read.
+const damagedHint = "restore it from a copy, or move the data directory away and apply again"
+
 // storeError turns an error of SQLite or of the file system into a fault with a kind.
 func storeError(op string, err error) error {
 	var have *fault.Error
@@ -330,15 +259,15 @@ func storeError(op string, err error) error {
 		kind, hint = fault.Full, "make room on the disk and run the command again: nothing is lost"
 	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultAuth:
 		kind, hint = fault.Denied, "the data directory must be writable"
-	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultFormat:
-		kind, hint = fault.Damaged, "restore it from a copy, or move the data directory away and apply again"
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultFormat, sqlite.ResultError: // the last: tables are not as this program made them
+		kind, hint = fault.Damaged, damagedHint
 	case sqlite.ResultCantOpen:
 		kind, hint = fault.Denied, "the data directory must exist and be writable; was it removed?"
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		kind, hint = fault.Unavailable, "another process holds the database; try again"
 	case sqlite.ResultIOErr:
 		kind, hint = fault.Full, "the disk cannot be written; make room or mend it, and run the command again"
-	case sqlite.ResultError, sqlite.ResultConstraint, sqlite.ResultMisuse, sqlite.ResultMismatch:
+	case sqlite.ResultConstraint, sqlite.ResultMisuse, sqlite.ResultMismatch:
 		kind = fault.Internal
 	}
 	return &fault.Error{Kind: kind, Op: op, Err: err, Hint: hint}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,11 +19,15 @@ import (
 	"southbound/shared/fault"
 )
 
-// Files stores files in a folder, by hash: files/ab/<hash>. It implements deploy.Files.
-type Files struct{ dir string }
+// Files stores files in a folder, by hash: files/ab/<hash>. What is being written is in files/new, under the name of the process that writes it. It
+// implements deploy.Files.
+type Files struct{ dir, holder string }
 
 // Files returns the file store of this home.
-func (h *Home) Files() *Files { return &Files{dir: h.files} }
+func (h *Home) Files() *Files { return &Files{dir: h.files, holder: h.holder} }
+
+// newFiles is where in the folder files are written.
+const newFiles = "new"
 
 var hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
@@ -46,9 +51,12 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	return out, nil
 }
 
-// Put implements deploy.Files: each file is written beside its place, synced and renamed; then each folder is synced once.
+// Put implements deploy.Files: each file is written, synced and renamed to its place; then each folder is synced once.
 func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
 	const workers = 8
+	if err := os.MkdirAll(filepath.Join(f.dir, newFiles), 0o700); err != nil {
+		return fileError("store file", err)
+	}
 	errs := make([]error, len(blobs))
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -103,7 +111,7 @@ func (f *Files) put(b deploy.Blob) error {
 		}
 	}
 	defer src.Close()
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	tmp, err := os.CreateTemp(filepath.Join(f.dir, newFiles), f.holder+"-*")
 	if err != nil {
 		return fileError("store file", err)
 	}
@@ -146,6 +154,9 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 			return nil, fault.New(fault.Invalid, "read file", "%q is no SHA-256", h)
 		}
 		b, err := os.ReadFile(f.path(h))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &fault.Error{Kind: fault.NotFound, Op: "read file", Err: err, Hint: restoreHint}
+		}
 		if err != nil {
 			return nil, fileError("read file", err)
 		}
@@ -158,9 +169,11 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 }
 
 func damagedFile(hash string) error {
-	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).
-		WithHint("restore the data directory from a copy, or remove that file and export again")
+	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).WithHint(restoreHint)
 }
+
+// restoreHint says what can be done about data that is lost: only what came from documents can be stored again.
+const restoreHint = "restore the data directory from a copy, or move it away and apply again; a file of the documents is stored anew by the next apply"
 
 // Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
 func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
@@ -197,6 +210,25 @@ func (c *checked) Read(p []byte) (int, error) {
 // The WriteTo of the file is not passed on, as it would bypass the check.
 func (c *checked) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{c})
+}
+
+// Mend stores those of blobs again that are lost, or have other bytes, although they were stored, and returns how many these were.
+func (f *Files) Mend(ctx context.Context, blobs iter.Seq[deploy.Blob]) (int, error) {
+	var lost []deploy.Blob
+	for b := range blobs {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		src, err := f.Open(ctx, b.Hash)
+		if err == nil {
+			_, err = io.Copy(io.Discard, src)
+			_ = src.Close()
+		}
+		if err != nil {
+			lost = append(lost, b)
+		}
+	}
+	return len(lost), f.Put(ctx, lost)
 }
 
 // List implements deploy.Files.

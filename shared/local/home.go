@@ -85,7 +85,22 @@ func (h *Home) hold() error {
 		return err
 	}
 	h.lock = f
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	h.sweepFiles()
+	return nil
+}
+
+// sweepFiles removes the files that processes were writing when they were killed.
+func (h *Home) sweepFiles() {
+	dir := filepath.Join(h.files, newFiles)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if holder, _, _ := strings.Cut(e.Name(), "-"); h.dead(holder) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // sweepHolders removes the lock files of processes that ended without removing them.
@@ -186,7 +201,7 @@ func readSecret(path string) (string, error) {
 func (s *Secrets) version(source, value string) (string, error) {
 	s.once.Do(func() { s.key, s.err = loadKey(s.keyFile) })
 	if s.err != nil {
-		return "", fault.Wrap(fault.Unavailable, "read key of data directory", s.err)
+		return "", fileError("read key of data directory", s.err)
 	}
 	m := hmac.New(sha256.New, s.key)
 	fmt.Fprintf(m, "%s\n%s", source, value)
@@ -204,22 +219,35 @@ func loadKey(path string) ([]byte, error) {
 			return nil, err
 		}
 		if err == nil {
-			return nil, fmt.Errorf("%s is damaged", path)
+			return nil, fault.New(fault.Damaged, "", "%s is damaged", path).
+				WithHint("restore it from a copy, or remove it: then secrets count as changed once")
 		}
-		key = make([]byte, 32)
-		if _, err := rand.Read(key); err != nil {
-			return nil, err
-		}
-		tmp := path + "." + hex.EncodeToString(key[:6])
-		if err := os.WriteFile(tmp, key, 0o600); err != nil {
-			return nil, err
-		}
-		err = os.Link(tmp, path)
-		_ = os.Remove(tmp)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := makeKey(path); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// makeKey writes a new key, unless another process is faster. It is on the disk before it has its name.
+func makeKey(path string) error {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	f, err := os.CreateTemp(filepath.Dir(path), dbName+"-key-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // it has another name by then
+	_, err = f.Write(key)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err = os.Link(f.Name(), path); errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // Connector connects to agents with the transport local.

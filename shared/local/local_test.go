@@ -3,6 +3,8 @@ package local
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +17,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/deploytest"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -78,6 +81,63 @@ func TestDeadHolder(t *testing.T) {
 	b := open(t, dir)
 	if _, err := b.Acquire(ctx, "e", "l/0", b.Holder()+"#1", now, now.Add(time.Hour)); err != nil {
 		t.Errorf("the lease of a closed home: %v", err)
+	}
+}
+
+// TestCutOff pins that what a killed process was writing is removed, and what others write is not.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := open(t, dir)
+	if err := a.Files().Put(context.Background(), []deploy.Blob{{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
+	write := func(holder string) string {
+		path := filepath.Join(dir, "files", newFiles, holder+"-1")
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	lives, killed := write(a.Holder()), write("0123456789abcdef01234567")
+	open(t, dir)
+	if _, err := os.Stat(lives); err != nil {
+		t.Errorf("what a process writes: %v", err)
+	}
+	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a killed process was writing: %v", err)
+	}
+	if err := os.Remove(lives); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(lives)); err != nil || len(left) != 0 {
+		t.Errorf("Put left %v, %v", left, err)
+	}
+}
+
+// TestKey pins that there is one key for all processes, and that one which is damaged says what to do.
+func TestKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	version := func() (string, error) {
+		_, v, err := open(t, data).Secrets().Resolve(context.Background(), resource.Secret{Source: "file:" + secret})
+		return v, err
+	}
+	first, err := version()
+	second, again := version()
+	if err != nil || again != nil || first != second {
+		t.Errorf("two processes: %q, %v; %q, %v", first, err, second, again)
+	}
+	if err := os.Truncate(filepath.Join(data, "key"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := version(); !fault.Is(err, fault.Damaged) || fault.HintOf(err) == "" {
+		t.Errorf("a damaged key: %v", err)
 	}
 }
 
@@ -160,6 +220,7 @@ func TestForeign(t *testing.T) {
 			return os.WriteFile(filepath.Join(dir, dbName), []byte("this is no database, it is text that is long enough"), 0o600)
 		}, fault.Damaged},
 		"OtherTables":  {"a database of another program", sqlFile("CREATE TABLE thesis (page)"), fault.Foreign},
+		"OtherLog":     {"one that another program was killed in the middle of", killedIn, fault.Foreign},
 		"OtherProgram": {"an empty one that another program has marked", sqlFile("PRAGMA application_id=7"), fault.Foreign},
 		"Newer":        {"one of a newer version of this program", sqlFile("PRAGMA application_id=1935830628; PRAGMA user_version=999"), fault.Foreign},
 	} {
@@ -169,7 +230,7 @@ func TestForeign(t *testing.T) {
 			if err := c.make(dir); err != nil {
 				t.Fatal(err)
 			}
-			before, _ := os.ReadDir(dir)
+			before := contents(t, dir)
 			h, err := Open(dir)
 			if !fault.Is(err, c.kind) {
 				t.Errorf("%s: %v", c.reason, err)
@@ -177,8 +238,8 @@ func TestForeign(t *testing.T) {
 			if h != nil {
 				_ = h.Close()
 			}
-			if after, _ := os.ReadDir(dir); len(after) != len(before) {
-				t.Errorf("%s: something was made: %v", c.reason, after)
+			if after := contents(t, dir); !maps.Equal(after, before) {
+				t.Errorf("%s: it was touched: %q, before %q", c.reason, after, before)
 			}
 		})
 	}
@@ -193,6 +254,56 @@ func sqlFile(statements string) func(dir string) error {
 		}
 		return errors.Join(sqlitex.ExecuteScript(c, statements, nil), c.Close())
 	}
+}
+
+// killedIn makes a database of another program with a write-ahead log that nobody has finished.
+func killedIn(dir string) error {
+	was := filepath.Join(dir, "was")
+	if err := os.Mkdir(was, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(was)
+	if err := sqlFile("CREATE TABLE thesis (page)")(was); err != nil {
+		return err
+	}
+	c, err := sqlite.OpenConn(filepath.Join(was, dbName), sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for _, statement := range []string{"PRAGMA journal_mode=WAL", "INSERT INTO thesis VALUES (1)"} {
+		if err := sqlitex.ExecuteTransient(c, statement, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{dbName, dbName + "-wal"} {
+		b, err := os.ReadFile(filepath.Join(was, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contents returns what is in the files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[e.Name()] = string(b)
+	}
+	return out
 }
 
 // TestOpenAtOnce pins that any number of processes may make a data directory at the same time.

@@ -64,7 +64,7 @@ func toJSON(v any) string {
 
 func fromJSON(text string, v any) error {
 	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return fault.Wrap(fault.Damaged, "read record", err)
+		return &fault.Error{Kind: fault.Damaged, Op: "read record", Err: err, Hint: damagedHint}
 	}
 	return nil
 }
