@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"southbound/handlers"
 	"southbound/shared/api"
@@ -338,12 +337,4 @@ func (a *app) failText(err error, problems diag.Problems) {
 // complain writes a line about what went wrong, also when messages are not wanted.
 func (a *app) complain(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.err, format+"\n", harmless(args)...)
-}
-
-// stamp returns a time for JSON; nil for the zero time.
-func stamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }

@@ -16,7 +16,8 @@ import (
 //
 // TestSplitReadsAsWhole and FuzzYAML hold this against the reading as one.
 
-// outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false when it is short, or not of the form that can be cut.
+// outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false when it is short, or not of the form that
+// can be cut.
 func outlineYAML(text []byte, size int) (outline, bool) {
 	if len(text) < 2*size || hasOtherBreaks(text) {
 		return outline{}, false
