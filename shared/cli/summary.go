@@ -101,10 +101,7 @@ func (p *progress) show(line func() string) {
 			width = w
 		}
 	}
-	if r := []rune(text); len(r) >= width {
-		text = string(r[:max(width-1, 0)])
-	}
-	fmt.Fprintf(p.a.err, "\r\x1b[K%s", text)
+	fmt.Fprintf(p.a.err, "\r\x1b[K%s", cut(text, width-1))
 	p.wrote = true
 }
 

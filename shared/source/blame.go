@@ -17,19 +17,26 @@ type span struct {
 	attribute string
 }
 
+// mark notes what stands at a place, unless no problem that is kept can be about it: an input of 100 MiB may be wrong everywhere.
+func (t *taker) mark(s span) {
+	if len(t.list) < maxProblems || s.at.compare(t.last) <= 0 {
+		t.spans = append(t.spans, s)
+	}
+}
+
 // note notes where a resource and its attributes stand.
 func (t *taker) note(r *taken) {
 	id := t.likelyID(r)
-	t.spans = append(t.spans, span{at: r.node.at, resource: id})
+	t.mark(span{at: r.node.at, resource: id})
 	for i := range r.node.items {
 		m := &r.node.items[i]
-		t.spans = append(t.spans, span{at: m.keyAt, resource: id})
+		t.mark(span{at: m.keyAt, resource: id})
 		if m != r.attributes {
 			continue
 		}
 		for j := range m.items {
 			a := &m.items[j]
-			t.spans = append(t.spans, span{a.keyAt, id, a.key})
+			t.mark(span{a.keyAt, id, a.key})
 		}
 	}
 }

@@ -53,11 +53,14 @@ func (l *loader) document(ctx context.Context, d document) result {
 	}
 	switch d.format {
 	case formatLines:
-		out.parts = append(out.parts, l.lines(d, text)...)
+		out.parts = append(out.parts, l.lines(ctx, d, text)...)
 	case formatJSON:
-		out.parts = append(out.parts, l.json(d, text)...)
+		out.parts = append(out.parts, l.json(ctx, d, text)...)
 	default:
 		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text))...)
+	}
+	if ctx.Err() != nil { // some parts were left out
+		return out
 	}
 	for _, p := range out.parts {
 		p.blame()
@@ -98,7 +101,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 	return []*part{t.part}
 }
 
-func (l *loader) json(d document, text []byte) []*part {
+func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
 	t := l.taker(d)
 	if len(bytes.Trim(text, jsonBlanks)) == 0 {
 		t.add(place{1, 1}, `a document starts with {"southbound": 1`, "there is no document in the file")
@@ -114,7 +117,7 @@ func (l *loader) json(d document, text []byte) []*part {
 		}
 		return []*part{t.part}
 	}
-	parts, _ := l.pieces(context.Background(), d, o, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
+	parts, _ := l.pieces(ctx, d, o, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
 	return append(parts, t.part)
 }
 
@@ -147,7 +150,7 @@ func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*
 }
 
 // lines reads JSON lines, each of which is a document.
-func (l *loader) lines(d document, text []byte) []*part {
+func (l *loader) lines(ctx context.Context, d document, text []byte) []*part {
 	var starts []piece
 	from, at := 0, place{1, 1}
 	for i, line := 0, int32(1); i < len(text); line++ {
@@ -164,6 +167,9 @@ func (l *loader) lines(d document, text []byte) []*part {
 	parts := make([]*part, len(starts))
 	var found atomic.Bool
 	parallel(len(starts), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
 		t := l.taker(d)
 		parts[i] = t.part
 		at := starts[i].at
@@ -391,6 +397,9 @@ func (t *taker) resources(nodes []node) {
 	t.places = slices.Grow(t.places, len(nodes))
 	for i := range nodes {
 		t.resource(&nodes[i])
+	}
+	if len(t.part.resources) < cap(t.part.resources)/2 { // most are wrong: do not keep the room for them
+		t.part.resources, t.places = slices.Clone(t.part.resources), slices.Clone(t.places)
 	}
 }
 

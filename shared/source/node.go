@@ -105,6 +105,7 @@ func short(s string) string {
 type report struct {
 	file   string
 	list   diag.Problems
+	last   place   // of the last problem in the text
 	broken []place // where the text could not be read, so that problems there belong to no resource
 }
 
@@ -113,11 +114,13 @@ const maxProblems = 10 * diag.Limit
 
 // add adds a problem and returns it, so that it can be completed. The result is valid until the next add.
 func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
-	p := diag.Problem{Pos: at.in(r.file), Message: fmt.Sprintf(format, args...), Hint: hint}
 	if len(r.list) >= maxProblems {
-		return &p
+		return &diag.Problem{}
 	}
-	r.list = append(r.list, p)
+	if at.compare(r.last) > 0 {
+		r.last = at
+	}
+	r.list = append(r.list, diag.Problem{Pos: at.in(r.file), Message: fmt.Sprintf(format, args...), Hint: hint})
 	return &r.list[len(r.list)-1]
 }
 

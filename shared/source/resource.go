@@ -26,11 +26,10 @@ type taken struct {
 // resource reads one resource.
 func (t *taker) resource(n *node) {
 	if n.kind != object {
-		t.spans = append(t.spans, span{at: n.at})
-		if n.bad {
-			return
+		if !n.bad {
+			t.add(n.at, "start each resource with `- type:`", "a resource is a map")
 		}
-		t.add(n.at, "start each resource with `- type:`", "a resource is a map")
+		t.mark(span{at: n.at})
 		return
 	}
 	r := taken{node: n, defaults: t.defaults}
