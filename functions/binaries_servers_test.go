@@ -306,8 +306,8 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// TestAgentRun pins that the command serves an agent of this machine, and that a signal ends it in order: what runs is recorded, the lease is given up, and the
-// message is there for the next.
+// TestAgentRun pins that the command serves an agent of this machine, and that a signal ends it in order: what runs is recorded, the lease
+// is given up, and the message is there for the next.
 func TestAgentRun(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)

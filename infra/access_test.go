@@ -77,8 +77,8 @@ func list(v any) []string {
 	return out
 }
 
-// TestLeastPrivilege pins that no statement allows a wildcard of actions, or all resources; the one action for which IAM has no other resource is bound to the
-// handler function.
+// TestLeastPrivilege pins that no statement allows a wildcard of actions, or all resources; the one action for which IAM has no other
+// resource is bound to the handler function.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	all := statements(t)

@@ -111,7 +111,8 @@ func TestVisibility(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftToBeNamed pins that what the templates refer to is in them: LocalStack refuses a template that refers to what SAM would make of a property.
+// TestNothingIsLeftToBeNamed pins that what the templates refer to is in them: LocalStack refuses a template that refers to what SAM would
+// make of a property.
 func TestNothingIsLeftToBeNamed(t *testing.T) {
 	t.Parallel()
 	all := templates(t)
@@ -150,7 +151,8 @@ func TestNothingIsLeftToBeNamed(t *testing.T) {
 	}
 }
 
-// TestStateful pins that what cannot be made again outlives the stack, is encrypted, can be restored, and has no name that stands in the way of a second stack.
+// TestStateful pins that what cannot be made again outlives the stack, is encrypted, can be restored, and has no name that stands in the
+// way of a second stack.
 func TestStateful(t *testing.T) {
 	t.Parallel()
 	kept := []string{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key"}

@@ -166,8 +166,8 @@ func withoutHash(size int64) string {
 	return fmt.Sprintf("%d bytes without a SHA-256 checksum", size)
 }
 
-// hashOf returns the SHA-256 of the bytes of an object, "" when S3 does not know it. The entity tag is none: it is an MD5 of the bytes for some objects,
-// and something else for those that are encrypted or came in parts.
+// hashOf returns the SHA-256 of the bytes of an object, "" when S3 does not know it. The entity tag is none: it is an MD5 of the bytes for
+// some objects, and something else for those that are encrypted or came in parts.
 func hashOf(head *s3.HeadObjectOutput) string {
 	if size(head) == 0 {
 		sum := sha256.Sum256(nil)

@@ -29,7 +29,8 @@ type upload struct {
 	ETag string `json:"etag,omitempty"` // of what is to be replaced
 }
 
-// parts sends a large body in parts. When that takes long it asks to be called again, and goes on where it was; what is visible changes only at the end.
+// parts sends a large body in parts. When that takes long it asks to be called again, and goes on where it was; what is visible changes
+// only at the end.
 func (t *target) parts(b *body, h headers, head *s3.HeadObjectOutput) (provider.Result, error) {
 	now := upload{Hash: b.hash, Part: t.partOf(b.size)}
 	if head != nil {

@@ -66,8 +66,8 @@ func validFile(path string) bool {
 	return filepath.Base(filepath.Dir(path)) != "cron.d" || regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
 }
 
-// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is no job of ours is listed by the name of its
-// command, so that people see it; a job that says the same takes it over.
+// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is no job of ours is listed by
+// the name of its command, so that people see it; a job that says the same takes it over.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	if store, ok := h.Store.(store); ok {
 		if _, err := exec.LookPath(store.crontab[0]); err == nil {

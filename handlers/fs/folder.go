@@ -89,8 +89,8 @@ func (d *folder) locked(st *unix.Stat_t, want wanted) bool {
 	return int(st.Uid) == d.sys.uid() && st.Mode&unix.S_IRUSR == 0 && want.mode >= 0 && want.mode&unix.S_IRUSR != 0
 }
 
-// unlock opens a thing of this user that its mode keeps even its owner from reading, and describes it. It allows reading first: who calls sets another
-// mode. EACCES says that it is another's, or has further names.
+// unlock opens a thing of this user that its mode keeps even its owner from reading, and describes it. It allows reading first: who calls
+// sets another mode. EACCES says that it is another's, or has further names.
 func (d *folder) unlock(base string, st *unix.Stat_t) (fd int, err error) {
 	err = d.sys.do("unlock", func() error { fd, err = openLocked(d.fd, base, d.sys.uid(), st); return err })
 	return fd, err

@@ -214,7 +214,8 @@ func TestReplacedFilesKeepTheirOwner(t *testing.T) {
 	}
 }
 
-// TestReplacedFilesKeepTheirAttributes changes what is in a file that has extended attributes, an access list among them, alone and with a second name.
+// TestReplacedFilesKeepTheirAttributes changes what is in a file that has extended attributes, an access list among them, alone and with a
+// second name.
 func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 	// user::rw-, user:65534:r--, group::r--, mask::r--, other::---
 	list := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xfe\xff\x00\x00" + "\x04\x00\x04\x00\xff\xff\xff\xff" +

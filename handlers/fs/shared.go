@@ -73,8 +73,8 @@ func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []prov
 	return out
 }
 
-// ApplyBatch implements provider.BatchApplier. What a file as a whole is refused for is tried again for each of its changes, so that it is known which is
-// to blame, and the others are made.
+// ApplyBatch implements provider.BatchApplier. What a file as a whole is refused for is tried again for each of its changes, so that it is
+// known which is to blame, and the others are made.
 func (h Texts) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	of := map[string][]int{}

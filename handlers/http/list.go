@@ -202,7 +202,8 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	return nil
 }
 
-// describe returns the attributes of a resource for an object of a list, nil for one that is gone. Lists often show less of an object than its own path.
+// describe returns the attributes of a resource for an object of a list, nil for one that is gone. Lists often show less of an object than
+// its own path.
 func (a *api) describe(item any, named string) (map[string]any, error) {
 	if named == "/" { // of items that are but their names
 		named = ""

@@ -206,7 +206,8 @@ func old(err error) bool {
 	return false
 }
 
-// known refuses names that are those of no package. apt would install something else: what has the name without the + at its end, or what provides it.
+// known refuses names that are those of no package. apt would install something else: what has the name without the + at its end, or what
+// provides it.
 func (a apt) known(ctx *provider.Context, p place, items []item) error {
 	var ask []string
 	for _, i := range items {

@@ -28,7 +28,8 @@ type manager interface {
 	candidates(ctx *provider.Context, p place, names []string) (map[string]string, error)
 	install(ctx *provider.Context, p place, items []item) error
 	remove(ctx *provider.Context, p place, items []item) error
-	// names is what a name looks like: whatever else the package manager would take one for (a pattern, a path, an address, an order to remove it) is not meant.
+	// names is what a name looks like: whatever else the package manager would take one for (a pattern, a path, an address, an order to
+	// remove it) is not meant.
 	names() string
 	// canonical returns the form in which installed has a name.
 	canonical(name string) string
@@ -237,7 +238,8 @@ func asksLatest(items []item) bool {
 	return slices.ContainsFunc(items, func(i item) bool { return i.version == latest })
 }
 
-// despite returns nil in place of an error of the package manager when all is as it should be: another package, which cannot be set up, makes each of its runs fail.
+// despite returns nil in place of an error of the package manager when all is as it should be: another package, which cannot be set up,
+// makes each of its runs fail.
 func (h handler) despite(ctx *provider.Context, err error, visible bool, done func() error) error {
 	if ctx.Err() != nil || !visible || done() != nil {
 		return err
@@ -246,8 +248,8 @@ func (h handler) despite(ctx *provider.Context, err error, visible bool, done fu
 	return nil
 }
 
-// arrived holds what is there now to what was asked for. A package manager may have taken a name for one that something else provides, or a version for a pattern;
-// it would be told again and again, and do nothing.
+// arrived holds what is there now to what was asked for. A package manager may have taken a name for one that something else provides, or a
+// version for a pattern; it would be told again and again, and do nothing.
 func (h handler) arrived(ctx *provider.Context, p place, items []item) error {
 	have, err := h.manager.installed(ctx, p)
 	if err != nil {

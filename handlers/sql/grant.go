@@ -22,8 +22,8 @@ const (
 	all   = "ALL"
 )
 
-// kind is what rights can be given to. Its query returns, for each object that is meant by the database's own, the schema and the name, how a statement names
-// it, its rights, its owner, and the letter by which the server knows the rights of an owner.
+// kind is what rights can be given to. Its query returns, for each object that is meant by the database's own, the schema and the name, how
+// a statement names it, its rights, its owner, and the letter by which the server knows the rights of an owner.
 type kind struct{ name, word, query string }
 
 func kinds() []kind {

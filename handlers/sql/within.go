@@ -63,8 +63,8 @@ const (
 	collision  = 20 * time.Millisecond // the first pause between two tries; each is twice as long as the one before
 )
 
-// change runs statements in a database, together in one transaction when there are several. Two that change the same thing at once, such as the rights to a
-// database, collide in the server, which lets one of them fail: that is tried again.
+// change runs statements in a database, together in one transaction when there are several. Two that change the same thing at once, such as
+// the rights to a database, collide in the server, which lets one of them fail: that is tried again.
 func change(ctx context.Context, c *conn.Conn, database string, statements ...string) error {
 	for pause, try := collision, 1; ; try++ {
 		err := c.Do(ctx, database, func(pg *pgconn.PgConn) error { return do(ctx, pg, statements...) })

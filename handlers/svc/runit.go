@@ -15,8 +15,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// runit works with the directories that runsvdir watches. A service is defined by a directory with a program run. It is enabled when it is linked into the
-// watched directory and has no file down.
+// runit works with the directories that runsvdir watches. A service is defined by a directory with a program run. It is enabled when it is
+// linked into the watched directory and has no file down.
 type runit struct {
 	sv      string        // the program sv; "" is that in PATH
 	watched string        // "": the first of the usual ones that is there

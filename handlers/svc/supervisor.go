@@ -10,8 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// supervisor asks supervisorctl. A service is a program of supervisord, or group:program. Whether it is started with supervisord stands in its configuration, and is
-// changed there.
+// supervisor asks supervisorctl. A service is a program of supervisord, or group:program. Whether it is started with supervisord stands in
+// its configuration, and is changed there.
 type supervisor struct {
 	before []string // a command in front, for tests
 	flags  []string

@@ -27,7 +27,8 @@ type systemd struct {
 const (
 	// waitFor is how long a service that starts or stops is waited for, before other work is done meanwhile.
 	waitFor = 5 * time.Second
-	// watchStart is how long one that cannot say that it is ready is watched: what is set up wrong ends at once, and all that was asked for is that it begins.
+	// watchStart is how long one that cannot say that it is ready is watched: what is set up wrong ends at once, and all that was asked for
+	// is that it begins.
 	watchStart = 500 * time.Millisecond
 	lookEach   = 25 * time.Millisecond
 )

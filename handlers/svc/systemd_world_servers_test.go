@@ -27,8 +27,8 @@ type booted struct {
 	dir, units, users string
 }
 
-// boot becomes systemd. Files of the machine that it could change are hidden or read only. Its arguments are a directory of the test, and the file by which one
-// enters a control group of the test's own, which is all that systemd sees of control groups.
+// boot becomes systemd. Files of the machine that it could change are hidden or read only. Its arguments are a directory of the test, and
+// the file by which one enters a control group of the test's own, which is all that systemd sees of control groups.
 const boot = `set -e
 echo $$ > "$1"
 exec unshare --cgroup sh -ec '

@@ -56,7 +56,8 @@ func TestSchemas(t *testing.T) {
 // actionlint is a program of its own, since it is not made for the YAML library that this module uses.
 const actionlint = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
 
-// TestWorkflowLint holds the workflow, and what it tells the action, against actionlint, in a repository that is laid out as the workflow lays it out.
+// TestWorkflowLint holds the workflow, and what it tells the action, against actionlint, in a repository that is laid out as the workflow
+// lays it out.
 func TestWorkflowLint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

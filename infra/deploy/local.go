@@ -210,8 +210,8 @@ func docker(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "info").Run() == nil
 }
 
-// startDocker starts LocalStack from localstack/compose.yaml. Its functions run in containers, where the emulator has another name, which leads to this machine's own
-// loopback outside of them.
+// startDocker starts LocalStack from localstack/compose.yaml. Its functions run in containers, where the emulator has another name, which
+// leads to this machine's own loopback outside of them.
 func startDocker(ctx context.Context, _ *options, told io.Writer) (*state, error) {
 	if err := compose(ctx, told, "up", "--detach", "--wait"); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package stack builds, deploys and removes the stack of template.yaml, in an account or on an emulator. It is what make and the end-to-end tests use; with the SAM CLI
-// alone it goes as well, see docs/aws.md.
+// Package stack builds, deploys and removes the stack of template.yaml, in an account or on an emulator. It is what make and the end-to-end
+// tests use; with the SAM CLI alone it goes as well, see docs/aws.md.
 package stack
 
 import (

@@ -42,7 +42,8 @@ func install(ctx context.Context, kind Kind) (string, error) {
 	})
 }
 
-// cached returns a folder of the user's cache that fill has filled: once for all processes and users of the same cache, and again when it was cut short.
+// cached returns a folder of the user's cache that fill has filled: once for all processes and users of the same cache, and again when it
+// was cut short.
 func cached(name string, fill func(dir string) error) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -185,7 +185,7 @@ type actionsIn struct {
 	Resource string    `query:"resource"`
 	Agent    string    `query:"agent"`
 	Version  int       `query:"version" minimum:"0"`
-	Action   string    `query:"action" enum:"deploy,repair,dryrun,facts,store"`
+	Action   string    `query:"action" enum:"deploy,repair,dryrun"`
 	Outcome  string    `query:"outcome" doc:"a status of resources"`
 	After    string    `query:"after" doc:"only actions with a greater id: what is new since"`
 	Since    time.Time `query:"since"`

@@ -30,6 +30,25 @@ type Progress struct {
 // mostRunning is how many of what runs are named.
 const mostRunning = 20
 
+// Statuses returns all statuses, in the order in which people want to see them.
+func Statuses() []deploy.Status {
+	return []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
+		deploy.StatusDeploying, deploy.StatusAvailable, deploy.StatusNonCompliant, deploy.StatusOrphaned, deploy.StatusDeployed}
+}
+
+// ByStatus returns the number of resources of every status, also of those that no resource has. What runs now counts as deploying, and not as
+// available.
+func (p *Progress) ByStatus() map[deploy.Status]int {
+	out := make(map[deploy.Status]int, len(Statuses()))
+	for _, s := range Statuses() {
+		out[s] = p.Counts[s]
+	}
+	running := min(p.RunningCount, out[deploy.StatusAvailable])
+	out[deploy.StatusDeploying] = running
+	out[deploy.StatusAvailable] -= running
+	return out
+}
+
 // Done reports whether nothing is scheduled or under way.
 func (p *Progress) Done() bool {
 	return p.Scheduled == 0 && p.Outbox == 0 && len(p.Lanes) == 0 && p.Releasing == 0

@@ -88,8 +88,8 @@ func (m *machine) shell(command string) error {
 	return nil
 }
 
-// ssh times files on a machine that is reached by ssh. The floors are a login that does the same with no program of ours: tar, which syncs nothing, and
-// sha256sum. scp is what people do by hand.
+// ssh times files on a machine that is reached by ssh. The floors are a login that does the same with no program of ours: tar, which syncs
+// nothing, and sha256sum. scp is what people do by hand.
 func (b *bench) ssh(n, runs int) error {
 	dir := b.fresh()
 	m, err := serve(dir)

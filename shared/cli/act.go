@@ -127,7 +127,7 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 				return a.interrupted(err)
 			}
 			p := done.Progress
-			r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: allCounts(p),
+			r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: p.ByStatus(),
 				DurationMS: time.Since(began).Milliseconds()}
 			if p.Released == 0 && !a.json {
 				a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)

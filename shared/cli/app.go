@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"southbound/handlers"
 	"southbound/shared/api"
@@ -87,11 +86,14 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // MainWith is Main for a program with other types.
 func MainWith(definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends the program at once, and nothing is lost by that
+		if context.Cause(ctx) != context.Canceled { //nolint:errorlint // the cause is a signal
+			signal.Ignore(syscall.SIGHUP) // a terminal that is closed sends it more than once
+		}
+		stop() // another second signal ends the program at once, and nothing is lost by that
 	}()
 	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
@@ -107,6 +109,11 @@ func MainWith(definitions []provider.Definition, args []string, stdin io.Reader,
 		return a.fail(err)
 	}
 	return a.code
+}
+
+// stopSignals are the signals that ask the program to stop. Those that it was started to ignore, as by nohup, stay ignored.
+func stopSignals() []os.Signal {
+	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }
 
 // definitions returns the types of this program with their handlers.
@@ -330,12 +337,4 @@ func (a *app) failText(err error, problems diag.Problems) {
 // complain writes a line about what went wrong, also when messages are not wanted.
 func (a *app) complain(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.err, format+"\n", harmless(args)...)
-}
-
-// stamp returns a time for JSON; nil for the zero time.
-func stamp(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }

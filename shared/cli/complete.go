@@ -51,7 +51,7 @@ func (a *app) offerIDs(ctx context.Context, word string) []string {
 
 func (a *app) offerFilters(ctx context.Context, word string) []string {
 	out := a.offerIDs(ctx, word)
-	for _, s := range statuses {
+	for _, s := range api.Statuses() {
 		out = append(out, "status="+string(s))
 	}
 	for _, t := range a.offerTypes(ctx, word) {

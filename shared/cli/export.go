@@ -118,7 +118,7 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		return a.interrupted(err)
 	}
 	r.Repaired = done.Fixed
-	r.Counts = allCounts(done.Progress)
+	r.Counts = done.Progress.ByStatus()
 	r.DurationMS = time.Since(began).Milliseconds()
 	return a.summary(ctx, r, done, true)
 }
@@ -129,7 +129,7 @@ func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.Counts, r.DurationMS = allCounts(p), time.Since(began).Milliseconds()
+	r.Counts, r.DurationMS = p.ByStatus(), time.Since(began).Milliseconds()
 	if a.json {
 		a.line(r)
 		return nil

@@ -56,7 +56,7 @@ func (a *app) logsCommand() *cobra.Command {
 	fl.StringVar(&f.text, "text", "", "only those with a line that contains this")
 	fl.StringVar(&f.agent, "agent", "", "only those of an agent")
 	fl.IntVar(&f.version, "version", 0, "only those of a version")
-	fl.StringVar(&f.action, "action", "", "only one kind: deploy, repair, dryrun, facts, store")
+	fl.StringVar(&f.action, "action", "", "only one kind: deploy, repair, dryrun")
 	fl.StringVar(&f.outcome, "outcome", "", "only those that ended so: deployed, failed, skipped, ...")
 	fl.StringVar(&f.since, "since", "", "only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
 	fl.StringVar(&f.until, "until", "", "only those that ended earlier, in the same way")
@@ -73,7 +73,7 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 	if f.limit < 0 || f.version < 0 {
 		return q, fault.New(fault.Usage, "logs", "--limit and --version are numbers from 0").WithHint("0 shows all")
 	}
-	if kinds := []string{"", "deploy", "repair", "dryrun", "facts", "store"}; !slices.Contains(kinds, f.action) {
+	if kinds := []string{"", "deploy", "repair", "dryrun"}; !slices.Contains(kinds, f.action) {
 		return q, fault.New(fault.Usage, "logs", "%q is no action", f.action).WithHint("the actions:%s", strings.Join(kinds, " "))
 	}
 	if f.outcome != "" {

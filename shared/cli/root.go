@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -102,18 +103,20 @@ func subcommand(cmd *cobra.Command, args []string) error {
 
 // flagError turns an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
-	text, hint := err.Error(), ""
-	switch name, unknown := strings.CutPrefix(text, "unknown flag: --"); {
-	case unknown:
+	hint := ""
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := schema.Nearest(name, names); near != "" {
+		if near := schema.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
-	case strings.Contains(text, "duration"):
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
 		hint = "write a number with its unit, such as 30s or 5m"
 	}
-	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	e := fault.New(fault.Usage, words(cmd), "%v", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
 	if hint != "" {
 		e = e.WithHint("%s", hint)
 	}

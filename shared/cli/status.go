@@ -34,7 +34,7 @@ func (a *app) status(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	counts := allCounts(p)
+	counts := p.ByStatus()
 	if a.json {
 		return a.statusJSON(ctx, p, counts, agents)
 	}

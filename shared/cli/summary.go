@@ -15,22 +15,6 @@ import (
 	"southbound/shared/deploy"
 )
 
-// statuses lists all statuses in the order in which people want to see them.
-var statuses = []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
-	deploy.StatusDeploying, deploy.StatusAvailable, deploy.StatusNonCompliant, deploy.StatusOrphaned, deploy.StatusDeployed}
-
-// allCounts has every status, and takes what runs now out of where it is counted otherwise.
-func allCounts(p api.Progress) map[deploy.Status]int {
-	out := make(map[deploy.Status]int, len(statuses))
-	for _, s := range statuses {
-		out[s] = p.Counts[s]
-	}
-	running := min(p.RunningCount, out[deploy.StatusAvailable])
-	out[deploy.StatusDeploying] = running
-	out[deploy.StatusAvailable] -= running
-	return out
-}
-
 // progress shows how far the work is: by one line that is updated in place on a terminal, by a line from time to time elsewhere.
 type progress struct {
 	a     *app
@@ -117,10 +101,7 @@ func (p *progress) show(line func() string) {
 			width = w
 		}
 	}
-	if r := []rune(text); len(r) >= width {
-		text = string(r[:max(width-1, 0)])
-	}
-	fmt.Fprintf(p.a.err, "\r\x1b[K%s", text)
+	fmt.Fprintf(p.a.err, "\r\x1b[K%s", cut(text, width-1))
 	p.wrote = true
 }
 
@@ -210,7 +191,7 @@ func whyStuck(p api.Progress) string {
 
 func countsText(counts map[deploy.Status]int) string {
 	var parts []string
-	for _, s := range statuses {
+	for _, s := range api.Statuses() {
 		if n := counts[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}

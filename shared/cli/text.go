@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+	"golang.org/x/text/width"
 
 	"southbound/shared/deploy"
 	"southbound/shared/plan"
@@ -99,6 +100,20 @@ func visible(s, keep string) string {
 		}
 	}
 	return b.String()
+}
+
+// cut returns the beginning of a line that takes at most so many columns of a terminal.
+func cut(line string, columns int) string {
+	for i, r := range line {
+		columns--
+		if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+			columns--
+		}
+		if columns < 0 {
+			return line[:i]
+		}
+	}
+	return line
 }
 
 // paint returns a status padded to a width, and in colour on a terminal.

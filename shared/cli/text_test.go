@@ -27,6 +27,20 @@ func TestLostOutput(t *testing.T) {
 	}
 }
 
+// TestCut pins that a line of progress fits, also where characters are twice as wide: one that wraps is not written over.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line    string
+		columns int
+		want    string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"Grüße", 4, "Grüß"}, {"世界", 4, "世界"}, {"a世界", 4, "a世"}, {"世", 1, ""}, {"Ａb", 2, "Ａ"}, {"abc", 0, ""}, {"abc", -1, ""}, {"", 3, ""}} {
+		if got := cut(c.line, c.columns); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.line, c.columns, got, c.want)
+		}
+	}
+}
+
 // TestHarmless pins that what others have named or said does nothing to a terminal, and that an id stays on its line.
 func TestHarmless(t *testing.T) {
 	t.Parallel()

@@ -173,7 +173,7 @@ func (d *discoverer) take(f provider.Found) {
 		}
 		attrs[a.Name] = v
 	}
-	id, ok := FoundID(d.typ, d.agent.Name, attrs)
+	id, ok := foundID(d.typ, d.agent.Name, attrs)
 	switch {
 	case !ok:
 		d.out.Left = append(d.out.Left, LeftOut{ID: resource.NewID(d.typ.Name, d.agent.Name), Why: "it has no name that a resource can have"})

@@ -120,7 +120,7 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 		if err != nil {
 			return d.out, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		lane := LaneOf(res.ID, res.Agent, lanes[res.Agent])
+		lane := laneOf(res.ID, res.Agent, lanes[res.Agent])
 		row := &Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash, Body: entries[i].Body, Missing: missingOf(res.Attributes)}
 		rows[res.ID] = row
 		nodes = append(nodes, graphNode{ID: res.ID, Lane: lane, Requires: res.Requires})

@@ -25,7 +25,7 @@ func (p *planner) effectiveGraph(ctx context.Context, r *releaser, all []entry) 
 		if res.Purged {
 			purged[res.ID] = true
 		}
-		nodes = append(nodes, graphNode{ID: res.ID, Lane: LaneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
+		nodes = append(nodes, graphNode{ID: res.ID, Lane: laneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
 	}
 	nodes = reversePurged(nodes, purged)
 	removing, err := p.removing(ctx, r, nodes)
@@ -252,7 +252,7 @@ func (b *blocker) run(ctx context.Context) error {
 				continue
 			}
 			cause := b.cause(n, row)
-			if (cause != "") == (row.Blocked == BlockedYes) && row.Compliance != Undefined {
+			if same := cause == "" || slices.Equal(row.Causes, []resource.ID{cause}); same && (cause != "") == (row.Blocked == BlockedYes) && row.Compliance != Undefined {
 				if _, planned := b.p.rows[row.ID]; !planned {
 					continue
 				}
@@ -317,9 +317,9 @@ func (b *blocker) unblock(row *Row) {
 	}
 }
 
-// apply blocks or unblocks a row and reports whether dependants have to be looked at.
+// apply blocks or unblocks a row and reports whether dependants have to be looked at: they name what it is blocked because of.
 func (b *blocker) apply(row *Row, cause resource.ID) bool {
-	was := row.Blocked == BlockedYes
+	was, named := row.Blocked == BlockedYes, row.Causes
 	b.p.set(row, func(row *Row) bool {
 		switch {
 		case cause != "":
@@ -340,5 +340,5 @@ func (b *blocker) apply(row *Row, cause resource.ID) bool {
 		}
 		return true
 	})
-	return was != (row.Blocked == BlockedYes)
+	return was != (row.Blocked == BlockedYes) || was && !slices.Equal(named, row.Causes)
 }

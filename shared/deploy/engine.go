@@ -58,8 +58,8 @@ const (
 	planKey     = "plan"
 )
 
-// LaneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash of the id.
-func LaneOf(id resource.ID, agent string, lanes int) string {
+// laneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash of the id.
+func laneOf(id resource.ID, agent string, lanes int) string {
 	if lanes <= 1 {
 		return agent + "/0"
 	}

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 // world is what the test's handler manages: things by name, and what was called.
@@ -88,6 +89,14 @@ func (h handler) Delete(_ *provider.Context, req provider.DeleteRequest) (provid
 	return provider.Result{}, err
 }
 
+// CallTimeout lets the calls for what is named hang end soon, and no others: they may take long on a busy machine.
+func (h handler) CallTimeout(r provider.Resource) time.Duration {
+	if nameOf(r) == "hang" {
+		return 50 * time.Millisecond
+	}
+	return 0
+}
+
 func (h handler) Reload(_ *provider.Context, req provider.ReadRequest) error {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
@@ -140,7 +149,7 @@ func newRig(t *testing.T) *rig {
 		w: &world{things: map[string]string{}, fail: map[string]error{}, again: map[string]int{}}}
 	attrs := []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "value", Type: "String", Default: "v"},
 		{Name: "note", Type: "Optional[String]"}, {Name: "serial", Type: "Optional[String]", Behaviour: schema.ReadOnly}}
-	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: attrs, Timeout: 50 * time.Millisecond},
+	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: attrs},
 		schema.Type{Name: "t::Assigned", Attributes: attrs, Assigned: true})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +164,7 @@ func (r *rig) use(home *local.Home, pack string) {
 	h := handler{r.w}
 	r.home = home
 	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
-		Connector: local.Connector{}, Types: r.types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack, Holder: home.Holder(),
+		Connector: &transport.Connector{Local: true}, Types: r.types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack, Holder: home.Holder(),
 		NewID: home.NewID, Jitter: func() float64 { return 0.5 }})
 }
 

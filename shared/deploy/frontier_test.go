@@ -109,12 +109,12 @@ func TestLaneOf(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 100 {
 		id := resource.ID(fmt.Sprintf("t::T[a,n=%d]", i))
-		if LaneOf(id, "a", 4) != LaneOf(id, "a", 4) {
+		if laneOf(id, "a", 4) != laneOf(id, "a", 4) {
 			t.Fatal("the lane changed")
 		}
-		seen[LaneOf(id, "a", 4)] = true
+		seen[laneOf(id, "a", 4)] = true
 	}
-	if len(seen) != 4 || LaneOf("x", "a", 1) != "a/0" {
+	if len(seen) != 4 || laneOf("x", "a", 1) != "a/0" {
 		t.Errorf("lanes %v", seen)
 	}
 }

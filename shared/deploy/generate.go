@@ -45,7 +45,7 @@ func (v *validator) generateFrom(i, depth int) {
 			continue
 		}
 		attrs, problems := typ.Check(one.Attributes)
-		if id, named := FoundID(typ, r.Agent, attrs); named {
+		if id, named := foundID(typ, r.Agent, attrs); named {
 			if _, there := v.byID[id]; there {
 				continue
 			}

@@ -29,7 +29,7 @@ func (x *executor) readList(ctx context.Context, runs []*run) bool {
 	err := x.e.Caller.Call(ctx, x.batchLimit(runs), func(ctx context.Context) {
 		got := &listed{byID: map[resource.ID]map[string]any{}}
 		got.err = lister.List(first.ctx.With(ctx), func(f provider.Found) error {
-			if id, ok := FoundID(first.typ, first.res.Agent, f.Attributes); ok {
+			if id, ok := foundID(first.typ, first.res.Agent, f.Attributes); ok {
 				got.byID[id] = f.Attributes
 			}
 			return ctx.Err()
@@ -66,8 +66,8 @@ func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
 	return true
 }
 
-// FoundID returns the id of a thing that a handler has found; false if a naming attribute is missing or cannot be part of an id.
-func FoundID(typ *schema.Compiled, agent string, attributes map[string]any) (resource.ID, bool) {
+// foundID returns the id of a thing that a handler has found; false if a naming attribute is missing or cannot be part of an id.
+func foundID(typ *schema.Compiled, agent string, attributes map[string]any) (resource.ID, bool) {
 	keys := make([]resource.Key, 0, len(typ.Namevars()))
 	for _, name := range typ.Namevars() {
 		v, err := resource.FromGo(attributes[name])

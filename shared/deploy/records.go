@@ -296,8 +296,6 @@ const (
 	ActionDeploy ActionKind = "deploy"
 	ActionRepair ActionKind = "repair"
 	ActionDryRun ActionKind = "dryrun"
-	ActionFacts  ActionKind = "facts"
-	ActionStore  ActionKind = "store"
 )
 
 // Action is one run of a handler for one resource.

@@ -67,7 +67,7 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 		return fault.Wrap(fault.Internal, "read resource", err)
 	}
 	missing := missingOf(res.Attributes)
-	lane := LaneOf(en.ID, res.Agent, r.lanes[res.Agent])
+	lane := laneOf(en.ID, res.Agent, r.lanes[res.Agent])
 	row := r.rows[en.ID]
 	if row == nil {
 		row = &Row{ID: en.ID}

@@ -50,8 +50,8 @@ type Exporter struct {
 // mostPacked is how large an archive may be.
 const mostPacked = 256 << 20
 
-// Export reads the archive that an event names and exports it. What is wrong with the archive, its documents or the request is in the answer; the error is a
-// fault that may pass, so that the same event can come again: the same export gives the same version.
+// Export reads the archive that an event names and exports it. What is wrong with the archive, its documents or the request is in the
+// answer; the error is a fault that may pass, so that the same event can come again: the same export gives the same version.
 func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 	began := time.Now()
 	report, err := x.export(ctx, e)
@@ -96,20 +96,7 @@ func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 		return nil, err
 	}
 	return &api.Report{Environment: e.Environment, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
-		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: counts(p)}, nil
-}
-
-// counts names every status, also those that no resource has.
-func counts(p api.Progress) map[deploy.Status]int {
-	out := map[deploy.Status]int{}
-	for _, s := range []deploy.Status{deploy.StatusDeployed, deploy.StatusFailed, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
-		deploy.StatusAvailable, deploy.StatusOrphaned, deploy.StatusNonCompliant, deploy.StatusUnavailable} {
-		out[s] = p.Counts[s]
-	}
-	running := min(p.RunningCount, out[deploy.StatusAvailable])
-	out[deploy.StatusDeploying] = running
-	out[deploy.StatusAvailable] -= running
-	return out
+		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: p.ByStatus()}, nil
 }
 
 // fetch unpacks the archive into a new folder.

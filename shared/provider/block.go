@@ -38,8 +38,8 @@ func (b *block) failure() error {
 	return b.failed
 }
 
-// Creating runs f as a block: its start and its end are logged, with the time it took, and lines that f logs through its context say that they are in it.
-// Blocks nest. It returns the error of f, or of Fail.
+// Creating runs f as a block: its start and its end are logged, with the time it took, and lines that f logs through its context say that
+// they are in it. Blocks nest. It returns the error of f, or of Fail.
 func (c *Context) Creating(what string, f func(c *Context) error) error {
 	return c.inBlock("creating", "created", what, f)
 }

@@ -74,8 +74,8 @@ func NewCache(now func() time.Time) *Cache {
 	return c
 }
 
-// Cached returns the value of a key, and makes it when there is none. build is called by one goroutine at a time for a key; the others wait for what it
-// returns. Errors are not kept. The value is shared, so nobody changes it.
+// Cached returns the value of a key, and makes it when there is none. build is called by one goroutine at a time for a key; the others wait
+// for what it returns. Errors are not kept. The value is shared, so nobody changes it.
 func Cached[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error)) (T, error) {
 	v, back, err := Borrow(ctx, key, keep, build, nil)
 	back()
@@ -345,8 +345,8 @@ func (c *Cache) Expire() {
 	c.drain()
 }
 
-// Close closes all values and waits for that; those that are lent are closed when they are given back. The cache keeps nothing from then on. It is not
-// to be called by what closes a value.
+// Close closes all values and waits for that; those that are lent are closed when they are given back. The cache keeps nothing from then
+// on. It is not to be called by what closes a value.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true

@@ -23,8 +23,8 @@ func As[T any](h Handler) (T, bool) {
 	return t, ok
 }
 
-// Rememberer is given back, through Context.Known, facts of a resource that it reported in runs before: what no reading can find out, such as the id that
-// a target chose when it created.
+// Rememberer is given back, through Context.Known, facts of a resource that it reported in runs before: what no reading can find out, such
+// as the id that a target chose when it created.
 type Rememberer interface {
 	// Remembers names those facts; none: the resource needs none.
 	Remembers(r Resource) []string

@@ -24,7 +24,8 @@ type Provider struct {
 // ProviderAttribute is the attribute of a resource that names its provider.
 const ProviderAttribute = "provider"
 
-// Define returns a type served by several providers. It gains the attribute "provider". What is wrong is said at start-up, with all that is wrong with types.
+// Define returns a type served by several providers. It gains the attribute "provider". What is wrong is said at start-up, with all that is
+// wrong with types.
 func Define(t schema.Type, providers ...Provider) Definition {
 	c := &Choice{providers: providers}
 	var problems []string

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// GitHub writes findings as commands of GitHub's runner, which shows them at their lines. prefix is put before files, for documents whose paths do not
-// begin at the root of the repository.
+// GitHub writes findings as commands of GitHub's runner, which shows them at their lines. prefix is put before files, for documents whose
+// paths do not begin at the root of the repository.
 func (r *Report) GitHub(w io.Writer, prefix string) error {
 	for _, f := range r.Findings() {
 		level, parts := "warning", []string(nil)

@@ -16,10 +16,10 @@ import (
 // DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.
 //
 // The language is that of Puppet's data types, as far as documents have values for it: Any, Undef, NotUndef, Optional, Variant; String,
-// Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar, ScalarData, Data, RichData; Array, Tuple, Hash, Struct, Collection, Iterable; Sensitive. Of
-// some the values are texts here: Timestamp (as in RFC 3339), Timespan (1-02:30:00, or a number of seconds), SemVer, SemVerRange, URI and
-// Binary (base64). What describes code or a catalogue (Callable, Type, Regexp, Resource, Runtime, ...) is read and accepts nothing. Enum,
-// Pattern, Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
+// Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar, ScalarData, Data, RichData; Array, Tuple, Hash, Struct, Collection, Iterable;
+// Sensitive. Of some the values are texts here: Timestamp (as in RFC 3339), Timespan (1-02:30:00, or a number of seconds), SemVer,
+// SemVerRange, URI and Binary (base64). What describes code or a catalogue (Callable, Type, Regexp, Resource, Runtime, ...) is read and
+// accepts nothing. Enum, Pattern, Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
 type DataType struct {
 	kind     kind
 	alias    string      // the name under which the expression was found, "" for none

@@ -14,7 +14,8 @@ const (
 )
 
 // ecma writes a regular expression so that it means the same in ECMAScript (with the flag u) and in Go without flags, or matches more: what
-// stands at lines in the middle of an expression is left out, and long classes of Unicode have all of it. It returns false for what would be too long.
+// stands at lines in the middle of an expression is left out, and long classes of Unicode have all of it. It returns false for what would
+// be too long.
 func ecma(re *rubyRegexp) (string, bool) {
 	parsed, err := syntax.Parse(re.String(), syntax.Perl)
 	if err != nil {

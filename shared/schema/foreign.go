@@ -42,8 +42,8 @@ func plainWord(s string) bool {
 	return s != "" && isLower(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 || !isWord(byte(r)) }) < 0
 }
 
-// itemType builds the type of an item of a Struct or Tuple. A word there is no type, but generators of modules have written it, and then it is a thing
-// of Ruby, of which no document has one; Doubtful names it.
+// itemType builds the type of an item of a Struct or Tuple. A word there is no type, but generators of modules have written it, and then it
+// is a thing of Ruby, of which no document has one; Doubtful names it.
 func (b *builder) itemType(n *node) *DataType {
 	if n.kind == nodeWord || n.kind == nodeString {
 		return &DataType{kind: kindRuntime, foreign: true, words: []string{"ruby", quote(n.text)}, weight: 1}

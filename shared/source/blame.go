@@ -10,31 +10,38 @@ import (
 	"southbound/shared/schema"
 )
 
-// span says what stands from a place on, up to the next span. Spans are noted where something is wrong.
+// span says which resource and attribute the text from a place on belongs to, up to the next span. Spans are noted only in parts with problems.
 type span struct {
 	at        place
 	resource  resource.ID
 	attribute string
 }
 
+// mark notes what stands at a place, unless no problem that is kept can be about it: an input of 100 MiB may be wrong everywhere.
+func (t *taker) mark(s span) {
+	if len(t.list) < maxProblems || s.at.compare(t.last) <= 0 {
+		t.spans = append(t.spans, s)
+	}
+}
+
 // note notes where a resource and its attributes stand.
 func (t *taker) note(r *taken) {
 	id := t.likelyID(r)
-	t.spans = append(t.spans, span{at: r.node.at, resource: id})
+	t.mark(span{at: r.node.at, resource: id})
 	for i := range r.node.items {
 		m := &r.node.items[i]
-		t.spans = append(t.spans, span{at: m.keyAt, resource: id})
+		t.mark(span{at: m.keyAt, resource: id})
 		if m != r.attributes {
 			continue
 		}
 		for j := range m.items {
 			a := &m.items[j]
-			t.spans = append(t.spans, span{a.keyAt, id, a.key})
+			t.mark(span{a.keyAt, id, a.key})
 		}
 	}
 }
 
-// likelyID returns the id that a resource has or most likely should have, so that its author recognises it; "" when there is none.
+// likelyID returns the id that a resource has or most likely should have, so that its author recognises it; "" if it cannot be told.
 func (t *taker) likelyID(r *taken) resource.ID {
 	typ, ok := t.loader.types.Type(r.typeName)
 	if !ok {
@@ -59,7 +66,7 @@ func (t *taker) likelyID(r *taken) resource.ID {
 	return resource.NewID(r.typeName, r.agent, keys...)
 }
 
-// scalars returns the naming attributes that are no lists and no maps.
+// scalars returns the naming attributes whose values are scalars.
 func scalars(attributes *node, typ *schema.Compiled) map[string]any {
 	out := map[string]any{}
 	for _, name := range typ.Namevars() {
@@ -70,7 +77,7 @@ func scalars(attributes *node, typ *schema.Compiled) map[string]any {
 	return out
 }
 
-// blame says of what is wrong which resource and attribute it is about.
+// blame adds to problems the resource and the attribute that they are about.
 func (p *part) blame() {
 	if p.clean() {
 		return
@@ -83,7 +90,7 @@ func (p *part) blame() {
 			continue
 		}
 		if len(q.Related) == 1 && q.Related[0].File == p.file {
-			at = placeAt(q.Related[0]) // the first of two members of one name
+			at = placeAt(q.Related[0]) // the first of two members with one name
 		}
 		s := p.spanAt(at)
 		if q.Resource == "" {
@@ -110,7 +117,8 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
 }
 
-// forgive removes from a model the requirements of what is not in it because it is not complete: that is reported already.
+// forgive removes from a model the requirements of resources that are missing from it only because they are incomplete, which is reported
+// already.
 func forgive(resources []resource.Resource, dropped []resource.ID) {
 	if len(dropped) == 0 {
 		return

@@ -32,7 +32,7 @@ type part struct {
 	places    []resourceAt // of resources
 	members   []memberAt
 	agents    []agentAt
-	dropped   []resource.ID // likely ids of resources that are not complete, "" where there is none
+	dropped   []resource.ID // likely ids of incomplete resources; "" where that cannot be told
 	spans     []span
 }
 
@@ -53,11 +53,14 @@ func (l *loader) document(ctx context.Context, d document) result {
 	}
 	switch d.format {
 	case formatLines:
-		out.parts = append(out.parts, l.lines(d, text)...)
+		out.parts = append(out.parts, l.lines(ctx, d, text)...)
 	case formatJSON:
-		out.parts = append(out.parts, l.json(d, text)...)
+		out.parts = append(out.parts, l.json(ctx, d, text)...)
 	default:
 		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text))...)
+	}
+	if ctx.Err() != nil { // some parts were left out
+		return out
 	}
 	for _, p := range out.parts {
 		p.blame()
@@ -98,7 +101,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 	return []*part{t.part}
 }
 
-func (l *loader) json(d document, text []byte) []*part {
+func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
 	t := l.taker(d)
 	if len(bytes.Trim(text, jsonBlanks)) == 0 {
 		t.add(place{1, 1}, `a document starts with {"southbound": 1`, "there is no document in the file")
@@ -114,11 +117,11 @@ func (l *loader) json(d document, text []byte) []*part {
 		}
 		return []*part{t.part}
 	}
-	parts, _ := l.pieces(context.Background(), d, o, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
+	parts, _ := l.pieces(ctx, d, o, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
 	return append(parts, t.part)
 }
 
-// pieces reads what an outline has left, all pieces at the same time. It gives up when one cannot be read apart.
+// pieces reads the pieces of an outline, in parallel. It gives up if one of them cannot be read by itself.
 func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*part, piece) ([]node, bool)) ([]*part, bool) {
 	head := l.taker(d)
 	goOn := head.header(&o.root)
@@ -146,8 +149,8 @@ func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*
 	return append(parts, head.part), true
 }
 
-// lines reads JSON lines, a document each.
-func (l *loader) lines(d document, text []byte) []*part {
+// lines reads JSON lines, each of which is a document.
+func (l *loader) lines(ctx context.Context, d document, text []byte) []*part {
 	var starts []piece
 	from, at := 0, place{1, 1}
 	for i, line := 0, int32(1); i < len(text); line++ {
@@ -164,6 +167,9 @@ func (l *loader) lines(d document, text []byte) []*part {
 	parts := make([]*part, len(starts))
 	var found atomic.Bool
 	parallel(len(starts), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
 		t := l.taker(d)
 		parts[i] = t.part
 		at := starts[i].at
@@ -196,25 +202,25 @@ func (t *taker) line(text []byte, at place) {
 	}
 }
 
-// taker takes what the nodes of a document mean.
+// taker turns the nodes of a document into agents and resources.
 type taker struct {
 	*part
 	loader   *loader
 	doc      document
 	defaults defaults
-	texts    map[string]string // one copy of each text that many resources share
+	texts    map[string]string // one copy of each text that resources share
 }
 
 func (l *loader) taker(d document) *taker {
 	return &taker{part: &part{report: report{file: d.name}}, loader: l, doc: d, defaults: usual, texts: map[string]string{}}
 }
 
-// defaults are what resources of a document have that do not say otherwise.
+// defaults are the values for resources of a document that do not say otherwise.
 type defaults struct {
 	agent, set string
 	flags      resource.Flags
 	managed    bool
-	badAgent   bool // what the document says of its agent is wrong
+	badAgent   bool // the default for the agent is wrong
 }
 
 var usual = defaults{managed: true, flags: resource.Flags{ReceiveEvents: true}}
@@ -226,7 +232,7 @@ const (
 	keyResources  = "resources"
 )
 
-// header reads what a document says beside its resources; false when it is no document of ours.
+// header reads what a document says besides its resources. It returns false if it is not a document of this format.
 func (t *taker) header(n *node) bool {
 	if n.kind != object {
 		if n.bad {
@@ -270,7 +276,7 @@ func (t *taker) header(n *node) bool {
 	return true
 }
 
-// shown writes a value for a message.
+// shown returns a value as messages show it.
 func shown(n *node) string {
 	switch {
 	case n.kind == list:
@@ -288,7 +294,7 @@ func shown(n *node) string {
 	return short(string(b))
 }
 
-// unknown reports a member that means nothing.
+// unknown reports a member that the format does not have.
 func (r *report) unknown(m *node, known []string) {
 	hint := "there are " + strings.Join(known, ", ")
 	if near := schema.Nearest(m.key, known); near != "" {
@@ -315,7 +321,7 @@ func (t *taker) readDefaults(n *node) {
 
 var commonKeys = []string{"agent", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed"}
 
-// common reads a member that resources and defaults have alike; false when it is another one.
+// common reads a member that both resources and defaults can have. It returns false if it is another one.
 func (t *taker) common(m *node, d *defaults) bool {
 	switch m.key {
 	case "agent":
@@ -340,7 +346,7 @@ func (t *taker) common(m *node, d *defaults) bool {
 	return true
 }
 
-// text reads a member that must be text. What comes often is kept once.
+// text reads a member that must be text. Equal texts share one copy.
 func (t *taker) text(m *node) string {
 	s, ok := m.value.(string)
 	switch {
@@ -391,6 +397,9 @@ func (t *taker) resources(nodes []node) {
 	t.places = slices.Grow(t.places, len(nodes))
 	for i := range nodes {
 		t.resource(&nodes[i])
+	}
+	if len(t.part.resources) < cap(t.part.resources)/2 { // most are wrong: do not keep the room for them
+		t.part.resources, t.places = slices.Clone(t.part.resources), slices.Clone(t.places)
 	}
 }
 

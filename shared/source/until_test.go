@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 
 	"southbound/shared/fault"
@@ -20,5 +21,45 @@ func TestLoadIsInterrupted(t *testing.T) {
 	}()
 	if _, _, err := Load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)}); !fault.Is(err, fault.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// cancelOnRead is an input that is interrupted when it has been read to its end.
+type cancelOnRead struct {
+	io.Reader
+	cancel context.CancelFunc
+}
+
+// Read implements io.Reader.
+func (r *cancelOnRead) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err != nil {
+		r.cancel()
+	}
+	return n, err
+}
+
+// TestPiecesAreInterrupted pins that a long input can be stopped when it has been read and is being parsed.
+func TestPiecesAreInterrupted(t *testing.T) {
+	t.Parallel()
+	line := `{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "x"}}]}` + "\n"
+	ctx, cancel := context.WithCancel(t.Context())
+	in := &cancelOnRead{strings.NewReader(strings.Repeat(line, 1000)), cancel}
+	if _, _, err := load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)}, 1000); !fault.Is(err, fault.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestMark pins that an input that is wrong everywhere is not noted everywhere.
+func TestMark(t *testing.T) {
+	t.Parallel()
+	l := &loader{types: testTypes(t), pieceSize: 1 << 30}
+	p := l.json(t.Context(), document{name: "x"}, []byte(`{"southbound": 1, "resources": [`+strings.Repeat("1,", 10*maxProblems)+"1]}"))
+	marks, room := 0, 0
+	for _, p := range p {
+		marks, room = marks+len(p.spans), room+cap(p.resources)
+	}
+	if marks > 2*maxProblems || room > maxProblems {
+		t.Errorf("%d places noted, and room for %d resources", marks, room)
 	}
 }

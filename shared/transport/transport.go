@@ -53,7 +53,8 @@ type Connector struct {
 	Secrets Secrets
 }
 
-// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry a program there, and the others only read secrets.
+// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry a program there, and the others only
+// read secrets.
 func (*Connector) ConnectLimit(a resource.Agent) time.Duration {
 	if a.Transport == NameSSH {
 		return time.Minute
@@ -61,8 +62,9 @@ func (*Connector) ConnectLimit(a resource.Agent) time.Duration {
 	return 10 * time.Second
 }
 
-// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close is to be called. Unsupported when this process does not
-// serve the transport, Invalid when the options are wrong, and what the transport itself answers, such as Denied or Unavailable.
+// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close
+// is to be called. Unsupported when this process does not serve the transport, Invalid when the options are wrong, and what the transport
+// itself answers, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
 	case a.Transport == "" || a.Transport == NameLocal:

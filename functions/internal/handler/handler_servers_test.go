@@ -373,8 +373,8 @@ type later struct {
 // Now implements deploy.Clock.
 func (l *later) Now() time.Time { return l.Clock.Now().Add(l.by) }
 
-// TestKilled pins that a process that is killed in the middle of a lane keeps nothing from being finished: its message comes again, its lease expires, and
-// what it had recorded is not done again.
+// TestKilled pins that a process that is killed in the middle of a lane keeps nothing from being finished: its message comes again, its
+// lease expires, and what it had recorded is not done again.
 func TestKilled(t *testing.T) {
 	s := newStack(t)
 	m := chain("web1", 1, 40)

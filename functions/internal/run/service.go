@@ -17,8 +17,8 @@ import (
 // uploadsFor is how long a signed upload may be begun.
 const uploadsFor = time.Hour
 
-// Service is the API of the home: files are uploaded to S3 by those who have them, and reality is asked for in the handler function, which has the handlers
-// and the rights.
+// Service is the API of the home: files are uploaded to S3 by those who have them, and reality is asked for in the handler function, which
+// has the handlers and the rights.
 func (f *Function) Service() *api.Service {
 	h := f.Home
 	c := api.Config{Engine: h.Engine, Sign: f.sign, Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}

@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"time"
-
-	"southbound/shared/provider"
 )
 
 const (
@@ -21,8 +19,8 @@ const (
 	afterKill = 2 * time.Second
 )
 
-// Run runs a program without a shell, in the C locale, with nothing to read, and returns its standard output. env is added to the environment. What fails is
-// an *Error; a call that is cut off is Retryable.
+// Run runs a program without a shell, in the C locale, with nothing to read, and returns its standard output. env is added to the
+// environment. What fails is an *Error; a call that is cut off is Retryable.
 func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // running programs is what it is for
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
@@ -80,14 +78,6 @@ func Code(err error) int {
 		return e.Code
 	}
 	return -1
-}
-
-// Fault returns an error of a class, saying what was being done.
-func Fault(class provider.Class, doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return provider.Errorf(class, "%s: %w", doing, err)
 }
 
 // capped keeps the first bytes that are written to it, or the last.

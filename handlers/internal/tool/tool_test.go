@@ -23,9 +23,6 @@ func TestRun(t *testing.T) {
 	if _, err = tool.Run(t.Context(), nil, "no-such-program"); tool.Code(err) != -1 || tool.Code(errors.New("x")) != -1 {
 		t.Error(err)
 	}
-	if tool.Fault("", "x", nil) != nil {
-		t.Error("no error is one")
-	}
 }
 
 func TestRunEndsWithItsChildren(t *testing.T) {

@@ -24,8 +24,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// apart sends requests with bodies of their own. The SDK closes the body of a request as soon as there is an answer; a server on the same machine may answer
-// before the connection has noticed that all was sent, which then breaks: the answer is lost, and the SDK asks again, which is counted.
+// apart sends requests with bodies of their own. The SDK closes the body of a request as soon as there is an answer; a server on the same
+// machine may answer before the connection has noticed that all was sent, which then breaks: the answer is lost, and the SDK asks again,
+// which is counted.
 type apart struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -38,9 +38,9 @@ const (
 	unsignedPayload = "UNSIGNED-PAYLOAD"
 )
 
-// Upload returns a request that stores a file of size bytes within a time. The checksum and the condition are signed headers: S3 refuses other bytes, and
-// does not replace a file that is there (412, which is as good as stored). The SDK's own presigning would move the checksum into the query,
-// where S3 does not look at it.
+// Upload returns a request that stores a file of size bytes within a time. The checksum and the condition are signed headers: S3 refuses
+// other bytes, and does not replace a file that is there (412, which is as good as stored). The SDK's own presigning would move the
+// checksum into the query, where S3 does not look at it.
 func (s *Signer) Upload(ctx context.Context, hash string, size int64, valid time.Duration) (Upload, error) {
 	if err := checkHash("sign upload", hash); err != nil {
 		return Upload{}, err

@@ -23,8 +23,8 @@ type budget struct{ writes, wcu, sqs, dollars float64 }
 // goal is that of issue and architecture: for a resource, and in dollars for a million.
 var goal = budget{writes: 3, wcu: 5, sqs: 0.2, dollars: 4}
 
-// TestLifeOfResources counts everything that the functions of a stack ask for from an export to the log, holds it against the budget, and prints what a
-// million such resources cost: the table of docs/costs.md.
+// TestLifeOfResources counts everything that the functions of a stack ask for from an export to the log, holds it against the budget, and
+// prints what a million such resources cost: the table of docs/costs.md.
 func TestLifeOfResources(t *testing.T) {
 	rows := []string{"| case | requests | of them writes | WCU | RCU | SQS | invocations | DynamoDB | S3 | SQS | Lambda | logs | **a million** |",
 		"|---|---|---|---|---|---|---|---|---|---|---|---|---|"}
@@ -106,8 +106,8 @@ func report(t *testing.T, rows []string) {
 	}
 }
 
-// TestFewOfManyInTheHome pins what ten changed resources of a hundred thousand take in all, in functions that know nothing, logging included; and what
-// an export takes that changes nothing.
+// TestFewOfManyInTheHome pins what ten changed resources of a hundred thousand take in all, in functions that know nothing, logging
+// included; and what an export takes that changes nothing.
 func TestFewOfManyInTheHome(t *testing.T) {
 	const n, few = 100000, 10
 	s := newStack(t)
@@ -189,8 +189,8 @@ type ahead struct {
 // Now implements deploy.Clock.
 func (a *ahead) Now() time.Time { return a.Clock.Now().Add(time.Duration(a.by.Load())) }
 
-// TestTimers counts what the timers take where everything is as it should be: the deploy timer, every ten minutes unless a setting says otherwise, and a
-// repair, every day, which reads reality and has nothing to change.
+// TestTimers counts what the timers take where everything is as it should be: the deploy timer, every ten minutes unless a setting says
+// otherwise, and a repair, every day, which reads reality and has nothing to change.
 func TestTimers(t *testing.T) {
 	const n, agents = 1000, 10
 	s := newStack(t)

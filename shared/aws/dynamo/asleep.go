@@ -5,9 +5,9 @@ import "context"
 // sleepers is what a head, at a number of changes, said of agents that sleep.
 type sleepers struct{ seq, number int64 }
 
-// Asleep returns the number that SetAsleep was last given, as this process saw it when it last read the head of the environment; 0 when it never did. It
-// asks nobody: every commit of a planner reads the head, and is refused when the head has changed since. So whoever schedules something and rings
-// knows whether agents were put to sleep before that.
+// Asleep returns the number that SetAsleep was last given, as this process saw it when it last read the head of the environment; 0 when it
+// never did. It asks nobody: every commit of a planner reads the head, and is refused when the head has changed since. So whoever schedules
+// something and rings knows whether agents were put to sleep before that.
 func (s *State) Asleep(env string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,8 +20,8 @@ type Audit struct {
 	Problems []string
 }
 
-// Audit reads everything that an environment consists of, and changes nothing. It looks at one thing after the other: what others change meanwhile may
-// look like a problem. The state must be one that knows nothing yet, else it sees what it remembers.
+// Audit reads everything that an environment consists of, and changes nothing. It looks at one thing after the other: what others change
+// meanwhile may look like a problem. The state must be one that knows nothing yet, else it sees what it remembers.
 func (s *State) Audit(ctx context.Context, env string) (Audit, error) {
 	a := auditor{s: s, env: env}
 	for _, f := range []func(context.Context) error{a.head, a.records, a.documents, a.pages} {

@@ -265,8 +265,8 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 	return err
 }
 
-// ran returns what may be running. What was running before that is of interest only as long as nobody knows whether its successors were accepted: this
-// process knows of its own.
+// ran returns what may be running. What was running before that is of interest only as long as nobody knows whether its successors were
+// accepted: this process knows of its own.
 func (c *commit) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	if have, ok := c.s.startedBy(bagKey{c.env, c.guard}); ok && have.fence == rec.fence && have.ids.is(rec.running) {
 		return c.s.idsOf(ctx, rec.running)

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// delta is what a commit changes in one bag, or, in a run, what was changed by many. Rows and what is gone are by id; in a run what stands beside them
-// replaces what there was.
+// delta is what a commit changes in one bag, or, in a run, what was changed by many. Rows and what is gone are by id; in a run what stands
+// beside them replaces what there was.
 type delta struct {
 	run      bool
 	whole    bool // a run that holds all there is: what was before is forgotten

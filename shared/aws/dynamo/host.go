@@ -110,7 +110,8 @@ type purposeKey struct{}
 
 // Purpose says what a request is made for besides the operation that was called. Name is "" for the operation itself.
 type Purpose struct {
-	// Name is roll (do what another commit, or this one, has left to do), rolled (say that all of it is done), refuse (what was to run next may not), merge or rest.
+	// Name is roll (do what another commit, or this one, has left to do), rolled (say that all of it is done), refuse (what was to run next
+	// may not), merge or rest.
 	Name string
 	// Bag is the key of the record and Number the number of the commit, of a roll.
 	Bag    string

@@ -23,7 +23,8 @@ type Log interface {
 	Expire(ctx context.Context, env string) error
 }
 
-// A cursor says up to which change of a bag all is in the log. It is an item beside the record, because another than the holder of the lane writes it.
+// A cursor says up to which change of a bag all is in the log. It is an item beside the record, because another than the holder of the lane
+// writes it.
 
 func cursorPart(env string) string { return "C/" + env }
 
@@ -40,8 +41,8 @@ func (s *State) cursors(ctx context.Context, env string) (map[string]int64, erro
 	return out, err
 }
 
-// loggedTo returns the cursor of a bag, as far as pieces from one on can go because of it; 0 when nothing was ever logged, or there is no log. What is only in the
-// tail was committed just now: it would not be worth a request.
+// loggedTo returns the cursor of a bag, as far as pieces from one on can go because of it; 0 when nothing was ever logged, or there is no
+// log. What is only in the tail was committed just now: it would not be worth a request.
 func (s *State) loggedTo(ctx context.Context, env string, rec *record, from int) (int64, error) {
 	if s.Log == nil || !slices.ContainsFunc(rec.refs[from:], func(f ref) bool { return f.kind == pageRef }) {
 		return 0, nil

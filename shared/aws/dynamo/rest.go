@@ -28,10 +28,10 @@ func (h *head) restUntil() time.Time {
 	return h.rest
 }
 
-// Rest notes that nothing is due in an environment until a time, and reports whether that holds. The note is made first, as one that does not count yet;
-// then what it says is looked at; then it counts, when nobody has removed it. Who takes a lease looks for the note afterwards and removes it, and while
-// a lease is held there is no rest. So whatever begins meanwhile is seen by one side or the other, and whoever ends in the middle leaves nothing wrong
-// behind.
+// Rest notes that nothing is due in an environment until a time, and reports whether that holds. The note is made first, as one that does
+// not count yet; then what it says is looked at; then it counts, when nobody has removed it. Who takes a lease looks for the note
+// afterwards and removes it, and while a lease is held there is no rest. So whatever begins meanwhile is seen by one side or the other, and
+// whoever ends in the middle leaves nothing wrong behind.
 func (s *State) Rest(ctx context.Context, env string, until time.Time) (bool, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil || h.seq == 0 {

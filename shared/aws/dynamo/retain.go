@@ -10,8 +10,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// DropActions implements deploy.State: what was finished before the horizon is forgotten by moving it. Then pages are removed that hold nothing else, or
-// only what is in the log, as far as no bag needs them; what is in the log expires there.
+// DropActions implements deploy.State: what was finished before the horizon is forgotten by moving it. Then pages are removed that hold
+// nothing else, or only what is in the log, as far as no bag needs them; what is in the log expires there.
 func (s *State) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	const tries = 5
 	for try := 1; ; try++ {

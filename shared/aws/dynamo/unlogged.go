@@ -45,8 +45,9 @@ type page struct {
 	entries    []entry
 }
 
-// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log: about as many actions as most, the oldest of each lane
-// first. Without lanes it looks at all of the environment. What it costs when there is nothing is one read, and with nil lanes three.
+// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log: about as many actions as most, the
+// oldest of each lane first. Without lanes it looks at all of the environment. What it costs when there is nothing is one read, and with
+// nil lanes three.
 func (s *State) Unlogged(ctx context.Context, env string, lanes []string, most int) (*Unlogged, error) {
 	const tries = 5
 	for try := 1; ; try++ {

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -41,14 +40,6 @@ func documentIn(i item) (entry, error) {
 		return entry{}, damaged("item %s does not decode", attr.TextOf(i, attrSort))
 	}
 	return list[0], nil
-}
-
-// is reports whether two entries are one write; small ones are when they are equal.
-func (x entry) is(y entry) bool {
-	if x.object == nil || y.object == nil {
-		return x.object == nil && y.object == nil && bytes.Equal(x.data, y.data)
-	}
-	return x.name == y.name
 }
 
 // dropObjects removes the objects of entries that are not used any more.
@@ -226,8 +217,8 @@ type lastVersion struct {
 	item    item
 }
 
-// versionItem reads the item of a version, unless it was the last one read and the head was not read as another since: a planner asks twice, and what it
-// writes upon a version that was forgotten meanwhile is refused with the head.
+// versionItem reads the item of a version, unless it was the last one read and the head was not read as another since: a planner asks
+// twice, and what it writes upon a version that was forgotten meanwhile is refused with the head.
 func (s *State) versionItem(ctx context.Context, env string, number int) (item, error) {
 	s.mu.Lock()
 	last, seq := s.version, s.asleep[env].seq

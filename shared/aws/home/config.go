@@ -27,7 +27,8 @@ type Config struct {
 	Handler     string // name of the function that serves agents' queues
 	LogQueue    string // URL; empty: actions are in the state only
 	KMSKey      string // of what this home makes; empty: keys of AWS
-	// IdleAfter is how long nothing must have run on an agent before its queue is not polled any more; 0: DefaultIdle of package provision, negative: never.
+	// IdleAfter is how long nothing must have run on an agent before its queue is not polled any more; 0: DefaultIdle of package provision,
+	// negative: never.
 	IdleAfter time.Duration
 	ExportURL string // where exports go; empty: not told
 	Endpoint  string // of an emulator; empty: AWS

@@ -182,9 +182,6 @@ func (h *Home) QueueURL(ctx context.Context, name string) (string, error) {
 	return aws.ToString(out.QueueUrl), nil
 }
 
-// Close gives back what the home holds: connections end with the process, so there is nothing else.
-func (h *Home) Close() error { return nil }
-
 // pack identifies the handlers of this program: what it was built from, and the types in it.
 func pack(types *schema.Registry) string {
 	text := strings.Join(types.Names(), " ")

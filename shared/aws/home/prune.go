@@ -29,8 +29,8 @@ func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]deploy
 	return slices.DeleteFunc(all, func(c deploy.ParameterChange) bool { return c.Of != "" }), err
 }
 
-// Prune returns the queues of agents that are not needed any more, and removes them when remove is set; see provision.Prune. What was removed before an
-// error is returned with it.
+// Prune returns the queues of agents that are not needed any more, and removes them when remove is set; see provision.Prune. What was
+// removed before an error is returned with it.
 func (h *Home) Prune(ctx context.Context, env string, remove bool) ([]provision.Queue, error) {
 	p := h.Provisioner
 	if p == nil {

@@ -39,8 +39,8 @@ func (c *cut) reached() bool {
 	return c.n >= c.point
 }
 
-// TestCrashAnywhere ends the log function after every request that it makes, with and without the answer of the last one, and pins that before and after
-// another run all is found once, whatever way it is stored.
+// TestCrashAnywhere ends the log function after every request that it makes, with and without the answer of the last one, and pins that
+// before and after another run all is found once, whatever way it is stored.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, squeeze := range []bool{false, true} {

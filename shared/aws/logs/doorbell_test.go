@@ -75,7 +75,8 @@ func ofResource(actions []deploy.Action, of any) []deploy.Action {
 	return slices.DeleteFunc(slices.Clone(actions), func(a deploy.Action) bool { return fmt.Sprint(a.Resource) != fmt.Sprint(of) })
 }
 
-// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on and collections run, neither lose nor double anything.
+// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on and collections run, neither lose nor
+// double anything.
 func TestFunctionsRunAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, squeeze := range []bool{false, true} {

@@ -1,5 +1,6 @@
-// Package logs keeps what was done so that it can be found: actions with their log lines and changes, and the history of parameters. Lanes commit them with
-// their results; this package copies them into a store that is in the order of questions. docs/design/log.md says how, and why.
+// Package logs keeps what was done so that it can be found: actions with their log lines and changes, and the history of parameters. Lanes
+// commit them with their results; this package copies them into a store that is in the order of questions. docs/design/log.md says how, and
+// why.
 package logs
 
 import (
@@ -68,8 +69,8 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 	return failed
 }
 
-// lanes logs lanes of an environment, together, and, when that fails, each for itself: one that is damaged does not hold up others. It returns those that
-// could not be logged.
+// lanes logs lanes of an environment, together, and, when that fails, each for itself: one that is damaged does not hold up others. It
+// returns those that could not be logged.
 func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 	if l.catchUp(ctx, env, lanes) == nil {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// TestManyActions pins what ten thousand actions cost, of one resource and of as many, and some that were committed alone: to log, and to find, page by page.
+// TestManyActions pins what ten thousand actions cost, of one resource and of as many, and some that were committed alone: to log, and to
+// find, page by page.
 func TestManyActions(t *testing.T) {
 	t.Parallel()
 	const page = 400

@@ -1,4 +1,5 @@
-// Package pack compresses the pieces that are stored in AWS. Small pieces gain by a dictionary of what stands in most of them, which is part of their format.
+// Package pack compresses the pieces that are stored in AWS. Small pieces gain by a dictionary of what stands in most of them, which is
+// part of their format.
 package pack
 
 import (

@@ -65,9 +65,10 @@ func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, 
 	return out, s, nil
 }
 
-// Check looks at the agents that have work and that nobody has served for a minute: it makes what is missing of queue and mapping, and enables a mapping that is
-// disabled. The sweep calls it for every environment with work, so that nothing is left waiting for the next ring of somebody who happens to know
-// nothing, whatever was interrupted or lost before. It returns how many agents were looked at. An error of one agent keeps none of the others from it.
+// Check looks at the agents that have work and that nobody has served for a minute: it makes what is missing of queue and mapping, and
+// enables a mapping that is disabled. The sweep calls it for every environment with work, so that nothing is left waiting for the next ring
+// of somebody who happens to know nothing, whatever was interrupted or lost before. It returns how many agents were looked at. An error of
+// one agent keeps none of the others from it.
 func (p *Provisioner) Check(ctx context.Context, env string) (looked int, err error) {
 	lives, s, err := p.lives(ctx, env)
 	if err != nil || s.Halted {
@@ -113,8 +114,8 @@ func (p *Provisioner) lookSoon(o owner) {
 	delete(p.looked, o)
 }
 
-// Idle disables the mappings of agents on which nothing has run for a long time and nothing is scheduled, and those of agents that functions do not reach
-// any more. It may be called every minute: most calls do nothing at all. It returns how many mappings it disabled.
+// Idle disables the mappings of agents on which nothing has run for a long time and nothing is scheduled, and those of agents that
+// functions do not reach any more. It may be called every minute: most calls do nothing at all. It returns how many mappings it disabled.
 func (p *Provisioner) Idle(ctx context.Context) (slept int, err error) {
 	now := p.Clock.Now()
 	p.mu.Lock()
@@ -141,8 +142,8 @@ func (p *Provisioner) Idle(ctx context.Context) (slept int, err error) {
 }
 
 // idle does what Idle does for one environment. The order is what makes it safe: first everybody is told that agents may sleep, then mappings are
-// disabled, then what was scheduled meanwhile is looked at. Who schedules after the first knows that it has to wake; what was scheduled before is seen in
-// the end. Should this process die in between, Check finds what waits.
+// disabled, then what was scheduled meanwhile is looked at. Who schedules after the first knows that it has to wake; what was scheduled
+// before is seen in the end. Should this process die in between, Check finds what waits.
 func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slept int, err error) {
 	tired, sleepers, err := p.tired(ctx, env, now)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"southbound/shared/aws/provision"
 )
 
-// TestIdleAgentsSleep pins that an agent on which nothing ran for long is not polled any more, that a ring wakes it, and what minutes without change cost.
+// TestIdleAgentsSleep pins that an agent on which nothing ran for long is not polled any more, that a ring wakes it, and what minutes
+// without change cost.
 func TestIdleAgentsSleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,7 +69,8 @@ func TestIdleAgentsSleep(t *testing.T) {
 	}
 }
 
-// TestRingWhileFallingAsleep exports in the middle of putting agents to sleep, before and after each request of it, and pins that the agent is awake in the end.
+// TestRingWhileFallingAsleep exports in the middle of putting agents to sleep, before and after each request of it, and pins that the agent
+// is awake in the end.
 func TestRingWhileFallingAsleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

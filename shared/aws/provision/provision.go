@@ -1,5 +1,6 @@
-// Package provision makes what the AWS home has outside its stack, and removes it: a queue an agent, and the mapping by which Lambda polls that queue and
-// invokes the handler function. docs/design/provision.md says in which states they can be, and who finishes what was interrupted.
+// Package provision makes what the AWS home has outside its stack, and removes it: a queue an agent, and the mapping by which Lambda polls
+// that queue and invokes the handler function. docs/design/provision.md says in which states they can be, and who finishes what was
+// interrupted.
 package provision
 
 import (
@@ -66,7 +67,8 @@ type Config struct {
 	DeadLetters string
 	// Key is the KMS key that encrypts messages; empty: the key of SQS.
 	Key string
-	// Reaches reports whether a function can reach the things of an agent; nil: of all but those with the transport "local". Other agents get a queue and no mapping.
+	// Reaches reports whether a function can reach the things of an agent; nil: of all but those with the transport "local". Other agents
+	// get a queue and no mapping.
 	Reaches func(a resource.Agent) bool
 	// IdleAfter is how long nothing must have run on an agent before nobody polls its queue any more; 0: DefaultIdle, negative: never.
 	IdleAfter time.Duration

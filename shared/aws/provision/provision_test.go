@@ -79,8 +79,8 @@ func TestTwoExportsAtOnce(t *testing.T) {
 	}
 }
 
-// TestCrashAfterEachCall stops a process after each of its requests to SQS and Lambda, with the request made or not, and pins that the next sweep finishes
-// what was begun.
+// TestCrashAfterEachCall stops a process after each of its requests to SQS and Lambda, with the request made or not, and pins that the next
+// sweep finishes what was begun.
 func TestCrashAfterEachCall(t *testing.T) {
 	t.Parallel()
 	for _, how := range []awstest.Fault{awstest.Drop, awstest.Lose} {

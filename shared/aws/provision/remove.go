@@ -198,7 +198,8 @@ func (p *Provisioner) Destroy(ctx context.Context) ([]Queue, error) {
 	return queues, nil
 }
 
-// strays returns mappings of the handler function to queues of the stack that no tag of a queue names: of queues that somebody deleted, and second ones.
+// strays returns mappings of the handler function to queues of the stack that no tag of a queue names: of queues that somebody deleted, and
+// second ones.
 func (p *Provisioner) strays(ctx context.Context, queues []Queue) ([]string, error) {
 	known := map[string]bool{}
 	for _, q := range queues {

@@ -21,7 +21,8 @@ func agentsOf(queues []provision.Queue) string {
 	return out
 }
 
-// TestPrune pins which queues are pruned: those of agents that no version names and for which nothing is scheduled, and that one comes back when it is needed.
+// TestPrune pins which queues are pruned: those of agents that no version names and for which nothing is scheduled, and that one comes back
+// when it is needed.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

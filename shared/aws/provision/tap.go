@@ -12,9 +12,9 @@ import (
 	"southbound/shared/deploy"
 )
 
-// Tap is a mapping of the stack that nobody needs while nothing happens: that of the log queue. Polling a queue that is empty costs more than all else in
-// a month without work. What lies in the queue meanwhile is logged by the sweep, or when the mapping is enabled again. It may be used by any number of
-// goroutines.
+// Tap is a mapping of the stack that nobody needs while nothing happens: that of the log queue. Polling a queue that is empty costs more
+// than all else in a month without work. What lies in the queue meanwhile is logged by the sweep, or when the mapping is enabled again. It
+// may be used by any number of goroutines.
 type Tap struct {
 	Lambda Lambda
 	// Mapping is its UUID; empty: nothing is done.

@@ -246,7 +246,8 @@ func TestLaterIsHeardAgain(t *testing.T) {
 	hear()
 }
 
-// TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is no error, and that one with other attributes gets those that it should have.
+// TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is no error, and that one with other attributes gets those that
+// it should have.
 func TestQueueIsMadeAsAsked(t *testing.T) {
 	t.Parallel()
 	for kind := range servers {

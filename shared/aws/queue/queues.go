@@ -62,7 +62,8 @@ func (q *Queues) URL(ctx context.Context, env, agent string) (string, error) {
 	return q.Make(ctx, env, agent)
 }
 
-// Lookup returns the queue of an agent and never makes one. NotFound: there is none. With Base it is not looked for, unless it was said to be missing.
+// Lookup returns the queue of an agent and never makes one. NotFound: there is none. With Base it is not looked for, unless it was said to
+// be missing.
 func (q *Queues) Lookup(ctx context.Context, env, agent string) (string, error) {
 	key, name := cacheKey(env, agent), Name(q.Prefix, env, agent)
 	q.mu.Lock()

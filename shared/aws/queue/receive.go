@@ -40,9 +40,11 @@ type Heard struct {
 }
 
 // Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were rung. What cannot be read is deleted: it can
-// ring nothing, and a sweep rings again. A message that is handed to a request which has gone is hidden from everybody for a while: ctx is not to end before.
+// ring nothing, and a sweep rings again. A message that is handed to a request which has gone is hidden from everybody for a while: ctx is
+// not to end before.
 func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error) {
-	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats; without, they would be hidden and nobody would have them.
+	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats; without, they would be hidden and nobody
+	// would have them.
 	out, err := l.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
 		WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide), ReceiveRequestAttemptId: aws.String(newNonce())})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package secrets resolves references to secrets in Parameter Store (ssm:) and Secrets Manager (secretsmanager:), and hands those of one machine (env:,
-// file:) on. Values are kept in memory only, for minutes, and stand in no error.
+// Package secrets resolves references to secrets in Parameter Store (ssm:) and Secrets Manager (secretsmanager:), and hands those of one
+// machine (env:, file:) on. Values are kept in memory only, for minutes, and stand in no error.
 package secrets
 
 import (

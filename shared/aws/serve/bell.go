@@ -11,8 +11,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// Bell is the doorbell of a process that serves lanes: what is rung for an agent that is served in this process is told to it here, everything else goes to
-// the queues. So a chain that runs through the lanes of one agent has no queue between its links. It may be used by any number of goroutines.
+// Bell is the doorbell of a process that serves lanes: what is rung for an agent that is served in this process is told to it here,
+// everything else goes to the queues. So a chain that runs through the lanes of one agent has no queue between its links. It may be used by
+// any number of goroutines.
 type Bell struct {
 	// Log, when not nil, is told of rings that could not be sent: the engine leaves those to the sweep without a word.
 	Log *slog.Logger

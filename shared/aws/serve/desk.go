@@ -142,8 +142,8 @@ func (d *desk) ringLocked(l *lane, done []resource.ID) {
 	}
 }
 
-// ask has a lane served that a message has rung, again or for the first time. What is returned tells when a run has ended that has seen it: a fault of
-// infrastructure, *busy when it is known until when another may serve the lane, or nil.
+// ask has a lane served that a message has rung, again or for the first time. What is returned tells when a run has ended that has seen it:
+// a fault of infrastructure, *busy when it is known until when another may serve the lane, or nil.
 func (d *desk) ask(name string, done []resource.ID, again bool) <-chan error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -267,8 +267,8 @@ func (l *lane) settle(err error) {
 	l.waiters = kept
 }
 
-// await implements Bell.Await for a lane that has nothing ready. It hands no hints on: they name what the lane waits for directly, and what is behind that,
-// in other lanes, may have finished without a word to this one. Without a hint everything is read anew.
+// await implements Bell.Await for a lane that has nothing ready. It hands no hints on: they name what the lane waits for directly, and what
+// is behind that, in other lanes, may have finished without a word to this one. Without a hint everything is read anew.
 func (d *desk) await(ctx context.Context, name string, dur time.Duration) bool {
 	d.mu.Lock()
 	l := d.lanes[name]

@@ -18,8 +18,8 @@ type Runner struct {
 	Queue func(ctx context.Context) (*queue.Listener, error)
 	// Work returns the lanes that have work, of all agents.
 	Work func(ctx context.Context) ([]string, error)
-	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and two in the minutes after a start or work. Stopping may take as
-	// long.
+	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and two in the minutes after a start or work.
+	// Stopping may take as long.
 	Poll time.Duration
 }
 
@@ -43,8 +43,8 @@ const (
 	forever    = 100 * 365 * 24 * time.Hour
 )
 
-// Serve listens and serves until ctx ends. Then no more is begun, what runs is finished and recorded, messages of which work is left are given back, and Serve
-// returns nil. Faults are logged, and do not end it.
+// Serve listens and serves until ctx ends. Then no more is begun, what runs is finished and recorded, messages of which work is left are
+// given back, and Serve returns nil. Faults are logged, and do not end it.
 func (r *Runner) Serve(ctx context.Context) error {
 	d := r.Server.open(ctx, place{r.Env, r.Agent}, r.Server.Clock.Now().Add(forever))
 	d.halting, d.patience, d.waits = false, forever, forever
@@ -83,7 +83,8 @@ func (r *Runner) Serve(ctx context.Context) error {
 	return nil
 }
 
-// hear waits for messages. Stopping does not cut it short: a message that is handed to a request which has gone would be hidden from everybody for a while.
+// hear waits for messages. Stopping does not cut it short: a message that is handed to a request which has gone would be hidden from
+// everybody for a while.
 func (r *Runner) hear(ctx context.Context, poll time.Duration) (*queue.Listener, []queue.Heard, error) {
 	ctx = context.WithoutCancel(ctx)
 	q, err := r.Queue(ctx)

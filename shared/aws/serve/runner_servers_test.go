@@ -139,8 +139,8 @@ func TestRunnerComesFirst(t *testing.T) {
 	hometest.Until(t, "what came is deployed", deployed(t, admin, 3))
 }
 
-// TestRunnerStops pins that a runner that is stopped finishes and records what runs, begins nothing more, and gives its messages back at once: another
-// goes on without waiting for anything to expire.
+// TestRunnerStops pins that a runner that is stopped finishes and records what runs, begins nothing more, and gives its messages back at
+// once: another goes on without waiting for anything to expire.
 func TestRunnerStops(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	admin := stack.Open(t, nil)

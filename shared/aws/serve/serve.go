@@ -65,8 +65,9 @@ type Message struct {
 	Receives int
 }
 
-// Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or the deadline of the invocation is near. It returns the
-// ids of the messages that have to come again, in their order and never nil: those of lanes that met a fault of infrastructure, and of lanes that were not begun.
+// Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or the deadline of the invocation is near.
+// It returns the ids of the messages that have to come again, in their order and never nil: those of lanes that met a fault of
+// infrastructure, and of lanes that were not begun.
 //
 // q, when not nil, is the queue of the messages: they are hidden from others while they are worked on, and those that come again for a while that
 // grows with every time, or until the lease has ended of another that may have died with them.
@@ -169,8 +170,9 @@ func (s *Server) until(deadline time.Time) time.Time {
 	return deadline.Add(-budget)
 }
 
-// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few times: its holder may be about to end without having seen
-// this. When somebody asked again, its holder has probably died, and held is when its lease ends; then it is not tried again when that is later than all tries.
+// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few times: its holder may be about to end
+// without having seen this. When somebody asked again, its holder has probably died, and held is when its lease ends; then it is not tried
+// again when that is later than all tries.
 func (s *Server) run(ctx context.Context, env, lane string, until time.Time, asked, again bool) (out deploy.LaneRun, held time.Time, err error) {
 	for pause := busyFirst; ; pause *= 2 {
 		began := s.Clock.Now()
@@ -209,8 +211,9 @@ func (s *Server) held(ctx context.Context, env, lane string) time.Time {
 	return time.Time{}
 }
 
-// hide hides the messages of a batch while they are worked on, until what is returned is called: for a while, and anew before it is over. When this process
-// dies they come again soon. Without it they would stay hidden for the time that the queue gives, many times as long; so it is no harm when it fails.
+// hide hides the messages of a batch while they are worked on, until what is returned is called: for a while, and anew before it is over.
+// When this process dies they come again soon. Without it they would stay hidden for the time that the queue gives, many times as long; so
+// it is no harm when it fails.
 func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time) (stop func()) {
 	if q == nil {
 		return func() {}

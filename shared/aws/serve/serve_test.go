@@ -153,8 +153,8 @@ func (s *shelf) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.ChangeMe
 	return &sqs.ChangeMessageVisibilityBatchOutput{}, nil
 }
 
-// TestHolderDied pins when messages come again whose lane is held by somebody who may have died with them: when the lease ends, and only those that were received
-// before, and not for ever.
+// TestHolderDied pins when messages come again whose lane is held by somebody who may have died with them: when the lease ends, and only
+// those that were received before, and not for ever.
 func TestHolderDied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

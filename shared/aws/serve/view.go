@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// View is the state as one process sees it: with agents that it leaves to others, and a log of what it has committed. All else is as in the state itself.
+// View is the state as one process sees it: with agents that it leaves to others, and a log of what it has committed. All else is as in the
+// state itself.
 type View struct {
 	deploy.State
 	// Leave says which agents are served by others; nil: none. They are seen as paused, so that nothing of theirs is begun or recorded.

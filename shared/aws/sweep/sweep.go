@@ -1,5 +1,5 @@
-// Package sweep is what runs each minute for all environments: it finishes what was interrupted, runs timers, rings again what was lost, and sends to rest what
-// has nothing left to do. docs/design/functions.md says in which steps.
+// Package sweep is what runs each minute for all environments: it finishes what was interrupted, runs timers, rings again what was lost,
+// and sends to rest what has nothing left to do. docs/design/functions.md says in which steps.
 package sweep
 
 import (

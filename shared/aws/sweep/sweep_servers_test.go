@@ -82,7 +82,8 @@ func serve(t *testing.T, h *home.Home, env string) int {
 	return len(heard)
 }
 
-// TestIdleCostsOneRequest pins the cost of a minute in which nothing is to be done, in a process that knows nothing and for any number of environments.
+// TestIdleCostsOneRequest pins the cost of a minute in which nothing is to be done, in a process that knows nothing and for any number of
+// environments.
 func TestIdleCostsOneRequest(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)

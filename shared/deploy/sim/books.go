@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -23,8 +24,10 @@ type books struct {
 	released *content
 	effect   *effective // of what is released
 	last     int
-	ticket   int64         // the greatest so far
-	settled  time.Duration // when the environment got the settings of the plan; 0: not yet
+	ticket   int64          // the greatest so far
+	prints   map[string]*op // exports, by their fingerprints
+	removed  time.Duration  // when files were removed last
+	settled  time.Duration  // when the environment got the settings of the plan; 0: not yet
 }
 
 // owed is a reload that is to come, for a change of something required.
@@ -61,15 +64,32 @@ type taskBooks struct {
 	later    map[resource.ID]time.Time // what it has recorded as in progress until then
 	dry      bool                      // only compares
 	export   *exportBook
-	plain    bool // asks for no more than what changed: an export without flags
-	orphaned bool // left behind
-	waving   bool // a wave was under way somewhere when it took the plan
+	claims   map[resource.ID]claimBook
+	mine     map[string]bool        // records of runs that it has written
+	stale    map[string]resource.ID // of these, those that have to be marked as stale
+	open     int                    // connections
+	connects int                    // that were tried since something was claimed
+	removes  time.Time              // until then it may remove files; zero: it does not hold the plan
+	grace    time.Duration          // that it collects with
+	lenient  bool                   // asks for nothing that waits for its backoff or for a person
+	plain    bool                   // asks for no more than what changed: an export without flags
+	orphaned bool                   // left behind
+	waving   bool                   // a wave was under way somewhere when it took the plan
 	rings    int
 	rows     int // written
 }
 
+// claimBook is what a row said when it was claimed.
+type claimBook struct {
+	version int
+	kind    deploy.ActionKind
+	state   []byte
+}
+
 // runBook is one run of a handler for one resource.
 type runBook struct {
+	did      plan.Change // what it did with success; "": nothing
+	reloaded bool        // and that is all
 	began    time.Duration
 	parts    parts
 	purged   bool
@@ -83,11 +103,12 @@ type runBook struct {
 
 func newBooks() *books {
 	return &books{leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
-		events: map[resource.ID]owed{}, removing: map[resource.ID]map[resource.ID]bool{}}
+		events: map[resource.ID]owed{}, prints: map[string]*op{}, removing: map[resource.ID]map[resource.ID]bool{}}
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}}
+	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
+		mine: map[string]bool{}, stale: map[string]resource.ID{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.
@@ -127,6 +148,26 @@ func (b *taskBooks) failed(id resource.ID) {
 	}
 }
 
+// did notes that a call has changed something.
+func (b *taskBooks) did(id resource.ID, what string) {
+	have := b.runs[id]
+	if have == nil {
+		return
+	}
+	switch what {
+	case "create":
+		have.did = plan.Created
+	case "update":
+		have.did = plan.Updated
+	case "delete":
+		have.did = plan.Purged
+	case "reload":
+		if have.did == "" {
+			have.did, have.reloaded = plan.Updated, true
+		}
+	}
+}
+
 func (b *taskBooks) again(id resource.ID) {
 	if have := b.runs[id]; have != nil {
 		have.waits = true
@@ -161,6 +202,9 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
 	if changes { // a batch that panicked is done again, one by one: what counts is the last call
 		have.acted, have.failed = true, false
+		if what != "reload" {
+			have.did = ""
+		}
 	}
 	switch {
 	case t.books.dry:
@@ -169,6 +213,18 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 		}
 	case b.live(r, t):
 		r.checkStart(t, id, what)
+		if changes && t.books.compares[id] {
+			r.violate("report", "%s calls %s of %s, which is only to be compared", t.name, what, id)
+		}
+		if what == "reload" {
+			r.checkReload(t, id)
+		}
+		if l := r.state.look(env).leases[t.books.lane]; l != nil && !slices.Contains(l.Running, id) {
+			r.violate("D4", "%s calls %s of %s, and whoever takes over after a crash is not told", t.name, what, id)
+		}
+		if claimed, known := t.books.claims[id]; known && string(claimed.state) != string(c.State()) {
+			r.violate("again", "%s calls %s of %s and gives it back %q, not %q", t.name, what, id, c.State(), claimed.state)
+		}
 	}
 	b.active = append(b.active, activity{t, id})
 }

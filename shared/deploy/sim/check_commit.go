@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
-	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -102,11 +101,13 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 		}
 		if row.LastAction != was.LastAction {
 			r.checkResult(t, row, &was, c)
+			r.checkOutcome(row, &was, c)
 		}
 	})
 	for i := range c.Actions {
 		r.checkAction(t, &c.Actions[i])
 	}
+	r.expectStale(t, c, out)
 	for _, id := range c.Checked {
 		if have := t.books.runs[id]; have != nil {
 			have.recorded = true
@@ -133,15 +134,18 @@ func (r *run) checkResult(t *task, row, was *deploy.Row, c *deploy.Commit) {
 			r.violate("D4", "%s counts as deployed and its handler said that it is in progress", row.ID)
 		}
 	}
-	if row.LastRun == deploy.RunFailed && row.LastAction != was.LastAction && row.Ticket == 0 && row.NotBefore.IsZero() && row.Blocked != deploy.BlockedYes {
-		r.checkBackoff(t, row)
+	failed := row.LastRun == deploy.RunFailed || row.LastRun == deploy.RunSkipped && row.Blocked != deploy.BlockedTemp
+	if failed && row.Ticket == 0 && row.NotBefore.IsZero() && row.Blocked != deploy.BlockedYes {
+		r.checkBackoff(t, row, was)
 	}
 }
 
 // checkBackoff is invariant D7: what may pass by itself is tried again, later and later; what will not pass waits.
-func (r *run) checkBackoff(t *task, row *deploy.Row) {
-	waits := row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Blocked == deploy.NeedsPerson
+func (r *run) checkBackoff(t *task, row, was *deploy.Row) {
+	waits := forGood(row) || row.Blocked == deploy.NeedsPerson
 	switch {
+	case !waits && row.Attempts != was.Attempts+1:
+		r.violate("D7", "%s failed for the %d. time in a row, after %d", row.ID, row.Attempts, was.Attempts)
 	case waits && !row.NextAt.IsZero():
 		r.violate("D7", "%s failed for good (%s) and is tried again by itself", row.ID, row.Class)
 	case !waits && row.NextAt.IsZero():
@@ -150,49 +154,30 @@ func (r *run) checkBackoff(t *task, row *deploy.Row) {
 		r.violate("D7", "%s failed and is tried again at once", row.ID)
 	case !waits && row.NextAt.Sub(row.LastAt) > 2*r.longestPause(t):
 		r.violate("D7", "%s is tried again only after %s", row.ID, row.NextAt.Sub(row.LastAt))
+	case !waits && r.knowsSettings(t) && !r.backoffs(row.NextAt.Sub(row.LastAt), row.Attempts):
+		r.violate("D7", "%s is tried again after %s, having failed %d times", row.ID, row.NextAt.Sub(row.LastAt), row.Attempts)
 	}
 }
 
-// longestPause is what the settings say that a task may know: an environment has those of the plan once a whole model has been exported to it.
+// longestPause is what the settings say that a task may know.
 func (r *run) longestPause(t *task) time.Duration {
-	if r.books.settled == 0 || t.began <= r.books.settled {
+	if !r.knowsSettings(t) {
 		return 10 * time.Minute // the engine's own
 	}
 	return max(r.plan.Settings.RetryMax, time.Second)
 }
 
-// checkAction is invariant L1: one record a finished run, with what its handler logged.
-func (r *run) checkAction(t *task, a *deploy.Action) {
-	if r.books.actions[a.ID] {
-		return // written again, after an answer that was lost
-	}
-	r.books.actions[a.ID] = true
-	if a.Finished.Before(a.Started) {
-		r.violate("L1", "the record of a run of %s says that it ended before it began", a.Resource)
-	}
-	if a.Action == deploy.ActionDryRun {
-		return
-	}
-	have := t.books.runs[a.Resource]
-	ran := a.Outcome == deploy.StatusDeployed || a.Outcome == deploy.StatusNonCompliant || a.Outcome == deploy.StatusDeploying
-	switch {
-	case ran && (have == nil || have.calls == 0):
-		r.violate("L1", "a run of %s is recorded (%s) and its handler was not called", a.Resource, a.Outcome)
-	case ran && have.recorded:
-		r.violate("L1", "a run of %s is recorded twice, as %s, too", a.Resource, a.ID)
-	case have != nil && !have.recorded && len(a.Messages) < have.lines:
-		r.violate("L1", "the handler of %s logged %d lines, and %d are recorded", a.Resource, have.lines, len(a.Messages))
-	}
-	if have != nil {
-		have.recorded = true
-	}
-}
-
 // checkEnded is invariant L1 at the end of a run of a lane: also one that was told to stop records what its handlers did.
 func (r *run) checkEnded(t *task, lane string, err error) {
+	if t.books.open != 0 {
+		r.violate("transport", "%s ends and leaves its connection open", t.name)
+	}
 	have := r.books.leases[lane]
 	if err != nil || have == nil || have.by != t.books || t.faults > 0 {
 		return // it could not, or somebody else goes on
+	}
+	for id, of := range t.books.stale {
+		r.violate("L1", "%s ends, and its run %s of %s, whose intent was replaced, is not recorded as stale", t.name, id, of)
 	}
 	for id, run := range t.books.runs {
 		if run.acted && !run.recorded {
@@ -215,6 +200,9 @@ func (r *run) wanted(row *deploy.Row) (parts, bool) {
 			}
 			v, _ := r.secret(s)
 			return v, nil
+		}
+		if f, ok := ref.(resource.File); ok {
+			return r.texts[f.Hash], nil
 		}
 		return nil, nil
 	})

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"southbound/shared/deploy"
@@ -26,6 +25,9 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 			return
 		}
 		r.checkPlanned(t, row, &was)
+		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && len(c.DropOutbox) == 0 {
+			r.checkRetried(t, row, &was)
+		}
 	})
 	if c.Version != nil && r.books.visible[c.Version.Number] != nil {
 		r.violate("V2", "%s stores version %d, which is visible already", t.name, c.Version.Number)
@@ -33,9 +35,7 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	if c.Env != nil {
 		r.checkEnv(t, &b.env)
 	}
-	if now := r.state.look(env).env.Released; now != 0 && slices.Contains(c.Forget, now) {
-		r.violate("V2", "%s forgets version %d, which is released", t.name, now)
-	}
+	r.checkForgotten(t, c)
 }
 
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
@@ -62,6 +62,36 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 	}
 }
 
+// checkRetried is invariant D7: no timer asks for what waits for a person, and a person who has not said so asks for nothing that waits at all.
+func (r *run) checkRetried(t *task, row, was *deploy.Row) {
+	switch {
+	case was.LastRun != deploy.RunFailed || was.Orphaned || was.Removing:
+	case row.Priority == deploy.PriorityDeployTimer && forGood(was):
+		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name, row.ID, was.Class)
+	case row.Priority == deploy.PriorityUserDeploy && t.books.lenient && (forGood(was) || was.NextAt.After(r.time())):
+		r.violate("D7", "%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name, row.ID, was.Class, r.since(was.NextAt))
+	}
+}
+
+// knowsSettings reports whether a task knows the settings of the plan: an environment has them once a whole model has been exported to it.
+func (r *run) knowsSettings(t *task) bool { return r.books.settled != 0 && t.began > r.books.settled }
+
+// checkFingerprint checks that an export is only remembered as one that need not be done again when it is what the last version holds and will be.
+func (r *run) checkFingerprint(t *task, now *deploy.Env) {
+	o, c := r.books.prints[now.Fingerprint], r.books.visible[now.Last]
+	if o == nil || c == nil || o.partial != nil {
+		r.violate("V1", "%s remembers an export that nobody has made", t.name)
+		return
+	}
+	for i := range o.model {
+		switch o.model[i].text.(type) {
+		case resource.Secret, resource.Parameter:
+			r.violate("V1", "%s remembers an export of which %s may mean something else next time", t.name, o.model[i].id)
+		}
+	}
+	r.checkContent(t, &exportBook{op: o}, c)
+}
+
 // checkEnv checks what happens to the environment as a whole: invariants V1 and V2.
 func (r *run) checkEnv(t *task, was *deploy.Env) {
 	e := r.state.look(env)
@@ -77,6 +107,12 @@ func (r *run) checkEnv(t *task, was *deploy.Env) {
 	}
 	if now.Wave.Epoch < was.Wave.Epoch {
 		r.violate("D3", "%s turns the counter of waves back", t.name)
+	}
+	if off := r.plan.Settings.RepairTimer == "0" && r.knowsSettings(t); off && now.Wave.Epoch > was.Wave.Epoch && now.Wave.Priority == deploy.PriorityRepairTimer {
+		r.violate("timer", "%s has everything checked by a timer that is off", t.name)
+	}
+	if now.Fingerprint != "" && (now.Fingerprint != was.Fingerprint || now.Last != was.Last) {
+		r.checkFingerprint(t, now)
 	}
 }
 
@@ -200,25 +236,5 @@ func (r *run) checkCommitText(c *deploy.Commit) {
 	}
 	for i := range c.Parameters {
 		r.checkText("a fact", c.Parameters[i].Value)
-	}
-}
-
-// checkCollected is invariant V2: no file goes that a visible version or what is released refers to.
-func (r *run) checkCollected(hashes []string) {
-	e := r.state.look(env)
-	used := map[string]bool{e.env.Graph: true}
-	for _, n := range slices.Sorted(maps.Keys(e.versions)) {
-		if v := e.versions[n]; n <= e.env.Last {
-			for _, list := range [][]string{v.Chunks, v.Files, {v.Graph}} {
-				for _, h := range list {
-					used[h] = true
-				}
-			}
-		}
-	}
-	for _, h := range hashes {
-		if used[h] {
-			r.violate("V2", "file %s is removed, and a version refers to it", h)
-		}
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"math/bits"
 	"slices"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
@@ -19,6 +20,7 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	case b.halted:
 		r.violate("pause", "%s starts %v though the environment is halted", t.name, c.Next)
 	}
+	r.checkHeld(t, c)
 	if len(c.Rows) > 0 {
 		return // within what was claimed before
 	}
@@ -29,8 +31,11 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	}
 	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
 	t.books.compares = map[resource.ID]bool{}
+	clear(t.books.claims)
+	t.books.connects = 0
 	for _, id := range c.Next {
 		t.books.compares[id] = r.reportOnly(id)
+		r.bookClaim(t, e, id)
 	}
 	clear(t.books.runs)
 	if b.effect == nil {
@@ -58,6 +63,67 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		}
 		if why := r.unready(e, i, earlier); why != "" {
 			t.books.unready[id] = why
+		}
+		earlier |= 1 << i
+	}
+	r.checkOrder(t, e, c.Next)
+}
+
+// checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise another takes it in the middle of one. Who has met a
+// fault or a stall on the way may be late.
+func (r *run) checkHeld(t *task, c *deploy.Commit) {
+	longest := time.Duration(0)
+	if t.books.open == 0 {
+		longest = time.Minute // a connection is to be made, and how long that may take nobody says
+	}
+	each := time.Duration(0)
+	for _, id := range c.Next {
+		each = max(each, limitOf(id))
+	}
+	if held := r.since(r.state.look(env).leases[c.Guard.Key].Until) - r.sched.now; t.faults+t.slows == 0 && r.jumped <= t.began && held <= longest+each {
+		r.violate("D2", "%s starts %v and holds its lane for %s only", t.name, c.Next, held)
+	}
+}
+
+// bookClaim notes what a row says when it is claimed, and checks that no timer has asked for what waits for a person.
+func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
+	row := e.rows[id]
+	if row == nil {
+		return
+	}
+	kind := deploy.ActionDeploy
+	if row.Ticket == 0 || row.Priority == deploy.PriorityUserRepair || row.Priority == deploy.PriorityRepairTimer {
+		kind = deploy.ActionRepair
+	}
+	t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting}
+	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == deploy.PriorityRepairTimer {
+		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id, row.Class)
+	}
+}
+
+// checkOrder checks that what waits for nothing in a claim comes in the order of its priority, and of its tickets.
+func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
+	type rank struct {
+		priority deploy.Priority
+		ticket   int64
+	}
+	var last rank
+	earlier := uint64(0)
+	for _, id := range next {
+		i, ok := r.books.effect.index[id]
+		row := e.rows[id]
+		if !ok || row == nil {
+			continue
+		}
+		now := rank{row.Priority, row.Ticket}
+		if row.Ticket == 0 {
+			now.priority = e.env.Wave.Priority
+		}
+		if r.books.effect.needs[i]&earlier == 0 {
+			if now.priority < last.priority || now.priority == last.priority && now.ticket < last.ticket {
+				r.violate("order", "%s starts %s (priority %d, ticket %d) after what is to come behind it (%d, %d)", t.name, id, now.priority, now.ticket, last.priority, last.ticket)
+			}
+			last = now
 		}
 		earlier |= 1 << i
 	}

@@ -20,8 +20,19 @@ const (
 	typeLonely   = "sim::Lonely"   // the same, and it cannot
 )
 
-// callLimit is how long one handler call may take.
-const callLimit = 5 * time.Second
+// How long one handler call may take: longer, for operations that do, than a lane is held beyond what it is taken for.
+const (
+	callLimit = 5 * time.Second
+	slowLimit = 40 * time.Second
+)
+
+// limitOf returns how long one handler call for a resource may take.
+func limitOf(id resource.ID) time.Duration {
+	if id.Type() == typeSlow {
+		return slowLimit
+	}
+	return callLimit
+}
 
 // newTypes returns the registry of the types.
 func newTypes() (*schema.Registry, error) {
@@ -37,6 +48,7 @@ func newTypes() (*schema.Registry, error) {
 			},
 		})
 	}
+	types[2].Timeout = slowLimit
 	thing := &types[0]
 	for _, name := range []string{"ear", "ear_agent", "mouth", "mouth_agent"} {
 		thing.Attributes = append(thing.Attributes, schema.Attribute{Name: name, Type: "Optional[String]", Behaviour: schema.Parameter})
@@ -89,6 +101,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 		who.books.failed(res.ID)
 		r.tracef("%s: %s %s: %v", who.name, what, res.ID, err)
 	} else {
+		who.books.did(res.ID, what)
 		r.tracef("%s: %s %s v=%v", who.name, what, res.ID, res.Attributes["v"])
 	}
 	return err
@@ -159,6 +172,9 @@ func (h thingHandler) Facts(c *provider.Context, req provider.ReadRequest) (map[
 	var out map[string]string
 	err := h.act(c, "facts", req.Resource, func(t *thing) error {
 		out = map[string]string{factName: fmt.Sprintf("%s-%d", req.Resource.Attributes["name"], t.v)}
+		if text, ok := req.Resource.Attributes["text"].(string); ok {
+			out["text"] = text // which may be a secret
+		}
 		return nil
 	})
 	return out, err
@@ -203,6 +219,9 @@ func (h batchHandler) ApplyBatch(_ context.Context, items []provider.BatchChange
 	return out
 }
 
+// slowState is what a slow handler wants to be given back when it is asked again.
+const slowState = "under way"
+
 // slowHandler begins operations that end by themselves later.
 type slowHandler struct{ handler }
 
@@ -229,7 +248,7 @@ func (h slowHandler) begin(c *provider.Context, what string, res provider.Resour
 			h.r.books.changed(h.r, res.ID, what)
 		}
 		if t.settle(now); t.pending != nil {
-			out.Again = &provider.Again{After: t.busyUntil - now + time.Millisecond, State: []byte("under way")}
+			out.Again = &provider.Again{After: t.busyUntil - now + time.Millisecond, State: []byte(slowState)}
 		}
 		return nil
 	})

@@ -19,7 +19,7 @@ type mutant struct {
 // mutants are faults as a home or the engine could have them. Each wraps the ports of a process, so that the engine under test is the one of
 // production.
 func mutants() []mutant {
-	return slices.Concat(leaseMutants(), claimMutants(), crashMutants(), storeMutants(), timerMutants(), messageMutants())
+	return slices.Concat(leaseMutants(), claimMutants(), crashMutants(), storeMutants(), timerMutants(), messageMutants(), recordMutants(), keepMutants())
 }
 
 // state makes a mutant of what a port of State does.

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -34,6 +36,7 @@ func (r *run) ask(p *process, o *op) {
 	switch o.kind {
 	case opDeploy:
 		r.task(p, "Deploy", func(t *task) error {
+			t.books.lenient = !o.retryFailed
 			_, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: o.retryFailed})
 			return err
 		})
@@ -70,7 +73,8 @@ func (r *run) ask(p *process, o *op) {
 		r.sweep(p)
 	default:
 		r.task(p, "Collect", func(t *task) error {
-			_, err := p.engine.Collect(taskContext{t}, env, 0)
+			t.books.grace = cmp.Or(o.d, fileGrace)
+			_, err := p.engine.Collect(taskContext{t}, env, o.d)
 			return err
 		})
 	}
@@ -109,6 +113,7 @@ func (r *run) happen(o *op) {
 		}
 	case opJump:
 		r.sched.now += o.d
+		r.jumped = r.sched.now
 	case opCancel:
 		for _, t := range r.sched.tasks {
 			if t.books.lane != "" {
@@ -183,10 +188,11 @@ func (r *run) again(book *exportBook, tries int) {
 
 // exportOf makes what the engine is given. Its parts are new: the engine may change them.
 func (r *run) exportOf(o *op) deploy.Export {
-	x := deploy.Export{Model: &deploy.Model{Agents: slices.Clone(o.agents)}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
+	x := deploy.Export{Model: &deploy.Model{Agents: slices.Clone(o.agents), Files: map[string]deploy.Blob{}}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
 	if !x.Partial {
 		s := r.plan.Settings
-		x.Settings = &s
+		x.Settings, x.Model.Fingerprint = &s, fmt.Sprintf("export %p", o)
+		r.books.prints[x.Model.Fingerprint] = o
 	}
 	have := map[resource.ID]bool{}
 	for i := range o.model {
@@ -194,10 +200,23 @@ func (r *run) exportOf(o *op) deploy.Export {
 	}
 	for i := range o.model {
 		s := &o.model[i]
-		x.Model.Resources = append(x.Model.Resources, s.resource(have, x.Partial))
+		res := s.resource(have, x.Partial)
+		if r.plan.Uploads && s.text == plainText {
+			text := fileText(s.v)
+			f := resource.File{Hash: sumOf([]byte(text)), Size: int64(len(text))}
+			res.Attributes["text"], r.texts[f.Hash] = f, text
+			x.Model.Files[f.Hash] = deploy.Blob{Hash: f.Hash, Size: f.Size, Data: []byte(text)}
+		}
+		x.Model.Resources = append(x.Model.Resources, res)
 	}
 	return x
 }
+
+// plainText is the text of resources that stands in the model, or in a file that is uploaded with it.
+const plainText = "plain"
+
+// fileText is what stands in a file.
+func fileText(v int64) string { return plainText + strconv.FormatInt(v, 10) }
 
 // resource makes the resource of a spec. Requirements that the model does not have are left out, unless it is a part of one.
 func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resource {
@@ -245,6 +264,9 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 		return
 	}
 	r.checkContent(t, book, c)
+	if have := r.state.look(env).env.Settings; book.op.partial == nil && have != r.plan.Settings {
+		r.violate("V1", "%s ends, and the settings are %+v, not %+v", t.name, have, r.plan.Settings)
+	}
 	if book.op.noRelease || t.books.exportLost(r, out.Version) {
 		return
 	}

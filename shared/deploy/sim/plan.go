@@ -19,6 +19,7 @@ type Plan struct {
 	Await    bool // workers wait for rings
 	Dead     bool // the state knows which holders are dead
 	Secrets  bool // there are secrets
+	Uploads  bool // there are files
 	Settings deploy.Settings
 	// Functions, when not nil, says that the home is the one with functions.
 	Functions *Functions
@@ -177,7 +178,8 @@ func Draw(seed uint64) *Plan {
 	d := &drawer{rng: rng, p: p}
 	d.population()
 	d.ops()
-	d.functions(rand.New(rand.NewPCG(seed, 0xaf5))) //nolint:gosec // a simulation
+	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))    //nolint:gosec // a simulation
+	d.collections(rand.New(rand.NewPCG(seed, 0xf11e))) //nolint:gosec // a simulation
 	return p
 }
 
@@ -189,6 +191,24 @@ func (d *drawer) functions(rng *rand.Rand) {
 	f := &Functions{Timeout: []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}[rng.IntN(3)], Margin: 20 * time.Second, Receives: 2 + rng.IntN(4), Batch: 1 + rng.IntN(10)}
 	f.Visibility = f.Timeout * time.Duration(1+rng.IntN(6))
 	d.p.Functions, d.p.Await, d.p.Dead = f, false, false
+}
+
+// collections draws whether there are files, and collections that leave what nobody refers to only for a moment.
+func (d *drawer) collections(rng *rand.Rand) {
+	p := d.p
+	p.Uploads = rng.IntN(3) == 0
+	grace := []time.Duration{0, time.Millisecond, time.Second, time.Minute}[rng.IntN(4)]
+	for i := range p.Ops {
+		if p.Ops[i].kind == opCollect {
+			p.Ops[i].d = grace
+		}
+	}
+	if rng.IntN(4) == 0 {
+		for range 1 + rng.IntN(3) {
+			p.Ops = append(p.Ops, op{At: time.Duration(rng.Int64N(int64(p.End))), kind: opCollect, d: grace})
+		}
+		slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
+	}
 }
 
 // drawer draws the operations of a plan while it keeps the model as the author has it.
@@ -232,7 +252,7 @@ func (d *drawer) population() {
 func (d *drawer) text(i int) any {
 	switch d.rng.IntN(10) {
 	case 0:
-		return "plain"
+		return plainText
 	case 1, 2:
 		if d.p.Secrets {
 			return resource.Secret{Source: "env:" + []string{"A", "B"}[d.rng.IntN(2)]}

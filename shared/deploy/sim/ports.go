@@ -61,7 +61,13 @@ func (f *filesPort) List(ctx context.Context, each func(hash string, stored time
 
 // Delete implements deploy.Files.
 func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
-	return f.call(ctx, "Delete", func() error { return f.to.Delete(ctx, hashes) })
+	return f.call(ctx, "Delete", func() error {
+		r, books := f.p.world, f.p.world.sched.cur.books
+		if !books.removes.IsZero() && !r.time().Before(books.removes) {
+			return unavailable("Delete") // a removal that takes longer than the lease it is made under: nothing could take that back
+		}
+		return f.to.Delete(ctx, hashes)
+	})
 }
 
 // bellPort is deploy.Doorbell as a process reaches it.
@@ -212,14 +218,28 @@ type connectorPort struct{ p *process }
 
 // Connect implements deploy.Connector.
 func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport any, err error) {
+	c.p.world.sched.cur.books.connects++
 	err = c.p.call(ctx, "Connect", &c.p.world.plan.faults.connect, func() error {
-		transport = "connection of " + a.Name
+		books := c.p.world.sched.cur.books
+		if books.open++; books.open > 1 {
+			c.p.world.violate("transport", "%s connects with %s and is connected", c.p.world.sched.cur.name, a.Name)
+		}
+		transport = &connection{books: books}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return transport, nil
+}
+
+// connection is one with an agent.
+type connection struct{ books *taskBooks }
+
+// Close implements io.Closer.
+func (c *connection) Close() error {
+	c.books.open--
+	return nil
 }
 
 // callerPort is deploy.Caller.

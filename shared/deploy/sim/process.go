@@ -74,6 +74,9 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		return fault.Wrap(fault.Canceled, op, ctx.Err())
 	}
 	how, slow := r.fate(f)
+	if slow > time.Second {
+		t.slows++
+	}
 	r.sched.pause(slow)
 	switch {
 	case p.dead:

@@ -38,6 +38,9 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 	}
 	r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: l.Until}
 	t.books.leases[key] = l.Fence
+	if key == planKey {
+		t.books.removes = l.Until
+	}
 	if e := r.state.look(env); key == planKey && !t.books.waving {
 		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)), func(row *deploy.Row) bool { return e.waveLeft(row.Lane) })
 	}
@@ -50,6 +53,9 @@ func (c *recorder) Release(ctx context.Context, env string, l deploy.Lease) erro
 	err := c.State.Release(ctx, env, l)
 	if have := c.r.books.leases[l.Key]; err == nil && have != nil && have.fence == l.Fence {
 		have.freed = true
+		if l.Key == planKey {
+			c.r.sched.cur.books.removes = time.Time{}
+		}
 		c.r.tracef("%s gives up %q", c.r.sched.cur.name, l.Key)
 	}
 	return err
@@ -89,7 +95,16 @@ func (c *recorder) Put(ctx context.Context, blobs []deploy.Blob) error {
 // Delete implements deploy.Files.
 func (c *recorder) Delete(ctx context.Context, hashes []string) error {
 	c.r.checkCollected(hashes)
+	c.r.books.removed = c.r.sched.now
 	return c.Files.Delete(ctx, hashes)
+}
+
+// DropActions implements deploy.State.
+func (c *recorder) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
+	if kept := c.r.time().Sub(before); kept < actionsKept {
+		c.r.violate("L1", "%s removes records that are only %s old", c.r.sched.cur.name, kept)
+	}
+	return c.State.DropActions(ctx, env, before)
 }
 
 // Commit implements deploy.State.

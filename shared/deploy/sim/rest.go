@@ -3,178 +3,11 @@ package sim
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
-
-// checkRest lets the world heal and checks what becomes of everything: first by itself, then after a person has asked for what failed, and last
-// after a check of everything.
-func (r *run) checkRest() {
-	r.heal()
-	for _, phase := range []struct {
-		name  string
-		ask   func(t *task, e *deploy.Engine) error
-		check func()
-	}{
-		{"by itself", nil, r.checkRows},
-		{"after a deploy that retries", func(t *task, e *deploy.Engine) error {
-			_, err := e.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: true})
-			return err
-		}, r.checkDeployed},
-		{"after a repair", func(t *task, e *deploy.Engine) error {
-			_, err := e.Repair(taskContext{t}, env, deploy.Request{})
-			return err
-		}, r.checkDeployed},
-	} {
-		if r.violation != nil {
-			return
-		}
-		r.tracef("--- what is left, %s", phase.name)
-		if phase.ask != nil {
-			if phase.name == "after a repair" {
-				r.forgetDrift()
-			}
-			p := r.process()
-			r.task(p, "ask", func(t *task) error { return phase.ask(t, p.engine) })
-		}
-		if !r.rest() {
-			return
-		}
-		r.checkRows()
-		phase.check()
-	}
-}
-
-// heal ends all faults and all that a person or the world had stopped.
-func (r *run) heal() {
-	r.faulty, r.healed = false, forever
-	r.tracef("--- the world heals")
-	for _, t := range r.world.things {
-		if !t.forGood {
-			t.broken, t.skips, t.unread = "", false, false
-		}
-	}
-	for i, p := range r.procs {
-		if p == nil {
-			r.procs[i] = r.newProcess()
-		}
-	}
-	r.lookAll()
-	r.finish() // what was under way
-	r.healed = r.sched.now
-	p := r.process()
-	r.task(p, "resume", func(t *task) error {
-		for agent, paused := range r.books.paused {
-			if paused {
-				if err := p.engine.Pause(taskContext{t}, env, false, agent); err != nil {
-					return err
-				}
-			}
-		}
-		if r.books.halted {
-			return p.engine.Halt(taskContext{t}, env, false)
-		}
-		return nil
-	})
-	r.finish()
-}
-
-// finish runs until no task and no message is left.
-func (r *run) finish() {
-	r.sched.steps = 0
-	if !r.sched.run(forever - 1) {
-		r.violate("D4", "the run does not come to an end: %d steps and it goes on", mostSteps)
-	}
-}
-
-// forgetDrift: a check of everything puts right what somebody else has changed.
-func (r *run) forgetDrift() {
-	e := r.state.look(env)
-	for id, t := range r.world.things {
-		if row := e.rows[id]; row != nil && !row.Orphaned { // of others nobody takes care
-			t.drifted = false
-		}
-	}
-}
-
-// rest sweeps until nothing is scheduled any more. It returns false when that does not happen, which is a violation of D4.
-func (r *run) rest() bool {
-	const most = 400
-	for range most {
-		r.finish()
-		if r.violation != nil {
-			return false
-		}
-		r.sweep(r.process())
-		r.finish()
-		if r.violation != nil {
-			return false
-		}
-		wait, quiet := r.quiet()
-		if quiet {
-			return true
-		}
-		r.sched.now += wait
-	}
-	e := r.state.look(env)
-	for key, l := range e.leases {
-		checked := []resource.ID(nil)
-		if c := e.checks[key]; c != nil {
-			checked = c.ids
-		}
-		r.tracef("lane %s: wave %d, holder %q, checked %v", key, l.Wave, l.Holder, checked)
-	}
-	for _, id := range e.ids {
-		row := e.rows[id]
-		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id, row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore, row.NextAt)
-	}
-	for _, id := range e.ids {
-		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || r.inWave(e, row) {
-			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", most, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
-			return false
-		}
-	}
-	r.violate("D4", "after %d sweeps something is still to be done: %d entries of the outbox, release of %d", most, len(e.outbox), e.env.Releasing)
-	return false
-}
-
-// quiet reports whether nothing is scheduled, and else how long to wait before the next sweep.
-func (r *run) quiet() (time.Duration, bool) {
-	e := r.state.look(env)
-	busy, first := len(e.outbox) > 0 || e.env.Releasing != 0, time.Duration(0)
-	next := func(at time.Time) {
-		if d := max(at.Sub(r.time()), 0) + time.Millisecond; first == 0 || d < first {
-			first = d
-		}
-	}
-	timed := false
-	for _, id := range e.ids {
-		row := e.rows[id]
-		switch {
-		case row.Ticket != 0 && row.NotBefore.After(r.time()):
-			timed = true
-			next(row.NotBefore)
-		case row.Ticket != 0 || r.inWave(e, row):
-			busy = true
-		case !row.NextAt.IsZero():
-			timed = true
-			next(row.NextAt)
-		}
-	}
-	for _, id := range e.ids {
-		busy = busy || e.waveLeft(e.rows[id].Lane)
-	}
-	switch {
-	case !busy && !timed:
-		return 0, true
-	case busy && (first == 0 || first > 20*time.Second):
-		return 20 * time.Second, false
-	}
-	return first, false
-}
 
 // checkRows checks that every resource has ended, with its reason: invariants D4 and D6.
 func (r *run) checkRows() {
@@ -223,6 +56,9 @@ func (r *run) checkRemoving(row *deploy.Row, i int) {
 // checkRow checks one row at rest.
 func (r *run) checkRow(row *deploy.Row, i int) {
 	undefined := r.lacking(i)
+	if done := row.Status() == deploy.StatusDeployed; done != (row.Reason == "") {
+		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
+	}
 	switch status := row.Status(); {
 	case row.Compliance == deploy.Undefined:
 		r.checkUndefined(row)
@@ -232,6 +68,7 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 	case row.Blocked == deploy.BlockedYes && undefined == "":
 		r.violate("D6", "%s stays blocked, and all it requires is known", row.ID)
 	case row.Blocked == deploy.BlockedYes:
+		r.checkBlocked(row, i)
 	case row.Blocked == deploy.NeedsPerson && row.ID.Type() != typeLonely:
 		r.violate("D8", "%s asks a person, although what a create led to can be looked up", row.ID)
 	case row.Blocked == deploy.BlockedTemp:
@@ -303,6 +140,9 @@ func (r *run) checkSkipped(row *deploy.Row, i int) {
 	if len(row.Causes) == 0 {
 		r.violate("D6", "%s is skipped and names no cause", row.ID)
 	}
+	if roots := r.roots(e, i); !sameIDs(roots, row.Causes) && !r.waitsForNamesake(row) {
+		r.violate("D6", "%s is skipped because of %v and names %v", row.ID, roots, row.Causes)
+	}
 	if !slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
 		c := e.rows[id]
 		j, known := eff.index[id]
@@ -310,6 +150,41 @@ func (r *run) checkSkipped(row *deploy.Row, i int) {
 	}) {
 		r.violate("D6", "%s is skipped because of %v, none of which is a requirement that is not deployed", row.ID, row.Causes)
 	}
+}
+
+// roots returns the root causes for which a node is skipped: what it requires and is not deployed, or what that names.
+func (r *run) roots(e *environment, i int) []resource.ID {
+	var out []resource.ID
+	for j, id := range r.books.effect.ids {
+		row := e.rows[id]
+		switch {
+		case r.books.effect.needs[i]&(1<<j) == 0 || row == nil || asWanted(row):
+		case len(row.Causes) > 0:
+			out = append(out, row.Causes...)
+		default:
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// sameIDs reports whether sorted ids are, in any order, the same as others.
+func sameIDs(sorted, others []resource.ID) bool {
+	return slices.Equal(sorted, slices.Sorted(slices.Values(others)))
+}
+
+// checkBlocked checks that what is blocked names something that it requires, directly or not, and of which something is not known.
+func (r *run) checkBlocked(row *deploy.Row, i int) {
+	e, eff := r.state.look(env), r.books.effect
+	if len(row.Causes) == 1 {
+		j, known := eff.index[row.Causes[0]]
+		c := e.rows[row.Causes[0]]
+		if known && c != nil && c.Compliance == deploy.Undefined && (j == i || eff.all[i]&(1<<j) != 0) {
+			return
+		}
+	}
+	r.violate("D6", "%s is blocked because of %v, which is not one thing that it requires and of which something is not known", row.ID, row.Causes)
 }
 
 // checkDeployed compares the world with what is released.

@@ -38,10 +38,12 @@ type run struct {
 	handlers      map[string]provider.Handler
 	unpack        *zstd.Decoder
 	secretVersion string
+	texts         map[string]string // of files, by their hashes
 	started, ids  int
 	sent          int // messages
 	violation     *Violation
 	healed        time.Duration // when faults ended
+	jumped        time.Duration // when the clock jumped last
 }
 
 // Violation is an invariant that did not hold.
@@ -65,7 +67,7 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 	}
 	r := &run{
 		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
-		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1",
+		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1", texts: map[string]string{},
 	}
 	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace} //nolint:gosec // a simulation
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}
@@ -116,6 +118,10 @@ func (r *run) checkError(t *task, err error) {
 	case fault.Unavailable, fault.Canceled, fault.Fenced, fault.Conflict, fault.Busy, fault.Timeout:
 		if !r.faulty && t.faults == 0 && t.began >= r.healed {
 			r.violate("errors", "%s fails though nothing is wrong any more: %v", t.name, err)
+		}
+	case fault.NotFound:
+		if t.began > r.books.removed { // else what it was about to read may have been collected
+			r.violate("errors", "%s lacks what nobody has removed: %v", t.name, err)
 		}
 	default:
 		r.violate("errors", "%s fails in a way that no fault explains (%s): %v", t.name, kind, err)

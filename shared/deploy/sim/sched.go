@@ -50,6 +50,7 @@ type task struct {
 	canceled bool // its caller gave up (a person pressed Ctrl-C)
 	after    int  // calls since its process has crashed
 	faults   int  // faults it has met
+	slows    int  // calls that took long
 	done     bool
 	books    *taskBooks
 }

@@ -178,7 +178,8 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 // mostRedirects is how many are followed, one after the other.
 const mostRedirects = 10
 
-// redirect follows where a read leads, and within an origin where any request leads with all it has; elsewhere only what anyone may read is asked for.
+// redirect follows where a read leads, and within an origin where any request leads with all it has; elsewhere only what anyone may read is
+// asked for.
 func (in *session) redirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) >= mostRedirects || req.Method != first.Method {

@@ -35,9 +35,10 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil, gets the JSON that is answered. found is false, and err nil,
-// when what is read or deleted is not there (404, 410). A POST or PATCH is made again after network errors only where the agent says, by
-// idempotency_header, that this is harmless; each call has a key of its own. Errors have the class that follows from the answer, and show the beginning of what the API said.
+// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil, gets the JSON that is answered. found is
+// false, and err nil, when what is read or deleted is not there (404, 410). A POST or PATCH is made again after network errors only where
+// the agent says, by idempotency_header, that this is harmless; each call has a key of its own. Errors have the class that follows from the
+// answer, and show the beginning of what the API said.
 func Call(ctx *provider.Context, method, path string, in, out any) (found bool, err error) {
 	c, err := Of(ctx)
 	if err != nil {

@@ -45,8 +45,8 @@ type pending struct {
 	ended   chan struct{}
 }
 
-// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each end shows that it lives, 0: 15 s. before is the program
-// of the connection before, if any. close ends the program; it is called once, when the connection ends or cannot be made.
+// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each end shows that it lives, 0: 15 s. before
+// is the program of the connection before, if any. close ends the program; it is called once, when the connection ends or cannot be made.
 func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running, close func()) (*Conn, error) {
 	if beat == 0 {
 		beat = usualBeat

@@ -195,9 +195,9 @@ func startScript(programs []program, dir, mine string) string {
 // nobodys returns a name that nobody has for none.
 func nobodys(mine string) string { return cmp.Or(mine, "0") }
 
-// uploadScript takes a program and puts it where startScript finds it. Only what is whole gets its name; what others have put there is the same. Programs
-// that nobody has started for a month are removed. What receives runs beside the shell, which can be ended while it waits; its number is in the name of
-// the file.
+// uploadScript takes a program and puts it where startScript finds it. Only what is whole gets its name; what others have put there is the
+// same. Programs that nobody has started for a month are removed. What receives runs beside the shell, which can be ended while it waits;
+// its number is in the name of the file.
 func uploadScript(p program, dir string, gzip bool, mine string) string {
 	unpack := "cat"
 	if gzip {

@@ -12,8 +12,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Running is a program that was started on a machine. The connection that follows names the one before, which is ended then: it may not have noticed yet
-// that nobody hears it, and what it still does must not meet what is called next.
+// Running is a program that was started on a machine. The connection that follows names the one before, which is ended then: it may not
+// have noticed yet that nobody hears it, and what it still does must not meet what is called next.
 type Running struct {
 	PID   int    `cbor:"1,keyasint,omitempty"`
 	Began string `cbor:"2,keyasint,omitempty"` // tells it apart from a later process of that number; "": the machine cannot tell

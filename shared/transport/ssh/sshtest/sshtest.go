@@ -80,8 +80,8 @@ func Provide(t *testing.T, path, packages string) {
 	}
 }
 
-// Start starts a server that lets a user in by a key, with more lines in its configuration. It ends with the test. prefix is what sshd is started by, if not by
-// itself.
+// Start starts a server that lets a user in by a key, with more lines in its configuration. It ends with the test. prefix is what sshd is
+// started by, if not by itself.
 func Start(t *testing.T, login, more string, prefix ...string) *Server {
 	t.Helper()
 	path, dir := sshd(t), t.TempDir()

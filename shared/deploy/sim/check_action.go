@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// checkAction is invariant L1: one record a finished run, with what its handler logged and did.
+func (r *run) checkAction(t *task, a *deploy.Action) {
+	if a.Stale {
+		delete(t.books.stale, a.ID)
+	}
+	if r.books.actions[a.ID] {
+		return // written again, after an answer that was lost
+	}
+	r.books.actions[a.ID] = true
+	if a.Finished.Before(a.Started) {
+		r.violate("L1", "the record of a run of %s says that it ended before it began", a.Resource)
+	}
+	if a.Pack != "sim" {
+		r.violate("L1", "the record of a run of %s does not say which handlers ran it", a.Resource)
+	}
+	if a.Action == deploy.ActionDryRun {
+		return
+	}
+	t.books.mine[a.ID] = true
+	have := t.books.runs[a.Resource]
+	ran := a.Outcome == deploy.StatusDeployed || a.Outcome == deploy.StatusNonCompliant || a.Outcome == deploy.StatusDeploying
+	switch {
+	case ran && (have == nil || have.calls == 0):
+		r.violate("L1", "a run of %s is recorded (%s) and its handler was not called", a.Resource, a.Outcome)
+	case ran && have.recorded:
+		r.violate("L1", "a run of %s is recorded twice, as %s, too", a.Resource, a.ID)
+	case have != nil && !have.recorded && len(a.Messages) < have.lines:
+		r.violate("L1", "the handler of %s logged %d lines, and %d are recorded", a.Resource, have.lines, len(a.Messages))
+	}
+	if a.Outcome == deploy.StatusUnavailable && t.books.connects+t.books.open == 0 {
+		r.violate("transport", "%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
+	}
+	r.checkRecord(t, a, have)
+	if have != nil {
+		have.recorded = true
+	}
+}
+
+// checkRecord compares a record with what was claimed and what the handler did.
+func (r *run) checkRecord(t *task, a *deploy.Action, have *runBook) {
+	did := plan.NoChange
+	if have != nil && have.did != "" {
+		did = have.did
+	}
+	claimed, known := t.books.claims[a.Resource]
+	switch {
+	case a.Change != did:
+		r.violate("L1", "the record of a run of %s says %s, and its handler did %s", a.Resource, a.Change, did)
+	case a.Outcome == deploy.StatusDeployed && did != plan.NoChange && !have.reloaded && len(a.Changes) == 0:
+		r.violate("L1", "the record of a run of %s says %s and not what changed", a.Resource, a.Change)
+	case known && (a.Version != claimed.version || a.Action != claimed.kind):
+		r.violate("L1", "the record of a run of %s says %s of version %d, and it was %s of version %d", a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
+	case a.Outcome != deploy.StatusDeployed && a.Reason == "":
+		r.violate("L1", "the record of a run of %s says %s and not why", a.Resource, a.Outcome)
+	}
+}
+
+// checkOutcome compares a row that a run has left with the record of that run.
+func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
+	i := slices.IndexFunc(c.Actions, func(a deploy.Action) bool { return a.ID == row.LastAction })
+	if i < 0 {
+		return
+	}
+	a := &c.Actions[i]
+	right := false
+	switch a.Outcome {
+	case deploy.StatusDeployed:
+		right = row.LastRun == deploy.RunSuccess && row.Compliance == deploy.Compliant && row.Attempts == 0
+	case deploy.StatusNonCompliant:
+		right = row.LastRun == deploy.RunSuccess && row.Compliance == deploy.NonCompliant
+	case deploy.StatusSkipped:
+		right = row.LastRun == deploy.RunSkipped
+	case deploy.StatusDeploying:
+		right = !row.NotBefore.IsZero()
+		if string(row.Waiting) != slowState {
+			r.violate("again", "the handler of %s wants %q to be given back, and %q is stored", row.ID, slowState, row.Waiting)
+		}
+	default:
+		right = row.LastRun == deploy.RunFailed
+	}
+	switch {
+	case !right:
+		r.violate("L1", "the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)", row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
+	case row.Reason != a.Reason && row.Blocked != deploy.BlockedYes:
+		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
+	case was.Ticket == 0 && a.Outcome == deploy.StatusDeployed && a.Change == plan.NoChange && settled(was) &&
+		!slices.ContainsFunc(c.Parameters, func(p deploy.Parameter) bool { return p.Of == row.ID }):
+		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
+	}
+	have := r.sched.cur.books.runs[row.ID]
+	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.Unsure && len(was.Left) == 0 {
+		r.violate("C1", "%s tells of a change, and its handler has changed nothing", row.ID)
+	}
+}
+
+// settled reports whether a row has nothing about it that a check without findings would have to write.
+func settled(r *deploy.Row) bool {
+	return asWanted(r) && r.Blocked == deploy.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure &&
+		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
+}
+
+// expectStale notes that the record of a run has to be marked: its row has another intent by now.
+func (r *run) expectStale(t *task, c *deploy.Commit, out *deploy.Committed) {
+	if len(c.Next) > 0 {
+		return // a run begins, and has no result
+	}
+	for i := range out.Conflicts {
+		now := &out.Conflicts[i]
+		for j := range c.Rows {
+			row := &c.Rows[j]
+			if row.ID == now.ID && now.Rev != 0 && t.books.mine[row.LastAction] && now.LastAction != row.LastAction && (now.Hash != row.Hash || now.Orphaned) {
+				t.books.stale[row.LastAction] = row.ID
+			}
+		}
+	}
+}
+
+// checkReload checks that something has changed, or may have, that is to be reloaded for.
+func (r *run) checkReload(t *task, id resource.ID) {
+	eff, e := t.books.effect, r.state.look(env)
+	row := e.rows[id]
+	if eff == nil || eff != r.books.effect || row == nil {
+		return
+	}
+	i, ok := eff.index[id]
+	if !ok {
+		return
+	}
+	for j, q := range eff.ids {
+		of := e.rows[q]
+		if eff.needs[i]&(1<<j) == 0 || of == nil || !r.says(q, `"send_event":true`) && !r.books.hears(id, q) {
+			continue
+		}
+		here := t.books.runs[q]
+		if !of.ChangedAt.IsZero() && !of.ChangedAt.Before(row.SucceededAt) || of.Unsure || len(of.Left) > 0 || here != nil && here.acted {
+			return
+		}
+	}
+	r.violate("C1", "%s reloads %s, and nothing that it requires and hears has changed since its last success", t.name, id)
+}
+
+// backoffs reports whether a pause before a retry is one of those that the settings ask for after so many failures.
+func (r *run) backoffs(pause time.Duration, attempts int) bool {
+	want := r.plan.Settings.RetryBase
+	for range attempts - 1 {
+		want = min(2*want, r.plan.Settings.RetryMax)
+	}
+	want = min(want, r.plan.Settings.RetryMax)
+	return pause >= want*3/4 && pause <= want*5/4
+}
+
+// forGood reports whether a failure waits for a new intent or a person.
+func forGood(row *deploy.Row) bool {
+	return row.Class == provider.Terminal || row.Class == provider.NeedsChange
+}

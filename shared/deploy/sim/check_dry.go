@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// restDryRun asks what a deploy of everything would do, and compares the answer with the world, which it must leave as it is.
+func (r *run) restDryRun() bool {
+	c := r.books.released
+	if c == nil {
+		return true
+	}
+	r.tracef("--- what is left, by a dry run")
+	began := r.time()
+	p := r.process()
+	var out deploy.DryRun
+	var failed error
+	r.task(p, "DryRun", func(t *task) error {
+		t.books.dry = true
+		out, failed = p.engine.DryRun(taskContext{t}, env, 0)
+		return failed
+	})
+	if r.finish(); r.violation != nil || failed != nil {
+		return r.violation == nil
+	}
+	recorded := map[resource.ID]bool{}
+	for _, a := range r.state.look(env).actions {
+		if a.Action == deploy.ActionDryRun && a.Version == c.number && !a.Started.Before(began) {
+			recorded[a.Resource] = true
+		}
+	}
+	covered, told := 0, map[resource.ID]bool{}
+	for i := range out.Would {
+		w := &out.Would[i]
+		r.checkWould(c, w, told, recorded[w.ID])
+		if w.Action != "undefined" && !w.Failed {
+			covered++
+		}
+		told[w.ID] = true
+	}
+	if len(told) != len(c.ids) || out.Covered != covered || out.Version != c.number {
+		r.violate("dry", "a dry run of version %d says %d of its %d resources, of version %d, and %d covered of %d", c.number, len(told), len(c.ids), out.Version, out.Covered, covered)
+	}
+	return r.violation == nil
+}
+
+// checkWould compares what a dry run says of one resource with the world.
+func (r *run) checkWould(c *content, w *deploy.Would, told map[resource.ID]bool, recorded bool) {
+	it := c.entries[w.ID]
+	if it == nil {
+		r.violate("dry", "a dry run tells of %s, which is not in version %d", w.ID, c.number)
+		return
+	}
+	for _, q := range it.res.Requires {
+		if !told[q] {
+			r.violate("dry", "a dry run tells of %s before %s, which it requires", w.ID, q)
+		}
+	}
+	if r.openIn(c, w.ID) {
+		if w.Action != "undefined" || w.Reason == "" {
+			r.violate("dry", "a dry run says %s of %s, of which something is not known (%s)", w.Action, w.ID, w.Reason)
+		}
+		return
+	}
+	if !recorded {
+		r.violate("dry", "a dry run keeps no record of %s", w.ID)
+	}
+	switch action, fails, known := r.would(w.ID, it); {
+	case !known:
+	case w.Failed != fails, !fails && w.Action != action:
+		r.violate("dry", "a dry run says %s of %s (failed: %v, %s), and it is %s (failed: %v)", w.Action, w.ID, w.Failed, w.Reason, action, fails)
+	case !fails && (len(w.Changes) > 0) != (action != "none"):
+		r.violate("dry", "a dry run says %s of %s and %d changes", w.Action, w.ID, len(w.Changes))
+	}
+}
+
+// openIn reports whether a version itself does not say what a resource, or something that it requires, is to be.
+func (r *run) openIn(c *content, id resource.ID) bool {
+	it := c.entries[id]
+	if it == nil {
+		return false
+	}
+	for _, ref := range resource.References(it.res.Attributes) {
+		switch ref.(type) {
+		case resource.Parameter, resource.Fact:
+			return true
+		}
+	}
+	for _, q := range it.res.Requires {
+		if r.openIn(c, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// would works out what a deploy would do: fails when the thing cannot be read or not be changed so, known false when nobody can tell.
+func (r *run) would(id resource.ID, it *item) (action string, fails, known bool) {
+	for _, ref := range resource.References(it.res.Attributes) {
+		if s, is := ref.(resource.Secret); is && s.Version == "" {
+			return "", false, false
+		}
+	}
+	t := r.world.thing(id)
+	have, exists := t.observe(r.sched.now)
+	want, purged := r.wanted(&deploy.Row{ID: id, Body: []byte(it.body)})
+	switch {
+	case t.pending != nil:
+		return "", false, false
+	case t.fail(true) != nil:
+		return "", true, true
+	case purged && exists:
+		return "delete", false, true
+	case purged:
+		return "none", false, true
+	case !exists:
+		return "create", false, true
+	case have.fits(want):
+		return "none", false, true
+	}
+	return "update", want.fixed != 0 && have.fixed != want.fixed, true
+}

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// What an environment keeps whose settings say nothing.
+const (
+	versionsKept = 100
+	actionsKept  = 7 * 24 * time.Hour
+	fileGrace    = 24 * time.Hour
+)
+
+// used returns the files that something refers to: what is in force, a visible version, or a resource that has left its version behind.
+func (r *run) used() map[string]bool {
+	e := r.state.look(env)
+	used := map[string]bool{e.env.Graph: true}
+	for n, v := range e.versions {
+		if n <= e.env.Last {
+			for _, list := range [][]string{v.Chunks, v.Files, {v.Graph}} {
+				for _, h := range list {
+					used[h] = true
+				}
+			}
+		}
+	}
+	for _, row := range e.rows {
+		if !bytes.Contains(row.Body, []byte(`"file"`)) {
+			continue
+		}
+		if res, err := resource.Decode(row.Body); err == nil {
+			for _, ref := range resource.References(res.Attributes) {
+				if f, is := ref.(resource.File); is {
+					used[f.Hash] = true
+				}
+			}
+		}
+	}
+	return used
+}
+
+// checkCollected is invariant V2: no file goes that something refers to, or that was stored a moment ago: unless that was since the collection began, as
+// another may have removed it before, and an export that finds its file gone says so.
+func (r *run) checkCollected(hashes []string) {
+	t := r.sched.cur
+	used, grace := r.used(), t.books.grace
+	for _, h := range hashes {
+		switch have, stored := r.files.stored[h]; {
+		case used[h]:
+			r.violate("V2", "file %s is removed, and something refers to it", h)
+		case stored && r.time().Sub(have.at) < grace && r.since(have.at) < t.began:
+			r.violate("V2", "file %s is removed, which was stored %s ago: an export may be about to refer to it", h, r.time().Sub(have.at))
+		}
+	}
+}
+
+// restCollected has everything collected that nobody needs, and checks that just that has gone.
+func (r *run) restCollected() bool {
+	r.tracef("--- what is left, after a collection")
+	p := r.process()
+	r.sched.now += 2 * time.Minute // what was stored a moment ago is kept
+	r.task(p, "Collect", func(t *task) error {
+		t.books.grace = time.Minute
+		_, err := p.engine.Collect(taskContext{t}, env, t.books.grace)
+		return err
+	})
+	if r.finish(); r.violation != nil {
+		return false
+	}
+	e := r.state.look(env)
+	keep := e.env.Settings.KeepVersions
+	if keep == 0 {
+		keep = versionsKept
+	}
+	for n := range e.versions {
+		if n <= e.env.Last-keep && n != e.env.Released {
+			r.violate("gc", "version %d of %d is kept, and only %d are to be", n, e.env.Last, keep)
+		}
+	}
+	used := r.used()
+	for _, h := range slices.Sorted(maps.Keys(r.files.stored)) {
+		if !used[h] {
+			r.violate("gc", "file %s is kept, and nothing refers to it", h)
+		}
+	}
+	return r.violation == nil
+}
+
+// checkForgotten checks that only versions go that need not be kept.
+func (r *run) checkForgotten(t *task, c *deploy.Commit) {
+	e := r.state.look(env)
+	keep := e.env.Settings.KeepVersions
+	if keep == 0 {
+		keep = versionsKept
+	}
+	for _, n := range c.Forget {
+		if n == e.env.Released {
+			r.violate("V2", "%s forgets version %d, which is released", t.name, n)
+		} else if n > e.env.Last-keep {
+			r.violate("V2", "%s forgets version %d of %d, and %d are to be kept", t.name, n, e.env.Last, keep)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// recordMutants are faults in what is written down of a run, and in what it is begun with.
+func recordMutants() []mutant {
+	return []mutant{
+		commits("RecordSaysNothingChanged", "the record of a run does not say what was done", "L1", 20, func(c *deploy.Commit, _ *State) {
+			c.Actions = slices.Clone(c.Actions)
+			for i := range c.Actions {
+				c.Actions[i].Change = plan.NoChange
+			}
+		}, nil),
+		commits("StaleNotMarked", "the record of a run whose intent was replaced looks like any other", "L1", 3000, func(c *deploy.Commit, _ *State) {
+			c.Actions = slices.Clone(c.Actions)
+			for i := range c.Actions {
+				c.Actions[i].Stale = false
+			}
+		}, nil),
+		commits("AttemptsForgotten", "how often something has failed in a row is not stored", "D7", 300, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].Attempts = min(c.Rows[i].Attempts, 1)
+			}
+		}, nil),
+		commits("WaitingForgotten", "what a handler wants to be given back is not stored", "again", 300, func(c *deploy.Commit, _ *State) {
+			for i := range c.Rows {
+				c.Rows[i].Waiting = nil
+			}
+		}, nil),
+		commits("LaneHeldTooShort", "a lane is taken for less time than a call of a handler may take", "D2", 20, func(c *deploy.Commit, _ *State) {
+			if c.Guard.Key != planKey && len(c.Next) > 0 {
+				c.Until = c.Until.Add(-90 * time.Second)
+			}
+		}, nil),
+		commits("RunningNotSaid", "whoever takes a lane over is not told what was running in it", "D4", 50, nil, nil).wrapping(func(to deploy.State, s *State) deploy.State {
+			return &saysNotRunning{to, s}
+		}),
+		state("PrioritiesMixedUp", "what is wanted last is run first", "", 300, func(to deploy.State, _ *State) deploy.State { return &mixesPriorities{to} }),
+		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "report", Config: func(c *deploy.Config, _ *State) {
+			c.State = &forgetsReportOnly{c.State}
+		}}, 300},
+		{Mutant{Name: "ConnectionsLeftOpen", Why: "a connection is not closed", Check: "transport", Config: func(c *deploy.Config, _ *State) {
+			c.Connector = leavesOpen{c.Connector}
+		}}, 20},
+	}
+}
+
+type saysNotRunning struct {
+	deploy.State
+	s *State
+}
+
+func (m *saysNotRunning) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	out, err := m.State.Commit(ctx, env, c)
+	if l := m.s.look(env).leases[c.Guard.Key]; err == nil && l != nil {
+		l.Running = nil
+	}
+	return out, err
+}
+
+// mixesPriorities turns priorities round in what a worker reads of its lane.
+type mixesPriorities struct{ deploy.State }
+
+func (m *mixesPriorities) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+	rows, err := m.State.LaneRows(ctx, env, lane, all)
+	for i := range rows {
+		rows[i].Priority = deploy.PriorityRepairTimer + 1 - rows[i].Priority
+	}
+	return rows, err
+}
+
+// forgetsReportOnly leaves that out of what a worker reads of its lane.
+type forgetsReportOnly struct{ deploy.State }
+
+func (m *forgetsReportOnly) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+	rows, err := m.State.LaneRows(ctx, env, lane, all)
+	for i := range rows {
+		if res, err := resource.Decode(rows[i].Body); err == nil && res.ReportOnly {
+			res.ReportOnly = false
+			rows[i].Body, _ = res.Encode()
+		}
+	}
+	return rows, err
+}
+
+// leavesOpen gives connections that nobody can close.
+type leavesOpen struct{ deploy.Connector }
+
+func (m leavesOpen) Connect(ctx context.Context, a resource.Agent) (any, error) {
+	transport, err := m.Connector.Connect(ctx, a)
+	return struct{ any }{transport}, err
+}
+
+// keepMutants are faults in what is kept and for how long, in timers, and in what a dry run says.
+func keepMutants() []mutant {
+	return []mutant{
+		state("CollectsChunks", "a collection does not see what versions refer to", "V2", 1000, func(to deploy.State, _ *State) deploy.State { return &hidesChunks{to} }),
+		{Mutant{Name: "CollectsNothing", Why: "a collection does not find what nobody needs", Check: "gc", Config: func(c *deploy.Config, _ *State) {
+			c.Files = listsNothing{c.Files}
+		}}, 100},
+		state("VersionsKeptForEver", "old versions are not forgotten", "gc", 300, func(to deploy.State, _ *State) deploy.State { return &neverForgets{to} }),
+		state("RepairTimerNever", "the repair timer is not looked at", "D4", 100, func(to deploy.State, _ *State) deploy.State {
+			return &changesEnv{to, func(e *deploy.Env) { e.Wave.At = e.Wave.At.Add(1000 * time.Hour) }}
+		}),
+		state("TimerRetriesForGood", "a timer runs what failed for good", "D7", 3000, func(to deploy.State, _ *State) deploy.State { return &keepsNoTerminal{to} }),
+		{Mutant{Name: "DryRunReadsNothing", Why: "a dry run takes what it wants for what there is", Check: "", Config: func(c *deploy.Config, _ *State) {
+			all := map[string]provider.Handler{}
+			for name, h := range c.Handlers {
+				all[name] = h
+			}
+			all[typeAssigned] = blind{all[typeAssigned]}
+			c.Handlers = all
+		}}, 300},
+	}
+}
+
+// hidesChunks leaves out what versions hold where all of them are read.
+type hidesChunks struct{ deploy.State }
+
+func (m *hidesChunks) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+	vs, err := m.State.Versions(ctx, env, numbers...)
+	if len(numbers) == 0 {
+		for i := range vs {
+			vs[i].Chunks = nil
+		}
+	}
+	return vs, err
+}
+
+type listsNothing struct{ deploy.Files }
+
+func (listsNothing) List(context.Context, func(string, time.Time) error) error { return nil }
+
+type neverForgets struct{ deploy.State }
+
+func (m *neverForgets) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	c.Forget = nil
+	return m.State.Commit(ctx, env, c)
+}
+
+// changesEnv changes what is read of an environment.
+type changesEnv struct {
+	deploy.State
+	change func(*deploy.Env)
+}
+
+func (m *changesEnv) Env(ctx context.Context, env string) (deploy.Env, error) {
+	e, err := m.State.Env(ctx, env)
+	m.change(&e)
+	return e, err
+}
+
+// keepsNoTerminal forgets that a wave leaves out what waits for a person.
+type keepsNoTerminal struct{ deploy.State }
+
+func (m *keepsNoTerminal) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
+	s, err := m.State.Schedule(ctx, env)
+	s.Wave.KeepTerminal = false
+	return s, err
+}
+
+// blind says in dry runs that what it is asked for is as it is wanted.
+type blind struct{ provider.Handler }
+
+func (h blind) Read(c *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	if c.DryRun() {
+		return provider.Observation{Exists: true, Attributes: req.Resource.Attributes}, nil
+	}
+	return h.Handler.Read(c, req)
+}

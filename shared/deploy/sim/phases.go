@@ -1,0 +1,242 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// checkRest lets the world heal and checks what becomes of everything: first by itself, then after a person has asked for what failed, and last
+// after a check of everything.
+func (r *run) checkRest() {
+	r.heal()
+	for _, phase := range []struct {
+		name  string
+		ask   func(t *task, e *deploy.Engine) error
+		check func()
+	}{
+		{"by itself", nil, r.checkRows},
+		{"after a deploy that retries", func(t *task, e *deploy.Engine) error {
+			_, err := e.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: true})
+			return err
+		}, r.checkDeployed},
+		{"after a repair", func(t *task, e *deploy.Engine) error {
+			_, err := e.Repair(taskContext{t}, env, deploy.Request{})
+			return err
+		}, r.checkDeployed},
+	} {
+		if r.violation != nil {
+			return
+		}
+		r.tracef("--- what is left, %s", phase.name)
+		if phase.ask != nil {
+			if phase.name == "after a repair" {
+				r.forgetDrift()
+			}
+			p := r.process()
+			r.task(p, "ask", func(t *task) error { return phase.ask(t, p.engine) })
+		}
+		if !r.rest() {
+			return
+		}
+		r.checkRows()
+		phase.check()
+		if phase.ask == nil && r.violation == nil {
+			r.restDryRun()
+		}
+	}
+	for _, rest := range []func() bool{r.restDecided, r.restTimer, r.restCollected} {
+		if r.violation != nil || !rest() {
+			return
+		}
+	}
+}
+
+// restDecided lets a person who has looked say what became of creates that nobody can look up.
+func (r *run) restDecided() bool {
+	e := r.state.look(env)
+	var ids []resource.ID
+	for _, id := range e.ids {
+		if row := e.rows[id]; row.Blocked == deploy.NeedsPerson && !row.Orphaned {
+			ids = append(ids, id)
+			t := r.world.thing(id) // and who has removed what nothing knows of
+			t.made = slices.DeleteFunc(t.made, func(m *copyOf) bool { return !m.seen })
+		}
+	}
+	if len(ids) == 0 {
+		return true
+	}
+	r.tracef("--- what is left, after a person has decided")
+	p := r.process()
+	r.task(p, "ask", func(t *task) error {
+		for _, id := range ids {
+			if _, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(id)}, RetryFailed: true}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !r.rest() {
+		return false
+	}
+	for _, id := range ids {
+		if row := e.rows[id]; row != nil && row.Blocked == deploy.NeedsPerson && r.world.thing(id).broken == "" {
+			r.violate("D8", "%s asks a person, who has decided", id)
+		}
+	}
+	r.checkRows()
+	r.checkDeployed()
+	return r.violation == nil
+}
+
+// restTimer lets the repair timer find what somebody has changed.
+func (r *run) restTimer() bool {
+	e := r.state.look(env)
+	if r.plan.Settings.RepairTimer == "0" || e.env.Settings != r.plan.Settings || r.books.released == nil {
+		return true
+	}
+	r.tracef("--- what is left, after the repair timer")
+	for _, id := range e.ids {
+		row, it, t := e.rows[id], r.books.released.entries[id], r.world.thing(id)
+		if it != nil && id.Type() == typeThing && asWanted(row) && row.Blocked == deploy.NotBlocked && !it.res.Purged && !it.res.ReportOnly && t.broken == "" {
+			t.v += 100
+		}
+	}
+	r.sched.now += 2*time.Minute + time.Second
+	if !r.rest() {
+		return false
+	}
+	r.checkRows()
+	r.checkDeployed()
+	return r.violation == nil
+}
+
+// heal ends all faults and all that a person or the world had stopped.
+func (r *run) heal() {
+	r.faulty, r.healed = false, forever
+	r.tracef("--- the world heals")
+	for _, t := range r.world.things {
+		if !t.forGood {
+			t.broken, t.skips, t.unread = "", false, false
+		}
+	}
+	for i, p := range r.procs {
+		if p == nil {
+			r.procs[i] = r.newProcess()
+		}
+	}
+	r.lookAll()
+	r.finish() // what was under way
+	r.healed = r.sched.now
+	p := r.process()
+	r.task(p, "resume", func(t *task) error {
+		for agent, paused := range r.books.paused {
+			if paused {
+				if err := p.engine.Pause(taskContext{t}, env, false, agent); err != nil {
+					return err
+				}
+			}
+		}
+		if r.books.halted {
+			return p.engine.Halt(taskContext{t}, env, false)
+		}
+		return nil
+	})
+	r.finish()
+}
+
+// finish runs until no task and no message is left.
+func (r *run) finish() {
+	r.sched.steps = 0
+	if !r.sched.run(forever - 1) {
+		r.violate("D4", "the run does not come to an end: %d steps and it goes on", mostSteps)
+	}
+}
+
+// forgetDrift: a check of everything puts right what somebody else has changed.
+func (r *run) forgetDrift() {
+	e := r.state.look(env)
+	for id, t := range r.world.things {
+		if row := e.rows[id]; row != nil && !row.Orphaned { // of others nobody takes care
+			t.drifted = false
+		}
+	}
+}
+
+// rest sweeps until nothing is scheduled any more. It returns false when that does not happen, which is a violation of D4.
+func (r *run) rest() bool {
+	const most = 400
+	for range most {
+		r.finish()
+		if r.violation != nil {
+			return false
+		}
+		r.sweep(r.process())
+		r.finish()
+		if r.violation != nil {
+			return false
+		}
+		wait, quiet := r.quiet()
+		if quiet {
+			return true
+		}
+		r.sched.now += wait
+	}
+	e := r.state.look(env)
+	for key, l := range e.leases {
+		checked := []resource.ID(nil)
+		if c := e.checks[key]; c != nil {
+			checked = c.ids
+		}
+		r.tracef("lane %s: wave %d, holder %q, checked %v", key, l.Wave, l.Holder, checked)
+	}
+	for _, id := range e.ids {
+		row := e.rows[id]
+		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id, row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore, row.NextAt)
+	}
+	for _, id := range e.ids {
+		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || r.inWave(e, row) {
+			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", most, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
+			return false
+		}
+	}
+	r.violate("D4", "after %d sweeps something is still to be done: %d entries of the outbox, release of %d", most, len(e.outbox), e.env.Releasing)
+	return false
+}
+
+// quiet reports whether nothing is scheduled, and else how long to wait before the next sweep.
+func (r *run) quiet() (time.Duration, bool) {
+	e := r.state.look(env)
+	busy, first := len(e.outbox) > 0 || e.env.Releasing != 0, time.Duration(0)
+	next := func(at time.Time) {
+		if d := max(at.Sub(r.time()), 0) + time.Millisecond; first == 0 || d < first {
+			first = d
+		}
+	}
+	timed := false
+	for _, id := range e.ids {
+		row := e.rows[id]
+		switch {
+		case row.Ticket != 0 && row.NotBefore.After(r.time()):
+			timed = true
+			next(row.NotBefore)
+		case row.Ticket != 0 || r.inWave(e, row):
+			busy = true
+		case !row.NextAt.IsZero():
+			timed = true
+			next(row.NextAt)
+		}
+	}
+	for _, id := range e.ids {
+		busy = busy || e.waveLeft(e.rows[id].Lane)
+	}
+	switch {
+	case !busy && !timed:
+		return 0, true
+	case busy && (first == 0 || first > 20*time.Second):
+		return 20 * time.Second, false
+	}
+	return first, false
+}
