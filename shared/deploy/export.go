@@ -226,6 +226,11 @@ func (p *planner) request(ctx context.Context, x Export) error {
 		if err := p.scheduleUnfinished(ctx, PriorityUserDeploy, true, nil); err != nil {
 			return err
 		}
+		graph, err := p.e.graph(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		p.orderBy(graph) // with what the release has planned
 	}
 	return p.finishRelease(ctx)
 }

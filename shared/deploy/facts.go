@@ -127,8 +127,11 @@ func (p *planner) resolveAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.reblock(ctx, graph); err != nil {
+		return err
+	}
 	p.orderBy(graph)
-	return p.reblock(ctx, graph)
+	return nil
 }
 
 // resolveRow gives an undefined row the values that are known now.

@@ -105,10 +105,10 @@ func (p *planner) planRelease(ctx context.Context, v Version, oldAgents []resour
 	if err := p.askFacts(ctx); err != nil {
 		return out, err
 	}
-	p.orderBy(graph)
 	if err := p.reblock(ctx, graph); err != nil {
 		return out, err
 	}
+	p.orderBy(graph)
 	return r.released, p.storeGraph(ctx, v)
 }
 
