@@ -65,16 +65,22 @@ type taskBooks struct {
 	dry      bool                      // only compares
 	export   *exportBook
 	claims   map[resource.ID]claimBook
-	mine     map[string]bool        // records of runs that it has written
-	stale    map[string]resource.ID // of these, those that have to be marked as stale
-	open     int                    // connections
-	connects int                    // that were tried since something was claimed
-	removes  time.Time              // until then it may remove files; zero: it does not hold the plan
-	grace    time.Duration          // that it collects with
-	lenient  bool                   // asks for nothing that waits for its backoff or for a person
-	plain    bool                   // asks for no more than what changed: an export without flags
-	orphaned bool                   // left behind
-	waving   bool                   // a wave was under way somewhere when it took the plan
+	mine     map[string]bool          // records of runs that it has written
+	stale    map[string]resource.ID   // of these, those that have to be marked as stale
+	open     int                      // connections
+	connects int                      // that were tried since something was claimed
+	removes  time.Time                // until then it may remove files; zero: it does not hold the plan
+	grace    time.Duration            // that it collects with
+	inherits map[string][]resource.ID // what tells others, and ran under a lease when its holder before was lost
+	waved    bool                     // it has asked for a check of everything
+	retries  bool                     // it asks also for what waits
+	only     resource.ID              // of what it asks for; "": anything
+	until    time.Time                // when it is to stop claiming
+	asks     deploy.Priority          // of what it asks for; 0: of no one priority
+	lenient  bool                     // asks for nothing that waits for its backoff or for a person
+	plain    bool                     // asks for no more than what changed: an export without flags
+	orphaned bool                     // left behind
+	waving   bool                     // a wave was under way somewhere when it took the plan
 	rings    int
 	rows     int // written
 }
@@ -84,12 +90,15 @@ type claimBook struct {
 	version int
 	kind    deploy.ActionKind
 	state   []byte
+	facts   bool // its facts were asked for
 }
 
 // runBook is one run of a handler for one resource.
 type runBook struct {
-	did      plan.Change // what it did with success; "": nothing
-	reloaded bool        // and that is all
+	did      plan.Change   // what it did with success; "": nothing
+	reloaded bool          // and that is all
+	after    time.Duration // it wants to be asked again
+	err      error         // of the last call that failed
 	began    time.Duration
 	parts    parts
 	purged   bool
@@ -108,7 +117,7 @@ func newBooks() *books {
 
 func newTaskBooks() *taskBooks {
 	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
-		mine: map[string]bool{}, stale: map[string]resource.ID{}}
+		inherits: map[string][]resource.ID{}, mine: map[string]bool{}, stale: map[string]resource.ID{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.
@@ -142,9 +151,9 @@ func (b *taskBooks) log(id resource.ID) {
 	}
 }
 
-func (b *taskBooks) failed(id resource.ID) {
+func (b *taskBooks) failed(id resource.ID, err error) {
 	if have := b.runs[id]; have != nil {
-		have.failed = true
+		have.failed, have.err = true, err
 	}
 }
 
@@ -168,9 +177,9 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 }
 
-func (b *taskBooks) again(id resource.ID) {
+func (b *taskBooks) again(id resource.ID, after time.Duration) {
 	if have := b.runs[id]; have != nil {
-		have.waits = true
+		have.waits, have.after = true, after
 	}
 }
 
@@ -195,13 +204,13 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	}
 	have := t.books.run(id, r.sched.now)
 	if what == "read" && have.calls > 0 && !have.acted {
-		have.calls, have.failed, have.waits = 0, false, false // read again, one by one
+		have.calls, have.failed, have.waits, have.err = 0, false, false, nil // read again, one by one
 	}
 	have.parts, have.purged = partsOf(res.Attributes), res.Purged
 	have.calls++
 	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
 	if changes { // a batch that panicked is done again, one by one: what counts is the last call
-		have.acted, have.failed = true, false
+		have.acted, have.failed, have.err = true, false, nil
 		if what != "reload" {
 			have.did = ""
 		}
@@ -222,7 +231,11 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 		if l := r.state.look(env).leases[t.books.lane]; l != nil && !slices.Contains(l.Running, id) {
 			r.violate("D4", "%s calls %s of %s, and whoever takes over after a crash is not told", t.name, what, id)
 		}
-		if claimed, known := t.books.claims[id]; known && string(claimed.state) != string(c.State()) {
+		claimed, known := t.books.claims[id]
+		if known && what == "facts" && !claimed.facts {
+			r.violate("C1", "%s asks for facts of %s, which nobody wants", t.name, id)
+		}
+		if known && string(claimed.state) != string(c.State()) {
 			r.violate("again", "%s calls %s of %s and gives it back %q, not %q", t.name, what, id, c.State(), claimed.state)
 		}
 	}

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"southbound/shared/deploy"
@@ -62,9 +64,19 @@ func (r *run) checkRecord(t *task, a *deploy.Action, have *runBook) {
 		r.violate("L1", "the record of a run of %s says %s and not what changed", a.Resource, a.Change)
 	case known && (a.Version != claimed.version || a.Action != claimed.kind):
 		r.violate("L1", "the record of a run of %s says %s of version %d, and it was %s of version %d", a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
+	case have != nil && !have.recorded && have.err != nil && a.Outcome != outcomeOf(have.err):
+		r.violate("L1", "the record of a run of %s says %s, and its handler said: %v", a.Resource, a.Outcome, have.err)
 	case a.Outcome != deploy.StatusDeployed && a.Reason == "":
 		r.violate("L1", "the record of a run of %s says %s and not why", a.Resource, a.Outcome)
 	}
+}
+
+// outcomeOf returns the outcome of a run of which a call has failed.
+func outcomeOf(err error) deploy.Status {
+	if errors.Is(err, provider.ErrSkip) {
+		return deploy.StatusSkipped
+	}
+	return deploy.StatusFailed
 }
 
 // checkOutcome compares a row that a run has left with the record of that run.
@@ -87,6 +99,9 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 		if string(row.Waiting) != slowState {
 			r.violate("again", "the handler of %s wants %q to be given back, and %q is stored", row.ID, slowState, row.Waiting)
 		}
+		if run := r.sched.cur.books.runs[row.ID]; run != nil && row.NotBefore.Sub(row.LastAt) != run.after {
+			r.violate("again", "the handler of %s wants to be asked again after %s, and is after %s", row.ID, run.after, row.NotBefore.Sub(row.LastAt))
+		}
 	default:
 		right = row.LastRun == deploy.RunFailed
 	}
@@ -99,7 +114,15 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 		!slices.ContainsFunc(c.Parameters, func(p deploy.Parameter) bool { return p.Of == row.ID }):
 		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
 	}
-	have := r.sched.cur.books.runs[row.ID]
+	t := r.sched.cur
+	have := t.books.runs[row.ID]
+	passes := strings.HasPrefix(a.Reason, "the handler did not answer") || strings.HasPrefix(a.Reason, "the handler panicked")
+	switch {
+	case a.Outcome == deploy.StatusFailed && have != nil && have.err != nil && row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
+		r.violate("D7", "%s failed (%s), and counts as %s", row.ID, a.Reason, row.Class)
+	case a.Outcome == deploy.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts && row.Ticket == 0 && have != nil && !have.purged:
+		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
+	}
 	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.Unsure && len(was.Left) == 0 {
 		r.violate("C1", "%s tells of a change, and its handler has changed nothing", row.ID)
 	}
@@ -137,6 +160,9 @@ func (r *run) checkReload(t *task, id resource.ID) {
 	i, ok := eff.index[id]
 	if !ok {
 		return
+	}
+	if own := t.books.runs[id]; own.purged || own.did == plan.Created && row.SucceededAt.IsZero() {
+		r.violate("C1", "%s reloads %s, which is gone, or new", t.name, id)
 	}
 	for j, q := range eff.ids {
 		of := e.rows[q]

@@ -27,6 +27,9 @@ func (r *run) checkCommit(c *deploy.Commit, out *deploy.Committed, b before) {
 	if len(c.Next) > 0 && out.Started {
 		r.checkClaim(t, c)
 	}
+	if len(c.Next) == 0 || out.Started {
+		r.checkInherited(t, c.Guard.Key)
+	}
 	if have := r.books.leases[c.Guard.Key]; have != nil && have.by == t.books && c.Until.After(have.until) {
 		have.until = c.Until
 	}
@@ -102,6 +105,8 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 		if row.LastAction != was.LastAction {
 			r.checkResult(t, row, &was, c)
 			r.checkOutcome(row, &was, c)
+		} else if row.Attempts != was.Attempts {
+			r.violate("D7", "%s counts a failure of %s twice", t.name, row.ID)
 		}
 	})
 	for i := range c.Actions {
@@ -167,17 +172,51 @@ func (r *run) longestPause(t *task) time.Duration {
 	return max(r.plan.Settings.RetryMax, time.Second)
 }
 
+// checkInherited is invariant D4 for what a lost holder was running: before the store forgets it, it is noted with what may have changed.
+func (r *run) checkInherited(t *task, key string) {
+	for _, id := range t.books.inherits[key] {
+		if row := r.state.look(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned && !row.Unsure && r.tells(id) {
+			r.violate("D4", "%s forgets that %s was being run when %q was lost", t.name, id, key)
+		}
+	}
+	delete(t.books.inherits, key)
+}
+
+// tells reports whether others are told of the changes of a resource.
+func (r *run) tells(id resource.ID) bool {
+	row := r.state.look(env).rows[id]
+	if row == nil {
+		return false
+	}
+	res, err := resource.Decode(row.Body)
+	return err == nil && res.Tells()
+}
+
+// checkLeft checks that nobody gives up a lane in which something has acted that is not recorded: whoever takes it next would not be told.
+func (r *run) checkLeft(t *task, key string) {
+	for id, run := range t.books.runs {
+		if key == t.books.lane && run.acted && !run.recorded {
+			r.violate("D4", "%s gives up %q, and its run of %s, which acted, is not recorded", t.name, key, id)
+		}
+	}
+}
+
 // checkEnded is invariant L1 at the end of a run of a lane: also one that was told to stop records what its handlers did.
 func (r *run) checkEnded(t *task, lane string, err error) {
 	if t.books.open != 0 {
 		r.violate("transport", "%s ends and leaves its connection open", t.name)
 	}
 	have := r.books.leases[lane]
-	if err != nil || have == nil || have.by != t.books || t.faults > 0 {
-		return // it could not, or somebody else goes on
+	if have == nil || have.by != t.books {
+		return // somebody else goes on
 	}
-	for id, of := range t.books.stale {
-		r.violate("L1", "%s ends, and its run %s of %s, whose intent was replaced, is not recorded as stale", t.name, id, of)
+	if err == nil && t.faults == 0 {
+		for id, of := range t.books.stale {
+			r.violate("L1", "%s ends, and its run %s of %s, whose intent was replaced, is not recorded as stale", t.name, id, of)
+		}
+	}
+	if t.lost > 0 {
+		return // it could not
 	}
 	for id, run := range t.books.runs {
 		if run.acted && !run.recorded {

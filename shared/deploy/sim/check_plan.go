@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"southbound/shared/deploy"
@@ -28,6 +29,9 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && len(c.DropOutbox) == 0 {
 			r.checkRetried(t, row, &was)
 		}
+		if t.books.asks != 0 && b.env.Releasing == 0 && len(c.DropOutbox) == 0 && row.Ticket != was.Ticket && row.Priority > t.books.asks {
+			r.violate("order", "%s asks for %s, and its priority is %d", t.name, row.ID, row.Priority)
+		}
 	})
 	if c.Version != nil && r.books.visible[c.Version.Number] != nil {
 		r.violate("V2", "%s stores version %d, which is visible already", t.name, c.Version.Number)
@@ -35,7 +39,47 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	if c.Env != nil {
 		r.checkEnv(t, &b.env)
 	}
+	r.checkPrefix(t, c)
+	if c.Env != nil && c.Plan && b.env.Releasing == 0 && len(c.DropOutbox) == 0 {
+		r.checkAsked(t, c, out)
+	}
 	r.checkForgotten(t, c)
+}
+
+// checkAsked checks that a request asks for all that it is for, and for nothing else.
+func (r *run) checkAsked(t *task, c *deploy.Commit, out *deploy.Committed) {
+	changed := func(id resource.ID) bool {
+		return slices.ContainsFunc(out.Conflicts, func(o deploy.Row) bool { return o.ID == id })
+	}
+	for id, row := range r.state.look(env).rows {
+		waits := row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson || row.Compliance == deploy.Undefined || row.Orphaned
+		if t.books.retries && row.LastRun == deploy.RunFailed && row.Ticket == 0 && !waits && !changed(id) {
+			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
+		}
+	}
+	for i := range c.Rows {
+		if id := c.Rows[i].ID; t.books.only != "" && id != t.books.only {
+			r.violate("order", "%s asks for %s, and is for %s", t.name, id, t.books.only)
+		}
+	}
+}
+
+// checkPrefix checks that what is scheduled together comes with requirements first: a home may write the rows of a plan one after the other.
+func (r *run) checkPrefix(t *task, c *deploy.Commit) {
+	if r.books.effect == nil {
+		return
+	}
+	behind := uint64(0)
+	for i := len(c.Rows) - 1; i >= 0; i-- {
+		n, ok := r.books.effect.index[c.Rows[i].ID]
+		if !ok || c.Rows[i].Ticket == 0 {
+			continue
+		}
+		if r.books.effect.all[n]&behind != 0 {
+			r.violate("order", "%s schedules %s before what has to be finished before", t.name, c.Rows[i].ID)
+		}
+		behind |= 1 << n
+	}
 }
 
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
@@ -46,6 +90,9 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 		r.violate("D5", "%s changes what is said to be deployed of %s, which only a run may", t.name, row.ID)
 	case !anew && row.LastAction != was.LastAction:
 		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
+	}
+	if row.Hash != was.Hash && (row.Attempts != 0 || !row.NextAt.IsZero()) {
+		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID, row.Attempts)
 	}
 	if !t.books.plain || anew {
 		return
@@ -111,6 +158,7 @@ func (r *run) checkEnv(t *task, was *deploy.Env) {
 	if off := r.plan.Settings.RepairTimer == "0" && r.knowsSettings(t); off && now.Wave.Epoch > was.Wave.Epoch && now.Wave.Priority == deploy.PriorityRepairTimer {
 		r.violate("timer", "%s has everything checked by a timer that is off", t.name)
 	}
+	t.books.waved = t.books.waved || now.Wave.Epoch > was.Wave.Epoch
 	if now.Fingerprint != "" && (now.Fingerprint != was.Fingerprint || now.Last != was.Last) {
 		r.checkFingerprint(t, now)
 	}
@@ -134,14 +182,55 @@ func (r *run) checkVisible(t *task, e *environment, was, now int) {
 	if before := r.books.visible[was]; before != nil && before.same(c) {
 		r.violate("V1", "%s makes version %d of what version %d is already", t.name, now, was)
 	}
+	r.checkPinned(t, c)
+	if base := r.books.visible[v.Base]; v.Base != 0 && base != nil && t.books.export != nil {
+		r.checkMerged(t, t.books.export.op, base, c)
+	}
 	r.books.visible[now], r.books.last = c, now
 	if book := t.books.export; book != nil {
 		r.checkContent(t, book, c)
 	}
 }
 
+// checkPinned checks that a version says which version of each secret it means: a new one is to be a new intent.
+func (r *run) checkPinned(t *task, c *content) {
+	for _, id := range c.ids {
+		for _, ref := range resource.References(c.entries[id].res.Attributes) {
+			if s, is := ref.(resource.Secret); is && s.Version == "" && r.plan.rates[kindSecrets] == 0 {
+				r.violate("V1", "%s: version %d does not say which version of its secret %s means", t.name, c.number, id)
+			}
+		}
+	}
+}
+
+// checkMerged checks that a partial export leaves what it is not about.
+func (r *run) checkMerged(t *task, o *op, base, c *content) {
+	sets, again := map[string]bool{}, map[resource.ID]bool{}
+	for i := range o.model {
+		sets[o.model[i].set], again[o.model[i].id] = true, true
+	}
+	for id, was := range base.entries {
+		now := c.entries[id]
+		switch {
+		case was.res.Set != "" && sets[was.res.Set]:
+		case now == nil:
+			r.violate("V1", "%s: version %d lacks %s, which is in set %q and not exported", t.name, c.number, id, was.res.Set)
+		case !again[id] && len(resource.References(was.res.Attributes)) == 0 && now.hash != was.hash:
+			r.violate("V1", "%s: version %d has another intent of %s, which is in set %q", t.name, c.number, id, was.res.Set)
+		}
+	}
+	for _, a := range base.agents {
+		if !slices.ContainsFunc(c.agents, func(b resource.Agent) bool { return a.Name == b.Name }) {
+			r.violate("V1", "%s: version %d lacks agent %s", t.name, c.number, a.Name)
+		}
+	}
+}
+
 // released notes what is in force now.
 func (r *run) released(t *task, number int) {
+	if book := t.books.export; book != nil && book.op.noRelease {
+		r.violate("V1", "%s releases version %d, and was not to release anything", t.name, number)
+	}
 	c := r.books.visible[number]
 	if c == nil {
 		r.violate("V1", "%s releases version %d, which is not visible", t.name, number)

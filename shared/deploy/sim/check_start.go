@@ -29,6 +29,9 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 			r.violate("L1", "%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
 		}
 	}
+	if t.faults+t.slows == 0 && r.jumped <= t.began && r.time().Sub(t.books.until) > time.Second {
+		r.violate("until", "%s starts %v %s after it was to stop", t.name, c.Next, r.time().Sub(t.books.until))
+	}
 	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
 	t.books.compares = map[resource.ID]bool{}
 	clear(t.books.claims)
@@ -95,7 +98,7 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	if row.Ticket == 0 || row.Priority == deploy.PriorityUserRepair || row.Priority == deploy.PriorityRepairTimer {
 		kind = deploy.ActionRepair
 	}
-	t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting}
+	t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts}
 	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == deploy.PriorityRepairTimer {
 		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id, row.Class)
 	}

@@ -159,7 +159,8 @@ func (r *run) nextLane(b *batch, i int) {
 	p := b.proc
 	r.task(p, "RunLane "+lane, func(t *task) error {
 		t.books.lane = lane
-		out, err := p.engine.RunLane(taskContext{t}, env, lane, r.epoch.Add(until))
+		t.books.until = r.epoch.Add(until)
+		out, err := p.engine.RunLane(taskContext{t}, env, lane, t.books.until)
 		if p.dead {
 			return err
 		}

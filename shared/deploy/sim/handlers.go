@@ -78,7 +78,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 	r.books.started(r, who, what, c, res)
 	defer r.books.ended(who, res.ID, what)
 	who.books.log(res.ID)
-	c.Info("sim "+what, "v", res.Attributes["v"], "text", res.Attributes["text"])
+	c.Info(fmt.Sprintf("sim %s with %v", what, res.Attributes["text"]), "v", res.Attributes["v"], "text", res.Attributes["text"])
 	th := r.world.thing(res.ID)
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
 		panic(fmt.Sprintf("panic in %s of %v", what, res.Attributes["text"]))
@@ -98,7 +98,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 		err = provider.Errorf(classes[r.sched.rng.IntN(len(classes))], "refused, with %v", res.Attributes["text"])
 	}
 	if err != nil {
-		who.books.failed(res.ID)
+		who.books.failed(res.ID, err)
 		r.tracef("%s: %s %s: %v", who.name, what, res.ID, err)
 	} else {
 		who.books.did(res.ID, what)
@@ -256,7 +256,7 @@ func (h slowHandler) begin(c *provider.Context, what string, res provider.Resour
 		return provider.Result{}, err
 	}
 	if out.Again != nil {
-		h.r.sched.cur.books.again(res.ID)
+		h.r.sched.cur.books.again(res.ID, out.Again.After)
 	}
 	return out, nil
 }

@@ -45,6 +45,14 @@ func recordMutants() []mutant {
 			return &saysNotRunning{to, s}
 		}),
 		state("PrioritiesMixedUp", "what is wanted last is run first", "", 300, func(to deploy.State, _ *State) deploy.State { return &mixesPriorities{to} }),
+		commits("PlanOutOfOrder", "what is required is scheduled after what requires it", "order", 20, func(c *deploy.Commit, _ *State) {
+			if c.Guard.Key == planKey {
+				slices.Reverse(c.Rows)
+			}
+		}, nil),
+		{Mutant{Name: "RingsOfOthersLost", Why: "what is done in one lane is not told to another", Check: "D4", Config: func(c *deploy.Config, _ *State) {
+			c.Doorbell = &tellsNoResults{c.Doorbell}
+		}}, 1000},
 		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "report", Config: func(c *deploy.Config, _ *State) {
 			c.State = &forgetsReportOnly{c.State}
 		}}, 300},
@@ -65,6 +73,13 @@ func (m *saysNotRunning) Commit(ctx context.Context, env string, c deploy.Commit
 		l.Running = nil
 	}
 	return out, err
+}
+
+// tellsNoResults leaves out rings that say what is done.
+type tellsNoResults struct{ deploy.Doorbell }
+
+func (m *tellsNoResults) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
+	return m.Doorbell.Ring(ctx, env, slices.DeleteFunc(slices.Clone(rings), func(r deploy.Ring) bool { return len(r.Done) > 0 }))
 }
 
 // mixesPriorities turns priorities round in what a worker reads of its lane.

@@ -75,7 +75,7 @@ func leaseMutants() []mutant {
 				e.env.Halted, c.SeenPlan = false, e.env.PlanSeq
 			}
 		}, nil),
-		commits("TakenOverForgotten", "what the holder before was running is not told to the next", "D4", 60000, nil, nil).wrapping(func(to deploy.State, _ *State) deploy.State {
+		commits("TakenOverForgotten", "what the holder before was running is not told to the next", "D4", 500, nil, nil).wrapping(func(to deploy.State, _ *State) deploy.State {
 			return &forgetsRunning{to}
 		}),
 	}

@@ -36,12 +36,13 @@ func (r *run) ask(p *process, o *op) {
 	switch o.kind {
 	case opDeploy:
 		r.task(p, "Deploy", func(t *task) error {
-			t.books.lenient = !o.retryFailed
+			t.books.lenient, t.books.retries, t.books.asks = !o.retryFailed, o.retryFailed, deploy.PriorityUserDeploy
 			_, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: o.retryFailed})
 			return err
 		})
 	case opRepair:
 		r.task(p, "Repair", func(t *task) error {
+			t.books.only = o.id
 			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(o.id)}})
 			return err
 		})
@@ -176,6 +177,7 @@ func (r *run) try(book *exportBook, tries int) {
 		return err
 	})
 	t.books.export = book
+	t.books.retries = book.op.retryFailed && !book.op.noRelease
 	t.books.plain = !book.op.check && !book.op.retryFailed
 }
 
@@ -191,9 +193,10 @@ func (r *run) exportOf(o *op) deploy.Export {
 	x := deploy.Export{Model: &deploy.Model{Agents: slices.Clone(o.agents), Files: map[string]deploy.Blob{}}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
 	if !x.Partial {
 		s := r.plan.Settings
-		x.Settings, x.Model.Fingerprint = &s, fmt.Sprintf("export %p", o)
-		r.books.prints[x.Model.Fingerprint] = o
+		x.Settings = &s
 	}
+	x.Model.Fingerprint = fmt.Sprintf("export %p", o)
+	r.books.prints[x.Model.Fingerprint] = o
 	have := map[resource.ID]bool{}
 	for i := range o.model {
 		have[o.model[i].id] = true
@@ -267,6 +270,9 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 	if have := r.state.look(env).env.Settings; book.op.partial == nil && have != r.plan.Settings {
 		r.violate("V1", "%s ends, and the settings are %+v, not %+v", t.name, have, r.plan.Settings)
 	}
+	if book.op.check && !book.op.noRelease && !t.books.waved {
+		r.violate("V1", "%s was to have everything checked, and has not asked for it", t.name)
+	}
 	if book.op.noRelease || t.books.exportLost(r, out.Version) {
 		return
 	}
@@ -288,6 +294,13 @@ func (r *run) checkContent(t *task, book *exportBook, c *content) {
 	for i := range x.Model.Resources {
 		want[x.Model.Resources[i].ID] = &x.Model.Resources[i]
 		sets[x.Model.Resources[i].Set] = true
+	}
+	for _, a := range o.agents {
+		for _, have := range c.agents {
+			if have.Name == a.Name && (have.Lanes != a.Lanes || have.Transport != a.Transport) {
+				r.violate("V1", "%s: version %d has agent %+v, and %+v was exported", t.name, c.number, have, a)
+			}
+		}
 	}
 	for id, w := range want {
 		have := c.entries[id]

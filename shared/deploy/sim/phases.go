@@ -37,6 +37,9 @@ func (r *run) checkRest() {
 			}
 			p := r.process()
 			r.task(p, "ask", func(t *task) error { return phase.ask(t, p.engine) })
+			if r.finish(); r.prompt() {
+				r.checkPrompt()
+			}
 		}
 		if !r.rest() {
 			return
@@ -51,6 +54,30 @@ func (r *run) checkRest() {
 		if r.violation != nil || !rest() {
 			return
 		}
+	}
+}
+
+// prompt reports whether every message reaches whoever serves its lane, so that nothing is left to a sweep.
+func (r *run) prompt() bool {
+	p := r.plan
+	return p.Procs == 1 && p.Await && p.Dead && p.Functions == nil && p.laneFor > time.Second && r.violation == nil
+}
+
+// checkPrompt checks that nothing that could run waits for a sweep.
+func (r *run) checkPrompt() {
+	e, eff := r.state.look(env), r.books.effect
+	if eff == nil {
+		return
+	}
+	scheduled := r.scheduled(e)
+	for i, id := range eff.ids {
+		row := e.rows[id]
+		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() {
+			r.violate("D4", "%s could run (%s, ticket %d), every message has arrived, and nobody runs it", id, row.Status(), row.Ticket)
+		}
+	}
+	for id := range e.outbox {
+		r.violate("D4", "%s is to follow, nothing has failed, and nobody does it", id)
 	}
 }
 
@@ -149,7 +176,7 @@ func (r *run) heal() {
 
 // finish runs until no task and no message is left.
 func (r *run) finish() {
-	r.sched.steps = 0
+	r.sched.steps, r.sched.calls = 0, 0
 	if !r.sched.run(forever - 1) {
 		r.violate("D4", "the run does not come to an end: %d steps and it goes on", mostSteps)
 	}

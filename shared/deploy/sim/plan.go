@@ -166,7 +166,7 @@ func Draw(seed uint64) *Plan {
 	p := &Plan{
 		Seed: seed, Procs: 1 + rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
 		laneFor: []time.Duration{time.Second, 10 * time.Second, time.Minute}[rng.IntN(3)], rates: rates, faults: faultsOf(rates),
-		Settings: deploy.Settings{RetryBase: time.Second, RetryMax: []time.Duration{4 * time.Second, time.Minute}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
+		Settings: deploy.Settings{RetryBase: time.Second, RetryMax: []time.Duration{5 * time.Second, 100 * time.Second}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
 			KeepVersions: []int{0, 1, 3}[rng.IntN(3)]},
 	}
 	if rng.IntN(4) == 0 {

@@ -147,7 +147,8 @@ func (r *run) serve(p *process, lane string) {
 	delete(p.bell, lane)
 	r.task(p, "RunLane "+lane, func(t *task) error {
 		t.books.lane = lane
-		_, err := p.engine.RunLane(taskContext{t}, env, lane, r.time().Add(r.plan.laneFor))
+		t.books.until = r.time().Add(r.plan.laneFor)
+		_, err := p.engine.RunLane(taskContext{t}, env, lane, t.books.until)
 		if p.dead {
 			return err
 		}

@@ -82,7 +82,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 	case p.dead:
 		return p.noMore(t, op)
 	case how == failedBefore:
-		t.faults++
+		t.fault(op)
 		r.tracef("%s %s: failed before", t.name, op)
 		return unavailable(op)
 	case how == crashBefore:
@@ -95,7 +95,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 	}
 	switch {
 	case how == failedAfter && err == nil:
-		t.faults++
+		t.fault(op)
 		r.tracef("%s %s: failed after it took effect", t.name, op)
 		return unavailable(op)
 	case how == crashAfter:
@@ -103,6 +103,13 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		return p.noMore(t, op)
 	}
 	return err
+}
+
+// fault notes that a call fails.
+func (t *task) fault(op string) {
+	if t.faults++; op == "Commit" {
+		t.lost++
+	}
 }
 
 // noMore answers a call of a crashed process.

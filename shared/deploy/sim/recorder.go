@@ -36,6 +36,7 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 			r.violate("D3", "the fence of %q does not grow: %d after %d", key, l.Fence, was.fence)
 		}
 	}
+	t.books.inherits[key] = slices.DeleteFunc(slices.Clone(l.Running), func(id resource.ID) bool { return !r.tells(id) })
 	r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: l.Until}
 	t.books.leases[key] = l.Fence
 	if key == planKey {
@@ -50,6 +51,10 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 
 // Release implements deploy.State.
 func (c *recorder) Release(ctx context.Context, env string, l deploy.Lease) error {
+	if have := c.r.books.leases[l.Key]; have != nil && have.fence == l.Fence {
+		c.r.checkInherited(c.r.sched.cur, l.Key)
+		c.r.checkLeft(c.r.sched.cur, l.Key)
+	}
 	err := c.State.Release(ctx, env, l)
 	if have := c.r.books.leases[l.Key]; err == nil && have != nil && have.fence == l.Fence {
 		have.freed = true

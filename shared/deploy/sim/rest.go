@@ -15,6 +15,11 @@ func (r *run) checkRows() {
 	if eff == nil {
 		return
 	}
+	for _, a := range r.books.released.agents {
+		if have := e.agents[a.Name]; have.Transport != a.Transport || have.Lanes != a.Lanes {
+			r.violate("V1", "version %d has agent %+v, and %+v is stored", r.books.released.number, a, have)
+		}
+	}
 	for i, id := range eff.ids {
 		row, it := e.rows[id], r.books.released.entries[id]
 		switch {
@@ -71,6 +76,8 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 		r.checkBlocked(row, i)
 	case row.Blocked == deploy.NeedsPerson && row.ID.Type() != typeLonely:
 		r.violate("D8", "%s asks a person, although what a create led to can be looked up", row.ID)
+	case row.Blocked == deploy.BlockedTemp && r.reportOnly(row.ID):
+		r.violate("report", "%s is only to be compared, and is skipped for %v", row.ID, row.Causes)
 	case row.Blocked == deploy.BlockedTemp:
 		r.checkSkipped(row, i)
 	case status == deploy.StatusDeployed, status == deploy.StatusNonCompliant:
@@ -202,7 +209,9 @@ func (r *run) checkDeployed() {
 			if n := t.countable(); n > 0 && !t.drifted {
 				r.violate("D4", "%s was removed and is there", id)
 			}
-		case row == nil || it == nil || it.res.ReportOnly || row.Blocked == deploy.BlockedYes:
+		case row == nil || it == nil || row.Blocked == deploy.BlockedYes:
+		case it.res.ReportOnly:
+			r.checkReported(row, t)
 		case asWanted(row):
 			r.checkThing(row, t)
 		case row.LastRun == deploy.RunFailed:
@@ -226,6 +235,18 @@ func (t *thing) countable() int {
 		}
 	}
 	return n
+}
+
+// checkReported checks that what is only compared counts as what it is.
+func (r *run) checkReported(row *deploy.Row, t *thing) {
+	res, err := resource.Decode(row.Body)
+	if err != nil || t.drifted || row.LastRun != deploy.RunSuccess || row.Compliance == deploy.HasUpdate {
+		return
+	}
+	action, fails, known := r.would(row.ID, &item{res: res, body: string(row.Body)})
+	if known && !fails && (action == "none") != (row.Compliance == deploy.Compliant) {
+		r.violate("report", "%s counts as %s, and a deploy would %s it", row.ID, row.Compliance, action)
+	}
 }
 
 func (r *run) checkThing(row *deploy.Row, t *thing) {

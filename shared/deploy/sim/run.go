@@ -101,11 +101,21 @@ func (r *run) violate(check, format string, args ...any) {
 func (r *run) task(p *process, name string, f func(t *task) error) *task {
 	return r.sched.spawn(p, p.holder+" "+name, func(t *task) {
 		err := f(t)
+		r.checkGivenBack(t)
 		if err != nil {
 			r.tracef("%s ends: %v", t.name, err)
 			r.checkError(t, err)
 		}
 	})
+}
+
+// checkGivenBack checks that a call that has met no fault, and that nobody has told to stop, holds no lease when it ends: others would wait for it.
+func (r *run) checkGivenBack(t *task) {
+	for key, have := range r.books.leases {
+		if have.by == t.books && !have.freed && t.faults == 0 && !t.canceled && !t.proc.dead {
+			r.violate("D2", "%s ends and keeps %q", t.name, key)
+		}
+	}
 }
 
 // checkError checks that a call failed for a reason that a fault of this run explains.

@@ -13,6 +13,7 @@ import (
 // How much one seed may do before it counts as not coming to an end.
 const (
 	mostSteps    = 60000
+	mostCalls    = 400000
 	mostCanceled = 20000 // calls of a task after its process has crashed
 	forever      = time.Duration(1<<62 - 1)
 )
@@ -26,6 +27,7 @@ type scheduler struct {
 	seq    int
 	cur    *task
 	steps  int
+	calls  int
 	over   func() bool // true: a violation was found, stop
 	trace  func(format string, args ...any)
 }
@@ -51,6 +53,7 @@ type task struct {
 	after    int  // calls since its process has crashed
 	faults   int  // faults it has met
 	slows    int  // calls that took long
+	lost     int  // commits that failed
 	done     bool
 	books    *taskBooks
 }
@@ -76,7 +79,7 @@ func (s *scheduler) spawn(p *process, name string, f func(t *task)) *task {
 func (s *scheduler) pause(d time.Duration) {
 	t := s.cur
 	t.wake = s.now + d
-	if s.alone(t) {
+	if s.calls++; s.calls <= mostCalls && s.alone(t) {
 		s.now = max(s.now, t.wake)
 		return
 	}
@@ -109,7 +112,7 @@ func (s *scheduler) alone(t *task) bool {
 // run goes on until nothing is left to do before a time, or a violation was found. It returns false when the run does not come to an end.
 func (s *scheduler) run(until time.Duration) bool {
 	for !s.over() {
-		if s.steps++; s.steps > mostSteps {
+		if s.steps++; s.steps > mostSteps || s.calls > mostCalls {
 			return false
 		}
 		if !s.step(until) {
