@@ -63,11 +63,17 @@ func (r *run) prompt() bool {
 	return p.Procs == 1 && p.Await && p.Dead && p.Functions == nil && p.laneFor > time.Second && r.violation == nil
 }
 
-// checkPrompt checks that nothing that could run waits for a sweep.
+// checkPrompt checks that nothing that could run waits for a sweep. What a wave passes by is told to nobody: who waits for it hears of it at the end of the
+// wave in its lane, or by a sweep.
 func (r *run) checkPrompt() {
 	e, eff := r.state.look(env), r.books.effect
 	if eff == nil {
 		return
+	}
+	for _, row := range e.rows {
+		if row.Removing || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson {
+			return
+		}
 	}
 	scheduled := r.scheduled(e)
 	for i, id := range eff.ids {
