@@ -73,6 +73,7 @@ type taskBooks struct {
 	grace    time.Duration            // that it collects with
 	inherits map[string][]resource.ID // what tells others, and ran under a lease when its holder before was lost
 	waved    bool                     // it has asked for a check of everything
+	failing  map[resource.ID]int64    // revisions of what had failed when it took the plan
 	retries  bool                     // it asks also for what waits
 	only     resource.ID              // of what it asks for; "": anything
 	until    time.Time                // when it is to stop claiming

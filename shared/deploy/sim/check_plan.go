@@ -41,19 +41,21 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	}
 	r.checkPrefix(t, c)
 	if c.Env != nil && c.Plan && b.env.Releasing == 0 && len(c.DropOutbox) == 0 {
-		r.checkAsked(t, c, out)
+		r.checkAsked(t, c)
 	}
 	r.checkForgotten(t, c)
 }
 
 // checkAsked checks that a request asks for all that it is for, and for nothing else.
-func (r *run) checkAsked(t *task, c *deploy.Commit, out *deploy.Committed) {
-	changed := func(id resource.ID) bool {
-		return slices.ContainsFunc(out.Conflicts, func(o deploy.Row) bool { return o.ID == id })
-	}
-	for id, row := range r.state.look(env).rows {
+func (r *run) checkAsked(t *task, c *deploy.Commit) {
+	e := r.state.look(env)
+	for id, rev := range t.books.failing {
+		row := e.rows[id]
+		if row == nil || row.Rev != rev {
+			continue // it is asked for, or has changed since
+		}
 		waits := row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson || row.Compliance == deploy.Undefined || row.Orphaned
-		if t.books.retries && row.LastRun == deploy.RunFailed && row.Ticket == 0 && !waits && !changed(id) {
+		if row.Ticket == 0 && !waits {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
 	}

@@ -32,12 +32,13 @@ func (r *run) checkRest() {
 		}
 		r.tracef("--- what is left, %s", phase.name)
 		if phase.ask != nil {
+			prompt := phase.name == "after a repair" && r.prompt()
 			if phase.name == "after a repair" {
 				r.forgetDrift()
 			}
 			p := r.process()
 			r.task(p, "ask", func(t *task) error { return phase.ask(t, p.engine) })
-			if r.finish(); r.prompt() {
+			if r.finish(); prompt && r.violation == nil {
 				r.checkPrompt()
 			}
 		}
@@ -57,23 +58,26 @@ func (r *run) checkRest() {
 	}
 }
 
-// prompt reports whether every message reaches whoever serves its lane, so that nothing is left to a sweep.
+// prompt reports whether a check of everything is to come to an end without a sweep: every message reaches whoever serves its lane, all is as it is wanted,
+// and nobody has changed anything.
 func (r *run) prompt() bool {
 	p := r.plan
-	return p.Procs == 1 && p.Await && p.Dead && p.Functions == nil && p.laneFor > time.Second && r.violation == nil
+	if p.Procs != 1 || !p.Await || !p.Dead || p.Functions != nil || p.laneFor <= time.Second {
+		return false
+	}
+	for id, row := range r.state.look(env).rows {
+		if t := r.world.thing(id); !row.Orphaned && (!asWanted(row) || row.Blocked != deploy.NotBlocked || row.WantFacts || t.drifted || t.broken != "") {
+			return false
+		}
+	}
+	return true
 }
 
-// checkPrompt checks that nothing that could run waits for a sweep. What a wave passes by is told to nobody: who waits for it hears of it at the end of the
-// wave in its lane, or by a sweep.
+// checkPrompt checks that nothing that could run waits for a sweep.
 func (r *run) checkPrompt() {
 	e, eff := r.state.look(env), r.books.effect
 	if eff == nil {
 		return
-	}
-	for _, row := range e.rows {
-		if row.Removing || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson {
-			return
-		}
 	}
 	scheduled := r.scheduled(e)
 	for i, id := range eff.ids {

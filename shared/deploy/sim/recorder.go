@@ -41,6 +41,12 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 	t.books.leases[key] = l.Fence
 	if key == planKey {
 		t.books.removes = l.Until
+		t.books.failing = map[resource.ID]int64{}
+		for id, row := range r.state.look(env).rows {
+			if t.books.retries && row.LastRun == deploy.RunFailed {
+				t.books.failing[id] = row.Rev
+			}
+		}
 	}
 	if e := r.state.look(env); key == planKey && !t.books.waving {
 		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)), func(row *deploy.Row) bool { return e.waveLeft(row.Lane) })
