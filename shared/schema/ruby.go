@@ -157,7 +157,7 @@ func notRuby(rest string) string {
 	return ""
 }
 
-// escapes are those that Go writes differently.
+// escapeOf returns how Go writes what \c means in Ruby; false if it writes it alike.
 func escapeOf(c byte) (string, bool) {
 	s, ok := map[byte]string{
 		'h': `[0-9a-fA-F]`, 'H': `[^0-9a-fA-F]`, 's': `[\s\v]`, 'S': `[^\s\v]`, 'e': `\x1b`,
