@@ -136,7 +136,7 @@ func (t *translator) next(lineStart string) {
 	}
 }
 
-// rest returns what stands n bytes further on.
+// rest returns the text from n bytes further on.
 func (t *translator) rest(n int) string { return t.s[min(t.i+n, len(t.s)):] }
 
 // notRuby says why letters behind \ are refused.
