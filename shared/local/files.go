@@ -219,7 +219,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.EOF must stay itself
 }
 
-// The WriteTo of the file is not passed on, as it would bypass the check.
+// WriteTo implements io.WriterTo by Read, since that of the file would bypass the check.
 func (c *checked) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{c})
 }

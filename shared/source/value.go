@@ -104,7 +104,7 @@ func (t *taker) secret(n, version *node) any {
 	return s
 }
 
-// file reads a reference to a file beside the document.
+// fileAt reads a reference to a file beside the document.
 func (t *taker) fileAt(n *node) any {
 	name := t.formText(n)
 	if name == "" {

@@ -240,8 +240,8 @@ func (t *thing) countable() int {
 // checkReported checks that what is only compared counts as what it is.
 func (r *run) checkReported(row *deploy.Row, t *thing) {
 	res, err := resource.Decode(row.Body)
-	if err != nil || t.drifted || row.LastRun != deploy.RunSuccess || row.Compliance == deploy.HasUpdate {
-		return
+	if err != nil || t.drifted || row.LastRun != deploy.RunSuccess || row.Compliance == deploy.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
+		return // it was looked at while an operation was under way, or not at all
 	}
 	action, fails, known := r.would(row.ID, &item{res: res, body: string(row.Body)})
 	if known && !fails && (action == "none") != (row.Compliance == deploy.Compliant) {
