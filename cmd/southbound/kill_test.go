@@ -43,14 +43,16 @@ func content(i, generation int) string {
 // always finishes: the tree is exact, nothing is left over, and every action is recorded once.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	const files, rounds = 2000, 26
+	const files, rounds, killsInRound = 2000, 4, 26
 	bin := build(t)
 	rnd := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
-	kills := 0
-	for round := range 4 {
+	for round := range rounds {
 		dir := t.TempDir()
 		data, root, model := filepath.Join(dir, "data"), filepath.Join(dir, "tree"), filepath.Join(dir, "site.yaml")
-		for generation := range rounds {
+		for generation, kills := 0, 0; kills < killsInRound; generation++ {
+			if generation > 4*killsInRound {
+				t.Fatalf("only %d of %d runs were killed in the middle: the test shows nothing", kills, generation)
+			}
 			writeModel(t, model, root, files, generation)
 			cmd := exec.Command(bin, "apply", model, "--data", data, "--quiet")
 			if err := cmd.Start(); err != nil {
@@ -61,7 +63,7 @@ func TestKill(t *testing.T) {
 				kills++
 			}
 			timer.Stop()
-			if generation%5 == 4 || generation == rounds-1 {
+			if generation%5 == 4 || kills == killsInRound {
 				finish(t, bin, model, data)
 				checkTree(t, root, files, generation)
 			}
@@ -69,10 +71,6 @@ func TestKill(t *testing.T) {
 		if round == 0 {
 			checkActions(t, bin, data)
 		}
-	}
-	t.Logf("killed %d times", kills)
-	if kills < 50 {
-		t.Errorf("only %d runs were killed in the middle: the test shows nothing", kills)
 	}
 }
 

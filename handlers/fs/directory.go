@@ -183,6 +183,9 @@ func (directory) prepare(t *task) error {
 	if t.file, err = t.dir.openDir(leftover(t.base)); err != nil {
 		return err
 	}
+	if err := t.file.empty(); err != nil {
+		return err
+	}
 	full := t.want
 	if full.mode < 0 {
 		var st unix.Stat_t

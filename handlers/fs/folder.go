@@ -133,9 +133,9 @@ func (d *folder) makeDir(base string) error {
 	return d.sys.do("mkdir", func() error { return unix.Mkdirat(d.fd, base, 0o700) })
 }
 
-// chown gives a symbolic link another owner.
+// chown gives a symbolic link, and nothing else that has come to its name meanwhile, another owner.
 func (d *folder) chown(base string, uid, gid int) error {
-	return d.sys.do("fchownat", func() error { return unix.Fchownat(d.fd, base, uid, gid, unix.AT_SYMLINK_NOFOLLOW) })
+	return d.sys.do("fchownat", func() error { return chownLink(d.fd, base, uid, gid) })
 }
 
 // tidy removes what a crash may have left behind of base.

@@ -163,8 +163,11 @@ func (r *removal) tree(dir int, name, path string) error {
 // empty removes all that is in a directory.
 func (r *removal) empty(dir int, name, path string) error {
 	fd, err := r.sys.openAt("opendir", dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return unlessGone(err)
+	switch {
+	case gone(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("empty %s: %w", path, err)
 	}
 	list := os.NewFile(uintptr(fd), path) //nolint:gosec // a descriptor
 	defer list.Close()

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
 )
 
 // system makes the calls that reach the disk, but those that read bytes. nil is the real one; tests stop or fail each call, have something
@@ -96,6 +98,18 @@ func (f openFile) Write(p []byte) (done int, err error) {
 		done += n
 	}
 	return done, nil
+}
+
+// empty refuses a directory that has something in it. One that was just made has nothing: it is another one that somebody put in its place, and
+// is given to nobody.
+func (f openFile) empty() error {
+	buf := make([]byte, 1024)
+	n := 0
+	err := again(func() (err error) { n, err = unix.ReadDirent(f.fd, buf); return err })
+	if _, count, _ := unix.ParseDirent(buf[:max(n, 0)], 1, nil); err == nil && count > 0 {
+		err = provider.Errorf(provider.Retryable, "something else put another directory in the place of the new one")
+	}
+	return err
 }
 
 func (f openFile) sync() error {

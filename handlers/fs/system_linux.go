@@ -71,6 +71,23 @@ func mayHaveLinks(err error) bool {
 	return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
 }
 
+// chownLink gives a symbolic link another owner. What is no link is ENOTDIR.
+func chownLink(dir int, name string, uid, gid int) error {
+	fd, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return unix.ENOTDIR
+	}
+	return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
+}
+
 // readLink returns where a symbolic link leads and whose it is, both of the same link even when somebody exchanges it meanwhile. What is
 // no link is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {

@@ -29,6 +29,11 @@ func openWithoutLinks(string, int) (int, error) { return -1, unix.ENOSYS }
 // mayHaveLinks reports whether an error of openWithoutLinks says that there is no such call.
 func mayHaveLinks(err error) bool { return errors.Is(err, unix.ENOSYS) }
 
+// chownLink gives a symbolic link another owner.
+func chownLink(dir int, name string, uid, gid int) error {
+	return unix.Fchownat(dir, name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
+}
+
 // readLink returns where a symbolic link leads and whose it is. What is no link is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {
 	buf := make([]byte, 4096)

@@ -17,9 +17,25 @@ const (
 	// syncers wait for the disk. Files that are synced side by side share commits of the file system's journal; more than this many win
 	// nothing.
 	syncers = 16
-	// group bounds how many changes are under way, and files open, at a time.
+	// group bounds how many changes of a batch are under way, and files open, at a time.
 	group = 128
+	// batches is how many batches there should be room for within the limit of open files: lanes change things side by side.
+	batches = 32
 )
+
+// room returns how many changes of a batch may be under way within a limit of open files.
+func room(limit uint64) int {
+	return int(max(4, min(limit/batches, group))) //nolint:gosec // it is small
+}
+
+// fileLimit returns how many files this process may have open.
+func fileLimit() uint64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return batches * group // it cannot be asked
+	}
+	return uint64(limit.Cur) //nolint:gosec,unconvert // it is of another type on some systems
+}
 
 // stepper makes the changes of one type, in parts. The parts of many changes are done side by side: all are prepared, then all are
 // synced, then all are published, then each directory is synced once.
@@ -62,6 +78,7 @@ func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []pr
 	dirs := folders{sys: s.system(), opened: map[string]*opened{}}
 	defer dirs.close()
 	var known owners
+	group := room(fileLimit())
 	for from := 0; from < len(items); from += group {
 		part := tasks[from:min(from+group, len(items))]
 		for i := range part {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A program that servers and tools need of the machine.
+// program is a program of the machine that servers and tools need.
 type program struct {
 	name     string   // as it is called
 	packages []string // of Debian, that bring it

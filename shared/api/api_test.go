@@ -17,6 +17,7 @@ import (
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 const token = "t0ken"
@@ -48,7 +49,7 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 		t.Fatal(err)
 	}
 	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(), Doorbell: w.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: w.home.Secrets(), Connector: local.Connector{}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
+		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
 		NewID: w.home.NewID, Jitter: rand.Float64})
 	w.service = api.New(api.Config{Engine: engine, About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
 	w.Server = httptest.NewUnstartedServer(nil)

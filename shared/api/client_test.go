@@ -81,7 +81,7 @@ func TestForeignServers(t *testing.T) {
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int64
-	via := transport(func(*http.Request) (*http.Response, error) {
+	via := roundTrip(func(*http.Request) (*http.Response, error) {
 		tries.Add(1)
 		return nil, io.ErrUnexpectedEOF
 	})
@@ -95,10 +95,10 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-type transport func(*http.Request) (*http.Response, error)
+type roundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // quick is a clock that does not wait.
 type quick struct{ local.Clock }
@@ -117,14 +117,14 @@ func TestSigned(t *testing.T) {
 		}
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	}
-	c, err := api.NewClient(api.ClientConfig{URL: "https://x.lambda-url.eu-west-1.on.aws/", Transport: transport(func(r *http.Request) (*http.Response, error) {
+	c, err := api.NewClient(api.ClientConfig{URL: "https://x.lambda-url.eu-west-1.on.aws/", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		plain.Add(1)
 		return answer(r)
 	}), Sign: func(_ context.Context, host, region string) (http.RoundTripper, error) {
 		if host != "x.lambda-url.eu-west-1.on.aws" || region != "eu-west-1" {
 			t.Errorf("sign for %q in %q", host, region)
 		}
-		return transport(func(r *http.Request) (*http.Response, error) {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
 			asked.Add(1)
 			return answer(r)
 		}), nil

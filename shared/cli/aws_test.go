@@ -19,7 +19,7 @@ import (
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/deploy"
-	"southbound/shared/local"
+	"southbound/shared/transport"
 )
 
 // TestScriptsOverAWS runs the scripts against the ports of AWS on an emulator: the API of that home is served here, agents of this machine are served
@@ -32,7 +32,7 @@ func TestScriptsOverAWS(t *testing.T) {
 	t.Cleanup(s.Stop)
 	stack := hometest.New(t, s.URL, handlers.All())
 	h := stack.Open(t, func(c *home.Config) {
-		c.Connector = func(deploy.Secrets) deploy.Connector { return local.Connector{} }
+		c.Connector = func(deploy.Secrets) deploy.Connector { return &transport.Connector{Local: true} }
 	})
 	h.Signer.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "") // what the emulator checks presigned requests with
 	service := api.New(api.Config{Engine: h.Engine, History: h.ParameterHistory, Sign: func(ctx context.Context, hash string, size int64) (api.Upload, error) {

@@ -2,13 +2,13 @@ package dag
 
 import "slices"
 
-// searchBudget bounds how many edges are looked at to find the shortest cycle of one part. It is enough for the exact answer in any
-// graph that people have; beyond it the shortest found so far is as good.
+// searchBudget bounds how many edges are visited to find the shortest cycle of one part. It is enough for the exact answer in any graph that
+// occurs in practice; beyond it, the shortest cycle found so far is good enough.
 const searchBudget = 10_000_000
 
 // Cycles returns a shortest cycle of each strongly connected part that has any: one for each problem to be solved. Each cycle starts at its
-// smallest node; each node in it requires the next, the last the first. They are in the order of their first nodes. The
-// result is empty when the graph is acyclic. In a part so large that the search is given up, the cycle is a short one.
+// smallest node; each node in it requires the next, and the last requires the first. The cycles are in the order of their first nodes. The
+// result is empty if the graph is acyclic. In a part so large that the search is given up, the cycle is short but not always the shortest.
 func (g *Graph) Cycles() [][]int32 {
 	part, count := g.parts()
 	start := make([]int32, count+1)

@@ -1,5 +1,5 @@
-// Package dag is a compact, immutable graph of what requires what, with order and cycles. Nodes are numbers from 0. Nothing in it
-// recurses, so that a chain of any length fits.
+// Package dag is a compact, immutable graph of what requires what, with its order and cycles. Nodes are numbers from 0. Nothing in it is
+// recursive, so chains may be of any length.
 package dag
 
 import "slices"
@@ -48,8 +48,8 @@ func (g *Graph) Requires(i int) []int32 { return g.reqs[g.reqStart[i]:g.reqStart
 // Dependants returns the nodes that require i, ascending. The slice belongs to the graph and is not to be changed.
 func (g *Graph) Dependants(i int) []int32 { return g.deps[g.depStart[i]:g.depStart[i+1]] }
 
-// Order returns the nodes so that each comes after all it requires, and always the smallest of those free to go: nodes that are in such
-// an order already stay in it. Nodes on a cycle, and those that need one of these, are left out.
+// Order returns the nodes so that each comes after all that it requires; of several possible next nodes it takes the smallest, so nodes whose
+// numbers are in such an order already stay in it. Nodes on a cycle, and those that require one of these, are left out.
 func (g *Graph) Order() []int32 {
 	n := g.Len()
 	waiting := make([]int32, n)

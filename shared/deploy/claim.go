@@ -3,6 +3,7 @@ package deploy
 import (
 	"container/heap"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -107,6 +108,11 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
 	now := w.e.Clock.Now()
+	if written, err := w.writtenSince(ctx, batch, leases, now); err != nil {
+		return nil, err
+	} else if written {
+		return nil, w.reload(ctx)
+	}
 	dropped := map[int32]bool{}
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		runs, ended := w.elsewhere(leases, c.row, now)
@@ -126,6 +132,24 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 		dropped[c.node] = true
 		return true
 	}), nil
+}
+
+// writtenSince reports whether a row of a batch that was moved to this lane and is not running elsewhere was written after this worker read it: the run
+// elsewhere may have ended in between.
+func (w *worker) writtenSince(ctx context.Context, batch []*claim, leases []Lease, now time.Time) (bool, error) {
+	revs := map[resource.ID]int64{}
+	for _, c := range batch {
+		if runs, _ := w.elsewhere(leases, c.row, now); len(c.row.Left) > 0 && !runs {
+			revs[c.row.ID] = c.row.Rev
+		}
+	}
+	rows, err := w.e.rows(ctx, w.env, slices.Sorted(maps.Keys(revs)))
+	for id, rev := range revs {
+		if r := rows[id]; r == nil || r.Rev != rev {
+			return true, err
+		}
+	}
+	return false, err
 }
 
 // elsewhere reports whether a row is being run in a lane that it was moved from, and whether such a run ended without a record.

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 // world is what the test's handler manages: things by name, and what was called.
@@ -163,7 +164,7 @@ func (r *rig) use(home *local.Home, pack string) {
 	h := handler{r.w}
 	r.home = home
 	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
-		Connector: local.Connector{}, Types: r.types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack, Holder: home.Holder(),
+		Connector: &transport.Connector{Local: true}, Types: r.types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack, Holder: home.Holder(),
 		NewID: home.NewID, Jitter: func() float64 { return 0.5 }})
 }
 

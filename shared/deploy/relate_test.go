@@ -15,6 +15,7 @@ import (
 	"southbound/shared/local"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 // tiedTypes are services, which need accounts and files, are told of packages, and come before and tell checks.
@@ -71,7 +72,7 @@ func tiedEngine(t *testing.T) *deploy.Engine {
 	}
 	t.Cleanup(func() { _ = home.Close() })
 	return deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: local.Clock{}, Caller: local.Caller{}, Secrets: home.Secrets(),
-		Connector: local.Connector{}, Types: tiedTypes(t), Pack: "test", Holder: home.Holder(), NewID: home.NewID, Jitter: rand.Float64})
+		Connector: &transport.Connector{Local: true}, Types: tiedTypes(t), Pack: "test", Holder: home.Holder(), NewID: home.NewID, Jitter: rand.Float64})
 }
 
 func TestRelations(t *testing.T) {

@@ -114,7 +114,7 @@ func standingOf(c *claim, now *Row) standing {
 		return resultVoid
 	case now.LastAction == c.result.action:
 		return resultWritten
-	case now.LastAction != c.row.LastAction:
+	case now.LastAction > c.result.action: // ids of actions grow with time
 		return resultOvertaken
 	case now.Hash != c.row.Hash || now.Orphaned:
 		return resultStale

@@ -262,7 +262,7 @@ func storeError(op string, err error) error {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultFormat, sqlite.ResultError: // the last: tables are not as this program made them
 		kind, hint = fault.Damaged, damagedHint
 	case sqlite.ResultCantOpen:
-		kind, hint = fault.Denied, "the data directory must exist and be writable; was it removed?"
+		kind, hint = fault.Denied, "the data directory must exist, be writable and have room for files, and the process may have to open more (ulimit -n); was it removed?"
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		kind, hint = fault.Unavailable, "another process holds the database; try again"
 	case sqlite.ResultIOErr:

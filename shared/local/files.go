@@ -101,7 +101,7 @@ func (f *Files) put(b deploy.Blob) error {
 	}
 	path := f.path(b.Hash)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fileError("store file", err)
+		return f.missing("store file", err)
 	}
 	src := io.NopCloser(bytes.NewReader(b.Data))
 	if b.Open != nil {
@@ -113,7 +113,7 @@ func (f *Files) put(b deploy.Blob) error {
 	defer src.Close()
 	tmp, err := os.CreateTemp(filepath.Join(f.dir, newFiles), f.holder+"-*")
 	if err != nil {
-		return fileError("store file", err)
+		return f.missing("store file", err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }()
 	sum := sha256.New()
@@ -125,13 +125,16 @@ func (f *Files) put(b deploy.Blob) error {
 		err = e
 	}
 	if err != nil {
-		return fileError("store file", err)
+		return f.missing("store file", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != b.Hash {
 		return fault.New(fault.Invalid, "store file", "the bytes have the hash %s, not %s", got, b.Hash).
 			WithHint("the file changed while it was read; export again")
 	}
-	return fileError("store file", os.Rename(tmp.Name(), path))
+	if err = os.Rename(tmp.Name(), path); err != nil {
+		return f.missing("store file", err)
+	}
+	return nil
 }
 
 func syncDir(dir string) error {
@@ -154,11 +157,8 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 			return nil, fault.New(fault.Invalid, "read file", "%q is no SHA-256", h)
 		}
 		b, err := os.ReadFile(f.path(h))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &fault.Error{Kind: fault.NotFound, Op: "read file", Err: err, Hint: restoreHint}
-		}
 		if err != nil {
-			return nil, fileError("read file", err)
+			return nil, f.missing("read file", err)
 		}
 		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != h {
 			return nil, damagedFile(h)
@@ -175,6 +175,18 @@ func damagedFile(hash string) error {
 // restoreHint says what can be done about data that is lost: only what came from documents can be stored again.
 const restoreHint = "restore the data directory from a copy, or move it away and apply again; a file of the documents is stored anew by the next apply"
 
+// missing is fileError, and says what can be done when the error is that a file, or all of them, are gone.
+func (f *Files) missing(op string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fileError(op, err)
+	}
+	hint := restoreHint
+	if _, e := os.Lstat(filepath.Dir(f.dir)); errors.Is(e, fs.ErrNotExist) {
+		hint = "the data directory was removed or moved while it was in use; run the command again: it looks at everything and goes on"
+	}
+	return &fault.Error{Kind: fault.NotFound, Op: op, Err: err, Hint: hint}
+}
+
 // Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
 func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	if !hashPattern.MatchString(hash) {
@@ -182,7 +194,7 @@ func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	}
 	file, err := os.Open(f.path(hash))
 	if err != nil {
-		return nil, fileError("read file", err)
+		return nil, f.missing("read file", err)
 	}
 	return &checked{File: file, hash: hash, sum: sha256.New()}, nil
 }
@@ -207,7 +219,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.EOF must stay itself
 }
 
-// The WriteTo of the file is not passed on, as it would bypass the check.
+// WriteTo implements io.WriterTo by Read, since that of the file would bypass the check.
 func (c *checked) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{c})
 }

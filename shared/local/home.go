@@ -250,21 +250,6 @@ func makeKey(path string) error {
 	return err
 }
 
-// Connector connects to agents with the transport local.
-type Connector struct{}
-
-// Local is the connection to an agent with the transport local, which is this machine.
-type Local struct{}
-
-// Connect implements deploy.Connector.
-func (Connector) Connect(_ context.Context, a resource.Agent) (any, error) {
-	if a.Transport == "local" || a.Transport == "" {
-		return Local{}, nil
-	}
-	return nil, fault.New(fault.Unsupported, "connect", "the transport %q is not in this program yet", a.Transport).
-		WithHint("only local is")
-}
-
 func noSpace(err error) bool  { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 func readOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
 

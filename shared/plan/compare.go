@@ -5,10 +5,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// Compare returns the attributes in which current is not as desired; nil when there is none. Only properties and init_only attributes are
-// compared, and of these only the ones that are wanted: nil and absent are no wish. Values are compared by resource.Equal; Go values that a
-// handler reports as it has them (int, []string, ...) are taken for the values that they are. Values of sensitive attributes are in the
-// result in clear: whoever stores or shows it replaces them.
+// Compare returns the attributes in which current is not as desired; nil if there are none. Only properties and init_only attributes are
+// compared, and of these only the ones with a desired value: nil and absent mean that any value will do. Values are compared by
+// resource.Equal, after resource.FromGo where a handler reports other Go types (int, []string, ...). The result holds the values of sensitive
+// attributes in clear: whoever stores or shows it has to replace them.
 func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Diff {
 	var out map[string]Diff
 	for i := range t.Attributes {

@@ -1,7 +1,7 @@
-// Package plan compares what is wanted with what is there; it is pure.
+// Package plan compares what is wanted with what exists. It is pure.
 package plan
 
-// Change is what is done to the thing a resource stands for.
+// Change is what is done to the thing that a resource stands for.
 type Change string
 
 // The changes an action can make.

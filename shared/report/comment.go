@@ -14,7 +14,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Comment is where a pull request of GitHub gets one comment, which is written over by the next.
+// Comment says where to put a comment on a pull request of GitHub. A later one replaces it.
 type Comment struct {
 	API        string // https://api.github.com
 	Repository string // owner/name
@@ -26,7 +26,7 @@ type Comment struct {
 
 var repositoryName = regexp.MustCompile(`^[\w.-]+/[\w.-]+$`)
 
-// mark is how a comment is found again; it is not shown.
+// mark returns the invisible text by which a comment is found again.
 func (c *Comment) mark() string {
 	return "<!-- southbound: " + regexp.MustCompile(`[^\w./-]+`).ReplaceAllString(c.Marker, "-") + " -->"
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// MostComment is how many bytes a comment of GitHub may have; what does not fit is counted.
+// MostComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown says how much did not fit.
 const MostComment = 60_000
 
 // Markdown writes the report for people, in at most limit bytes (0: as many as it takes).
@@ -48,7 +48,7 @@ func (d *document) end() string {
 	return d.String()
 }
 
-// headline says in one line what came of it.
+// headline says the result in one line.
 func (r *Report) headline() string {
 	switch {
 	case len(r.Failures) > 0:
@@ -68,7 +68,7 @@ func (r *Report) headline() string {
 	return "✅ No problems."
 }
 
-// planned says what a plan comes to.
+// planned sums a plan up.
 func planned(n map[string]int) string {
 	var parts []string
 	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
@@ -83,7 +83,7 @@ func planned(n map[string]int) string {
 	return "📋 " + strings.Join(parts, ", ") + fmt.Sprintf("; %d stay as they are.", n["none"])
 }
 
-// outcome says what an export or apply came to.
+// outcome sums an export or apply up.
 func (r *Report) outcome() string {
 	o, mark := r.Result, "✅"
 	for status, n := range o.Counts {
@@ -205,10 +205,10 @@ func fence(text, language string) string {
 // code is text in a line that is shown as it is.
 func code(s string) string { return "<code>" + strings.ReplaceAll(escape(s), "\n", " ") + "</code>" }
 
-// cell is text in a table.
+// cell returns a text as it has to stand in a table.
 func cell(s string) string { return strings.ReplaceAll(escape(s), "\n", "<br>") }
 
-// escape takes the meaning out of a text that is not ours: of what HTML and Markdown take for marks, and of @, which would notify people.
+// escape escapes a text that is not ours: what HTML and Markdown take for markup, and @, which would notify people.
 func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "\r", "", "\\", "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;",
 		"]", "&#93;", "~", "&#126;", "@", "&#64;", "#", "&#35;", "!", "&#33;", "://", "&#58;//").Replace(s)

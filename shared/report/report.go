@@ -13,7 +13,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Report is what commands have said.
+// Report is what commands have reported.
 type Report struct {
 	Title    string
 	Failures []Failure
@@ -73,7 +73,7 @@ type Wrong struct {
 	Reason string `json:"reason"`
 }
 
-// line is any object that a command writes.
+// line is an object that a command has written; it has the members of all of them.
 type line struct {
 	Error   *Failure       `json:"error"`
 	Summary map[string]int `json:"summary"`
@@ -83,10 +83,10 @@ type line struct {
 	Counts  *struct{} `json:"counts"`
 }
 
-// mostLine bounds an object.
+// mostLine bounds the size of one object, in bytes.
 const mostLine = 16 << 20
 
-// Read adds what a command has written. Objects of other commands are passed over; what is no JSON is Invalid.
+// Read adds what a command has written. Objects of commands that have no report are ignored; text that is not JSON is Invalid.
 func (r *Report) Read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), mostLine)
@@ -134,7 +134,7 @@ func isWrong(status string) bool {
 	return false
 }
 
-// severe reports whether a resource is wrong by itself, and not because of another.
+// severe reports whether something is wrong with a resource itself, and not with another that it depends on.
 func (w *Wrong) severe() bool { return w.Status == "failed" || w.Status == "unavailable" }
 
 // at returns where a resource is described.
@@ -183,7 +183,7 @@ func (r *Report) Findings() []Finding {
 	return out
 }
 
-// text is a finding in words.
+// text returns a finding in words.
 func (f *Finding) text() string {
 	out := f.Message
 	if f.Resource != "" {

@@ -111,7 +111,7 @@ func (d *decoder) bool() bool {
 	return b
 }
 
-// object reads a map, or the reference that it stands for. In a literal one the names mean nothing.
+// object reads a map, or the reference that it stands for. In a literal map, names have no special meaning.
 func (d *decoder) object(depth int, literal bool) any {
 	if depth >= MaxDepth {
 		d.fail("lists and maps are nested too deep")
@@ -146,7 +146,7 @@ func (d *decoder) object(depth int, literal bool) any {
 	return m
 }
 
-// reference makes what a map with the names of a reference stands for.
+// reference returns the reference that a map with its names stands for.
 func (d *decoder) reference(m map[string]any, wrapped bool) any {
 	text := func(key string) string {
 		s, _ := m[key].(string)

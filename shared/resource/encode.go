@@ -15,13 +15,13 @@ import (
 // MaxDepth is how deep lists and maps may be nested in what is encoded and decoded.
 const MaxDepth = 200
 
-// style is how numbers are written.
+// style says how numbers are written.
 type style bool
 
 const (
 	// exact keeps a float a float: 5.0 is not 5.
 	exact style = false
-	// byValue writes a float without a fraction like the integer that it equals: what is Equal hashes alike.
+	// byValue writes a float without a fraction as the integer that it equals, so that Equal values have the same hash.
 	byValue style = true
 )
 
@@ -172,7 +172,7 @@ func tooDeep() error {
 	return fault.New(fault.Invalid, "encode value", "lists and maps are nested more than %d deep", MaxDepth)
 }
 
-// appendMap writes a map; with wrap, one that could be taken for a reference is marked as literal.
+// appendMap writes a map. If wrap is set, a map that could be taken for a reference is marked as literal.
 func appendMap(b []byte, m map[string]any, s style, depth int, wrap bool) ([]byte, error) {
 	var room [16]string
 	keys := room[:0]
@@ -286,7 +286,7 @@ func appendEscape(b []byte, c byte) []byte {
 	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Encode returns the canonical JSON of the whole resource, which Decode reads. Flags that are as usual are left out.
+// Encode returns the canonical JSON of the whole resource, which Decode reads. Flags with their default are left out.
 func (r *Resource) Encode() ([]byte, error) {
 	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact, 0, false)
 	if r.Heard {
@@ -325,7 +325,7 @@ func (r *Resource) Encode() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendIDs adds a member that is a list of ids, when it is not empty.
+// appendIDs appends a member that is a list of ids, unless the list is empty.
 func appendIDs(b []byte, key string, ids []ID) ([]byte, error) {
 	if len(ids) == 0 {
 		return b, nil
@@ -343,7 +343,7 @@ func appendIDs(b []byte, key string, ids []ID) ([]byte, error) {
 	return append(b, ']'), err
 }
 
-// size guesses the length of the encoding, so that it is seldom moved while it grows.
+// size estimates the length of the encoding, so that its buffer seldom has to grow.
 func (r *Resource) size() int {
 	n := 64 + len(r.ID) + len(r.Set)
 	for k, v := range r.Attributes {
@@ -367,7 +367,7 @@ func (r *Resource) size() int {
 
 // Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the attributes, whether it is purged or report-only, and
 // how its agent is reached. What it requires, its set and its other flags are no part of it, nor is the number of lanes.
-// Numbers count by value, so 5.0 and 5 hash alike: what is Equal has one hash.
+// Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
 func (r *Resource) Hash(a Agent) (string, error) {
 	room := make([]byte, 0, 1024)
 	b, err := appendMap(append(room, `{"agent":{"options":`...), a.Options, byValue, 0, false)

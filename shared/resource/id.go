@@ -11,7 +11,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// escaped are the characters that end a text within an id, and the one that takes this from them.
+// escaped are the characters that have to be escaped in an id: those that end a text, and the escape character.
 const escaped = `,=]\`
 
 // NewID returns the identity made of its parts, without checking them; see Parts.Validate.
@@ -78,7 +78,7 @@ func ValidAgent(s string) bool { return s != "" && len(s) <= maxAgent && badAgen
 
 const maxAgent = 255
 
-// badName returns where s stops to be a name, or -1; the empty text passes.
+// badName returns the offset at which s stops being a name, or -1. The empty text passes.
 func badName(s string) int {
 	for i := range len(s) {
 		c := s[i]
@@ -90,7 +90,7 @@ func badName(s string) int {
 	return -1
 }
 
-// badType returns where s stops to name a type, or -1.
+// badType returns the offset at which s stops being the name of a type, or -1.
 func badType(s string) int {
 	from, names := 0, 0
 	for {
@@ -124,7 +124,7 @@ func badAgent(s string) int {
 	return -1
 }
 
-// badValue returns where s has what the value of a naming attribute cannot hold, or -1. Line breaks are fine.
+// badValue returns the offset of the first character that the value of a naming attribute cannot have, or -1. Line breaks are allowed.
 func badValue(s string) int {
 	for i, r := range s {
 		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
@@ -148,12 +148,12 @@ func ParseID(s string) (Parts, error) {
 	return p, nil
 }
 
-// mostShown is how much of a wrong id stands in an error.
+// mostShown is how much of a wrong id an error shows.
 const mostShown = 300
 
 const idHint = `an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`
 
-// scanID checks an id and fills p, which may be nil. It returns where s is wrong and how; "" means that it is right.
+// scanID checks an id and fills p, which may be nil. It returns where and how s is wrong; "" means that it is right.
 func scanID(s string, p *Parts) (at int, problem string) {
 	open := strings.IndexByte(s, '[')
 	if open < 0 {
@@ -179,7 +179,7 @@ func scanID(s string, p *Parts) (at int, problem string) {
 	return scanKeys(s, end, p)
 }
 
-// scanKeys reads ",name=value" from i on, once or more, and the end.
+// scanKeys reads ",name=value", once or more, from i up to the end.
 func scanKeys(s string, i int, p *Parts) (at int, problem string) {
 	first := i
 	for i < len(s) && s[i] == ',' {
@@ -218,7 +218,7 @@ func scanKeys(s string, i int, p *Parts) (at int, problem string) {
 	return len(s), ""
 }
 
-// named reports whether the keys, as they stand in an id, have one of that name.
+// named reports whether the text of the keys in an id has a key of that name.
 func named(keys, name string) bool {
 	for i := 0; i < len(keys); {
 		if strings.HasPrefix(keys[i+1:], name) && keys[i+1+len(name)] == '=' {
@@ -245,7 +245,7 @@ func scanText(s string, i int) (end int, problem string) {
 	return i, ""
 }
 
-// unescape takes the \ out of a text that scanText has passed.
+// unescape removes the escape characters from a text that scanText has accepted.
 func unescape(s string) string {
 	i := strings.IndexByte(s, '\\')
 	if i < 0 {
@@ -281,7 +281,7 @@ func (id ID) Agent() string {
 	return unescape(string(id[i+1 : end]))
 }
 
-// KeyText returns the text that a value has as a naming attribute; false when it is no scalar, or is one that cannot stand in an
+// KeyText returns the text of a value as a naming attribute; false if it is not a scalar, or is one that cannot be part of an
 // id: the empty text, one that is not UTF-8 or holds a NUL, or a number that is not finite.
 func KeyText(v any) (string, bool) {
 	switch v := v.(type) {

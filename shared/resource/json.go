@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// decoder reads JSON into values. Texts without escapes are parts of s, so a value costs few allocations. After the first
-// error i is at the end and err set; what is read then means nothing.
+// decoder reads JSON into values. Texts without escapes share the memory of s, so a value takes few allocations. After the first
+// error, i is at the end and err is set; what is read after that has no meaning.
 type decoder struct {
 	s   string
 	i   int
@@ -27,7 +27,7 @@ func (d *decoder) space() {
 	}
 }
 
-// end refuses what stands behind the value.
+// end refuses anything after the value.
 func (d *decoder) end() {
 	if d.space(); d.err == nil && d.i != len(d.s) {
 		d.fail("there is more behind the value")
@@ -212,7 +212,7 @@ func (d *decoder) escapedString(from int) string {
 	return ""
 }
 
-// escape reads what starts with \ and appends what it means.
+// escape reads an escape sequence and appends the character that it stands for.
 func (d *decoder) escape(out []byte) []byte {
 	if d.i+1 < len(d.s) {
 		switch c := d.s[d.i+1]; c {

@@ -22,31 +22,31 @@ type Resource struct {
 	ID         ID
 	Type       string
 	Agent      string
-	Attributes map[string]any // for the values see below
+	Attributes map[string]any // the kinds of values are listed below
 	Requires   []ID           // sorted, without repeats
 	Set        string         // "" is the shared set
 	Flags
-	// Heard and Hears come of the nature of types, from others in the model: some of those that require it hear of its changes, whether or not it
-	// sends events; and those of Requires that it hears, sorted and without repeats.
+	// Heard and Hears follow from the types of the resources of a model. Heard: at least one resource that requires this one hears its changes,
+	// whether or not it sends events. Hears are those of Requires whose changes this one hears in that way, sorted, without repeats.
 	Heard bool
 	Hears []ID
 }
 
-// Tells reports whether anybody is told of its changes.
+// Tells reports whether r has to tell others of its changes.
 func (r *Resource) Tells() bool { return r.SendEvent || r.Heard }
 
-// ToldBy reports whether r is told of the changes of something that it requires.
+// ToldBy reports whether r is told of the changes of other, which it requires.
 func (r *Resource) ToldBy(other *Resource) bool {
 	return r.ReceiveEvents && (other.SendEvent || slices.Contains(r.Hears, other.ID))
 }
 
-// Flags are what is said of a resource beside its attributes.
+// Flags are settings of a resource besides its attributes.
 type Flags struct {
 	Purged        bool // must not exist
 	PurgeOnDelete bool // leaving the model purges it
 	ReportOnly    bool // compare, never change
 	SendEvent     bool // tell direct dependants when it finishes
-	ReceiveEvents bool // be told; true unless said otherwise
+	ReceiveEvents bool // be told of changes; documents default to true
 }
 
 // Agent is where resources are managed.

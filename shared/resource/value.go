@@ -11,8 +11,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Equal reports whether two values are the same. Numbers are compared by value, exactly, whatever their Go types; references by what they
-// say. Go types that are no value equal nothing.
+// Equal reports whether two values are the same. Numbers are compared exactly by value, whatever their Go types, and references by their
+// fields. Anything of a Go type that is not a value equals nothing.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -50,7 +50,7 @@ func sameNumber(a, b any) bool {
 	return ok && ok2 && x.Cmp(y) == 0
 }
 
-// number returns a number exactly; false for what is none, or not finite.
+// number returns the exact value of a number; false if v is not a number, or not finite.
 func number(v any) (*big.Rat, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -115,8 +115,8 @@ func Walk(v any, f func(any) (any, error)) (any, error) {
 	return v, nil
 }
 
-// FromGo returns what a Go value is as a value: integers of every size, float32, json.Number, named types, and slices and maps of
-// any of these. What is a value already is returned as it is. fault.Invalid for what cannot be one.
+// FromGo converts a Go value to a value: integers of every size, float32, json.Number, named types, and slices and maps of any of
+// these. What is a value already is returned unchanged. The error for anything else is fault.Invalid.
 func FromGo(v any) (any, error) { return fromGo(v, 0) }
 
 func fromGo(v any, depth int) (any, error) {
@@ -139,7 +139,7 @@ func fromGo(v any, depth int) (any, error) {
 	return fromReflect(reflect.ValueOf(v), depth)
 }
 
-// fromNumber reads a number as JSON has it.
+// fromNumber reads a number in the syntax of JSON.
 func fromNumber(s string) (any, error) {
 	d := &decoder{s: s}
 	n := d.number()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// builder gives nodes their meaning. Errors go to the parser, which knows the text.
+// builder turns nodes into data types. It reports errors through the parser, which knows the text.
 type builder struct {
 	p       *parser
 	aliases *aliasTable
@@ -99,7 +99,7 @@ func (b *builder) named(n *node) *DataType {
 	return d
 }
 
-// alias looks up a name that is not of the language.
+// alias looks up a name that is not one of the language.
 func (b *builder) alias(n *node) *DataType {
 	d, err := b.aliases.lookup(n.text)
 	switch {
@@ -173,7 +173,7 @@ func (b *builder) integer(d *DataType, n *node) {
 	d.size = newInterval(b.rangeOf(n.params, "an integer or default"))
 }
 
-// sized reads how many characters or items there may be; with clamp a negative start is 0.
+// sized reads how many characters or items are allowed; with clamp, a negative start counts as 0.
 func (b *builder) sized(d *DataType, params []node, clamp bool) {
 	lo, hi := b.rangeOf(params, "a number of characters or items, or default")
 	for i, end := range []*big.Int{lo, hi} {

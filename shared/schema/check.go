@@ -61,8 +61,8 @@ func (d *DataType) accepts(v any, from origin) bool {
 	}
 }
 
-// acceptsFile reports whether the bytes of a file may stand here: where some text may, its content unknown. They are stored for all
-// to read, so they are no secret.
+// acceptsFile reports whether a file is accepted: where texts are, whatever they contain. Uploaded files are stored readable, so they are not
+// accepted as secrets.
 func (d *DataType) acceptsFile() bool {
 	switch d.kind {
 	case kindString, kindPattern, kindAny, kindScalar, kindScalarData, kindData, kindRichData:
@@ -163,7 +163,7 @@ func (d *DataType) acceptsList(list []any, from origin) bool {
 	return true
 }
 
-// item returns the type of an item of a list, nil when it may be anything. The last type of a Tuple repeats.
+// item returns the type of an item of a list; nil if it may be anything. The last type of a Tuple applies to all further items.
 func (d *DataType) item(i int) *DataType {
 	switch {
 	case d.kind == kindCollection || len(d.of) == 0:
@@ -254,7 +254,7 @@ func spanSeconds(s string) (float64, bool) {
 	return sign * total, true
 }
 
-// decimal reads digits, with a fraction where one may be.
+// decimal reads digits, with a fraction where that is allowed.
 func decimal(s string, fraction bool) (float64, bool) {
 	whole, rest, point := strings.Cut(s, ".")
 	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

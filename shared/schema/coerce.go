@@ -51,7 +51,7 @@ func (d *DataType) wantsNumber() bool {
 	return false
 }
 
-// readings returns the values of the type, other than the text itself, that a text can be read as; no two are equal.
+// readings returns the different values of the type, other than the text itself, that a text can be read as.
 func (d *DataType) readings(text string) []any {
 	var out []any
 	add := func(v any, ok bool) {
@@ -142,7 +142,7 @@ func jsonText(text string) (any, bool) {
 	return v, err == nil
 }
 
-// messageOf returns what an error says without the operation before it.
+// messageOf returns the message of an error without the operation in front of it.
 func messageOf(err error) string {
 	var fe *fault.Error
 	if errors.As(err, &fe) {

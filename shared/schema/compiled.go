@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Compiled is a type whose expressions have been parsed and whose defaults are values. An attribute is sensitive in it when it was
-// declared so, or when its data type is or holds Sensitive.
+// Compiled is a type whose expressions have been parsed and whose defaults are values. An attribute of it is sensitive if it was declared so,
+// or if its data type is or holds Sensitive.
 type Compiled struct {
 	Type
 	compiled []CompiledAttribute
@@ -28,7 +28,7 @@ type CompiledAttribute struct {
 	DataType *DataType
 }
 
-// Attribute returns an attribute by its name. It is not to be changed.
+// Attribute returns an attribute by its name. The caller must not change it.
 func (c *Compiled) Attribute(name string) (*CompiledAttribute, bool) {
 	i, ok := c.index[name]
 	if !ok {
@@ -37,10 +37,10 @@ func (c *Compiled) Attribute(name string) (*CompiledAttribute, bool) {
 	return &c.compiled[i], true
 }
 
-// Namevars returns the naming attributes in declared order. The slice is not to be changed.
+// Namevars returns the naming attributes in declared order. The caller must not change the slice.
 func (c *Compiled) Namevars() []string { return c.namevars }
 
-// Hint says what an attribute is, or where the type is described, to those who wrote something else.
+// Hint returns a hint for a wrong value of an attribute: what the attribute is, or where the type is described.
 func (c *Compiled) Hint(attribute string) string {
 	where := fmt.Sprintf("`southbound type %s` describes it", c.Name)
 	if a, ok := c.Attribute(attribute); ok && a.Description != "" {
@@ -49,7 +49,7 @@ func (c *Compiled) Hint(attribute string) string {
 	return where
 }
 
-// Nearest returns the attribute that is spelled most like name, "" when none is near.
+// Nearest returns the attribute whose spelling is most like name, or "" if none is similar.
 func (c *Compiled) Nearest(name string) string { return Nearest(name, c.names()) }
 
 func (c *Compiled) names() []string {
@@ -62,10 +62,10 @@ func (c *Compiled) names() []string {
 	return names
 }
 
-// Check checks what a document says of a resource of this type. It returns the attributes with defaults filled in and those left out that
-// are null where a value may be missing; attributes itself is not changed, values are shared. Problems stand in the order in which the
-// type declares the attributes, those of unknown attributes last and sorted; they carry the attribute, and the place is for
-// the caller to add. They show no value of a sensitive attribute. Rules, and then the type's own Validate, are applied when all else is well.
+// Check checks the attributes of a resource of this type. It returns them with defaults filled in, and without those that are null where a
+// value may be missing; attributes itself is not changed, and values are shared. Problems are in the order in which the type declares the
+// attributes, with those of unknown attributes last and sorted. They name the attribute; the caller has to add the place. They show no value of
+// a sensitive attribute. The rules, and then the type's own Validate, are applied only if nothing else is wrong.
 func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
 	out := make(map[string]any, min(len(attributes)+c.defaults, len(c.compiled)))
@@ -99,7 +99,7 @@ func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Prob
 	return out, problems
 }
 
-// together checks what one attribute alone cannot say.
+// together makes the checks that concern several attributes.
 func (c *Compiled) together(attributes map[string]any) []diag.Problem {
 	var problems []diag.Problem
 	for i := range c.Rules {
@@ -118,7 +118,7 @@ func (a *CompiledAttribute) keepsNull() bool {
 	return a.Default == nil && !a.DataType.Optional() && a.DataType.undef
 }
 
-// check returns the value that an attribute gets, nil for none, or what is wrong.
+// check returns the value that an attribute gets, which is nil if it has none, or what is wrong.
 func (a *CompiledAttribute) check(v any, given bool) (any, *diag.Problem) {
 	if v == nil && a.Default != nil {
 		return a.Default, nil
@@ -154,7 +154,7 @@ func (a *CompiledAttribute) mismatch(v any) *diag.Problem {
 	return a.problem(hint, "%s", text)
 }
 
-// checkName checks a naming attribute: it is always there, and its value can stand in an id.
+// checkName checks a naming attribute: it must have a value, and one that can be part of an id.
 func (a *CompiledAttribute) checkName(v any, given bool) *diag.Problem {
 	if !given || v == nil {
 		return a.problem("add "+a.Name, "the attribute is missing and names the resource: expected %s", a.DataType.Describe())

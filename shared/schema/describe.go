@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mostWords bounds how many words of an Enum stand in a message.
+// mostWords bounds how many words of an Enum a message lists.
 const mostWords = 12
 
-// Describe says for people what a value must be, as in "an Integer between 0 and 65535".
+// Describe says for people what a value of the type must be, as in "an Integer between 0 and 65535".
 func (d *DataType) Describe() string {
 	switch d.kind {
 	case kindAny:
@@ -143,7 +143,7 @@ func (d *DataType) describeRange() string {
 	return article + string(d.kind)
 }
 
-// describeSize says how many units there may be, "" when any number.
+// describeSize says how many units are allowed; "" if any number is.
 func (d *DataType) describeSize(unit, link string) string {
 	lo, hi := d.size.min, d.size.max
 	count := func(n fmt.Stringer) string {

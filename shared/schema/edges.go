@@ -17,8 +17,8 @@ const (
 	mostEdges = 40
 )
 
-// Edges returns values at the edges of the type, for tests: the smallest and the largest, the empty and the long, each word, odd texts. All are of
-// the type as a handler sees it, none is nil, and no two are equal. A type that no value was found for has none.
+// Edges returns values at the edges of the type, for tests: the smallest and the largest, empty and long ones, each word, odd texts. All are of
+// the type as a handler sees it, none is nil, and no two are equal. The result is empty if no value of the type was found.
 func (d *DataType) Edges() []any {
 	var out []any
 	for _, v := range d.edges(0) {
@@ -74,7 +74,7 @@ func (d *DataType) edges(depth int) []any {
 	return nil
 }
 
-// oddTexts are texts that programs stumble over.
+// oddTexts returns texts that programs often handle wrongly.
 func oddTexts() []any {
 	return []any{"a", "", " ", " a ", "a b", "0", "false", "ü€😀", "e\u0301", `"quoted" 'twice' \`, "line\nline\n", "a\tb", "$HOME `id` $(id) %s", "-v", "a,b=c]", "#a;b"}
 }

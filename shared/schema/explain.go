@@ -11,7 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// mismatch is why a value is not of a type: the innermost place at which it goes wrong.
+// mismatch says why a value is not of a type, by the innermost place that is wrong.
 type mismatch struct {
 	path  []step
 	want  *DataType
@@ -163,7 +163,7 @@ func (m *mismatch) render(show bool) (text, hint string) {
 	return b.String(), hint
 }
 
-// describeValue names a value for messages; without show only its sort.
+// describeValue describes a value for messages; without show, only its kind.
 func describeValue(v any, show bool) string {
 	switch v := v.(type) {
 	case nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// foreignKinds are of the language and have no values in documents: code, classes, resources of a catalogue. They are read, so that
-// Variant[String, Callable] is a String here, and accept nothing.
+// foreignKinds are the types of the language without values in documents: code, classes, resources of a catalogue. They are parsed, so that
+// Variant[String, Callable] means String here, and accept nothing.
 func foreignKinds() []kind {
 	return []kind{
 		"Callable", "CatalogEntry", "Class", "Default", "Deferred", "Error", "Iterator", "Object", "Regexp", "Resource", kindRuntime, "Type",
@@ -51,7 +51,7 @@ func (b *builder) itemType(n *node) *DataType {
 	return b.typ(n)
 }
 
-// meant returns the type that a word in place of one hardly was; "" for none.
+// meant returns a hint with the type that a word in place of a type most likely stands for; "" if there is none.
 func (d *DataType) meant(aliases *aliasTable) string {
 	if d == nil || d.kind != kindRuntime || len(d.words) != 2 {
 		return ""

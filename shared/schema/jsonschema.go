@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type as they stand in a document, for editors. It accepts
-// what Check does and in places more: whether 1.0 is an integer, the forms of times, versions and URIs, and long classes of characters are beyond it.
-// Inside lists and maps it accepts the references that may stand there; see Compiled.JSONSchema for what accepts them at the top too.
+// JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type in documents, for editors. It accepts all that Check accepts,
+// and more in places: it cannot express whether 1.0 is an integer, the forms of times, versions and URIs, and long classes of characters.
+// Inside lists and maps it accepts references; the schema of Compiled.JSONSchema also accepts them in place of a whole value.
 func (d *DataType) JSONSchema() map[string]any {
 	switch d.kind {
 	case kindUndef:
@@ -119,7 +119,7 @@ func (d *DataType) inDocument() map[string]any {
 	return anyOf(literal, referenceSchema(d.takesFile(), inner))
 }
 
-// compound reports whether values have items.
+// compound reports whether values of the type have items.
 func (d *DataType) compound() bool {
 	switch d.kind {
 	case kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindIterable:
@@ -133,7 +133,7 @@ func (d *DataType) compound() bool {
 	return false
 }
 
-// takesFile reports whether a file fits this type or one it is made of.
+// takesFile reports whether a file is accepted by this type, or by one that it is made of.
 func (d *DataType) takesFile() bool {
 	switch d.kind {
 	case kindOptional, kindNotUndef, kindVariant:
@@ -147,7 +147,7 @@ func (d *DataType) takesFile() bool {
 	return d.acceptsFile()
 }
 
-// sizes adds how many there may be.
+// sizes adds to a schema how many characters or items are allowed.
 func (d *DataType) sizes(s map[string]any, least, most string) map[string]any {
 	if lo := d.size.min; lo != nil && lo.Sign() > 0 {
 		s[least] = lo

@@ -81,7 +81,7 @@ func (c *Compiled) TitleSchema() (title map[string]any, gives []string) {
 	return title, gives
 }
 
-// ruleSchema says a rule; nil when JSON Schema cannot.
+// ruleSchema returns the schema for a rule; nil if JSON Schema cannot express it.
 func (c *Compiled) ruleSchema(r *Rule) map[string]any {
 	given := make([]any, len(r.Attributes))
 	for i, name := range r.Attributes {

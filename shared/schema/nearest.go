@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the one of names that is spelled most like name, whatever its case, "" when none is near: when more than two letters and
-// more than a third of them would have to change. The first of several that are equally near wins.
+// Nearest returns the one of names whose spelling is most like name, ignoring case, or "" if none is similar: if more than two letters and more
+// than a third of them would have to change. Of several that are equally similar, the first wins.
 func Nearest(name string, names []string) string {
 	letters := []rune(strings.ToLower(name))
 	if len(letters) > 200 {
@@ -27,7 +27,7 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
-// nearestHint is for messages.
+// nearestHint returns Nearest as a hint for a message.
 func nearestHint(name string, names []string) string {
 	if near := Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -35,8 +35,8 @@ func nearestHint(name string, names []string) string {
 	return ""
 }
 
-// distance is how many letters are to be inserted, deleted, replaced or swapped with their neighbour to make b of a; enough or more when
-// it is that many.
+// distance returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour to turn a into b; it returns enough
+// or more if there are at least that many.
 func distance(a, b []rune, enough int) int {
 	if abs(len(a)-len(b)) > enough {
 		return enough + 1

@@ -19,8 +19,8 @@ type Registry struct {
 	names []string
 }
 
-// NewRegistry compiles types. What is wrong with their definitions is returned all at once as diag.Problems, in which Resource is the
-// name of the type and Attribute that of the attribute.
+// NewRegistry compiles types. All problems of their definitions are returned at once, as diag.Problems in which Resource is the name of the type
+// and Attribute that of the attribute.
 func NewRegistry(types ...Type) (*Registry, error) {
 	c := &compiler{aliases: newAliasTable()}
 	c.collectAliases(types)
@@ -54,10 +54,10 @@ func (r *Registry) Type(name string) (*Compiled, bool) {
 // Names returns the names of all types, sorted.
 func (r *Registry) Names() []string { return slices.Clone(r.names) }
 
-// Nearest returns the known name that is spelled most like name, "" when none is near.
+// Nearest returns the known type whose spelling is most like name, or "" if none is similar.
 func (r *Registry) Nearest(name string) string { return Nearest(name, r.names) }
 
-// compiler compiles definitions and gathers what is wrong with them.
+// compiler compiles definitions and collects their problems.
 type compiler struct {
 	aliases  *aliasTable
 	typ      string // the type at hand
@@ -107,7 +107,7 @@ func (c *compiler) collectAliases(types []Type) {
 	c.part = ""
 }
 
-// reservedNames stand beside attributes in documents, in output and in filters.
+// reservedNames are names that appear beside those of attributes in documents, in output and in filters.
 func reservedNames() []string {
 	return []string{
 		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events",
@@ -261,7 +261,7 @@ func (c *compiler) defaultValue(a *Attribute, d *DataType) {
 	}
 }
 
-// ensure refuses what the flag purged of every resource says.
+// ensure refuses an attribute for what the flag purged of every resource says already.
 func (c *compiler) ensure(a *Attribute, d *DataType) {
 	if a.Name != "ensure" || !d.accepts("absent", authored) || d.accepts("no word of any type", authored) {
 		return

@@ -58,7 +58,7 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 	}
 }
 
-// contradiction refuses a relation that stands there twice, or that is the other way round as well.
+// contradiction refuses a relation that is declared twice, or in both directions.
 func (c *compiler) contradiction(t *Compiled, i int, at string) {
 	d := &t.Auto[i]
 	later := func(k RelationKind) bool { return k == Before || k == Notify }
@@ -111,7 +111,7 @@ func (c *compiler) mayRepeat(t *Compiled, text template) int {
 	return n
 }
 
-// mayBeList reports whether a list is of the type, or with inside is in what is of it.
+// mayBeList reports whether a list can be of the type or, with inside, can be inside a value of the type.
 func (d *DataType) mayBeList(inside bool) bool {
 	switch d.kind {
 	case kindArray, kindTuple:
@@ -161,9 +161,9 @@ func (c *compiler) complete(rel *relation, at string, byKeys bool) {
 	}
 }
 
-// Doubtful returns what is allowed in the declarations of a registry and is seldom meant: relations to types that are not registered, and
-// types and attributes without a description, and attributes of which a part can have no
-// value, or all can be nothing but null. Resource and Attribute of a problem are as NewRegistry gives them.
+// Doubtful returns what is allowed in the declarations of a registry but seldom intended: relations to types that are not registered, types and
+// attributes without a description, and attributes that can have no value but null, as a whole or in a part. Resource and Attribute of a problem
+// are as in NewRegistry.
 func (r *Registry) Doubtful() []string {
 	var out []string
 	for _, name := range r.names {

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// RelationKind says how two resources are tied by the nature of one of them.
+// RelationKind says how two resources are related because of the type of one of them.
 type RelationKind string
 
 // The kinds, as seen from the resource whose type declares them.
@@ -22,7 +22,7 @@ const (
 // RelationKinds returns all kinds.
 func RelationKinds() []RelationKind { return []RelationKind{Require, Before, Subscribe, Notify} }
 
-// Relation declares resources that one of this type is tied to. Those that are not in the model are left out.
+// Relation declares which other resources a resource of this type is related to. Those that are not in the model are ignored.
 //
 // Texts are templates over attributes: $name or ${name} stands for the value of an attribute, ${name.member} for what is in a Hash, $$ for a
 // dollar sign; ${name|dir} and ${name|base} are the parts of a path, ${name|lower} and ${name|upper} change letters. A list, also one
@@ -38,14 +38,14 @@ type Relation struct {
 	Agent string
 }
 
-// Related is a resource that another one is tied to.
+// Related is a resource that another one is related to.
 type Related struct {
 	Kind RelationKind
 	ID   resource.ID
 }
 
-// Related returns what a resource is tied to by its nature: what Relations of its type returns, as Require, and what its type declares.
-// They may not exist, and may be the resource itself.
+// Related returns the resources that one of this type is related to: what Relations of the type returns, as Require, and what the type declares.
+// They need not exist, and may be the resource itself.
 func (c *Compiled) Related(agent string, attributes map[string]any) []Related {
 	var out []Related
 	if c.Relations != nil {
@@ -153,7 +153,7 @@ func filters() map[string]func(string) string {
 	return map[string]func(string) string{"dir": path.Dir, "base": path.Base, "lower": strings.ToLower, "upper": strings.ToUpper}
 }
 
-// expand returns the texts that a template stands for, in order and without repeats.
+// expand returns the different texts that a template stands for, in order.
 func (t template) expand(attributes map[string]any) []string {
 	out := []string{""}
 	for _, p := range t {

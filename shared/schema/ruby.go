@@ -136,7 +136,7 @@ func (t *translator) next(lineStart string) {
 	}
 }
 
-// rest returns what stands n bytes further on.
+// rest returns the text from n bytes further on.
 func (t *translator) rest(n int) string { return t.s[min(t.i+n, len(t.s)):] }
 
 // notRuby says why letters behind \ are refused.
@@ -157,7 +157,7 @@ func notRuby(rest string) string {
 	return ""
 }
 
-// escapes are those that Go writes differently.
+// escapeOf returns how Go writes what \c means in Ruby; false if it writes it alike.
 func escapeOf(c byte) (string, bool) {
 	s, ok := map[byte]string{
 		'h': `[0-9a-fA-F]`, 'H': `[^0-9a-fA-F]`, 's': `[\s\v]`, 'S': `[^\s\v]`, 'e': `\x1b`,

@@ -26,8 +26,8 @@ func RuleKinds() []RuleKind {
 	return []RuleKind{ExactlyOneOf, AtLeastOneOf, AtMostOneOf, AllOrNoneOf, AllOf, NoneOf}
 }
 
-// Rule is a demand on several attributes that a declaration can state as data. What it cannot say is for Validate. An attribute is given when it
-// has a value, also by default; a reference is a value.
+// Rule is a condition on several attributes that a declaration states as data. What it cannot express is for Validate. An attribute is given if it
+// has a value, be it by default; a reference is a value.
 type Rule struct {
 	Kind       RuleKind
 	Attributes []string
@@ -92,7 +92,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// demand says the rule, as in "expected exactly one of user, key".
+// demand returns the message for a broken rule, as in "expected exactly one of user, key".
 func (r *Rule) demand() string {
 	list := strings.Join(r.Attributes, ", ")
 	text := "expected " + strings.ReplaceAll(string(r.Kind), "_", " ") + " " + list
@@ -113,7 +113,7 @@ func (r *Rule) demand() string {
 	return text + " is " + strings.Join(values, " or ")
 }
 
-// Describe says the rule for people.
+// Describe states the rule for people.
 func (r *Rule) Describe() string {
 	text, _ := strings.CutPrefix(r.demand(), "expected ")
 	return text

@@ -1,4 +1,4 @@
-// Package schema declares resource types: their attributes, the data types of these, and what a value must be.
+// Package schema declares resource types: their attributes, the data types of attributes, and what values are valid.
 package schema
 
 import (
@@ -8,7 +8,7 @@ import (
 	"southbound/shared/diag"
 )
 
-// Behaviour says how an attribute takes part.
+// Behaviour says what an attribute is for.
 type Behaviour string
 
 // The behaviours. The empty one is a property: set by the author, read from the target, compared.
@@ -102,11 +102,11 @@ const (
 // FeatureFiles is the feature of types whose handler takes uploaded files (resource.File) itself. Other handlers get the text of a file in its place.
 const FeatureFiles = "files"
 
-// Dependent is a resource that requires another one by its nature.
+// Dependent is a resource that requires another one because of its type.
 type Dependent struct {
 	Type       string
 	Attributes map[string]any
 }
 
-// DefaultTimeout bounds one handler call for types that do not say.
+// DefaultTimeout is the time limit of a handler call for types that declare none.
 const DefaultTimeout = 60 * time.Second

@@ -169,7 +169,7 @@ func (p *parser) typ(depth int) node {
 	return n
 }
 
-// pair reads what stands behind a key, and returns both.
+// pair reads the value after a key, and returns both.
 func (p *parser) pair(key node, depth int) []node {
 	if !p.accept("=>") {
 		p.expected("=> and a type")
@@ -177,7 +177,7 @@ func (p *parser) pair(key node, depth int) []node {
 	return []node{key, p.param(depth + 1)}
 }
 
-// list reads items up to the closing bracket, with or without a comma behind the last.
+// list reads items up to the closing bracket, with or without a comma after the last.
 func (p *parser) list(end byte, item func() node) []node {
 	var out []node
 	for p.err == nil {
@@ -339,7 +339,7 @@ func (p *parser) double() string {
 	return ""
 }
 
-// escape reads what stands behind \ in double quotes and stops at its last byte.
+// escape reads an escape sequence in double quotes and stops at its last byte.
 func (p *parser) escape(b *strings.Builder) {
 	switch c := p.s[p.i]; c {
 	case 'n':
@@ -381,7 +381,7 @@ func (p *parser) valid(at int, s string) string {
 	return s
 }
 
-// regexp reads what stands between slashes, escapes included.
+// regexp reads the text between slashes, escapes included.
 func (p *parser) regexp() string {
 	start := p.i
 	for p.i++; p.i < len(p.s); p.i++ {

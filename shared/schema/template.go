@@ -36,7 +36,7 @@ func parseTemplate(s string, names []string) (template, *templateError) {
 	return out, nil
 }
 
-// parseReference reads name or {name.member|filter} and returns what stands behind it.
+// parseReference reads name or {name.member|filter} and returns the text after it.
 func parseReference(s string, names []string) (piece, string, *templateError) {
 	inside, rest := "", ""
 	if strings.HasPrefix(s, "{") {

@@ -20,9 +20,9 @@ type titlePattern struct {
 	re *rubyRegexp
 }
 
-// ReadTitle returns the naming attributes that a title gives: those of the first pattern that matches, or without patterns the
-// first naming attribute. Others may be missing, a resource says them beside its title. The values are of the attributes' types. What no
-// pattern matches, and what is not of the type, is fault.Invalid with the patterns as its hint.
+// ReadTitle returns the naming attributes that a title gives: those of the first pattern that matches or, without patterns, the first
+// naming attribute. Others may be missing; a resource states them beside its title. The values are of the types of the attributes. A title
+// that no pattern matches, or whose values are not of their types, is fault.Invalid, with the patterns as its hint.
 func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
 	if len(c.titles) == 0 {
 		if len(c.namevars) == 0 {
@@ -75,8 +75,8 @@ func (c *Compiled) titleValues(names, texts []string) (map[string]any, error) {
 	return out, nil
 }
 
-// Keys returns what names a resource with these attributes, in declared order; defaults count. When it cannot be named, keys is nil
-// and unnamed the first attribute that is missing, or that is nothing to name by.
+// Keys returns the naming attributes of a resource with these attributes, in declared order; defaults count. If the resource cannot be named,
+// keys is nil and unnamed is the first attribute that is missing, or that cannot be part of an id.
 func (c *Compiled) Keys(attributes map[string]any) (keys []resource.Key, unnamed string) {
 	keys = make([]resource.Key, len(c.namevars))
 	for i, name := range c.namevars {

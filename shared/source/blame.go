@@ -10,7 +10,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// span says what stands from a place on, up to the next span. Spans are noted where something is wrong.
+// span says which resource and attribute the text from a place on belongs to, up to the next span. Spans are noted only in parts with problems.
 type span struct {
 	at        place
 	resource  resource.ID
@@ -41,7 +41,7 @@ func (t *taker) note(r *taken) {
 	}
 }
 
-// likelyID returns the id that a resource has or most likely should have, so that its author recognises it; "" when there is none.
+// likelyID returns the id that a resource has or most likely should have, so that its author recognises it; "" if it cannot be told.
 func (t *taker) likelyID(r *taken) resource.ID {
 	typ, ok := t.loader.types.Type(r.typeName)
 	if !ok {
@@ -66,7 +66,7 @@ func (t *taker) likelyID(r *taken) resource.ID {
 	return resource.NewID(r.typeName, r.agent, keys...)
 }
 
-// scalars returns the naming attributes that are no lists and no maps.
+// scalars returns the naming attributes whose values are scalars.
 func scalars(attributes *node, typ *schema.Compiled) map[string]any {
 	out := map[string]any{}
 	for _, name := range typ.Namevars() {
@@ -77,7 +77,7 @@ func scalars(attributes *node, typ *schema.Compiled) map[string]any {
 	return out
 }
 
-// blame says of what is wrong which resource and attribute it is about.
+// blame adds to problems the resource and the attribute that they are about.
 func (p *part) blame() {
 	if p.clean() {
 		return
@@ -90,7 +90,7 @@ func (p *part) blame() {
 			continue
 		}
 		if len(q.Related) == 1 && q.Related[0].File == p.file {
-			at = placeAt(q.Related[0]) // the first of two members of one name
+			at = placeAt(q.Related[0]) // the first of two members with one name
 		}
 		s := p.spanAt(at)
 		if q.Resource == "" {
@@ -117,7 +117,8 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
 }
 
-// forgive removes from a model the requirements of what is not in it because it is not complete: that is reported already.
+// forgive removes from a model the requirements of resources that are missing from it only because they are incomplete, which is reported
+// already.
 func forgive(resources []resource.Resource, dropped []resource.ID) {
 	if len(dropped) == 0 {
 		return

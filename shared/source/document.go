@@ -32,7 +32,7 @@ type part struct {
 	places    []resourceAt // of resources
 	members   []memberAt
 	agents    []agentAt
-	dropped   []resource.ID // likely ids of resources that are not complete, "" where there is none
+	dropped   []resource.ID // likely ids of incomplete resources; "" where that cannot be told
 	spans     []span
 }
 
@@ -121,7 +121,7 @@ func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
 	return append(parts, t.part)
 }
 
-// pieces reads what an outline has left, all pieces at the same time. It gives up when one cannot be read apart.
+// pieces reads the pieces of an outline, in parallel. It gives up if one of them cannot be read by itself.
 func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*part, piece) ([]node, bool)) ([]*part, bool) {
 	head := l.taker(d)
 	goOn := head.header(&o.root)
@@ -149,7 +149,7 @@ func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*
 	return append(parts, head.part), true
 }
 
-// lines reads JSON lines, a document each.
+// lines reads JSON lines, each of which is a document.
 func (l *loader) lines(ctx context.Context, d document, text []byte) []*part {
 	var starts []piece
 	from, at := 0, place{1, 1}
@@ -202,25 +202,25 @@ func (t *taker) line(text []byte, at place) {
 	}
 }
 
-// taker takes what the nodes of a document mean.
+// taker turns the nodes of a document into agents and resources.
 type taker struct {
 	*part
 	loader   *loader
 	doc      document
 	defaults defaults
-	texts    map[string]string // one copy of each text that many resources share
+	texts    map[string]string // one copy of each text that resources share
 }
 
 func (l *loader) taker(d document) *taker {
 	return &taker{part: &part{report: report{file: d.name}}, loader: l, doc: d, defaults: usual, texts: map[string]string{}}
 }
 
-// defaults are what resources of a document have that do not say otherwise.
+// defaults are the values for resources of a document that do not say otherwise.
 type defaults struct {
 	agent, set string
 	flags      resource.Flags
 	managed    bool
-	badAgent   bool // what the document says of its agent is wrong
+	badAgent   bool // the default for the agent is wrong
 }
 
 var usual = defaults{managed: true, flags: resource.Flags{ReceiveEvents: true}}
@@ -232,7 +232,7 @@ const (
 	keyResources  = "resources"
 )
 
-// header reads what a document says beside its resources; false when it is no document of ours.
+// header reads what a document says besides its resources. It returns false if it is not a document of this format.
 func (t *taker) header(n *node) bool {
 	if n.kind != object {
 		if n.bad {
@@ -276,7 +276,7 @@ func (t *taker) header(n *node) bool {
 	return true
 }
 
-// shown writes a value for a message.
+// shown returns a value as messages show it.
 func shown(n *node) string {
 	switch {
 	case n.kind == list:
@@ -294,7 +294,7 @@ func shown(n *node) string {
 	return short(string(b))
 }
 
-// unknown reports a member that means nothing.
+// unknown reports a member that the format does not have.
 func (r *report) unknown(m *node, known []string) {
 	hint := "there are " + strings.Join(known, ", ")
 	if near := schema.Nearest(m.key, known); near != "" {
@@ -321,7 +321,7 @@ func (t *taker) readDefaults(n *node) {
 
 var commonKeys = []string{"agent", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed"}
 
-// common reads a member that resources and defaults have alike; false when it is another one.
+// common reads a member that both resources and defaults can have. It returns false if it is another one.
 func (t *taker) common(m *node, d *defaults) bool {
 	switch m.key {
 	case "agent":
@@ -346,7 +346,7 @@ func (t *taker) common(m *node, d *defaults) bool {
 	return true
 }
 
-// text reads a member that must be text. What comes often is kept once.
+// text reads a member that must be text. Equal texts share one copy.
 func (t *taker) text(m *node) string {
 	s, ok := m.value.(string)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// files hashes what documents refer to, each file once.
+// files hashes the files that documents refer to, each of them once.
 type files struct {
 	tree   *tree
 	mu     sync.Mutex
@@ -23,19 +23,19 @@ type files struct {
 	room   int // bytes that may still be kept
 }
 
-// file is one that was referred to.
+// file is a file that documents refer to.
 type file struct {
 	once sync.Once
 	hash string
 	size int64
 	mod  time.Time
-	data []byte // of a small file, when there was room
+	data []byte // the content of a small file, if there was room
 	err  error
 }
 
 const (
-	keepFile  = 64 << 10 // bytes of a file that is kept, so that an export need not read it again
-	keepFiles = 64 << 20 // bytes of all
+	keepFile  = 64 << 10 // how long a file may be to be kept, so that an export need not read it again
+	keepFiles = 64 << 20 // how long all files that are kept may be together
 )
 
 func newFiles(t *tree) *files { return &files{tree: t, byPath: map[string]*file{}, room: keepFiles} }
@@ -94,7 +94,7 @@ func (f *files) keep(n int) bool {
 	return true
 }
 
-// blobs returns what was read, by hash.
+// blobs returns the files that were read, by hash.
 func (f *files) blobs() map[string]deploy.Blob {
 	out := make(map[string]deploy.Blob, len(f.byPath))
 	dir := f.tree.dir

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Inputs are the names of what a Load has read. They are data for a later process: with them Fingerprint tells without parsing whether
-// anything has changed.
+// Inputs are the names of the files that a Load has read. A later process can store and use them: with them, Fingerprint tells without parsing
+// whether anything has changed.
 type Inputs struct {
 	Documents []Input `json:"documents"`
 	Files     []Input `json:"files,omitempty"` // that the documents refer to
@@ -23,7 +23,7 @@ type Input struct {
 	hash string
 }
 
-// inputs returns what was read.
+// inputs returns the names of the files that were read.
 func (l *loader) inputs(read []result) Inputs {
 	var in Inputs
 	for i, d := range l.tree.docs {
@@ -67,7 +67,7 @@ func (in Inputs) Fingerprint(opts Options) (string, bool) {
 	return now.digest(), true
 }
 
-// hash reads all inputs again and fills in their hashes; false when one is not as it was in size.
+// hash reads all inputs again and fills in their hashes. It returns false if the size of one has changed.
 func (in Inputs) hash(t *tree) bool {
 	n := len(in.Documents)
 	ok := make([]bool, n+len(in.Files))

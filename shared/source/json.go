@@ -10,14 +10,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader makes nodes of JSON. The grammar is the library's.
+// jsonReader turns JSON into nodes. The grammar is left to the library.
 type jsonReader struct {
 	*report
 	dec    *jsontext.Decoder
 	text   []byte
-	seen   int   // how much of text at has passed
+	seen   int   // the offset in text whose place at is
 	at     place // of text[seen]
-	single bool  // a document on a line
+	single bool  // the text is one line of JSON lines
 }
 
 // jsonBlanks may stand between tokens.
@@ -26,25 +26,25 @@ const jsonBlanks = " \t\r\n"
 // errReported ends a parse whose problem has been reported.
 var errReported = errors.New("reported")
 
-// newJSON returns a reader of a text that starts at a place of its file.
+// newJSON returns a reader for a text that starts at a place of its file.
 func (r *report) newJSON(text []byte, at place) *jsonReader {
-	// Names that are there twice are ours to report: the library does not say where the first one is.
+	// We report duplicate names ourselves, as the library does not say where the first one is.
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	return &jsonReader{report: r, dec: dec, text: text, at: at}
 }
 
-// place returns the place of an offset, which must not be before that of the call before.
+// place returns the place of an offset. Offsets must not decrease from one call to the next.
 func (j *jsonReader) place(offset int) place {
 	j.at, j.seen = j.at.after(j.text[j.seen:offset]), offset
 	return j.at
 }
 
-// next returns what kind of token comes next and where it starts.
+// next returns the kind of the next token and where it starts.
 func (j *jsonReader) next() (jsontext.Kind, place) {
 	k := j.dec.PeekKind()
 	i := int(j.dec.InputOffset())
 	if k == jsontext.KindInvalid {
-		return k, j.at // what comes fails, and says where
+		return k, j.at // reading it fails and says where
 	}
 	for i < len(j.text) && strings.IndexByte(jsonBlanks+",:", j.text[i]) >= 0 {
 		i++
@@ -80,7 +80,7 @@ func (j *jsonReader) fail(err error) error {
 	return errReported
 }
 
-// jsonHint says what the author most likely meant where the library only says what it could not read. Something stands at the offset.
+// jsonHint says what the author most likely meant, where the library only says what it could not read. The offset is inside the text.
 func jsonHint(text []byte, offset int, message string) string {
 	rest := text[offset:]
 	for _, h := range []struct{ start, hint string }{
@@ -109,7 +109,7 @@ func jsonHint(text []byte, offset int, message string) string {
 	return "look for a comma, a colon or quotes that are missing here or just before"
 }
 
-// end reports what stands behind the value.
+// end reports text after the value.
 func (j *jsonReader) end() error {
 	offset := int(j.dec.InputOffset())
 	rest := bytes.TrimLeft(j.text[offset:], jsonBlanks)
@@ -127,7 +127,7 @@ func (j *jsonReader) only() string {
 	return "a file holds one document; put the resources of all into one list, or into several files"
 }
 
-// value reads the value that comes next.
+// value reads the next value.
 func (j *jsonReader) value(depth int) (node, error) {
 	k, at := j.next()
 	n := node{at: at}

@@ -80,7 +80,7 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 	return out
 }
 
-// typeSchema describes the resources of a type. What a title gives need not stand in attributes.
+// typeSchema describes the resources of a type. Attributes that the title gives are not required.
 func typeSchema(t *schema.Compiled) jsonObject {
 	attributes := described(t.JSONSchema(), t.Description)
 	title, gives := t.TitleSchema()

@@ -21,7 +21,7 @@ const (
 	object
 )
 
-// node is a value of a document, YAML or JSON, and where it stands. It lives until it has been turned into what it means.
+// node is a value of a YAML or JSON document and its place in the file. It is dropped once it has been turned into what it means.
 type node struct {
 	key   string // its name, in an object
 	keyAt place
@@ -29,8 +29,8 @@ type node struct {
 	value any // of scalars: nil, bool, string, int64, *big.Int or float64
 	items []node
 	kind  kind
-	zero  bool // an integer that is written with a 0 in front, such as 0644
-	bad   bool // what is wrong with it, or with a member that it lacks, is reported already
+	zero  bool // an integer with leading zeros, such as 0644
+	bad   bool // a problem with it, or with a member that it lacks, is reported already
 }
 
 func (n *node) null() bool { return n.kind == scalar && n.value == nil }
@@ -51,7 +51,7 @@ func (n *node) get(key string) *node {
 // maxDepth is how deep lists and maps may be nested.
 const maxDepth = 100
 
-// twice returns the earlier one of two members of one name, or nil. seen is nil while an object is small.
+// twice returns an earlier member with the same name, or nil. seen is nil as long as the object is small.
 func twice(before []node, key string, seen map[string]int) *node {
 	if seen != nil {
 		if i, ok := seen[key]; ok {
@@ -67,10 +67,10 @@ func twice(before []node, key string, seen map[string]int) *node {
 	return nil
 }
 
-// smallObject is up to how many members a search beats a map.
+// smallObject is the number of members up to which a linear search is faster than a map.
 const smallObject = 16
 
-// append adds a member to an object and reports a name that is there already.
+// append adds a member to an object, and reports a duplicate name.
 func (r *report) append(members []node, seen map[string]int, m node) ([]node, map[string]int) {
 	if first := twice(members, m.key, seen); first != nil {
 		r.add(m.keyAt, "remove one of the two", "%q is there twice, first at %d:%d", short(m.key), first.keyAt.line, first.keyAt.column).
@@ -89,7 +89,7 @@ func (r *report) append(members []node, seen map[string]int, m node) ([]node, ma
 	return append(members, m), seen
 }
 
-// short keeps a text that is shown from filling the screen.
+// short shortens a text that is shown in a message.
 func short(s string) string {
 	const most = 60
 	n := 0
@@ -101,18 +101,18 @@ func short(s string) string {
 	return s
 }
 
-// report collects what is wrong with one file, or one part of it.
+// report collects the problems of one file, or of one part of it.
 type report struct {
 	file   string
 	list   diag.Problems
-	last   place   // of the last of them
-	broken []place // where the text could not be read: what stands there belongs to nothing
+	last   place   // of the last problem in the text
+	broken []place // where the text could not be read, so that problems there belong to no resource
 }
 
-// maxProblems is how many problems a report keeps: more than are shown, so that those shown are the first.
+// maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are the first in the text.
 const maxProblems = 10 * diag.Limit
 
-// add notes a problem and returns it, to be completed until the next one is added.
+// add adds a problem and returns it, so that it can be completed. The result is valid until the next add.
 func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	if len(r.list) >= maxProblems {
 		return &diag.Problem{}
@@ -124,7 +124,7 @@ func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	return &r.list[len(r.list)-1]
 }
 
-// syntax notes that the text cannot be read from a place on.
+// syntax adds the problem that the text cannot be read from a place on.
 func (r *report) syntax(at place, hint, format string, args ...any) {
 	r.broken = append(r.broken, at)
 	r.add(at, hint, format, args...)

@@ -5,20 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// outline is a document of which a long list of resources may still be unread, in pieces that can be read apart and at the same time.
+// outline is a document whose list of resources, if it is long, has not been read yet but cut into pieces that can be read in parallel.
 type outline struct {
 	root     node
-	pieces   []piece       // of the list of resources; nil: they stand in root
+	pieces   []piece       // of the list of resources; nil: the list is in root
 	expanded *atomic.Int64 // see converter
 }
 
-// piece is a run of whole items of the list of resources.
+// piece is the text of some consecutive items of the list of resources.
 type piece struct {
 	text []byte
 	at   place // of its first byte
 }
 
-// outlineJSON reads a document but for its resources, whose text is checked and cut into pieces of about size bytes.
+// outlineJSON reads a document except for its resources. Their text is checked and cut into pieces of about size bytes.
 func (r *report) outlineJSON(text []byte, at place, size int) (outline, bool) {
 	j := r.newJSON(text, at)
 	var out outline
@@ -58,7 +58,7 @@ func (r *report) outlineJSON(text []byte, at place, size int) (outline, bool) {
 	}
 }
 
-// cut passes a list and returns its items in pieces.
+// cut skips a list and returns its items in pieces.
 func (j *jsonReader) cut(size int) ([]piece, error) {
 	if _, err := j.dec.ReadToken(); err != nil {
 		return nil, j.fail(err)

@@ -6,26 +6,26 @@ import (
 	"southbound/shared/diag"
 )
 
-// places answers deploy.Model.Where from the places that the parts have noted.
+// places implements deploy.Model.Where from the places that the parts have noted.
 type places struct {
 	parts []*part
 	start []int // number of the first resource of each part
 	total int
 }
 
-// resourceAt is where a resource stands; its members are a run of part.members.
+// resourceAt is the place of a resource; its members are consecutive in part.members.
 type resourceAt struct {
 	at       place
 	from, to int32
 }
 
-// memberAt is where the value of a member or an attribute stands.
+// memberAt is the place of the value of a member or an attribute.
 type memberAt struct {
 	name string
 	at   place
 }
 
-// add notes a part that has the next n resources.
+// add adds a part, which holds the next n resources.
 func (w *places) add(p *part, n int) {
 	if n > 0 {
 		w.parts, w.start = append(w.parts, p), append(w.start, w.total)
@@ -33,7 +33,7 @@ func (w *places) add(p *part, n int) {
 	}
 }
 
-// where returns the place of resource i or of what is named in it; that of the resource when it does not have it.
+// where returns the place of resource i, or of the named member or attribute in it if it has that.
 func (w *places) where(i int, name string) diag.Pos {
 	if i < 0 || i >= w.total {
 		return diag.Pos{}

@@ -16,17 +16,17 @@ import (
 
 const projectFile = "southbound.yaml"
 
-// Project is what the project file says; fields that it does not say are zero.
+// Project holds the content of the project file. Fields that the file does not set are zero.
 type Project struct {
-	Dir         string // where the file is, or would be
+	Dir         string // the directory where the file is, or would be
 	Environment string
 	Data        string
 	API         string
-	Settings    *deploy.Settings // nil: not said
+	Settings    *deploy.Settings // nil: not set
 }
 
-// FindProject reads southbound.yaml at the root of what is exported: in path when that is a directory, else beside it. Without a file it
-// returns a Project that has only Dir. What is wrong with the file is returned as diag.Problems.
+// FindProject reads southbound.yaml at the root of what is exported: in path if that is a directory, otherwise beside it. Without a file it
+// returns a Project that has only Dir. Problems of the file are returned as diag.Problems.
 func FindProject(path string) (Project, error) {
 	if path == "" {
 		path = "."
@@ -128,7 +128,7 @@ func (r *projectReader) settings(n *node, p *Project) {
 	}
 }
 
-// strict reads what is done about handlers that report values in another form than their own.
+// strict reads the setting for handlers that report values not in their own canonical form.
 func (r *projectReader) strict(n *node) provider.Strictness {
 	switch text, _ := n.value.(string); text {
 	case "off":
@@ -161,10 +161,10 @@ func (r *projectReader) count(n *node) int {
 	return int(v)
 }
 
-// longest is the longest duration a setting takes, in days.
+// longest is the longest duration that a setting accepts, in days.
 const longest = 36500
 
-// duration reads what time.ParseDuration reads, with days as 24 hours in front.
+// duration reads what time.ParseDuration reads, optionally preceded by days, of 24 hours each.
 func (r *projectReader) duration(n *node) time.Duration {
 	text, _ := n.value.(string)
 	days, rest, ok := strings.Cut(text, "d")

@@ -14,7 +14,7 @@ import (
 
 var resourceKeys = append([]string{"type", "title", "attributes", "requires"}, commonKeys...)
 
-// taken is a resource while its members are read.
+// taken is a resource whose members are being read.
 type taken struct {
 	node                      *node
 	typ, attributes, requires *node
@@ -23,7 +23,7 @@ type taken struct {
 	typeName string
 }
 
-// resource takes one resource.
+// resource reads one resource.
 func (t *taker) resource(n *node) {
 	if n.kind != object {
 		if !n.bad {
@@ -76,7 +76,7 @@ func (t *taker) resource(n *node) {
 	t.places = append(t.places, resourceAt{n.at, int32(from), int32(len(t.members))}) //nolint:gosec // texts are bounded
 }
 
-// typeOf returns the type of a resource, nil when it has none.
+// typeOf returns the type of a resource, or nil if it has none that is known.
 func (t *taker) typeOf(r *taken) *schema.Compiled {
 	if r.typ == nil {
 		if r.node.bad {
@@ -110,7 +110,7 @@ func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
 	t.unknown(m, resourceKeys)
 }
 
-// complete makes a resource of what was read and adds it; false when it lacks what makes it one.
+// complete makes a resource from what was read and adds it. It returns false if something is missing without which it has no identity.
 func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 	if r.agent == "" && r.node.get("agent") == nil && !t.defaults.badAgent && !r.node.bad {
 		t.add(r.node.at, "add `agent: NAME`, or `defaults: {agent: NAME}` to the document", "the resource has no agent")
@@ -157,10 +157,10 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 		name, v, at := m.key, t.value(m), m.at
 		if typ != nil {
 			if a, ok := typ.Attribute(name); ok {
-				name = a.Name // one text for all resources
+				name = a.Name // share the string among all resources
 				t.needlessZero(m, a, v)
 			} else {
-				at = m.keyAt // the name is what is wrong
+				at = m.keyAt // it is the name that is wrong
 			}
 		}
 		out[name] = v
@@ -169,8 +169,8 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 	return out, true
 }
 
-// needlessZero refuses integers such as 0644 where the type accepts them: in YAML 1.1 they are octal. Where it does not, the check
-// of the type says what it wants.
+// needlessZero refuses integers such as 0644 where the type accepts integers, since they are octal in YAML 1.1. Where the type does not, its
+// own check says what it wants.
 func (t *taker) needlessZero(n *node, a *schema.CompiledAttribute, v any) {
 	if a.DataType.Check(v) == nil {
 		t.plainIntegers(n)
@@ -199,8 +199,8 @@ func firstZero(n *node) *node {
 	return nil
 }
 
-// unseen reports what is wrong with the attributes of a resource that has no identity: nobody else gets to see it. unnamed is the attribute
-// that it should be named by, or "".
+// unseen reports problems with the attributes of a resource without identity, which no later check gets to see. unnamed is the attribute that
+// it should be named by, or "".
 func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any, unnamed string) {
 	_, problems := typ.Check(attributes)
 	for _, p := range problems {
@@ -328,7 +328,7 @@ func (t *taker) agent(n *node) {
 	t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)})
 }
 
-// agentOptions checks what a transport is told, unless something about it is wrong already.
+// agentOptions checks the options for a transport, unless they have a problem already.
 func (t *taker) agentOptions(n *node, a resource.Agent) {
 	if t.loader.agent == nil || n.bad {
 		return
@@ -352,7 +352,7 @@ func sameAgent(a, b resource.Agent) bool {
 	return a.Transport == b.Transport && a.Lanes == b.Lanes && resource.Equal(a.Options, b.Options)
 }
 
-// conflict is the problem of an agent that is described in two ways.
+// conflict returns the problem that an agent is described in two ways.
 func conflict(first, second agentAt) diag.Problem {
 	return diag.Problem{
 		Pos: second.at, Message: fmt.Sprintf("the agent %q is described differently at %s", short(second.Name), first.at),

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxDigits bounds how long a number may be written; reading one takes time that grows faster than its length.
+// maxDigits bounds the digits of a number, since the time for reading one grows faster than its length.
 const maxDigits = 1000
 
 // plain reads a scalar without quotes by the core schema of YAML 1.2: yes, no, on and off are text, and so are times and 1_000; an octal
@@ -26,7 +26,7 @@ func plain(s string) (value any, zero bool, problem string) {
 	return s, false, ""
 }
 
-// plainText reports whether a scalar without quotes is text, whatever its value.
+// plainText reports whether a scalar without quotes is text.
 func plainText(s string) bool {
 	if s == "" || strings.IndexByte("0123456789-+.~nNtTfF", s[0]) < 0 {
 		return s != ""

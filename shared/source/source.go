@@ -1,7 +1,7 @@
 // Package source reads resource documents, format 1, and the project file.
 //
-// YAML and JSON become the same tree of nodes with places, and what a tree means is read in one way. Everything that is wrong with all
-// documents is reported at once.
+// YAML and JSON become the same tree of nodes with places, so that both are interpreted by the same code. The problems of all documents are
+// reported at once.
 package source
 
 import (
@@ -25,19 +25,19 @@ type Options struct {
 	Path  string    // a file, a directory, or "-": JSON lines from Stdin
 	Stdin io.Reader // for "-"
 	Types *schema.Registry
-	// Agent, when not nil, finds what is wrong with the options of an agent; Attribute of a problem names the option.
+	// Agent, when not nil, checks the options of an agent; the Attribute of a problem names the option.
 	Agent func(resource.Agent) []diag.Problem
-	// Check, when not nil, finds what else is wrong with a model that has problems already, so that all are named at once.
+	// Check, when not nil, checks a model that has problems already, so that all problems are reported at once.
 	Check func(*deploy.Model) diag.Problems
 }
 
-// Load reads all documents under opts.Path as one model, and says what it has read to do so. Attributes stand as written, without defaults.
-// What is wrong with the documents is returned at once, as diag.Problems in order of place; a path that cannot be read is a fault.
+// Load reads all documents under opts.Path as one model, and returns the names of what it has read. Attributes are as written, without defaults.
+// All problems of the documents are returned at once, as diag.Problems, in order of place. A path that cannot be read is a fault.
 func Load(ctx context.Context, opts Options) (*deploy.Model, Inputs, error) {
 	return load(ctx, opts, pieceSize)
 }
 
-// load is Load with pieces of a size.
+// load is Load with a given size of pieces.
 func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, error) {
 	t, err := openTree(opts)
 	if err != nil {
@@ -66,7 +66,7 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 	return model, in, nil
 }
 
-// also adds problems that were found later. What is wrong with an attribute is said once: the first to find it knows best.
+// also adds problems that were found later, except for attributes that have one already: what was found first says it best.
 func also(problems, later diag.Problems) diag.Problems {
 	known := make(map[diag.Pos]bool, len(problems))
 	for _, p := range problems {
@@ -80,7 +80,7 @@ func also(problems, later diag.Problems) diag.Problems {
 	return problems
 }
 
-// loader holds what the parts of all documents share.
+// loader holds what the parts of all documents share while they are read.
 type loader struct {
 	types     *schema.Registry
 	agent     func(resource.Agent) []diag.Problem
@@ -89,8 +89,8 @@ type loader struct {
 	pieceSize int
 }
 
-// pieceSize is about how many bytes of a document are read as one: enough for some hundred resources, and little enough to keep
-// every core busy.
+// pieceSize is the approximate size of a piece of a document, in bytes: enough for some hundred resources, and small enough to keep all cores
+// busy.
 const pieceSize = 64 << 10
 
 // parallel calls f for 0 to n-1 on all cores and waits.
@@ -107,7 +107,7 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// join makes one model of what all documents say.
+// join makes one model from all documents.
 func (l *loader) join(read []result) (*deploy.Model, diag.Problems) {
 	total := 0
 	for i := range read {

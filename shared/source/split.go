@@ -12,9 +12,10 @@ import (
 //     item, because it ends everything that stands deeper, block scalars included.
 //   - The first such line that is not in block context stands within quotes or brackets. Up to it the piece reads as the whole does, so it
 //     ends with something open, which is an error.
-//   - Any error in any piece, and anything but one document, makes the whole be read as one. So does an alias of something outside its piece.
+//   - After any error in any piece, and if the text is not exactly one document, the whole is read as one. So it is if an alias refers to
+//     something outside its piece.
 //
-// TestSplitReadsAsWhole and FuzzYAML hold this against the reading as one.
+// TestSplitReadsAsWhole and FuzzYAML compare this with reading the text as one.
 
 // outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false when it is short, or not of the form that
 // can be cut.
@@ -47,7 +48,7 @@ func outlineYAML(text []byte, size int) (outline, bool) {
 	return o, true
 }
 
-// itemsYAML reads the items of a piece; false when it is not to be read apart from the others.
+// itemsYAML reads the items of a piece. It returns false if the piece cannot be read by itself.
 func (o *outline) itemsYAML(p piece) ([]node, bool) {
 	c := converter{report: &report{}, shift: p.at.line - 1, expanded: o.expanded}
 	docs, ok := c.parse(p.text)
@@ -59,7 +60,7 @@ func (o *outline) itemsYAML(p piece) ([]node, bool) {
 
 var newline = []byte{'\n'}
 
-// hasOtherBreaks reports line breaks that are not \n or \r\n: YAML counts them, and bytes.Count does not.
+// hasOtherBreaks reports whether there are line breaks other than \n and \r\n: YAML counts them, and bytes.Count does not.
 func hasOtherBreaks(text []byte) bool {
 	if bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n")) {
 		return true
@@ -72,7 +73,7 @@ func hasOtherBreaks(text []byte) bool {
 	return false
 }
 
-// resourcesLine returns what stands behind the line "resources:".
+// resourcesLine returns the text after the line "resources:".
 func resourcesLine(text []byte) (end int, ok bool) {
 	const name = "resources:"
 	at := 0
@@ -90,16 +91,16 @@ func blankOrComment(line []byte) bool {
 	return len(t) == 0 || t[0] == '#'
 }
 
-// splitter cuts the lines behind "resources:".
+// splitter cuts the lines after "resources:" into pieces.
 type splitter struct {
 	size   int
 	line   int32 // of the text that is left
 	pieces []piece
 }
 
-// cut cuts off the items and returns what stands behind them.
+// cut cuts off the items and returns the text after them.
 func (s *splitter) cut(text []byte) (rest []byte, ok bool) {
-	for { // what stands before the first item
+	for { // skip what precedes the first item
 		line, after, more := bytes.Cut(text, newline)
 		if !more {
 			return nil, false

@@ -7,7 +7,7 @@ import (
 
 var byteOrderMark = []byte("\ufeff")
 
-// check reports a text that is not UTF-8 or holds a NUL, and returns it without a byte order mark.
+// check returns a text without its byte order mark. It reports a text that is not UTF-8 or holds a NUL.
 func (r *report) check(text []byte) ([]byte, bool) {
 	for _, e := range []struct{ mark, name string }{ // the longer ones first
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
@@ -41,8 +41,8 @@ func (r *report) check(text []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// directive hides a %YAML directive that stands in front of the text: the library knows 1.1 only, which is refused here because it means other
-// things (yes is true in it).
+// directive hides a %YAML directive at the start of the text from the library, which accepts only 1.1. That version is refused here, because
+// scalars mean other things in it (yes is true).
 func (r *report) directive(text []byte) []byte {
 	at := 0
 	for line := range bytes.Lines(text) {
@@ -65,10 +65,10 @@ func (r *report) directive(text []byte) []byte {
 	return text
 }
 
-// placeOf returns where the byte at an offset stands.
+// placeOf returns the place of the byte at an offset.
 func placeOf(text []byte, offset int) place { return place{1, 1}.after(text[:offset]) }
 
-// after returns the place behind a text that starts at p.
+// after returns the place of the end of a text that starts at p.
 func (p place) after(text []byte) place {
 	if last := bytes.LastIndexByte(text, '\n'); last >= 0 {
 		p.line += int32(bytes.Count(text, []byte{'\n'})) //nolint:gosec // texts are bounded
@@ -79,7 +79,7 @@ func (p place) after(text []byte) place {
 	return p
 }
 
-// control returns where a text has a character that YAML does not allow, or -1.
+// control returns the offset of the first character that YAML does not allow, or -1.
 func control(text []byte) int {
 	for i, c := range text {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {

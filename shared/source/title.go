@@ -7,7 +7,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// readTitle adds to attributes the naming attributes that stand in the title of a resource. What stands in attributes wins.
+// readTitle adds the naming attributes that the title of a resource gives, unless they are among the attributes already.
 func (t *taker) readTitle(r *taken, typ *schema.Compiled, attributes map[string]any) bool {
 	n := r.title
 	title := t.text(n)
@@ -33,7 +33,7 @@ func (t *taker) readTitle(r *taken, typ *schema.Compiled, attributes map[string]
 	return true
 }
 
-// said returns where a resource says what it is: its attributes, or its title.
+// said returns the node in which a resource is named: its attributes, or its title.
 func (r *taken) said() *node {
 	switch {
 	case r.attributes != nil:

@@ -18,10 +18,10 @@ import (
 
 const (
 	maxDocument = 100 << 20 // bytes of one document file, and of standard input
-	maxFile     = 5 << 30   // bytes of a file that documents refer to; what an object store takes at once
+	maxFile     = 5 << 30   // bytes of a file that documents refer to: what an object store accepts in one request
 )
 
-// tree is what is exported: a directory that nothing read may leave, and the documents in it.
+// tree is what is exported: a directory, outside of which nothing is read, and the documents in it.
 type tree struct {
 	dir  string // as given
 	root *os.Root
@@ -34,7 +34,7 @@ type document struct {
 	path   string // in the tree, with slashes
 	format format
 	stdin  io.Reader
-	given  bool // named by the user, so it may be anything that can be read
+	given  bool // named by the user, so that it may be anything that can be read
 }
 
 type format byte
@@ -42,7 +42,7 @@ type format byte
 const (
 	formatYAML format = iota
 	formatJSON
-	formatLines // JSON, a document a line
+	formatLines // JSON lines, each of which is a document
 )
 
 // openTree finds the documents that opts.Path names.
@@ -81,7 +81,7 @@ func (t *tree) open() error {
 	return nil
 }
 
-// close gives the directory back; what was read stays.
+// close closes the directory. What was read stays valid.
 func (t *tree) close() { _ = t.root.Close() }
 
 func formatOf(name string) format {
@@ -91,7 +91,7 @@ func formatOf(name string) format {
 	return formatYAML
 }
 
-// list finds the documents in path order. Links to files are documents too; links to directories are not followed.
+// list finds the documents, in order of their paths. Links to files count as documents; links to directories are not followed.
 func (t *tree) list() error {
 	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
@@ -133,7 +133,7 @@ func pathError(path string, err error) error {
 	return (&fault.Error{Kind: fault.Invalid, Op: "read " + path, Err: cause(err)}).WithHint("%s", hint)
 }
 
-// cause returns what is wrong without the path, which is said already.
+// cause returns the cause of a path error, since the path is part of the message already.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -147,7 +147,7 @@ var errOutside = errors.New("it leads out of the directory that is exported")
 
 // openFile opens a regular file of the tree.
 func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
-	// Nonblocking, so that a pipe without a writer does not hold us up before it is refused.
+	// Nonblocking, so that opening a pipe without a writer does not wait before the pipe is refused.
 	f, err := t.root.OpenFile(filepath.FromSlash(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if !errors.As(err, new(syscall.Errno)) {
@@ -217,7 +217,7 @@ func (t *tree) read(d document) ([]byte, error) {
 // errTooLarge says that a document is beyond maxDocument.
 var errTooLarge = fmt.Errorf("it is larger than %d MiB", maxDocument>>20)
 
-// readAll reads up to maxDocument bytes, most likely size.
+// readAll reads up to maxDocument bytes; size is the expected number.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	if size > maxDocument {
 		return nil, errTooLarge

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// value reads a value; a map with exactly the members of one of the forms is what the form stands for.
+// value reads a value. A map with exactly the members of one of the forms (a reference, a literal) becomes what the form stands for.
 func (t *taker) value(n *node) any {
 	if n.kind == object && len(n.items) <= 2 && len(n.items) > 0 {
 		if v, ok := t.form(n); ok {
@@ -20,10 +20,10 @@ func (t *taker) value(n *node) any {
 	return build(n, t.value)
 }
 
-// literal reads a value in which nothing is a form.
+// literal reads a value in which no map is taken for a form.
 func literal(n *node) any { return build(n, literal) }
 
-// build makes the value of a node, whose items it reads with each.
+// build makes the value of a node; each reads its items.
 func build(n *node, each func(*node) any) any {
 	switch n.kind {
 	case list:
@@ -42,7 +42,7 @@ func build(n *node, each func(*node) any) any {
 	return n.value
 }
 
-// form reads one of the forms; false when the map is none.
+// form reads one of the forms. It returns false if the map is none of them.
 func (t *taker) form(n *node) (any, bool) {
 	one, two := &n.items[0], (*node)(nil)
 	if len(n.items) == 2 {
@@ -69,7 +69,7 @@ func (t *taker) form(n *node) (any, bool) {
 
 const formHint = "{value: ...} holds a map that only looks like a reference"
 
-// formText reads what a form needs.
+// formText reads a member of a form that must be text.
 func (t *taker) formText(n *node) string {
 	s, ok := n.value.(string)
 	if (!ok || s == "") && !n.bad {
@@ -86,7 +86,7 @@ func (t *taker) secret(n, version *node) any {
 	default:
 		name = ""
 	}
-	if s.Source != "" && name == "" { // what stands here may be the secret itself, so it is not shown
+	if s.Source != "" && name == "" { // the text may be the secret itself, so it is not shown
 		t.add(n.at, "write env:NAME, file:PATH, ssm:/name or secretsmanager:id", "this is no source of a secret")
 	}
 	if version == nil {
@@ -104,7 +104,7 @@ func (t *taker) secret(n, version *node) any {
 	return s
 }
 
-// file reads a reference to a file beside the document.
+// fileAt reads a reference to a file beside the document.
 func (t *taker) fileAt(n *node) any {
 	name := t.formText(n)
 	if name == "" {

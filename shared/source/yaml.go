@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// parseYAML returns the documents of a YAML stream, without those that are empty; false when something is wrong with it.
+// parseYAML returns the documents of a YAML stream, without empty ones; false if there is a problem.
 func (r *report) parseYAML(text []byte) ([]node, bool) {
 	return (&converter{report: r, expanded: new(atomic.Int64)}).parse(text)
 }
@@ -41,7 +41,7 @@ func (c *converter) parse(text []byte) ([]node, bool) {
 	}
 }
 
-// yamlHints say what the author most likely meant where the library only says what it could not read.
+// yamlHints say what the author most likely meant, where the library only says what it could not read.
 var yamlHints = []struct{ message, hint string }{
 	{"tab character", "indent with spaces, not tabs"},
 	{"unknown anchor", "text that starts with * needs quotes"},
@@ -61,7 +61,7 @@ var yamlHints = []struct{ message, hint string }{
 	{"exceeded max depth", "write it less nested"},
 }
 
-// yamlError reports what the library says.
+// yamlError reports an error of the library.
 func (r *report) yamlError(text []byte, err error) {
 	message, at, hint := err.Error(), place{1, 1}, ""
 	var le *yaml.LoadError
@@ -79,7 +79,7 @@ func (r *report) yamlError(text []byte, err error) {
 		}
 	}
 	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 && !hasOtherBreaks(text) {
-		at = end // the library counts a line behind the last one
+		at = end // the library counts a line after the last one
 	}
 	if strings.Contains(message, "control characters") {
 		if i := control(text); i >= 0 {
@@ -101,7 +101,7 @@ func (r *report) yamlError(text []byte, err error) {
 	r.syntax(at, hint, "this is no YAML: %s", strings.TrimPrefix(message, "yaml: "))
 }
 
-// startHint says what to do about a character that cannot start a value.
+// startHint returns a hint for a character that cannot start a value.
 func startHint(text []byte, at place) string {
 	var line []byte
 	for range at.line {
@@ -114,16 +114,16 @@ func startHint(text []byte, at place) string {
 	return "indent with spaces, not tabs"
 }
 
-// maxExpanded is how many values the aliases of a document may stand for in all.
+// maxExpanded bounds how many values all aliases of a document together may stand for.
 const maxExpanded = 1_000_000
 
-// converter turns the library's nodes into ours, and refuses what has no one meaning.
+// converter turns the library's nodes into ours, and refuses what is ambiguous.
 type converter struct {
 	*report
-	from, shift int32         // lines behind from stand shift lines further down in the file
+	from, shift int32         // lines after from are shift lines further down in the file
 	open        []*yaml.Node  // aliases that are being replaced
 	aliasAt     place         // of the first of them
-	expanded    *atomic.Int64 // values that stand for aliases, in the whole document
+	expanded    *atomic.Int64 // how many values aliases have been replaced by, in the whole document
 }
 
 func (c *converter) place(n *yaml.Node) place {
@@ -173,7 +173,7 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 	return out
 }
 
-// tag refuses every tag but the one that says what is clear anyway.
+// tag refuses every tag except one that states what the value is anyway.
 func (c *converter) tag(n *yaml.Node, usual string) {
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != usual {
 		c.bad(n, "remove the tag", "the tag %s has no meaning here", short(n.Tag))
@@ -264,7 +264,7 @@ func (c *converter) scalar(n *yaml.Node) node {
 	return out
 }
 
-// tagged reads a scalar with a tag of the core schema: !!str makes text of anything, the others say what the scalar is anyway.
+// tagged reads a scalar with a tag of the core schema: !!str turns anything into text; any other tag must state what the scalar is anyway.
 func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
 	ok := false
 	switch n.Tag {

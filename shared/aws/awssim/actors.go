@@ -52,7 +52,7 @@ type (
 	}
 )
 
-// actor is what a task plays with.
+// actorState is what a task works with.
 type actorState struct {
 	r *run
 	t *task

@@ -16,7 +16,7 @@ import (
 // lanePrefix is what keys of the records of lanes begin with.
 const lanePrefix = "l/="
 
-// What stands in a log.
+// eventKind is the kind of an entry of a history.
 type eventKind int
 
 const (

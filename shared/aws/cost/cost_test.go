@@ -33,6 +33,7 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 // servers are those of this package's tests.
@@ -119,7 +120,7 @@ func (h *home) restart() {
 	}
 	process := time.Now().UnixNano() & 0xffffffff
 	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket), Doorbell: queue.NewBell(h.sqs, h.queues), Clock: h.clock, Caller: local.Caller{},
-		Secrets: noSecrets{}, Connector: local.Connector{}, Types: registry, Handlers: byType, Pack: "test", Holder: fmt.Sprintf("%024x", time.Now().UnixNano()),
+		Secrets: noSecrets{}, Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType, Pack: "test", Holder: fmt.Sprintf("%024x", time.Now().UnixNano()),
 		NewID: func() string {
 			return fmt.Sprintf("%012x%012x%08x", time.Now().UnixMilli(), h.ids.Add(1), process)
 		}, Jitter: func() float64 { return 0.5 }})

@@ -130,7 +130,7 @@ func (s *selection) selects(a *deploy.Action) bool {
 	return !a.Finished.Before(s.since) && s.Selects(a)
 }
 
-// The attributes of items, see docs/design/log.md.
+// item returns the header as an item of the table: see docs/design/log.md.
 func (h *header) item() item {
 	i := item{"k": attr.Text(h.part), "s": attr.Text(h.sort), "c": attr.Number(h.count), "f": attr.Number(h.finished[0]), "t": attr.Number(h.finished[1]), ExpiryAttribute: attr.Number(h.expires)}
 	if h.least != "" {

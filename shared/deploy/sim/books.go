@@ -21,6 +21,7 @@ type books struct {
 	visible  map[int]*content // versions that have become visible
 	events   map[resource.ID]owed
 	removing map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
+	moved    map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
 	released *content
 	effect   *effective // of what is released
 	last     int
@@ -103,7 +104,7 @@ type runBook struct {
 
 func newBooks() *books {
 	return &books{leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
-		events: map[resource.ID]owed{}, prints: map[string]*op{}, removing: map[resource.ID]map[resource.ID]bool{}}
+		events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
 }
 
 func newTaskBooks() *taskBooks {

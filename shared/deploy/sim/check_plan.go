@@ -41,6 +41,9 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
 func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 	anew := was.Orphaned || was.Removing
+	if was.Rev > 0 && row.Lane != was.Lane {
+		r.books.moved[row.ID] = true
+	}
 	switch {
 	case !anew && row.Deployed != was.Deployed:
 		r.violate("D5", "%s changes what is said to be deployed of %s, which only a run may", t.name, row.ID)

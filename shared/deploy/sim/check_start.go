@@ -95,7 +95,10 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	if row.Ticket == 0 || row.Priority == deploy.PriorityUserRepair || row.Priority == deploy.PriorityRepairTimer {
 		kind = deploy.ActionRepair
 	}
-	t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting}
+	delete(t.books.claims, id)
+	if !r.books.moved[id] {
+		t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting}
+	}
 	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == deploy.PriorityRepairTimer {
 		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id, row.Class)
 	}
