@@ -111,9 +111,14 @@ func MainWith(definitions []provider.Definition, args []string, stdin io.Reader,
 	return a.code
 }
 
-// stopSignals are the signals that ask the program to stop. Those that it was started to ignore, as by nohup, stay ignored.
+// stopSignals are the signals that ask the program to stop. Under nohup the end of the terminal is none. An interrupt is one also where it is
+// ignored at first: in the background of a script it is, and yet scripts send it.
 func stopSignals() []os.Signal {
-	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // definitions returns the types of this program with their handlers.

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 )
 
 // files hashes the files that documents refer to, each of them once.
@@ -26,6 +28,7 @@ type file struct {
 	once sync.Once
 	hash string
 	size int64
+	mod  time.Time
 	data []byte // the content of a small file, if there was room
 	err  error
 }
@@ -59,6 +62,7 @@ func (f *files) read(e *file, path string) {
 		return
 	}
 	defer func() { _ = src.Close() }()
+	e.mod = info.ModTime()
 	if info.Size() > maxFile {
 		e.err = errors.New("it is larger than 5 GiB")
 		return
@@ -100,9 +104,46 @@ func (f *files) blobs() map[string]deploy.Blob {
 		}
 		b := deploy.Blob{Hash: e.hash, Size: e.size}
 		if b.Data = e.data; e.data == nil {
-			b.Open = func() (io.ReadCloser, error) { return os.OpenInRoot(dir, filepath.FromSlash(path)) }
+			b.Open = func() (io.ReadCloser, error) { return e.again(dir, path) }
 		}
 		out[e.hash] = b
 	}
 	return out
+}
+
+// again opens a file once more, to be stored. Reading it ends with an error that names it when it is not what was hashed: whoever stores it
+// compares the hash, but does not know whose it is.
+func (e *file) again(dir, path string) (io.ReadCloser, error) {
+	name := filepath.Join(dir, filepath.FromSlash(path))
+	src, err := os.OpenInRoot(dir, filepath.FromSlash(path))
+	if err != nil {
+		return nil, changed("the file %s cannot be read any more: %v", name, cause(err))
+	}
+	return &reread{src, e, name}, nil
+}
+
+type reread struct {
+	src  *os.File
+	was  *file
+	name string
+}
+
+// Read implements io.Reader.
+func (r *reread) Read(b []byte) (int, error) {
+	n, err := r.src.Read(b)
+	if err == nil {
+		return n, nil
+	}
+	info, e := r.src.Stat()
+	if errors.Is(err, io.EOF) && (e != nil || info.Size() != r.was.size || !info.ModTime().Equal(r.was.mod)) {
+		err = changed("the file %s has changed since its hash was taken", r.name)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (r *reread) Close() error { return r.src.Close() }
+
+func changed(format string, args ...any) error {
+	return fault.New(fault.Invalid, "", format, args...).WithHint("the same command begins again, with what is there then")
 }

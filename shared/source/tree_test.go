@@ -222,6 +222,43 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestChangedFile pins that a file which is not what was hashed is named when it is read to be stored.
+func TestChangedFile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why, want string
+		change    func(path string) error
+	}{
+		{"other bytes", "has changed since its hash was taken", func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte(strings.Repeat("y", keepFile+1)), 0o600), os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
+		}},
+		{"fewer bytes", "has changed since its hash was taken", func(path string) error { return os.Truncate(path, keepFile) }},
+		{"gone", "cannot be read any more: no such file", os.Remove},
+	} {
+		dir := t.TempDir()
+		large := filepath.Join(dir, "large")
+		write(t, large, strings.Repeat("x", keepFile+1))
+		write(t, filepath.Join(dir, "a.yaml"), "southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /x, content: {file: large}}}]\n")
+		m, _, err := Load(t.Context(), Options{Path: dir, Types: testTypes(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.change(large); err != nil {
+			t.Fatal(err)
+		}
+		for _, blob := range m.Files {
+			r, err := blob.Open()
+			if err == nil {
+				_, err = io.Copy(io.Discard, r)
+				_ = r.Close()
+			}
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "the file "+large+" "+c.want) || fault.HintOf(err) == "" {
+				t.Errorf("%s: %v", c.why, err)
+			}
+		}
+	}
+}
+
 // TestFingerprint holds the fingerprint of inputs: it changes with every byte and every file, and with nothing else.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
