@@ -12,7 +12,7 @@ import (
 // record commits results: rows, actions, facts, and what follows from them.
 func (w *worker) record(ctx context.Context, done []*claim) error {
 	if len(done) == 0 {
-		return nil
+		return w.propagate(ctx, nil) // what was left out because of what others have written is looked at again
 	}
 	c := Commit{Epoch: w.sched.Wave.Epoch}
 	_, waving := w.sched.Unfinished[w.lane]

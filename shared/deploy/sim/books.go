@@ -68,6 +68,7 @@ type taskBooks struct {
 	claims   map[resource.ID]claimBook
 	mine     map[string]bool          // records of runs that it has written
 	stale    map[string]resource.ID   // of these, those that have to be marked as stale
+	settles  int64                    // fence under which it does what follows from runs
 	open     int                      // connections
 	connects int                      // that were tried since something was claimed
 	removes  time.Time                // until then it may remove files; zero: it does not hold the plan

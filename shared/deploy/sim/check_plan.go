@@ -14,6 +14,10 @@ import (
 // checkPlan checks what a planner commits.
 func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b before) {
 	last := r.books.ticket
+	if len(c.DropOutbox) > 0 {
+		t.books.settles = c.Guard.Fence
+	}
+	follows := t.books.settles == c.Guard.Fence // what is asked for follows from a run, whatever that was for
 	written(c, out, func(row *deploy.Row) {
 		was, had := b.rows[row.ID]
 		if row.Ticket != 0 && row.Ticket != was.Ticket {
@@ -26,10 +30,10 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 			return
 		}
 		r.checkPlanned(t, row, &was)
-		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && len(c.DropOutbox) == 0 {
+		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && !follows {
 			r.checkRetried(t, row, &was)
 		}
-		if t.books.asks != 0 && b.env.Releasing == 0 && len(c.DropOutbox) == 0 && row.Ticket != was.Ticket && row.Priority > t.books.asks {
+		if t.books.asks != 0 && b.env.Releasing == 0 && !follows && row.Ticket != was.Ticket && row.Priority > t.books.asks {
 			r.violate("order", "%s asks for %s, and its priority is %d", t.name, row.ID, row.Priority)
 		}
 	})

@@ -118,7 +118,7 @@ func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
 	for _, id := range next {
 		i, ok := r.books.effect.index[id]
 		row := e.rows[id]
-		if !ok || row == nil {
+		if !ok || row == nil || row.Removing { // what is removed also waits for what required it in versions before the last
 			continue
 		}
 		now := rank{row.Priority, row.Ticket}
