@@ -131,6 +131,9 @@ func (w *worker) settleOn(now Row, c *claim) Row {
 	row := now
 	c.result.sendEvent = sendsEvents(&row) // it may have got receivers since the run began
 	w.e.settle(&row, c.result, w.state.Settings)
+	if string(now.Body) != string(c.row.Body) { // it may require more than the run has looked at: it has not followed changes of that
+		row.SucceededAt = now.SucceededAt
+	}
 	if row.Lane == c.row.Lane { // in a lane that it was moved to it has still to be checked
 		row.Checked = max(row.Checked, c.wrote.Checked)
 	}

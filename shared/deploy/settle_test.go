@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"testing"
+	"time"
 
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -49,7 +50,7 @@ func TestSettleOn(t *testing.T) {
 		change func(now *Row)
 		want   func(r *Row) bool
 	}{
-		{"nothing was asked", func(*Row) {}, func(r *Row) bool { return r.Ticket == 0 && r.Checked == 3 }},
+		{"nothing was asked", func(*Row) {}, func(r *Row) bool { return r.Ticket == 0 && r.Checked == 3 && !r.SucceededAt.IsZero() }},
 		{"scheduled anew", func(now *Row) { now.Ticket, now.Priority = 9, PriorityUserDeploy },
 			func(r *Row) bool { return r.Ticket == 9 && r.Priority == PriorityUserDeploy && r.LastRun == RunSuccess }},
 		{"asked for facts", func(now *Row) { now.WantFacts = true }, func(r *Row) bool { return r.Ticket == 7 && r.WantFacts }},
@@ -57,13 +58,15 @@ func TestSettleOn(t *testing.T) {
 			func(r *Row) bool {
 				return r.Blocked == BlockedYes && r.Ticket == 0 && len(r.Causes) == 1 && r.Deployed == "h"
 			}},
+		{"requires more", func(now *Row) { now.Body = []byte(`{"requires":["t::T[a,n=2]"]}`) },
+			func(r *Row) bool { return r.SucceededAt.IsZero() && r.LastRun == RunSuccess }},
 		{"moved to another lane", func(now *Row) { now.Lane = "a/1" }, func(r *Row) bool { return r.Lane == "a/1" && r.Checked == 0 }},
 	} {
 		now := claimed
 		now.Rev++
 		c.change(&now)
 		w := &worker{e: New(Config{Jitter: func() float64 { return 0.5 }})}
-		got := w.settleOn(now, &claim{row: &claimed, result: &result{action: "a2", outcome: StatusDeployed, change: plan.NoChange}, wrote: Row{Checked: 3}})
+		got := w.settleOn(now, &claim{row: &claimed, result: &result{action: "a2", outcome: StatusDeployed, change: plan.NoChange, started: time.Unix(5, 0)}, wrote: Row{Checked: 3}})
 		if !c.want(&got) || got.Rev != now.Rev {
 			t.Errorf("%s: %+v", c.why, got)
 		}
