@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,9 +16,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(hangsUp{m}, map[string]func(){
 		"southbound": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
+}
+
+// hangsUp runs the tests so that what they start is stopped by SIGHUP, also where nohup has this process ignore it.
+type hangsUp struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (m hangsUp) Run() int {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	return m.M.Run()
 }
 
 // TestScripts runs the command line as people do; see testdata.
