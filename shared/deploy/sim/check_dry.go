@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
@@ -12,7 +14,7 @@ func (r *run) restDryRun() bool {
 		return true
 	}
 	r.tracef("--- what is left, by a dry run")
-	began := r.time()
+	began, since := r.time(), r.sched.now
 	p := r.process()
 	var out deploy.DryRun
 	var failed error
@@ -33,7 +35,7 @@ func (r *run) restDryRun() bool {
 	covered, told := 0, map[resource.ID]bool{}
 	for i := range out.Would {
 		w := &out.Would[i]
-		r.checkWould(c, w, told, recorded[w.ID])
+		r.checkWould(c, w, since, told, recorded[w.ID])
 		if w.Action != "undefined" && !w.Failed {
 			covered++
 		}
@@ -45,8 +47,8 @@ func (r *run) restDryRun() bool {
 	return r.violation == nil
 }
 
-// checkWould compares what a dry run says of one resource with the world.
-func (r *run) checkWould(c *content, w *deploy.Would, told map[resource.ID]bool, recorded bool) {
+// checkWould compares what a dry run that began at since says of one resource with the world.
+func (r *run) checkWould(c *content, w *deploy.Would, since time.Duration, told map[resource.ID]bool, recorded bool) {
 	it := c.entries[w.ID]
 	if it == nil {
 		r.violate("dry", "a dry run tells of %s, which is not in version %d", w.ID, c.number)
@@ -66,7 +68,7 @@ func (r *run) checkWould(c *content, w *deploy.Would, told map[resource.ID]bool,
 	if !recorded {
 		r.violate("dry", "a dry run keeps no record of %s", w.ID)
 	}
-	switch action, fails, known := r.would(w.ID, it); {
+	switch action, fails, known := r.would(w.ID, it, since); {
 	case !known:
 	case w.Failed != fails, !fails && w.Action != action:
 		r.violate("dry", "a dry run says %s of %s (failed: %v, %s), and it is %s (failed: %v)", w.Action, w.ID, w.Failed, w.Reason, action, fails)
@@ -95,8 +97,9 @@ func (r *run) openIn(c *content, id resource.ID) bool {
 	return false
 }
 
-// would works out what a deploy would do: fails when the thing cannot be read or not be changed so, known false when nobody can tell.
-func (r *run) would(id resource.ID, it *item) (action string, fails, known bool) {
+// would works out what a deploy would do: fails when the thing cannot be read or not be changed so, known false when nobody can tell, as of one that was
+// changing at since or later.
+func (r *run) would(id resource.ID, it *item, since time.Duration) (action string, fails, known bool) {
 	for _, ref := range resource.References(it.res.Attributes) {
 		if s, is := ref.(resource.Secret); is && s.Version == "" {
 			return "", false, false
@@ -106,7 +109,7 @@ func (r *run) would(id resource.ID, it *item) (action string, fails, known bool)
 	have, exists := t.observe(r.sched.now)
 	want, purged := r.wanted(&deploy.Row{ID: id, Body: []byte(it.body)})
 	switch {
-	case t.pending != nil:
+	case t.pending != nil || t.busyUntil > since:
 		return "", false, false
 	case t.fail(true) != nil:
 		return "", true, true

@@ -243,7 +243,7 @@ func (r *run) checkReported(row *deploy.Row, t *thing) {
 	if err != nil || t.drifted || row.LastRun != deploy.RunSuccess || row.Compliance == deploy.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
 		return // it was looked at while an operation was under way, or not at all
 	}
-	action, fails, known := r.would(row.ID, &item{res: res, body: string(row.Body)})
+	action, fails, known := r.would(row.ID, &item{res: res, body: string(row.Body)}, r.sched.now)
 	if known && !fails && (action == "none") != (row.Compliance == deploy.Compliant) {
 		r.violate("report", "%s counts as %s, and a deploy would %s it", row.ID, row.Compliance, action)
 	}
