@@ -274,7 +274,9 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) || !all && !b.hears(d, id) {
 			continue
 		}
-		b.events[d] = owed{r.sched.now, id, !all}
+		if _, exists := r.world.thing(d).observe(r.sched.now); exists { // what comes to be later needs no reload for it
+			b.events[d] = owed{r.sched.now, id, !all}
+		}
 	}
 }
 
