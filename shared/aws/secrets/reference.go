@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
@@ -27,16 +28,22 @@ type reference struct {
 	key      string // member of a JSON object
 }
 
+// The patterns of names and versions are compiled when they are first needed: with their counted repetitions that takes 2 ms, which no other command
+// is to wait for.
 var (
-	parameterName = regexp.MustCompile(`^/?[\w.-]+(/[\w.-]+)*$`)
-	parameterARN  = regexp.MustCompile(`^arn:[a-z-]+:ssm:([a-z0-9-]+):\d{12}:parameter/([\w.-]+/?)+$`)
-	managedName   = regexp.MustCompile(`^[\w/+=.@-]{1,512}$`)
-	managedARN    = regexp.MustCompile(`^arn:[a-z-]+:secretsmanager:([a-z0-9-]+):\d{12}:secret:[\w/+=.@-]{1,512}$`)
-	number        = regexp.MustCompile(`^[1-9]\d{0,18}$`)
-	label         = regexp.MustCompile(`^[\w.-]{1,100}$`)
-	versionID     = regexp.MustCompile(`^[\w-]{32,64}$`)
-	stage         = regexp.MustCompile(`^[\w/+=.@-]{1,256}$`)
+	parameterName = pattern(`^/?[\w.-]+(/[\w.-]+)*$`)
+	parameterARN  = pattern(`^arn:[a-z-]+:ssm:([a-z0-9-]+):\d{12}:parameter/([\w.-]+/?)+$`)
+	managedName   = pattern(`^[\w/+=.@-]{1,512}$`)
+	managedARN    = pattern(`^arn:[a-z-]+:secretsmanager:([a-z0-9-]+):\d{12}:secret:[\w/+=.@-]{1,512}$`)
+	number        = pattern(`^[1-9]\d{0,18}$`)
+	label         = pattern(`^[\w.-]{1,100}$`)
+	versionID     = pattern(`^[\w-]{32,64}$`)
+	stage         = pattern(`^[\w/+=.@-]{1,256}$`)
 )
+
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // parse reads a reference. The forms are ssm:NAME, ssm:NAME:VERSION, secretsmanager:ID, secretsmanager:ID#KEY.
 func parse(ref resource.Secret) (reference, error) {
@@ -64,12 +71,12 @@ func parseParameter(name, version string) (reference, error) {
 		name = name[:len(name)-len(rest)+i]
 	}
 	r.name, r.selector = name, cmp.Or(version, r.selector)
-	if m := parameterARN.FindStringSubmatch(name); m != nil {
+	if m := parameterARN().FindStringSubmatch(name); m != nil {
 		r.region = m[1]
-	} else if !parameterName.MatchString(name) {
+	} else if !parameterName().MatchString(name) {
 		return r, malformed("ssm:"+name, "write ssm:/name, ssm:/name:VERSION, or an ARN")
 	}
-	if r.selector != "" && !label.MatchString(r.selector) {
+	if r.selector != "" && !label().MatchString(r.selector) {
 		return r, malformed("ssm:"+name, "its version is a number or a label")
 	}
 	return r, nil
@@ -78,12 +85,12 @@ func parseParameter(name, version string) (reference, error) {
 func parseManaged(id, version string) (reference, error) {
 	r := reference{scheme: schemeManager, selector: version}
 	r.name, r.key, _ = strings.Cut(id, "#")
-	if m := managedARN.FindStringSubmatch(r.name); m != nil {
+	if m := managedARN().FindStringSubmatch(r.name); m != nil {
 		r.region = m[1]
-	} else if !managedName.MatchString(r.name) {
+	} else if !managedName().MatchString(r.name) {
 		return r, malformed("secretsmanager:"+r.name, "write secretsmanager:id, secretsmanager:id#key for a member of a JSON object, or an ARN")
 	}
-	if version != "" && !stage.MatchString(version) {
+	if version != "" && !stage().MatchString(version) {
 		return r, malformed("secretsmanager:"+r.name, "its version is the id of one, or a stage such as AWSPREVIOUS")
 	}
 	return r, nil
@@ -96,9 +103,9 @@ func malformed(source, hint string) error {
 // exact reports whether the reference names one version, and not a label or a stage.
 func (r *reference) exact() bool {
 	if r.scheme == schemeSSM {
-		return number.MatchString(r.selector)
+		return number().MatchString(r.selector)
 	}
-	return versionID.MatchString(r.selector)
+	return versionID().MatchString(r.selector)
 }
 
 // text identifies the reference; it has no line breaks in it.
