@@ -166,8 +166,9 @@ func (w *worker) elsewhere(leases []Lease, r *Row, now time.Time) (runs, ended b
 // claim is one row that was picked.
 type claim struct {
 	row        *Row
-	node       int32 // -1: not in the graph
-	generation int   // 0: ready; n: waits for something of generation n-1 in the same batch
+	node       int32     // -1: not in the graph
+	generation int       // 0: ready; n: waits for something of generation n-1 in the same batch
+	at         time.Time // when it was claimed
 	result     *result
 	wrote      Row // the row as the result leaves it
 }
@@ -175,10 +176,12 @@ type claim struct {
 // begin claims a batch and prolongs the lease for as long as the batch may take. It returns false when the claim is refused, because
 // the agent was paused or the schedule changed.
 func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
+	now := w.e.Clock.Now()
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
 	for i, c := range batch {
 		ids[i] = c.row.ID
+		c.at = now
 		longest = max(longest, w.e.limitOf(c.row))
 	}
 	longest += time.Duration(len(batch)) * batchItem

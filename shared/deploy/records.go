@@ -174,8 +174,8 @@ type Row struct {
 	Checked    int64          // the last wave it was checked in
 	Waiting    []byte         // what the handler asked to be given back (in progress)
 	Creating   string         // token of a create that was begun and not recorded
-	// ChangedAt is the end of the last run that changed something, of a resource that sends events. SucceededAt is the start
-	// of the last run that ended well. A dependant reloads unless its SucceededAt is later than the ChangedAt of what it requires.
+	// ChangedAt is the end of the last run that changed something, of a resource that sends events. SucceededAt is when the last run that ended
+	// well was claimed, or began if it waited for something of its batch. A dependant reloads unless its SucceededAt is later than the ChangedAt of what it requires.
 	ChangedAt   time.Time
 	SucceededAt time.Time
 	WantFacts   bool // its facts are asked for

@@ -116,6 +116,10 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	e := w.e
 	r := e.newRun(c.row, &w.session)
 	r.claim = c
+	r.follows = c.at
+	if c.generation > 0 {
+		r.follows = r.started
+	}
 	r.kind = ActionDeploy
 	if c.row.Ticket == 0 || c.row.Priority == PriorityUserRepair || c.row.Priority == PriorityRepairTimer {
 		r.kind = ActionRepair

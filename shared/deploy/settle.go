@@ -31,7 +31,7 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 			r.WantFacts = false // they were read; of what is purged they cannot be, and it may exist again some day
 		}
 		if !res.reportOnly { // what is only compared has followed no change
-			r.SucceededAt = res.started
+			r.SucceededAt = res.follows
 		}
 		if res.outcome == StatusNonCompliant {
 			r.Compliance = NonCompliant

@@ -66,7 +66,7 @@ func TestSettleOn(t *testing.T) {
 		now.Rev++
 		c.change(&now)
 		w := &worker{e: New(Config{Jitter: func() float64 { return 0.5 }})}
-		got := w.settleOn(now, &claim{row: &claimed, result: &result{action: "a2", outcome: StatusDeployed, change: plan.NoChange, started: time.Unix(5, 0)}, wrote: Row{Checked: 3}})
+		got := w.settleOn(now, &claim{row: &claimed, result: &result{action: "a2", outcome: StatusDeployed, change: plan.NoChange, follows: time.Unix(5, 0)}, wrote: Row{Checked: 3}})
 		if !c.want(&got) || got.Rev != now.Rev {
 			t.Errorf("%s: %+v", c.why, got)
 		}

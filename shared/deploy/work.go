@@ -16,7 +16,8 @@ type result struct {
 	kind     ActionKind
 	started  time.Time
 	finished time.Time
-	outcome  Status // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
+	follows  time.Time // changes that ended before are known to it
+	outcome  Status    // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
 	change   plan.Change
 	changes  map[string]plan.Diff
 	lines    []provider.Line
