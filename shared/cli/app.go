@@ -93,7 +93,7 @@ func MainWith(definitions []provider.Definition, args []string, stdin io.Reader,
 		if context.Cause(ctx) != context.Canceled { //nolint:errorlint // the cause is a signal
 			signal.Ignore(syscall.SIGHUP) // a terminal that is closed sends it more than once
 		}
-		stop() // another second signal ends the program at once, and nothing is lost by that
+		stop() // a second signal of another kind ends the program at once, and nothing is lost by that
 	}()
 	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}

@@ -108,7 +108,7 @@ func (w *worker) unskip(c *claim) []Outbox {
 	if c.node < 0 || c.result.outcome == StatusDeployed || c.result.outcome == StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
 		return nil
 	}
-	return []Outbox{{ID: c.result.action + "-" + string(OutboxRecovered), Kind: OutboxRecovered, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
+	return []Outbox{c.entry(OutboxRecovered)}
 }
 
 // lookAgain schedules a resource once more after a run of it was overtaken by another, which may not have seen what this one did or which facts it
@@ -117,7 +117,12 @@ func lookAgain(c *claim) []Outbox {
 	if !c.result.acted && len(c.result.facts) == 0 {
 		return nil
 	}
-	return []Outbox{{ID: c.result.action + "-" + string(OutboxAgain), Kind: OutboxAgain, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}}
+	return []Outbox{c.entry(OutboxAgain)}
+}
+
+// entry returns the entry of the outbox that says what follows from a run. It is the same if it is written again.
+func (c *claim) entry(kind OutboxKind) Outbox {
+	return Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}
 }
 
 // actionOf returns the record of a run.
@@ -130,11 +135,8 @@ func (e *Engine) actionOf(r *Row, res *result) Action {
 // follows returns what has to follow from a finished run.
 func (w *worker) follows(c *claim) []Outbox {
 	var out []Outbox
-	add := func(kind OutboxKind) {
-		out = append(out, Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority})
-	}
 	if len(c.result.facts) > 0 {
-		add(OutboxFact)
+		out = append(out, c.entry(OutboxFact))
 	}
 	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
@@ -143,10 +145,10 @@ func (w *worker) follows(c *claim) []Outbox {
 	forgotten := c.row.LastRun == RunSkipped && c.row.Compliance == HasUpdate || c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
 	failed := forgotten || c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
 	if failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))) {
-		add(OutboxRecovered) // or it fails for another reason now, which those skipped because of it have to name
+		out = append(out, c.entry(OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
 	}
 	if c.result.sendEvent && !w.allFollow(c) {
-		add(OutboxEvent)
+		out = append(out, c.entry(OutboxEvent))
 	}
 	return out
 }
