@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,14 +79,9 @@ func (x *executor) execute(ctx context.Context) error {
 	return nil
 }
 
+// drop leaves out a run that is not carried out. The list is copied, as the caller has it too.
 func drop(runs []*run, r *run) []*run {
-	var out []*run
-	for _, o := range runs {
-		if o != r {
-			out = append(out, o)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(runs), func(o *run) bool { return o == r })
 }
 
 // open returns the runs without an outcome.

@@ -66,7 +66,7 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 		if req.Filter.Empty() {
 			p.startWave(PriorityUserRepair, false)
 			n = len(graph.IDs)
-			return p.finishRelease(ctx)
+			return p.commitAll(ctx)
 		}
 		err = e.eachRow(ctx, env, func(r *Row) error {
 			if runnable(r) && req.Filter.Match(r) {
@@ -135,11 +135,7 @@ func (e *Engine) ringWork(ctx context.Context, env string) error {
 	if err != nil {
 		return err
 	}
-	rings := make([]Ring, len(lanes))
-	for i, lane := range lanes {
-		rings[i] = Ring{Lane: lane}
-	}
-	e.ring(ctx, env, rings)
+	e.ring(ctx, env, RingsOf(lanes))
 	return nil
 }
 
