@@ -35,7 +35,9 @@ func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Dif
 }
 
 // Compared reports whether an attribute of the real thing is compared with what is wanted: properties and init_only attributes are.
-func Compared(a *schema.Attribute) bool { return a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly }
+func Compared(a *schema.Attribute) bool {
+	return a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly
+}
 
 // InitOnly returns the attributes among diffs that can only be set at creation, in the order in which the type declares them.
 func InitOnly(t *schema.Compiled, diffs map[string]Diff) []string {
