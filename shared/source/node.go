@@ -30,6 +30,7 @@ type node struct {
 	items []node
 	kind  kind
 	zero  bool // an integer with leading zeros, such as 0644
+	cut   bool // more may belong to it, which could not be read
 	bad   bool // a problem with it, or with a member that it lacks, is reported already
 }
 
