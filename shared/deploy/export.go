@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"southbound/shared/diag"
@@ -185,7 +184,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 			}
 			out.Unchanged = v.Resources - out.Changed
 		}
-		return out, p.commit(ctx, false)
+		return out, p.commit(ctx, scheduleStays)
 	}
 	diff, err := p.release(ctx, v, set.entries)
 	if err != nil {
@@ -288,7 +287,7 @@ func setsOf(resources []resource.Resource) []string {
 			sets = append(sets, s)
 		}
 	}
-	sort.Strings(sets)
+	slices.Sort(sets)
 	return sets
 }
 
@@ -305,7 +304,8 @@ func (p *planner) version(ctx context.Context, number int) (Version, error) {
 		if now, err := p.e.State.Env(ctx, p.env.Name); err != nil || now.Rev != p.was.Rev {
 			return Version{}, fault.New(fault.Conflict, "read version", "version %d was forgotten meanwhile", number).WithHint("try again")
 		}
-		return Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number)
+		return Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number).
+			WithHint("the state was changed by something else; restore it from a copy")
 	}
 	return vs[0], nil
 }
