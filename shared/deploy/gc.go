@@ -44,7 +44,7 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 			return err
 		}
 		out.Versions = len(p.store.forget)
-		if err := p.commit(ctx, false); err != nil {
+		if err := p.commit(ctx, scheduleStays); err != nil {
 			return err
 		}
 		var err error
@@ -112,7 +112,7 @@ func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		defer e.release(ctx, env, l)
+		defer e.giveBack(ctx, env, l)
 		if until.IsZero() || l.Until.Before(until) {
 			until = l.Until
 		}
