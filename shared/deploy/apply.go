@@ -37,7 +37,7 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 		items[i] = provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
 	}
 	var applied []provider.Applied
-	err := x.e.Caller.Call(ctx, x.batchLimit(act), func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) })
+	err := x.within(ctx, x.batchLimit(act), func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) })
 	if err != nil || len(applied) != len(act) {
 		x.apart(ctx, act, x.applyOne)
 		return
@@ -91,7 +91,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 		if ok && err != nil {
 			x.fail(r, fmt.Errorf("reload: %w", err))
 		}
-		if r.over() {
+		if r.over() || x.lost != nil {
 			return
 		}
 		if r.change == plan.NoChange {
@@ -109,7 +109,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 		if ok && err != nil {
 			x.fail(r, fmt.Errorf("read facts: %w", err))
 		}
-		if r.over() {
+		if r.over() || x.lost != nil {
 			return
 		}
 	}
@@ -147,9 +147,12 @@ func (x *executor) flush(ctx context.Context, runs []*run) {
 		return
 	}
 	out := make(chan error, 1)
-	err := x.e.Caller.Call(ctx, x.batchLimit(of), func(ctx context.Context) { out <- f.Flush(ctx, done) })
+	err := x.within(ctx, x.batchLimit(of), func(ctx context.Context) { out <- f.Flush(ctx, done) })
 	if err == nil {
 		err = <-out
+	}
+	if x.lost != nil {
+		return
 	}
 	for _, r := range of {
 		if err != nil {

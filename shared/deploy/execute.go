@@ -29,9 +29,13 @@ type executor struct {
 	mark func(ctx context.Context, r *run) (bool, error)
 	// seen, when not nil, is called once everything is read.
 	seen func(ctx context.Context, runs []*run) error
+	// cover, when not nil, sees to it that the lane is held for as long as a call may take. When it fails, nothing more is called.
+	cover func(ctx context.Context, limit time.Duration) error
+	lost  error // what cover said
 }
 
-// execute gives each run its outcome. A run that was not carried out, because the caller gave up or its create must not begin, has none.
+// execute gives each run its outcome. A run that was not carried out, because the caller gave up, its create must not begin or the lane could not
+// be held, has none.
 func (x *executor) execute(ctx context.Context) error {
 	open := x.open()
 	if err := x.recall(ctx, open); err != nil {
@@ -43,6 +47,9 @@ func (x *executor) execute(ctx context.Context) error {
 		}
 	}
 	x.read(ctx, x.open())
+	if x.lost != nil {
+		return x.stopped()
+	}
 	if x.seen != nil {
 		if err := x.seen(ctx, x.runs); err != nil {
 			return err
@@ -74,9 +81,21 @@ func (x *executor) execute(ctx context.Context) error {
 	x.apply(ctx, todo)
 	x.flush(ctx, todo)
 	for _, r := range x.open() {
-		x.after(ctx, r)
+		if x.lost == nil {
+			x.after(ctx, r)
+		}
 	}
-	return nil
+	return x.stopped()
+}
+
+// stopped ends what the lane was lost for: a run that has acted has failed, and any other has not taken place.
+func (x *executor) stopped() error {
+	for _, r := range x.open() {
+		if x.lost != nil && r.acted {
+			x.fail(r, x.lost)
+		}
+	}
+	return x.lost
 }
 
 // drop leaves out a run that is not carried out. The list is copied, as the caller has it too.
@@ -99,13 +118,27 @@ func (x *executor) open() []*run {
 // A call that was left behind may still be running: it writes to a value of its own, and to the old host, which nobody reads any more.
 func call[T any](ctx context.Context, x *executor, r *run, f func(c *provider.Context) T) (answer T, ok bool) {
 	with, out := r.ctx, new(T)
-	err := x.e.Caller.Call(ctx, x.limit(r), func(ctx context.Context) { *out = f(with.With(ctx)) })
-	if err == nil {
+	err := x.within(ctx, x.limit(r), func(ctx context.Context) { *out = f(with.With(ctx)) })
+	switch {
+	case err == nil:
 		return *out, true
+	case x.lost != nil:
+		return answer, false // it was not called
 	}
 	r.host = r.host.detach()
 	x.fail(r, err)
 	return answer, false
+}
+
+// within makes one call of a handler, for which the lane is held long enough. A run makes several, and each may take as long as the limit.
+func (x *executor) within(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
+	if x.lost == nil && x.cover != nil {
+		x.lost = x.cover(ctx, limit)
+	}
+	if x.lost != nil {
+		return x.lost
+	}
+	return x.e.Caller.Call(ctx, limit, f)
 }
 
 // limit is how long one call may take.

@@ -27,7 +27,7 @@ func (x *executor) read(ctx context.Context, runs []*run) {
 		items[i] = provider.BatchRead{Context: r.ctx, ReadRequest: provider.ReadRequest{Resource: r.want}}
 	}
 	var readings []provider.Reading
-	err := x.e.Caller.Call(ctx, x.batchLimit(runs), func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) })
+	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) })
 	if err != nil || len(readings) != len(runs) {
 		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: find out which
 		return
@@ -92,7 +92,7 @@ func (x *executor) readList(ctx context.Context, runs []*run) bool {
 	}
 	first := runs[0]
 	var out *listed
-	err := x.e.Caller.Call(ctx, x.batchLimit(runs), func(ctx context.Context) {
+	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) {
 		got := &listed{byID: map[resource.ID]map[string]any{}}
 		got.err = lister.List(first.ctx.With(ctx), func(f provider.Found) error {
 			if id, ok := foundID(first.typ, first.res.Agent, f.Attributes); ok {

@@ -187,6 +187,9 @@ func (w *worker) commit(ctx context.Context, c Commit) (Committed, error) {
 		return err
 	})
 	w.out.Paused = done.Paused
+	if err == nil && c.Until.After(w.lease.Until) {
+		w.lease.Until = c.Until
+	}
 	return done, fault.Wrap(fault.Unknown, "write results of lane "+w.lane, err)
 }
 

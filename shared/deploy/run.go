@@ -84,8 +84,9 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		}
 		runs = append(runs, w.prepare(ctx, c))
 	}
-	x := &executor{e: w.e, runs: runs, mark: w.markCreating, strict: w.state.Settings.Strict, env: w.env}
-	if err := x.execute(ctx); err != nil {
+	x := &executor{e: w.e, runs: runs, mark: w.markCreating, cover: w.cover, strict: w.state.Settings.Strict, env: w.env}
+	err := x.execute(ctx)
+	if err != nil && x.lost == nil {
 		w.unrecorded = true
 		return err
 	}
@@ -94,7 +95,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 			w.conclude(r)
 		}
 	}
-	return nil
+	return err
 }
 
 // conclude completes the result of a run and hands it to its claim.
@@ -297,18 +298,38 @@ func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 	return true, nil
 }
 
-// limitOf returns how long one call for a row may take.
+// cover prolongs the lease when it ends before a call can, and its result be written: another process would take the lane over in the middle.
+func (w *worker) cover(ctx context.Context, limit time.Duration) error {
+	for range coverTries {
+		now := w.e.Clock.Now()
+		if !w.lease.Until.Before(now.Add(limit + commitTime)) {
+			return nil
+		}
+		c := Commit{Next: w.running, SeenPlan: w.sched.PlanSeq, Until: now.Add(limit + leaseMargin)} // whether it is accepted or refused, Running stays
+		if _, err := w.commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "hold lane "+w.lane, "the store takes longer to prolong a lease than it is prolonged by")
+}
+
+const (
+	commitTime = 5 * time.Second // what a result is given to be written in
+	coverTries = 3
+)
+
+// limitOf returns how long one call for a row may take, as executor.limit does for its run.
 func (e *Engine) limitOf(row *Row) time.Duration {
-	t, ok := e.Types.Type(row.ID.Type())
-	if !ok || t.Timeout <= 0 {
-		if h, ok := provider.As[provider.Timeouter](e.Handlers[row.ID.Type()]); ok {
-			if res, err := resource.Decode(row.Body); err == nil {
-				if d := h.CallTimeout(provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: res.Attributes, Purged: res.Purged}); d > 0 {
-					return d
-				}
+	typ := row.ID.Type()
+	if h, ok := provider.As[provider.Timeouter](e.Handlers[typ]); ok {
+		if res, err := resource.Decode(row.Body); err == nil {
+			if d := h.CallTimeout(provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: res.Attributes, Purged: res.Purged}); d > 0 {
+				return d
 			}
 		}
-		return schema.DefaultTimeout
 	}
-	return t.Timeout
+	if t, ok := e.Types.Type(typ); ok && t.Timeout > 0 {
+		return t.Timeout
+	}
+	return schema.DefaultTimeout
 }

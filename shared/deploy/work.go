@@ -52,18 +52,19 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 		if len(group) == 0 {
 			continue
 		}
-		if failed = w.runGroup(ctx, group); failed != nil {
-			break // what ran before is recorded all the same
-		}
+		failed = w.runGroup(ctx, group)
 		for _, c := range group {
 			if c.result == nil {
-				continue // not run: the caller gave up
+				continue // not run: the caller gave up, or the lane could not be held
 			}
 			done = append(done, c)
 			if c.result.kind == ActionRepair && c.result.change != plan.NoChange && c.row.LastRun == RunSuccess {
 				w.out.Fixed++
 			}
 			w.finish(c)
+		}
+		if failed != nil {
+			break // what ran before is recorded all the same
 		}
 		if ctx.Err() != nil || w.e.Clock.Now().Sub(began) >= commitAfter {
 			break

@@ -20,10 +20,10 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	case b.halted:
 		r.violate("pause", "%s starts %v though the environment is halted", t.name, c.Next)
 	}
-	r.checkHeld(t, c)
-	if len(c.Rows) > 0 {
+	if len(c.Rows) > 0 || slices.Equal(c.Next, t.books.claimed) {
 		return // within what was claimed before
 	}
+	r.checkHeld(t, c)
 	for id, have := range t.books.runs {
 		if have.acted && !have.recorded {
 			r.violate("L1", "%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
@@ -174,6 +174,16 @@ func (r *run) unready(e *environment, i int, claimed uint64) string {
 // asWanted reports whether a row was deployed as wanted when it was last looked at.
 func asWanted(row *deploy.Row) bool {
 	return row.LastRun == deploy.RunSuccess && row.Compliance == deploy.Compliant && row.Deployed == row.Hash
+}
+
+// checkCovered checks that whoever holds a lane holds it for as long as a call of a handler may take: invariant D2.
+func (r *run) checkCovered(t *task, limit time.Duration) {
+	if t.books.lane == "" || t.books.dry || !r.books.live(r, t) {
+		return
+	}
+	if left := r.state.look(env).leases[t.books.lane].Until.Sub(r.time()); left < limit {
+		r.violate("D2", "%s begins a call that may take %s, and holds its lane for %s more", t.name, limit, left)
+	}
 }
 
 // checkStart checks a handler call of a task that holds its lane: invariants D1, D2, D6.

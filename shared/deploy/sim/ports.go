@@ -254,6 +254,7 @@ func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx c
 	if c.p.dead {
 		return c.p.noMore(t, "Call")
 	}
+	r.checkCovered(t, limit)
 	r.sched.pause(0)
 	if c.p.dead {
 		return c.p.noMore(t, "Call")
