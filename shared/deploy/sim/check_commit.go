@@ -105,6 +105,8 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 		if row.LastAction != was.LastAction {
 			r.checkResult(t, row, &was, c)
 			r.checkOutcome(row, &was, c)
+			r.checkMeanwhile(t, row, &was)
+			r.checkTold(t, row, &was, c)
 		} else if row.Attempts != was.Attempts {
 			r.violate("D7", "%s counts a failure of %s twice", t.name, row.ID)
 		}

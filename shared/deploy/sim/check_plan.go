@@ -30,6 +30,8 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 			return
 		}
 		r.checkPlanned(t, row, &was)
+		r.checkReplaced(t, row, &was)
+		r.checkMoved(t, row, &was)
 		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && !follows {
 			r.checkRetried(t, row, &was)
 		}
@@ -122,7 +124,7 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 func (r *run) checkRetried(t *task, row, was *deploy.Row) {
 	switch {
 	case was.LastRun != deploy.RunFailed || was.Orphaned || was.Removing:
-	case row.Priority == deploy.PriorityDeployTimer && forGood(was):
+	case (row.Priority == deploy.PriorityDeployTimer || row.Priority == deploy.PriorityRepairTimer) && forGood(was):
 		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name, row.ID, was.Class)
 	case row.Priority == deploy.PriorityUserDeploy && t.books.lenient && (forGood(was) || was.NextAt.After(r.time())):
 		r.violate("D7", "%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name, row.ID, was.Class, r.since(was.NextAt))
@@ -157,6 +159,9 @@ func (r *run) checkEnv(t *task, was *deploy.Env) {
 	}
 	if now.Last != was.Last {
 		r.checkVisible(t, e, was.Last, now.Last)
+	}
+	if now.Released != was.Released && now.Releasing == 0 {
+		r.violate("V1", "%s notes that the release of version %d is complete before it has written what that changes", t.name, now.Released)
 	}
 	if now.Released != was.Released || r.books.released == nil && now.Released != 0 {
 		r.released(t, now.Released)

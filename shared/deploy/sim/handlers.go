@@ -268,7 +268,7 @@ type lonelyHandler struct{ handler }
 func (h lonelyHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	var made *copyOf
 	err := h.act(c, "create", req.Resource, func(t *thing) error {
-		h.r.checkCreate(t, req.Resource.ID)
+		h.r.checkCreate(t, req.Resource.ID, req.Token)
 		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now, late: !h.r.books.live(h.r, h.r.sched.cur)}
 		t.made = append(t.made, made)
 		h.r.books.changed(h.r, req.Resource.ID, "create")
@@ -300,15 +300,22 @@ type assignedHandler struct{ lonelyHandler }
 
 // FindCreated implements provider.Finder.
 func (h assignedHandler) FindCreated(c *provider.Context, req provider.CreateRequest) (found bool, err error) {
+	var made []*copyOf
 	err = h.act(c, "find", req.Resource, func(t *thing) error {
 		for _, m := range t.made {
 			if m.token == req.Token {
-				m.seen, found = true, true
+				made = append(made, m)
 			}
 		}
 		return nil
 	})
-	return found && err == nil, err
+	if err != nil || h.r.sched.cur.books.orphaned {
+		return false, err // its identity has not come back
+	}
+	for _, m := range made {
+		m.seen = true
+	}
+	return len(made) > 0, nil
 }
 
 // isAssigned reports whether the world chooses the identity of things of a resource.
