@@ -102,6 +102,9 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 	case !anew && row.LastAction != was.LastAction:
 		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
 	}
+	if !anew && was.Ticket != 0 && row.Ticket != 0 && row.Priority > was.Priority {
+		r.violate("order", "%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name, row.ID, was.Priority, row.Priority)
+	}
 	if row.Hash != was.Hash && (row.Attempts != 0 || !row.NextAt.IsZero()) {
 		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID, row.Attempts)
 	}

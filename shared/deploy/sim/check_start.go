@@ -71,6 +71,7 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		earlier |= 1 << i
 	}
 	r.checkOrder(t, e, c.Next)
+	r.hasten()
 }
 
 // checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise another takes it in the middle of one. Who has met a

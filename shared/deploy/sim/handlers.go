@@ -79,6 +79,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 	defer r.books.ended(who, res.ID, what)
 	who.books.log(res.ID)
 	c.Info(fmt.Sprintf("sim %s with %v", what, res.Attributes["text"]), "v", res.Attributes["v"], "text", res.Attributes["text"])
+	r.hurry()
 	th := r.world.thing(res.ID)
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
 		panic(fmt.Sprintf("panic in %s of %v", what, res.Attributes["text"]))

@@ -31,6 +31,32 @@ func (r *run) do(o *op) {
 	}
 }
 
+// once carries out operation i of the plan, unless that was done already.
+func (r *run) once(i int) {
+	if !r.did[i] {
+		r.did[i] = true
+		r.do(&r.plan.Ops[i])
+	}
+}
+
+// hurry lets the next operation of a hasty plan come while a handler runs, and gives it time.
+func (r *run) hurry() {
+	if r.plan.hasty && r.faulty {
+		r.hasten()
+		r.sched.pause(time.Duration(r.sched.rng.Int64N(int64(20 * time.Millisecond))))
+	}
+}
+
+// hasten lets the next operation of a hasty plan come now, in one of four cases.
+func (r *run) hasten() {
+	if !r.plan.hasty || !r.faulty || r.sched.rng.IntN(4) != 0 {
+		return
+	}
+	if i := slices.Index(r.did, false); i >= 0 {
+		r.sched.at(r.sched.now, func() { r.once(i) })
+	}
+}
+
 // ask calls an entry point of the engine that people and timers use.
 func (r *run) ask(p *process, o *op) {
 	switch o.kind {
@@ -128,6 +154,7 @@ func (r *run) happen(o *op) {
 // drift changes a thing behind everybody's back.
 func (r *run) drift(t *thing, o *op) {
 	t.drifted = true
+	t.disclose()
 	switch {
 	case o.n == 0:
 		t.wipe()

@@ -26,9 +26,12 @@ type Plan struct {
 	Ops       []op
 	End       time.Duration // of the part with faults
 
-	laneFor time.Duration // how long a run of a lane may take
-	rates   [kinds]float64
-	faults  faults
+	laneFor  time.Duration // how long a run of a lane may take
+	hasty    bool          // operations come while handlers run
+	shuffles bool          // lanes, and who is told of what, change often
+	touches  float64       // how often somebody else has written a row just before it is written
+	rates    [kinds]float64
+	faults   faults
 }
 
 // faults are the kinds of faults of a run and how often they happen.
@@ -175,12 +178,21 @@ func Draw(seed uint64) *Plan {
 	if rng.IntN(4) == 0 {
 		p.Settings.RepairTimer = "120"
 	}
+	p.strain(rand.New(rand.NewPCG(seed, 0x57a1))) //nolint:gosec // a simulation
 	d := &drawer{rng: rng, p: p}
 	d.population()
 	d.ops()
 	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))    //nolint:gosec // a simulation
 	d.collections(rand.New(rand.NewPCG(seed, 0xf11e))) //nolint:gosec // a simulation
 	return p
+}
+
+// strain draws whether what seldom comes together does so often: others change what is just being run, or just being written.
+func (p *Plan) strain(rng *rand.Rand) {
+	p.hasty, p.shuffles = rng.IntN(4) == 0, rng.IntN(6) == 0
+	if rng.IntN(4) == 0 {
+		p.touches = []float64{0.01, 0.05, 0.2}[rng.IntN(3)]
+	}
 }
 
 // functions lets two in five seeds be of the home with functions: nobody waits for rings there, and who is dead is not known.
@@ -327,6 +339,10 @@ func (d *drawer) edit() {
 	for range 1 + d.rng.IntN(3) {
 		i := d.rng.IntN(len(d.pool))
 		s := &d.pool[i]
+		if d.p.shuffles && d.one(2) {
+			d.shuffle(s)
+			continue
+		}
 		switch d.rng.IntN(12) {
 		case 0, 1, 2, 3:
 			s.v = 1 + d.rng.Int64N(9)
@@ -346,6 +362,20 @@ func (d *drawer) edit() {
 		default:
 			d.agents[d.rng.IntN(len(d.agents))].Lanes = 1 + d.rng.IntN(3)
 		}
+	}
+}
+
+// shuffle changes what moves resources, or who is told of what, or what is known.
+func (d *drawer) shuffle(s *spec) {
+	switch d.rng.IntN(5) {
+	case 0:
+		s.flags.SendEvent = !s.flags.SendEvent
+	case 1:
+		s.flags.ReceiveEvents = !s.flags.ReceiveEvents
+	case 2:
+		s.text = resource.Parameter{Name: "p0"}
+	default:
+		d.agents[d.rng.IntN(len(d.agents))].Lanes = 1 + d.rng.IntN(3)
 	}
 }
 
