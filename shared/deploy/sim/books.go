@@ -16,6 +16,7 @@ type books struct {
 	leases   map[string]*held // by key: who took it last
 	paused   map[string]bool  // agents
 	halted   bool
+	haltedAt time.Duration
 	active   []activity // handler calls under way
 	actions  map[string]bool
 	visible  map[int]*content // versions that have become visible
@@ -96,6 +97,11 @@ type claimBook struct {
 	state   []byte
 	facts   bool // its facts were asked for
 	ticket  int64
+	rev     int64
+	body    string
+	at      time.Time
+	first   bool // it waits for nothing that is claimed with it
+	behind  bool // it requires something that is claimed before it
 }
 
 // runBook is one run of a handler for one resource.

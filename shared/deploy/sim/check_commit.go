@@ -115,6 +115,7 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 		r.checkAction(t, &c.Actions[i])
 	}
 	r.expectStale(t, c, out)
+	r.checkUnwritten(t, c)
 	for _, id := range c.Checked {
 		if have := t.books.runs[id]; have != nil {
 			have.recorded = true

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/plan"
@@ -22,6 +23,40 @@ func (r *run) checkMeanwhile(t *task, row, was *deploy.Row) {
 		r.violate("D4", "%s forgets that %s was asked for (ticket %d) while it ran (ticket %d)", t.name, row.ID, was.Ticket, claimed.ticket)
 	case was.WantFacts && !claimed.facts && !row.WantFacts:
 		r.violate("D4", "%s forgets that facts of %s were asked for while it ran", t.name, row.ID)
+	}
+}
+
+// checkFollowed checks what a run that ended well says of the changes that it knows of: none that it may not have seen, and all that came before it in
+// the same claim.
+func (r *run) checkFollowed(t *task, row, was *deploy.Row, started time.Time) {
+	claimed, known := t.books.claims[row.ID]
+	if !known || row.SucceededAt.Equal(was.SucceededAt) {
+		return
+	}
+	switch at := row.SucceededAt; {
+	case t.books.compares[row.ID]:
+		r.violate("D4", "%s was only compared, and counts as having followed changes", row.ID)
+	case at.After(started) || claimed.first && at.After(claimed.at):
+		r.violate("D4", "%s counts as having followed changes until %s, and was claimed at %s (started at %s)", row.ID, r.since(at), r.since(claimed.at), r.since(started))
+	case requiresMore(was.Body, []byte(claimed.body)):
+		r.violate("D4", "%s counts as having followed changes of what it did not require when it was claimed", row.ID)
+	case claimed.behind && !row.Removing && at.Before(started):
+		r.violate("C1", "%s counts as not having followed what ran before it in the same claim", row.ID)
+	}
+}
+
+// checkUnwritten checks that a run that ended well and is not written has left nothing to write.
+func (r *run) checkUnwritten(t *task, c *deploy.Commit) {
+	for i := range c.Actions {
+		a := &c.Actions[i]
+		claimed, known := t.books.claims[a.Resource]
+		row := r.state.look(env).rows[a.Resource]
+		if !known || row == nil || row.Rev != claimed.rev || a.Stale || a.Outcome != deploy.StatusDeployed || a.Action == deploy.ActionDryRun || row.LastAction == a.ID {
+			continue
+		}
+		if a.Change != plan.NoChange || !settled(row) {
+			r.violate("D4", "the outcome of a run of %s is not written: its row is %s (unsure: %v, create: %q, %d attempts)", a.Resource, row.Status(), row.Unsure, row.Creating, row.Attempts)
+		}
 	}
 }
 
@@ -106,4 +141,37 @@ func requiresMore(now, was []byte) bool {
 		return slices.ContainsFunc(now, func(id resource.ID) bool { return !slices.Contains(was, id) })
 	}
 	return a.ReceiveEvents && (more(a.Requires, b.Requires) || more(a.Hears, b.Hears))
+}
+
+// checkTimed checks what a timer asks for, beside retries: nothing where it is off or everything is halted, and it notes when that was.
+func (r *run) checkTimed(t *task, row, was *deploy.Row, c *deploy.Commit, b before) {
+	if row.Priority != deploy.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 || b.env.Releasing != 0 {
+		return
+	}
+	switch off := r.plan.Settings.DeployTimer == "0" && r.knowsSettings(t); {
+	case r.books.halted && r.books.haltedAt < t.began:
+		r.violate("timer", "%s asks for %s by a timer, and everything is halted", t.name, row.ID)
+	case !was.NextAt.IsZero():
+	case off:
+		r.violate("timer", "%s asks for %s by a timer that is off", t.name, row.ID)
+	case c.Env != nil && c.Env.LastDeploy.Equal(b.env.LastDeploy):
+		r.violate("timer", "%s asks for %s by a timer, and does not note when it was", t.name, row.ID)
+	}
+}
+
+// checkUntouched checks that a release replaces no intent that its version leaves as it was: invariant C1. What was resolved since stays so.
+func (r *run) checkUntouched(t *task, old *content, c *deploy.Commit, out *deploy.Committed, b before) {
+	if c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 || old == nil || r.books.visible[c.Env.Released] == nil {
+		return
+	}
+	now := r.books.visible[c.Env.Released]
+	written(c, out, func(row *deploy.Row) {
+		was, had := b.rows[row.ID]
+		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash || was.Compliance == deploy.Undefined {
+			return
+		}
+		if one, other := old.entries[row.ID], now.entries[row.ID]; one != nil && other != nil && one.body == other.body && one.hash == other.hash {
+			r.violate("C1", "%s replaces the intent of %s, which version %d leaves as it was", t.name, row.ID, now.number)
+		}
+	})
 }

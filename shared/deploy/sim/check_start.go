@@ -54,7 +54,12 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		}
 	}
 	scheduled := r.scheduled(e)
-	earlier := uint64(0)
+	earlier, claimed := uint64(0), uint64(0)
+	for _, id := range c.Next {
+		if i, ok := b.effect.index[id]; ok {
+			claimed |= 1 << i
+		}
+	}
 	for _, id := range c.Next {
 		i, ok := b.effect.index[id]
 		if !ok {
@@ -67,6 +72,10 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		}
 		if why := r.unready(e, i, earlier); why != "" {
 			t.books.unready[id] = why
+		}
+		if have, known := t.books.claims[id]; known {
+			have.first, have.behind = b.effect.all[i]&claimed == 0, b.effect.needs[i]&earlier != 0
+			t.books.claims[id] = have
 		}
 		earlier |= 1 << i
 	}
@@ -102,7 +111,8 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	}
 	delete(t.books.claims, id)
 	if !r.books.moved[id] {
-		t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket}
+		t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
+			body: string(row.Body), at: r.time()}
 	}
 	t.books.lost[id] = r.lostElsewhere(t, e, row)
 	if row.Ticket == 0 && !r.books.moved[id] && r.checkedInWave(e, row) {

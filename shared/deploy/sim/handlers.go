@@ -94,7 +94,11 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 		}
 		return effect(th)
 	})
-	if err == nil && r.faulty && r.sched.rng.Float64() < r.plan.faults.refuses {
+	refuses := r.plan.faults.refuses
+	if what == "find" {
+		refuses *= 5 // it is seldom asked
+	}
+	if err == nil && r.faulty && r.sched.rng.Float64() < refuses {
 		classes := []provider.Class{provider.Retryable, provider.Retryable, provider.Terminal, provider.NeedsChange}
 		err = provider.Errorf(classes[r.sched.rng.IntN(len(classes))], "refused, with %v", res.Attributes["text"])
 	}

@@ -69,7 +69,11 @@ func (r *run) ask(p *process, o *op) {
 	case opRepair:
 		r.task(p, "Repair", func(t *task) error {
 			t.books.only = o.id
+			rev := r.revOf(o.id)
 			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(o.id)}})
+			if err == nil && rev != 0 && r.revOf(o.id) == rev {
+				r.violate("order", "%s was to ask for %s, and has not", t.name, o.id)
+			}
 			return err
 		})
 	case opDryRun:
@@ -105,6 +109,15 @@ func (r *run) ask(p *process, o *op) {
 			return err
 		})
 	}
+}
+
+// revOf returns the revision of the row of a resource; 0: it has none, or is not to be run.
+func (r *run) revOf(id resource.ID) int64 {
+	row := r.state.look(env).rows[id]
+	if row == nil || row.Orphaned || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson {
+		return 0
+	}
+	return row.Rev
 }
 
 func (r *run) sweep(p *process) {

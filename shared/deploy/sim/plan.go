@@ -385,6 +385,11 @@ func (d *drawer) export(at time.Duration) op {
 		o.partial = []string{[]string{"s1", "s2"}[d.rng.IntN(2)]}
 	}
 	o.model = d.model(o.partial)
+	if d.p.shuffles && o.partial != nil { // others stay as they are
+		o.agents = slices.DeleteFunc(o.agents, func(a resource.Agent) bool {
+			return !slices.ContainsFunc(o.model, func(s spec) bool { return s.id.Agent() == a.Name })
+		})
+	}
 	return o
 }
 

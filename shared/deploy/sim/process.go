@@ -101,7 +101,8 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		t.fault(op)
 		r.tracef("%s %s: failed after it took effect", t.name, op)
 		return unavailable(op)
-	case how == crashAfter:
+	case how == crashAfter || t.cut:
+		t.cut = false
 		r.crash(p, op+", after it took effect")
 		return p.noMore(t, op)
 	}

@@ -87,7 +87,7 @@ func (c *recorder) Pause(ctx context.Context, env string, paused bool, agents ..
 func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 	err := c.State.Halt(ctx, env, halted)
 	if err == nil {
-		c.r.books.halted = halted
+		c.r.books.halted, c.r.books.haltedAt = halted, c.r.sched.now
 	}
 	return err
 }
@@ -132,6 +132,9 @@ func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (d
 	}
 	r.traceCommit(&in, &out)
 	r.checkCommit(&in, &out, before)
+	if r.plan.touches > 0 && r.faulty && len(out.Conflicts) > 0 && r.sched.rng.IntN(8) == 0 {
+		r.sched.cur.cut = true
+	}
 	return out, nil
 }
 
