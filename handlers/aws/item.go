@@ -170,7 +170,7 @@ func formsOf(attrs map[string]any) map[string]any {
 func itemThing(attrs map[string]any) string {
 	key, _ := attrs["key"].(map[string]any)
 	table, ok := attrs["table"].(string)
-	if !ok || len(resource.References(key)) > 0 {
+	if !ok || len(key) == 0 || len(resource.References(key)) > 0 {
 		return ""
 	}
 	k, err := toItem(key, formsOf(attrs), 0)

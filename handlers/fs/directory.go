@@ -40,6 +40,8 @@ func Directory() provider.Definition {
 			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validPurge(a), validGathered(a)) },
 			Relations: parentRelations,
+			Thing:     whatIsAt,
+			Space:     atPath,
 			Gather:    gather,
 			Gathers:   func(a map[string]any) bool { return a["recurse_purge"] == true },
 		},

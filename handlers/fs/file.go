@@ -36,6 +36,8 @@ func File() provider.Definition {
 			Timeout:   5 * time.Minute, // large files are hashed
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validBackup(a), validCheck(a)) },
 			Relations: parentRelations,
+			Thing:     whatIsAt,
+			Space:     atPath,
 		},
 		Handler: file{},
 	}

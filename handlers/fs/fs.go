@@ -62,6 +62,18 @@ func validPath(root bool) func(map[string]any) []diag.Problem {
 	}
 }
 
+// atPath is the space of what takes up a path as a whole. What is in a file, or below a directory, is no part of it.
+const atPath = "fs path"
+
+// whatIsAt names the path of a thing that is alone there.
+func whatIsAt(attrs map[string]any) string {
+	path, _ := attrs["path"].(string)
+	if path == "" {
+		return ""
+	}
+	return "the path " + path
+}
+
 // parentRelations makes a thing require the directory it is in, or the link to it, where that is managed.
 func parentRelations(agent string, attrs map[string]any) []string {
 	path, _ := attrs["path"].(string)

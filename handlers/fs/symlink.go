@@ -28,6 +28,8 @@ func Symlink() provider.Definition {
 			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validTarget(a)...) },
 			Relations: parentRelations,
+			Thing:     whatIsAt,
+			Space:     atPath,
 		},
 		Handler: symlink{},
 	}

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,6 +91,12 @@ func readDatabase(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r prov
 	if err != nil {
 		return provider.Observation{}, failure("read the database "+name, err)
 	}
+	if limit == dropping {
+		if r.Purged { // it can still be dropped, and that is all
+			return provider.Observation{Exists: true, Attributes: map[string]any{}}, nil
+		}
+		return provider.Observation{}, provider.Errorf(provider.Retryable, "read the database %s: %w", name, errDropping)
+	}
 	locale := string(row[2])
 	if ctype := string(row[3]); ctype != locale {
 		locale += ", with the characters of " + ctype
@@ -104,6 +111,12 @@ func readDatabase(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r prov
 	}
 	return provider.Observation{Exists: true, Attributes: attrs}, nil
 }
+
+// dropping stands in place of the limit of connections of a database that is being dropped, or that a drop which was cut off has left: it can be
+// dropped, and nothing else.
+const dropping = -2
+
+var errDropping = errors.New("it is being dropped, or a drop of it was cut off; if it stays so, DROP DATABASE removes what is left of it, and so does purging it")
 
 func extensions(ctx context.Context, c *conn.Conn, name string) (out []string, err error) {
 	err = c.Do(ctx, name, func(pg *pgconn.PgConn) error {

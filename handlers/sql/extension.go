@@ -153,7 +153,7 @@ func drop(ctx *provider.Context, r provider.Resource, what, statement string) er
 		statement += " CASCADE"
 	}
 	err = change(ctx, c, text(r, "database"), statement)
-	if is(err, undefinedDatabase) {
+	if is(err, undefinedDatabase) || beingDropped(ctx, c, text(r, "database"), err) {
 		return nil
 	}
 	if is(err, dependentObjects) {

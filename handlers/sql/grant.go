@@ -234,7 +234,7 @@ func (grant) settle(ctx *provider.Context, r provider.Resource) error {
 		return err
 	})
 	switch {
-	case r.Purged && is(err, undefinedDatabase):
+	case r.Purged && (is(err, undefinedDatabase) || beingDropped(ctx, c, text(r, "database"), err)):
 		return nil
 	case err != nil:
 		return failure("read the rights in the database "+text(r, "database"), err)

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -9,9 +10,16 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// List implements provider.Lister: all databases that are no templates, without their extensions.
+// List implements provider.Lister: all databases that are no templates, without their extensions. What is being dropped is left out.
 func (database) List(ctx *provider.Context, found func(provider.Found) error) error {
-	return each(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE NOT datistemplate ORDER BY 1", readDatabase, func(attrs map[string]any) error {
+	read := func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+		obs, err := readDatabase(ctx, c, pg, r)
+		if errors.Is(err, errDropping) {
+			return provider.Observation{}, nil
+		}
+		return obs, err
+	}
+	return each(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE NOT datistemplate ORDER BY 1", read, func(attrs map[string]any) error {
 		if l, _ := attrs["locale"].(string); strings.Contains(l, ", ") { // two of them, which no document can say
 			delete(attrs, "locale")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // inDatabase is a reader of what is in a database, over a connection to it.
 type inDatabase func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)
 
-// within reads resources that are in databases, over one connection for each. Nothing is in a database that is not there.
+// within reads resources that are in databases, over one connection for each. Nothing is in a database that is not there, and nothing that has to
+// be purged in one that is being dropped.
 func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	byDatabase := map[string][]int{}
@@ -38,13 +40,31 @@ func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []
 		if is(err, undefinedDatabase) {
 			continue
 		}
+		half := beingDropped(ctx, c, name, err)
 		for _, i := range group {
-			if err != nil {
+			switch {
+			case err == nil, half && items[i].Resource.Purged:
+			case half:
+				out[i].Err = provider.Errorf(provider.Retryable, "connect to the database %s: %w", name, errDropping)
+			default:
 				out[i].Err = failure("connect to the database "+name, err)
 			}
 		}
 	}
 	return out
+}
+
+// beingDropped reports whether a connection was refused as the database is being dropped, or a drop of it was cut off.
+func beingDropped(ctx context.Context, c *conn.Conn, database string, err error) (half bool) {
+	if !is(err, objectNotInState) { // which it is as well where a database takes no connections
+		return false
+	}
+	_ = c.Do(ctx, "", func(pg *pgconn.PgConn) error { // where that fails, the first error says more
+		rows, err := query(ctx, pg, "SELECT FROM pg_catalog.pg_database WHERE datname = $1 AND datconnlimit = $2::int", database, strconv.Itoa(dropping))
+		half = len(rows) == 1
+		return err
+	})
+	return half
 }
 
 // databaseID is the identity of the database that a resource is in.

@@ -3,6 +3,8 @@ package svc
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"southbound/shared/provider"
@@ -146,10 +148,16 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 		if !s.needed {
 			continue
 		}
-		err := s.do(ctx, name)
+		starts := 0
+		if s.what == "start" {
+			starts, err = begun(ctx.State(), now)
+		}
+		if err == nil {
+			err = s.do(ctx, name)
+		}
 		if errors.As(err, &errBusy{}) {
 			ctx.Info(s.what+": under way", "service", name)
-			return provider.Result{Again: &provider.Again{After: askAgain}}, nil
+			return provider.Result{Again: &provider.Again{After: askAgain, State: []byte(strconv.Itoa(starts))}}, nil
 		}
 		if err != nil {
 			return provider.Result{}, provider.Errorf(provider.ClassOf(err), "%s %s: %w", s.what, name, err)
@@ -158,6 +166,24 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 	}
 	return provider.Result{}, nil
 }
+
+// begun returns how often a service will have been started, which is what calls that ask for another hand on to that: one that was started and
+// has ended between two calls would be started anew for ever else.
+func begun(before []byte, now state) (int, error) {
+	starts, _ := strconv.Atoi(string(before)) // 0 in a first call
+	switch {
+	case starts > 0 && now.ended != nil:
+		return 0, now.ended
+	case starts > 0 && now.changing:
+		return starts, nil // still at it
+	case starts >= mostStarts:
+		return 0, fmt.Errorf("it was started %d times and does not stay up", starts)
+	}
+	return starts + 1, nil
+}
+
+// mostStarts is how often a service is started until it runs when its system does not say what became of it.
+const mostStarts = 2
 
 // askAgain is when a service that takes long is looked at again.
 const askAgain = 2 * time.Second

@@ -1,10 +1,12 @@
 package svc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"southbound/handlers/internal/tool"
 	"southbound/shared/provider"
@@ -15,6 +17,7 @@ import (
 type supervisor struct {
 	before []string // a command in front, for tests
 	flags  []string
+	wait   time.Duration // in place of waitFor, for tests
 }
 
 func (s supervisor) run(ctx context.Context, args ...string) (string, error) {
@@ -30,10 +33,10 @@ func (s supervisor) lack(ctx *provider.Context) string {
 	return ""
 }
 
-// states reads "name  STATE  more" of what there is, and "name  in use  auto  1:2" of what is configured.
+// states reads what there is, and "name  in use  auto  1:2" of what is configured.
 func (s supervisor) states(ctx context.Context, names []string) (map[string]state, error) {
-	out, err := s.run(ctx, "status")
-	if err != nil && tool.Code(err) != 3 { // 3: not all run
+	all, err := s.status(ctx)
+	if err != nil {
 		return nil, err
 	}
 	starts, err := s.run(ctx, "avail")
@@ -45,33 +48,61 @@ func (s supervisor) states(ctx context.Context, names []string) (map[string]stat
 		f := strings.Fields(line)
 		auto[alone(first(f))] = len(f) > 2 && f[len(f)-2] == "auto"
 	}
-	all := map[string]state{}
-	for line := range strings.Lines(out) {
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		now := state{enabled: auto[alone(f[0])]}
-		switch f[1] {
-		case "RUNNING":
-			now.running = true
-		case "STARTING", "BACKOFF", "STOPPING":
-			now.changing = true
-		}
-		all[f[0]] = now
+	for name, now := range all {
+		now.enabled = auto[alone(name)]
+		all[name] = now
 	}
 	if len(names) == 0 {
 		return all, nil
 	}
 	known := map[string]state{}
 	for _, name := range names {
-		for _, form := range []string{name, alone(name), name + ":" + name} {
-			if now, is := all[form]; is {
-				known[name] = now
-			}
+		if now, is := called(all, name); is {
+			known[name] = now
 		}
 	}
 	return known, nil
+}
+
+// status reads "name  STATE  more" of what there is, which does not say what is enabled.
+func (s supervisor) status(ctx context.Context) (map[string]state, error) {
+	out, err := s.run(ctx, "status")
+	if err != nil && tool.Code(err) != 3 { // 3: not all run
+		return nil, err
+	}
+	all := map[string]state{}
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) > 1 {
+			all[f[0]] = stateOf(f[1:])
+		}
+	}
+	return all, nil
+}
+
+// called returns the program that a name stands for.
+func called(all map[string]state, name string) (now state, is bool) {
+	for _, form := range []string{name + ":" + name, alone(name), name} {
+		if now, is = all[form]; is {
+			break
+		}
+	}
+	return now, is
+}
+
+// stateOf reads the words that follow the name of a program.
+func stateOf(words []string) (now state) {
+	switch words[0] {
+	case "RUNNING":
+		now.running = true
+	case "STARTING", "STOPPING":
+		now.changing = true
+	case "BACKOFF":
+		now.changing = true
+		fallthrough
+	case "EXITED", "FATAL":
+		now.ended = errors.New("it was started and does not stay up: " + strings.Join(words, " "))
+	}
+	return now
 }
 
 func first(fields []string) string {
@@ -136,7 +167,36 @@ func (s supervisor) start(ctx context.Context, name string) error {
 	if err := s.tell(ctx, "update", group(name)); err != nil { // what is configured otherwise now
 		return err
 	}
-	return s.tell(ctx, "start", name)
+	if err := s.tell(ctx, "start", name); err != nil {
+		return err
+	}
+	return s.stays(ctx, name)
+}
+
+// stays waits until a program runs that was started: one that is on its way counts as started for supervisorctl, and so does one that ends each time.
+func (s supervisor) stays(ctx context.Context, name string) error {
+	limit, look := time.NewTimer(cmp.Or(s.wait, waitFor)), time.NewTicker(10*lookEach)
+	defer limit.Stop()
+	defer look.Stop()
+	for {
+		all, err := s.status(ctx)
+		now, _ := called(all, name)
+		switch {
+		case err != nil:
+			return err
+		case now.running:
+			return nil
+		case now.ended != nil:
+			return now.ended
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return errBusy{}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (s supervisor) stop(ctx context.Context, name string) error { return s.tell(ctx, "stop", name) }

@@ -4,6 +4,7 @@ package svc
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,10 +82,11 @@ func TestSupervisor(t *testing.T) {
 	program(t, dir, "late", "sleep 100000", "startsecs=0\nautostart=false\n")
 	once("configured since", plan.Created, late, false)
 	once("it runs", plan.NoChange, late, false)
-	program(t, dir, "dies", "/bin/false", "startsecs=1\nstartretries=0\nautostart=false\n")
+	program(t, dir, "dies", "/bin/false", "startsecs=1000\nstartretries=0\nautostart=false\n")
 	if got := providertest.Once(t.Context(), d, nil, map[string]any{"name": "dies", "running": true}, false); got.Err == nil || !strings.Contains(got.Err.Error(), "dies: ERROR (") {
 		t.Errorf("one that ends at once: %v", got.Err)
 	}
+	comesTo(t, dir, s)
 	note := filepath.Join(dir, "note")
 	program(t, dir, "late", "sh -c 'echo new > "+note+"; exec sleep 100000'", "startsecs=0\nautostart=false\n")
 	ctx, _, r := thing(t, map[string]any{"name": "late", "running": true, "on_change": "restart"})
@@ -94,4 +96,39 @@ func TestSupervisor(t *testing.T) {
 	(&machine{}).until(t, "what is configured now", func() bool { return exists(note) })
 	once("purged", plan.Purged, late, true)
 	once("and gone", plan.NoChange, late, true)
+}
+
+// comesTo is about programs that are on their way already, which supervisorctl calls started: what becomes of them counts.
+func comesTo(t *testing.T, dir string, s supervisor) {
+	t.Helper()
+	end := filepath.Join(dir, "end")
+	program(t, dir, "slow", "sh -c 'until test -e "+end+"; do sleep 0.05; done; exit 3'", "startsecs=1000\nstartretries=0\nautostart=true\n")
+	program(t, dir, "fails", "/bin/false", "startsecs=1000\nstartretries=1000000\nautostart=true\n")
+	if err := s.refresh(t.Context()); err != nil { // which begins them
+		t.Fatal(err)
+	}
+	logged := func(text string) {
+		t.Helper()
+		(&machine{}).until(t, text, func() bool {
+			log, err := os.ReadFile(filepath.Join(dir, "log"))
+			return err == nil && strings.Contains(string(log), text)
+		})
+	}
+	logged("exited: fails")
+	if err := s.start(t.Context(), "fails"); err == nil || !strings.HasPrefix(err.Error(), "it was started and does not stay up: BACKOFF") {
+		t.Errorf("one that ends each time: %v", err)
+	}
+	s.wait = time.Millisecond
+	if err := s.start(t.Context(), "slow"); !errors.As(err, &errBusy{}) {
+		t.Errorf("one that is on its way: %v", err)
+	}
+	put(t, end, "")
+	logged("slow entered FATAL state")
+	known, err := s.status(t.Context())
+	if _, ended := begun([]byte("1"), known["slow"]); err != nil || ended == nil || !strings.Contains(ended.Error(), "does not stay up: FATAL") {
+		t.Errorf("one that ended between two calls: %v, %v", ended, err)
+	}
+	if err := s.stop(t.Context(), "fails"); err != nil {
+		t.Error(err)
+	}
 }

@@ -29,6 +29,7 @@ type state struct {
 	changing         bool   // on its way up or down: it does not run yet, and it is not stopped either
 	fixed            bool   // whether it is started with the machine is up to others: it can be neither enabled nor disabled
 	problem          string // why it cannot be started
+	ended            error  // what there is to say where it was started before and is like this; nil where it may yet come to run
 }
 
 // errBusy says that a service is on its way to where it was sent.

@@ -1,6 +1,7 @@
 package svc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -276,6 +277,31 @@ func TestTypeIsValid(t *testing.T) {
 	typ, _ := types.Type("svc::Service")
 	if _, problems := typ.Check(map[string]any{"name": "x"}); len(problems) != 1 || problems[0].Attribute != "running" {
 		t.Error(problems)
+	}
+}
+
+func TestBegun(t *testing.T) {
+	t.Parallel()
+	ended := errors.New("ended")
+	for name, c := range map[string]struct {
+		before string
+		now    state
+		starts int // 0: it is refused
+	}{
+		"the first call":                           {"", state{}, 1},
+		"one that failed before the first":         {"", state{ended: ended}, 1},
+		"one that others have started":             {"", state{changing: true}, 1},
+		"what asked for another call was a stop":   {"0", state{ended: ended}, 1},
+		"still on its way":                         {"1", state{changing: true}, 1},
+		"still on its way after a second start":    {"2", state{changing: true}, 2},
+		"nobody knows whether it was ever started": {"1", state{}, 2},
+		"and again":          {"2", state{}, 0},
+		"it failed":          {"1", state{ended: ended}, 0},
+		"it fails each time": {"1", state{changing: true, ended: ended}, 0},
+	} {
+		if starts, err := begun([]byte(c.before), c.now); starts != c.starts || (err == nil) != (c.starts > 0) {
+			t.Errorf("%s: %d, %v, want %d", name, starts, err, c.starts)
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func (s systemd) run(ctx context.Context, args ...string) (string, error) {
 
 // asked are the properties of a unit that are looked at.
 const asked = "--property=Id,Names,LoadState,LoadError,ActiveState,SubState,UnitFileState,WantedBy,RequiredBy,UpheldBy,TriggeredBy,BusName,SourcePath," +
-	"Type,RemainAfterExit,Result,ExecMainStatus"
+	"Type,RemainAfterExit,Result,ExecMainStatus,NRestarts"
 
 func (s systemd) states(ctx context.Context, names []string) (map[string]state, error) {
 	if len(names) == 0 {
@@ -143,7 +143,7 @@ func properties(text string) map[string]string {
 
 // stateOf reads the properties of a unit.
 func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
-	now := state{}
+	now := state{ended: ended(p)}
 	switch p["ActiveState"] {
 	case "active", "reloading", "refreshing":
 		now.running = true
@@ -231,9 +231,10 @@ func (s systemd) stays(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+		if err := ended(p); err != nil {
+			return err
+		}
 		switch {
-		case p["Type"] == "oneshot" && p["ActiveState"] == "inactive" && p["Result"] == "success":
-			return provider.Errorf(provider.NeedsChange, "it is of type oneshot and has done its work, so it does not stay running; set RemainAfterExit=yes in its unit, or leave running out")
 		case p["ActiveState"] != "active" && p["ActiveState"] != "reloading" && p["ActiveState"] != "refreshing":
 			return doesNotStay(p)
 		case p["Type"] != "simple" && p["Type"] != "exec" && p["Type"] != "idle":
@@ -249,6 +250,24 @@ func (s systemd) stays(ctx context.Context, name string) error {
 	}
 }
 
+// ended returns what there is to say of a unit that was started and is like this; nil where it runs, or may yet come to.
+func ended(p map[string]string) error {
+	switch {
+	case p["Type"] == "oneshot" && p["RemainAfterExit"] != "yes" && p["ActiveState"] == "inactive" && p["Result"] == "success":
+		return provider.Errorf(provider.NeedsChange, "it is of type oneshot and has done its work, so it does not stay running; set RemainAfterExit=yes in its unit, or leave running out")
+	case p["ActiveState"] == "failed", p["SubState"] == autoRestart, p["ActiveState"] == "activating" && restarts(p) > mostStarts,
+		p["ActiveState"] == "deactivating" && p["Result"] != "success": // what is left of it is being ended
+		return doesNotStay(p)
+	}
+	return nil
+}
+
+// restarts returns how often a unit has begun anew by itself since it was started.
+func restarts(p map[string]string) int {
+	n, _ := strconv.Atoi(p["NRestarts"]) // systemd before 235 does not say
+	return n
+}
+
 func (s systemd) show(ctx context.Context, name string) (map[string]string, error) {
 	out, err := s.run(ctx, "show", asked, "--", unit(name))
 	return properties(out), err
@@ -262,6 +281,9 @@ func how(p map[string]string) string {
 	}
 	if code, err := strconv.Atoi(p["ExecMainStatus"]); err == nil && code != 0 {
 		out += fmt.Sprintf(", its program ended with %d", code)
+	}
+	if n := restarts(p); n > 0 {
+		out += fmt.Sprintf(", and it has begun anew %d times", n)
 	}
 	return out
 }

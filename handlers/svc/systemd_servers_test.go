@@ -21,7 +21,7 @@ const bare = "[Unit]\nDefaultDependencies=no\n"
 func TestSystemd(t *testing.T) {
 	t.Parallel()
 	b := newBooted(t)
-	b.watch, b.wait = 100*time.Millisecond, 300*time.Millisecond
+	b.watch, b.wait = 100*time.Millisecond, time.Second
 	b.define(t, "c@.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n")
 	t.Run("conformance", func(t *testing.T) { // before the others, as it lists all that there is
 		quick, n := b.systemd, 0
@@ -38,7 +38,7 @@ func TestSystemd(t *testing.T) {
 			}, nil
 		}})
 	})
-	for name, test := range map[string]func(t *testing.T, b *booted){"what does not stay up": crashes, "what takes long": slow, "what cannot be enabled": fixed, "what cannot be started": masked,
+	for name, test := range map[string]func(t *testing.T, b *booted){"what does not stay up": crashes, "what takes long": slow, "what ends between two calls": between, "what cannot be enabled": fixed, "what cannot be started": masked,
 		"definitions that change": redefined, "kinds of units": kinds, "of a user": ofUser} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,9 +62,17 @@ func (b *booted) once(t *testing.T, attrs map[string]any, purge bool) providerte
 	return providertest.Once(t.Context(), define(b.systemd, runit{}, supervisor{}, sysvinit{}), nil, attrs, purge)
 }
 
+// patient returns it with a watch that only ends when what is started fails, however slow the machine is.
+func (b *booted) patient() *booted {
+	out := *b
+	out.watch = time.Minute
+	return &out
+}
+
 // refused demands that a service is refused with a class and a text.
 func (b *booted) refused(t *testing.T, class provider.Class, text string, attrs map[string]any) {
 	t.Helper()
+	b = b.patient()
 	for range 2 { // and it stays so
 		if got := b.once(t, attrs, false); got.Err == nil || provider.ClassOf(got.Err) != class || !strings.Contains(got.Err.Error(), text) {
 			t.Errorf("%v: %v (%s), want %s: %s", attrs, got.Err, provider.ClassOf(got.Err), class, text)
@@ -99,19 +107,87 @@ func crashes(t *testing.T, b *booted) {
 }
 
 func slow(t *testing.T, b *booted) {
-	b.define(t, "slow.service", bare+"[Service]\nType=notify\nNotifyAccess=all\nExecStart=/bin/sh -c 'sleep 1; systemd-notify --ready; exec sleep 100000'\nExecStop=/bin/sleep 1\n",
-		"never.service", bare+"[Service]\nType=notify\nTimeoutStartSec=1\nExecStart=/bin/sleep 100000\n")
+	b.define(t, "slow.service", bare+"[Service]\nType=notify\nNotifyAccess=all\nExecStart=/bin/sh -c 'sleep 2; systemd-notify --ready; exec sleep 100000'\nExecStop=/bin/sleep 2\n",
+		"never.service", bare+"[Service]\nType=notify\nTimeoutStartSec=2\nExecStart=/bin/sleep 100000\n")
 	began := time.Now()
-	b.goes(t, "one that takes a second", plan.Created, up("slow"), false)
-	if took := time.Since(began); took < time.Second || b.tell(t, "is-active", "slow") != "active" {
+	b.goes(t, "one that takes two seconds", plan.Created, up("slow"), false)
+	if took := time.Since(began); took < 2*time.Second || b.tell(t, "is-active", "slow") != "active" {
 		t.Errorf("it counts as running after %s", took)
 	}
-	b.goes(t, "and a second to stop", plan.Updated, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false)
+	b.goes(t, "and two to stop", plan.Updated, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false)
 	b.tell(t, "start", "--no-block", "slow")
 	if got := b.once(t, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false); got.Err != nil || got.Change != plan.Updated || b.tell(t, "show", "--property=ActiveState", "slow") != "ActiveState=inactive" {
 		t.Errorf("one that is starting is not stopped: %q, %v", got.Change, got.Err)
 	}
 	b.refused(t, provider.Retryable, "timeout", up("never"))
+}
+
+// between is about services that end between two calls, at a moment that the test chooses: they are not started anew for ever.
+func between(t *testing.T, b *booted) {
+	end := func(name string) string { return filepath.Join(b.dir, name+".end") }
+	waits := func(name, more, then string) string { // for the test
+		return bare + "[Service]\n" + more + "\nExecStart=/bin/sh -c 'until test -e " + end(name) + "; do sleep 0.05; done; " + then + "'\n"
+	}
+	for name, c := range map[string]struct {
+		unit  string
+		after string // how it is then
+		class provider.Class
+		text  string
+	}{
+		"fails":  {waits("fails", "Type=notify", "exit 3"), "failed", provider.Retryable, "start fails: it was started and does not stay up: failed (failed), exit-code, its program ended with 3"},
+		"anew":   {waits("anew", "Type=notify\nRestart=always\nRestartSec=1000", "exit 3"), "auto-restart", provider.Retryable, "does not stay up: activating (auto-restart)"},
+		"done":   {waits("done", "Type=oneshot", "exit 0"), "inactive", provider.NeedsChange, "RemainAfterExit=yes"},
+		"stuck":  {waits("stuck", "Type=notify\nExecStopPost=/bin/sleep 100000", "exit 3"), "deactivating", provider.Retryable, "does not stay up: deactivating (stop-post), exit-code"},
+		"rounds": {waits("rounds", "Type=notify\nRestart=always\nRestartSec=0.01\nStartLimitIntervalSec=0", "rm "+end("rounds")+"; exit 3"), "again", provider.Retryable, "and it has begun anew 3 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b.define(t, name+".service", c.unit)
+			h := handler{b.systemd}
+			act := func(state []byte) (provider.Result, error) {
+				host := providertest.NewHost(nil)
+				r := provider.Resource{ID: "svc::Service[a,name=x]", Type: "svc::Service", Attributes: up(name)}
+				return h.Create(host.Context(t.Context(), provider.Options{ID: r.ID, Desired: r, State: state}), provider.CreateRequest{Resource: r})
+			}
+			is := func(property string) string {
+				return strings.TrimPrefix(b.tell(t, "show", "--property="+property, name), property+"=")
+			}
+			for range 2 { // an error is an end, and what comes after it is a first call
+				var out provider.Result
+				var err error
+				(&machine{}).until(t, "its start", func() bool {
+					if out, err = act(nil); err != nil || out.Again == nil {
+						t.Fatalf("it is started: %v, %v", out, err)
+					}
+					return is("SubState") == "start"
+				})
+				if out, err = act(out.Again.State); err != nil || out.Again == nil {
+					t.Fatalf("it is on its way: %v, %v", out, err)
+				}
+				rounds := 1
+				if c.after == "again" {
+					rounds = 3
+				}
+				for n := range rounds {
+					put(t, end(name), "")
+					(&machine{}).until(t, c.after, func() bool {
+						if c.after == "again" {
+							return is("NRestarts") == fmt.Sprint(n+1) && is("SubState") == "start"
+						}
+						return is("ActiveState") == c.after || is("SubState") == c.after
+					})
+				}
+				if out, err := act(out.Again.State); err == nil || provider.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.text) {
+					t.Errorf("%v, %v (%s), want %s: %s", out, err, provider.ClassOf(err), c.class, c.text)
+				}
+				_, _ = b.run(t.Context(), "kill", "--signal=KILL", name) // where there is anything left of it
+				b.tell(t, "stop", name)
+				if err := os.RemoveAll(end(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 func fixed(t *testing.T, b *booted) {
@@ -167,12 +243,14 @@ func redefined(t *testing.T, b *booted) {
 		if err := handler.Reload(ctx, provider.ReadRequest{Resource: r}); err != nil {
 			t.Error(err)
 		}
-		if got, err := os.ReadFile(notes); err != nil || strings.Join(strings.Fields(string(got)), " ") != step.want {
-			t.Errorf("%s after %s: %q, want %q", step.how, step.file, got, step.want)
-		}
+		(&machine{}).until(t, step.how+" after "+step.file+": "+step.want, func() bool { // it is begun, and notes it when it comes to that
+			got, err := os.ReadFile(notes)
+			return err == nil && strings.Join(strings.Fields(string(got)), " ") == step.want
+		})
 	}
 	b.define(t, "late.service", bare+"[Service]\nExecStart=/bin/false\n")
 	ctx, _, r := thing(t, with(up("late"), "on_change", "restart"))
+	handler.system = b.patient().systemd
 	if err := handler.Reload(ctx, provider.ReadRequest{Resource: r}); err == nil || !strings.Contains(err.Error(), "does not stay up") {
 		t.Errorf("a restart that fails: %v", err)
 	}

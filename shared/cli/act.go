@@ -49,7 +49,7 @@ func (a *app) otherCommands() []*cobra.Command {
 
 // switchCommand makes a command that stops claims or lets them go on: pause, resume, halt, unhalt.
 func (a *app) switchCommand(use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context, args []string) error) *cobra.Command {
-	return command(use, short, "", example, args, a.open, func(ctx context.Context, args []string) error {
+	return &cobra.Command{Use: use, Short: short, Example: example, Args: args, RunE: after(a.open, func(ctx context.Context, args []string) error {
 		if err := do(ctx, args); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (a *app) switchCommand(use, short, example string, args cobra.PositionalArg
 			a.printf("%s: done\n", name)
 		}
 		return nil
-	})
+	})}
 }
 
 // pause pauses an agent. The agent may be one that no version has yet.
@@ -78,72 +78,82 @@ func (a *app) pause(ctx context.Context, agent string) error {
 	return a.home.Pause(ctx, a.env, true, agent)
 }
 
+// workFlags are the flags of deploy and repair.
+type workFlags struct {
+	noWait, retry bool
+	timeout       time.Duration
+}
+
 // workCommand makes the command deploy or repair.
 func (a *app) workCommand(name, short, example string) *cobra.Command {
-	var noWait, retry bool
-	var timeout time.Duration
+	var f workFlags
 	cmd := &cobra.Command{
 		Use: name + " [FILTER]", Short: short, Example: example,
 		Long: short + ". It waits, unless --no-wait. " + filterHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			began := time.Now()
 			if _, err := deploy.ParseFilter(args); err != nil {
 				return err
 			}
-			if err := notNegative(name, "timeout", timeout); err != nil {
+			if err := notNegative(name, "timeout", f.timeout); err != nil {
 				return err
 			}
-			if err := a.look(""); err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			of, err := a.mark(ctx)
-			if err != nil {
-				return err
-			}
-			n, err := a.home.Schedule(ctx, a.env, api.Work{Filter: args, Repair: name == "repair", RetryFailed: retry})
-			if err != nil {
-				return err
-			}
-			if n == 0 && len(args) > 0 {
-				a.say("nothing that matches is to be done")
-			}
-			if noWait {
-				if a.json {
-					a.line(map[string]any{"environment": a.env, "scheduled": n})
-				} else {
-					a.printf("%s scheduled\n", plural(n, "resource"))
-				}
-				return nil
-			}
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-				defer cancel()
-			}
-			of.filter = matching(args)
-			done, err := a.wait(ctx, of)
-			if err != nil {
-				return a.interrupted(err)
-			}
-			p := done.Progress
-			r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: p.ByStatus(),
-				DurationMS: time.Since(began).Milliseconds()}
-			if p.Released == 0 && !a.json {
-				a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)
-				return nil
-			}
-			return a.summary(ctx, r, done, false)
+			return a.work(cmd.Context(), api.Work{Filter: args, Repair: name == "repair", RetryFailed: f.retry}, f)
 		},
 	}
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only schedule it")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
 	if name == "deploy" {
-		cmd.Flags().BoolVar(&retry, "retry-failed", false, "include what failed and waits for its time, for a new intent or for a person")
+		cmd.Flags().BoolVar(&f.retry, "retry-failed", false, "include what failed and waits for its time, for a new intent or for a person")
 	}
 	return cmd
 }
 
+// work schedules work on what is released and, unless told otherwise, waits for it.
+func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
+	began := time.Now()
+	if err := a.look(""); err != nil {
+		return err
+	}
+	of, err := a.mark(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := a.home.Schedule(ctx, a.env, work)
+	if err != nil {
+		return err
+	}
+	if n == 0 && len(work.Filter) > 0 {
+		a.say("nothing that matches is to be done")
+	}
+	if f.noWait {
+		if a.json {
+			a.line(map[string]any{"environment": a.env, "scheduled": n})
+		} else {
+			a.printf("%s scheduled\n", plural(n, "resource"))
+		}
+		return nil
+	}
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	of.filter = matching(work.Filter)
+	done, err := a.wait(ctx, of)
+	if err != nil {
+		return a.interrupted(err)
+	}
+	p := done.Progress
+	if p.Released == 0 && !a.json {
+		a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)
+		return nil
+	}
+	r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: p.ByStatus(),
+		DurationMS: time.Since(began).Milliseconds()}
+	return a.summary(ctx, r, done, false)
+}
+
+// total counts the resources that are wanted.
 func total(p api.Progress) int {
 	n := 0
 	for s, c := range p.Counts {
@@ -196,37 +206,44 @@ func (a *app) parameterCommand() *cobra.Command {
 		Use: "parameter", Short: "Set, get or delete a parameter, or see what became of it", Args: subcommand, RunE: help,
 		Example: "  southbound parameter set domain example.org\n  southbound parameter get domain\n  southbound parameter delete domain\n  southbound parameter history domain"}
 	cmd.AddCommand(
-		command("set NAME VALUE", "Set a parameter", "set gives a parameter a value. What was undefined without it is deployed next; what had another value keeps it until the next export.",
-			"  southbound parameter set domain example.org", exactArgs(2, "a name and a value"), a.open, a.setParameter),
-		command("get NAME", "Print a parameter", "", "  southbound parameter get domain", exactArgs(1, "a name"), a.look, func(ctx context.Context, args []string) error {
-			p, err := a.home.Parameter(ctx, a.env, args[0])
-			if err != nil {
-				return err
-			}
-			if a.json {
-				a.line(p)
-			} else {
-				a.printf("%s\n", []byte(p.Value)) // to the letter: scripts take it
-			}
-			return nil
-		}),
-		command("delete NAME", "Delete a parameter", "", "  southbound parameter delete domain", exactArgs(1, "a name"), a.look, func(ctx context.Context, args []string) error {
-			p, err := a.home.Parameter(ctx, a.env, args[0])
-			if err != nil {
-				return err
-			}
-			if err := a.home.DeleteParameter(ctx, a.env, args[0]); err != nil {
-				return err
-			}
-			if a.json {
-				a.line(p)
-			}
-			return nil
-		}),
-		command("history NAME", "Tell what a parameter was, and when it was set or deleted", "The newest first, as far back as actions are kept.",
-			"  southbound parameter history domain", exactArgs(1, "a name"), a.look, a.parameterHistory),
+		&cobra.Command{Use: "set NAME VALUE", Short: "Set a parameter", Example: "  southbound parameter set domain example.org",
+			Long: "set gives a parameter a value. What was undefined without it is deployed next; what had another value keeps it until the next export.",
+			Args: exactArgs(2, "a name and a value"), RunE: after(a.open, a.setParameter)},
+		&cobra.Command{Use: "get NAME", Short: "Print a parameter", Example: "  southbound parameter get domain", Args: exactArgs(1, "a name"),
+			RunE: after(a.look, a.getParameter)},
+		&cobra.Command{Use: "delete NAME", Short: "Delete a parameter", Example: "  southbound parameter delete domain", Args: exactArgs(1, "a name"),
+			RunE: after(a.look, a.deleteParameter)},
+		&cobra.Command{Use: "history NAME", Short: "Tell what a parameter was, and when it was set or deleted", Example: "  southbound parameter history domain",
+			Long: "The newest first, as far back as actions are kept.", Args: exactArgs(1, "a name"), RunE: after(a.look, a.parameterHistory)},
 	)
 	return cmd
+}
+
+func (a *app) getParameter(ctx context.Context, args []string) error {
+	p, err := a.home.Parameter(ctx, a.env, args[0])
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.line(p)
+	} else {
+		a.printf("%s\n", []byte(p.Value)) // to the letter: scripts take it
+	}
+	return nil
+}
+
+func (a *app) deleteParameter(ctx context.Context, args []string) error {
+	p, err := a.home.Parameter(ctx, a.env, args[0])
+	if err != nil {
+		return err
+	}
+	if err := a.home.DeleteParameter(ctx, a.env, args[0]); err != nil {
+		return err
+	}
+	if a.json {
+		a.line(p)
+	}
+	return nil
 }
 
 func (a *app) parameterHistory(ctx context.Context, args []string) error {

@@ -13,10 +13,8 @@ import (
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
-	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/local"
-	"southbound/shared/transport"
 )
 
 // agentCommand makes the command agent, which serves agents of the AWS home that no function can reach.
@@ -97,9 +95,7 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
 	c.Definitions, c.Log, c.Machine = a.definitions(), log, (&local.Home{Dir: a.data}).Secrets()
-	c.Connector = func(known deploy.Secrets) deploy.Connector {
-		return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}
-	}
+	c.Connector = a.connector
 	return home.Open(ctx, *c)
 }
 

@@ -54,29 +54,34 @@ const (
 
 // app is one run of the program.
 type app struct {
-	stdin   io.Reader
-	out     io.Writer
-	err     io.Writer
+	stdin io.Reader
+	out   io.Writer
+	err   io.Writer
+	lost  error // the first thing that could not be written to standard output
+	code  int   // the exit code if there is no error
+
+	// What flags say. env, data and api are completed by locate.
 	json    bool
 	quiet   bool
 	noColor bool
 	env     string
 	data    string
-	scratch string // the temporary directory that look has made
 	api     string
-	lost    error // the first thing that could not be written to standard output
-	code    int
 	project source.Project
-	home    api.Home // what all commands work through
-	own     *local.Home
-	engine  *deploy.Engine // over own; nil with --api
-	types   *schema.Registry
-	ran     atomic.Int64
-	aws     aws.Sessions
-	with    []provider.Definition // the types of this program with their handlers
-	http    http.Sessions
-	ssh     ssh.Sessions
-	sql     postgresql.Sessions
+
+	with  []provider.Definition // the types of this program with their handlers; nil: all that there are
+	types *schema.Registry      // made by registry
+
+	home    api.Home       // what all commands work through
+	own     *local.Home    // the embedded home; nil with --api
+	engine  *deploy.Engine // over own
+	scratch string         // the temporary directory that look has made
+	ran     atomic.Int64   // resources that this process has run
+
+	aws  aws.Sessions
+	http http.Sessions
+	ssh  ssh.Sessions
+	sql  postgresql.Sessions
 }
 
 // Main runs the program with arguments and returns its exit code.
@@ -195,11 +200,8 @@ func (a *app) look(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
 	}
-	if a.remote() {
-		return a.connect()
-	}
-	if !a.fresh() {
-		return a.openAt(a.data)
+	if a.remote() || !a.fresh() {
+		return a.reach()
 	}
 	var err error
 	if a.scratch, err = os.MkdirTemp("", "southbound-"); err != nil {
@@ -213,6 +215,11 @@ func (a *app) open(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
 	}
+	return a.reach()
+}
+
+// reach is open for a command that has called locate already.
+func (a *app) reach() error {
 	if a.remote() {
 		return a.connect()
 	}
@@ -243,11 +250,16 @@ func (a *app) openAt(dir string) error {
 	}
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: known, Connector: &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}, Types: types, Handlers: a.handlers(), Pack: packDigest(types),
+		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine, History: a.own.ParameterHistory})
 	return nil
+}
+
+// connector returns what opens the connections of agents. close closes them.
+func (a *app) connector(known deploy.Secrets) deploy.Connector {
+	return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}
 }
 
 // packDigest identifies the handlers of this program.

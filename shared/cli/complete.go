@@ -10,12 +10,9 @@ import (
 	"southbound/shared/api"
 )
 
-// completer returns completions for a word.
-type completer = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
-
 // complete makes the shell offer what list returns for the first argument of a command. If list fails, nothing is offered.
-func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) *cobra.Command {
-	c.ValidArgsFunction = completer(func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) {
+	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
 		if len(args) > 0 || a.look("") != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -26,8 +23,7 @@ func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word str
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
-	})
-	return c
+	}
 }
 
 // mostOffered bounds how many resources are offered.

@@ -14,13 +14,13 @@ import (
 
 func (a *app) discoverCommand() *cobra.Command {
 	agent := ""
-	cmd := command("discover TYPE [ATTRIBUTE=VALUE...]", "Describe what exists as resources",
-		"discover lists what exists of a type on an agent and writes a document that applies as \"nothing to do\". It changes nothing. What no resource can describe is\n"+
-			"left out and named on standard error. Types that have no list of their own are told what to list by attributes: a bucket, a path. With --json the document is\n"+
+	cmd := &cobra.Command{Use: "discover TYPE [ATTRIBUTE=VALUE...]", Short: "Describe what exists as resources",
+		Long: "discover lists what exists of a type on an agent and writes a document that applies as \"nothing to do\". It changes nothing. What no resource can describe is\n" +
+			"left out and named on standard error. Types that have no list of their own are told what to list by attributes: a bucket, a path. With --json the document is\n" +
 			"one line, which `southbound apply -` takes. With --api the server looks, at an agent that it knows.",
-		"  southbound discover pkg::Package > packages.yaml\n  southbound discover svc::Service --agent web1 --json | southbound apply -\n"+
+		Example: "  southbound discover pkg::Package > packages.yaml\n  southbound discover svc::Service --agent web1 --json | southbound apply -\n" +
 			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n  southbound discover http::Object --agent shop collection=/users path=/users/{name} name=/login",
-		atLeastOne("a type"), a.look, func(ctx context.Context, args []string) error { return a.discover(ctx, args, agent) })
+		Args: atLeastOne("a type"), RunE: after(a.look, func(ctx context.Context, args []string) error { return a.discover(ctx, args, agent) })}
 	cmd.Flags().StringVar(&agent, "agent", "local", "agent to look at; one that the environment does not have is this machine")
 	return cmd
 }

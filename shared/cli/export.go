@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,6 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/source"
 	"southbound/shared/transport"
 )
@@ -292,138 +290,6 @@ func (a *app) interrupted(err error) error {
 		}
 	}
 	return err
-}
-
-func (a *app) planCommand() *cobra.Command {
-	var f exportFlags
-	var exitCode, read bool
-	cmd := &cobra.Command{
-		Use: "plan PATH", Short: "Show what an export would change",
-		Long:    "plan compares the documents under PATH with the last version, or, with --read, with reality. It changes and stores nothing.",
-		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
-		Args:    exactArgs(1, "one path"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.look(args[0]); err != nil {
-				return err
-			}
-			if read && (f.partial || len(f.deleteSets) > 0) {
-				return fault.New(fault.Usage, "plan", "--read compares a whole model, not a part").WithHint("leave out --read, or --partial and --delete-set")
-			}
-			in, err := a.load(cmd.Context(), args[0], f)
-			if err != nil {
-				return err
-			}
-			if a.remote() {
-				if err := in.check(in.model).Err(); err != nil {
-					return err
-				}
-			}
-			d, err := a.home.Plan(cmd.Context(), a.env, deploy.Export{Model: in.model, Partial: f.partial, DeleteSets: f.deleteSets}, read)
-			if err != nil {
-				return err
-			}
-			return a.showPlan(d.Would, exitCode)
-		},
-	}
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
-	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
-	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
-	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "plan that a resource set is removed; with --partial")
-	return cmd
-}
-
-// planLine is one resource of a plan.
-type planLine struct {
-	ID      string               `json:"id"`
-	Action  string               `json:"action"`
-	Changes map[string]plan.Diff `json:"changes"`
-	Reason  string               `json:"reason,omitempty"`
-	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
-}
-
-func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
-	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0, "undefined": 0, "failed": 0}
-	for _, w := range would {
-		if w.Failed {
-			summary["failed"]++
-		} else {
-			summary[w.Action]++
-		}
-		if w.Changes == nil {
-			w.Changes = map[string]plan.Diff{}
-		}
-		switch {
-		case a.json:
-			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason, w.Failed})
-		case w.Failed:
-			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
-		case w.Action != "none":
-			a.printf("%-9s %s\n", w.Action, w.ID)
-			a.diff(w.Changes)
-		}
-	}
-	if a.json {
-		a.line(map[string]any{"summary": summary})
-	} else {
-		a.printf("%s\n", planText(summary))
-	}
-	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
-	switch {
-	case summary["failed"] > 0:
-		a.code = exitUnhealthy
-	case exitCode && changes > 0:
-		a.code = exitChanges
-	}
-	return nil
-}
-
-// planText sums a plan up in words.
-func planText(summary map[string]int) string {
-	var parts []string
-	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
-		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"}, {"none", "as they are"}} {
-		if n := summary[p.action]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))
-		}
-	}
-	if len(parts) == 0 {
-		return "nothing there"
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (a *app) validateCommand() *cobra.Command {
-	var f exportFlags
-	cmd := &cobra.Command{
-		Use: "validate PATH", Short: "Make all checks that need no state",
-		Long: "validate checks the documents under PATH as an export does, and needs no data directory. With --partial, requirements may name what is\n" +
-			"not in the documents.",
-		Example: "  southbound validate .\n  southbound validate teams/a --partial\n  southbound validate . --json",
-		Args:    exactArgs(1, "one path"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := source.FindProject(args[0]); err != nil {
-				return err
-			}
-			in, err := a.load(cmd.Context(), args[0], f)
-			if err != nil {
-				return err
-			}
-			if err := in.check(in.model).Err(); err != nil {
-				return err
-			}
-			if a.json {
-				a.line(struct {
-					Valid     bool `json:"valid"`
-					Resources int  `json:"resources"`
-				}{true, len(in.model.Resources)})
-			} else {
-				a.printf("%s, no problems\n", plural(len(in.model.Resources), "resource"))
-			}
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&f.partial, "partial", false, "check for a partial export")
-	return cmd
 }
 
 // options returns the options for reading documents with the types of this program. In a partial export, requirements may be met by resources

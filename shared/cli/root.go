@@ -167,13 +167,12 @@ func notNegative(op, flag string, d time.Duration) error {
 	return nil
 }
 
-// command makes a command that opens the home before it runs.
-func command(use, short, long, example string, args cobra.PositionalArgs, open func(path string) error,
-	run func(ctx context.Context, args []string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
+// after makes the run function of a command that works on no path: it opens the home, by app.open or app.look, before it runs.
+func after(open func(path string) error, run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if err := open(""); err != nil {
 			return err
 		}
 		return run(cmd.Context(), args)
-	}}
+	}
 }

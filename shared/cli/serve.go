@@ -41,17 +41,18 @@ func (a *app) runCommand() *cobra.Command {
 		a.api = "" // it serves the embedded home
 		return a.openAt(a.data)
 	}
-	cmd := command("run", "Keep the embedded home alive: retries, timers and repair, until stopped",
-		"run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. With\n"+
+	cmd := &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair, until stopped",
+		Long: "run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. With\n" +
 			"--listen it serves the HTTP API, and all environments; who has the token in the file api-token of the data directory may ask it anything.",
-		"  southbound run\n  southbound run --environment production\n  southbound run --listen 127.0.0.1:8300", exactArgs(0, "nothing more"), open, func(ctx context.Context, _ []string) error {
+		Example: "  southbound run\n  southbound run --environment production\n  southbound run --listen 127.0.0.1:8300",
+		Args:    exactArgs(0, "nothing more"), RunE: after(open, func(ctx context.Context, _ []string) error {
 			if f.listen != "" {
 				return a.serveAPI(ctx, f)
 			}
 			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
 			a.runner().Serve(ctx, a.env, func(err error) { a.say("southbound: %v", err) })
 			return nil
-		})
+		})}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "address of the HTTP API, such as 127.0.0.1:8300; port 0 takes a free one")
 	cmd.Flags().BoolVar(&f.remote, "allow-remote", false, "with --listen: also on an address that others can reach. Without TLS in front, they can read the token")
 	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "with --listen: a name under which the API may be asked, too, with its port")
@@ -117,8 +118,7 @@ func (k *keeper) serve(env string) {
 	}
 	k.got[env] = true
 	k.wg.Go(func() {
-		runner := &local.Runner{Engine: k.a.engine, Bell: k.a.own.Bell, Ran: &k.a.ran}
-		runner.Serve(k.ctx, env, func(err error) { k.a.say("southbound: %s: %v", env, err) })
+		k.a.runner().Serve(k.ctx, env, func(err error) { k.a.say("southbound: %s: %v", env, err) })
 	})
 }
 

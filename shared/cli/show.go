@@ -14,17 +14,19 @@ import (
 func (a *app) showCommands() []*cobra.Command {
 	none := exactArgs(0, "nothing more")
 	return []*cobra.Command{
-		command("status", "Show how the environment is, and what is wrong first", "", "  southbound status\n  southbound status --json", none, a.look, a.status),
-		command("resources [FILTER]", "List resources", "resources lists what is wanted, or was left behind. "+filterHelp,
-			"  southbound resources\n  southbound resources status=failed\n  southbound resources type=fs::File agent=web1\n  southbound resources 'fs::File[web1,*'", nil, a.look, a.resources),
-		command("resource ID", "Show one resource with its state, its last action and what it depends on", "", "  southbound resource 'fs::File[web1,path=/etc/motd]'",
-			exactArgs(1, "one id"), a.look, a.resource),
-		command("versions", "List versions", "", "  southbound versions\n  southbound versions --json", none, a.look, a.versions),
+		{Use: "status", Short: "Show how the environment is, and what is wrong first", Example: "  southbound status\n  southbound status --json",
+			Args: none, RunE: after(a.look, a.status)},
+		{Use: "resources [FILTER]", Short: "List resources", Long: "resources lists what is wanted, or was left behind. " + filterHelp,
+			Example: "  southbound resources\n  southbound resources status=failed\n  southbound resources type=fs::File agent=web1\n  southbound resources 'fs::File[web1,*'",
+			RunE:    after(a.look, a.resources)},
+		{Use: "resource ID", Short: "Show one resource with its state, its last action and what it depends on", Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'",
+			Args: exactArgs(1, "one id"), RunE: after(a.look, a.resource)},
+		{Use: "versions", Short: "List versions", Example: "  southbound versions\n  southbound versions --json", Args: none, RunE: after(a.look, a.versions)},
 		a.agentsCommand(),
-		command("parameters", "List parameters", "", "  southbound parameters\n  southbound parameters --json", none, a.look,
-			func(ctx context.Context, _ []string) error { return a.parameters(ctx, false) }),
-		command("facts", "List facts", "", "  southbound facts\n  southbound facts --json", none, a.look,
-			func(ctx context.Context, _ []string) error { return a.parameters(ctx, true) }),
+		{Use: "parameters", Short: "List parameters", Example: "  southbound parameters\n  southbound parameters --json", Args: none,
+			RunE: after(a.look, func(ctx context.Context, _ []string) error { return a.parameters(ctx, false) })},
+		{Use: "facts", Short: "List facts", Example: "  southbound facts\n  southbound facts --json", Args: none,
+			RunE: after(a.look, func(ctx context.Context, _ []string) error { return a.parameters(ctx, true) })},
 		a.logsCommand(), a.typesCommand(), a.typeCommand(),
 	}
 }
@@ -112,7 +114,8 @@ func (a *app) versions(ctx context.Context, _ []string) error {
 }
 
 func (a *app) agentsCommand() *cobra.Command {
-	cmd := command("agents", "List agents", "", "  southbound agents\n  southbound agents --json\n  southbound agents prune", exactArgs(0, "nothing more"), a.look, a.agents)
+	cmd := &cobra.Command{Use: "agents", Short: "List agents", Example: "  southbound agents\n  southbound agents --json\n  southbound agents prune",
+		Args: exactArgs(0, "nothing more"), RunE: after(a.look, a.agents)}
 	cmd.AddCommand(a.pruneCommand())
 	return cmd
 }

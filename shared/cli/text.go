@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -134,22 +135,13 @@ func (a *app) paint(s deploy.Status, width int) painted {
 
 // diff writes differences, one attribute per line.
 func (a *app) diff(changes map[string]plan.Diff) {
-	for _, name := range sortedNames(changes) {
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if d := changes[name]; d.Current == nil {
 			a.printf("    %s: %s\n", name, short(d.Desired))
 		} else {
 			a.printf("    %s: %s -> %s\n", name, short(d.Current), short(d.Desired))
 		}
 	}
-}
-
-func sortedNames(m map[string]plan.Diff) []string {
-	names := make([]string, 0, len(m))
-	for n := range m {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
 }
 
 // mostShown bounds how many characters of a value are shown.

@@ -134,11 +134,3 @@ func (a *app) fixed(ctx context.Context, of asked) (int, error) {
 	}
 	return len(fixed), err
 }
-
-// reach opens the home in the data directory, or connects to the server.
-func (a *app) reach() error {
-	if a.remote() {
-		return a.connect()
-	}
-	return a.openAt(a.data)
-}

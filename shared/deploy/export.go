@@ -337,12 +337,16 @@ func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, er
 		byID[out.Resources[i].ID] = i
 	}
 	p.e.relate(out.Resources, byID)
-	mg.problems = append(mg.problems, p.e.checkRequires(out.Resources, func(i int, a string) diag.Pos {
-		if i < len(x.Model.Resources) {
+	mine := len(x.Model.Resources)
+	at := func(i int, a string) diag.Pos {
+		if i < mine {
 			return x.Model.at(i, a)
 		}
 		return diag.Pos{}
-	})...)
+	}
+	mg.problems = append(mg.problems, p.e.things(out.Resources, mine, at)...)
+	mg.problems = append(mg.problems, p.e.checkThere(out.Resources, at)...)
+	mg.problems = append(mg.problems, p.e.checkCycles(out.Resources, at)...)
 	return out, mg.problems.Err()
 }
 

@@ -18,7 +18,9 @@ func (v *validator) generate() {
 	for depth := 0; from < len(v.m.Resources); depth++ {
 		end := len(v.m.Resources)
 		for i := from; i < end; i++ {
-			v.generateFrom(i, depth)
+			if !v.wrong[i] {
+				v.generateFrom(i, depth)
+			}
 		}
 		from = end
 	}

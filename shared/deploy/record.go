@@ -96,9 +96,7 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[
 		case resultWritten:
 		}
 	}
-	if len(c.Rows)+len(c.Actions)+len(c.AddOutbox) == 0 {
-		return nil, nil, nil
-	}
+	// Also if there is nothing to write: until then the lease says that these rows run.
 	committed, err := w.commit(ctx, c)
 	return committed.Conflicts, c.AddOutbox, err
 }

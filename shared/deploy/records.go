@@ -250,7 +250,7 @@ type Commit struct {
 	Until time.Time
 	// Next are the rows that the holder starts now. They replace the lease's Running, and are accepted only while the environment
 	// is not halted, the agent is not paused and PlanSeq still is SeenPlan; when they are refused, Running stays as it was. An
-	// empty Next clears Running.
+	// empty Next ends what runs: all but the rows of this commit that conflict, of which nothing is recorded yet (see StillRunning).
 	Next     []resource.ID
 	SeenPlan int64
 	// WaveDone, when not 0, marks the guard's lane as finished with that wave.
@@ -265,6 +265,18 @@ type Committed struct {
 	Started bool
 	Paused  bool // the agent is paused or the environment halted
 	PlanSeq int64
+}
+
+// StillRunning returns what a commit without Next leaves of a lease's Running: the rows that conflict with it, in their order. Until another
+// commit says what became of them, whoever takes the lane over must know that they were run.
+func StillRunning(running []resource.ID, conflicts []Row) []resource.ID {
+	var out []resource.ID
+	for _, id := range running {
+		if slices.ContainsFunc(conflicts, func(r Row) bool { return r.ID == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // Outbox is work that follows from a commit and must not be lost.

@@ -250,3 +250,38 @@ func TestSecretsInMaps(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemsBesideCycle pins that a cycle that follows from types is told whatever else is wrong, also with those in it, unless it
+// follows from what is wrong; and in a set that is exported alone.
+func TestProblemsBesideCycle(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.e.Types = tiedTypes(t)
+	wrong := func(text, attribute string) resource.Resource {
+		out := thing(text, "")
+		out.Attributes[attribute] = int64(7)
+		return out
+	}
+	const cycle, other = "dependency cycle: t::Service[a,name=s] requires t::File[a,name=f] requires t::Service[a,name=s]", "expected"
+	for why, c := range map[string]struct {
+		all  []resource.Resource
+		want []string
+	}{
+		"elsewhere":          {[]resource.Resource{thing("t::Service s files=f", ""), thing("t::File f of=s", ""), wrong("t::Service z", "check")}, []string{cycle, other}},
+		"in it":              {[]resource.Resource{wrong("t::Service s files=f", "check"), thing("t::File f of=s", "")}, []string{cycle, other}},
+		"one is there twice": {[]resource.Resource{thing("t::Service s files=f", ""), thing("t::File f of=s", ""), thing("t::File f", "")}, []string{cycle, "twice"}},
+		"what makes it":      {[]resource.Resource{thing("t::Service s files=f", ""), wrong("t::File f", "of")}, []string{other}},
+	} {
+		for _, validate := range []func(*deploy.Model) diag.Problems{r.e.Validate, r.e.ValidateClosed} {
+			problems := validate(&deploy.Model{Resources: slices.Clone(c.all)})
+			if len(problems) != len(c.want) {
+				t.Errorf("%s: %v", why, problems)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(problems.Error(), w) {
+					t.Errorf("%s: %q is not among %v", why, w, problems)
+				}
+			}
+		}
+	}
+}

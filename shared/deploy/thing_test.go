@@ -36,3 +36,58 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 		}
 	}
 }
+
+// TestOneSpace pins that types that share a space describe each thing of it once, purged or not, beside other problems, and in a set that
+// is exported alone too.
+func TestOneSpace(t *testing.T) {
+	t.Parallel()
+	at := func(attrs map[string]any) string { s, _ := attrs["path"].(string); return s }
+	path := []schema.Attribute{{Name: "path", Type: "String", Behaviour: schema.Namevar}, {Name: "n", Type: "Optional[Integer]"}}
+	types, err := schema.NewRegistry(schema.Type{Name: "t::File", Attributes: path, Thing: at, Space: "paths"},
+		schema.Type{Name: "t::Folder", Attributes: path, Thing: at, Space: "paths"}, schema.Type{Name: "t::Other", Attributes: path, Thing: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := schema.NewRegistry(schema.Type{Name: "t::File", Attributes: path, Space: "paths"}); err == nil {
+		t.Error("a space without a thing was accepted")
+	}
+	r := newRig(t)
+	r.e.Types = types
+	of := func(typ, set string, attrs map[string]any) resource.Resource {
+		return resource.Resource{ID: resource.NewID(typ, "a", resource.Key{Name: "path", Value: at(attrs)}), Type: typ, Agent: "a", Set: set, Attributes: attrs}
+	}
+	file, folder := of("t::File", "one", map[string]any{"path": "/x"}), of("t::Folder", "two", map[string]any{"path": "/x"})
+	purged, wrong := folder, of("t::Folder", "two", map[string]any{"path": "/x", "n": "x"})
+	purged.Purged = true
+	const want = "it is the same thing as t::File[a,path=/x]: /x"
+	for why, c := range map[string]struct {
+		all  []resource.Resource
+		want string
+	}{
+		"both are wanted":             {[]resource.Resource{file, folder}, want},
+		"one removes the other":       {[]resource.Resource{file, purged}, want},
+		"it has another problem":      {[]resource.Resource{file, wrong}, want},
+		"twice the same":              {[]resource.Resource{file, file}, "described twice"},
+		"a type that does not share":  {[]resource.Resource{file, of("t::Other", "", map[string]any{"path": "/x"})}, ""},
+		"another thing of that space": {[]resource.Resource{file, of("t::Folder", "", map[string]any{"path": "/y"})}, ""},
+	} {
+		problems := r.e.ValidateClosed(&deploy.Model{Resources: c.all})
+		if c.want == "" && len(problems) > 0 || c.want != "" && !strings.Contains(problems.Error(), c.want) || strings.Count(problems.Error(), "same thing") > 1 {
+			t.Errorf("%s: %v", why, problems)
+		}
+	}
+	export := func(partial bool, all ...resource.Resource) error {
+		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: &deploy.Model{Resources: all}, Partial: partial, NoRelease: true})
+		return err
+	}
+	if err := export(false, file); err != nil {
+		t.Fatal(err)
+	}
+	if err := export(true, folder); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("another set: %v", err)
+	}
+	folder.Set = "one"
+	if err := export(true, folder); err != nil {
+		t.Errorf("in its place: %v", err)
+	}
+}

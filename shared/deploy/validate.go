@@ -12,30 +12,30 @@ import (
 	"southbound/shared/schema"
 )
 
-// Validate checks the types, attributes and identities of a model, for which no state is needed; ValidateClosed also checks requirements. It
-// returns all problems at once, and completes the model: it fills in defaults, adds resources that follow from others and requirements
-// that follow from types, and sorts requirements.
+// Validate checks the types, attributes, identities and cycles of a model, for which no state is needed; ValidateClosed also checks that all
+// requirements are there. It returns all problems at once, and completes the model: it fills in defaults, adds resources that follow from
+// others and requirements that follow from types, and sorts requirements. What is wrong with one resource hides nothing about others:
+// whatever follows from resources is found from what is right with them.
 func (e *Engine) Validate(m *Model) diag.Problems {
+	return append(e.complete(m), e.checkCycles(m.Resources, m.at)...)
+}
+
+// ValidateClosed is Validate, and also refuses requirements of resources that are not in the model. It is the whole check of an export
+// that is not partial.
+func (e *Engine) ValidateClosed(m *Model) diag.Problems {
+	problems := append(e.complete(m), e.checkThere(m.Resources, m.at)...)
+	return append(problems, e.checkCycles(m.Resources, m.at)...)
+}
+
+// complete is Validate without the search for cycles.
+func (e *Engine) complete(m *Model) diag.Problems {
 	v := &validator{e: e, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
 	v.attributes()
 	v.identities()
-	if len(v.problems) == 0 {
-		v.things()
-	}
-	if len(v.problems) == 0 {
-		v.generate()
-	}
-	if len(v.problems) == 0 {
-		e.relate(m.Resources, v.byID)
-	}
+	v.problems = append(v.problems, e.things(m.Resources, len(m.Resources), m.at)...)
+	v.generate()
+	e.relate(m.Resources, v.byID)
 	return v.problems
-}
-
-// ValidateClosed is Validate, and also refuses cycles and requirements of resources that are not in the model. It is the whole check of
-// an export that is not partial.
-func (e *Engine) ValidateClosed(m *Model) diag.Problems {
-	problems := e.Validate(m)
-	return append(problems, e.checkRequires(m.Resources, m.at)...)
 }
 
 // validator is what one call of Validate works on.
@@ -43,7 +43,16 @@ type validator struct {
 	e        *Engine
 	m        *Model
 	byID     map[resource.ID]int
+	wrong    map[int]bool // resources that have a problem of their own, or are described once more: nothing is made of them
 	problems diag.Problems
+}
+
+// refuse notes that resource i of the model is wrong.
+func (v *validator) refuse(i int) {
+	if v.wrong == nil {
+		v.wrong = map[int]bool{}
+	}
+	v.wrong[i] = true
 }
 
 // at returns the place of a resource or of one of its attributes.
@@ -65,6 +74,7 @@ func (v *validator) attributes() {
 				p.Hint = fmt.Sprintf("did you mean %q? `southbound types` lists them", near)
 			}
 			v.problems.Add(p)
+			v.refuse(i)
 			continue
 		}
 		attrs, problems := t.Check(r.Attributes)
@@ -72,6 +82,8 @@ func (v *validator) attributes() {
 		for _, p := range problems {
 			p.Pos, p.Resource, p.Hint = v.m.at(i, p.Attribute), string(r.ID), cmp.Or(p.Hint, t.Hint(p.Attribute))
 			v.problems.Add(p)
+			v.refuse(i)
+			delete(attrs, p.Attribute) // so that no relation follows from it
 		}
 		r.Attributes = attrs
 	}
@@ -127,31 +139,7 @@ func (v *validator) identities() {
 			p.Hint = "remove one of the two; a resource is described once in an export"
 		}
 		v.problems.Add(p)
-	}
-}
-
-// things refuses resources with different ids that stand for the same thing.
-func (v *validator) things() {
-	type thing struct{ typ, agent, name string }
-	first := map[thing]int{}
-	for i := range v.m.Resources {
-		r := &v.m.Resources[i]
-		t, ok := v.e.Types.Type(r.Type)
-		if !ok || t.Thing == nil {
-			continue
-		}
-		name := t.Thing(r.Attributes)
-		if name == "" {
-			continue
-		}
-		of := thing{r.Type, r.Agent, name}
-		before, dup := first[of]
-		if !dup {
-			first[of] = i
-			continue
-		}
-		v.problems.Add(diag.Problem{Pos: v.m.at(i, ""), Resource: string(r.ID), Related: []diag.Pos{v.m.at(before, "")},
-			Message: fmt.Sprintf("it is the same thing as %s: %s", v.m.Resources[before].ID, name), Hint: "describe a thing once"})
+		v.refuse(i)
 	}
 }
 
@@ -162,24 +150,17 @@ func setName(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// checkRequires checks that every requirement is among resources and that there is no cycle. A resource that is described twice, which is reported
-// elsewhere, counts once, with the requirements of all its descriptions.
-func (e *Engine) checkRequires(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+// checkThere checks that every requirement is among resources.
+func (e *Engine) checkThere(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
-	byID := make(map[resource.ID]int32, len(resources))
-	requires := make([][]resource.ID, len(resources))
+	there := make(map[resource.ID]bool, len(resources))
 	for i := range resources {
-		if first, twice := byID[resources[i].ID]; twice {
-			requires[first] = append(slices.Clip(requires[first]), resources[i].Requires...)
-			continue
-		}
-		byID[resources[i].ID] = int32(i) //nolint:gosec // far fewer than 2^31
-		requires[i] = resources[i].Requires
+		there[resources[i].ID] = true
 	}
 	for i := range resources {
 		r := &resources[i]
 		for _, id := range r.Requires {
-			if _, ok := byID[id]; ok {
+			if there[id] {
 				continue
 			}
 			p := diag.Problem{Pos: at(i, "requires"), Resource: string(r.ID), Message: fmt.Sprintf("requires %s, which does not exist", id)}
@@ -190,6 +171,23 @@ func (e *Engine) checkRequires(resources []resource.Resource, at func(i int, att
 			}
 			problems.Add(p)
 		}
+	}
+	return problems
+}
+
+// checkCycles refuses cycles. A resource that is described twice, which is reported elsewhere, counts once, with the requirements of all
+// its descriptions.
+func (e *Engine) checkCycles(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+	var problems diag.Problems
+	byID := make(map[resource.ID]int32, len(resources))
+	requires := make([][]resource.ID, len(resources))
+	for i := range resources {
+		if first, twice := byID[resources[i].ID]; twice {
+			requires[first] = append(slices.Clip(requires[first]), resources[i].Requires...)
+			continue
+		}
+		byID[resources[i].ID] = int32(i) //nolint:gosec // far fewer than 2^31
+		requires[i] = resources[i].Requires
 	}
 	g := dag.New(len(resources), func(i int) []int32 {
 		var out []int32

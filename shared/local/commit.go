@@ -29,6 +29,7 @@ type tx struct {
 	in     *deploy.Commit
 	out    *deploy.Committed
 	counts map[countKey]int
+	ran    []resource.ID // what the lease said runs
 }
 
 type countKey struct {
@@ -44,6 +45,7 @@ func (t *tx) run() error {
 	if lease.Holder == "" || lease.Fence != t.in.Guard.Fence {
 		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", t.in.Guard.Key)
 	}
+	t.ran = lease.Running
 	if t.in.Env != nil {
 		if err := putEnv(t.c, *t.in.Env); err != nil {
 			return err
@@ -215,13 +217,13 @@ func agentOf(lane string) string {
 
 // lease prolongs the lease and notes what runs under it now.
 func (t *tx) lease() error {
-	running := ""
+	running := deploy.StillRunning(t.ran, t.out.Conflicts)
 	if t.out.Started {
-		running = joinIDs(t.in.Next)
+		running = t.in.Next
 	}
 	refused := len(t.in.Next) > 0 && !t.out.Started
 	if err := query(t.c, "UPDATE leases SET running = iif(?, running, ?), until = max(until, ?), wave = max(wave, ?) WHERE env = ? AND key = ?", nil,
-		refused, running, binform.Nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
+		refused, joinIDs(running), binform.Nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
 		return err
 	}
 	if t.in.WaveDone == 0 {

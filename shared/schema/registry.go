@@ -142,6 +142,9 @@ func (c *compiler) compile(t *Type) *Compiled {
 	if !resource.ValidType(t.Name) && (t.Name != "" || len(t.Wrong) == 0) {
 		c.bad("", "a name is like fs::File", "%q is no type name: two or more names joined by ::", t.Name)
 	}
+	if t.Space != "" && t.Thing == nil {
+		c.bad("", "", "Space is about what Thing names, and there is no Thing")
+	}
 	if (t.Gather == nil) != (t.Gathers == nil) {
 		c.bad("", "", "Gather and Gathers come together")
 	}

@@ -62,7 +62,7 @@ type Type struct {
 	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
 	// Relations returns the ids (as text, may name what does not exist: ignored then) that a resource requires by its nature, such as
-	// the directory of a file. agent is the resource's own.
+	// the directory of a file. agent is the resource's own. While a model has problems, attributes that are wrong are left out.
 	Relations func(agent string, attributes map[string]any) []string
 	// Gather completes the attributes of a resource by what the whole model has of those that require it by their nature (see Relations),
 	// as a directory that is emptied has to know what else is managed in it. It returns new attributes, the same for the same dependents in any
@@ -70,8 +70,10 @@ type Type struct {
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
 	// Thing names what a resource stands for, where resources of different names could stand for the same: two of one agent are refused. It returns ""
-	// for what is not known, as when there are references in attributes.
+	// for what is not known, as when there are references in attributes, or what it needs is missing, because it was wrong.
 	Thing func(attributes map[string]any) string
+	// Space, when not empty, is shared by types whose things have to differ among all of them: a path holds a file or a directory, not both.
+	Space string
 	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
 	Providers []string
 	// Code names what the program that wrote this declaration as data does in code, such as validate; "" in programs.

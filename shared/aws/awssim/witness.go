@@ -113,6 +113,17 @@ func (w *witness) write(at int, e event) {
 				v.side.running = with(v.side.running, c.Guard.Key, running{must: e.op.ran.must, may: v.side.running[c.Guard.Key].may})
 			})
 		}
+	case "ran":
+		if c, is := e.op.in.(deploy.Commit); is {
+			w.next(at, func(v *version) {
+				run := v.side.running[c.Guard.Key]
+				run.must = nil // which conflict is not known, unless it is told
+				if out, told := e.op.out.(deploy.Committed); told && e.op.err == nil && !e.op.unknown() {
+					run = e.op.ran.ended(out.Conflicts)
+				}
+				v.side.running = with(v.side.running, c.Guard.Key, run)
+			})
+		}
 	case "merge", "rest":
 	default:
 		w.violate("purpose", "%s writes for %q", e.op, e.purpose.Name)
@@ -240,18 +251,33 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 		v.side.entries = with(v.side.entries, entry.ID, c.Guard.Key)
 	}
 	o.ran = v.side.running[c.Guard.Key]
-	v.side.running = with(v.side.running, c.Guard.Key, o.ran.after(c.Next, final, out.Started))
+	run := o.ran.after(c.Next, final, out.Started)
+	if len(c.Next) == 0 {
+		open := append(got.Conflicts, out.Conflicts...)
+		if e.begins > 0 {
+			open = o.in.(deploy.Commit).Rows // which of them conflict is known when all lanes have done their part
+		}
+		run = o.ran.ended(open)
+	}
+	v.side.running = with(v.side.running, c.Guard.Key, run)
 }
 
-// after returns what may run after a commit.
+// ended returns what runs after a commit without Next.
+func (r running) ended(conflicts []deploy.Row) running {
+	ran := r.may
+	if r.known {
+		ran = r.must
+	}
+	return running{must: deploy.StillRunning(r.must, conflicts), may: deploy.StillRunning(ran, conflicts), known: true}
+}
+
+// after returns what may run after a commit with Next.
 func (r running) after(next []resource.ID, known, started bool) running {
 	ran := r.may
 	if r.known {
 		ran = r.must
 	}
 	switch {
-	case len(next) == 0:
-		return running{known: true}
 	case !known:
 		return running{must: union(next, r.must), may: union(next, ran)}
 	case started:

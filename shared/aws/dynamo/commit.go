@@ -35,9 +35,10 @@ type commit struct {
 	edits     map[string]*edit
 	where     map[resource.ID]place
 	conflicts []deploy.Row
-	forward   *forward // when it is rolled forward
-	more      []put    // items that are written with it
-	objects   []entry  // that nothing names when it is done
+	forward   *forward      // when it is rolled forward
+	more      []put         // items that are written with it
+	objects   []entry       // that nothing names when it is done
+	open      []resource.ID // what is left in what runs, without Next
 
 	versionDoc *document
 }
@@ -230,6 +231,9 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 		if err := c.finish(ctx); err != nil {
 			return deploy.Committed{}, err
 		}
+		if err := c.endRunning(ctx); err != nil {
+			return deploy.Committed{}, err
+		}
 	}
 	out := deploy.Committed{Conflicts: c.conflicts}
 	h := c.head
@@ -252,15 +256,33 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 		c.s.hasStarted(bagKey{c.env, c.guard}, started{c.in.Guard.Fence, c.edits[c.guard].next.running})
 		return out, nil
 	}
-	_, err := c.s.change(withPurpose(ctx, Purpose{Name: "refuse"}), c.env, c.guard, func(e *edit) error {
+	return out, c.correctRunning(ctx, "refuse", func(e *edit) { e.next.running, e.next.before = e.rec.before, idList{} })
+}
+
+// endRunning ends what runs after a commit without Next was rolled forward: now it is known which rows conflict.
+func (c *commit) endRunning(ctx context.Context) error {
+	open := deploy.StillRunning(c.open, c.conflicts)
+	if len(open) == len(c.open) {
+		return nil
+	}
+	left, err := c.s.keepIDs(ctx, open)
+	if err != nil {
+		return err
+	}
+	return c.correctRunning(ctx, "ran", func(e *edit) { e.next.running = left })
+}
+
+// correctRunning corrects what this commit has written of what runs.
+func (c *commit) correctRunning(ctx context.Context, purpose string, correct func(*edit)) error {
+	_, err := c.s.change(withPurpose(ctx, Purpose{Name: purpose}), c.env, c.guard, func(e *edit) error {
 		if e.rec.fence != c.in.Guard.Fence || e.rec.holder == "" {
 			return errNothing // another says now what runs
 		}
-		e.next.running, e.next.before = e.rec.before, idList{}
+		correct(e)
 		return nil
 	})
 	if err == errNothing { //nolint:errorlint // it is never wrapped
 		err = nil
 	}
-	return out, err
+	return err
 }

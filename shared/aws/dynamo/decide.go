@@ -244,11 +244,16 @@ func (c *commit) lease(ctx context.Context) error {
 	})
 }
 
-// running prepares what is said to run: Next, and, until that is accepted, what ran before.
+// running prepares what is said to run: Next, and, until that is accepted, what ran before. Without Next it is what ran and is not known to be
+// recorded: rows that conflict and, as long as a commit is being rolled forward, all of its rows.
 func (c *commit) running(ctx context.Context, e *edit) error {
 	n := e.next
-	n.running, n.before = idList{}, idList{}
-	if len(c.in.Next) == 0 {
+	n.running, n.before, c.open = idList{}, idList{}, nil
+	open := c.conflicts
+	if c.forward != nil {
+		open = c.in.Rows
+	}
+	if len(c.in.Next) == 0 && len(open) == 0 {
 		return nil
 	}
 	ran, err := c.ran(ctx, e.rec)
@@ -256,6 +261,11 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 		return c.outdated(c.guard)
 	}
 	if err != nil {
+		return err
+	}
+	if len(c.in.Next) == 0 {
+		c.open = deploy.StillRunning(ran, open)
+		n.running, err = c.s.keepIDs(ctx, c.open)
 		return err
 	}
 	if n.before, err = c.s.keepIDs(ctx, ran); err != nil {

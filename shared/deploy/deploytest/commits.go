@@ -182,6 +182,7 @@ func nextChecks() []check {
 			f.same(out.Started, false, "nothing was asked for")
 			f.same(len(f.held(lane).Running), 0, "with none, what runs is cleared")
 		}},
+		{"WhatConflictsIsNotCleared", stillRunning},
 		{"RefusedWhilePausedOrHaltedOrOutdated", nextRefused},
 		{"PausedOtherAgentDoesNotMatter", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "b", "a/0", "A"))
@@ -208,6 +209,35 @@ func nextChecks() []check {
 			f.same(f.commit(deploy.Commit{Guard: g}).Paused, true, "halted")
 		}},
 	}
+}
+
+// stillRunning: of a row that conflicts nothing is recorded until another commit does, and a crash may come before that.
+func stillRunning(f *fixture) {
+	g, other := f.guard(lane), f.guard("a/1")
+	f.put(g, freshRows(5)...)
+	var read []deploy.Row
+	for i := range 5 {
+		read = append(read, f.row(id(i)))
+	}
+	f.commit(deploy.Commit{Guard: g, Next: []resource.ID{id(4), id(3), id(2), id(0), id(9)}, SeenPlan: f.planSeq()})
+	gone := read[4]
+	gone.Gone = true
+	f.put(other, read[0], read[1], read[3], gone) // others write them meanwhile
+	out := f.commit(deploy.Commit{Guard: g, Rows: read})
+	f.same(len(out.Conflicts), 4, "what others have written or removed conflicts")
+	f.same(f.held(lane).Running, []resource.ID{id(4), id(3), id(0)}, "what was run and conflicts stays, in order, and nothing comes to it")
+
+	again := f.row(id(0))
+	f.put(other, again)
+	out = f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{again, f.row(id(3))}})
+	f.same(len(out.Conflicts), 1, "one was written again")
+	f.same(f.held(lane).Running, []resource.ID{id(0)}, "what conflicts once more")
+
+	out = f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{again}, Next: []resource.ID{id(3)}, SeenPlan: f.planSeq()})
+	f.same(len(out.Conflicts), 1, "it conflicts")
+	f.same(f.held(lane).Running, []resource.ID{id(3)}, "what is started takes the place of all that ran")
+	f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{f.row(id(3))}})
+	f.same(len(f.held(lane).Running), 0, "what is recorded is cleared")
 }
 
 func nextRefused(f *fixture) {

@@ -118,8 +118,11 @@ func (e *environment) prolong(c *deploy.Commit, out *deploy.Committed) {
 	out.PlanSeq = e.env.PlanSeq
 	out.Started = len(c.Next) > 0 && !out.Paused && c.SeenPlan == e.env.PlanSeq
 	l := e.leases[c.Guard.Key]
-	if out.Started || len(c.Next) == 0 {
+	switch {
+	case out.Started:
 		l.Running = c.Next
+	case len(c.Next) == 0:
+		l.Running = deploy.StillRunning(l.Running, out.Conflicts)
 	}
 	if c.Until.After(l.Until) {
 		l.Until = c.Until
