@@ -52,7 +52,7 @@ func (r *run) checkRest() {
 			r.restDryRun()
 		}
 	}
-	for _, rest := range []func() bool{r.restPart, r.restDecided, r.restUnfinished, r.restTimer, r.restCollected} {
+	for _, rest := range []func() bool{r.restDecided, r.restUnfinished, r.restTimer, r.restCollected} {
 		if r.violation != nil || !rest() {
 			return
 		}
@@ -90,23 +90,6 @@ func (r *run) checkPrompt() {
 	for id := range e.outbox {
 		r.violate("D4", "%s is to follow, nothing has failed, and nobody does it", id)
 	}
-}
-
-// restPart asks for a check of a part of everything, where that has to come to an end without a sweep: what is not asked for stands between what is.
-func (r *run) restPart() bool {
-	if !r.prompt() {
-		return true
-	}
-	r.tracef("--- what is left, after a repair of a part")
-	p := r.process()
-	r.task(p, "ask", func(t *task) error {
-		_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{Type: typeThing}})
-		return err
-	})
-	if r.finish(); r.violation == nil {
-		r.checkPrompt()
-	}
-	return r.violation == nil && r.rest()
 }
 
 // restDecided lets a person who has looked say what became of creates that nobody can look up.

@@ -101,8 +101,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		t.fault(op)
 		r.tracef("%s %s: failed after it took effect", t.name, op)
 		return unavailable(op)
-	case how == crashAfter || t.cut:
-		t.cut = false
+	case how == crashAfter:
 		r.crash(p, op+", after it took effect")
 		return p.noMore(t, op)
 	}

@@ -132,19 +132,12 @@ func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (d
 	}
 	r.traceCommit(&in, &out)
 	r.checkCommit(&in, &out, before)
-	if r.plan.touches > 0 && r.faulty && len(out.Conflicts) > 0 && r.sched.rng.IntN(8) == 0 {
-		r.sched.cur.cut = true
-	}
 	return out, nil
 }
 
 // touch lets somebody else have written a row that is about to be written, now and then: a planner where a worker writes, a worker where a planner does.
 func (r *run) touch(c *deploy.Commit) {
-	often := r.plan.touches
-	if len(c.Next) > 0 {
-		often *= 4 // who takes a lane over, or begins a create, writes seldom
-	}
-	if !r.faulty || len(c.Rows) == 0 || often == 0 || r.sched.rng.Float64() >= often {
+	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 || r.sched.rng.Float64() >= r.plan.touches {
 		return
 	}
 	e := r.state.look(env)

@@ -54,7 +54,6 @@ type task struct {
 	faults   int  // faults it has met
 	slows    int  // calls that took long
 	lost     int  // commits that failed
-	cut      bool // its process is to crash as soon as the call under way has taken effect
 	done     bool
 	books    *taskBooks
 }
