@@ -15,28 +15,38 @@ quickstart: build ## build, and deploy examples/quickstart
 docs: ## write docs/types anew from the declarations of all types
 	$(GO) run ./cmd/southbound types --markdown docs/types
 
-verify: ## formatting and vet
-	@test -z "$$(gofmt -l cmd examples functions handlers infra localstack shared)" || { gofmt -l cmd examples functions handlers infra localstack shared; exit 1; }
+verify: formatted ## formatting and vet
 	$(GO) vet ./...
+
+.PHONY: formatted
+formatted:
+	@test -z "$$(gofmt -l cmd examples functions handlers infra localstack shared)" || { gofmt -l cmd examples functions handlers infra localstack shared; exit 1; }
 
 # The packages whose tests take longest are begun first, so that none of them runs alone at the end.
 LONG := ./shared/cli ./shared/aws/logs ./shared/aws/dynamo
 
-test: verify ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
-	$(GO) vet -tags servers ./...
-	$(GO) test -race -timeout 15m -tags servers $(LONG) $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
-	$(GO) test -timeout 10m -tags servers ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
+# Everything is compiled in two ways only: with the race detector, which vet can read, too, and as what is shipped, which tests build as well.
+SHIPPED := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -tags servers
+ALONE := $(SHIPPED) -timeout 10m -run 'Many|Large|Cost' # tests that hold much and share nothing, in files of their own
+
+test: formatted ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
+	$(GO) vet -race -tags servers ./...
+	$(GO) test -race -vet=off -timeout 15m -tags servers $(LONG) $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
+	$(SHIPPED) -timeout 10m ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
+	$(ALONE) ./shared/aws/logs
 	$(MAKE) --no-print-directory e2e
 
 test-fast: verify ## what needs no servers
 	$(GO) test -race -timeout 15m ./...
+	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/aws/awssim # many seeds
 
 test-aws: ## what needs servers, but not the whole stack
 	$(GO) vet -tags servers ./...
 	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./handlers/http ./handlers/sql ./functions/... ./infra/... ./localstack/server
+	$(ALONE) ./shared/aws/logs
 
 e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E_ENDPOINT= for AWS or another emulator
-	$(GO) test -count=1 -timeout 20m -parallel 6 -tags servers -v ./localstack/e2e
+	$(SHIPPED) -count=1 -timeout 20m -parallel 6 -v ./localstack/e2e
 
 N ?= 100000
 sim: ## N= seeds of the simulator

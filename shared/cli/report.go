@@ -28,7 +28,7 @@ type reportFlags struct {
 func (a *app) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
-		Use: "report [FILE]...", Short: "Show what commands have written with --json in a pipeline",
+		Use: "report [FILE...]", Short: "Show what commands have written with --json in a pipeline",
 		Long: "report reads what plan, export, apply, validate or resources have written to standard output with --json, from files or standard input, and\n" +
 			"writes it as Markdown or text, as annotations of GitHub, or as a code quality report of GitLab. With --comment it puts the Markdown into the one\n" +
 			"comment that it keeps in the pull request of the workflow that runs it. It needs no data directory.",

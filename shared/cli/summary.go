@@ -66,7 +66,7 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	}
 	var agents []string
 	for _, lane := range now.Lanes {
-		agents = append(agents, lane[:max(strings.LastIndexByte(lane, '/'), 0)])
+		agents = append(agents, deploy.AgentOf(lane))
 	}
 	slices.Sort(agents)
 	agents = slices.Compact(agents)

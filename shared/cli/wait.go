@@ -114,7 +114,7 @@ func held(p api.Progress, still time.Duration) bool {
 	}
 	some, all := false, len(p.Lanes) > 0
 	for _, lane := range p.Lanes {
-		is := paused[lane[:max(strings.LastIndexByte(lane, '/'), 0)]]
+		is := paused[deploy.AgentOf(lane)]
 		some, all = some || is, all && is
 	}
 	return all || some && still >= stuckAfter

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"slices"
 	"sync"
 
 	"southbound/shared/provider"
@@ -34,7 +35,7 @@ func (e *Engine) cacheOf(env, agent string) *provider.Cache {
 		c.byAgent[key] = have
 	}
 	if n := len(c.order); n == 0 || c.order[n-1] != key {
-		c.order = append(butFor(c.order, key), key)
+		c.order = append(slices.DeleteFunc(c.order, func(k agentKey) bool { return k == key }), key)
 	}
 	var old *provider.Cache
 	if len(c.order) > mostCaches {
@@ -47,16 +48,6 @@ func (e *Engine) cacheOf(env, agent string) *provider.Cache {
 		old.Close()
 	}
 	return have
-}
-
-func butFor(keys []agentKey, key agentKey) []agentKey {
-	out := make([]agentKey, 0, len(keys)+1)
-	for _, k := range keys {
-		if k != key {
-			out = append(out, k)
-		}
-	}
-	return out
 }
 
 // Close closes what handlers keep between runs. It is meant for the end of a process, but the engine may still be used afterwards.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/fnv"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -35,6 +36,15 @@ func buckets(n int) int {
 		b *= 2
 	}
 	return b
+}
+
+// sorted returns entries in order of id.
+func sorted(byID map[resource.ID]entry) []entry {
+	entries := make([]entry, 0, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		entries = append(entries, byID[id])
+	}
+	return entries
 }
 
 // bucketOf returns the index of a resource's chunk.

@@ -27,10 +27,10 @@ func (w *worker) push(n int32) {
 // lane that wait only for rows picked before them.
 func (w *worker) pick() []*claim {
 	now := w.e.Clock.Now()
-	w.wake(now)
+	w.requeue(now)
 	var batch []*claim
 	waiting, picked := map[int32]int32{}, map[int32]bool{}
-	for len(batch) < w.claim && (len(w.ready) > 0 || len(w.loose) > 0) {
+	for len(batch) < w.claimSize && (len(w.ready) > 0 || len(w.loose) > 0) {
 		if len(w.loose) > 0 {
 			batch = append(batch, &claim{row: w.loose[0], node: -1})
 			w.loose = w.loose[1:]
@@ -48,7 +48,7 @@ func (w *worker) pick() []*claim {
 		}
 		batch = append(batch, &claim{row: r, node: n})
 	}
-	for i := 0; i < len(batch) && len(batch) < w.claim; i++ {
+	for i := 0; i < len(batch) && len(batch) < w.claimSize; i++ {
 		if batch[i].node >= 0 {
 			batch = w.follow(batch, i, waiting, now)
 		}
@@ -67,15 +67,15 @@ func (w *worker) follow(batch []*claim, i int, waiting map[int32]int32, now time
 			waiting[d] = w.frontier.waiting[d]
 		}
 		waiting[d]--
-		if waiting[d] == 0 && len(batch) < w.claim {
+		if waiting[d] == 0 && len(batch) < w.claimSize {
 			batch = append(batch, &claim{row: r, node: d, generation: batch[i].generation + 1})
 		}
 	}
 	return batch
 }
 
-// wake moves rows whose NotBefore has come back to the heap and notes when the next one is due.
-func (w *worker) wake(now time.Time) {
+// requeue moves rows whose NotBefore has come back to the heap, and notes when the next one is due.
+func (w *worker) requeue(now time.Time) {
 	w.out.Next = time.Time{}
 	later := w.later
 	w.later = nil

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -67,14 +68,8 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 			return Discovery{}, err
 		}
 	}
-	byID := func(a, b resource.ID) int {
-		if a < b {
-			return -1
-		}
-		return 1
-	}
-	slices.SortFunc(d.out.Resources, func(a, b resource.Resource) int { return byID(a.ID, b.ID) })
-	slices.SortFunc(d.out.Left, func(a, b LeftOut) int { return byID(a.ID, b.ID) })
+	slices.SortFunc(d.out.Resources, func(a, b resource.Resource) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(d.out.Left, func(a, b LeftOut) int { return cmp.Compare(a.ID, b.ID) })
 	return d.out, nil
 }
 

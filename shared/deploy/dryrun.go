@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -50,12 +51,8 @@ func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, er
 	if err != nil {
 		return DryRun{}, err
 	}
-	entries := make([]entry, 0, len(byID))
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		entries = append(entries, byID[id])
-	}
 	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true, strict: state.Settings.Strict}
-	return d.run(ctx, entries)
+	return d.run(ctx, sorted(byID))
 }
 
 // Preview compares a model that is not stored with reality and changes nothing.
@@ -164,14 +161,14 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 	}
 	if err := d.e.takeOver(ctx, d.env, lease); err != nil {
 		if len(lease.Running) == 0 {
-			d.e.release(ctx, d.env, lease)
+			d.e.giveBack(ctx, d.env, lease)
 		}
 		return err
 	}
-	defer d.e.release(ctx, d.env, lease)
+	defer d.e.giveBack(ctx, d.env, lease)
 	var s session
 	defer s.close()
-	agent := resource.Agent{Name: agentOfLane(lane), Transport: "local", Lanes: 1}
+	agent := resource.Agent{Name: AgentOf(lane), Transport: "local", Lanes: 1}
 	for _, a := range d.agents {
 		if a.Name == agent.Name {
 			agent = a
@@ -203,7 +200,7 @@ func (e *Engine) readLimit(rows []*Row) time.Duration {
 	for _, r := range rows {
 		each[r.ID.Type()] = max(each[r.ID.Type()], e.limitOf(r))
 	}
-	all := connectLimit + time.Duration(len(rows))*batchItem + leaseMargin
+	all := usualConnectLimit + time.Duration(len(rows))*batchItem + leaseMargin
 	for _, d := range each {
 		all += d
 	}
@@ -213,15 +210,7 @@ func (e *Engine) readLimit(rows []*Row) time.Duration {
 // groupByType returns rows sorted by type; within a type their order stays.
 func groupByType(rows []*Row) []*Row {
 	out := slices.Clone(rows)
-	slices.SortStableFunc(out, func(a, b *Row) int {
-		switch x, y := a.ID.Type(), b.ID.Type(); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b *Row) int { return cmp.Compare(a.ID.Type(), b.ID.Type()) })
 	return out
 }
 

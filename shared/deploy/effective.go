@@ -9,10 +9,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// effectiveGraph makes the graph in force for a version. Things are removed in the reverse of the order in which they are made: between
+// effectiveGraph makes the graph that is in force once a version is released. Things are removed in the reverse of the order in which they are made: between
 // two resources that must not exist, the edge runs the other way, and a resource that left the model and is purged waits for everything
 // that required it.
-func (p *planner) effectiveGraph(ctx context.Context, r *releaser, all []entry) (*Graph, error) {
+func (p *planner) effectiveGraph(ctx context.Context, r *releaser) (*Graph, error) {
+	all := r.all
 	nodes := make([]graphNode, 0, len(all))
 	purged := map[resource.ID]bool{}
 	resources := make([]*resource.Resource, len(all))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,6 +69,14 @@ func laneOf(id resource.ID, agent string, lanes int) string {
 	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) //nolint:gosec // lanes is small and positive
 }
 
+// AgentOf returns the agent of a lane.
+func AgentOf(lane string) string {
+	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
+		return lane[:i]
+	}
+	return lane
+}
+
 // graph returns the graph with that hash; "" stands for the empty graph.
 func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
 	if hash == "" {
@@ -99,6 +108,15 @@ func (e *Engine) keepGraph(hash string, g *Graph) {
 		clear(e.graphs)
 	}
 	e.graphs[hash] = g
+}
+
+// RingsOf returns a ring of each lane, without hints.
+func RingsOf(lanes []string) []Ring {
+	rings := make([]Ring, len(lanes))
+	for i, lane := range lanes {
+		rings[i].Lane = lane
+	}
+	return rings
 }
 
 // ring sends rings and ignores failures: a sweep rings again for whatever is left.

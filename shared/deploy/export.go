@@ -232,7 +232,7 @@ func (p *planner) request(ctx context.Context, x Export) error {
 		}
 		p.orderBy(graph) // with what the release has planned
 	}
-	return p.finishRelease(ctx)
+	return p.commitAll(ctx)
 }
 
 // storeVersion stores the files of a version. The version itself is written by the commit that also writes what follows from it.

@@ -112,7 +112,7 @@ func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		defer e.release(ctx, env, l)
+		defer e.giveBack(ctx, env, l)
 		if until.IsZero() || l.Until.Before(until) {
 			until = l.Until
 		}

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -69,12 +70,7 @@ type graphNode struct {
 
 // buildGraph makes a graph; nodes are in any order and without repeats.
 func buildGraph(nodes []graphNode) *Graph {
-	slices.SortFunc(nodes, func(a, b graphNode) int {
-		if a.ID < b.ID {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(nodes, func(a, b graphNode) int { return cmp.Compare(a.ID, b.ID) })
 	g := &Graph{IDs: make([]resource.ID, len(nodes)), LaneOf: make([]int32, len(nodes)), Removing: make([]bool, len(nodes))}
 	index := make(map[resource.ID]int32, len(nodes))
 	laneSet := map[string]bool{}

@@ -3,18 +3,15 @@ package deploy
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -168,159 +165,4 @@ func (h *host) Transport() any {
 		return r.ReadOnly()
 	}
 	return h.session.transport
-}
-
-// Secret implements provider.Host. Each line of a secret of several lines counts as a secret too, since programs print lines separately.
-func (h *host) Secret(value string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	parts := []string{value, strings.TrimSpace(value)}
-	if strings.Contains(value, "\n") {
-		parts = append(parts, strings.Split(value, "\n")...)
-	}
-	for _, s := range append(parts, quoted(parts)...) {
-		if s = strings.TrimRight(s, "\r"); len(s) >= 3 && !slices.Contains(h.secrets, s) {
-			h.secrets = append(h.secrets, s)
-		}
-	}
-	slices.SortFunc(h.secrets, func(a, b string) int { return len(b) - len(a) })
-}
-
-// quoted returns texts as JSON and %q write them.
-func quoted(parts []string) []string {
-	var out []string
-	for _, s := range parts {
-		if q, err := json.Marshal(s); err == nil {
-			out = append(out, string(q[1:len(q)-1]))
-		}
-		q := fmt.Sprintf("%q", s)
-		out = append(out, q[1:len(q)-1])
-	}
-	return out
-}
-
-// secretsIn registers every text in v as a secret.
-func (h *host) secretsIn(v any) {
-	switch v := v.(type) {
-	case string:
-		h.Secret(v)
-	case []any:
-		for _, e := range v {
-			h.secretsIn(e)
-		}
-	case map[string]any:
-		for _, e := range v {
-			h.secretsIn(e)
-		}
-	}
-}
-
-// hide keeps the values of an attribute out of changes.
-func (h *host) hide(attribute string) {
-	if h.hidden == nil {
-		h.hidden = map[string]bool{}
-	}
-	h.hidden[attribute] = true
-}
-
-// redactLines removes secrets from log lines that were logged before these secrets were known.
-func (h *host) redactLines() {
-	if len(h.hidden) == 0 {
-		return
-	}
-	for i := range h.lines {
-		h.lines[i].Msg = h.redact(h.lines[i].Msg)
-		for k, v := range h.lines[i].Kwargs {
-			h.lines[i].Kwargs[k] = h.redactAny(v)
-		}
-	}
-}
-
-// redact replaces secrets in a text and bounds its length.
-func (h *host) redact(s string) string {
-	h.mu.Lock()
-	for _, secret := range h.secrets {
-		if strings.Contains(s, secret) {
-			s = strings.ReplaceAll(s, secret, redacted)
-		}
-	}
-	h.mu.Unlock()
-	return shorten(s, mostText)
-}
-
-func shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
-}
-
-// redactAny turns any value into one that JSON can hold, without secrets.
-func (h *host) redactAny(v any) any {
-	switch v := v.(type) {
-	case nil, bool, int, int32, int64, uint32, uint64, float64:
-		return v
-	case string:
-		return h.redact(v)
-	case error:
-		return h.redact(v.Error())
-	case fmt.Stringer:
-		return h.redact(v.String())
-	case []string:
-		out := make([]any, len(v))
-		for i, s := range v {
-			out[i] = h.redact(s)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = h.redactAny(e)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[h.redact(k)] = h.redactAny(e)
-		}
-		return out
-	}
-	return h.redact(fmt.Sprint(v))
-}
-
-// redactDiff returns differences in a form that may be stored and shown.
-func (h *host) redactDiff(diffs map[string]plan.Diff) map[string]plan.Diff {
-	out := make(map[string]plan.Diff, len(diffs))
-	for name, d := range diffs {
-		if h.hidden[name] {
-			out[name] = plan.Diff{Current: hideValue(d.Current), Desired: hideValue(d.Desired)}
-			continue
-		}
-		out[name] = plan.Diff{Current: h.shown(d.Current), Desired: h.shown(d.Desired)}
-	}
-	return out
-}
-
-func hideValue(v any) any {
-	if v == nil {
-		return nil
-	}
-	return redacted
-}
-
-// shown returns a value as it may stand in changes: without secrets and bounded in length.
-func (h *host) shown(v any) any {
-	switch v := v.(type) {
-	case string:
-		return shorten(h.redact(v), mostValue)
-	case resource.File:
-		return map[string]any{"file": v.Hash, "size": v.Size}
-	case []any, map[string]any:
-		out := h.redactAny(v)
-		if b, err := json.Marshal(out); err == nil && len(b) > mostValue {
-			return shorten(string(b), mostValue)
-		}
-		return out
-	}
-	return h.redactAny(v)
 }

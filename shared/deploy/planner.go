@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -41,7 +42,7 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 	if err != nil {
 		return err
 	}
-	defer e.release(ctx, env, lease)
+	defer e.giveBack(ctx, env, lease)
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
@@ -76,8 +77,8 @@ func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duratio
 	}
 }
 
-// release gives a lease back. If that fails, the lease expires.
-func (e *Engine) release(ctx context.Context, env string, l Lease) {
+// giveBack releases a lease. If that fails, the lease expires.
+func (e *Engine) giveBack(ctx context.Context, env string, l Lease) {
 	ctx = context.WithoutCancel(ctx)
 	_ = e.retryUnavailable(ctx, func() error { return e.State.Release(ctx, env, l) })
 }
@@ -245,17 +246,7 @@ func (r *Row) same(o *Row) bool {
 }
 
 func (p *planner) ringLanes(ctx context.Context, lanes map[string]bool) {
-	rings := make([]Ring, 0, len(lanes))
-	for lane := range lanes {
-		rings = append(rings, Ring{Lane: lane})
-	}
-	slices.SortFunc(rings, func(a, b Ring) int {
-		if a.Lane < b.Lane {
-			return -1
-		}
-		return 1
-	})
-	p.e.ring(ctx, p.env.Name, rings)
+	p.e.ring(ctx, p.env.Name, RingsOf(slices.Sorted(maps.Keys(lanes))))
 }
 
 // load returns rows by id.
@@ -310,7 +301,7 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, ret
 		if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) {
 			return false
 		}
-		if !retry && (r.Class == ClassTerminal || r.Class == ClassNeedsChange || r.NextAt.After(p.e.Clock.Now())) {
+		if !retry && (!passes(r.Class) || r.NextAt.After(p.e.Clock.Now())) {
 			return false
 		}
 		p.schedule(r, priority)
@@ -331,6 +322,4 @@ func runnable(r *Row) bool {
 }
 
 // unfinished reports whether a row is not as its intent wants, as far as is known.
-func unfinished(r *Row) bool {
-	return !asWanted(r)
-}
+func unfinished(r *Row) bool { return !asWanted(r) }

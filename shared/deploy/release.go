@@ -11,7 +11,7 @@ import (
 type released struct{ changed, removed int }
 
 // release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
-// Rows are written by finishRelease; until then the release has not begun.
+// Rows are written by commitAll; until then the release has not begun.
 func (p *planner) release(ctx context.Context, v Version, entries []entry) (released, error) {
 	if p.env.Released == v.Number && p.env.Releasing == 0 {
 		return released{}, nil
@@ -31,7 +31,8 @@ func (p *planner) release(ctx context.Context, v Version, entries []entry) (rele
 			after = append(after, entries[i])
 		}
 	}
-	return p.planRelease(ctx, v, old.Agents, before, after, entries)
+	r := &releaser{p: p, v: v, agents: old.Agents, before: before, after: after, all: entries}
+	return r.plan(ctx)
 }
 
 // resumeRelease finishes a release that was begun. How much of it was written is not known, so all rows are compared.
@@ -44,72 +45,23 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries := make([]entry, 0, len(byID))
-	for _, en := range byID {
-		entries = append(entries, en)
-	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		if a.ID < b.ID {
-			return -1
+	entries := sorted(byID)
+	r := &releaser{p: p, v: v, before: map[resource.ID]entry{}, after: entries, all: entries}
+	if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+		if row.Blocked == BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
+			r.skipped = append(r.skipped, row.ID)
 		}
-		return 1
-	})
-	before := map[resource.ID]entry{}
-	var skipped []resource.ID
-	if err := p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
-		if r.Blocked == BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
-			skipped = append(skipped, r.ID)
-		}
-		if !r.Orphaned && !r.Removing {
-			before[r.ID] = entry{ID: r.ID, Hash: r.Hash, Body: r.Body}
+		if !row.Orphaned && !row.Removing {
+			r.before[row.ID] = entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	if _, err := p.planRelease(ctx, v, nil, before, entries, entries, skipped...); err != nil {
+	if _, err := r.plan(ctx); err != nil {
 		return err
 	}
-	return p.finishRelease(ctx)
-}
-
-// planRelease plans what takes the rows from before to after, the parts of the version in force and of v that may differ; all is the whole
-// of v. Rows in skipped are looked at again, as they may not have to be skipped any more.
-func (p *planner) planRelease(ctx context.Context, v Version, oldAgents []resource.Agent, before map[resource.ID]entry, after, all []entry, skipped ...resource.ID) (released, error) {
-	var out released
-	if !sameAgents(oldAgents, v.Agents) {
-		p.store.agents = v.Agents
-	}
-	r := &releaser{p: p, v: v, lanes: lanesOf(v.Agents), before: before, after: after, skipped: skipped}
-	if err := r.load(ctx, relaned(oldAgents, v.Agents), all); err != nil {
-		return out, err
-	}
-	graph, err := p.effectiveGraph(ctx, r, all)
-	if err != nil {
-		return out, err
-	}
-	p.graph = graph
-	for i := range r.after {
-		if err := r.planEntry(ctx, &r.after[i], i < len(after)); err != nil {
-			return out, err
-		}
-	}
-	r.remove(graph)
-	old, err := p.e.graph(ctx, p.env.Graph)
-	if err != nil {
-		return out, err
-	}
-	if err := r.wake(ctx, old, graph); err != nil {
-		return out, err
-	}
-	if err := p.askFacts(ctx); err != nil {
-		return out, err
-	}
-	if err := p.reblock(ctx, graph); err != nil {
-		return out, err
-	}
-	p.orderBy(graph)
-	return r.released, p.storeGraph(ctx, v)
+	return p.commitAll(ctx)
 }
 
 // storeGraph stores the graph that will be in force and plans to note that the release has begun.
@@ -128,8 +80,8 @@ func (p *planner) storeGraph(ctx context.Context, v Version) error {
 	return nil
 }
 
-// finishRelease writes what was planned, notes that the release is complete, and rings all lanes if a wave was started.
-func (p *planner) finishRelease(ctx context.Context) error {
+// commitAll writes what was planned, notes that a release, if there was one, is complete, and rings all lanes if a wave was started.
+func (p *planner) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, true); err != nil {
 		return err

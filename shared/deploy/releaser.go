@@ -11,22 +11,64 @@ import (
 	"southbound/shared/resource"
 )
 
-// releaser plans the rows of one release; see planner.planRelease.
+// releaser plans what takes the rows from one version to another.
 type releaser struct {
-	p        *planner
-	v        Version
-	lanes    map[string]int
-	before   map[resource.ID]entry
-	after    []entry
-	rows     map[resource.ID]*Row
+	p       *planner
+	v       Version               // the one to release
+	agents  []resource.Agent      // those in force; nil: not known
+	before  map[resource.ID]entry // what may differ in the version in force
+	after   []entry               // what may differ in v; load adds what moves to another lane
+	all     []entry               // the whole of v
+	skipped []resource.ID         // rows that may not have to be skipped any more, after an interrupted release
+
+	lanes    map[string]int       // of v's agents
+	rows     map[resource.ID]*Row // the rows that may change
 	index    map[resource.ID]bool // the ids of after
 	released released
-	wave     *Schedule     // how far the wave is, once it was read: see readWave
-	skipped  []resource.ID // rows that may have to be woken after an interrupted release
+	wave     *Schedule // how far the wave is, once it was read: see readWave
+}
+
+// plan plans the rows, the graph and what else the release changes.
+func (r *releaser) plan(ctx context.Context) (released, error) {
+	p := r.p
+	if !sameAgents(r.agents, r.v.Agents) {
+		p.store.agents = r.v.Agents
+	}
+	r.lanes = lanesOf(r.v.Agents)
+	differ := len(r.after)
+	if err := r.load(ctx); err != nil {
+		return released{}, err
+	}
+	graph, err := p.effectiveGraph(ctx, r)
+	if err != nil {
+		return released{}, err
+	}
+	p.graph = graph
+	for i := range r.after {
+		if err := r.planEntry(ctx, &r.after[i], i < differ); err != nil {
+			return released{}, err
+		}
+	}
+	r.remove(graph)
+	old, err := p.e.graph(ctx, p.env.Graph)
+	if err != nil {
+		return released{}, err
+	}
+	if err := r.wake(ctx, old, graph); err != nil {
+		return released{}, err
+	}
+	if err := p.askFacts(ctx); err != nil {
+		return released{}, err
+	}
+	if err := p.reblock(ctx, graph); err != nil {
+		return released{}, err
+	}
+	p.orderBy(graph)
+	return r.released, p.storeGraph(ctx, r.v)
 }
 
 // load reads the rows that may change.
-func (r *releaser) load(ctx context.Context, relaned map[string]bool, all []entry) error {
+func (r *releaser) load(ctx context.Context) error {
 	r.index = make(map[resource.ID]bool, len(r.after))
 	if r.p.env.Released == 0 && r.p.env.Releasing == 0 {
 		r.rows = map[resource.ID]*Row{} // the first version of all: there are no rows
@@ -45,9 +87,9 @@ func (r *releaser) load(ctx context.Context, relaned map[string]bool, all []entr
 			ids = append(ids, id)
 		}
 	}
-	if len(relaned) > 0 {
-		for i := range all {
-			if en := &all[i]; !r.index[en.ID] && relaned[en.ID.Agent()] {
+	if moved := relaned(r.agents, r.v.Agents); len(moved) > 0 {
+		for i := range r.all {
+			if en := &r.all[i]; !r.index[en.ID] && moved[en.ID.Agent()] {
 				r.index[en.ID] = true
 				r.after = append(r.after, *en)
 				ids = append(ids, en.ID)
@@ -184,7 +226,7 @@ func (r *releaser) waveAsks(row *Row) bool {
 	if r.wave == nil || row.Checked >= r.wave.Wave.Epoch || !runnable(row) {
 		return false
 	}
-	if terminal := row.Class == ClassTerminal || row.Class == ClassNeedsChange; terminal && r.wave.Wave.KeepTerminal {
+	if r.wave.Wave.KeepTerminal && !passes(row.Class) {
 		return false
 	}
 	if _, unfinished := r.wave.Unfinished[row.Lane]; !unfinished {

@@ -2,12 +2,9 @@ package deploy
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"southbound/shared/fault"
-	"southbound/shared/provider"
-	"southbound/shared/resource"
 )
 
 // Request says which of the released resources work is asked for.
@@ -66,7 +63,7 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 		if req.Filter.Empty() {
 			p.startWave(PriorityUserRepair, false)
 			n = len(graph.IDs)
-			return p.finishRelease(ctx)
+			return p.commitAll(ctx)
 		}
 		err = e.eachRow(ctx, env, func(r *Row) error {
 			if runnable(r) && req.Filter.Match(r) {
@@ -135,11 +132,7 @@ func (e *Engine) ringWork(ctx context.Context, env string) error {
 	if err != nil {
 		return err
 	}
-	rings := make([]Ring, len(lanes))
-	for i, lane := range lanes {
-		rings[i] = Ring{Lane: lane}
-	}
-	e.ring(ctx, env, rings)
+	e.ring(ctx, env, RingsOf(lanes))
 	return nil
 }
 
@@ -168,135 +161,4 @@ func (e *Engine) changeParameters(ctx context.Context, env string, change func(p
 		}
 		return p.commit(ctx, true)
 	})
-}
-
-// settleOutbox does what outbox entries ask for and removes them.
-func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox) error {
-	return e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graph(ctx, p.env.Graph)
-		if err != nil {
-			return err
-		}
-		resolve := false
-		for i := range entries {
-			p.drop = append(p.drop, entries[i].ID)
-			if entries[i].Kind == OutboxFact {
-				resolve = true
-			}
-		}
-		if err := p.wakeDependants(ctx, graph, entries); err != nil {
-			return err
-		}
-		if err := p.lookAgain(ctx, entries); err != nil {
-			return err
-		}
-		if resolve {
-			if err := p.resolveAgain(ctx); err != nil {
-				return err
-			}
-		}
-		p.orderBy(graph)
-		return p.commit(ctx, true)
-	})
-}
-
-// wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and those that hear its changes if it has
-// sent an event.
-func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
-	type wake struct {
-		events    []Outbox // entries of kind OutboxEvent
-		recovered bool
-		priority  Priority
-	}
-	wakes, senders := map[resource.ID]wake{}, map[resource.ID]bool{}
-	var ids []resource.ID
-	for _, entry := range entries {
-		n := g.Node(entry.Of)
-		if n < 0 || entry.Kind == OutboxFact || entry.Kind == OutboxAgain {
-			continue
-		}
-		for _, d := range g.Dependants(n) {
-			id := g.IDs[d]
-			w, seen := wakes[id]
-			if !seen {
-				ids = append(ids, id)
-				w.priority = entry.Priority
-			}
-			if entry.Kind == OutboxEvent {
-				w.events, senders[entry.Of] = append(w.events, entry), true
-			}
-			w.recovered = w.recovered || entry.Kind == OutboxRecovered
-			w.priority = min(w.priority, entry.Priority)
-			wakes[id] = w
-		}
-	}
-	for _, id := range ids {
-		delete(senders, id) // read as one of these
-	}
-	rows, err := p.load(ctx, slices.Concat(ids, slices.Sorted(maps.Keys(senders))))
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		row := rows[id]
-		if row == nil {
-			continue
-		}
-		w := wakes[id]
-		p.set(row, func(row *Row) bool {
-			// One that has run since, most often in the same batch, need not run again.
-			told := runnable(row) && slices.ContainsFunc(w.events, func(entry Outbox) bool {
-				return !row.SucceededAt.After(entry.At) && hears(row, rows[entry.Of])
-			})
-			// One that is scheduled may be about to be skipped, by a worker that read its requirements too early.
-			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
-			if !told && row.Blocked != BlockedTemp || row.Orphaned {
-				return false
-			}
-			if row.Blocked == BlockedTemp {
-				row.Blocked = NotBlocked
-			}
-			p.schedule(row, max(w.priority, PriorityUserDeploy))
-			return true
-		})
-	}
-	return nil
-}
-
-// lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.
-func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
-	priority := map[resource.ID]Priority{}
-	for i := range entries {
-		if entries[i].Kind == OutboxAgain {
-			priority[entries[i].Of] = max(entries[i].Priority, PriorityUserDeploy)
-		}
-	}
-	rows, err := p.load(ctx, slices.Sorted(maps.Keys(priority)))
-	if err != nil {
-		return err
-	}
-	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		row := rows[id]
-		if planned := p.rows[id]; planned != nil {
-			row = planned
-		}
-		_, facts := provider.As[provider.FactReader](p.e.Handlers[id.Type()])
-		p.set(row, func(row *Row) bool {
-			if row.Orphaned {
-				return false
-			}
-			row.Unsure, row.WantFacts = row.Unsure || sendsEvents(row), row.WantFacts || facts
-			if runnable(row) {
-				p.schedule(row, priority[id])
-			}
-			return true
-		})
-	}
-	return nil
-}
-
-// hears reports whether a resource is told of the changes of a requirement; of is nil if the row of that is gone.
-func hears(row, of *Row) bool {
-	res, err := resource.Decode(row.Body)
-	return err == nil && res.ReceiveEvents && (of == nil || toldBy(res, of))
 }

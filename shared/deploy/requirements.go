@@ -68,11 +68,10 @@ func (w *worker) unready(c *claim) []resource.ID {
 		if r == nil || r.Gone || asWanted(r) {
 			continue
 		}
-		if len(r.Causes) == 0 {
-			causes = appendNew(causes, r.ID)
-		}
-		for _, id := range r.Causes {
-			causes = appendNew(causes, id)
+		for _, id := range roots(r) {
+			if !slices.Contains(causes, id) {
+				causes = append(causes, id)
+			}
 		}
 	}
 	return causes
@@ -92,15 +91,6 @@ func joinIDs(ids []resource.ID, most int) string {
 		b.WriteString(string(id))
 	}
 	return b.String()
-}
-
-func appendNew(ids []resource.ID, id resource.ID) []resource.ID {
-	for _, have := range ids {
-		if have == id {
-			return ids
-		}
-	}
-	return append(ids, id)
 }
 
 // changedSince reports whether something that a resource requires, and of whose changes it is told, has changed since its own last

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -137,7 +138,7 @@ func encodeAll(resources []resource.Resource, agents map[string]resource.Agent) 
 			return nil, diag.Problems{{Resource: string(resources[i].ID), Message: err.Error()}}
 		}
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.ID, b.ID) })
 	return entries, nil
 }
 

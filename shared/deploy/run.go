@@ -171,14 +171,14 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	return r
 }
 
-// connectLimit is how long connecting may take where the Connector does not say.
-const connectLimit = time.Minute
+// usualConnectLimit is how long connecting may take where the Connector does not say.
+const usualConnectLimit = time.Minute
 
 func (e *Engine) connectLimit(a resource.Agent) time.Duration {
 	if c, says := e.Connector.(ConnectLimiter); says {
 		return c.ConnectLimit(a)
 	}
-	return connectLimit
+	return usualConnectLimit
 }
 
 // connect opens the agent's connection, unless the session has it or has failed to open it, and lets it replace the handler where it

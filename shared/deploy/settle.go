@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"southbound/shared/plan"
+	"southbound/shared/provider"
 )
 
 // settle applies to a row the result of a run for its intent.
@@ -70,7 +71,7 @@ const (
 // itself if it cannot pass by itself.
 func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 	r.Attempts++
-	if res.class == ClassTerminal || res.class == ClassNeedsChange {
+	if !passes(res.class) {
 		return
 	}
 	base, most := s.RetryBase, s.RetryMax
@@ -88,6 +89,9 @@ func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 	pause += time.Duration((e.Jitter() - 0.5) * 0.5 * float64(pause))
 	r.NextAt = res.finished.Add(pause)
 }
+
+// passes reports whether a failure of a class may pass by itself. Any other waits for a new intent or for a person.
+func passes(class provider.Class) bool { return class != ClassTerminal && class != ClassNeedsChange }
 
 // clean reports whether a check that finds nothing to do would leave a row as it is.
 func clean(r *Row) bool {

@@ -53,12 +53,8 @@ func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 	if err != nil {
 		return out, err
 	}
-	rings := make([]Ring, len(lanes))
-	for i, lane := range lanes {
-		rings[i] = Ring{Lane: lane}
-	}
 	out.Rung = len(lanes)
-	e.ring(ctx, env, rings)
+	e.ring(ctx, env, RingsOf(lanes))
 	return out, nil
 }
 
@@ -222,6 +218,6 @@ func (e *Engine) repairTimer(ctx context.Context, env string, now time.Time) err
 	return e.plan(ctx, env, func(p *planner) error {
 		p.startWave(PriorityRepairTimer, true)
 		p.env.LastRepair = now
-		return p.finishRelease(ctx)
+		return p.commitAll(ctx)
 	})
 }

@@ -17,12 +17,12 @@ func (w *worker) markWave(scheduled []bool) {
 	}
 	agents := map[string]bool{}
 	for lane := range w.sched.Unfinished {
-		agents[agentOfLane(lane)] = w.state.Releasing != 0
+		agents[AgentOf(lane)] = w.state.Releasing != 0
 	}
 	sure, perhaps := make([]bool, len(w.graph.Lanes)), make([]bool, len(w.graph.Lanes))
 	for i, lane := range w.graph.Lanes {
 		_, ok := w.sched.Unfinished[lane]
-		sure[i], perhaps[i] = ok && lane != w.lane, agents[agentOfLane(lane)]
+		sure[i], perhaps[i] = ok && lane != w.lane, agents[AgentOf(lane)]
 	}
 	checked := w.checked()
 	for n, id := range w.graph.IDs {
@@ -45,8 +45,7 @@ func (w *worker) leftOut(r *Row) bool {
 	if !runnable(r) || r.Removing && r.Ticket == 0 {
 		return true
 	}
-	terminal := r.Class == ClassTerminal || r.Class == ClassNeedsChange
-	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && terminal
+	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && !passes(r.Class)
 }
 
 // checked returns the rows that the wave has checked, in whatever lane they were then: all lanes have to see the same.

@@ -92,9 +92,9 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 func (w *worker) adapt(took time.Duration, all bool) {
 	switch {
 	case all && took < commitAfter:
-		w.claim = min(2*w.claim, claimMost)
+		w.claimSize = min(2*w.claimSize, claimMost)
 	case !all:
-		w.claim = max(w.claim/2, 1)
+		w.claimSize = max(w.claimSize/2, 1)
 	}
 }
 

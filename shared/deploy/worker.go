@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,7 +43,7 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 	if err != nil {
 		return LaneRun{}, fault.Wrap(fault.Unknown, "take lane "+lane, err)
 	}
-	w := &worker{e: e, env: env, lane: lane, lease: lease, until: until, claim: claimFirst}
+	w := &worker{e: e, env: env, lane: lane, lease: lease, until: until, claimSize: claimFirst}
 	defer w.close(ctx)
 	if err = e.takeOver(ctx, env, lease); err == nil {
 		err = w.run(ctx)
@@ -57,13 +58,13 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 
 // worker serves one lane while it holds its lease.
 type worker struct {
-	e     *Engine
-	env   string
-	lane  string
-	lease Lease
-	until time.Time
-	claim int
-	out   LaneRun
+	e         *Engine
+	env       string
+	lane      string
+	lease     Lease
+	until     time.Time
+	claimSize int // how many rows to claim at a time, see adapt
+	out       LaneRun
 
 	state    Env
 	agent    Agent
@@ -75,13 +76,13 @@ type worker struct {
 	tickets  []int64        // by node; 0: none
 	loose    []*Row         // scheduled rows that are not in the graph
 	ready    readyHeap
-	later    []int32 // ready, but with a NotBefore that has not come yet
-	deps     map[int32]*Row
+	later    []int32        // ready, but with a NotBefore that has not come yet
+	deps     map[int32]*Row // requirements in other lanes, as far as they were read
 	session  session
-	rings    map[string][]resource.ID
-	ringAll  bool
-	laneDone bool // the wave is marked as finished in this lane
-	running  []resource.ID
+	rings    map[string][]resource.ID // to be sent: what finished here, by the lane in which something waits for it
+	ringAll  bool                     // all other lanes are to be rung
+	laneDone bool                     // the wave is marked as finished in this lane
+	running  []resource.ID            // what was claimed last
 	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
 	unrecorded bool
 }
@@ -91,7 +92,7 @@ func (w *worker) close(ctx context.Context) {
 	w.flushRings(ctx)
 	w.session.close()
 	if !w.unrecorded { // else the lease expires, and whoever takes it learns what was running
-		w.e.release(ctx, w.env, w.lease)
+		w.e.giveBack(ctx, w.env, w.lease)
 	}
 }
 
@@ -214,21 +215,12 @@ func (w *worker) reload(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
-	w.agent = agents[agentOfLane(w.lane)]
+	w.agent = agents[AgentOf(w.lane)]
 	w.index(rows, waving)
 	if waving {
 		return w.skipInWave(ctx)
 	}
 	return nil
-}
-
-func agentOfLane(lane string) string {
-	for i := len(lane) - 1; i >= 0; i-- {
-		if lane[i] == '/' {
-			return lane[:i]
-		}
-	}
-	return lane
 }
 
 // index builds the frontier of the whole environment and the heap of what is ready in this lane.
@@ -376,25 +368,14 @@ func (w *worker) ringDone(lane string, id resource.ID) {
 }
 
 func (w *worker) flushRings(ctx context.Context) {
-	rings := make([]Ring, 0, len(w.rings))
-	for lane, done := range w.rings {
-		if !w.ringAll {
-			rings = append(rings, Ring{Lane: lane, Done: done})
-		}
-	}
+	var rings []Ring
 	if w.ringAll {
-		for _, lane := range w.graph.Lanes {
-			if lane != w.lane {
-				rings = append(rings, Ring{Lane: lane})
-			}
+		rings = RingsOf(slices.DeleteFunc(slices.Clone(w.graph.Lanes), func(lane string) bool { return lane == w.lane }))
+	} else {
+		for _, lane := range slices.Sorted(maps.Keys(w.rings)) {
+			rings = append(rings, Ring{Lane: lane, Done: w.rings[lane]})
 		}
 	}
-	slices.SortFunc(rings, func(a, b Ring) int {
-		if a.Lane < b.Lane {
-			return -1
-		}
-		return 1
-	})
 	w.rings, w.ringAll = nil, false
 	w.e.ring(ctx, w.env, rings)
 }

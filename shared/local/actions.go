@@ -16,8 +16,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// The actions of one commit are stored as one row: compressed together, with the ids of their resources beside them for searching.
-
+// The actions of one commit are stored as one row: compressed together, with the ids of their resources beside them for searching. The codecs are
+// costly to make, so they are made once, on first use.
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
@@ -103,27 +103,19 @@ func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([
 		add("last >= ?", slices.Min(q.IDs))
 		add("first <= ?", slices.Max(q.IDs))
 	}
-	byID := map[string]deploy.Action{}
+	found := deploy.ActionSet{}
 	err := h.read(ctx, "read actions", func(c *sqlite.Conn) error {
 		return query(c, sql+" ORDER BY k", func(s *sqlite.Stmt) error {
 			actions, err := decodeActions(columnBytes(s, 0))
 			for i := range actions {
-				if have, ok := byID[actions[i].ID]; q.Selects(&actions[i]) && (!ok || !have.Stale) {
-					byID[actions[i].ID] = actions[i] // a later record of the same action knows more
+				if q.Selects(&actions[i]) {
+					found.Take(&actions[i])
 				}
 			}
 			return err
 		}, args...)
 	})
-	out := make([]deploy.Action, 0, len(byID))
-	for _, a := range byID {
-		out = append(out, a)
-	}
-	slices.SortFunc(out, func(a, b deploy.Action) int { return strings.Compare(b.ID, a.ID) })
-	if q.Limit > 0 && len(out) > q.Limit {
-		out = out[:q.Limit]
-	}
-	return out, err
+	return found.Newest(q.Limit), err
 }
 
 // DropActions implements deploy.State.

@@ -198,21 +198,12 @@ func (t *tx) plan() error {
 	if err := query(t.c, "SELECT paused FROM agents WHERE env = ? AND name = ?", func(s *sqlite.Stmt) error {
 		paused = s.ColumnBool(0)
 		return nil
-	}, t.env, agentOf(t.in.Guard.Key)); err != nil {
+	}, t.env, deploy.AgentOf(t.in.Guard.Key)); err != nil {
 		return err
 	}
 	t.out.PlanSeq, t.out.Paused = e.PlanSeq, paused || e.Halted
 	t.out.Started = len(t.in.Next) > 0 && !t.out.Paused && e.PlanSeq == t.in.SeenPlan
 	return nil
-}
-
-func agentOf(lane string) string {
-	for i := len(lane) - 1; i >= 0; i-- {
-		if lane[i] == '/' {
-			return lane[:i]
-		}
-	}
-	return lane
 }
 
 // lease prolongs the lease and notes what runs under it now.

@@ -3,11 +3,8 @@ package local
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -154,7 +151,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 	_ = conn.Close()
 }
 
-// there reports whether the open file is still the one under its name: what is written to a removed file is lost without an error.
+// there returns an error unless the open file is still the one under its name: what is written to a removed file is lost without an error.
 func (d *db) there() error {
 	now, err := os.Stat(d.path)
 	if err == nil && os.SameFile(now, d.file) {
@@ -172,7 +169,7 @@ func commitGroup(conn *sqlite.Conn, group []*write) (err error) {
 	defer end(&err)
 	for _, w := range group {
 		w.err = inSavepoint(conn, len(group) > 1, w.f)
-		if full(w.err) {
+		if spoils(w.err) {
 			return w.err
 		}
 	}
@@ -189,8 +186,8 @@ func inSavepoint(conn *sqlite.Conn, save bool, f func(c *sqlite.Conn) error) (er
 	return f(conn)
 }
 
-// full reports whether err makes the whole transaction useless, and not only one savepoint.
-func full(err error) bool {
+// spoils reports whether err makes the whole transaction useless, and not only one savepoint.
+func spoils(err error) bool {
 	code := sqlite.ErrCode(err).ToPrimary()
 	return err != nil && (code == sqlite.ResultFull || code == sqlite.ResultIOErr || code == sqlite.ResultReadOnly)
 }
@@ -271,50 +268,4 @@ func storeError(op string, err error) error {
 		kind = fault.Internal
 	}
 	return &fault.Error{Kind: kind, Op: op, Err: err, Hint: hint}
-}
-
-// checkDir makes the data directory if it is missing. Its error says why the directory cannot be used.
-func checkDir(dir string) error {
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return dirError(dir, err)
-		}
-		return nil
-	case err != nil:
-		return dirError(dir, err)
-	case !info.IsDir():
-		return fault.New(fault.Foreign, "open data directory", "%s is not a directory", dir).WithHint("name another one with --data")
-	}
-	if _, err := os.Stat(filepath.Join(dir, dbName)); errors.Is(err, fs.ErrNotExist) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return dirError(dir, err)
-		}
-		for _, e := range entries {
-			if !ourFile(e.Name()) {
-				return fault.New(fault.Foreign, "open data directory", "%s holds %s, which is not ours, and no database", dir, e.Name()).
-					WithHint("name an empty or a new directory with --data")
-			}
-		}
-	}
-	return nil
-}
-
-func ourFile(name string) bool {
-	return name == "files" || name == "holders" || name == "inputs" || name == "key" || name == ".gitignore" || strings.HasPrefix(name, dbName)
-}
-
-func dirError(dir string, err error) error {
-	kind := fault.Unavailable
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		kind = fault.Denied
-	case noSpace(err):
-		kind = fault.Full
-	case readOnly(err):
-		kind = fault.Denied
-	}
-	return &fault.Error{Kind: kind, Op: "open data directory " + dir, Err: err, Hint: "it must be a directory that this user can write; --data names another"}
 }

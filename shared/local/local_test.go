@@ -245,6 +245,29 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// TestLostDatabase pins that a data directory that has lost its database is still taken for ours, whatever else we keep in it.
+func TestLostDatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"key", "api-token", "southbound.db-key-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, 32), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"files", "holders", "inputs"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // sqlFile makes a database by statements.
 func sqlFile(statements string) func(dir string) error {
 	return func(dir string) error {

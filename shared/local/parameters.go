@@ -1,9 +1,9 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -29,7 +29,7 @@ func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQue
 		}
 		keys := slices.Clone(q.Keys)
 		slices.SortFunc(keys, func(a, b deploy.ParameterKey) int {
-			return strings.Compare(string(a.Of)+"\x00"+a.Name, string(b.Of)+"\x00"+b.Name)
+			return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
 		})
 		for _, k := range slices.Compact(keys) {
 			if err := query(c, "SELECT record FROM parameters WHERE env = ? AND of = ? AND name = ?", each, env, string(k.Of), k.Name); err != nil {

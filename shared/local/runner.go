@@ -36,24 +36,26 @@ const (
 	never      = 100 * 365 * 24 * time.Hour
 )
 
-// lanes is what serving one environment works on.
+// lanes serves the lanes of one environment, each in a goroutine of its own.
 type lanes struct {
-	r    *Runner
-	env  string
-	mu   sync.Mutex
-	busy map[string]bool
-	last map[string]deploy.LaneRun
-	err  error
-	ran  int
-	done int // resources set right
-	wake chan struct{}
+	r     *Runner
+	env   string
+	ended chan struct{} // holds a value when a lane has ended since it was last read
+
+	mu    sync.Mutex
+	busy  map[string]bool           // served now
+	last  map[string]deploy.LaneRun // how the last run of each ended
+	err   error                     // the first error of a lane
+	ran   int                       // resources
+	fixed int                       // of these, drifted and set right
 }
 
-func (r *Runner) serve(env string) *lanes {
-	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{}, wake: make(chan struct{}, 1)}
+func (r *Runner) lanesOf(env string) *lanes {
+	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{}, ended: make(chan struct{}, 1)}
 }
 
-// start serves the lanes that were rung and are not served yet, and returns how many are served now.
+// start serves the lanes that were rung and are not served yet, and returns how many are served now, and a channel that is closed at the next
+// ring.
 func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
 	rung, next := l.r.Bell.Rung(l.env)
 	l.mu.Lock()
@@ -75,13 +77,13 @@ func (l *lanes) run(ctx context.Context, lane string) {
 	delete(l.busy, lane)
 	l.last[lane] = out
 	l.ran += out.Ran
-	l.done += out.Fixed
+	l.fixed += out.Fixed
 	if err != nil && l.err == nil {
 		l.err = err
 	}
 	l.mu.Unlock()
 	select {
-	case l.wake <- struct{}{}:
+	case l.ended <- struct{}{}:
 	default:
 	}
 }
@@ -96,7 +98,7 @@ func (l *lanes) failed() error {
 // Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a few times a second. When ctx ends, nothing
 // more is started, and Drain returns once what runs has finished.
 func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progress)) (Drained, error) {
-	l := r.serve(env)
+	l := r.lanesOf(env)
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	defer l.settle()
@@ -105,7 +107,7 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 		return Drained{}, err
 	}
 	total := int64(first.Scheduled) + r.Ran.Load()
-	if err := r.ring(ctx, env, first.Lanes); err != nil {
+	if err := r.Bell.Ring(ctx, env, deploy.RingsOf(first.Lanes)); err != nil {
 		return Drained{}, err
 	}
 	for {
@@ -124,14 +126,14 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 			if err := r.Engine.Clock.Sleep(ctx, pause); err != nil {
 				continue
 			}
-			if err := r.ring(ctx, env, out.Progress.Lanes); err != nil {
+			if err := r.Bell.Ring(ctx, env, deploy.RingsOf(out.Progress.Lanes)); err != nil {
 				return out, err
 			}
 			continue
 		}
 		select {
 		case <-rung:
-		case <-l.wake:
+		case <-l.ended:
 		case <-ctx.Done():
 		case <-ticker.C:
 			if report != nil {
@@ -153,7 +155,7 @@ func (l *lanes) settle() {
 		if n == 0 {
 			return
 		}
-		<-l.wake
+		<-l.ended
 	}
 }
 
@@ -166,7 +168,7 @@ func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progres
 	if report != nil {
 		report(p)
 	}
-	out := Drained{Progress: p, Ran: l.ran, Fixed: l.done}
+	out := Drained{Progress: p, Ran: l.ran, Fixed: l.fixed}
 	if p.Done() {
 		return out, true, 0, nil
 	}
@@ -193,18 +195,10 @@ func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progres
 	return out, out.Stuck, pause, nil
 }
 
-func (r *Runner) ring(ctx context.Context, env string, work []string) error {
-	rings := make([]deploy.Ring, len(work))
-	for i, lane := range work {
-		rings[i] = deploy.Ring{Lane: lane}
-	}
-	return r.Bell.Ring(ctx, env, rings)
-}
-
 // Serve serves the lanes of env until ctx ends, and sweeps, so that timers and retries happen. Faults of infrastructure are passed to failed
 // and do not end it.
 func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
-	l := r.serve(env)
+	l := r.lanesOf(env)
 	defer l.settle()
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -225,7 +219,7 @@ func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 		}
 		select {
 		case <-rung:
-		case <-l.wake:
+		case <-l.ended:
 		case <-ticker.C:
 			sweep()
 		case <-ctx.Done():

@@ -44,7 +44,7 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, out *deploy.Schedule) e
 	}
 	for lane := range out.Unfinished {
 		var ids []resource.ID
-		if err := eachChecked(c, env, lane, epoch, 0, func(_ int64, more []resource.ID) { ids = append(ids, more...) }); err != nil {
+		if err := eachChecked(c, waveKey{env, lane, epoch}, 0, func(_ int64, more []resource.ID) { ids = append(ids, more...) }); err != nil {
 			return err
 		}
 		slices.Sort(ids)
@@ -53,12 +53,24 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, out *deploy.Schedule) e
 	return nil
 }
 
+// waveKey names a wave in a lane.
+type waveKey struct {
+	env, lane string
+	epoch     int64
+}
+
+// checkedIn remembers the lists of one lane and wave that were read already; lists are only ever added.
+type checkedIn struct {
+	last int64 // the number of the last list
+	ids  map[resource.ID]bool
+}
+
 // eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to the number after.
-func eachChecked(c *sqlite.Conn, env, lane string, epoch, after int64, f func(k int64, ids []resource.ID)) error {
+func eachChecked(c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []resource.ID)) error {
 	return query(c, "SELECT k, ids FROM checks WHERE env = ? AND lane = ? AND epoch = ? AND k > ? ORDER BY k", func(s *sqlite.Stmt) error {
 		f(s.ColumnInt64(0), splitIDs(s.ColumnText(1)))
 		return nil
-	}, env, lane, epoch, after)
+	}, of.env, of.lane, of.epoch, after)
 }
 
 // Finished implements deploy.State.
@@ -88,6 +100,7 @@ func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoc
 	return out, err
 }
 
+// wasChecked reports whether a wave has checked a resource in a lane.
 func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, error) {
 	h.wavesMu.Lock()
 	defer h.wavesMu.Unlock()
@@ -102,7 +115,7 @@ func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, er
 	if seen.ids[id] {
 		return true, nil
 	}
-	err := eachChecked(c, key.env, key.lane, key.epoch, seen.last, func(k int64, ids []resource.ID) {
+	err := eachChecked(c, key, seen.last, func(k int64, ids []resource.ID) {
 		seen.last = k
 		for _, id := range ids {
 			seen.ids[id] = true

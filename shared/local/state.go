@@ -318,17 +318,6 @@ func (h *Home) scan(ctx context.Context, sql string, args ...any) ([]deploy.Row,
 	return slices.Concat(blocks...), err
 }
 
-// checkedIn remembers the lists of one lane and wave that were read already; lists are only ever added.
-type checkedIn struct {
-	last int64
-	ids  map[resource.ID]bool
-}
-
-type waveKey struct {
-	env, lane string
-	epoch     int64
-}
-
 // Outbox implements deploy.State.
 func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error) {
 	var out []deploy.Outbox

@@ -13,7 +13,7 @@ func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Dif
 	var out map[string]Diff
 	for i := range t.Attributes {
 		a := &t.Attributes[i]
-		if a.Behaviour != schema.Property && a.Behaviour != schema.InitOnly {
+		if !Compared(a) {
 			continue
 		}
 		want := desired[a.Name]
@@ -32,6 +32,11 @@ func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Dif
 		out[a.Name] = Diff{Current: have, Desired: want}
 	}
 	return out
+}
+
+// Compared reports whether an attribute of the real thing is compared with what is wanted: properties and init_only attributes are.
+func Compared(a *schema.Attribute) bool {
+	return a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly
 }
 
 // InitOnly returns the attributes among diffs that can only be set at creation, in the order in which the type declares them.

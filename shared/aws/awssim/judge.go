@@ -149,7 +149,7 @@ func (w *witness) committed(o *op, out deploy.Committed) {
 			w.violate("conflict", "%s says of a row what it never was: %s", o, rowText(x))
 		}
 	}
-	agent := agentOf(c.Guard.Key)
+	agent := deploy.AgentOf(c.Guard.Key)
 	if !some(w.window(o.lastEffect, o.ret), func(v *version) bool {
 		l := v.look()
 		return l.env.PlanSeq == out.PlanSeq && (l.env.Halted || l.agents[agent].Paused) == out.Paused
@@ -159,14 +159,4 @@ func (w *witness) committed(o *op, out deploy.Committed) {
 	if len(c.Next) > 0 && !out.Started && !out.Paused && out.PlanSeq == c.SeenPlan {
 		w.violate("next", "%s was refused to start without a reason", o)
 	}
-}
-
-// agentOf returns the agent of a lane.
-func agentOf(lane string) string {
-	for i := len(lane) - 1; i >= 0; i-- {
-		if lane[i] == '/' {
-			return lane[:i]
-		}
-	}
-	return lane
 }

@@ -2,5 +2,9 @@
 
 package awssim
 
-// usual is how many seeds TestSeeds runs.
-const usual = 2000
+import "math"
+
+const (
+	usual = 2000        // seeds of TestSeeds
+	deep  = math.MaxInt // how many seeds a mutant may need to be looked for
+)

@@ -16,7 +16,6 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/logs"
 	"southbound/shared/deploy"
-	"southbound/shared/provider"
 )
 
 // TestExpires pins that what has expired is not shown before TTL has removed it, and that its objects are removed, and no others.
@@ -126,39 +125,6 @@ func TestDropMovesTheHorizon(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, l, deploy.ActionQuery{}, newestFirst(b[4:]), "logged afterwards")
-}
-
-// TestLargeBodies pins that log lines of any size come back, and that no item gets large by them.
-func TestLargeBodies(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []server.Kind{server.DynamoDB, server.MiniStack} {
-		t.Run(fmt.Sprint(kind), func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, kind)
-			l := w.process()
-			m := &maker{every: time.Second}
-			var actions []deploy.Action
-			for n, size := range []int{100, 5 << 10, 600 << 10, 9 << 20} {
-				a := m.action(id("a", n))
-				a.Messages = append(a.Messages, provider.Line{At: start, Level: provider.LevelError, Msg: noise(size)})
-				actions = append(actions, a)
-			}
-			commits(t, l, "a/0", actions, 2)
-			if failed := l.Take(t.Context(), ring("a/0")); len(failed) > 0 {
-				t.Fatalf("failed: %+v", failed)
-			}
-			logged(t, l, "large")
-			want(t, w.process(), deploy.ActionQuery{}, newestFirst(actions), "large bodies")
-			for n := range actions {
-				want(t, w.process(), deploy.ActionQuery{Resource: id("a", n), Level: provider.LevelError}, actions[n:n+1], "one of a resource")
-			}
-			for part, items := range w.items() {
-				if n := len(fmt.Sprint(items)); strings.ContainsAny(part[:1], "TIG") && n > 40<<10*len(items) {
-					t.Errorf("items of %s take about %d bytes", part, n)
-				}
-			}
-		})
-	}
 }
 
 // noise is text that does not compress well.

@@ -1,10 +1,13 @@
-//go:build servers
+//go:build servers && !race
+
+// The tests of this file hold much and run alone; the test command runs them without the race detector.
 
 package logs_test
 
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,6 +160,39 @@ func TestCostOfLogging(t *testing.T) {
 			}
 			if swept := w.meter.Take(); swept.Sum().Calls > 3 || swept.Sum().WCU != 0 {
 				t.Errorf("a sweep with nothing to log:\n%s", swept)
+			}
+		})
+	}
+}
+
+// TestLargeBodies pins that log lines of any size come back, and that no item gets large by them.
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []server.Kind{server.DynamoDB, server.MiniStack} {
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, kind)
+			l := w.process()
+			m := &maker{every: time.Second}
+			var actions []deploy.Action
+			for n, size := range []int{100, 5 << 10, 600 << 10, 9 << 20} {
+				a := m.action(id("a", n))
+				a.Messages = append(a.Messages, provider.Line{At: start, Level: provider.LevelError, Msg: noise(size)})
+				actions = append(actions, a)
+			}
+			commits(t, l, "a/0", actions, 2)
+			if failed := l.Take(t.Context(), ring("a/0")); len(failed) > 0 {
+				t.Fatalf("failed: %+v", failed)
+			}
+			logged(t, l, "large")
+			want(t, w.process(), deploy.ActionQuery{}, newestFirst(actions), "large bodies")
+			for n := range actions {
+				want(t, w.process(), deploy.ActionQuery{Resource: id("a", n), Level: provider.LevelError}, actions[n:n+1], "one of a resource")
+			}
+			for part, items := range w.items() {
+				if n := len(fmt.Sprint(items)); strings.ContainsAny(part[:1], "TIG") && n > 40<<10*len(items) {
+					t.Errorf("items of %s take about %d bytes", part, n)
+				}
 			}
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -31,7 +30,7 @@ type life struct {
 func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, deploy.Schedule, error) {
 	out := map[string]*life{}
 	of := func(lane string) *life {
-		agent := queue.AgentOf(lane)
+		agent := deploy.AgentOf(lane)
 		if out[agent] == nil {
 			out[agent] = &life{}
 		}

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,7 +116,7 @@ func Decode(body string) (Message, error) {
 func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
 	byAgent := map[string][]deploy.Ring{}
 	for _, r := range rings {
-		agent := AgentOf(r.Lane)
+		agent := deploy.AgentOf(r.Lane)
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
@@ -138,14 +137,6 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 		}
 	}
 	return nil
-}
-
-// AgentOf returns the agent of a lane: all before the last slash.
-func AgentOf(lane string) string {
-	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
-		return lane[:i]
-	}
-	return lane
 }
 
 func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []deploy.Ring) error {

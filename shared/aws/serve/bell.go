@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
@@ -35,7 +34,7 @@ func NewBell(out deploy.Doorbell) *Bell { return &Bell{out: out, desks: map[plac
 func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
 	var far []deploy.Ring
 	for _, r := range rings {
-		if d := b.desk(env, queue.AgentOf(r.Lane)); d == nil || !d.told(r.Lane, r.Done) {
+		if d := b.desk(env, deploy.AgentOf(r.Lane)); d == nil || !d.told(r.Lane, r.Done) {
 			far = append(far, r)
 		}
 	}
@@ -51,7 +50,7 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 
 // Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of its agent works in this process.
 func (b *Bell) Await(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool) {
-	if desk := b.desk(env, queue.AgentOf(lane)); desk != nil {
+	if desk := b.desk(env, deploy.AgentOf(lane)); desk != nil {
 		return nil, desk.await(ctx, lane, d)
 	}
 	return nil, false

@@ -149,7 +149,7 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	}
 	var out []*laneWork
 	for _, h := range queue.Merge(decoded) {
-		w := &laneWork{place: place{h.Env, queue.AgentOf(h.Lane)}, lane: h.Lane, done: h.Done}
+		w := &laneWork{place: place{h.Env, deploy.AgentOf(h.Lane)}, lane: h.Lane, done: h.Done}
 		for i, m := range decoded {
 			if m.Env == h.Env && m.Lane == h.Lane {
 				w.messages = append(w.messages, of[i])

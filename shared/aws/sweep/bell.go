@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 
-	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -32,7 +31,7 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 	}
 	var may []deploy.Ring
 	for _, r := range rings {
-		if !agents[queue.AgentOf(r.Lane)].Paused {
+		if !agents[deploy.AgentOf(r.Lane)].Paused {
 			may = append(may, r)
 		}
 	}

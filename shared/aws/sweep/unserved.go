@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
@@ -61,7 +60,7 @@ func Unserved(ctx context.Context, state Watched, env string, now time.Time) ([]
 	var since time.Time // the work of a lane that was never served is as old as this
 	oldest := map[string]time.Time{}
 	for lane := range work {
-		agent := queue.AgentOf(lane)
+		agent := deploy.AgentOf(lane)
 		at, served := last[lane]
 		if !served {
 			if since.IsZero() {

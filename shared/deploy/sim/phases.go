@@ -233,7 +233,7 @@ func (r *run) forgetDrift() {
 
 // rest sweeps until nothing is scheduled any more. It returns false when that does not happen, which is a violation of D4.
 func (r *run) rest() bool {
-	const most = 400
+	const most = 100 // the seeds that need most need a dozen
 	for range most {
 		r.finish()
 		if r.violation != nil {

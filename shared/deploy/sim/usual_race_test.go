@@ -2,5 +2,9 @@
 
 package sim
 
-// usual is how many seeds a run of the tests makes with the race detector, which makes switches between tasks slow.
-const usual = 1000
+// With the race detector a seed takes many times as long, and a run is but one goroutine at a time: what could race is what runs share, and few of
+// them show that. The test command makes the usual seeds without it.
+const (
+	usual = 100 // seeds of TestSeeds
+	deep  = 100 // how many seeds a mutant may need to be looked for
+)

@@ -2,5 +2,9 @@
 
 package sim
 
-// usual is how many seeds a run of the tests makes.
-const usual = 8000
+import "math"
+
+const (
+	usual = 8000        // seeds of TestSeeds
+	deep  = math.MaxInt // how many seeds a mutant may need to be looked for
+)

@@ -1,0 +1,198 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+)
+
+// apply carries out what was decided, in one call if the handler can do that.
+func (x *executor) apply(ctx context.Context, runs []*run) {
+	var act []*run
+	for _, r := range runs {
+		if r.act != plan.NoChange {
+			act = append(act, r)
+		}
+	}
+	for _, r := range act {
+		r.acted = true
+	}
+	batch, ok := provider.As[provider.BatchApplier](handlerOf(act))
+	if !ok || len(act) < 2 {
+		for _, r := range act {
+			if ctx.Err() != nil {
+				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
+				r.acted = false
+				continue
+			}
+			x.applyOne(ctx, r)
+		}
+		return
+	}
+	items := make([]provider.BatchChange, len(act))
+	for i, r := range act {
+		items[i] = provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
+	}
+	var applied []provider.Applied
+	err := x.e.Caller.Call(ctx, x.batchLimit(act), func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) })
+	if err != nil || len(applied) != len(act) {
+		x.apart(ctx, act, x.applyOne)
+		return
+	}
+	for i, r := range act {
+		x.applied(r, applied[i].Result, applied[i].Err)
+	}
+}
+
+// createToken identifies the create of a run: by what was recorded for it, else by the run's action.
+func (r *run) createToken() string {
+	if r.token != "" {
+		return r.token
+	}
+	return r.action
+}
+
+func (x *executor) applyOne(ctx context.Context, r *run) {
+	handler, act, want, seen, diff, token := r.handler, r.act, r.want, r.seen, r.diff, r.createToken()
+	got, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Applied) {
+		out.Result, out.Err = provider.Apply(handler, provider.BatchChange{Context: c, Change: act, Resource: want, Observed: seen, Changes: diff, Token: token})
+		return out
+	})
+	if ok {
+		x.applied(r, got.Result, got.Err)
+	}
+}
+
+// applied takes in the handler's answer to a change.
+func (x *executor) applied(r *run, out provider.Result, err error) {
+	if err != nil {
+		r.nothing = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
+		x.fail(r, err)
+		return
+	}
+	r.change = r.act
+	if out.Again != nil {
+		r.again = out.Again
+		r.end(StatusDeploying, "", "in progress")
+	}
+}
+
+// after does what follows a change that went well, or was not needed: reload, facts, and the outcome.
+func (x *executor) after(ctx context.Context, r *run) {
+	req := provider.ReadRequest{Resource: r.want}
+	// A thing that this run has made for the first time has missed no change.
+	made := r.claim != nil && r.claim.row.SucceededAt.IsZero() && r.change != plan.NoChange
+	if l, is := provider.As[provider.Reloader](r.handler); is && r.reload && !made && !r.want.Purged && !r.reportOnly {
+		r.acted = true
+		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
+		if ok && err != nil {
+			x.fail(r, fmt.Errorf("reload: %w", err))
+		}
+		if r.over() {
+			return
+		}
+		if r.change == plan.NoChange {
+			r.change = plan.Updated
+		}
+	}
+	if f, is := provider.As[provider.FactReader](r.handler); is && r.claim != nil && r.claim.row.WantFacts && !r.want.Purged {
+		err, ok := call(ctx, x, r, func(c *provider.Context) error {
+			facts, err := f.Facts(c, req)
+			for name, value := range facts {
+				c.Fact(name, value)
+			}
+			return err
+		})
+		if ok && err != nil {
+			x.fail(r, fmt.Errorf("read facts: %w", err))
+		}
+		if r.over() {
+			return
+		}
+	}
+	if len(r.host.changed) > 0 {
+		if r.changes == nil {
+			r.changes = map[string]plan.Diff{}
+		}
+		for name, d := range r.host.redactDiff(r.host.changed) {
+			r.changes[name] = d
+		}
+		if r.change == plan.NoChange {
+			r.change = plan.Updated
+		}
+	}
+	if !x.overridden(r) {
+		return
+	}
+	if r.outcome = StatusDeployed; r.change == plan.NoChange {
+		r.changes = nil
+	}
+}
+
+// flush tells the handler that a batch was applied. If that fails, the whole batch has failed, since nothing of it is known to be in force.
+func (x *executor) flush(ctx context.Context, runs []*run) {
+	var done []provider.BatchChange
+	var of []*run
+	for _, r := range runs {
+		if !r.over() && r.acted {
+			of = append(of, r)
+			done = append(done, provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()})
+		}
+	}
+	f, ok := provider.As[provider.Flusher](handlerOf(of))
+	if !ok {
+		return
+	}
+	out := make(chan error, 1)
+	err := x.e.Caller.Call(ctx, x.batchLimit(of), func(ctx context.Context) { out <- f.Flush(ctx, done) })
+	if err == nil {
+		err = <-out
+	}
+	for _, r := range of {
+		if err != nil {
+			r.host = r.host.detach()
+			x.fail(r, fmt.Errorf("flush: %w", err))
+		}
+	}
+}
+
+// overridden replaces the change that was inferred by what the handler says that it did, if it says anything. It returns false if the
+// handler contradicts itself.
+func (x *executor) overridden(r *run) bool {
+	switch {
+	case r.host.overrides == 0:
+		return true
+	case r.host.overrides > 1:
+		r.end(StatusFailed, provider.Terminal, "the handler has said two different things about what it did; that is a fault in it")
+		return false
+	}
+	r.change = r.host.override
+	return true
+}
+
+// noop tells the handlers that want to know what a deploy would do.
+func (x *executor) noop(ctx context.Context) {
+	for _, r := range x.open() {
+		n, ok := provider.As[provider.Nooper](r.handler)
+		if !ok || r.act == plan.NoChange {
+			continue
+		}
+		would := provider.BatchChange{Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
+		err, answered := call(ctx, x, r, func(c *provider.Context) error {
+			would.Context = c
+			return n.Noop(c, would)
+		})
+		if answered && err != nil {
+			x.fail(r, fmt.Errorf("a deploy would fail: %w", err))
+		}
+		if len(r.host.changed) > 0 && r.changes == nil {
+			r.changes = map[string]plan.Diff{}
+		}
+		for name, d := range r.host.redactDiff(r.host.changed) {
+			r.changes[name] = d
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// decide compares what was read with what is wanted and notes what has to be done.
+func (x *executor) decide(r *run) {
+	r.act = plan.NoChange
+	for name := range r.host.hidden {
+		r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
+	}
+	r.host.redactLines()
+	switch {
+	case r.want.Purged && r.seen.Exists:
+		r.act = plan.Purged
+		r.changes = r.host.redactDiff(purgeDiff(r))
+	case r.want.Purged:
+	case !r.seen.Exists:
+		r.act = plan.Created
+		r.changes = r.host.redactDiff(createDiff(r))
+	default:
+		if !x.compare(r) {
+			return
+		}
+		if len(r.diff) > 0 {
+			r.act = plan.Updated
+			r.changes = r.host.redactDiff(r.diff)
+			if fixed := plan.InitOnly(r.typ, r.diff); len(fixed) > 0 {
+				r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("%s can only be set when it is created; to change it, purge the resource and create it anew",
+					strings.Join(fixed, ", ")))
+				return
+			}
+		}
+	}
+	if r.res.ReportOnly && r.act != plan.NoChange && !x.dry {
+		r.act = plan.NoChange
+		r.end(StatusNonCompliant, "", "differs, and is only reported")
+	}
+}
+
+// compare fills in the differences between what was read and what is wanted; false means that the run failed.
+func (x *executor) compare(r *run) bool {
+	var err error
+	desired := r.want.Attributes
+	if c, ok := provider.As[provider.Canonicaliser](r.handler); ok {
+		if desired, err = c.Canonicalise(desired); err != nil {
+			x.fail(r, provider.Errorf(provider.NeedsChange, "%w", err))
+			return false
+		}
+	}
+	if d, ok := provider.As[provider.Differ](r.handler); ok {
+		want, seen := r.want, r.seen
+		want.Attributes = desired
+		type answer struct {
+			diff map[string]plan.Diff
+			err  error
+		}
+		got, ok := call(r.ctx.Context, x, r, func(c *provider.Context) (out answer) {
+			out.diff, out.err = d.Diff(c, want, seen)
+			return out
+		})
+		if ok && got.err != nil {
+			x.fail(r, got.err)
+		}
+		r.diff = got.diff
+		return ok && got.err == nil
+	}
+	r.diff = plan.Compare(r.typ, desired, r.seen.Attributes)
+	return x.inSync(r, desired)
+}
+
+func createDiff(r *run) map[string]plan.Diff {
+	out := make(map[string]plan.Diff, len(r.want.Attributes))
+	for i := range r.typ.Attributes {
+		a := &r.typ.Attributes[i]
+		if v := r.want.Attributes[a.Name]; v != nil && plan.Compared(a) {
+			out[a.Name] = plan.Diff{Desired: v}
+		}
+	}
+	return out
+}
+
+func purgeDiff(r *run) map[string]plan.Diff {
+	out := map[string]plan.Diff{}
+	for i := range r.typ.Attributes {
+		a := &r.typ.Attributes[i]
+		if v := r.seen.Attributes[a.Name]; v != nil && a.Behaviour == schema.Property {
+			out[a.Name] = plan.Diff{Current: v}
+		}
+	}
+	return out
+}
+
+// inSync lets the handler decide which attributes are as wanted, after checking that what it has read is in its canonical form. It returns
+// false if the run failed.
+func (x *executor) inSync(r *run, desired map[string]any) bool {
+	if !x.canonical(r) {
+		return false
+	}
+	if _, ok := provider.As[provider.InSyncer](r.handler); !ok {
+		return true
+	}
+	var compared []string
+	for i := range r.typ.Attributes {
+		if a := &r.typ.Attributes[i]; plan.Compared(a) {
+			compared = append(compared, a.Name)
+		}
+	}
+	type answer struct {
+		diff map[string]plan.Diff
+		err  error
+	}
+	handler, seen, diff := r.handler, r.seen.Attributes, r.diff
+	got, ok := call(r.ctx.Context, x, r, func(c *provider.Context) (out answer) {
+		out.diff, out.err = provider.ApplySync(c, handler, compared, desired, seen, diff)
+		return out
+	})
+	if ok && got.err != nil {
+		x.fail(r, got.err)
+	}
+	r.diff = got.diff
+	return ok && got.err == nil
+}
+
+// canonical checks that what the handler has read is in its own canonical form, as the setting strict asks for. It returns false if the run
+// failed.
+func (x *executor) canonical(r *run) bool {
+	c, ok := provider.As[provider.Canonicaliser](r.handler)
+	if !ok || x.strict == provider.StrictOff {
+		return true
+	}
+	form, err := c.Canonicalise(r.seen.Attributes)
+	var wrong []string
+	for name, v := range r.seen.Attributes {
+		if err == nil && !resource.Equal(v, form[name]) {
+			wrong = append(wrong, name)
+		}
+	}
+	slices.Sort(wrong)
+	text := "the handler reports values that are not in its own canonical form: " + strings.Join(wrong, ", ")
+	switch {
+	case err != nil:
+		text = "the handler has no canonical form of what it reports: " + err.Error()
+	case len(wrong) == 0:
+		return true
+	}
+	if x.strict == provider.StrictError {
+		r.end(StatusFailed, provider.Terminal, text)
+		return false
+	}
+	r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelWarning, Msg: text})
+	return true
+}

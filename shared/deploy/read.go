@@ -1,0 +1,157 @@
+package deploy
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// read observes the thing of each run, in one call if the handler can do that.
+func (x *executor) read(ctx context.Context, runs []*run) {
+	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
+	if !ok && len(runs) > 1 && !x.each && x.readList(ctx, runs) {
+		return
+	}
+	if !ok || len(runs) < 2 {
+		for _, r := range runs {
+			x.readOne(ctx, r)
+		}
+		return
+	}
+	items := make([]provider.BatchRead, len(runs))
+	for i, r := range runs {
+		items[i] = provider.BatchRead{Context: r.ctx, ReadRequest: provider.ReadRequest{Resource: r.want}}
+	}
+	var readings []provider.Reading
+	err := x.e.Caller.Call(ctx, x.batchLimit(runs), func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) })
+	if err != nil || len(readings) != len(runs) {
+		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: find out which
+		return
+	}
+	for i, r := range runs {
+		if r.seen = readings[i].Observation; readings[i].Err != nil {
+			x.fail(r, readings[i].Err)
+		}
+	}
+}
+
+func (x *executor) readOne(ctx context.Context, r *run) {
+	handler, req := r.handler, provider.ReadRequest{Resource: r.want}
+	reading, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Reading) {
+		out.Observation, out.Err = handler.Read(c, req)
+		return out
+	})
+	if r.seen = reading.Observation; ok && reading.Err != nil {
+		x.fail(r, reading.Err)
+	}
+}
+
+// apart does one by one what failed as a batch. Each run gets a new host first, as the batch may still be running with the old ones.
+func (x *executor) apart(ctx context.Context, runs []*run, f func(context.Context, *run)) {
+	for _, r := range runs {
+		r.host = r.host.detach()
+		r.bind(ctx)
+		f(ctx, r)
+	}
+}
+
+// batchLimit is how long a batch may take: as long as its slowest call, and batchItem more for each item.
+func (x *executor) batchLimit(runs []*run) time.Duration {
+	longest := time.Duration(0)
+	for _, r := range runs {
+		longest = max(longest, x.limit(r))
+	}
+	return longest + time.Duration(len(runs))*batchItem
+}
+
+// batchItem is what each item adds to the time that a batch may take.
+const batchItem = 100 * time.Millisecond
+
+func handlerOf(runs []*run) provider.Handler {
+	if len(runs) == 0 {
+		return nil
+	}
+	return runs[0].handler
+}
+
+// readList reads a batch from the handler's list of all that exists. What the list lacks is absent and is not asked for again. What the list
+// does not show to be as wanted is read by itself, since a list does not know what a resource asks for. It returns false if the handler
+// cannot list or the list failed; then each thing has to be read by itself, and says why that fails.
+func (x *executor) readList(ctx context.Context, runs []*run) bool {
+	lister, ok := provider.As[provider.Lister](runs[0].handler)
+	if !ok {
+		return false
+	}
+	type listed struct {
+		byID map[resource.ID]map[string]any
+		err  error
+	}
+	first := runs[0]
+	var out *listed
+	err := x.e.Caller.Call(ctx, x.batchLimit(runs), func(ctx context.Context) {
+		got := &listed{byID: map[resource.ID]map[string]any{}}
+		got.err = lister.List(first.ctx.With(ctx), func(f provider.Found) error {
+			if id, ok := foundID(first.typ, first.res.Agent, f.Attributes); ok {
+				got.byID[id] = f.Attributes
+			}
+			return ctx.Err()
+		})
+		out = got
+	})
+	if err != nil || out == nil || out.err != nil {
+		first.host = first.host.detach() // a call that was left behind may still write
+		first.bind(ctx)
+		return false
+	}
+	for _, r := range runs {
+		attrs, exists := out.byID[r.res.ID]
+		switch {
+		case !exists:
+		case r.want.Purged || shows(r.typ, attrs, r.want.Attributes):
+			r.seen = provider.Observation{Exists: true, Attributes: observable(r.typ, attrs)}
+		default:
+			x.readOne(ctx, r)
+		}
+	}
+	return true
+}
+
+// shows reports whether a list shows all that is wanted of a thing, and shows it as wanted.
+func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
+	for i := range typ.Attributes {
+		a := &typ.Attributes[i]
+		if want := wanted[a.Name]; plan.Compared(a) && want != nil && !resource.Equal(want, listed[a.Name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// foundID returns the id of a thing that a handler has found; false if a naming attribute is missing or cannot be part of an id.
+func foundID(typ *schema.Compiled, agent string, attributes map[string]any) (resource.ID, bool) {
+	keys := make([]resource.Key, 0, len(typ.Namevars()))
+	for _, name := range typ.Namevars() {
+		v, err := resource.FromGo(attributes[name])
+		text, ok := resource.KeyText(v)
+		if err != nil || !ok {
+			return "", false
+		}
+		keys = append(keys, resource.Key{Name: name, Value: text})
+	}
+	return resource.NewID(typ.Name, agent, keys...), true
+}
+
+// observable returns those of attributes that Read would report as well.
+func observable(typ *schema.Compiled, attributes map[string]any) map[string]any {
+	out := make(map[string]any, len(attributes))
+	for name, v := range attributes {
+		if a, ok := typ.Attribute(name); ok && a.Behaviour != schema.Parameter {
+			out[name] = v
+		}
+	}
+	return out
+}

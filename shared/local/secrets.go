@@ -1,0 +1,130 @@
+package local
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Secrets resolves secrets from the environment and from files.
+type Secrets struct {
+	keyFile string
+	once    sync.Once
+	key     []byte
+	err     error
+}
+
+// Secrets returns the resolver of this home. The versions it gives to secrets are keyed hashes of their values; the key stays in the data
+// directory, so that the versions tell nothing about the values to those who see only the state.
+func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir, "key")} }
+
+const mostSecret = 1 << 20 // bytes
+
+// Resolve implements deploy.Secrets.
+func (s *Secrets) Resolve(_ context.Context, ref resource.Secret) (value, version string, err error) {
+	scheme, name, _ := strings.Cut(ref.Source, ":")
+	switch scheme {
+	case "env":
+		v, ok := os.LookupEnv(name)
+		if !ok {
+			return "", "", fault.New(fault.NotFound, "resolve secret", "the environment variable %s is not set", name)
+		}
+		value = v
+	case "file":
+		if value, err = readSecret(name); err != nil {
+			return "", "", err
+		}
+	default:
+		return "", "", fault.New(fault.Unsupported, "resolve secret", "secrets of %q cannot be read on one machine", scheme).
+			WithHint("use env:NAME or file:PATH; ssm and secretsmanager are for the AWS home")
+	}
+	version, err = s.version(ref.Source, value)
+	return value, version, err
+}
+
+func readSecret(path string) (string, error) {
+	f, err := os.Open(path) //nolint:gosec // the author names the file
+	if err != nil {
+		kind := fault.Unavailable
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = fault.NotFound
+		} else if errors.Is(err, fs.ErrPermission) {
+			kind = fault.Denied
+		}
+		return "", fault.Wrap(kind, "resolve secret", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostSecret+1))
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, "resolve secret", err)
+	}
+	if len(b) > mostSecret {
+		return "", fault.New(fault.Invalid, "resolve secret", "%s is larger than %d bytes", path, mostSecret)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
+}
+
+func (s *Secrets) version(source, value string) (string, error) {
+	s.once.Do(func() { s.key, s.err = loadKey(s.keyFile) })
+	if s.err != nil {
+		return "", fileError("read key of data directory", s.err)
+	}
+	m := hmac.New(sha256.New, s.key)
+	fmt.Fprintf(m, "%s\n%s", source, value)
+	return hex.EncodeToString(m.Sum(nil)[:16]), nil
+}
+
+// loadKey reads the key of the data directory. If there is none it makes one; of several processes the first to link its file wins.
+func loadKey(path string) ([]byte, error) {
+	for {
+		key, err := os.ReadFile(path) //nolint:gosec // in the data directory
+		if err == nil && len(key) == 32 {
+			return key, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil {
+			return nil, fault.New(fault.Damaged, "", "%s is damaged", path).
+				WithHint("restore it from a copy, or remove it: then secrets count as changed once")
+		}
+		if err := makeKey(path); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// makeKey writes a new key, unless another process is faster. It is on the disk before it has its name.
+func makeKey(path string) error {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	f, err := os.CreateTemp(filepath.Dir(path), dbName+"-key-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // it has another name by then
+	_, err = f.Write(key)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err = os.Link(f.Name(), path); errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
