@@ -28,7 +28,7 @@ type Plan struct {
 
 	laneFor  time.Duration // how long a run of a lane may take
 	hasty    bool          // operations come while handlers run
-	shuffles bool          // lanes, and who is told of what, change often
+	shuffles bool          // lanes, and what is not known, change often
 	touches  float64       // how often somebody else has written a row just before it is written
 	rates    [kinds]float64
 	faults   faults
@@ -381,18 +381,13 @@ func (d *drawer) edit() {
 	}
 }
 
-// shuffle changes what moves resources, or who is told of what, or what is known.
+// shuffle changes what moves resources, or what is known.
 func (d *drawer) shuffle(s *spec) {
-	switch d.rng.IntN(5) {
-	case 0:
-		s.flags.SendEvent = !s.flags.SendEvent
-	case 1:
-		s.flags.ReceiveEvents = !s.flags.ReceiveEvents
-	case 2:
+	if d.one(4) {
 		s.text = resource.Parameter{Name: "p0"}
-	default:
-		d.agents[d.rng.IntN(len(d.agents))].Lanes = 1 + d.rng.IntN(3)
+		return
 	}
+	d.agents[d.rng.IntN(len(d.agents))].Lanes = 1 + d.rng.IntN(3)
 }
 
 func (d *drawer) export(at time.Duration) op {
