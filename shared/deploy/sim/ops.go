@@ -69,9 +69,9 @@ func (r *run) ask(p *process, o *op) {
 	case opRepair:
 		r.task(p, "Repair", func(t *task) error {
 			t.books.only = o.id
-			rev := r.revOf(o.id)
+			was := r.lookOf(o.id)
 			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(o.id)}})
-			if err == nil && rev != 0 && r.revOf(o.id) == rev {
+			if now := r.lookOf(o.id); err == nil && was.rev != 0 && now == was {
 				r.violate("order", "%s was to ask for %s, and has not", t.name, o.id)
 			}
 			return err
@@ -111,13 +111,19 @@ func (r *run) ask(p *process, o *op) {
 	}
 }
 
-// revOf returns the revision of the row of a resource; 0: it has none, or is not to be run.
-func (r *run) revOf(id resource.ID) int64 {
+// look is what tells whether a row was written; of a row that is gone and has come back its revision alone does not.
+type look struct {
+	rev, ticket int64
+	action      string
+}
+
+// lookOf returns the look of the row of a resource; its zero value: it has none, or is not to be run.
+func (r *run) lookOf(id resource.ID) look {
 	row := r.state.look(env).rows[id]
 	if row == nil || row.Orphaned || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson {
-		return 0
+		return look{}
 	}
-	return row.Rev
+	return look{row.Rev, row.Ticket, row.LastAction}
 }
 
 func (r *run) sweep(p *process) {

@@ -137,7 +137,7 @@ func (r *run) restUnfinished() bool {
 	}
 	last := map[resource.ID]time.Time{}
 	for _, id := range e.ids {
-		if row := e.rows[id]; r.revOf(id) != 0 && !asWanted(row) && !forGood(row) {
+		if row := e.rows[id]; r.lookOf(id).rev != 0 && !asWanted(row) && !forGood(row) {
 			last[id] = row.LastAt
 		}
 	}
@@ -150,7 +150,7 @@ func (r *run) restUnfinished() bool {
 		return false
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
-		if row := e.rows[id]; row != nil && r.revOf(id) != 0 && !row.LastAt.After(last[id]) {
+		if row := e.rows[id]; row != nil && r.lookOf(id).rev != 0 && !row.LastAt.After(last[id]) {
 			r.violate("timer", "%s is %s, and the deploy timer does not ask for it", id, row.Status())
 		}
 	}
