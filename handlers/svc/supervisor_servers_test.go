@@ -48,7 +48,7 @@ func supervised(t *testing.T) (string, supervisor) {
 		_ = cmd.Wait()
 	})
 	s := supervisor{before: []string{"env", "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")}, flags: []string{"-c", filepath.Join(dir, "conf")}}
-	limit, look := time.NewTimer(30*time.Second), time.NewTicker(100*time.Millisecond)
+	limit, look := time.NewTimer(2*time.Minute), time.NewTicker(100*time.Millisecond)
 	defer limit.Stop()
 	defer look.Stop()
 	for s.lack(providertest.NewHost(nil).Context(t.Context(), provider.Options{})) != "" {

@@ -79,7 +79,7 @@ func newBooted(t *testing.T) *booted {
 		close(ended)
 	})
 	t.Cleanup(stop)
-	limit := time.NewTimer(30 * time.Second)
+	limit := time.NewTimer(2 * time.Minute)
 	defer limit.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
@@ -127,7 +127,7 @@ func ownGroup(t *testing.T) string {
 // emptied removes a control group with all below it, once what was in them has ended.
 func emptied(t *testing.T, dir string) {
 	t.Helper()
-	limit, look := time.NewTimer(10*time.Second), time.NewTicker(10*time.Millisecond)
+	limit, look := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
 	defer limit.Stop()
 	defer look.Stop()
 	for {

@@ -77,7 +77,7 @@ func (m *machine) free(name string) bool {
 
 func (m *machine) until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	limit, look := time.NewTimer(20*time.Second), time.NewTicker(10*time.Millisecond)
+	limit, look := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
 	defer limit.Stop()
 	defer look.Stop()
 	for !done() {

@@ -273,7 +273,7 @@ func TestCancelled(t *testing.T) {
 // awaitRunning waits until a resource is being deployed.
 func (j *job) awaitRunning() {
 	j.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {
 		cmd := exec.CommandContext(j.t.Context(), program, "status", "--json")
 		cmd.Dir, cmd.Env = j.dir, j.env

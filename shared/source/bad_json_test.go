@@ -88,6 +88,7 @@ func jsonProblems() []badCase {
 			`1:10031 |  |  | this is no JSON: lists and maps are nested too deeply | write it less nested`,
 		}},
 		{"depth where nothing is read", "an unknown member is read too", "{\"southbound\": 1, \"x\": " + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", []string{
+			`1:19 |  |  | unknown member "x" | there are southbound, defaults, agents, resources`,
 			`1:123 |  |  | lists and maps are nested deeper than 100 | write it less nested`,
 			`1:10023 |  |  | this is no JSON: lists and maps are nested too deeply | write it less nested`,
 		}},

@@ -30,6 +30,7 @@ func (t *taker) resource(n *node) {
 			t.add(n.at, "start each resource with `- type:`", "a resource is a map")
 		}
 		t.mark(span{at: n.at})
+		t.dropped = append(t.dropped, "")
 		return
 	}
 	r := taken{node: n, defaults: t.defaults}
@@ -120,7 +121,7 @@ func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 		ok = t.readTitle(r, typ, attributes)
 	}
 	requires := t.requires(r.requires)
-	if !ok || typ == nil {
+	if !ok || typ == nil || r.node.cut {
 		return false
 	}
 	keys, unnamed := typ.Keys(attributes)

@@ -62,7 +62,7 @@ var yamlHints = []struct{ message, hint string }{
 }
 
 // yamlError reports an error of the library.
-func (r *report) yamlError(text []byte, err error) {
+func (c *converter) yamlError(text []byte, err error) {
 	message, at, hint := err.Error(), place{1, 1}, ""
 	var le *yaml.LoadError
 	if errors.As(err, &le) {
@@ -72,7 +72,7 @@ func (r *report) yamlError(text []byte, err error) {
 			mark, message, hint = le.ContextMark, "this has no end", "close the quotes or the bracket" // where it starts says more
 		}
 		if strings.Contains(message, "did not find expected ',' or") && le.ContextMark.Line > 0 {
-			message += fmt.Sprintf(" for what opens at %d:%d", le.ContextMark.Line, le.ContextMark.Column)
+			message += fmt.Sprintf(" for what opens at %d:%d", int32(le.ContextMark.Line)+c.shift, le.ContextMark.Column) //nolint:gosec // texts are bounded
 		}
 		if mark.Line > 0 {
 			at = place{int32(mark.Line), int32(mark.Column)} //nolint:gosec // texts are bounded
@@ -83,7 +83,9 @@ func (r *report) yamlError(text []byte, err error) {
 	}
 	if strings.Contains(message, "control characters") {
 		if i := control(text); i >= 0 {
-			r.syntax(placeOf(text, i), `write it as an escape in double quotes, such as "\e"`, "a control character stands in the text, at byte %d", i+1)
+			at = placeOf(text, i)
+			at.line += c.shift
+			c.syntax(at, `write it as an escape in double quotes, such as "\e"`, "a control character stands in the text, at byte %d", i+1)
 			return
 		}
 	}
@@ -98,7 +100,8 @@ func (r *report) yamlError(text []byte, err error) {
 	if hint == "" {
 		hint = "look at this line and at the one before it"
 	}
-	r.syntax(at, hint, "this is no YAML: %s", strings.TrimPrefix(message, "yaml: "))
+	at.line += c.shift
+	c.syntax(at, hint, "this is no YAML: %s", strings.TrimPrefix(message, "yaml: "))
 }
 
 // startHint returns a hint for a character that cannot start a value.

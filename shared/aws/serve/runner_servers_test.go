@@ -163,7 +163,7 @@ func TestRunnerStops(t *testing.T) {
 	began := time.Now()
 	defer start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))()
 	hometest.Until(t, "another finishes", deployed(t, admin, n))
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > 40*time.Second { // messages that are hidden come back after a minute
 		t.Errorf("another needed %v for the rest", took)
 	}
 	actions, err := admin.State.Actions(t.Context(), "prod", deploy.ActionQuery{Action: deploy.ActionDeploy})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -181,7 +182,7 @@ func TestHolderDied(t *testing.T) {
 		if q.hid[0] != 60 || c.least > 0 && (len(q.hid) != 2 || q.hid[1] < c.least || q.hid[1] > c.least+2) {
 			t.Errorf("%s: hidden for %v", c.reason, q.hid)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 30*time.Second { // not for the end of the lease
 			t.Errorf("%s: it waited for %v", c.reason, took)
 		}
 	}
@@ -253,25 +254,27 @@ func TestLanesTellEachOther(t *testing.T) {
 // TestTimeIsUpBetweenLinks pins that what was told in the process and not heard in time is sent.
 func TestTimeIsUpBetweenLinks(t *testing.T) {
 	t.Parallel()
-	f := &far{}
-	e := &engine{}
-	s := newServer(e, f)
-	e.do = func(lane string, _ int, until time.Time) (deploy.LaneRun, error) {
-		if lane == "a/0" {
-			if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/1"}}); err != nil {
+	synctest.Test(t, func(t *testing.T) { // a machine that is busy would leave no time for the second link
+		f := &far{}
+		e := &engine{}
+		s := newServer(e, f)
+		e.do = func(lane string, _ int, until time.Time) (deploy.LaneRun, error) {
+			if lane == "a/0" {
+				if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/1"}}); err != nil {
+					return deploy.LaneRun{}, err
+				}
+				return deploy.LaneRun{Ran: 1}, machine.Clock{}.Sleep(t.Context(), time.Until(until))
+			}
+			if err := (machine.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
 				return deploy.LaneRun{}, err
 			}
-			return deploy.LaneRun{Ran: 1}, machine.Clock{}.Sleep(t.Context(), time.Until(until))
+			return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/0"}, {Lane: "a/2"}})
 		}
-		if err := (machine.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
-			return deploy.LaneRun{}, err
+		s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
+		if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
+			t.Error(diff)
 		}
-		return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/0"}, {Lane: "a/2"}})
-	}
-	s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
-	if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
-		t.Error(diff)
-	}
+	})
 }
 
 // TestAwait pins how a worker waits for other lanes of its agent: not for nobody, and not longer than one works.

@@ -71,7 +71,7 @@ func wrongManners() []wrong {
 		}},
 		{"a wait that nothing ends", "canceled", "calls that were cut off after", "Done", onCreate(func(ctx *provider.Context) (bool, error) {
 			if ctx.Err() != nil {
-				<-time.After(700 * time.Millisecond)
+				<-time.After(1100 * time.Millisecond)
 			}
 			return false, nil
 		})},

@@ -213,7 +213,8 @@ func TestBounds(t *testing.T) {
 	if _, err := quick.Do(t.Context(), http.Request{Path: "/slow?token=hunter2"}); !fault.Is(err, fault.Timeout) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a slow answer: %v", err)
 	}
-	if _, err := quick.Do(t.Context(), http.Request{Path: "/long"}); !fault.Is(err, fault.Invalid) || !strings.Contains(fault.HintOf(err), "max_body") {
+	short := connect(t, &s, api.URL, map[string]any{"retry": int64(0), "max_body": int64(99)})
+	if _, err := short.Do(t.Context(), http.Request{Path: "/long"}); !fault.Is(err, fault.Invalid) || !strings.Contains(fault.HintOf(err), "max_body") {
 		t.Errorf("a long answer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"southbound/shared/fault"
@@ -273,13 +274,21 @@ func TestSilence(t *testing.T) {
 	if err := (&Server{}).Serve(t.Context(), in, io.Discard); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("an engine that is silent: %v", err)
 	}
-	live, _ := pair(t, 50*time.Millisecond, echoType())
-	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
-	defer cancel()
-	_, _ = forward(t, live, echoType()).Read(providertest.NewHost(nil).Context(ctx, provider.Options{}), asks("hang"))
-	if live.Context().Err() != nil {
-		t.Errorf("a connection that waits was taken for dead: %v", context.Cause(live.Context()))
-	}
+}
+
+// TestWaiting pins that a connection on which a call takes long is not taken for dead. Its time is that of the test alone: on a machine that is busy,
+// what is heard late would be a failure else.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		live, _ := pair(t, 10*time.Second, echoType())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, _ = forward(t, live, echoType()).Read(providertest.NewHost(nil).Context(ctx, provider.Options{}), asks("hang"))
+		if live.Context().Err() != nil || ctx.Err() == nil {
+			t.Errorf("a connection that waits was taken for dead: %v", context.Cause(live.Context()))
+		}
+	})
 }
 
 // FuzzFrames feeds both ends with anything: they refuse it or live with it, and take no more memory than was sent.
