@@ -16,6 +16,7 @@ type books struct {
 	leases   map[string]*held // by key: who took it last
 	paused   map[string]bool  // agents
 	halted   bool
+	haltedAt time.Duration
 	active   []activity // handler calls under way
 	actions  map[string]bool
 	visible  map[int]*content // versions that have become visible
@@ -84,6 +85,7 @@ type taskBooks struct {
 	plain    bool                     // asks for no more than what changed: an export without flags
 	orphaned bool                     // left behind
 	waving   bool                     // a wave was under way somewhere when it took the plan
+	lost     map[resource.ID]bool     // of what is claimed: a run of it was lost in a lane that it was moved from
 	rings    int
 	rows     int // written
 }
@@ -94,6 +96,12 @@ type claimBook struct {
 	kind    deploy.ActionKind
 	state   []byte
 	facts   bool // its facts were asked for
+	ticket  int64
+	rev     int64
+	body    string
+	at      time.Time
+	first   bool // it waits for nothing that is claimed with it
+	behind  bool // it requires something that is claimed before it
 }
 
 // runBook is one run of a handler for one resource.
@@ -120,7 +128,7 @@ func newBooks() *books {
 
 func newTaskBooks() *taskBooks {
 	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
-		inherits: map[string][]resource.ID{}, mine: map[string]bool{}, stale: map[string]resource.ID{}}
+		inherits: map[string][]resource.ID{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.

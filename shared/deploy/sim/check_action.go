@@ -86,6 +86,7 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 		return
 	}
 	a := &c.Actions[i]
+	r.checkFollowed(r.sched.cur, row, was, a.Started)
 	right := false
 	switch a.Outcome {
 	case deploy.StatusDeployed:
@@ -108,6 +109,8 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 	switch {
 	case !right:
 		r.violate("L1", "the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)", row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
+	case len(row.Left) > 0 && a.Outcome != deploy.StatusDeploying:
+		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID, row.Left)
 	case row.Reason != a.Reason && row.Blocked != deploy.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
 	case was.Ticket == 0 && a.Outcome == deploy.StatusDeployed && a.Change == plan.NoChange && settled(was) &&

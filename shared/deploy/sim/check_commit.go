@@ -105,6 +105,8 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 		if row.LastAction != was.LastAction {
 			r.checkResult(t, row, &was, c)
 			r.checkOutcome(row, &was, c)
+			r.checkMeanwhile(t, row, &was)
+			r.checkTold(t, row, &was, c)
 		} else if row.Attempts != was.Attempts {
 			r.violate("D7", "%s counts a failure of %s twice", t.name, row.ID)
 		}
@@ -113,6 +115,7 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 		r.checkAction(t, &c.Actions[i])
 	}
 	r.expectStale(t, c, out)
+	r.checkUnwritten(t, c)
 	for _, id := range c.Checked {
 		if have := t.books.runs[id]; have != nil {
 			have.recorded = true

@@ -30,6 +30,14 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 			return
 		}
 		r.checkPlanned(t, row, &was)
+		r.checkReplaced(t, row, &was)
+		r.checkMoved(t, row, &was)
+		if row.Ticket != was.Ticket && !follows {
+			r.checkTimed(t, row, &was, c, b)
+		}
+		if row.Ticket != 0 && row.Ticket != was.Ticket && (row.Orphaned || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes) {
+			r.violate("D6", "%s asks for %s, which may not run (%s)", t.name, row.ID, row.Status())
+		}
 		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && !follows {
 			r.checkRetried(t, row, &was)
 		}
@@ -40,9 +48,11 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	if c.Version != nil && r.books.visible[c.Version.Number] != nil {
 		r.violate("V2", "%s stores version %d, which is visible already", t.name, c.Version.Number)
 	}
+	old := r.books.released
 	if c.Env != nil {
 		r.checkEnv(t, &b.env)
 	}
+	r.checkUntouched(t, old, c, out, b)
 	r.checkPrefix(t, c)
 	if c.Env != nil && c.Plan && b.env.Releasing == 0 && len(c.DropOutbox) == 0 {
 		r.checkAsked(t, c)
@@ -100,6 +110,9 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 	case !anew && row.LastAction != was.LastAction:
 		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
 	}
+	if !anew && was.Ticket != 0 && row.Ticket != 0 && row.Priority > was.Priority {
+		r.violate("order", "%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name, row.ID, was.Priority, row.Priority)
+	}
 	if row.Hash != was.Hash && (row.Attempts != 0 || !row.NextAt.IsZero()) {
 		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID, row.Attempts)
 	}
@@ -122,8 +135,10 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 func (r *run) checkRetried(t *task, row, was *deploy.Row) {
 	switch {
 	case was.LastRun != deploy.RunFailed || was.Orphaned || was.Removing:
-	case row.Priority == deploy.PriorityDeployTimer && forGood(was):
+	case (row.Priority == deploy.PriorityDeployTimer || row.Priority == deploy.PriorityRepairTimer) && forGood(was):
 		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name, row.ID, was.Class)
+	case row.Priority == deploy.PriorityDeployTimer && was.NextAt.After(r.time()):
+		r.violate("D7", "%s schedules %s, which is to be tried again only at %s, because of a timer", t.name, row.ID, r.since(was.NextAt))
 	case row.Priority == deploy.PriorityUserDeploy && t.books.lenient && (forGood(was) || was.NextAt.After(r.time())):
 		r.violate("D7", "%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name, row.ID, was.Class, r.since(was.NextAt))
 	}
@@ -157,6 +172,9 @@ func (r *run) checkEnv(t *task, was *deploy.Env) {
 	}
 	if now.Last != was.Last {
 		r.checkVisible(t, e, was.Last, now.Last)
+	}
+	if now.Released != was.Released && now.Releasing == 0 {
+		r.violate("V1", "%s notes that the release of version %d is complete before it has written what that changes", t.name, now.Released)
 	}
 	if now.Released != was.Released || r.books.released == nil && now.Released != 0 {
 		r.released(t, now.Released)
@@ -224,6 +242,8 @@ func (r *run) checkMerged(t *task, o *op, base, c *content) {
 		case was.res.Set != "" && sets[was.res.Set]:
 		case now == nil:
 			r.violate("V1", "%s: version %d lacks %s, which is in set %q and not exported", t.name, c.number, id, was.res.Set)
+		case was.res.Set == "" && now.res.Set == "" && (now.res.Attributes["v"] != was.res.Attributes["v"] || now.res.Attributes["fixed"] != was.res.Attributes["fixed"]):
+			r.violate("V1", "%s: version %d has another intent of %s, which is shared", t.name, c.number, id)
 		case !again[id] && len(resource.References(was.res.Attributes)) == 0 && now.hash != was.hash:
 			r.violate("V1", "%s: version %d has another intent of %s, which is in set %q", t.name, c.number, id, was.res.Set)
 		}

@@ -35,6 +35,7 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
 	t.books.compares = map[resource.ID]bool{}
 	clear(t.books.claims)
+	clear(t.books.lost)
 	t.books.connects = 0
 	for _, id := range c.Next {
 		t.books.compares[id] = r.reportOnly(id)
@@ -53,7 +54,12 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		}
 	}
 	scheduled := r.scheduled(e)
-	earlier := uint64(0)
+	earlier, claimed := uint64(0), uint64(0)
+	for _, id := range c.Next {
+		if i, ok := b.effect.index[id]; ok {
+			claimed |= 1 << i
+		}
+	}
 	for _, id := range c.Next {
 		i, ok := b.effect.index[id]
 		if !ok {
@@ -67,9 +73,14 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		if why := r.unready(e, i, earlier); why != "" {
 			t.books.unready[id] = why
 		}
+		if have, known := t.books.claims[id]; known {
+			have.first, have.behind = b.effect.all[i]&claimed == 0, b.effect.needs[i]&earlier != 0
+			t.books.claims[id] = have
+		}
 		earlier |= 1 << i
 	}
 	r.checkOrder(t, e, c.Next)
+	r.hasten()
 }
 
 // checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise another takes it in the middle of one. Who has met a
@@ -100,7 +111,12 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	}
 	delete(t.books.claims, id)
 	if !r.books.moved[id] {
-		t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts}
+		t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
+			body: string(row.Body), at: r.time()}
+	}
+	t.books.lost[id] = r.lostElsewhere(t, e, row)
+	if row.Ticket == 0 && !r.books.moved[id] && r.checkedInWave(e, row) {
+		r.violate("C1", "%s starts %s, which wave %d has checked and nobody else asks for", t.name, id, e.env.Wave.Epoch)
 	}
 	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == deploy.PriorityRepairTimer {
 		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id, row.Class)
@@ -148,14 +164,19 @@ func (r *run) scheduled(e *environment) uint64 {
 
 // inWave reports whether a wave has a row still to check.
 func (r *run) inWave(e *environment, row *deploy.Row) bool {
-	checked := false
-	for _, c := range e.checks { // also where it was before it was moved
+	terminal := row.Class == deploy.ClassTerminal || row.Class == deploy.ClassNeedsChange
+	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned && row.Compliance != deploy.Undefined &&
+		row.Blocked != deploy.BlockedYes && row.Blocked != deploy.NeedsPerson && !(e.env.Wave.KeepTerminal && terminal)
+}
+
+// checkedInWave reports whether the last wave has checked a row, also where it was before it was moved.
+func (*run) checkedInWave(e *environment, row *deploy.Row) bool {
+	checked := row.Checked >= e.env.Wave.Epoch
+	for _, c := range e.checks {
 		_, listed := slices.BinarySearch(c.ids, row.ID)
 		checked = checked || listed && c.epoch == e.env.Wave.Epoch
 	}
-	terminal := row.Class == deploy.ClassTerminal || row.Class == deploy.ClassNeedsChange
-	return e.waveLeft(row.Lane) && row.Checked < e.env.Wave.Epoch && !checked && !row.Removing && !row.Orphaned && row.Compliance != deploy.Undefined &&
-		row.Blocked != deploy.BlockedYes && row.Blocked != deploy.NeedsPerson && !(e.env.Wave.KeepTerminal && terminal)
+	return checked
 }
 
 // unready returns what a node needs and is not deployed, leaving out what is claimed with it.
@@ -239,11 +260,14 @@ func (r *run) reportOnly(id resource.ID) bool {
 	return r.says(id, `"report_only":true`)
 }
 
-// checkCreate is invariant D8: what a create may have led to is looked up before it is created again.
-func (r *run) checkCreate(t *thing, id resource.ID) {
+// checkCreate is invariant D8: what a create may have led to is looked up before it is created again, so that it has been noted before it begins.
+func (r *run) checkCreate(t *thing, id resource.ID, token string) {
 	who := r.sched.cur
 	if !r.books.live(r, who) {
 		return
+	}
+	if row := r.state.look(env).rows[id]; row != nil && row.Creating != token {
+		r.violate("D8", "%s creates %s as %q, and what is noted of a create is %q", who.name, id, token, row.Creating)
 	}
 	have := who.books.runs[id]
 	for _, m := range t.made {

@@ -79,6 +79,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 	defer r.books.ended(who, res.ID, what)
 	who.books.log(res.ID)
 	c.Info(fmt.Sprintf("sim %s with %v", what, res.Attributes["text"]), "v", res.Attributes["v"], "text", res.Attributes["text"])
+	r.hurry()
 	th := r.world.thing(res.ID)
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
 		panic(fmt.Sprintf("panic in %s of %v", what, res.Attributes["text"]))
@@ -93,7 +94,11 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 		}
 		return effect(th)
 	})
-	if err == nil && r.faulty && r.sched.rng.Float64() < r.plan.faults.refuses {
+	refuses := r.plan.faults.refuses
+	if what == "find" {
+		refuses *= 5 // it is seldom asked
+	}
+	if err == nil && r.faulty && r.sched.rng.Float64() < refuses {
 		classes := []provider.Class{provider.Retryable, provider.Retryable, provider.Terminal, provider.NeedsChange}
 		err = provider.Errorf(classes[r.sched.rng.IntN(len(classes))], "refused, with %v", res.Attributes["text"])
 	}
@@ -268,7 +273,7 @@ type lonelyHandler struct{ handler }
 func (h lonelyHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	var made *copyOf
 	err := h.act(c, "create", req.Resource, func(t *thing) error {
-		h.r.checkCreate(t, req.Resource.ID)
+		h.r.checkCreate(t, req.Resource.ID, req.Token)
 		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now, late: !h.r.books.live(h.r, h.r.sched.cur)}
 		t.made = append(t.made, made)
 		h.r.books.changed(h.r, req.Resource.ID, "create")
@@ -300,15 +305,22 @@ type assignedHandler struct{ lonelyHandler }
 
 // FindCreated implements provider.Finder.
 func (h assignedHandler) FindCreated(c *provider.Context, req provider.CreateRequest) (found bool, err error) {
+	var made []*copyOf
 	err = h.act(c, "find", req.Resource, func(t *thing) error {
 		for _, m := range t.made {
 			if m.token == req.Token {
-				m.seen, found = true, true
+				made = append(made, m)
 			}
 		}
 		return nil
 	})
-	return found && err == nil, err
+	if err != nil || h.r.sched.cur.books.orphaned {
+		return false, err // its identity has not come back
+	}
+	for _, m := range made {
+		m.seen = true
+	}
+	return len(made) > 0, nil
 }
 
 // isAssigned reports whether the world chooses the identity of things of a resource.

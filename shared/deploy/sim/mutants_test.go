@@ -104,7 +104,7 @@ func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, n
 
 func claimMutants() []mutant {
 	return []mutant{
-		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "D1", 3000, func(c *deploy.Commit, s *State) { c.SeenPlan = s.look(env).env.PlanSeq }, nil),
+		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "", 3000, func(c *deploy.Commit, s *State) { c.SeenPlan = s.look(env).env.PlanSeq }, nil),
 		commits("RevisionNotChecked", "a row is written although somebody else has changed it", "", 1000, func(c *deploy.Commit, s *State) {
 			for i := range c.Rows {
 				if have := s.look(env).rows[c.Rows[i].ID]; have != nil {

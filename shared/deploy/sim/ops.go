@@ -31,6 +31,32 @@ func (r *run) do(o *op) {
 	}
 }
 
+// once carries out operation i of the plan, unless that was done already.
+func (r *run) once(i int) {
+	if !r.did[i] {
+		r.did[i] = true
+		r.do(&r.plan.Ops[i])
+	}
+}
+
+// hurry lets the next operation of a hasty plan come while a handler runs, and gives it time.
+func (r *run) hurry() {
+	if r.plan.hasty && r.faulty {
+		r.hasten()
+		r.sched.pause(time.Duration(r.sched.rng.Int64N(int64(20 * time.Millisecond))))
+	}
+}
+
+// hasten lets the next operation of a hasty plan come now, in one of four cases.
+func (r *run) hasten() {
+	if !r.plan.hasty || !r.faulty || r.sched.rng.IntN(4) != 0 {
+		return
+	}
+	if i := slices.Index(r.did, false); i >= 0 {
+		r.sched.at(r.sched.now, func() { r.once(i) })
+	}
+}
+
 // ask calls an entry point of the engine that people and timers use.
 func (r *run) ask(p *process, o *op) {
 	switch o.kind {
@@ -43,7 +69,11 @@ func (r *run) ask(p *process, o *op) {
 	case opRepair:
 		r.task(p, "Repair", func(t *task) error {
 			t.books.only = o.id
+			was := r.lookOf(o.id)
 			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(o.id)}})
+			if now := r.lookOf(o.id); err == nil && was.rev != 0 && now == was {
+				r.violate("order", "%s was to ask for %s, and has not", t.name, o.id)
+			}
 			return err
 		})
 	case opDryRun:
@@ -79,6 +109,21 @@ func (r *run) ask(p *process, o *op) {
 			return err
 		})
 	}
+}
+
+// look is what tells whether a row was written; of a row that is gone and has come back its revision alone does not.
+type look struct {
+	rev, ticket int64
+	action      string
+}
+
+// lookOf returns the look of the row of a resource; its zero value: it has none, or is not to be run.
+func (r *run) lookOf(id resource.ID) look {
+	row := r.state.look(env).rows[id]
+	if row == nil || row.Orphaned || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson {
+		return look{}
+	}
+	return look{row.Rev, row.Ticket, row.LastAction}
 }
 
 func (r *run) sweep(p *process) {
@@ -128,6 +173,7 @@ func (r *run) happen(o *op) {
 // drift changes a thing behind everybody's back.
 func (r *run) drift(t *thing, o *op) {
 	t.drifted = true
+	t.disclose()
 	switch {
 	case o.n == 0:
 		t.wipe()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func (r *run) checkRest() {
 			r.restDryRun()
 		}
 	}
-	for _, rest := range []func() bool{r.restDecided, r.restTimer, r.restCollected} {
+	for _, rest := range []func() bool{r.restDecided, r.restUnfinished, r.restTimer, r.restCollected} {
 		if r.violation != nil || !rest() {
 			return
 		}
@@ -125,6 +126,34 @@ func (r *run) restDecided() bool {
 	}
 	r.checkRows()
 	r.checkDeployed()
+	return r.violation == nil
+}
+
+// restUnfinished lets the deploy timer ask for what is not as it is wanted.
+func (r *run) restUnfinished() bool {
+	e := r.state.look(env)
+	if r.plan.Settings.DeployTimer == "0" || e.env.Settings != r.plan.Settings || r.books.released == nil {
+		return true
+	}
+	last := map[resource.ID]time.Time{}
+	for _, id := range e.ids {
+		if row := e.rows[id]; r.lookOf(id).rev != 0 && !asWanted(row) && !forGood(row) {
+			last[id] = row.LastAt
+		}
+	}
+	if len(last) == 0 {
+		return true
+	}
+	r.tracef("--- what is left, after the deploy timer")
+	r.sched.now += 31 * time.Second
+	if !r.rest() {
+		return false
+	}
+	for _, id := range slices.Sorted(maps.Keys(last)) {
+		if row := e.rows[id]; row != nil && r.lookOf(id).rev != 0 && !row.LastAt.After(last[id]) {
+			r.violate("timer", "%s is %s, and the deploy timer does not ask for it", id, row.Status())
+		}
+	}
 	return r.violation == nil
 }
 

@@ -26,9 +26,12 @@ type Plan struct {
 	Ops       []op
 	End       time.Duration // of the part with faults
 
-	laneFor time.Duration // how long a run of a lane may take
-	rates   [kinds]float64
-	faults  faults
+	laneFor  time.Duration // how long a run of a lane may take
+	hasty    bool          // operations come while handlers run
+	shuffles bool          // lanes, and what is not known, change often
+	touches  float64       // how often somebody else has written a row just before it is written
+	rates    [kinds]float64
+	faults   faults
 }
 
 // faults are the kinds of faults of a run and how often they happen.
@@ -175,12 +178,37 @@ func Draw(seed uint64) *Plan {
 	if rng.IntN(4) == 0 {
 		p.Settings.RepairTimer = "120"
 	}
+	p.strain(rand.New(rand.NewPCG(seed, 0x57a1))) //nolint:gosec // a simulation
 	d := &drawer{rng: rng, p: p}
 	d.population()
 	d.ops()
 	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))    //nolint:gosec // a simulation
 	d.collections(rand.New(rand.NewPCG(seed, 0xf11e))) //nolint:gosec // a simulation
+	p.calm()
 	return p
+}
+
+// strain draws whether what seldom comes together does so often: others change what is just being run, or just being written.
+func (p *Plan) strain(rng *rand.Rand) {
+	p.shuffles = rng.IntN(6) == 0
+	switch rng.IntN(20) {
+	case 0, 1, 2:
+		p.hasty = true
+	case 3, 4:
+		p.touches = []float64{0.01, 0.05, 0.2}[rng.IntN(3)]
+	}
+}
+
+// calm leaves out of a plan that is a strain whatever keeps processes from finishing what they have begun: the two together are left to chance.
+func (p *Plan) calm() {
+	if !p.hasty && p.touches == 0 {
+		return
+	}
+	for _, k := range []kind{kindStall, kindBefore, kindAfter, kindCrash} {
+		p.rates[k] = 0
+	}
+	p.faults, p.Functions = faultsOf(p.rates), nil
+	p.Ops = slices.DeleteFunc(p.Ops, func(o op) bool { return o.kind == opCrash })
 }
 
 // functions lets two in five seeds be of the home with functions: nobody waits for rings there, and who is dead is not known.
@@ -327,6 +355,10 @@ func (d *drawer) edit() {
 	for range 1 + d.rng.IntN(3) {
 		i := d.rng.IntN(len(d.pool))
 		s := &d.pool[i]
+		if d.p.shuffles && d.one(2) {
+			d.shuffle(s)
+			continue
+		}
 		switch d.rng.IntN(12) {
 		case 0, 1, 2, 3:
 			s.v = 1 + d.rng.Int64N(9)
@@ -349,12 +381,26 @@ func (d *drawer) edit() {
 	}
 }
 
+// shuffle changes what moves resources, or what is known.
+func (d *drawer) shuffle(s *spec) {
+	if d.one(4) {
+		s.text = resource.Parameter{Name: "p0"}
+		return
+	}
+	d.agents[d.rng.IntN(len(d.agents))].Lanes = 1 + d.rng.IntN(3)
+}
+
 func (d *drawer) export(at time.Duration) op {
 	o := op{At: at, kind: opExport, agents: slices.Clone(d.agents), twice: d.one(6), tries: 3, noRelease: d.one(12), check: d.one(12), retryFailed: d.one(12)}
 	if d.sets && at > 0 && d.one(2) {
 		o.partial = []string{[]string{"s1", "s2"}[d.rng.IntN(2)]}
 	}
 	o.model = d.model(o.partial)
+	if d.p.shuffles && o.partial != nil { // others stay as they are
+		o.agents = slices.DeleteFunc(o.agents, func(a resource.Agent) bool {
+			return !slices.ContainsFunc(o.model, func(s spec) bool { return s.id.Agent() == a.Name })
+		})
+	}
 	return o
 }
 

@@ -74,6 +74,9 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		return fault.Wrap(fault.Canceled, op, ctx.Err())
 	}
 	how, slow := r.fate(f)
+	if r.plan.hasty && r.faulty && op == "Commit" && t.books.lane != "" {
+		slow += time.Duration(r.sched.rng.Int64N(int64(60 * time.Millisecond))) // so that others come in between
+	}
 	if slow > time.Second {
 		t.slows++
 	}

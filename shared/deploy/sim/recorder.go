@@ -87,7 +87,7 @@ func (c *recorder) Pause(ctx context.Context, env string, paused bool, agents ..
 func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 	err := c.State.Halt(ctx, env, halted)
 	if err == nil {
-		c.r.books.halted = halted
+		c.r.books.halted, c.r.books.haltedAt = halted, c.r.sched.now
 	}
 	return err
 }
@@ -121,6 +121,7 @@ func (c *recorder) DropActions(ctx context.Context, env string, before time.Time
 // Commit implements deploy.State.
 func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (deploy.Committed, error) {
 	r := c.r
+	r.touch(&in)
 	before := r.snapshot(&in)
 	out, err := c.State.Commit(ctx, name, in)
 	if err != nil {
@@ -132,6 +133,21 @@ func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (d
 	r.traceCommit(&in, &out)
 	r.checkCommit(&in, &out, before)
 	return out, nil
+}
+
+// touch lets somebody else have written a row that is about to be written, now and then: a planner where a worker writes, a worker where a planner does.
+func (r *run) touch(c *deploy.Commit) {
+	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 || r.sched.rng.Float64() >= r.plan.touches {
+		return
+	}
+	e := r.state.look(env)
+	if row := e.rows[c.Rows[r.sched.rng.IntN(len(c.Rows))].ID]; row != nil {
+		row.Rev++
+		if c.Guard.Key != planKey {
+			e.env.PlanSeq++
+		}
+		r.tracef("somebody else has written %s", row.ID)
+	}
 }
 
 // before is what the checks of a commit need to know of the state before it.

@@ -64,6 +64,9 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 	if done := row.Status() == deploy.StatusDeployed; done != (row.Reason == "") {
 		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
 	}
+	if asWanted(row) && row.Creating != "" {
+		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun", row.ID)
+	}
 	switch status := row.Status(); {
 	case row.Compliance == deploy.Undefined:
 		r.checkUndefined(row)

@@ -40,7 +40,8 @@ type run struct {
 	secretVersion string
 	texts         map[string]string // of files, by their hashes
 	started, ids  int
-	sent          int // messages
+	sent          int    // messages
+	did           []bool // which operations of the plan were carried out
 	violation     *Violation
 	healed        time.Duration // when faults ended
 	jumped        time.Duration // when the clock jumped last
@@ -152,9 +153,9 @@ func (r *run) process() *process {
 // all does everything: the plan, the healing, the checks of what is left.
 func (r *run) all() *Violation {
 	defer r.close()
-	for i := range r.plan.Ops {
-		op := &r.plan.Ops[i]
-		r.sched.at(op.At, func() { r.do(op) })
+	r.did = make([]bool, len(r.plan.Ops))
+	for i, op := range r.plan.Ops {
+		r.sched.at(op.At, func() { r.once(i) })
 	}
 	r.sched.at(r.plan.End, func() {})
 	if !r.sched.run(r.plan.End) {

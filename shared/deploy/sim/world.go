@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"southbound/shared/provider"
@@ -80,6 +81,19 @@ func (t *thing) observe(now time.Duration) (parts, bool) {
 		}
 	}
 	return t.parts, t.exists
+}
+
+// disclose makes what holds a secret hold another one, which nobody has been told.
+func (t *thing) disclose() {
+	all := []*parts{&t.parts}
+	for _, m := range t.made {
+		all = append(all, &m.parts)
+	}
+	for _, p := range all {
+		if strings.Contains(p.text, marker) {
+			p.text = marker + "-by-hand"
+		}
+	}
 }
 
 // wipe removes the thing and what is known of it.
