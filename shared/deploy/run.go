@@ -298,16 +298,20 @@ func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 	return true, nil
 }
 
-// cover prolongs the lease when it ends before a call can, and its result be written: another process would take the lane over in the middle.
+// cover prolongs the lease when it ends before a call can, and its result be written: another process would take the lane over in the middle. A lease
+// that may have ended is not revived: others may have seen that, and run what was moved from here.
 func (w *worker) cover(ctx context.Context, limit time.Duration) error {
 	for range coverTries {
-		now := w.e.Clock.Now()
-		if !w.lease.Until.Before(now.Add(limit + commitTime)) {
+		now, ends := w.e.Clock.Now(), w.lease.Until
+		if !ends.Before(now.Add(limit + commitTime)) {
 			return nil
 		}
-		c := Commit{Next: w.running, SeenPlan: w.sched.PlanSeq, Until: now.Add(limit + leaseMargin)} // whether it is accepted or refused, Running stays
-		if _, err := w.commit(ctx, c); err != nil {
+		// As in takeOver, Next is refused, so that Running stays.
+		if _, err := w.commit(ctx, Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + leaseMargin)}); err != nil {
 			return err
+		}
+		if !w.e.Clock.Now().Before(ends) {
+			return fault.New(fault.Fenced, "hold lane "+w.lane, "its lease ended before it was prolonged")
 		}
 	}
 	return fault.New(fault.Unavailable, "hold lane "+w.lane, "the store takes longer to prolong a lease than it is prolonged by")

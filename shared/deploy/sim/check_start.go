@@ -20,10 +20,10 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	case b.halted:
 		r.violate("pause", "%s starts %v though the environment is halted", t.name, c.Next)
 	}
-	if len(c.Rows) > 0 || slices.Equal(c.Next, t.books.claimed) {
+	r.checkHeld(t, c)
+	if len(c.Rows) > 0 {
 		return // within what was claimed before
 	}
-	r.checkHeld(t, c)
 	for id, have := range t.books.runs {
 		if have.acted && !have.recorded {
 			r.violate("L1", "%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
