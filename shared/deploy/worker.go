@@ -322,12 +322,16 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 // mostAsked bounds how many resources are looked up by id; for more, the whole schedule is read again.
 const mostAsked = 1000
 
-// withUnfinished returns ids and whatever they require in other lanes, directly or not, that is not known to have finished. That has usually
-// finished when they have, and nobody rings this lane for it.
+// withUnfinished returns ids and whatever they, and what is behind them, require in other lanes, directly or not, that is not known to have
+// finished. That has usually finished when they have, and nobody rings this lane for it.
 func (w *worker) withUnfinished(ids []resource.ID) []resource.ID {
 	out := slices.Clone(ids)
 	seen := map[int32]bool{}
-	for stack := w.graph.nodes(ids); len(stack) > 0 && len(out) <= mostAsked; {
+	stack := w.behind(w.graph.nodes(ids))
+	if len(stack) > mostAsked {
+		return w.graph.IDs // too many to look at
+	}
+	for len(stack) > 0 && len(out) <= mostAsked {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		for _, q := range w.graph.Requires(n) {
@@ -342,6 +346,21 @@ func (w *worker) withUnfinished(ids []resource.ID) []resource.ID {
 		}
 	}
 	return out
+}
+
+// behind returns nodes and what is not scheduled behind them, as far as it is not clear. Whoever finished one of several things that this
+// requires has rung nobody for it, unless it was the last.
+func (w *worker) behind(nodes []int32) []int32 {
+	seen := map[int32]bool{}
+	for i := 0; i < len(nodes) && len(nodes) <= mostAsked; i++ {
+		for _, d := range w.graph.Dependants(nodes[i]) {
+			if !seen[d] && !w.frontier.needs[d] && !w.frontier.clear[d] {
+				seen[d] = true
+				nodes = append(nodes, d)
+			}
+		}
+	}
+	return nodes
 }
 
 // clear notes that a node is finished and pushes what became ready in this lane. Other lanes in which something waited for it get a
