@@ -31,11 +31,11 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		c.Actions = append(c.Actions, w.e.actionOf(cl.row, cl.result))
 		finished := cl.result.outcome != StatusDeploying
 		if waving && finished && !cl.row.Removing {
-			c.Checked = append(c.Checked, cl.row.ID)
 			w.checked()[cl.row.ID] = true
 			cl.wrote.Checked = w.sched.Wave.Epoch
 		}
 		if waving && cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && clean(cl.row) && len(cl.result.facts) == 0 {
+			c.Checked = append(c.Checked, cl.row.ID)
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)
@@ -67,11 +67,14 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 // settleConflicts records the results for rows that others have changed since they were read. It returns the rows that were changed once
 // more meanwhile, and what follows from the results.
 func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[resource.ID]*claim) ([]Row, []Outbox, error) {
-	var c Commit
+	c := Commit{Epoch: w.sched.Wave.Epoch}
 	w.session.changed = true
 	for i := range conflicts {
 		now := &conflicts[i]
 		cl := byID[now.ID]
+		if cl.wrote.Checked == c.Epoch && c.Epoch > 0 { // only now: if this commit never comes, the wave still asks for it
+			c.Checked = append(c.Checked, now.ID)
+		}
 		switch standingOf(cl, now) {
 		case resultCounts:
 			row := w.settleOn(*now, cl)

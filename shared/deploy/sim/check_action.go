@@ -157,7 +157,7 @@ func (r *run) expectStale(t *task, c *deploy.Commit, out *deploy.Committed) {
 func (r *run) checkReload(t *task, id resource.ID) {
 	eff, e := t.books.effect, r.state.look(env)
 	row := e.rows[id]
-	if eff == nil || eff != r.books.effect || row == nil || r.books.moved[id] { // one that was moved may have been read before its run elsewhere was recorded
+	if eff == nil || eff != r.books.effect || row == nil {
 		return
 	}
 	i, ok := eff.index[id]
