@@ -200,7 +200,7 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	case row.Ticket != 0:
 		r.p.schedule(row, row.Priority) // a run that has begun has not waited for the new requirements
 	case asked:
-		r.p.schedule(row, r.wave.Wave.Priority) // in its new lane the wave may be over
+		r.p.schedule(row, r.p.env.Wave.Priority) // in its new lane the wave may be over
 	case runnable(row) && mayOweReload(was, row.Body):
 		r.p.schedule(row, PriorityNewVersion)
 	}
@@ -223,11 +223,12 @@ func mayOweReload(was, now []byte) bool {
 
 // waveAsks reports whether the wave has still to check a row in the lane where it is now.
 func (r *releaser) waveAsks(row *Row) bool {
-	if r.wave == nil || row.Checked >= r.wave.Wave.Epoch || !runnable(row) {
+	wave := r.p.env.Wave
+	if r.wave == nil || row.Checked >= wave.Epoch || !runnable(row) || wave.KeepTerminal && !passes(row.Class) {
 		return false
 	}
-	if r.wave.Wave.KeepTerminal && !passes(row.Class) {
-		return false
+	if wave.Epoch > r.wave.Wave.Epoch {
+		return true // it begins with this release, and if the row conflicts, it may be over in the other lane when this is planned again
 	}
 	if _, unfinished := r.wave.Unfinished[row.Lane]; !unfinished {
 		return false
