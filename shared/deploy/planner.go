@@ -22,6 +22,7 @@ type planner struct {
 	rows    map[resource.ID]*Row // the planned rows, to be written
 	order   []resource.ID        // ids of rows, requirements first
 	graph   *Graph               // the graph that will be in force
+	add     []Outbox             // outbox entries that follow from the plan
 	drop    []string             // outbox entries that are settled by the plan
 	store   struct {             // what is written with the rows
 		version *Version
@@ -85,7 +86,7 @@ func (e *Engine) giveBack(ctx context.Context, env string, l Lease) {
 
 // reset forgets what was planned.
 func (p *planner) reset() {
-	p.rows, p.order, p.drop = map[resource.ID]*Row{}, nil, nil
+	p.rows, p.order, p.add, p.drop = map[resource.ID]*Row{}, nil, nil, nil
 	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
 	p.reapply, p.whole, p.before = map[resource.ID]func(*Row) bool{}, map[resource.ID]bool{}, map[resource.ID]Row{}
 }
@@ -137,7 +138,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 		return nil
 	}
 	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
-		Version: s.version, Forget: s.forget, Agents: s.agents, Parameters: s.set, DropParameters: s.unset}
+		AddOutbox: p.add, Version: s.version, Forget: s.forget, Agents: s.agents, Parameters: s.set, DropParameters: s.unset}
 	for _, id := range p.order {
 		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
 			c.Rows = append(c.Rows, *row)
@@ -160,7 +161,11 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 			p.env.Rev, p.env.PlanSeq = p.env.Rev+1, done.PlanSeq
 			p.was = p.env
 		}
+		drop := c.DropOutbox
 		c = Commit{Guard: c.Guard, Plan: plan}
+		if len(done.Conflicts) > 0 {
+			c.DropOutbox = drop // they are still there
+		}
 		for i := range done.Conflicts {
 			row := &done.Conflicts[i]
 			if row.Rev == 0 && !p.whole[row.ID] {
@@ -171,7 +176,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 				c.Rows = append(c.Rows, *row)
 			}
 		}
-		if len(c.Rows) == 0 {
+		if len(c.Rows)+len(c.DropOutbox) == 0 {
 			break
 		}
 	}

@@ -216,19 +216,22 @@ type Guard struct {
 }
 
 // Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with two exceptions: rows whose
-// Rev has changed are left out and returned, and Next may be refused.
+// Rev has changed are left out and returned, and Next may be refused. A store that writes a large commit in steps may learn of a conflict only after it
+// has counted the row as checked and dropped entries of the outbox.
 type Commit struct {
 	// Guard must still hold, else Fenced and nothing is applied.
 	Guard Guard
 	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the row must not exist. Written
 	// rows get Rev+1. The Body of a row that exists is written only with Plan: results never change what is wanted.
 	Rows []Row
-	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has changed since.
+	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has changed since, but for those among Rows that
+	// conflict (see Counted): nothing is recorded of these yet.
 	Checked []resource.ID
 	Epoch   int64
 	// Actions of rows that conflict are stored too: they did happen.
 	Actions []Action
-	// AddOutbox and DropOutbox change the outbox.
+	// AddOutbox are entries to add to the outbox. DropOutbox are removed, unless a row conflicts: what they ask for is then not all written. An
+	// entry that is in both is there only as long as that.
 	AddOutbox  []Outbox
 	DropOutbox []string
 	// Parameters are parameters and facts to write, each whole; DropParameters are removed, and absent ones are no error.
@@ -277,6 +280,16 @@ func StillRunning(running []resource.ID, conflicts []Row) []resource.ID {
 		}
 	}
 	return out
+}
+
+// Counted returns which rows a commit counts as checked: all but those that conflict.
+func Counted(checked []resource.ID, conflicts []Row) []resource.ID {
+	if len(conflicts) == 0 {
+		return checked
+	}
+	return slices.DeleteFunc(slices.Clone(checked), func(id resource.ID) bool {
+		return slices.ContainsFunc(conflicts, func(r Row) bool { return r.ID == id })
+	})
 }
 
 // Outbox is work that follows from a commit and must not be lost.

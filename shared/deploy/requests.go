@@ -156,6 +156,9 @@ func (e *Engine) changeParameters(ctx context.Context, env string, change func(p
 	return e.plan(ctx, env, func(p *planner) error {
 		change(p)
 		p.env.Fingerprint = ""
+		// Stored only if a row conflicts, and until that is planned again: the values are, and what waits for them must hear of it even after a crash.
+		resolve := Outbox{ID: e.NewID(), Kind: OutboxFact, At: e.Clock.Now()}
+		p.add, p.drop = []Outbox{resolve}, []string{resolve.ID}
 		if err := p.resolveAgain(ctx); err != nil {
 			return err
 		}

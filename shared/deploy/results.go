@@ -31,11 +31,11 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		c.Actions = append(c.Actions, w.e.actionOf(cl.row, cl.result))
 		finished := cl.result.outcome != StatusDeploying
 		if waving && finished && !cl.row.Removing {
+			c.Checked = append(c.Checked, cl.row.ID)
 			w.checked()[cl.row.ID] = true
 			cl.wrote.Checked = w.sched.Wave.Epoch
 		}
 		if waving && cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && clean(cl.row) && len(cl.result.facts) == 0 {
-			c.Checked = append(c.Checked, cl.row.ID)
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)

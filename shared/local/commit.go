@@ -164,10 +164,11 @@ func (t *tx) addCounts() error {
 }
 
 func (t *tx) checked() error {
-	if len(t.in.Checked) == 0 {
+	checked := deploy.Counted(t.in.Checked, t.out.Conflicts)
+	if len(checked) == 0 {
 		return nil
 	}
-	return query(t.c, "INSERT INTO checks (env, lane, epoch, ids) VALUES (?, ?, ?, ?)", nil, t.env, t.in.Guard.Key, t.in.Epoch, joinIDs(t.in.Checked))
+	return query(t.c, "INSERT INTO checks (env, lane, epoch, ids) VALUES (?, ?, ?, ?)", nil, t.env, t.in.Guard.Key, t.in.Epoch, joinIDs(checked))
 }
 
 func (t *tx) outbox() error {
@@ -175,6 +176,9 @@ func (t *tx) outbox() error {
 		if err := query(t.c, "INSERT OR REPLACE INTO outbox (env, id, record) VALUES (?, ?, ?)", nil, t.env, o.ID, toJSON(o)); err != nil {
 			return err
 		}
+	}
+	if len(t.out.Conflicts) > 0 {
+		return nil
 	}
 	for _, id := range t.in.DropOutbox {
 		if err := query(t.c, "DELETE FROM outbox WHERE env = ? AND id = ?", nil, t.env, id); err != nil {

@@ -221,6 +221,9 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 	if final {
 		c.Rows = without(c.Rows, out.Conflicts)
 	}
+	if e.begins == 0 && final && len(out.Conflicts) > 0 {
+		c.DropOutbox, c.Checked = nil, deploy.Counted(c.Checked, out.Conflicts)
+	}
 	whole := c
 	if e.begins > 0 {
 		w.forwards = append(w.forwards, &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}, dropped: map[string]bool{}})

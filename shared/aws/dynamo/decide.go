@@ -162,9 +162,15 @@ func conflictOf(id resource.ID, at place) deploy.Row {
 	return at.row
 }
 
+// mayDrop reports whether entries of the outbox are dropped: not while a row conflicts. A commit that is rolled forward drops them where it finds
+// them, as it knows of conflicts only in the end.
+func (c *commit) mayDrop() bool {
+	return len(c.in.DropOutbox) > 0 && (len(c.conflicts) == 0 || c.forward != nil)
+}
+
 // drops finds the bags that hold the entries of the outbox that are to be dropped.
 func (c *commit) drops(ctx context.Context) error {
-	if len(c.in.DropOutbox) == 0 {
+	if !c.mayDrop() {
 		return nil
 	}
 	lanes, err := c.all(ctx)
@@ -218,7 +224,7 @@ func (c *commit) lease(ctx context.Context) error {
 		n.until = c.in.Until
 	}
 	n.wave = max(n.wave, c.in.WaveDone)
-	e.waveDone, e.epoch, e.checked, e.actions = c.in.WaveDone, c.in.Epoch, c.in.Checked, c.in.Actions
+	e.waveDone, e.epoch, e.checked, e.actions = c.in.WaveDone, c.in.Epoch, deploy.Counted(c.in.Checked, c.conflicts), c.in.Actions
 	if len(c.in.AddOutbox) == 0 {
 		return nil
 	}
@@ -234,6 +240,9 @@ func (c *commit) lease(ctx context.Context) error {
 			}
 		}
 		n.outbox += len(fresh)
+		if !c.mayDrop() {
+			return nil
+		}
 		for _, id := range c.in.DropOutbox { // added and dropped at once
 			if fresh[id] {
 				n.outbox--

@@ -59,14 +59,16 @@ func waveChecks() []check {
 			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}}, "each once")
 			f.same(f.row(id(0)).Rev, int64(1), "a check is no write of the row")
 		}},
-		{"CheckedCountsThoughTheRowChanged", func(f *fixture) {
+		{"CheckedWaitsForItsRow", func(f *fixture) {
 			a, _ := f.wave(1)
 			r := f.row(id(0))
 			f.put(a, r)
 			r.Checked = 1
 			out := f.commit(deploy.Commit{Guard: a, Rows: []deploy.Row{r}, Checked: []resource.ID{id(0)}, Epoch: 1})
 			f.same(len(out.Conflicts), 1, "the row conflicts")
-			f.same(f.unfinished()["a/0"], []resource.ID{id(0)}, "the check counts")
+			f.same(f.unfinished()["a/0"], none, "what the check led to is not recorded yet")
+			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1})
+			f.same(f.unfinished()["a/0"], []resource.ID{id(0)}, "a check that is to write nothing counts though the row has changed")
 		}},
 		{"WaveDoneFinishesTheLane", func(f *fixture) {
 			a, b := f.wave(1)
@@ -134,6 +136,23 @@ func followChecks() []check {
 			got, err := f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
 			f.same(got, []deploy.Outbox{entry("2", 2), entry("4", 4)}, "what is left")
+		}},
+		{"DropsWaitForAllRows", func(f *fixture) {
+			g, other := f.guard(lane), f.guard("a/1")
+			f.put(g, freshRows(2)...)
+			read := []deploy.Row{f.row(id(0)), f.row(id(1))}
+			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{entry("1", 1)}})
+			f.put(other, read[1])
+			c := deploy.Commit{Guard: g, Rows: read, AddOutbox: []deploy.Outbox{entry("2", 2), entry("3", 3)}, DropOutbox: []string{"1", "3"}}
+			f.same(len(f.commit(c).Conflicts), 1, "one conflicts")
+			got, err := f.B.Outbox(f.ctx, env, 10)
+			f.ok(err)
+			f.same(got, []deploy.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}, "what they ask for is not all written")
+			c.Rows = []deploy.Row{f.row(id(1))}
+			f.same(len(f.commit(c).Conflicts), 0, "nothing conflicts")
+			got, err = f.B.Outbox(f.ctx, env, 10)
+			f.ok(err)
+			f.same(got, []deploy.Outbox{entry("2", 2)}, "now they are dropped, and one that is added at once is never there")
 		}},
 		{"ManyFollow", func(f *fixture) {
 			var add []deploy.Outbox

@@ -11,10 +11,17 @@ import (
 	"southbound/shared/resource"
 )
 
+// settles reports whether a commit does what entries of the outbox ask for.
+func settles(c *deploy.Commit) bool {
+	return slices.ContainsFunc(c.DropOutbox, func(id string) bool {
+		return !slices.ContainsFunc(c.AddOutbox, func(o deploy.Outbox) bool { return o.ID == id })
+	})
+}
+
 // checkPlan checks what a planner commits.
 func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b before) {
 	last := r.books.ticket
-	if len(c.DropOutbox) > 0 {
+	if settles(c) {
 		t.books.settles = c.Guard.Fence
 	}
 	follows := t.books.settles == c.Guard.Fence // what is asked for follows from a run, whatever that was for
@@ -54,7 +61,7 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	}
 	r.checkUntouched(t, old, c, out, b)
 	r.checkPrefix(t, c)
-	if c.Env != nil && c.Plan && b.env.Releasing == 0 && len(c.DropOutbox) == 0 {
+	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !settles(c) {
 		r.checkAsked(t, c)
 	}
 	r.checkForgotten(t, c)

@@ -29,14 +29,16 @@ func (s *State) Commit(_ context.Context, env string, c deploy.Commit) (deploy.C
 	for _, o := range c.AddOutbox {
 		e.outbox[o.ID] = o
 	}
-	for _, id := range c.DropOutbox {
-		delete(e.outbox, id)
+	if len(out.Conflicts) == 0 {
+		for _, id := range c.DropOutbox {
+			delete(e.outbox, id)
+		}
 	}
 	e.putParameters(c.Parameters)
 	for _, k := range c.DropParameters {
 		delete(e.parameters, k)
 	}
-	e.check(c.Guard.Key, c.Epoch, c.Checked)
+	e.check(c.Guard.Key, c.Epoch, deploy.Counted(c.Checked, out.Conflicts))
 	if c.Plan {
 		e.env.PlanSeq++
 	}
