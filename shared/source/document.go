@@ -293,6 +293,7 @@ func (t *taker) header(n *node) bool {
 		if !n.bad {
 			t.add(n.at, "add `southbound: 1`", "the document does not say its format")
 		}
+	case format.cut: // it is what it is
 	case format.bad:
 		return false
 	case format.value != int64(1):
