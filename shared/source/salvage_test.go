@@ -26,6 +26,8 @@ func TestProblemsBesideSyntax(t *testing.T) {
 		want  []string
 	}{
 		{"before it", map[string]string{"a.yaml": head + wrong + "  - {type: [\n"}, []string{"a.yaml:4" + unknown, "a.yaml:5|this is no YAML"}},
+		{"attributes of the resource in which it is", map[string]string{"a.yaml": head + "  - type: fs::File\n    attributes:\n      mode: 644\n      contnt: x\n      group: g\n      owner: }\n"},
+			[]string{"a.yaml:6|expected", "a.yaml:7|fs::File has no attribute", "a.yaml:9|this is no YAML"}},
 		{"the resource before it is whole", map[string]string{"a.yaml": head + "  - {type: std::Null, attributes: {name: x}, requires: [\"std::Null[a,name=x]\"]}\n  - ]\n"},
 			[]string{"a.yaml:4|dependency cycle", "a.yaml:5|this is no YAML"}},
 		{"a name twice before it", map[string]string{"a.yaml": head + "  - type: std::Null\n    attributes:\n      name: x\n      name: y\n  - }\n"},
