@@ -29,7 +29,7 @@ LONG := ./shared/cli ./shared/aws/logs ./shared/aws/dynamo
 SHIPPED := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -tags servers
 ALONE := $(SHIPPED) -timeout 10m -run 'Many|Large|Cost' # tests that hold much and share nothing, in files of their own
 
-test: formatted ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
+test: formatted build ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
 	$(GO) vet -race -tags servers ./...
 	$(GO) test -race -vet=off -timeout 15m -tags servers $(LONG) $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
 	$(SHIPPED) -timeout 10m ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts

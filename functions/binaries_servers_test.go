@@ -53,6 +53,7 @@ func build(run func() int) int {
 	}
 	defer os.RemoveAll(bin)
 	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./sweep", "./export", "./api", "../cmd/southbound")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
 		return 1

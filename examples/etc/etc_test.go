@@ -43,7 +43,9 @@ func TestTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "southbound")
-	if out, err := exec.Command("go", "build", "-o", bin, "southbound/cmd/southbound").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	from, to, model := source(t), filepath.Join(dir, "copy"), filepath.Join(dir, "model")

@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "southbound")
-	if out, err := exec.CommandContext(context.Background(), "go", "build", "-o", program, "../../cmd/southbound").CombinedOutput(); err != nil {
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", program, "../../cmd/southbound")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
 		return
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,6 +17,8 @@ type Failure struct {
 	Message  string     `json:"message"`
 	Hint     string     `json:"hint,omitempty"`
 	Problems []Wrong    `json:"problems"`
+	// More is how many more problems there are than can be shown.
+	More int `json:"more,omitempty" doc:"how many more problems there are than are listed"`
 }
 
 // Wrong is one thing that is wrong with an input.
@@ -44,10 +45,10 @@ type Place struct {
 
 // FailureOf writes an error for programs.
 func FailureOf(err error) Failure {
-	var problems diag.Problems
+	problems, more := diag.Of(err)
 	kind, message := fault.KindOf(err), err.Error()
-	if errors.As(err, &problems) {
-		kind, message = fault.Invalid, CountProblems(problems)+"; nothing was stored"
+	if len(problems) > 0 {
+		kind, message = fault.Invalid, CountProblems(len(problems)+more)+"; nothing was stored"
 		if len(problems) == 1 {
 			only := problems[0]
 			if _, _, is := placeless(only.Pos); is {
@@ -59,7 +60,7 @@ func FailureOf(err error) Failure {
 	if kind == fault.Unknown {
 		kind = fault.Internal
 	}
-	f := Failure{Kind: kind, Message: message, Hint: fault.HintOf(err), Problems: make([]Wrong, 0, len(problems))}
+	f := Failure{Kind: kind, Message: message, Hint: fault.HintOf(err), Problems: make([]Wrong, 0, len(problems)), More: more}
 	for _, p := range problems {
 		f.Problems = append(f.Problems, wrongOf(p))
 	}
@@ -82,15 +83,11 @@ func wrongOf(p diag.Problem) Wrong {
 }
 
 // CountProblems says how many problems there are.
-func CountProblems(problems diag.Problems) string {
-	switch n := len(problems); n {
-	case 1:
+func CountProblems(n int) string {
+	if n == 1 {
 		return "1 problem"
-	case diag.Limit:
-		return fmt.Sprintf("the first %d problems", n)
-	default:
-		return fmt.Sprintf("%d problems", n)
 	}
+	return fmt.Sprintf("%d problems", n)
 }
 
 // err makes the error again. Where, when not nil, says where the resource with an index, or a part of it, is.
@@ -112,7 +109,7 @@ func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
 		}
 		out.Add(p)
 	}
-	return out.Err()
+	return out.ErrAnd(f.More)
 }
 
 // ErrorBody is the body of an answer that is an error, as RFC 9457 has it.

@@ -311,17 +311,16 @@ func (a *app) wrote(err error) {
 
 // fail reports an error and returns the exit code for it.
 func (a *app) fail(err error) int {
-	var problems diag.Problems
-	isInput := errors.As(err, &problems)
+	problems, more := diag.Of(err)
 	kind := fault.KindOf(err)
-	if isInput {
+	if len(problems) > 0 {
 		kind = fault.Invalid
 	}
 	if a.json {
 		a.line(map[string]api.Failure{"error": api.FailureOf(err)})
 	}
 	if !a.json || !a.quiet {
-		a.failText(err, problems)
+		a.failText(err, problems, more)
 	}
 	switch kind {
 	case fault.Invalid:
@@ -334,7 +333,7 @@ func (a *app) fail(err error) int {
 	return exitFault
 }
 
-func (a *app) failText(err error, problems diag.Problems) {
+func (a *app) failText(err error, problems diag.Problems, more int) {
 	if len(problems) == 0 {
 		a.complain("southbound: %v", err)
 		if hint := fault.HintOf(err); hint != "" {
@@ -348,7 +347,10 @@ func (a *app) failText(err error, problems diag.Problems) {
 			a.complain("  %s", oneLine(p.Hint))
 		}
 	}
-	a.complain("southbound: %s; nothing was stored", api.CountProblems(problems))
+	if more > 0 {
+		a.complain("and %d more", more)
+	}
+	a.complain("southbound: %s; nothing was stored", api.CountProblems(len(problems)+more))
 }
 
 // complain writes a line about what went wrong, also when messages are not wanted.

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"southbound/shared/api"
 	"southbound/shared/deploy"
 )
@@ -95,13 +93,7 @@ func (p *progress) show(line func() string) {
 		p.a.say("%s", text)
 		return
 	}
-	width := textWidth
-	if fd, is := terminal(p.a.err); is {
-		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
-			width = w
-		}
-	}
-	fmt.Fprintf(p.a.err, "\r\x1b[K%s", cut(text, width-1))
+	fmt.Fprintf(p.a.err, "\r\x1b[K%s", cut(text, columns(p.a.err)-1))
 	p.wrote = true
 }
 

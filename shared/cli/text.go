@@ -61,6 +61,26 @@ func terminal(w any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
+// columns returns the width of a terminal, textWidth if it does not say; 0 if w is none.
+func columns(w any) int {
+	fd, is := terminal(w)
+	if !is {
+		return 0
+	}
+	if n, _, err := term.GetSize(fd); err == nil && n > 0 {
+		return n
+	}
+	return textWidth
+}
+
+// fitted cuts a line that is too long for a terminal of so many columns, 0 if there is none, and shows that it does.
+func fitted(line string, columns int) string {
+	if columns == 0 || cut(line, columns) == line {
+		return line
+	}
+	return cut(line, columns-1) + "…"
+}
+
 // painted is text with colour codes that paint has put there; everything else that is written for people is made harmless.
 type painted string
 

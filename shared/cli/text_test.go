@@ -41,6 +41,20 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestFitted pins that a line of a list takes one line of a terminal, shows when it was cut, and is whole elsewhere.
+func TestFitted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line    string
+		columns int
+		want    string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 0, "abcd"}, {"世界", 4, "世界"}, {"世界a", 4, "世…"}} {
+		if got := fitted(c.line, c.columns); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.line, c.columns, got, c.want)
+		}
+	}
+}
+
 // TestHarmless pins that what others have named or said does nothing to a terminal, and that an id stays on its line.
 func TestHarmless(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -77,7 +78,7 @@ func (a *app) typesCommand() *cobra.Command {
 					a.line(t)
 					continue
 				}
-				a.printf("%-20s %s\n", t.Name, typefile.First(t.Description))
+				a.printf("%s\n", fitted(fmt.Sprintf("%-20s %s", t.Name, typefile.First(t.Description)), columns(a.out)))
 			}
 			a.say("`southbound type NAME` shows one with its attributes")
 			return nil

@@ -44,7 +44,7 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 			return err
 		}
 		out.Versions = len(p.store.forget)
-		if err := p.commit(ctx, false); err != nil {
+		if err := p.commit(ctx, scheduleStays); err != nil {
 			return err
 		}
 		var err error

@@ -35,7 +35,7 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 			}
 		}
 		p.orderBy(graph)
-		return p.commit(ctx, true)
+		return p.commit(ctx, scheduleChanges)
 	})
 }
 

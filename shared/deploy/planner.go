@@ -123,8 +123,14 @@ func (p *planner) schedule(r *Row, priority Priority) {
 	r.NextAt = time.Time{}
 }
 
+// What a commit of a planner means for the schedule. If it changes, whoever has read it has to read it again before anything starts.
+const (
+	scheduleChanges = true
+	scheduleStays   = false
+)
+
 // commit writes what was planned, together with the environment, and rings the lanes that got work. Rows that a worker has changed
-// meanwhile are planned again, until all are written. plan says that the schedule changes.
+// meanwhile are planned again, until all are written. plan is scheduleChanges or scheduleStays.
 func (p *planner) commit(ctx context.Context, plan bool) error {
 	s := &p.store
 	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset) == 0 && s.version == nil && p.env == p.was {

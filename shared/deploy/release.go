@@ -83,12 +83,12 @@ func (p *planner) storeGraph(ctx context.Context, v Version) error {
 // commitAll writes what was planned, notes that a release, if there was one, is complete, and rings all lanes if a wave was started.
 func (p *planner) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
-	if err := p.commit(ctx, true); err != nil {
+	if err := p.commit(ctx, scheduleChanges); err != nil {
 		return err
 	}
 	if p.env.Releasing != 0 {
 		p.env.Releasing = 0
-		if err := p.commit(ctx, false); err != nil {
+		if err := p.commit(ctx, scheduleStays); err != nil {
 			return err
 		}
 	}

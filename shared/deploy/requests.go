@@ -33,7 +33,7 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 		}
 		n = len(p.order)
 		p.orderBy(graph)
-		return p.commit(ctx, true)
+		return p.commit(ctx, scheduleChanges)
 	})
 	return n, err
 }
@@ -82,7 +82,7 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 		if err != nil {
 			return err
 		}
-		return p.commit(ctx, true)
+		return p.commit(ctx, scheduleChanges)
 	})
 	return n, err
 }
@@ -159,6 +159,6 @@ func (e *Engine) changeParameters(ctx context.Context, env string, change func(p
 		if err := p.resolveAgain(ctx); err != nil {
 			return err
 		}
-		return p.commit(ctx, true)
+		return p.commit(ctx, scheduleChanges)
 	})
 }

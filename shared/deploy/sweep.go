@@ -174,7 +174,7 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 			})
 		}
 		p.orderBy(graph)
-		return p.commit(ctx, true)
+		return p.commit(ctx, scheduleChanges)
 	})
 }
 
@@ -209,7 +209,7 @@ func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) err
 		}
 		p.env.LastDeploy = now
 		p.orderBy(graph)
-		return p.commit(ctx, true)
+		return p.commit(ctx, scheduleChanges)
 	})
 }
 

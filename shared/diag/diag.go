@@ -3,12 +3,13 @@ package diag
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Limit is how many problems of one input are reported.
+// Limit is how many problems of one input are shown; the others are counted.
 const Limit = 100
 
 // Pos is a place in an input. Line and Column count from 1 (columns in characters); 0 means not known.
@@ -70,25 +71,54 @@ func (ps Problems) Error() string {
 // Add appends a problem.
 func (ps *Problems) Add(p Problem) { *ps = append(*ps, p) }
 
-// Sorted returns the problems in order of place, the first Limit of them, without repeats.
-func (ps Problems) Sorted() Problems {
+// sorted returns the problems in order of place, without repeats.
+func (ps Problems) sorted() Problems {
 	out := slices.Clone(ps)
 	slices.SortStableFunc(out, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	out = slices.CompactFunc(out, func(a, b Problem) bool {
+	return slices.CompactFunc(out, func(a, b Problem) bool {
 		return a.Pos == b.Pos && a.Message == b.Message && a.Resource == b.Resource && a.Attribute == b.Attribute
 	})
+}
+
+// Err returns the sorted problems as an error, or nil when there are none. When there are more than Limit it is a TooMany.
+func (ps Problems) Err() error { return ps.ErrAnd(0) }
+
+// ErrAnd is Err where a number of further problems, all behind the first Limit, were counted and not kept.
+func (ps Problems) ErrAnd(more int) error {
+	if len(ps) == 0 {
+		return nil
+	}
+	out := ps.sorted()
 	if len(out) > Limit {
+		more += len(out) - Limit
 		out = out[:Limit]
+	}
+	if more > 0 {
+		return TooMany{Problems: out, More: more}
 	}
 	return out
 }
 
-// Err returns the sorted problems as an error, or nil when there are none.
-func (ps Problems) Err() error {
-	if len(ps) == 0 {
-		return nil
+// TooMany are the first Limit problems of an input that has more. It is also the Problems in it.
+type TooMany struct {
+	Problems
+	More int // how many more there are
+}
+
+// Error returns the problems, a line each, and how many more there are.
+func (e TooMany) Error() string { return fmt.Sprintf("%s\nand %d more", e.Problems.Error(), e.More) }
+
+// Unwrap implements errors.Unwrap.
+func (e TooMany) Unwrap() error { return e.Problems }
+
+// Of returns the problems that an error is, and how many more there are; none if it is another error.
+func Of(err error) (problems Problems, more int) {
+	var many TooMany
+	if errors.As(err, &many) {
+		return many.Problems, many.More
 	}
-	return ps.Sorted()
+	errors.As(err, &problems)
+	return problems, 0
 }

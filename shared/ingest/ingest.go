@@ -3,7 +3,6 @@ package ingest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -156,8 +155,8 @@ func (x *Exporter) store(ctx context.Context, e Event, settings *deploy.Settings
 
 // relative names files as they are in the archive.
 func relative(err error, dir string) error {
-	var problems diag.Problems
-	if !errors.As(err, &problems) {
+	problems, more := diag.Of(err)
+	if len(problems) == 0 {
 		return err
 	}
 	name := func(at diag.Pos) diag.Pos {
@@ -172,5 +171,5 @@ func relative(err error, dir string) error {
 			out[i].Related[j] = name(out[i].Related[j])
 		}
 	}
-	return out
+	return out.ErrAnd(more)
 }

@@ -42,6 +42,7 @@ func (l *loader) document(ctx context.Context, d document) result {
 	out := result{parts: []*part{p}}
 	text, err := l.tree.readUntil(ctx, d)
 	if err != nil {
+		p.dropped = append(p.dropped, "")
 		p.unreadable(err)
 		return out
 	}
@@ -49,6 +50,7 @@ func (l *loader) document(ctx context.Context, d document) result {
 	out.size, out.hash = int64(len(text)), hex.EncodeToString(sum[:])
 	text, ok := p.check(text)
 	if !ok {
+		p.dropped = append(p.dropped, "")
 		return out
 	}
 	switch d.format {
@@ -92,13 +94,28 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 	if len(docs) == 0 && ok {
 		t.add(place{1, 1}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
 	}
-	for i := range docs {
-		t.defaults = usual
-		if t.header(&docs[i]) {
-			t.all(docs[i].get("resources"))
+	if len(t.broken) > 0 {
+		if !t.full {
+			if p, ok := l.salvage(d, text); ok {
+				return []*part{p}
+			}
 		}
+		t.dropped = append(t.dropped, "")
+	}
+	for i := range docs {
+		t.document(&docs[i])
 	}
 	return []*part{t.part}
+}
+
+// document reads what a document says.
+func (t *taker) document(n *node) {
+	t.defaults = usual
+	if t.header(n) {
+		t.all(n.get(keyResources))
+	} else {
+		t.dropped = append(t.dropped, "")
+	}
 }
 
 func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
@@ -109,12 +126,10 @@ func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
 	}
 	o, ok := t.outlineJSON(text, place{1, 1}, l.pieceSize)
 	if !ok {
-		return []*part{t.part}
+		t.dropped = append(t.dropped, "")
 	}
 	if o.pieces == nil {
-		if t.header(&o.root) {
-			t.all(o.root.get("resources"))
-		}
+		t.document(&o.root)
 		return []*part{t.part}
 	}
 	parts, _ := l.pieces(ctx, d, o, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
@@ -125,6 +140,9 @@ func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
 func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*part, piece) ([]node, bool)) ([]*part, bool) {
 	head := l.taker(d)
 	goOn := head.header(&o.root)
+	if !goOn {
+		head.dropped = append(head.dropped, "")
+	}
 	parts := make([]*part, len(o.pieces), len(o.pieces)+1)
 	var failed atomic.Bool
 	parallel(len(o.pieces), func(i int) {
@@ -143,6 +161,9 @@ func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*
 			t.resources(nodes)
 		}
 	})
+	if goOn && o.last != nil {
+		head.resource(o.last)
+	}
 	if failed.Load() || ctx.Err() != nil {
 		return nil, false
 	}
@@ -197,9 +218,11 @@ func (t *taker) line(text []byte, at place) {
 	if err == nil {
 		err = j.end()
 	}
-	if err == nil && t.header(&n) {
-		t.all(n.get("resources"))
+	if err != nil {
+		n.broken()
+		t.dropped = append(t.dropped, "")
 	}
+	t.document(&n)
 }
 
 // taker turns the nodes of a document into agents and resources.
@@ -262,11 +285,15 @@ func (t *taker) header(n *node) bool {
 			t.unknown(m, []string{keySouthbound, keyDefaults, keyAgents, keyResources})
 		}
 	}
+	if n.cut && n.get(keyDefaults) == nil {
+		t.defaults.badAgent = true // they may follow
+	}
 	switch {
 	case format == nil:
 		if !n.bad {
 			t.add(n.at, "add `southbound: 1`", "the document does not say its format")
 		}
+	case format.cut: // it is what it is
 	case format.bad:
 		return false
 	case format.value != int64(1):
@@ -386,6 +413,10 @@ func (t *taker) all(n *node) {
 	switch {
 	case n == nil || n.null():
 	case n.kind != list:
+		t.dropped = append(t.dropped, "")
+		if n.bad {
+			return
+		}
 		t.add(n.at, "start each resource with `- type:`", "resources is a list")
 	default:
 		t.resources(n.items)

@@ -206,6 +206,10 @@ func (j *jsonReader) list(n *node, depth int) error {
 		}
 		e, err := j.value(depth + 1)
 		if err != nil {
+			n.broken()
+			if e.kind != scalar {
+				n.items = append(n.items, e)
+			}
 			return err
 		}
 		n.items = append(n.items, e)
@@ -218,14 +222,20 @@ func (j *jsonReader) object(n *node, depth int) error {
 	for {
 		name, at, err := j.name()
 		if err != nil || name == nil {
+			if err != nil {
+				n.broken()
+			}
 			return err
 		}
 		m, err := j.value(depth + 1)
+		m.key, m.keyAt = *name, at
+		if err == nil || m.kind != scalar {
+			n.items, seen = j.append(n.items, seen, m)
+		}
 		if err != nil {
+			n.broken()
 			return err
 		}
-		m.key, m.keyAt = *name, at
-		n.items, seen = j.append(n.items, seen, m)
 	}
 }
 

@@ -30,6 +30,7 @@ type node struct {
 	items []node
 	kind  kind
 	zero  bool // an integer with leading zeros, such as 0644
+	cut   bool // more may belong to it, which could not be read
 	bad   bool // a problem with it, or with a member that it lacks, is reported already
 }
 
@@ -106,15 +107,19 @@ type report struct {
 	file   string
 	list   diag.Problems
 	last   place   // of the last problem in the text
+	more   []place // of further problems, which are counted and not kept
+	full   bool    // there is more in the text than can be read
 	broken []place // where the text could not be read, so that problems there belong to no resource
 }
 
-// maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are the first in the text.
+// maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are the first in the text. An input of 100 MiB
+// may be wrong everywhere, so that of the others only the place is kept.
 const maxProblems = 10 * diag.Limit
 
 // add adds a problem and returns it, so that it can be completed. The result is valid until the next add.
 func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	if len(r.list) >= maxProblems {
+		r.more = append(r.more, at)
 		return &diag.Problem{}
 	}
 	if at.compare(r.last) > 0 {

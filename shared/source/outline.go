@@ -8,6 +8,7 @@ import (
 // outline is a document whose list of resources, if it is long, has not been read yet but cut into pieces that can be read in parallel.
 type outline struct {
 	root     node
+	last     *node         // an item behind the pieces, which could not be read to its end
 	pieces   []piece       // of the list of resources; nil: the list is in root
 	expanded *atomic.Int64 // see converter
 }
@@ -28,40 +29,52 @@ func (r *report) outlineJSON(text []byte, at place, size int) (outline, bool) {
 		if err == nil {
 			err = j.end()
 		}
+		n.cut, n.bad = err != nil, n.bad || err != nil
 		return outline{root: n}, err == nil
 	}
 	out.root = node{at: start, kind: object}
-	if _, err := j.dec.ReadToken(); err != nil {
+	if err := j.members(&out, size); err != nil {
+		out.root.broken()
 		return out, false
+	}
+	return out, true
+}
+
+// members reads the members of a document.
+func (j *jsonReader) members(out *outline, size int) error {
+	if _, err := j.dec.ReadToken(); err != nil {
+		return err
 	}
 	var seen map[string]int
 	for {
 		name, at, err := j.name()
 		if err != nil {
-			return out, false
+			return err
 		}
 		if name == nil {
-			return out, j.end() == nil
+			return j.end()
 		}
 		var m node
-		if k, start := j.next(); *name == "resources" && k == '[' && out.pieces == nil {
+		if k, start := j.next(); *name == keyResources && k == '[' && out.pieces == nil {
 			m = node{at: start, kind: list}
-			out.pieces, err = j.cut(size)
+			out.pieces, out.last, err = j.cut(size)
 		} else {
 			m, err = j.value(1)
 		}
-		if err != nil {
-			return out, false
+		if err == nil || m.kind != scalar {
+			m.key, m.keyAt = *name, at
+			out.root.items, seen = j.append(out.root.items, seen, m)
 		}
-		m.key, m.keyAt = *name, at
-		out.root.items, seen = j.append(out.root.items, seen, m)
+		if err != nil {
+			return err
+		}
 	}
 }
 
-// cut skips a list and returns its items in pieces.
-func (j *jsonReader) cut(size int) ([]piece, error) {
+// cut skips a list and returns its items in pieces. An item that cannot be read to its end is returned as far as it can.
+func (j *jsonReader) cut(size int) ([]piece, *node, error) {
 	if _, err := j.dec.ReadToken(); err != nil {
-		return nil, j.fail(err)
+		return nil, nil, j.fail(err)
 	}
 	pieces := []piece{}
 	open := false
@@ -74,19 +87,37 @@ func (j *jsonReader) cut(size int) ([]piece, error) {
 			}
 			if k == ']' {
 				_, err := j.dec.ReadToken()
-				return pieces, err
+				return pieces, nil, err
 			}
 			_, start = j.next()
 			from, open = j.seen, true
 		}
+		before := int(j.dec.InputOffset())
 		if err := j.dec.SkipValue(); err != nil {
-			return nil, j.fail(err)
+			if before > from {
+				pieces = append(pieces, piece{j.text[from:before], start})
+			}
+			return pieces, j.item(before), j.fail(err)
 		}
 		if int(j.dec.InputOffset())-from >= size {
 			pieces = append(pieces, piece{j.text[from:j.dec.InputOffset()], start})
 			open = false
 		}
 	}
+}
+
+// item reads an item from an offset on that cannot be read to its end, as far as it can; nil if that is nowhere.
+func (j *jsonReader) item(offset int) *node {
+	rest := bytes.TrimLeft(j.text[offset:], jsonBlanks+",")
+	at := place{j.at.line, j.at.column}
+	at = at.after(j.text[min(j.seen, len(j.text)-len(rest)) : len(j.text)-len(rest)])
+	again := (&report{file: j.file}).newJSON(rest, at)
+	n, err := again.value(2)
+	j.take(again.report)
+	if err == nil || n.kind != object {
+		return nil
+	}
+	return &n
 }
 
 // itemsJSON reads the items of a piece.

@@ -54,28 +54,39 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 	if err := context.Cause(ctx); err != nil {
 		return nil, Inputs{}, fault.Wrap(fault.KindOf(err), "read documents", err)
 	}
-	model, problems := l.join(read)
+	model, problems, more := l.join(read)
 	if len(problems) > 0 {
 		if opts.Check != nil {
-			problems = also(problems, opts.Check(model))
+			problems = also(problems, more, opts.Check(model))
 		}
-		return nil, Inputs{}, problems.Err()
+		left := 0
+		for _, places := range more {
+			left += len(places)
+		}
+		return nil, Inputs{}, problems.ErrAnd(left)
 	}
 	in := l.inputs(read)
 	model.Fingerprint = in.digest()
 	return model, in, nil
 }
 
-// also adds problems that were found later, except for attributes that have one already: what was found first says it best.
-func also(problems, later diag.Problems) diag.Problems {
+// also adds problems that were found later, except for attributes that have one already: what was found first says it best. more are the
+// places of problems, by file, that are not among these.
+func also(problems diag.Problems, more map[string][]place, later diag.Problems) diag.Problems {
 	known := make(map[diag.Pos]bool, len(problems))
 	for _, p := range problems {
 		known[p.Pos] = true
 	}
+	for _, places := range more {
+		slices.SortFunc(places, place.compare)
+	}
 	for _, p := range later {
-		if p.Attribute == "" || !known[p.Pos] {
-			problems = append(problems, p)
+		if p.Attribute != "" {
+			if _, counted := slices.BinarySearchFunc(more[p.File], placeAt(p.Pos), place.compare); counted || known[p.Pos] {
+				continue
+			}
 		}
+		problems = append(problems, p)
 	}
 	return problems
 }
@@ -107,8 +118,8 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// join makes one model from all documents.
-func (l *loader) join(read []result) (*deploy.Model, diag.Problems) {
+// join makes one model from all documents. It also returns the places of problems that were not kept, by file.
+func (l *loader) join(read []result) (*deploy.Model, diag.Problems, map[string][]place) {
 	total := 0
 	for i := range read {
 		for _, p := range read[i].parts {
@@ -119,10 +130,14 @@ func (l *loader) join(read []result) (*deploy.Model, diag.Problems) {
 	w := &places{}
 	var problems diag.Problems
 	var dropped []resource.ID
+	more := map[string][]place{}
 	agents := map[string]agentAt{}
 	for i := range read {
 		for _, p := range read[i].parts {
 			problems = append(problems, p.list...)
+			if len(p.more) > 0 {
+				more[p.file] = append(more[p.file], p.more...)
+			}
 			w.add(p, len(p.resources))
 			m.Resources = append(m.Resources, p.resources...)
 			dropped = append(dropped, p.dropped...)
@@ -144,5 +159,5 @@ func (l *loader) join(read []result) (*deploy.Model, diag.Problems) {
 	if len(problems) > 0 {
 		forgive(m.Resources, dropped)
 	}
-	return m, problems
+	return m, problems, more
 }

@@ -118,7 +118,7 @@ func (a *auditor) bag(ctx context.Context, rec *record) error {
 		if !r.NextAt.IsZero() && (due.IsZero() || r.NextAt.Before(due)) {
 			due = r.NextAt
 		}
-		if !rec.foreign && agentOf(lane) != r.ID.Agent() {
+		if !rec.foreign && deploy.AgentOf(lane) != r.ID.Agent() {
 			a.problem("%s has %s and does not say that it has rows of others", rec.key, r.ID)
 		}
 	}

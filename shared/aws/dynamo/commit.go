@@ -248,7 +248,7 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 			return out, err
 		}
 	}
-	out.PlanSeq, out.Paused = h.plan, h.stopped(agentOf(c.in.Guard.Key))
+	out.PlanSeq, out.Paused = h.plan, h.stopped(deploy.AgentOf(c.in.Guard.Key))
 	if len(c.in.Next) == 0 {
 		return out, nil
 	}

@@ -66,7 +66,7 @@ func (c *commit) locate(ctx context.Context) error {
 			continue
 		}
 		lane, _ := laneOf(rec.key)
-		agent := agentOf(lane)
+		agent := deploy.AgentOf(lane)
 		var ids []resource.ID
 		for _, r := range missing {
 			if r.Lane != lane && (rec.foreign || r.ID.Agent() == agent) {

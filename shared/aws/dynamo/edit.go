@@ -57,7 +57,7 @@ func (e *edit) count(old, now *deploy.Row) {
 		if !now.NextAt.IsZero() && (n.due.IsZero() || now.NextAt.Before(n.due)) {
 			n.due = now.NextAt
 		}
-		n.foreign = n.foreign || agentOf(now.Lane) != now.ID.Agent()
+		n.foreign = n.foreign || deploy.AgentOf(now.Lane) != now.ID.Agent()
 	}
 }
 

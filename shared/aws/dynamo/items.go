@@ -80,14 +80,6 @@ func laneOf(key string) (string, bool) {
 	return lane, ok
 }
 
-// agentOf returns the agent of a lane: all before the last slash.
-func agentOf(lane string) string {
-	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
-		return lane[:i]
-	}
-	return lane
-}
-
 func keyItem(part, sort string) item {
 	return item{attrPart: attr.Text(part), attrSort: attr.Text(sort)}
 }

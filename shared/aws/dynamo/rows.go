@@ -36,7 +36,7 @@ func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f 
 	}
 	for _, rec := range recs {
 		lane, _ := laneOf(rec.key)
-		look := byAgent[agentOf(lane)]
+		look := byAgent[deploy.AgentOf(lane)]
 		if rec.foreign {
 			look = ids
 		}

@@ -89,7 +89,9 @@ func TestLeaks(t *testing.T) {
 	}
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
 	bin := filepath.Join(t.TempDir(), "southbound")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "southbound/cmd/southbound").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), fmt.Appendf(nil, documents, url, name, file), 0o600); err != nil {

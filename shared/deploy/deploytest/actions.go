@@ -81,28 +81,7 @@ func actionChecks() []check {
 			f.ok(err)
 			f.same(got, []deploy.Action{a}, "an action stored again as stale is stale")
 		}},
-		{"DropForgetsWhatEndedBefore", func(f *fixture) {
-			all := f.acts()
-			for _, c := range []struct {
-				reason string
-				before time.Time
-				n      int
-				left   []int
-			}{
-				{"none that old", at(0), 0, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-				{"some of one commit", all[2].Finished, 2, []int{2, 3, 4, 5, 6, 7, 8, 9}},
-				{"the rest of it and another", all[8].Finished, 6, []int{8, 9}},
-				{"all", at(time.Hour), 2, nil},
-				{"none is left", at(time.Hour), 0, nil},
-			} {
-				n, err := f.A.DropActions(f.ctx, env, c.before)
-				f.ok(err)
-				f.same(n, c.n, c.reason+": how many")
-				got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
-				f.ok(err)
-				f.same(names(got), backwards(c.left...), c.reason)
-			}
-		}},
+		{"DropForgetsWhatEndedBefore", dropActions},
 	}
 	return append(checks, filterChecks()...)
 }
@@ -185,7 +164,7 @@ func parameterChecks() []check {
 		}},
 		{"DeletedByKey", func(f *fixture) {
 			f.ok(f.write(f.A, deploy.Commit{Parameters: []deploy.Parameter{a, b, fact1, fact2}}))
-			f.ok(f.write(f.A, deploy.Commit{DropParameters: []deploy.ParameterKey{deploy.ParameterKey{Name: "a"}, deploy.ParameterKey{Name: "b", Of: id(1)}, deploy.ParameterKey{Name: "none"}}}))
+			f.ok(f.write(f.A, deploy.Commit{DropParameters: []deploy.ParameterKey{{Name: "a"}, {Name: "b", Of: id(1)}, {Name: "none"}}}))
 			left, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
 			f.ok(err)
 			facts, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{Facts: true})
@@ -221,4 +200,28 @@ func parameterChecks() []check {
 		}})
 	}
 	return checks
+}
+
+// dropActions pins that actions are forgotten by their end, also those that share a commit with later ones.
+func dropActions(f *fixture) {
+	all := f.acts()
+	for _, c := range []struct {
+		reason string
+		before time.Time
+		n      int
+		left   []int
+	}{
+		{"none that old", at(0), 0, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"some of one commit", all[2].Finished, 2, []int{2, 3, 4, 5, 6, 7, 8, 9}},
+		{"the rest of it and another", all[8].Finished, 6, []int{8, 9}},
+		{"all", at(time.Hour), 2, nil},
+		{"none is left", at(time.Hour), 0, nil},
+	} {
+		n, err := f.A.DropActions(f.ctx, env, c.before)
+		f.ok(err)
+		f.same(n, c.n, c.reason+": how many")
+		got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+		f.ok(err)
+		f.same(names(got), backwards(c.left...), c.reason)
+	}
 }

@@ -42,25 +42,7 @@ func (f *fixture) nothingApplied(before deploy.Env, lease deploy.Lease) {
 
 func commitChecks() []check {
 	return []check{
-		{"FencedAppliesNothing", func(f *fixture) {
-			e, err := f.putEnv(f.A, deploy.Env{Name: env})
-			f.ok(err)
-			old := f.lease(f.A, lane, f.HolderA())
-			now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(4*time.Hour))
-			f.ok(err)
-			for reason, g := range map[string]deploy.Guard{
-				"an old fence": guardOf(old), "a fence to come": {Key: lane, Fence: now.Fence + 1}, "no fence": {Key: lane},
-				"a key nobody took": {Key: "x/0", Fence: now.Fence}, "no guard": {},
-			} {
-				c := everything(g)
-				next := e
-				next.Last = 9
-				c.Env = &next
-				_, err := f.A.Commit(f.ctx, env, c)
-				f.is(err, fault.Fenced, reason)
-				f.nothingApplied(e, now)
-			}
-		}},
+		{"FencedAppliesNothing", fencedAppliesNothing},
 		{"EnvConflictAppliesNothing", func(f *fixture) {
 			e, err := f.putEnv(f.A, deploy.Env{Name: env, Last: 1})
 			f.ok(err)
@@ -84,25 +66,7 @@ func commitChecks() []check {
 			f.same(got, e, "environment; PlanSeq and Halted are not written by it")
 			f.same(out.PlanSeq, int64(1), "PlanSeq returned")
 		}},
-		{"EverythingAtOnce", func(f *fixture) {
-			l := f.lease(f.A, lane, f.HolderA())
-			c := everything(guardOf(l))
-			f.commit(c)
-			rows, err := f.B.ScanRows(f.ctx, env, "", 10)
-			f.ok(err)
-			f.same(len(rows), 2, "rows")
-			actions, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
-			f.ok(err)
-			f.same(len(actions), 2, "actions")
-			out, err := f.B.Outbox(f.ctx, env, 10)
-			f.ok(err)
-			f.same(out, c.AddOutbox, "outbox")
-			ps, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
-			f.ok(err)
-			f.same(ps, c.Parameters, "parameters")
-			l.Until, l.Wave = c.Until, 1
-			f.same(f.held(lane), l, "lease")
-		}},
+		{"EverythingAtOnce", everythingAtOnce},
 		{"OnlyPlanGrowsPlanSeq", func(f *fixture) {
 			g := f.guard(lane)
 			before := f.planSeq()
@@ -270,4 +234,46 @@ func nextRefused(f *fixture) {
 			f.ok(c.out())
 		}
 	}
+}
+
+// fencedAppliesNothing pins that a commit without the lease that it names changes nothing.
+func fencedAppliesNothing(f *fixture) {
+	e, err := f.putEnv(f.A, deploy.Env{Name: env})
+	f.ok(err)
+	old := f.lease(f.A, lane, f.HolderA())
+	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(4*time.Hour))
+	f.ok(err)
+	for reason, g := range map[string]deploy.Guard{
+		"an old fence": guardOf(old), "a fence to come": {Key: lane, Fence: now.Fence + 1}, "no fence": {Key: lane},
+		"a key nobody took": {Key: "x/0", Fence: now.Fence}, "no guard": {},
+	} {
+		c := everything(g)
+		next := e
+		next.Last = 9
+		c.Env = &next
+		_, err := f.A.Commit(f.ctx, env, c)
+		f.is(err, fault.Fenced, reason)
+		f.nothingApplied(e, now)
+	}
+}
+
+// everythingAtOnce pins that a commit applies whole.
+func everythingAtOnce(f *fixture) {
+	l := f.lease(f.A, lane, f.HolderA())
+	c := everything(guardOf(l))
+	f.commit(c)
+	rows, err := f.B.ScanRows(f.ctx, env, "", 10)
+	f.ok(err)
+	f.same(len(rows), 2, "rows")
+	actions, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+	f.ok(err)
+	f.same(len(actions), 2, "actions")
+	out, err := f.B.Outbox(f.ctx, env, 10)
+	f.ok(err)
+	f.same(out, c.AddOutbox, "outbox")
+	ps, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
+	f.ok(err)
+	f.same(ps, c.Parameters, "parameters")
+	l.Until, l.Wave = c.Until, 1
+	f.same(f.held(lane), l, "lease")
 }

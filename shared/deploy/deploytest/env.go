@@ -21,7 +21,7 @@ func envChecks() []check {
 			got, err := f.putEnv(f.A, e)
 			f.ok(err)
 			e.Rev = 1
-			f.same(got, e, "what PutEnv returned")
+			f.same(got, e, "what the process that wrote it reads")
 			got, err = f.B.Env(f.ctx, env)
 			f.ok(err)
 			f.same(got, e, "what the other process reads")
@@ -35,21 +35,7 @@ func envChecks() []check {
 				f.same(e.Rev, want, "Rev")
 			}
 		}},
-		{"PutOfStaleRevConflicts", func(f *fixture) {
-			first, err := f.putEnv(f.A, deploy.Env{Name: env, Last: 1})
-			f.ok(err)
-			second := first
-			second.Last = 2
-			second, err = f.putEnv(f.B, second)
-			f.ok(err)
-			for _, stale := range []int64{0, first.Rev, second.Rev + 1} {
-				_, err = f.putEnv(f.A, deploy.Env{Name: env, Rev: stale, Last: 3})
-				f.is(err, fault.Conflict, "a Rev that is not the stored one")
-			}
-			got, err := f.A.Env(f.ctx, env)
-			f.ok(err)
-			f.same(got, second, "after refused writes")
-		}},
+		{"PutOfStaleRevConflicts", staleEnvConflicts},
 		{"PutNeverWritesPlanSeqNorHalted", func(f *fixture) {
 			f.ok(f.A.Halt(f.ctx, env, true))
 			got, err := f.putEnv(f.A, deploy.Env{Name: env, PlanSeq: 99, Halted: false})
@@ -199,7 +185,7 @@ func agentChecks() []check {
 			f.same(got, map[string]deploy.Agent{a.Name: {Agent: a}, b.Name: {Agent: b}}, "agents")
 		}},
 		{"PutReplacesWholeAndKeepsPause", func(f *fixture) {
-			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{wholeAgent(), resource.Agent{Name: "kept"}}}))
+			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "kept"}}}))
 			f.ok(f.A.Pause(f.ctx, env, true, "web/1"))
 			now := resource.Agent{Name: "web/1", Transport: "local", Lanes: 1}
 			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{now}}))
@@ -210,7 +196,7 @@ func agentChecks() []check {
 		}},
 		{"PauseWaitsForTheAgent", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "later", "never"))
-			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{resource.Agent{Name: "later", Transport: "local"}}}))
+			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{{Name: "later", Transport: "local"}}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
 			f.same(got["later"], deploy.Agent{Agent: resource.Agent{Name: "later", Transport: "local"}, Paused: true}, "paused before it came")
@@ -247,4 +233,21 @@ func agentChecks() []check {
 			}
 		}},
 	}
+}
+
+// staleEnvConflicts pins that an environment is written only over the one that was read.
+func staleEnvConflicts(f *fixture) {
+	first, err := f.putEnv(f.A, deploy.Env{Name: env, Last: 1})
+	f.ok(err)
+	second := first
+	second.Last = 2
+	second, err = f.putEnv(f.B, second)
+	f.ok(err)
+	for _, stale := range []int64{0, first.Rev, second.Rev + 1} {
+		_, err = f.putEnv(f.A, deploy.Env{Name: env, Rev: stale, Last: 3})
+		f.is(err, fault.Conflict, "a Rev that is not the stored one")
+	}
+	got, err := f.A.Env(f.ctx, env)
+	f.ok(err)
+	f.same(got, second, "after refused writes")
 }

@@ -102,26 +102,7 @@ func storeChecks() []filesCheck {
 			noError(t, h.A.Put(ctx, []deploy.Blob{two}))
 			stored(ctx, t, h.B, []string{one.Hash, two.Hash, three.Hash}, one.Hash, three.Hash)
 		}},
-		{"OtherBytesAreRefused", func(ctx context.Context, t *testing.T, h FilesHarness) {
-			good := blob("good")
-			for reason, bad := range map[string]deploy.Blob{
-				"other bytes":        {Hash: HashOf([]byte("x")), Size: 1, Data: []byte("y")},
-				"fewer bytes":        {Hash: HashOf([]byte("xx")), Size: 2, Data: []byte("x")},
-				"more bytes":         {Hash: HashOf([]byte("x1")), Size: 2, Data: []byte("x1 and more")},
-				"a stream of others": {Hash: HashOf([]byte("z")), Size: 1, Open: stream([]byte("w")).Open},
-				"no hash":            {Hash: "", Size: 1, Data: []byte("x")},
-				"a path for a hash":  {Hash: "../../../../tmp/x", Size: 1, Data: []byte("x")},
-				"an upper-case hash": {Hash: "2D711642B726B04401627CA9FBAC32F5C8530FB1903CC4DB02258717921A4881", Size: 1, Data: []byte("x")},
-			} {
-				if err := h.A.Put(ctx, []deploy.Blob{good, bad}); !fault.Is(err, fault.Invalid) {
-					t.Errorf("%s: %v, want kind %q", reason, err, fault.Invalid)
-				}
-				if len(bad.Hash) == 64 && bad.Hash[0] != '2' {
-					stored(ctx, t, h.B, []string{bad.Hash}, bad.Hash)
-				}
-			}
-			noError(t, h.A.Put(ctx, []deploy.Blob{good}))
-		}},
+		{"OtherBytesAreRefused", otherBytesAreRefused},
 		{"AStreamThatBreaksStoresNothing", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			broken := blob("broken")
 			broken.Data, broken.Open = nil, func() (io.ReadCloser, error) { return nil, errors.New("cannot be read") }
@@ -136,40 +117,7 @@ func storeChecks() []filesCheck {
 			}
 			stored(ctx, t, h.B, []string{broken.Hash}, broken.Hash)
 		}},
-		{"ManyAtOnce", func(ctx context.Context, t *testing.T, h FilesHarness) {
-			const writers, files = 4, 40
-			errs := make(chan error, writers)
-			var hashes []string
-			for n := range files {
-				hashes = append(hashes, blob(fmt.Sprint(n)).Hash)
-			}
-			for w := range writers {
-				put := func() {
-					f := []deploy.Files{h.A, h.B}[w%2]
-					var blobs []deploy.Blob
-					for n := range files {
-						blobs = append(blobs, blob(fmt.Sprint(n)))
-					}
-					errs <- f.Put(ctx, blobs)
-				}
-				if h.Serial {
-					put()
-				} else {
-					go put()
-				}
-			}
-			for range writers {
-				noError(t, <-errs)
-			}
-			stored(ctx, t, h.A, hashes)
-			got, err := h.B.Get(ctx, hashes)
-			noError(t, err)
-			for n, b := range got {
-				if string(b) != fmt.Sprint(n) {
-					t.Errorf("file %d holds %q", n, b)
-				}
-			}
-		}},
+		{"ManyAtOnce", manyAtOnce},
 	}
 }
 
@@ -180,25 +128,7 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("cannot be 
 
 func readChecks() []filesCheck {
 	return []filesCheck{
-		{"UnknownIsNotFound", func(ctx context.Context, t *testing.T, h FilesHarness) {
-			noError(t, h.A.Put(ctx, []deploy.Blob{blob("one")}))
-			none := HashOf([]byte("none"))
-			if _, err := h.B.Get(ctx, []string{blob("one").Hash, none}); !fault.Is(err, fault.NotFound) {
-				t.Errorf("get: %v", err)
-			}
-			if _, err := h.B.Open(ctx, none); !fault.Is(err, fault.NotFound) {
-				t.Errorf("open: %v", err)
-			}
-			for _, path := range []string{"", "..", "../../../../etc/passwd", none + "/x"} {
-				if _, err := h.B.Get(ctx, []string{path}); err == nil {
-					t.Errorf("%q was read", path)
-				}
-				if r, err := h.B.Open(ctx, path); err == nil {
-					t.Errorf("%q was opened", path)
-					_ = r.Close()
-				}
-			}
-		}},
+		{"UnknownIsNotFound", unknownIsNotFound},
 		{"OpenStreams", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			data := bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 			noError(t, h.A.Put(ctx, []deploy.Blob{stream(data)}))
@@ -289,5 +219,84 @@ func listNamesAll(ctx context.Context, t *testing.T, h FilesHarness) {
 	})
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("stopped after %d calls with %v", calls, err)
+	}
+}
+
+// otherBytesAreRefused pins that nothing is stored under a name that is not the hash of its bytes.
+func otherBytesAreRefused(ctx context.Context, t *testing.T, h FilesHarness) {
+	good := blob("good")
+	for reason, bad := range map[string]deploy.Blob{
+		"other bytes":        {Hash: HashOf([]byte("x")), Size: 1, Data: []byte("y")},
+		"fewer bytes":        {Hash: HashOf([]byte("xx")), Size: 2, Data: []byte("x")},
+		"more bytes":         {Hash: HashOf([]byte("x1")), Size: 2, Data: []byte("x1 and more")},
+		"a stream of others": {Hash: HashOf([]byte("z")), Size: 1, Open: stream([]byte("w")).Open},
+		"no hash":            {Hash: "", Size: 1, Data: []byte("x")},
+		"a path for a hash":  {Hash: "../../../../tmp/x", Size: 1, Data: []byte("x")},
+		"an upper-case hash": {Hash: "2D711642B726B04401627CA9FBAC32F5C8530FB1903CC4DB02258717921A4881", Size: 1, Data: []byte("x")},
+	} {
+		if err := h.A.Put(ctx, []deploy.Blob{good, bad}); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v, want kind %q", reason, err, fault.Invalid)
+		}
+		if len(bad.Hash) == 64 && bad.Hash[0] != '2' {
+			stored(ctx, t, h.B, []string{bad.Hash}, bad.Hash)
+		}
+	}
+	noError(t, h.A.Put(ctx, []deploy.Blob{good}))
+}
+
+// manyAtOnce stores the same files from several sides.
+func manyAtOnce(ctx context.Context, t *testing.T, h FilesHarness) {
+	const writers, files = 4, 40
+	errs := make(chan error, writers)
+	var hashes []string
+	for n := range files {
+		hashes = append(hashes, blob(fmt.Sprint(n)).Hash)
+	}
+	for w := range writers {
+		put := func() {
+			f := []deploy.Files{h.A, h.B}[w%2]
+			var blobs []deploy.Blob
+			for n := range files {
+				blobs = append(blobs, blob(fmt.Sprint(n)))
+			}
+			errs <- f.Put(ctx, blobs)
+		}
+		if h.Serial {
+			put()
+		} else {
+			go put()
+		}
+	}
+	for range writers {
+		noError(t, <-errs)
+	}
+	stored(ctx, t, h.A, hashes)
+	got, err := h.B.Get(ctx, hashes)
+	noError(t, err)
+	for n, b := range got {
+		if string(b) != fmt.Sprint(n) {
+			t.Errorf("file %d holds %q", n, b)
+		}
+	}
+}
+
+// unknownIsNotFound pins what reading says of files that are not stored, and that no path outside the store can be read.
+func unknownIsNotFound(ctx context.Context, t *testing.T, h FilesHarness) {
+	noError(t, h.A.Put(ctx, []deploy.Blob{blob("one")}))
+	none := HashOf([]byte("none"))
+	if _, err := h.B.Get(ctx, []string{blob("one").Hash, none}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("get: %v", err)
+	}
+	if _, err := h.B.Open(ctx, none); !fault.Is(err, fault.NotFound) {
+		t.Errorf("open: %v", err)
+	}
+	for _, path := range []string{"", "..", "../../../../etc/passwd", none + "/x"} {
+		if _, err := h.B.Get(ctx, []string{path}); err == nil {
+			t.Errorf("%q was read", path)
+		}
+		if r, err := h.B.Open(ctx, path); err == nil {
+			t.Errorf("%q was opened", path)
+			_ = r.Close()
+		}
 	}
 }

@@ -66,16 +66,7 @@ func leaseChecks() []check {
 			theirs := f.lease(f.B, lane, f.HolderB())
 			f.same(theirs.Fence > mine.Fence, true, "the fence grows over a release")
 		}},
-		{"StaleReleaseDoesNothing", func(f *fixture) {
-			old := f.lease(f.A, lane, f.HolderA())
-			now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(2*time.Hour))
-			f.ok(err)
-			f.ok(f.A.Release(f.ctx, env, old))
-			f.ok(f.A.Release(f.ctx, env, deploy.Lease{Key: "unknown/0", Fence: 1}))
-			f.same(f.held(lane), now, "the lease of the new holder")
-			f.ok(f.B.Release(f.ctx, env, now))
-			f.ok(f.B.Release(f.ctx, env, now))
-		}},
+		{"StaleReleaseDoesNothing", staleRelease},
 		{"KeysAreApart", func(f *fixture) {
 			for _, key := range []string{"plan", "a/0", "a/1", "a"} {
 				f.lease(f.A, key, f.HolderA())
@@ -86,51 +77,72 @@ func leaseChecks() []check {
 			_, err = f.B.Acquire(f.ctx, other, "plan", f.HolderB(), epoch, at(1))
 			f.ok(err)
 		}},
-		{"RunningEndsWithTheHolder", func(f *fixture) {
-			holder := f.HolderA()
-			l := f.lease(f.A, lane, holder)
-			start := func() {
-				out := f.commit(deploy.Commit{Guard: guardOf(l), Next: []resource.ID{id(1)}})
-				f.same(out.Started, true, "started")
-				f.same(f.held(lane).Running, []resource.ID{id(1)}, "what runs")
-			}
-			start()
-			l = f.lease(f.A, lane, holder)
-			f.same(l.Running, []resource.ID{id(1)}, "who takes over is told what ran")
-			f.same(f.held(lane).Running, []resource.ID{id(1)}, "and so is the next, should this one end at once")
-			f.commit(deploy.Commit{Guard: guardOf(l)})
-			f.same(len(f.held(lane).Running), 0, "until the first commit")
-			start()
-			f.ok(f.A.Release(f.ctx, env, l))
-			f.same(len(f.held(lane).Running), 0, "after a release nothing runs")
-		}},
-		{"DeadHoldersLeaseIsFree", func(f *fixture) {
-			old := f.lease(f.A, lane, f.HolderA())
-			if f.KillA == nil {
-				return // this state cannot know
-			}
-			f.KillA()
-			now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), epoch, at(time.Hour))
-			f.ok(err)
-			f.same(now.Fence > old.Fence, true, "the fence grows")
-			_, err = f.B.Commit(f.ctx, env, deploy.Commit{Guard: guardOf(old)})
-			f.is(err, fault.Fenced, "under the fence of the dead")
-		}},
-		{"UntilProlongs", func(f *fixture) {
-			l := f.lease(f.A, lane, f.HolderA())
-			for _, step := range []struct {
-				reason      string
-				until, want time.Time
-			}{
-				{"a later time prolongs", at(2 * time.Hour), at(2 * time.Hour)},
-				{"zero leaves it", time.Time{}, at(2 * time.Hour)},
-				{"an earlier time does not shorten", at(time.Hour), at(2 * time.Hour)},
-			} {
-				f.commit(deploy.Commit{Guard: guardOf(l), Until: step.until})
-				f.same(f.held(lane).Until, step.want, step.reason)
-			}
-			_, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), at(2*time.Hour-1), at(3*time.Hour))
-			f.is(err, fault.Busy, "while prolonged")
-		}},
+		{"RunningEndsWithTheHolder", runningEndsWithTheHolder},
+		{"DeadHoldersLeaseIsFree", deadHoldersLeaseIsFree},
+		{"UntilProlongs", untilProlongs},
 	}
+}
+
+// runningEndsWithTheHolder pins who is told what ran: whoever takes the lease, until something is committed under it or it is released.
+func runningEndsWithTheHolder(f *fixture) {
+	holder := f.HolderA()
+	l := f.lease(f.A, lane, holder)
+	start := func() {
+		out := f.commit(deploy.Commit{Guard: guardOf(l), Next: []resource.ID{id(1)}})
+		f.same(out.Started, true, "started")
+		f.same(f.held(lane).Running, []resource.ID{id(1)}, "what runs")
+	}
+	start()
+	l = f.lease(f.A, lane, holder)
+	f.same(l.Running, []resource.ID{id(1)}, "who takes over is told what ran")
+	f.same(f.held(lane).Running, []resource.ID{id(1)}, "and so is the next, should this one end at once")
+	f.commit(deploy.Commit{Guard: guardOf(l)})
+	f.same(len(f.held(lane).Running), 0, "until the first commit")
+	start()
+	f.ok(f.A.Release(f.ctx, env, l))
+	f.same(len(f.held(lane).Running), 0, "after a release nothing runs")
+}
+
+// deadHoldersLeaseIsFree pins that nobody has to wait for the lease of a process that is known to have ended.
+func deadHoldersLeaseIsFree(f *fixture) {
+	old := f.lease(f.A, lane, f.HolderA())
+	if f.KillA == nil {
+		return // this state cannot know
+	}
+	f.KillA()
+	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), epoch, at(time.Hour))
+	f.ok(err)
+	f.same(now.Fence > old.Fence, true, "the fence grows")
+	_, err = f.B.Commit(f.ctx, env, deploy.Commit{Guard: guardOf(old)})
+	f.is(err, fault.Fenced, "under the fence of the dead")
+}
+
+// untilProlongs pins that a commit can prolong a lease and cannot shorten it.
+func untilProlongs(f *fixture) {
+	l := f.lease(f.A, lane, f.HolderA())
+	for _, step := range []struct {
+		reason      string
+		until, want time.Time
+	}{
+		{"a later time prolongs", at(2 * time.Hour), at(2 * time.Hour)},
+		{"zero leaves it", time.Time{}, at(2 * time.Hour)},
+		{"an earlier time does not shorten", at(time.Hour), at(2 * time.Hour)},
+	} {
+		f.commit(deploy.Commit{Guard: guardOf(l), Until: step.until})
+		f.same(f.held(lane).Until, step.want, step.reason)
+	}
+	_, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), at(2*time.Hour-1), at(3*time.Hour))
+	f.is(err, fault.Busy, "while prolonged")
+}
+
+// staleRelease pins that a lease can only be released by who holds it.
+func staleRelease(f *fixture) {
+	old := f.lease(f.A, lane, f.HolderA())
+	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(2*time.Hour))
+	f.ok(err)
+	f.ok(f.A.Release(f.ctx, env, old))
+	f.ok(f.A.Release(f.ctx, env, deploy.Lease{Key: "unknown/0", Fence: 1}))
+	f.same(f.held(lane), now, "the lease of the new holder")
+	f.ok(f.B.Release(f.ctx, env, now))
+	f.ok(f.B.Release(f.ctx, env, now))
 }

@@ -26,25 +26,7 @@ func rowChecks() []check {
 			f.ok(err)
 			f.same(rows, []deploy.Row{r, plain}, "by scan")
 		}},
-		{"AnyIDIsKept", func(f *fixture) {
-			g := f.guard(lane)
-			var want []resource.ID
-			for _, name := range []string{"plain", "a b", "it's", `back\slash`, `"quoted"`, "line\nbreak", "Ünïcode ☃ 𝄞", "%_*?[x]", "a,b=c]", "\x01", "e\u0301", "é"} {
-				r := fresh(0)
-				r.ID = resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name})
-				r.Ticket, r.NextAt, r.Causes = 1, at(0), []resource.ID{r.ID}
-				f.put(g, r)
-				want = append(want, r.ID)
-				r.Rev = 1
-				f.same(f.row(r.ID), r, "by id")
-			}
-			slices.Sort(want)
-			rows, err := f.B.ScanRows(f.ctx, env, "", 100)
-			f.ok(err)
-			f.same(idsOf(rows), want, "by scan")
-			f.commit(deploy.Commit{Guard: g, Next: want, SeenPlan: f.planSeq()})
-			f.same(f.held(lane).Running, want, "what runs")
-		}},
+		{"AnyIDIsKept", anyIDIsKept},
 		{"UnknownIDsAreLeftOut", func(f *fixture) {
 			f.put(f.guard(lane), freshRows(3)...)
 			rows, err := f.B.Rows(f.ctx, env, []resource.ID{id(2), id(99), id(0)})
@@ -83,21 +65,7 @@ func rowChecks() []check {
 			f.same(f.row(r.ID), r, "a result keeps the body")
 		}},
 		{"ConflictsAreReturnedWhileOthersApply", conflictsAreReturned},
-		{"GoneRemoves", func(f *fixture) {
-			g := f.guard(lane)
-			f.put(g, freshRows(2)...)
-			r := fresh(0)
-			r.Rev, r.Gone = 7, true
-			out := f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
-			f.same(len(out.Conflicts) == 1 && out.Conflicts[0].Rev == 1, true, "removed at a stale Rev: a conflict")
-			f.same(f.row(r.ID).Rev, int64(1), "and it stays")
-			r.Rev = 1
-			f.put(g, r)
-			f.same(f.row(r.ID).Rev, int64(0), "removed")
-			f.same(f.row(id(1)).Rev, int64(1), "the other stays")
-			f.put(g, fresh(0))
-			f.same(f.row(r.ID).Rev, int64(1), "it can come back")
-		}},
+		{"GoneRemoves", goneRemoves},
 	}
 }
 
@@ -122,33 +90,7 @@ func conflictsAreReturned(f *fixture) {
 
 func listChecks() []check {
 	return []check{
-		{"LaneRows", func(f *fixture) {
-			g := f.guard(lane)
-			rows := freshRows(4)
-			rows[1].Ticket, rows[2].Ticket, rows[2].Lane, rows[3].Lane = 5, 6, "a/1", "a/1"
-			f.put(g, rows...)
-			for _, c := range []struct {
-				lane string
-				all  bool
-				want []resource.ID
-			}{
-				{lane, true, []resource.ID{id(0), id(1)}}, {lane, false, []resource.ID{id(1)}}, {"a/1", true, []resource.ID{id(2), id(3)}},
-				{"a/1", false, []resource.ID{id(2)}}, {"a", true, nil}, {"", true, nil},
-			} {
-				got, err := f.B.LaneRows(f.ctx, env, c.lane, c.all)
-				f.ok(err)
-				f.same(idsOf(got), c.want, fmt.Sprintf("lane %q, all %v", c.lane, c.all))
-			}
-			moved := rows[1]
-			moved.Rev, moved.Lane, moved.Ticket = 1, "a/1", 0
-			f.put(g, moved)
-			got, err := f.B.LaneRows(f.ctx, env, "a/1", true)
-			f.ok(err)
-			f.same(idsOf(got), []resource.ID{id(1), id(2), id(3)}, "after a row moved")
-			got, err = f.B.LaneRows(f.ctx, env, lane, false)
-			f.ok(err)
-			f.same(len(got), 0, "and lost its ticket")
-		}},
+		{"LaneRows", laneRows},
 		{"ScanPages", func(f *fixture) {
 			rows := freshRows(10)
 			slices.Reverse(rows)
@@ -308,4 +250,71 @@ func nonZero(counts map[deploy.Status]int) map[deploy.Status]int {
 		}
 	}
 	return out
+}
+
+// anyIDIsKept pins that ids come back letter by letter, whatever is in them.
+func anyIDIsKept(f *fixture) {
+	g := f.guard(lane)
+	var want []resource.ID
+	for _, name := range []string{"plain", "a b", "it's", `back\slash`, `"quoted"`, "line\nbreak", "Ünïcode ☃ 𝄞", "%_*?[x]", "a,b=c]", "\x01", "e\u0301", "é"} {
+		r := fresh(0)
+		r.ID = resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name})
+		r.Ticket, r.NextAt, r.Causes = 1, at(0), []resource.ID{r.ID}
+		f.put(g, r)
+		want = append(want, r.ID)
+		r.Rev = 1
+		f.same(f.row(r.ID), r, "by id")
+	}
+	slices.Sort(want)
+	rows, err := f.B.ScanRows(f.ctx, env, "", 100)
+	f.ok(err)
+	f.same(idsOf(rows), want, "by scan")
+	f.commit(deploy.Commit{Guard: g, Next: want, SeenPlan: f.planSeq()})
+	f.same(f.held(lane).Running, want, "what runs")
+}
+
+// goneRemoves pins that a row is removed at its revision only, and can come back.
+func goneRemoves(f *fixture) {
+	g := f.guard(lane)
+	f.put(g, freshRows(2)...)
+	r := fresh(0)
+	r.Rev, r.Gone = 7, true
+	out := f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
+	f.same(len(out.Conflicts) == 1 && out.Conflicts[0].Rev == 1, true, "removed at a stale Rev: a conflict")
+	f.same(f.row(r.ID).Rev, int64(1), "and it stays")
+	r.Rev = 1
+	f.put(g, r)
+	f.same(f.row(r.ID).Rev, int64(0), "removed")
+	f.same(f.row(id(1)).Rev, int64(1), "the other stays")
+	f.put(g, fresh(0))
+	f.same(f.row(r.ID).Rev, int64(1), "it can come back")
+}
+
+// laneRows pins which rows are those of a lane.
+func laneRows(f *fixture) {
+	g := f.guard(lane)
+	rows := freshRows(4)
+	rows[1].Ticket, rows[2].Ticket, rows[2].Lane, rows[3].Lane = 5, 6, "a/1", "a/1"
+	f.put(g, rows...)
+	for _, c := range []struct {
+		lane string
+		all  bool
+		want []resource.ID
+	}{
+		{lane, true, []resource.ID{id(0), id(1)}}, {lane, false, []resource.ID{id(1)}}, {"a/1", true, []resource.ID{id(2), id(3)}},
+		{"a/1", false, []resource.ID{id(2)}}, {"a", true, nil}, {"", true, nil},
+	} {
+		got, err := f.B.LaneRows(f.ctx, env, c.lane, c.all)
+		f.ok(err)
+		f.same(idsOf(got), c.want, fmt.Sprintf("lane %q, all %v", c.lane, c.all))
+	}
+	moved := rows[1]
+	moved.Rev, moved.Lane, moved.Ticket = 1, "a/1", 0
+	f.put(g, moved)
+	got, err := f.B.LaneRows(f.ctx, env, "a/1", true)
+	f.ok(err)
+	f.same(idsOf(got), []resource.ID{id(1), id(2), id(3)}, "after a row moved")
+	got, err = f.B.LaneRows(f.ctx, env, lane, false)
+	f.ok(err)
+	f.same(len(got), 0, "and lost its ticket")
 }

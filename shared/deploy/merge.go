@@ -1,0 +1,144 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// merge puts a partial model into the version it is based on. Sets that the model has or that are deleted are replaced, other sets are
+// carried over, and the shared sets are united.
+func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, error) {
+	entries, err := p.e.readChunks(ctx, base.Chunks)
+	if err != nil {
+		return nil, err
+	}
+	replaced := map[string]bool{}
+	for _, s := range setsOf(x.Model.Resources) {
+		replaced[s] = true
+	}
+	for _, s := range x.DeleteSets {
+		replaced[s] = true
+	}
+	mg := merger{e: p.e, x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
+	for i := range x.Model.Resources {
+		mg.index[x.Model.Resources[i].ID] = i
+	}
+	out := &Model{Resources: slices.Clone(x.Model.Resources), Files: x.Model.Files, Where: x.Model.at, Agents: mergeAgents(base.Agents, x.Model.Agents)}
+	if err := mg.carry(out); err != nil {
+		return nil, err
+	}
+	byID := make(map[resource.ID]int, len(out.Resources))
+	for i := range out.Resources {
+		byID[out.Resources[i].ID] = i
+	}
+	p.e.relate(out.Resources, byID)
+	mine := len(x.Model.Resources)
+	at := func(i int, a string) diag.Pos {
+		if i < mine {
+			return x.Model.at(i, a)
+		}
+		return diag.Pos{}
+	}
+	mg.problems = append(mg.problems, p.e.things(out.Resources, mine, at)...)
+	mg.problems = append(mg.problems, p.e.checkThere(out.Resources, at)...)
+	mg.problems = append(mg.problems, p.e.checkCycles(out.Resources, at)...)
+	return out, mg.problems.Err()
+}
+
+// merger is what one call of merge works on.
+type merger struct {
+	e        *Engine
+	x        Export
+	entries  map[resource.ID]entry
+	replaced map[string]bool
+	index    map[resource.ID]int // of the model's resources
+	problems diag.Problems
+}
+
+// carry appends to out what stays of the base, and checks that the model changes nothing that it may not change.
+func (mg *merger) carry(out *Model) error {
+	ids := make([]resource.ID, 0, len(mg.entries))
+	for id := range mg.entries {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		old, err := resource.Decode(mg.entries[id].Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read version", err)
+		}
+		i, again := mg.index[id]
+		switch {
+		case again:
+			mg.redescribed(&out.Resources[i], i, old)
+		case old.Set != "" && mg.replaced[old.Set]:
+		default:
+			old.Requires = mg.prune(old)
+			out.Resources = append(out.Resources, *old)
+		}
+	}
+	return nil
+}
+
+// redescribed handles resource i of the model, which is in the base as well.
+func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resource) {
+	switch {
+	case old.Set == "" && r.Set == "":
+		if !sameIntent(r, old) {
+			mg.problems.Add(diag.Problem{Pos: mg.x.Model.at(i, ""), Resource: string(r.ID),
+				Message: "a partial export may not change a resource of the shared set", Hint: "export the whole model, or put the resource into a set"})
+			return
+		}
+		r.Requires = append(r.Requires, mg.prune(old)...)
+		slices.Sort(r.Requires)
+		r.Requires = slices.Compact(r.Requires)
+	case old.Set != r.Set && !mg.replaced[old.Set]:
+		mg.problems.Add(diag.Problem{Pos: mg.x.Model.at(i, "set"), Resource: string(r.ID),
+			Message: fmt.Sprintf("the resource is in %s, which this export does not replace", setName(old.Set)),
+			Hint:    fmt.Sprintf("export set %q too, or delete it with --delete-set", old.Set)})
+	}
+}
+
+// prune returns the requirements of a resource of the base. Resources that this export removes are left out if old is shared, or if the
+// requirement follows from a type; any other requirement of a removed resource stays, to be reported as a problem.
+func (mg *merger) prune(old *resource.Resource) []resource.ID {
+	return slices.DeleteFunc(slices.Clone(old.Requires), func(id resource.ID) bool {
+		gone, known := mg.entries[id]
+		if _, again := mg.index[id]; again || !known {
+			return false
+		}
+		r, err := resource.Decode(gone.Body)
+		return err == nil && r.Set != "" && mg.replaced[r.Set] && (old.Set == "" || mg.e.tied(old, r))
+	})
+}
+
+// sameIntent compares a, as an author wrote it, with b, as a version or a row holds it: in b, references may have been resolved.
+func sameIntent(a, b *resource.Resource) bool {
+	if a.Purged != b.Purged || a.ReportOnly != b.ReportOnly || len(a.Attributes) != len(b.Attributes) {
+		return false
+	}
+	for name, v := range a.Attributes {
+		w, ok := b.Attributes[name]
+		if !ok || (len(resource.References(v)) == 0 && !resource.Equal(v, w)) {
+			return false
+		}
+	}
+	return true
+}
+
+func mergeAgents(base, over []resource.Agent) []resource.Agent {
+	out := slices.Clone(over)
+	for _, a := range base {
+		if !slices.ContainsFunc(over, func(b resource.Agent) bool { return a.Name == b.Name }) {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

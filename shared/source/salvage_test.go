@@ -1,0 +1,80 @@
+package source
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+)
+
+// TestProblemsBesideSyntax pins that what cannot be read hides neither what stands before it, nor other documents and files, and that nothing
+// is said to be missing that may stand in it.
+func TestProblemsBesideSyntax(t *testing.T) {
+	t.Parallel()
+	const wrong = "  - {type: std::Nul, attributes: {name: x}}\n"
+	const needs = "  - {type: std::Null, attributes: {name: n}, requires: [\"std::Null[a,name=gone]\"]}\n"
+	const unknown = `|unknown type "std::Nul"`
+	for _, c := range []struct {
+		why   string
+		files map[string]string
+		want  []string
+	}{
+		{"before it", map[string]string{"a.yaml": head + wrong + "  - {type: [\n"}, []string{"a.yaml:4" + unknown, "a.yaml:5|this is no YAML"}},
+		{"attributes of the resource in which it is", map[string]string{"a.yaml": head + "  - type: fs::File\n    attributes:\n      mode: 644\n      contnt: x\n      group: g\n      owner: }\n"},
+			[]string{"a.yaml:6|expected", "a.yaml:7|fs::File has no attribute", "a.yaml:9|this is no YAML"}},
+		{"the resource before it is whole", map[string]string{"a.yaml": head + "  - {type: std::Null, attributes: {name: x}, requires: [\"std::Null[a,name=x]\"]}\n  - ]\n"},
+			[]string{"a.yaml:4|dependency cycle", "a.yaml:5|this is no YAML"}},
+		{"a name twice before it", map[string]string{"a.yaml": head + "  - type: std::Null\n    attributes:\n      name: x\n      name: y\n  - }\n"},
+			[]string{`a.yaml:7|"name" is there twice`, "a.yaml:8|this is no YAML"}},
+		{"the format stands last", map[string]string{"a.json": `{"resources":[{"type":"std::Nul","agent":"a","agent":"a","attributes":{"name":"x"}}],"southbound":1,}`},
+			[]string{"a.json:1" + unknown, `a.json:1|"agent" is there twice`, "a.json:1|this is no JSON"}},
+		{"a name twice in it, in JSON", map[string]string{"a.json": `{"southbound":1,"resources":[{"type":"std::Null","type":"x","agent":]}`},
+			[]string{`a.json:1|"type" is there twice`, "a.json:1|this is no JSON"}},
+		{"in the resource in which it is", map[string]string{"a.yaml": head + "  - type: std::Nul\n    attributes:\n      name: x\n      z: ]\n"},
+			[]string{"a.yaml:4" + unknown, "a.yaml:7|this is no YAML"}},
+		{"nothing is missing in it", map[string]string{"a.yaml": head + needs + "  - type: fs::File\n    attributes:\n      mode: \"0644\"\n      }\n"}, []string{"a.yaml:8|this is no YAML"}},
+		{"defaults and format may follow", map[string]string{"a.yaml": "resources:\n" + wrong + "  - ]\ndefaults: {agent: a}\nsouthbound: 1\n"},
+			[]string{"a.yaml:2" + unknown, "a.yaml:3|this is no YAML"}},
+		{"quotes that end too late", map[string]string{"a.yaml": head + wrong + "  - type: \"std::Null\n    attributes: {name: x}\n" + wrong + "  - type: \"std::Null\"\n"},
+			[]string{"a.yaml:4" + unknown, "a.yaml:8|this is no YAML"}},
+		{"documents behind it", map[string]string{"a.yaml": head + needs + "  - [\n---\n" + head + wrong + "---\n" + head + "  - {a: b: c}\n---\n" + head + wrong},
+			[]string{"a.yaml:5|this is no YAML", "a.yaml:10" + unknown, "a.yaml:15|this is no YAML", "a.yaml:20" + unknown}},
+		{"and behind three dots", map[string]string{"a.yaml": head + "  - }\n...\n# more\n" + head + wrong}, []string{"a.yaml:4|this is no YAML", "a.yaml:10" + unknown}},
+		{"other files", map[string]string{"a.yaml": "a: [", "b.yaml": head + wrong + needs, "c.json": "{", "d.yaml": "\xff"},
+			[]string{"a.yaml:1|this is no YAML", "b.yaml:4" + unknown, "c.json:1|this is no JSON", "d.yaml:1|the text is not UTF-8"}},
+		{"another format", map[string]string{"a.yaml": "southbound: 2\n", "b.yaml": head + needs}, []string{"a.yaml:1|the format 2"}},
+		{"what is no map", map[string]string{"a.yaml": head + "  - std::Null[a,name=gone]\n" + needs}, []string{"a.yaml:4|a resource is a map"}},
+		{"JSON", map[string]string{"a.json": "{\"southbound\":1,\"defaults\":{\"agent\":\"a\"},\"x\":1,\n\"resources\":[\n{\"type\":\"std::Nul\",\"attributes\":{\"name\":\"x\"}},\n" +
+			"{\"type\":\"std::Null\",\"attributes\":{\"name\":\"n\"},\"requires\":[\"std::Null[a,name=gone]\"]},\n{\"type\":\"std::Nil\",\"attributes\":{\"name\":\"y\",}},\n{\"type\":\"std::Nul\"}]}"},
+			[]string{"a.json:1|unknown member", "a.json:3" + unknown, `a.json:5|unknown type "std::Nil"`, "a.json:5|this is no JSON"}},
+	} {
+		dir := t.TempDir()
+		for name, text := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		types := testTypes(t)
+		for _, size := range []int{30, pieceSize} {
+			_, _, err := load(t.Context(), Options{Path: dir, Types: types, Check: deploy.New(deploy.Config{Types: types}).ValidateClosed}, size)
+			problems, _ := diag.Of(err)
+			var got []string
+			for i, p := range problems {
+				line := fmt.Sprintf("%s:%d|%s", filepath.Base(p.File), p.Line, p.Message)
+				if i < len(c.want) && strings.HasPrefix(line, c.want[i]) { // the rest is the library's
+					line = c.want[i]
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.why, diff)
+			}
+		}
+	}
+}
