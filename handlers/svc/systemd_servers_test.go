@@ -103,6 +103,7 @@ func crashes(t *testing.T, b *booted) {
 	b.define(t, "often.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n")
 	b.goes(t, "one that was started too often, and is mended", plan.Created, up("often"), false)
 	b.tell(t, "kill", "--signal=KILL", "often.service")
+	(&machine{}).until(t, "systemd to see that", func() bool { return b.tell(t, "show", "--property=ActiveState", "often") == "ActiveState=failed" })
 	b.goes(t, "one that was killed", plan.Created, up("often"), false)
 }
 

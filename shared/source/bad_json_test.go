@@ -85,6 +85,7 @@ func jsonProblems() []badCase {
 			`1:198 | std::Null[a,name=x] | a | lists and maps are nested deeper than 100 | write it less nested`,
 		}},
 		{"depth 10,000", "refused by the library first", "{\"southbound\": 1, \"resources\": " + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", []string{
+			`1:131 |  |  | lists and maps are nested deeper than 100 | write it less nested`,
 			`1:10031 |  |  | this is no JSON: lists and maps are nested too deeply | write it less nested`,
 		}},
 		{"depth where nothing is read", "an unknown member is read too", "{\"southbound\": 1, \"x\": " + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", []string{

@@ -95,8 +95,10 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 		t.add(place{1, 1}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
 	}
 	if len(t.broken) > 0 {
-		if p, ok := l.salvage(d, text); ok {
-			return []*part{p}
+		if !t.full {
+			if p, ok := l.salvage(d, text); ok {
+				return []*part{p}
+			}
 		}
 		t.dropped = append(t.dropped, "")
 	}
@@ -291,6 +293,7 @@ func (t *taker) header(n *node) bool {
 		if !n.bad {
 			t.add(n.at, "add `southbound: 1`", "the document does not say its format")
 		}
+	case format.cut: // it is what it is
 	case format.bad:
 		return false
 	case format.value != int64(1):

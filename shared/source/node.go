@@ -108,6 +108,7 @@ type report struct {
 	list   diag.Problems
 	last   place   // of the last problem in the text
 	more   []place // of further problems, which are counted and not kept
+	full   bool    // there is more in the text than can be read
 	broken []place // where the text could not be read, so that problems there belong to no resource
 }
 

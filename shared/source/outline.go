@@ -113,6 +113,7 @@ func (j *jsonReader) item(offset int) *node {
 	at = at.after(j.text[min(j.seen, len(j.text)-len(rest)) : len(j.text)-len(rest)])
 	again := (&report{file: j.file}).newJSON(rest, at)
 	n, err := again.value(2)
+	j.take(again.report)
 	if err == nil || n.kind != object {
 		return nil
 	}

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 )
 
@@ -22,7 +23,7 @@ func (l *loader) salvage(d document, text []byte) (*part, bool) {
 		if len(t.broken) > before {
 			t.dropped = append(t.dropped, "")
 			if len(docs) == 0 {
-				docs = beginning(p, t.broken[before])
+				docs = t.beginning(p, t.broken[before])
 			}
 		}
 		for i := range docs {
@@ -72,7 +73,7 @@ const mostCuts = 4
 
 // beginning reads a document up to the line of a place where it cannot be read, or, when that is in the middle of something, up to an item of
 // its resources that starts before. What ends there is marked as cut.
-func beginning(p piece, at place) []node {
+func (r *report) beginning(p piece, at place) []node {
 	line := at.line - p.at.line // the one that cannot be read, from 0
 	for n := range mostCuts {
 		end := lineStart(p.text, line)
@@ -82,17 +83,27 @@ func beginning(p piece, at place) []node {
 		if end <= 0 {
 			return nil
 		}
-		c := &converter{report: &report{}, shift: p.at.line - 1, expanded: new(atomic.Int64)}
+		c := &converter{report: &report{file: r.file}, shift: p.at.line - 1, expanded: new(atomic.Int64)}
 		docs, _ := c.parse(p.text[:end])
 		if len(c.broken) == 0 {
 			if len(docs) == 1 {
-				docs[0].end(n == 0)
+				docs[0].end(n == 0 && itemBefore(p.text[:lineStart(p.text, line+1)]) != end)
 			}
+			r.take(c.report)
 			return docs
 		}
 		line = min(c.broken[0].line-p.at.line, int32(bytes.Count(p.text[:end], newline))) //nolint:gosec // texts are bounded
 	}
 	return nil
+}
+
+// take adds the problems of another report of the same file, except for those of its syntax.
+func (r *report) take(other *report) {
+	for _, q := range other.list {
+		if at := placeAt(q.Pos); !slices.Contains(other.broken, at) {
+			*r.add(at, "", "") = q
+		}
+	}
 }
 
 // lineStart returns the offset at which a line starts, counted from 0.

@@ -26,6 +26,16 @@ func TestProblemsBesideSyntax(t *testing.T) {
 		want  []string
 	}{
 		{"before it", map[string]string{"a.yaml": head + wrong + "  - {type: [\n"}, []string{"a.yaml:4" + unknown, "a.yaml:5|this is no YAML"}},
+		{"attributes of the resource in which it is", map[string]string{"a.yaml": head + "  - type: fs::File\n    attributes:\n      mode: 644\n      contnt: x\n      group: g\n      owner: }\n"},
+			[]string{"a.yaml:6|expected", "a.yaml:7|fs::File has no attribute", "a.yaml:9|this is no YAML"}},
+		{"the resource before it is whole", map[string]string{"a.yaml": head + "  - {type: std::Null, attributes: {name: x}, requires: [\"std::Null[a,name=x]\"]}\n  - ]\n"},
+			[]string{"a.yaml:4|dependency cycle", "a.yaml:5|this is no YAML"}},
+		{"a name twice before it", map[string]string{"a.yaml": head + "  - type: std::Null\n    attributes:\n      name: x\n      name: y\n  - }\n"},
+			[]string{`a.yaml:7|"name" is there twice`, "a.yaml:8|this is no YAML"}},
+		{"the format stands last", map[string]string{"a.json": `{"resources":[{"type":"std::Nul","agent":"a","agent":"a","attributes":{"name":"x"}}],"southbound":1,}`},
+			[]string{"a.json:1" + unknown, `a.json:1|"agent" is there twice`, "a.json:1|this is no JSON"}},
+		{"a name twice in it, in JSON", map[string]string{"a.json": `{"southbound":1,"resources":[{"type":"std::Null","type":"x","agent":]}`},
+			[]string{`a.json:1|"type" is there twice`, "a.json:1|this is no JSON"}},
 		{"in the resource in which it is", map[string]string{"a.yaml": head + "  - type: std::Nul\n    attributes:\n      name: x\n      z: ]\n"},
 			[]string{"a.yaml:4" + unknown, "a.yaml:7|this is no YAML"}},
 		{"nothing is missing in it", map[string]string{"a.yaml": head + needs + "  - type: fs::File\n    attributes:\n      mode: \"0644\"\n      }\n"}, []string{"a.yaml:8|this is no YAML"}},

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
 // parseYAML returns the documents of a YAML stream, without empty ones; false if there is a problem.
@@ -17,7 +18,7 @@ func (r *report) parseYAML(text []byte) ([]node, bool) {
 }
 
 func (c *converter) parse(text []byte) ([]node, bool) {
-	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	loader, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(limit(maxNested)))))
 	if err != nil {
 		c.yamlError(text, err)
 		return nil, false
@@ -41,6 +42,28 @@ func (c *converter) parse(text []byte) ([]node, bool) {
 	}
 }
 
+// maxNested is how many lists and maps a text may hold that is read at once. Each costs the library some 300 bytes, so that 100 MiB of
+// nothing else would take 15 GB. No document with as many resources as fit into 100 MiB has more.
+const maxNested = 5_000_000
+
+// tooMany is what is told of more.
+const tooMany = "more lists and maps than can be read at once"
+
+// limit returns a function that the library calls when it meets the start of a list or a map, so that it gives up where it would otherwise
+// build what is refused later anyway. That something is nested too deeply is told better by converter, unless it is absurd.
+func limit(most int) func(depth int, _ *loaderlimits.DepthContext) error {
+	n := 0
+	return func(depth int, _ *loaderlimits.DepthContext) error {
+		if n++; n > most {
+			return errors.New(tooMany)
+		}
+		if depth > 100*maxDepth {
+			return fmt.Errorf("exceeded max depth of %d", 100*maxDepth)
+		}
+		return nil
+	}
+}
+
 // yamlHints say what the author most likely meant, where the library only says what it could not read.
 var yamlHints = []struct{ message, hint string }{
 	{"tab character", "indent with spaces, not tabs"},
@@ -59,6 +82,7 @@ var yamlHints = []struct{ message, hint string }{
 	{"incompatible", "remove the directive; documents are YAML 1.2 anyway"},
 	{"tag", "remove the tag, or put text that starts with ! in quotes"},
 	{"exceeded max depth", "write it less nested"},
+	{tooMany, "split it into several files of a directory"},
 }
 
 // yamlError reports an error of the library.
@@ -78,6 +102,7 @@ func (c *converter) yamlError(text []byte, err error) {
 			at = place{int32(mark.Line), int32(mark.Column)} //nolint:gosec // texts are bounded
 		}
 	}
+	c.full = c.full || strings.Contains(message, tooMany)
 	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 && !hasOtherBreaks(text) {
 		at = end // the library counts a line after the last one
 	}
