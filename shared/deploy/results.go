@@ -164,11 +164,12 @@ func roots(r *Row) []resource.ID {
 
 // allFollow reports whether all that require c are sure to run after it, so that no event is needed. In another lane, a dependant may be
 // running that was claimed before c was scheduled. But one with a ticket of the same commit, or of a later one, was claimed by a worker
-// that knew of c, and waits. If c was asked for by a wave, the wave also asks once more for dependants that were running when it began.
+// that knew of c, and waits. If c was asked for by a wave, the wave also asks once more for dependants that were running when it began. But what
+// was moved is checked anew in its new lane, and they may have been claimed while it counted as checked in the one before.
 func (w *worker) allFollow(c *claim) bool {
 	for _, n := range w.graph.Dependants(c.node) {
 		here := w.rows[n] != nil
-		if !w.frontier.needs[n] || w.unsure[n] || !here && w.tickets[n] < c.row.Ticket {
+		if !w.frontier.needs[n] || w.unsure[n] || !here && (w.tickets[n] < c.row.Ticket || len(c.row.Left) > 0) {
 			return false
 		}
 	}
