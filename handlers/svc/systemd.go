@@ -72,7 +72,7 @@ func (s systemd) run(ctx context.Context, args ...string) (string, error) {
 
 // asked are the properties of a unit that are looked at.
 const asked = "--property=Id,Names,LoadState,LoadError,ActiveState,SubState,UnitFileState,WantedBy,RequiredBy,UpheldBy,TriggeredBy,BusName,SourcePath," +
-	"Type,RemainAfterExit,Result,ExecMainStatus,NRestarts"
+	"Type,RemainAfterExit,Result,ExecMainStatus,NRestarts,Job"
 
 func (s systemd) states(ctx context.Context, names []string) (map[string]state, error) {
 	if len(names) == 0 {
@@ -149,6 +149,8 @@ func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
 		now.running = true
 	case "activating", "deactivating":
 		now.changing = true
+	case "inactive":
+		now.changing = p["Job"] != "" && p["Job"] != "0" // it was told to start, and nothing has been begun
 	}
 	switch p["UnitFileState"] {
 	case "enabled", "alias":
