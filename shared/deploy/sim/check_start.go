@@ -74,7 +74,8 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 			t.books.unready[id] = why
 		}
 		if have, known := t.books.claims[id]; known {
-			have.first, have.behind = b.effect.all[i]&claimed == 0, b.effect.needs[i]&earlier != 0
+			removing := e.rows[id] != nil && e.rows[id].Removing // it also waits for what required it in versions before the last
+			have.first, have.behind = b.effect.all[i]&claimed == 0 && !removing, b.effect.needs[i]&earlier != 0
 			t.books.claims[id] = have
 		}
 		earlier |= 1 << i
