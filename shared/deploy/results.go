@@ -78,6 +78,9 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[
 		switch standingOf(cl, now) {
 		case resultCounts:
 			row := w.settleOn(*now, cl)
+			if now.Unsure && !cl.row.Unsure && row.Ticket == 0 {
+				c.AddOutbox = append(c.AddOutbox, cl.entry(OutboxAgain))
+			}
 			c.Rows = append(c.Rows, row)
 			c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: now, node: cl.node, result: cl.result, wrote: row})...)
 		case resultMoot:

@@ -144,6 +144,9 @@ func (w *worker) settleOn(now Row, c *claim) Row {
 	if now.Ticket != c.row.Ticket || now.WantFacts && !c.row.WantFacts {
 		row.Ticket, row.Priority, row.WantFacts, row.Gone = now.Ticket, now.Priority, now.WantFacts, false
 	}
+	if now.Unsure && !c.row.Unsure { // a run elsewhere was lost meanwhile, and this one may not have seen what that did
+		row.Unsure = true
+	}
 	if now.Blocked == BlockedYes {
 		row.Blocked, row.Causes, row.Reason, row.Ticket = now.Blocked, now.Causes, now.Reason, 0
 	}

@@ -60,6 +60,7 @@ func TestSettleOn(t *testing.T) {
 			}},
 		{"requires more", func(now *Row) { now.Body = []byte(`{"requires":["t::T[a,n=2]"]}`) },
 			func(r *Row) bool { return r.SucceededAt.IsZero() && r.LastRun == RunSuccess }},
+		{"a run elsewhere was lost", func(now *Row) { now.Unsure = true }, func(r *Row) bool { return r.Unsure && r.LastRun == RunSuccess }},
 		{"moved to another lane", func(now *Row) { now.Lane = "a/1" }, func(r *Row) bool { return r.Lane == "a/1" && r.Checked == 0 }},
 	} {
 		now := claimed

@@ -67,25 +67,26 @@ type taskBooks struct {
 	dry      bool                      // only compares
 	export   *exportBook
 	claims   map[resource.ID]claimBook
-	mine     map[string]bool          // records of runs that it has written
-	stale    map[string]resource.ID   // of these, those that have to be marked as stale
-	settles  int64                    // fence under which it does what follows from runs
-	open     int                      // connections
-	connects int                      // that were tried since something was claimed
-	removes  time.Time                // until then it may remove files; zero: it does not hold the plan
-	grace    time.Duration            // that it collects with
-	inherits map[string][]resource.ID // what tells others, and ran under a lease when its holder before was lost
-	waved    bool                     // it has asked for a check of everything
-	failing  map[resource.ID]int64    // revisions of what had failed when it took the plan
-	retries  bool                     // it asks also for what waits
-	only     resource.ID              // of what it asks for; "": anything
-	until    time.Time                // when it is to stop claiming
-	asks     deploy.Priority          // of what it asks for; 0: of no one priority
-	lenient  bool                     // asks for nothing that waits for its backoff or for a person
-	plain    bool                     // asks for no more than what changed: an export without flags
-	orphaned bool                     // left behind
-	waving   bool                     // a wave was under way somewhere when it took the plan
-	lost     map[resource.ID]bool     // of what is claimed: a run of it was lost in a lane that it was moved from
+	mine     map[string]bool           // records of runs that it has written
+	stale    map[string]resource.ID    // of these, those that have to be marked as stale
+	settles  int64                     // fence under which it does what follows from runs
+	open     int                       // connections
+	connects int                       // that were tried since something was claimed
+	removes  time.Time                 // until then it may remove files; zero: it does not hold the plan
+	grace    time.Duration             // that it collects with
+	changed  map[resource.ID]time.Time // when these had changed last, as it was known then
+	inherits map[string][]resource.ID  // what tells others, and ran under a lease when its holder before was lost
+	waved    bool                      // it has asked for a check of everything
+	failing  map[resource.ID]int64     // revisions of what had failed when it took the plan
+	retries  bool                      // it asks also for what waits
+	only     resource.ID               // of what it asks for; "": anything
+	until    time.Time                 // when it is to stop claiming
+	asks     deploy.Priority           // of what it asks for; 0: of no one priority
+	lenient  bool                      // asks for nothing that waits for its backoff or for a person
+	plain    bool                      // asks for no more than what changed: an export without flags
+	orphaned bool                      // left behind
+	waving   bool                      // a wave was under way somewhere when it took the plan
+	lost     map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
 	rings    int
 	rows     int // written
 }
@@ -128,7 +129,7 @@ func newBooks() *books {
 
 func newTaskBooks() *taskBooks {
 	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
-		inherits: map[string][]resource.ID{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
+		inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.

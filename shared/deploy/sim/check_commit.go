@@ -175,10 +175,11 @@ func (r *run) longestPause(t *task) time.Duration {
 	return max(r.plan.Settings.RetryMax, time.Second)
 }
 
-// checkInherited is invariant D4 for what a lost holder was running: before the store forgets it, it is noted with what may have changed.
+// checkInherited is invariant D4 for what a lost holder was running: before the store forgets it, it is noted with what may have changed, or a run
+// elsewhere, which knew of the loss, has told of it.
 func (r *run) checkInherited(t *task, key string) {
 	for _, id := range t.books.inherits[key] {
-		if row := r.state.look(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned && !row.Unsure && r.tells(id) {
+		if row := r.state.look(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned && !row.Unsure && row.ChangedAt.Equal(t.books.changed[id]) && r.tells(id) {
 			r.violate("D4", "%s forgets that %s was being run when %q was lost", t.name, id, key)
 		}
 	}

@@ -37,6 +37,11 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 		}
 	}
 	t.books.inherits[key] = slices.DeleteFunc(slices.Clone(l.Running), func(id resource.ID) bool { return !r.tells(id) })
+	for _, id := range t.books.inherits[key] {
+		if row := r.state.look(env).rows[id]; row != nil {
+			t.books.changed[id] = row.ChangedAt
+		}
+	}
 	r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: l.Until}
 	t.books.leases[key] = l.Fence
 	if key == planKey {
