@@ -28,7 +28,9 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 				r.acted = false
 				continue
 			}
-			x.applyOne(ctx, r)
+			if x.applyOne(ctx, r); x.lost != nil && !r.over() {
+				r.acted = false // it was not called
+			}
 		}
 		return
 	}
@@ -38,6 +40,12 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 	}
 	var applied []provider.Applied
 	err := x.within(ctx, x.batchLimit(act), func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) })
+	if x.lost != nil {
+		for _, r := range act {
+			r.acted = false
+		}
+		return
+	}
 	if err != nil || len(applied) != len(act) {
 		x.apart(ctx, act, x.applyOne)
 		return
@@ -86,8 +94,12 @@ func (x *executor) after(ctx context.Context, r *run) {
 	// A thing that this run has made for the first time has missed no change.
 	made := r.claim != nil && r.claim.row.SucceededAt.IsZero() && r.change != plan.NoChange
 	if l, is := provider.As[provider.Reloader](r.handler); is && r.reload && !made && !r.want.Purged && !r.reportOnly {
+		before := r.acted
 		r.acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
+		if x.lost != nil {
+			r.acted = before
+		}
 		if ok && err != nil {
 			x.fail(r, fmt.Errorf("reload: %w", err))
 		}

@@ -35,3 +35,24 @@ func TestLeaseOutlastsEveryCall(t *testing.T) {
 		t.Errorf("%d calls, %d things, want a read and a create of two", calls, len(r.w.things))
 	}
 }
+
+// TestLeaseThatEnded pins that nothing more is called once the lease has ended, and that what was not called has not failed.
+func TestLeaseThatEnded(t *testing.T) {
+	r := newRig(t)
+	r.export(deploy.Export{Model: model(res("a"))})
+	r.w.hook = func(call, _ string) {
+		if call == "read" {
+			r.w.hook = nil
+			r.clock.advance(time.Hour)
+		}
+	}
+	if _, err := r.e.RunLane(context.Background(), "e", "a/0", r.clock.Now().Add(24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	r.same("calls", r.took("read", "create"), "read a")
+	if row := r.row("a"); row.Attempts != 0 || row.Status() != deploy.StatusAvailable {
+		t.Errorf("it is %s after %d failures: %s", row.Status(), row.Attempts, row.Reason)
+	}
+	r.drain()
+	r.want("a", deploy.StatusDeployed)
+}
