@@ -13,7 +13,7 @@ import (
 func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	e := r.state.look(env)
 	b := r.books
-	agent := agentOf(c.Guard.Key)
+	agent := deploy.AgentOf(c.Guard.Key)
 	switch {
 	case b.paused[agent]:
 		r.violate("pause", "%s starts %v though the agent is paused", t.name, c.Next)

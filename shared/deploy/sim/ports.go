@@ -111,7 +111,7 @@ func (r *run) send(ring deploy.Ring) {
 // arrive takes a message to where it is delivered from. A send that was repeated has the id of the first one.
 func (r *run) arrive(ring deploy.Ring, id int) {
 	if r.plan.Functions != nil {
-		r.queue(agentOf(ring.Lane)).put(ring, id)
+		r.queue(deploy.AgentOf(ring.Lane)).put(ring, id)
 		return
 	}
 	r.deliver(ring)

@@ -116,7 +116,7 @@ func (e *environment) check(lane string, epoch int64, ids []resource.ID) {
 
 // prolong prolongs the lease and says whether what is next may start.
 func (e *environment) prolong(c *deploy.Commit, out *deploy.Committed) {
-	out.Paused = e.env.Halted || e.agents[agentOf(c.Guard.Key)].Paused
+	out.Paused = e.env.Halted || e.agents[deploy.AgentOf(c.Guard.Key)].Paused
 	out.PlanSeq = e.env.PlanSeq
 	out.Started = len(c.Next) > 0 && !out.Paused && c.SeenPlan == e.env.PlanSeq
 	l := e.leases[c.Guard.Key]
@@ -130,14 +130,4 @@ func (e *environment) prolong(c *deploy.Commit, out *deploy.Committed) {
 		l.Until = c.Until
 	}
 	l.Wave = max(l.Wave, c.WaveDone)
-}
-
-// agentOf returns the agent of a lane, agent/number.
-func agentOf(lane string) string {
-	for i := len(lane) - 1; i >= 0; i-- {
-		if lane[i] == '/' {
-			return lane[:i]
-		}
-	}
-	return lane
 }
