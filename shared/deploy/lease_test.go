@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -55,4 +56,52 @@ func TestLeaseThatEnded(t *testing.T) {
 	}
 	r.drain()
 	r.want("a", deploy.StatusDeployed)
+}
+
+// TestLaneGivenUpLooksOnceMore pins that a lane in which something waits does not miss what finishes elsewhere while it is busy, even if the only
+// one who was told of it found the lane held by another, and has left. Without it that waits for a sweep; and if each sweep first asks anew for
+// what comes before, for ever.
+func TestLaneGivenUpLooksOnceMore(t *testing.T) {
+	r := newRig(t)
+	before := res("before")
+	before.Agent, before.ID = "b", "t::T[b,name=before]"
+	after := res("after")
+	after.Requires = []resource.ID{before.ID}
+	run := func(lane string) deploy.LaneRun {
+		out, err := r.e.RunLane(context.Background(), "e", lane, r.clock.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	meanwhile := func(during string) {
+		r.w.hook = func(call, name string) {
+			if call+" "+name != during {
+				return
+			}
+			r.w.hook = nil
+			if out := run("b/0"); out.Ran != 1 {
+				t.Errorf("of b %+v, want one run", out)
+			}
+			if out := run("a/0"); !out.Busy {
+				t.Errorf("a second of a: %+v, want busy", out)
+			}
+		}
+		if out := run("a/0"); out.Ran != 2 || out.Waits {
+			t.Errorf("%+v, want two runs and nothing that waits", out)
+		}
+	}
+	r.export(deploy.Export{Model: &deploy.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}, {Name: "b", Transport: "local", Lanes: 1}},
+		Resources: []resource.Resource{before, after, res("other")}}})
+	meanwhile("create other")
+	r.want("after", deploy.StatusDeployed)
+
+	clear(r.w.things)
+	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	meanwhile("read other")
+	if len(r.w.things) != 3 {
+		t.Errorf("things after the wave: %v, want three", r.w.things)
+	}
 }

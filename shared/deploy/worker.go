@@ -35,25 +35,72 @@ type LaneRun struct {
 // it at any time: one of them serves the lane, the others return with LaneRun.Busy. Errors are faults of infrastructure; a
 // failing resource is data.
 func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
-	now := e.Clock.Now()
-	lease, err := e.State.Acquire(ctx, env, lane, e.holder(), now, now.Add(leaseMargin))
+	w := &worker{e: e, env: env, lane: lane, until: until, claimSize: claimFirst}
+	for {
+		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {
+			return w.out, err
+		}
+		missed, err := w.missed(ctx)
+		if err != nil || len(missed) == 0 {
+			return w.out, err
+		}
+		w.told = append(w.told, missed...)
+	}
+}
+
+// serve takes the lease, runs what is ready and gives the lease back.
+func (w *worker) serve(ctx context.Context) error {
+	now := w.e.Clock.Now()
+	lease, err := w.e.State.Acquire(ctx, w.env, w.lane, w.e.holder(), now, now.Add(leaseMargin))
 	if fault.Is(err, fault.Busy) {
-		return LaneRun{Busy: true}, nil
+		w.out.Busy = true
+		return nil
 	}
 	if err != nil {
-		return LaneRun{}, fault.Wrap(fault.Unknown, "take lane "+lane, err)
+		return fault.Wrap(fault.Unknown, "take lane "+w.lane, err)
 	}
-	w := &worker{e: e, env: env, lane: lane, lease: lease, until: until, claimSize: claimFirst}
+	w.lease = lease
 	defer w.close(ctx)
-	if err = e.takeOver(ctx, env, lease); err == nil {
+	if err = w.e.takeOver(ctx, w.env, lease); err == nil {
 		err = w.run(ctx)
 	} else {
 		w.unrecorded = len(lease.Running) > 0
 	}
 	if fault.Is(err, fault.Fenced) {
-		return w.out, nil // another holder took over, and runs again what was not recorded
+		w.fenced = true // another holder took over, and runs again what was not recorded
+		return nil
 	}
-	return w.out, err
+	return err
+}
+
+// mayHaveMissed reports whether the lane was given up with rows that wait for others. Whoever finished what they wait for while the lease was held
+// may have rung a process that found the lane busy, and that ring is gone. So whoever gives the lane up looks once more.
+func (w *worker) mayHaveMissed(ctx context.Context) bool {
+	o := &w.out
+	return o.Waits && !o.Busy && !o.More && !o.Paused && !w.fenced && !w.unrecorded && ctx.Err() == nil && w.e.Clock.Now().Before(w.until)
+}
+
+// missed returns what this lane waits for and was not told of, and has finished; nil: nothing.
+func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
+	var waiting []int32
+	for n := range w.rows {
+		if w.frontier.needs[n] && !w.frontier.ready(n) {
+			waiting = append(waiting, n)
+		}
+	}
+	slices.Sort(waiting)
+	ask := w.unfinishedBefore(waiting, len(w.graph.IDs))
+	ask = slices.DeleteFunc(ask, func(id resource.ID) bool { return slices.Contains(w.told, id) })
+	for part := range slices.Chunk(ask, mostAsked) {
+		done, err := w.e.State.Finished(ctx, w.env, part, w.epoch())
+		if err != nil {
+			return nil, fault.Wrap(fault.Unknown, "read schedule", err)
+		}
+		if len(done) > 0 {
+			return done, nil
+		}
+	}
+	return nil, nil
 }
 
 // worker serves one lane while it holds its lease.
@@ -85,6 +132,8 @@ type worker struct {
 	running  []resource.ID            // what was claimed last
 	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
 	unrecorded bool
+	fenced     bool          // another holder has the lane
+	told       []resource.ID // of other lanes, found to have finished when this one was given up: see missed
 }
 
 func (w *worker) close(ctx context.Context) {
@@ -142,6 +191,11 @@ func sendsEvents(r *Row) bool {
 func (w *worker) run(ctx context.Context) error {
 	if err := w.reload(ctx); err != nil {
 		return err
+	}
+	if len(w.told) > 0 {
+		if _, err := w.heard(ctx, w.told); err != nil {
+			return err
+		}
 	}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -299,15 +353,11 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 	if len(ids) == 0 {
 		return true, w.reload(ctx)
 	}
-	epoch := int64(0)
-	if len(w.sched.Unfinished) > 0 {
-		epoch = w.sched.Wave.Epoch
-	}
 	ask := w.withUnfinished(ids)
 	if len(ask) > mostAsked {
 		return true, w.reload(ctx)
 	}
-	done, err := w.e.State.Finished(ctx, w.env, ask, epoch)
+	done, err := w.e.State.Finished(ctx, w.env, ask, w.epoch())
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
@@ -322,24 +372,38 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 // mostAsked bounds how many resources are looked up by id; for more, the whole schedule is read again.
 const mostAsked = 1000
 
+// epoch returns the wave to ask State.Finished about; 0: there is none.
+func (w *worker) epoch() int64 {
+	if len(w.sched.Unfinished) == 0 {
+		return 0
+	}
+	return w.sched.Wave.Epoch
+}
+
 // withUnfinished returns ids and whatever they, and what is behind them, require in other lanes, directly or not, that is not known to have
 // finished. That has usually finished when they have, and nobody rings this lane for it.
 func (w *worker) withUnfinished(ids []resource.ID) []resource.ID {
-	out := slices.Clone(ids)
-	seen := map[int32]bool{}
-	stack := w.behind(w.graph.nodes(ids))
-	if len(stack) > mostAsked {
+	behind := w.behind(w.graph.nodes(ids))
+	if len(behind) > mostAsked {
 		return w.graph.IDs // too many to look at
 	}
-	for len(stack) > 0 && len(out) <= mostAsked {
-		n := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
+	return append(slices.Clone(ids), w.unfinishedBefore(behind, mostAsked)...)
+}
+
+// unfinishedBefore returns what nodes require in other lanes, directly or not, that is not known to have finished. It stops when it has more
+// than most.
+func (w *worker) unfinishedBefore(nodes []int32, most int) []resource.ID {
+	var out []resource.ID
+	seen := map[int32]bool{}
+	for len(nodes) > 0 && len(out) <= most {
+		n := nodes[len(nodes)-1]
+		nodes = nodes[:len(nodes)-1]
 		for _, q := range w.graph.Requires(n) {
-			if w.frontier.clear[q] || seen[q] || w.rows[q] != nil {
-				continue
+			if w.frontier.clear[q] || seen[q] || w.rows[q] != nil && w.frontier.needs[q] {
+				continue // what waits in this lane itself is not for others to tell
 			}
 			seen[q] = true
-			stack = append(stack, q)
+			nodes = append(nodes, q)
 			if w.frontier.needs[q] {
 				out = append(out, w.graph.IDs[q])
 			}

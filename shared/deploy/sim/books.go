@@ -89,6 +89,7 @@ type taskBooks struct {
 	lost     map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
 	rings    int
 	rows     int // written
+	call     int // handler calls so far
 }
 
 // claimBook is what a row said when it was claimed.
@@ -109,6 +110,7 @@ type claimBook struct {
 type runBook struct {
 	did      plan.Change   // what it did with success; "": nothing
 	reloaded bool          // and that is all
+	by       int           // the call of a handler that did it, see taskBooks.call
 	after    time.Duration // it wants to be asked again
 	err      error         // of the last call that failed
 	began    time.Duration
@@ -177,14 +179,23 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 	switch what {
 	case "create":
-		have.did = plan.Created
+		have.did, have.by = plan.Created, b.call
 	case "update":
-		have.did = plan.Updated
+		have.did, have.by = plan.Updated, b.call
 	case "delete":
-		have.did = plan.Purged
+		have.did, have.by = plan.Purged, b.call
 	case "reload":
 		if have.did == "" {
-			have.did, have.reloaded = plan.Updated, true
+			have.did, have.reloaded, have.by = plan.Updated, true, b.call
+		}
+	}
+}
+
+// untold notes that the newest call has ended without an answer: what it did with success is known to nobody.
+func (b *taskBooks) untold() {
+	for _, have := range b.runs {
+		if have.by == b.call {
+			have.did, have.reloaded = "", false
 		}
 	}
 }

@@ -259,8 +259,13 @@ func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx c
 	if c.p.dead {
 		return c.p.noMore(t, "Call")
 	}
+	t.books.call++
 	if !r.faulty || r.sched.rng.Float64() >= r.plan.faults.hang {
-		return guarded(func() { f(ctx) })
+		err := guarded(func() { f(ctx) })
+		if err != nil {
+			t.books.untold()
+		}
+		return err
 	}
 	r.tracef("%s: a handler call hangs", t.name)
 	var err error
@@ -272,8 +277,12 @@ func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx c
 	case c.p.dead:
 		return c.p.noMore(t, "Call")
 	case left.done:
+		if err != nil {
+			t.books.untold()
+		}
 		return err
 	}
+	t.books.untold()
 	left.canceled = true
 	left.books = left.books.orphan()
 	t.faults++
