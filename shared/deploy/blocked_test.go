@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -35,5 +36,23 @@ func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 				t.Errorf("after %q: %s names %v (%s), want %s", step.set, name, row.Causes, row.Reason, step.want)
 			}
 		}
+	}
+}
+
+// TestSkippedNamesWhatFailsLater pins that what is skipped names all root causes, also one that had succeeded and fails while nobody asks for what requires
+// it.
+func TestSkippedNamesWhatFailsLater(t *testing.T) {
+	r := newRig(t)
+	r.w.fail["a"] = errors.New("no")
+	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c<a,b"))})
+	r.drain()
+	r.w.fail["b"] = errors.New("no")
+	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(id("b"))}}); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	r.want("b", deploy.StatusFailed)
+	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a"), id("b")}) {
+		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Causes)
 	}
 }

@@ -148,10 +148,14 @@ func (w *worker) follows(c *claim) []Outbox {
 	// A new intent has cleared the outcome of the one before, which dependants may have been skipped for.
 	forgotten := c.row.LastRun == RunSkipped && c.row.Compliance == HasUpdate || c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
 	failed := forgotten || c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
-	if failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))) {
+	follow := w.allFollow(c)
+	switch {
+	case failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))):
 		out = append(out, c.entry(OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
+	case c.row.LastRun == RunSuccess && c.result.outcome != StatusDeployed && !follow:
+		out = append(out, c.entry(OutboxRecovered)) // those that are skipped because of others have to name it as well
 	}
-	if c.result.sendEvent && !w.allFollow(c) {
+	if c.result.sendEvent && !follow {
 		out = append(out, c.entry(OutboxEvent))
 	}
 	return out
