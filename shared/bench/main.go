@@ -59,10 +59,12 @@ func run(bin string, n, runs int, large, puppet, ssh bool) error {
 		name string
 		n    int
 		make func(n int) string
-	}{{"std::Null, independent", n, independent}, {"std::Null, chain", n / 10, chain}, {"std::Null, 10 layers", n, layers}}
+	}{{"std::Null, independent", n, independent}, {"std::Null, chain", n / 10, chain}, {"std::Null, 10 layers", n, layers}, {"std::Null, on one agent for each ten", n, manyAgents}}
 	if large {
-		shapes = append(shapes, shapes[0])
-		shapes[3].n = 10 * n
+		for _, s := range []int{0, 3} {
+			shapes = append(shapes, shapes[s])
+			shapes[len(shapes)-1].n = 10 * n
+		}
 	}
 	for _, s := range shapes {
 		if err := b.shape(fmt.Sprintf("%s, %d", s.name, s.n), s.make(s.n), runs); err != nil {
@@ -241,6 +243,15 @@ func layers(n int) string {
 		above := (i/m - 1) * m
 		return []int{above + i%m, above + (i+1)%m}
 	})
+}
+
+func manyAgents(n int) string {
+	var b strings.Builder
+	b.WriteString("southbound: 1\nresources:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {type: std::Null, agent: web%d, attributes: {name: n%06d}}\n", i/10, i)
+	}
+	return b.String()
 }
 
 // floorWrite does what has to be done: a temporary name, the bytes, a sync, the name.

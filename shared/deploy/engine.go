@@ -41,14 +41,15 @@ type Config struct {
 // in any number of processes may serve the same state.
 type Engine struct {
 	Config
-	mu     sync.Mutex
-	graphs map[string]*Graph // by hash; a few
-	caches caches
+	mu       sync.Mutex
+	graphs   map[string]*Graph // by hash; a few
+	lastUsed map[string]string // by environment: the graph that was used last
+	caches   caches
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
-	return &Engine{Config: c, graphs: map[string]*Graph{}}
+	return &Engine{Config: c, graphs: map[string]*Graph{}, lastUsed: map[string]string{}}
 }
 
 // How long leases outlast the work they are taken for. A holder known to be dead is replaced at once, so these only bound the
@@ -98,6 +99,26 @@ func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
 	}
 	e.keepGraph(hash, g)
 	return g, nil
+}
+
+// lastGraph returns the graph that this process used last for an environment, if it has it still, or else the empty one, with its hash.
+func (e *Engine) lastGraph(env string) (string, *Graph) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if hash := e.lastUsed[env]; e.graphs[hash] != nil {
+		return hash, e.graphs[hash]
+	}
+	return "", emptyGraph()
+}
+
+// useGraph notes which graph an environment uses.
+func (e *Engine) useGraph(env, hash string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.lastUsed) >= 1000 {
+		clear(e.lastUsed)
+	}
+	e.lastUsed[env] = hash
 }
 
 // keepGraph caches a graph. Graphs are immutable and few are in use at a time, so the cache is simply emptied when it is full.

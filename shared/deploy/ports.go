@@ -21,8 +21,8 @@ type State interface {
 	// Versions returns the versions with these numbers, or all in ascending order when none is given. Unknown ones are left out.
 	Versions(ctx context.Context, env string, numbers ...int) ([]Version, error)
 
-	// Agents returns the agents of an environment by name.
-	Agents(ctx context.Context, env string) (map[string]Agent, error)
+	// Agents returns the agents of an environment by name: those of these names, or all when none is given. Unknown ones are left out.
+	Agents(ctx context.Context, env string, names ...string) (map[string]Agent, error)
 	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes. After Pause(true) has
 	// returned, no Commit for these agents gets its Next accepted. PlanSeq grows.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
@@ -44,8 +44,8 @@ type State interface {
 	LaneRows(ctx context.Context, env, lane string, all bool) ([]Row, error)
 	// ScanRows returns up to limit rows with an id greater than after, ascending.
 	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
-	// Schedule returns what is scheduled in the whole environment, read at one instant.
-	Schedule(ctx context.Context, env string) (Schedule, error)
+	// Schedule returns what is scheduled, read at one instant: in the lanes of these agents, or in the whole environment when none is given.
+	Schedule(ctx context.Context, env string, agents ...string) (Schedule, error)
 	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and the wave of this epoch has either
 	// finished in their lane or checked them. Epoch 0: there is no wave.
 	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)

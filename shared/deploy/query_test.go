@@ -15,12 +15,12 @@ type between struct {
 }
 
 // Schedule implements deploy.State.
-func (b *between) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
+func (b *between) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
 	if do := b.do; do != nil {
 		b.do = nil
 		do()
 	}
-	return b.State.Schedule(ctx, env)
+	return b.State.Schedule(ctx, env, agents...)
 }
 
 // TestDoneMeansCounted pins that who is told that nothing is left to do is not told the counts of a moment before: exit codes follow from them.

@@ -89,7 +89,7 @@ func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
 		}
 	}
 	slices.Sort(waiting)
-	ask := w.unfinishedBefore(waiting, len(w.graph.IDs))
+	ask := w.unfinishedBefore(waiting, len(w.graph.IDs), false)
 	ask = slices.DeleteFunc(ask, func(id resource.ID) bool { return slices.Contains(w.told, id) })
 	for part := range slices.Chunk(ask, mostAsked) {
 		done, err := w.e.State.Finished(ctx, w.env, part, w.epoch())
@@ -116,7 +116,8 @@ type worker struct {
 	state    Env
 	agent    Agent
 	sched    Schedule
-	graph    *Graph
+	graph    *Graph   // around the agent
+	after    []string // lanes in which something may wait for this one
 	frontier *frontier
 	rows     map[int32]*Row // of this lane, by node
 	unsure   map[int32]bool // assumed to be scheduled, perhaps wrongly
@@ -127,7 +128,7 @@ type worker struct {
 	deps     map[int32]*Row // requirements in other lanes, as far as they were read
 	session  session
 	rings    map[string][]resource.ID // to be sent: what finished here, by the lane in which something waits for it
-	ringAll  bool                     // all other lanes are to be rung
+	ringAll  bool                     // all lanes in which something may wait are to be rung
 	laneDone bool                     // the wave is marked as finished in this lane
 	running  []resource.ID            // what was claimed last
 	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
@@ -192,8 +193,8 @@ func (w *worker) run(ctx context.Context) error {
 	if err := w.reload(ctx); err != nil {
 		return err
 	}
-	if len(w.told) > 0 {
-		if _, err := w.heard(ctx, w.told); err != nil {
+	if open := slices.DeleteFunc(slices.Clone(w.told), w.finished); len(open) > 0 {
+		if _, err := w.heard(ctx, open); err != nil {
 			return err
 		}
 	}
@@ -245,21 +246,16 @@ func (w *worker) run(ctx context.Context) error {
 
 // reload reads the schedule, the environment and the rows of the lane again.
 func (w *worker) reload(ctx context.Context) error {
-	var err error
 	w.session.checked, w.laneDone = nil, false
-	if w.sched, err = w.e.State.Schedule(ctx, w.env); err != nil {
-		return fault.Wrap(fault.Unknown, "read schedule", err)
+	err := w.readSchedule(ctx)
+	if err != nil {
+		return err
 	}
 	// The environment is read after the schedule: if it is newer, the next claim is refused.
 	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	graph, err := w.e.graph(ctx, w.sched.Graph)
-	if err != nil {
-		return err // the previous graph stays, as close rings by it
-	}
-	w.graph = graph
-	agents, err := w.e.State.Agents(ctx, w.env)
+	agents, err := w.e.State.Agents(ctx, w.env, AgentOf(w.lane))
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
@@ -277,7 +273,29 @@ func (w *worker) reload(ctx context.Context) error {
 	return nil
 }
 
-// index builds the frontier of the whole environment and the heap of what is ready in this lane.
+// readSchedule reads the graph, as far as it concerns this lane, and the schedule of the agents in it. Which these are, only the graph says, and which
+// graph it is, only the schedule. So it begins with the one that this process used last.
+func (w *worker) readSchedule(ctx context.Context) error {
+	hash, g := w.e.lastGraph(w.env)
+	for {
+		near := g.around(AgentOf(w.lane))
+		s, err := w.e.State.Schedule(ctx, w.env, near.agents...)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "read schedule", err)
+		}
+		if s.Graph == hash {
+			w.sched, w.graph, w.after = s, near.graph, near.after
+			return nil
+		}
+		if g, err = w.e.graph(ctx, s.Graph); err != nil {
+			return err // the previous graph stays, as close rings by it
+		}
+		hash = s.Graph
+		w.e.useGraph(w.env, hash)
+	}
+}
+
+// index builds the frontier and the heap of what is ready in this lane.
 func (w *worker) index(rows []Row, waving bool) {
 	g := w.graph
 	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
@@ -372,6 +390,12 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 // mostAsked bounds how many resources are looked up by id; for more, the whole schedule is read again.
 const mostAsked = 1000
 
+// finished reports whether a resource is known to have nothing left to do.
+func (w *worker) finished(id resource.ID) bool {
+	n := w.graph.Node(id)
+	return n < 0 || !w.frontier.needs[n]
+}
+
 // epoch returns the wave to ask State.Finished about; 0: there is none.
 func (w *worker) epoch() int64 {
 	if len(w.sched.Unfinished) == 0 {
@@ -387,12 +411,12 @@ func (w *worker) withUnfinished(ids []resource.ID) []resource.ID {
 	if len(behind) > mostAsked {
 		return w.graph.IDs // too many to look at
 	}
-	return append(slices.Clone(ids), w.unfinishedBefore(behind, mostAsked)...)
+	return append(slices.Clone(ids), w.unfinishedBefore(behind, mostAsked, true)...)
 }
 
-// unfinishedBefore returns what nodes require in other lanes, directly or not, that is not known to have finished. It stops when it has more
-// than most.
-func (w *worker) unfinishedBefore(nodes []int32, most int) []resource.ID {
+// unfinishedBefore returns what nodes require in other lanes, directly or not, that is not known to have finished; what these themselves wait for
+// only if it is to go deep. It stops when it has more than most.
+func (w *worker) unfinishedBefore(nodes []int32, most int, deep bool) []resource.ID {
 	var out []resource.ID
 	seen := map[int32]bool{}
 	for len(nodes) > 0 && len(out) <= most {
@@ -403,9 +427,11 @@ func (w *worker) unfinishedBefore(nodes []int32, most int) []resource.ID {
 				continue // what waits in this lane itself is not for others to tell
 			}
 			seen[q] = true
-			nodes = append(nodes, q)
 			if w.frontier.needs[q] {
 				out = append(out, w.graph.IDs[q])
+			}
+			if deep || !w.frontier.needs[q] {
+				nodes = append(nodes, q)
 			}
 		}
 	}
@@ -453,7 +479,7 @@ func (w *worker) ringDone(lane string, id resource.ID) {
 func (w *worker) flushRings(ctx context.Context) {
 	var rings []Ring
 	if w.ringAll {
-		rings = RingsOf(slices.DeleteFunc(slices.Clone(w.graph.Lanes), func(lane string) bool { return lane == w.lane }))
+		rings = RingsOf(slices.DeleteFunc(slices.Clone(w.after), func(lane string) bool { return lane == w.lane }))
 	} else {
 		for _, lane := range slices.Sorted(maps.Keys(w.rings)) {
 			rings = append(rings, Ring{Lane: lane, Done: w.rings[lane]})

@@ -13,7 +13,7 @@ import (
 )
 
 // Schedule implements deploy.State.
-func (h *Home) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
+func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
 	var out deploy.Schedule
 	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
 		e, err := readEnv(c, env)
@@ -21,26 +21,67 @@ func (h *Home) Schedule(ctx context.Context, env string) (deploy.Schedule, error
 			return err
 		}
 		out = deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
-		if err := query(c, "SELECT id, lane, ticket FROM rows WHERE env = ? AND ticket <> 0", func(s *sqlite.Stmt) error {
-			out.Tickets = append(out.Tickets, deploy.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: s.ColumnText(1), N: s.ColumnInt64(2)})
-			return nil
-		}, env); err != nil || e.Wave.Epoch == 0 {
-			return err
+		for _, r := range rangesOf(agents) {
+			if err := query(c, "SELECT id, lane, ticket FROM rows WHERE env = ? AND ticket <> 0 AND lane >= ? AND lane < ?", func(s *sqlite.Stmt) error {
+				if lane := s.ColumnText(1); r.holds(lane) {
+					out.Tickets = append(out.Tickets, deploy.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: lane, N: s.ColumnInt64(2)})
+				}
+				return nil
+			}, env, r.from, r.to); err != nil {
+				return err
+			}
 		}
-		return unfinished(c, env, e.Wave.Epoch, &out)
+		if e.Wave.Epoch == 0 {
+			return nil
+		}
+		return unfinished(c, env, e.Wave.Epoch, rangesOf(agents), &out)
 	})
 	return out, err
 }
 
+// laneRange is a range of lanes in the order of the database, and of whose agents they are to be: those that a set holds, or all when it is nil.
+type laneRange struct {
+	from, to string // without to
+	agents   map[string]bool
+}
+
+func (l laneRange) holds(lane string) bool { return l.agents == nil || l.agents[deploy.AgentOf(lane)] }
+
+// mostRanges bounds how many agents are looked up one by one; for more, all lanes are read.
+const mostRanges = 100
+
+// rangesOf returns where the lanes of agents are; all lanes when none is given.
+func rangesOf(agents []string) []laneRange {
+	if len(agents) == 0 {
+		return []laneRange{{to: "\xff"}}
+	}
+	set := make(map[string]bool, len(agents))
+	for _, a := range agents {
+		set[a] = true
+	}
+	if len(agents) > mostRanges {
+		return []laneRange{{to: "\xff", agents: set}}
+	}
+	out := make([]laneRange, 0, len(set))
+	for a := range set { // what begins with "a/" may also be of the agent "a/b"
+		out = append(out, laneRange{from: a + "/", to: a + "0", agents: map[string]bool{a: true}}) // "0" follows "/"
+	}
+	return out
+}
+
 // unfinished fills in the lanes that have not finished the wave, and what was checked in them.
-func unfinished(c *sqlite.Conn, env string, epoch int64, out *deploy.Schedule) error {
+func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out *deploy.Schedule) error {
 	out.Unfinished = map[string][]resource.ID{}
-	if err := query(c, `SELECT DISTINCT n.lane FROM counts n LEFT JOIN leases l ON l.env = n.env AND l.key = n.lane
-		WHERE n.env = ? AND n.n > 0 AND coalesce(l.wave, 0) < ?`, func(s *sqlite.Stmt) error {
-		out.Unfinished[s.ColumnText(0)] = nil
-		return nil
-	}, env, epoch); err != nil {
-		return err
+	for _, r := range ranges {
+		if err := query(c, `SELECT DISTINCT n.lane FROM counts n LEFT JOIN leases l ON l.env = n.env AND l.key = n.lane
+			WHERE n.env = ? AND n.lane >= ? AND n.lane < ? AND n.n > 0 AND coalesce(l.wave, 0) < ?`, func(s *sqlite.Stmt) error {
+			if lane := s.ColumnText(0); r.holds(lane) {
+				out.Unfinished[lane] = nil
+			}
+			return nil
+		}, env, r.from, r.to, epoch); err != nil {
+			return err
+		}
 	}
 	for lane := range out.Unfinished {
 		var ids []resource.ID

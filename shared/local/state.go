@@ -162,10 +162,10 @@ func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]depl
 }
 
 // Agents implements deploy.State.
-func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
+func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
 	out := map[string]deploy.Agent{}
 	err := h.read(ctx, "read agents", func(c *sqlite.Conn) error {
-		return query(c, "SELECT name, record, paused FROM agents WHERE env = ?", func(s *sqlite.Stmt) error {
+		one := func(s *sqlite.Stmt) error {
 			a := deploy.Agent{Paused: s.ColumnBool(2)}
 			a.Name = s.ColumnText(0)
 			if s.ColumnType(1) != sqlite.TypeNull {
@@ -175,7 +175,16 @@ func (h *Home) Agents(ctx context.Context, env string) (map[string]deploy.Agent,
 			}
 			out[a.Name] = a
 			return nil
-		}, env)
+		}
+		for _, name := range names {
+			if err := query(c, "SELECT name, record, paused FROM agents WHERE env = ? AND name = ?", one, env, name); err != nil {
+				return err
+			}
+		}
+		if len(names) > 0 {
+			return nil
+		}
+		return query(c, "SELECT name, record, paused FROM agents WHERE env = ?", one, env)
 	})
 	return out, err
 }
@@ -283,11 +292,36 @@ func readRow(c *sqlite.Conn, env string, id resource.ID, found func(deploy.Row))
 
 // LaneRows implements deploy.State.
 func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
-	where := "r.env = ? AND r.lane = ? AND r.ticket <> 0"
-	if all {
-		where = "r.env = ? AND r.lane = ?"
+	if !all {
+		return h.scan(ctx, "SELECT "+rowColumns+" FROM rows r JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.lane = ? AND r.ticket <> 0", env, lane)
 	}
-	return h.scan(ctx, "SELECT "+rowColumns+" FROM rows r JOIN bodies b ON b.k = r.k WHERE "+where, env, lane)
+	most, err := h.holdsMost(ctx, env, lane)
+	if err != nil {
+		return nil, err
+	}
+	from := "rows r INDEXED BY rows_lane"
+	if most { // to read all rows in their order is quicker than to look each up
+		from = "rows r NOT INDEXED"
+	}
+	return h.scan(ctx, "SELECT "+rowColumns+" FROM "+from+" JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.lane = ?", env, lane)
+}
+
+// holdsMost reports whether most rows are in one lane.
+func (h *Home) holdsMost(ctx context.Context, env, lane string) (bool, error) {
+	var here, all int64
+	err := h.read(ctx, "count resources", func(c *sqlite.Conn) error {
+		if err := query(c, "SELECT coalesce(sum(n), 0) FROM counts WHERE env = ? AND lane = ?", func(s *sqlite.Stmt) error {
+			here = s.ColumnInt64(0)
+			return nil
+		}, env, lane); err != nil {
+			return err
+		}
+		return query(c, "SELECT coalesce(max(k), 0) FROM rows", func(s *sqlite.Stmt) error {
+			all = s.ColumnInt64(0)
+			return nil
+		})
+	})
+	return 2*here > all, err
 }
 
 // ScanRows implements deploy.State.

@@ -14,11 +14,12 @@ import (
 )
 
 // Agents implements deploy.State. All agents are one item; which are paused is in the head.
-func (s *State) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
+func (s *State) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
 	out, err := s.agents(ctx, env)
 	if fault.Is(err, fault.NotFound) { // replaced while it was read
 		out, err = s.agents(ctx, env)
 	}
+	maps.DeleteFunc(out, func(name string, _ deploy.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
 	return out, err
 }
 

@@ -108,13 +108,13 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 
 // Schedule implements deploy.State: head, records, and the head again. The records are read one after the other, but only a planner adds
 // tickets, and it changes the head.
-func (s *State) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
+func (s *State) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
 		return deploy.Schedule{}, err
 	}
 	for {
-		out, bags, err := s.schedule(ctx, env, before)
+		out, bags, err := s.schedule(ctx, env, before, agents)
 		if err != nil || bags < 2 {
 			return out, err // what one record says is of one instant
 		}
@@ -126,8 +126,8 @@ func (s *State) Schedule(ctx context.Context, env string) (deploy.Schedule, erro
 	}
 }
 
-// schedule returns what is scheduled, and how many lanes have rows.
-func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Schedule, int, error) {
+// schedule returns what is scheduled for some agents, or for all when none is given, and how many of their lanes have rows.
+func (s *State) schedule(ctx context.Context, env string, h *head, agents []string) (deploy.Schedule, int, error) {
 	e, err := h.env()
 	if err != nil {
 		return deploy.Schedule{}, 0, err
@@ -139,10 +139,13 @@ func (s *State) schedule(ctx context.Context, env string, h *head) (deploy.Sched
 	}
 	bags := 0
 	for _, rec := range recs {
+		lane, _ := laneOf(rec.key)
+		if len(agents) > 0 && !slices.Contains(agents, deploy.AgentOf(lane)) {
+			continue
+		}
 		if rec.total() > 0 {
 			bags++
 		}
-		lane, _ := laneOf(rec.key)
 		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch && rec.total() > 0
 		if rec.tickets == 0 && !waving {
 			continue

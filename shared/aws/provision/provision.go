@@ -41,10 +41,10 @@ type Lambda interface {
 // State is what is needed of the state; *dynamo.State has it.
 type State interface {
 	Envs(ctx context.Context) ([]string, error)
-	Agents(ctx context.Context, env string) (map[string]deploy.Agent, error)
+	Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error)
 	Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error)
 	Leases(ctx context.Context, env string) ([]deploy.Lease, error)
-	Schedule(ctx context.Context, env string) (deploy.Schedule, error)
+	Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error)
 	Asleep(env string) int64
 	SetAsleep(ctx context.Context, env string, number int64) error
 }

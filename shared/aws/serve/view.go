@@ -23,8 +23,8 @@ type View struct {
 }
 
 // Agents implements deploy.State.
-func (v *View) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
-	agents, err := v.State.Agents(ctx, env)
+func (v *View) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
+	agents, err := v.State.Agents(ctx, env, names...)
 	if err != nil || v.Leave == nil {
 		return agents, err
 	}

@@ -13,7 +13,7 @@ type Bell struct {
 	Out   deploy.Doorbell
 	State interface {
 		Env(ctx context.Context, env string) (deploy.Env, error)
-		Agents(ctx context.Context, env string) (map[string]deploy.Agent, error)
+		Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error)
 	}
 }
 

@@ -67,7 +67,7 @@ func (b *book) Outbox(context.Context, string, int) ([]deploy.Outbox, error) {
 	return []deploy.Outbox{{At: now.Add(-time.Hour)}}, nil
 }
 
-func (b *book) Schedule(context.Context, string) (deploy.Schedule, error) {
+func (b *book) Schedule(context.Context, string, ...string) (deploy.Schedule, error) {
 	return deploy.Schedule{Tickets: []deploy.Ticket{{ID: "std::Null[a,name=x]", Lane: "a/0", N: 1}}}, nil
 }
 
@@ -75,7 +75,7 @@ func (b *book) Leases(context.Context, string) ([]deploy.Lease, error) {
 	return []deploy.Lease{{Key: "a/0", Until: now.Add(-5 * time.Minute)}}, nil
 }
 
-func (b *book) Agents(context.Context, string) (map[string]deploy.Agent, error) { return nil, nil }
+func (b *book) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) { return nil, nil }
 
 func (b *book) Check(_ context.Context, env string) (int, error) {
 	b.note("check " + env)

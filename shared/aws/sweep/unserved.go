@@ -12,9 +12,9 @@ import (
 
 // Watched is what Unserved reads; deploy.State has it.
 type Watched interface {
-	Schedule(ctx context.Context, env string) (deploy.Schedule, error)
+	Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error)
 	Leases(ctx context.Context, env string) ([]deploy.Lease, error)
-	Agents(ctx context.Context, env string) (map[string]deploy.Agent, error)
+	Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error)
 	Env(ctx context.Context, env string) (deploy.Env, error)
 	Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error)
 }

@@ -183,6 +183,9 @@ func agentChecks() []check {
 			got, err := f.B.Agents(f.ctx, env)
 			f.ok(err)
 			f.same(got, map[string]deploy.Agent{a.Name: {Agent: a}, b.Name: {Agent: b}}, "agents")
+			got, err = f.B.Agents(f.ctx, env, "plain", "none", "plain")
+			f.ok(err)
+			f.same(got, map[string]deploy.Agent{b.Name: {Agent: b}}, "some agents")
 		}},
 		{"PutReplacesWholeAndKeepsPause", func(f *fixture) {
 			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "kept"}}}))

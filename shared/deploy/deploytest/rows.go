@@ -128,6 +128,7 @@ func listChecks() []check {
 			f.ok(err)
 			f.same(s.Tickets, []deploy.Ticket{{ID: id(2), Lane: "b/0", N: 6}}, "after one is done")
 		}},
+		{"ScheduleOfSomeAgents", scheduleOfSome},
 		{"DueInOrderOfTime", dueInOrder},
 		{"CountsByStatus", countsByStatus},
 		{"LargeBatches", func(f *fixture) {
@@ -317,4 +318,54 @@ func laneRows(f *fixture) {
 	got, err = f.B.LaneRows(f.ctx, env, lane, false)
 	f.ok(err)
 	f.same(len(got), 0, "and lost its ticket")
+}
+
+// scheduleOfSome pins that a schedule can be asked for by agent, also when the name of one begins like that of another, or like one of its lanes.
+func scheduleOfSome(f *fixture) {
+	g := f.guard(lane)
+	lanes := []string{"a/0", "a/1", "a/1/0", "a0/0", "a-/0", "b/0"}
+	rows := freshRows(len(lanes))
+	for i := range rows {
+		rows[i].Lane, rows[i].Ticket = lanes[i], int64(i+1)
+	}
+	rows[1].Ticket = 0
+	e := wholeEnv()
+	e.Wave = deploy.Wave{Epoch: 1, Priority: deploy.PriorityUserRepair, At: at(0)}
+	f.commit(deploy.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
+	f.commit(deploy.Commit{Guard: g, Checked: []resource.ID{id(0)}, Epoch: 1})
+	other := f.guard("b/0")
+	f.commit(deploy.Commit{Guard: other, WaveDone: 1})
+	all, err := f.B.Schedule(f.ctx, env)
+	f.ok(err)
+	many := []string{"b"}
+	for i := range 300 {
+		many = append(many, fmt.Sprintf("none%d", i))
+	}
+	for _, agents := range [][]string{nil, {"a"}, {"a/1"}, {"a", "a"}, {"b", "a0"}, {"none"}, many} {
+		s, err := f.B.Schedule(f.ctx, env, agents...)
+		f.ok(err)
+		var tickets []deploy.Ticket
+		open := map[string][]resource.ID{}
+		for i, l := range lanes {
+			if len(agents) > 0 && !slices.Contains(agents, deploy.AgentOf(l)) {
+				continue
+			}
+			if rows[i].Ticket != 0 {
+				tickets = append(tickets, deploy.Ticket{ID: rows[i].ID, Lane: l, N: rows[i].Ticket})
+			}
+			if l != "b/0" {
+				open[l] = []resource.ID{}
+			}
+			if l == lane {
+				open[l] = []resource.ID{id(0)}
+			}
+		}
+		slices.SortFunc(s.Tickets, func(a, b deploy.Ticket) int { return int(a.N - b.N) })
+		f.same(s.Tickets, tickets, fmt.Sprintf("tickets of %q", agents))
+		f.same(len(s.Unfinished), len(open), fmt.Sprintf("unfinished lanes of %q", agents))
+		for l, ids := range s.Unfinished {
+			f.same(append([]resource.ID{}, ids...), open[l], "checked in "+l)
+		}
+		f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted}, []any{all.PlanSeq, all.Graph, all.Wave, all.Halted}, "the rest")
+	}
 }

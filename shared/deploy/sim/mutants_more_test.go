@@ -52,7 +52,7 @@ func recordMutants() []mutant {
 		}, nil),
 		{Mutant{Name: "RingsOfOthersLost", Why: "what is done in one lane is not told to another", Check: "D4", Config: func(c *deploy.Config, _ *State) {
 			c.Doorbell = &tellsNoResults{c.Doorbell}
-		}}, 1000},
+		}}, 10000},
 		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "report", Config: func(c *deploy.Config, _ *State) {
 			c.State = &forgetsReportOnly{c.State}
 		}}, 300},
@@ -177,8 +177,8 @@ func (m *changesEnv) Env(ctx context.Context, env string) (deploy.Env, error) {
 // keepsNoTerminal forgets that a wave leaves out what waits for a person.
 type keepsNoTerminal struct{ deploy.State }
 
-func (m *keepsNoTerminal) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
-	s, err := m.State.Schedule(ctx, env)
+func (m *keepsNoTerminal) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
+	s, err := m.State.Schedule(ctx, env, agents...)
 	s.Wave.KeepTerminal = false
 	return s, err
 }

@@ -148,8 +148,8 @@ func (m *acceptsStale) Commit(ctx context.Context, env string, c deploy.Commit) 
 // forgetsTickets leaves the tickets out of schedules.
 type forgetsTickets struct{ deploy.State }
 
-func (m *forgetsTickets) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
-	s, err := m.State.Schedule(ctx, env)
+func (m *forgetsTickets) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
+	s, err := m.State.Schedule(ctx, env, agents...)
 	if len(s.Tickets) > 1 {
 		s.Tickets = s.Tickets[:1]
 	}

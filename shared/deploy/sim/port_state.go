@@ -47,8 +47,8 @@ func (s *statePort) Versions(ctx context.Context, env string, numbers ...int) ([
 }
 
 // Agents implements deploy.State.
-func (s *statePort) Agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
-	return read(ctx, s, "Agents", func() (map[string]deploy.Agent, error) { return s.to.Agents(ctx, env) })
+func (s *statePort) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
+	return read(ctx, s, "Agents", func() (map[string]deploy.Agent, error) { return s.to.Agents(ctx, env, names...) })
 }
 
 // Pause implements deploy.State.
@@ -92,8 +92,8 @@ func (s *statePort) ScanRows(ctx context.Context, env string, after resource.ID,
 }
 
 // Schedule implements deploy.State.
-func (s *statePort) Schedule(ctx context.Context, env string) (deploy.Schedule, error) {
-	return read(ctx, s, "Schedule", func() (deploy.Schedule, error) { return s.to.Schedule(ctx, env) })
+func (s *statePort) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
+	return read(ctx, s, "Schedule", func() (deploy.Schedule, error) { return s.to.Schedule(ctx, env, agents...) })
 }
 
 // Finished implements deploy.State.

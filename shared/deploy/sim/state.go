@@ -99,10 +99,11 @@ func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]deplo
 }
 
 // Agents implements deploy.State.
-func (s *State) Agents(_ context.Context, env string) (map[string]deploy.Agent, error) {
+func (s *State) Agents(_ context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
 	e := s.look(env)
 	out := make(map[string]deploy.Agent, len(e.agents))
 	maps.Copy(out, e.agents)
+	maps.DeleteFunc(out, func(name string, _ deploy.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
 	return out, nil
 }
 

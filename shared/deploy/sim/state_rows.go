@@ -47,11 +47,14 @@ func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit
 }
 
 // Schedule implements deploy.State.
-func (s *State) Schedule(_ context.Context, env string) (deploy.Schedule, error) {
+func (s *State) Schedule(_ context.Context, env string, agents ...string) (deploy.Schedule, error) {
 	e := s.look(env)
 	out := deploy.Schedule{PlanSeq: e.env.PlanSeq, Graph: e.env.Graph, Wave: e.env.Wave, Halted: e.env.Halted}
 	for _, id := range e.ids {
 		r := e.rows[id]
+		if len(agents) > 0 && !slices.Contains(agents, deploy.AgentOf(r.Lane)) {
+			continue
+		}
 		if r.Ticket != 0 {
 			out.Tickets = append(out.Tickets, deploy.Ticket{ID: id, Lane: r.Lane, N: r.Ticket})
 		}

@@ -1,0 +1,2 @@
+-- What is in a lane, scheduled or not.
+CREATE INDEX rows_lane ON rows (env, lane);
