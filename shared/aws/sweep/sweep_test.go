@@ -75,7 +75,9 @@ func (b *book) Leases(context.Context, string) ([]deploy.Lease, error) {
 	return []deploy.Lease{{Key: "a/0", Until: now.Add(-5 * time.Minute)}}, nil
 }
 
-func (b *book) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) { return nil, nil }
+func (b *book) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) {
+	return nil, nil
+}
 
 func (b *book) Check(_ context.Context, env string) (int, error) {
 	b.note("check " + env)

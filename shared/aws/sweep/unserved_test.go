@@ -21,8 +21,10 @@ type standing struct {
 	versions []deploy.Version
 }
 
-func (s *standing) Schedule(context.Context, string, ...string) (deploy.Schedule, error) { return s.schedule, nil }
-func (s *standing) Leases(context.Context, string) ([]deploy.Lease, error)    { return s.leases, nil }
+func (s *standing) Schedule(context.Context, string, ...string) (deploy.Schedule, error) {
+	return s.schedule, nil
+}
+func (s *standing) Leases(context.Context, string) ([]deploy.Lease, error) { return s.leases, nil }
 func (s *standing) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) {
 	return s.agents, nil
 }
