@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -78,29 +77,6 @@ func (w *worker) serve(ctx context.Context) error {
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
 	return o.Waits && !o.Busy && !o.More && !o.Paused && !w.fenced && !w.unrecorded && ctx.Err() == nil && w.e.Clock.Now().Before(w.until)
-}
-
-// missed returns what this lane waits for and was not told of, and has finished; nil: nothing.
-func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
-	var waiting []int32
-	for n := range w.rows {
-		if w.frontier.needs[n] && !w.frontier.ready(n) {
-			waiting = append(waiting, n)
-		}
-	}
-	slices.Sort(waiting)
-	ask := w.unfinishedBefore(waiting, len(w.graph.IDs), false)
-	ask = slices.DeleteFunc(ask, func(id resource.ID) bool { return slices.Contains(w.told, id) })
-	for part := range slices.Chunk(ask, mostAsked) {
-		done, err := w.e.State.Finished(ctx, w.env, part, w.epoch())
-		if err != nil {
-			return nil, fault.Wrap(fault.Unknown, "read schedule", err)
-		}
-		if len(done) > 0 {
-			return done, nil
-		}
-	}
-	return nil, nil
 }
 
 // worker serves one lane while it holds its lease.
@@ -244,91 +220,6 @@ func (w *worker) run(ctx context.Context) error {
 	}
 }
 
-// reload reads the schedule, the environment and the rows of the lane again.
-func (w *worker) reload(ctx context.Context) error {
-	w.session.checked, w.laneDone = nil, false
-	err := w.readSchedule(ctx)
-	if err != nil {
-		return err
-	}
-	// The environment is read after the schedule: if it is newer, the next claim is refused.
-	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
-		return fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	agents, err := w.e.State.Agents(ctx, w.env, AgentOf(w.lane))
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read agents", err)
-	}
-	_, waving := w.sched.Unfinished[w.lane]
-	moving := w.state.Releasing != 0 && len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
-	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving || moving)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
-	}
-	w.agent = agents[AgentOf(w.lane)]
-	w.index(rows, waving)
-	if waving {
-		return w.skipInWave(ctx)
-	}
-	return nil
-}
-
-// readSchedule reads the graph, as far as it concerns this lane, and the schedule of the agents in it. Which these are, only the graph says, and which
-// graph it is, only the schedule. So it begins with the one that this process used last.
-func (w *worker) readSchedule(ctx context.Context) error {
-	hash, g := w.e.lastGraph(w.env)
-	for {
-		near := g.around(AgentOf(w.lane))
-		s, err := w.e.State.Schedule(ctx, w.env, near.agents...)
-		if err != nil {
-			return fault.Wrap(fault.Unknown, "read schedule", err)
-		}
-		if s.Graph == hash {
-			w.sched, w.graph, w.after = s, near.graph, near.after
-			return nil
-		}
-		if g, err = w.e.graph(ctx, s.Graph); err != nil {
-			return err // the previous graph stays, as close rings by it
-		}
-		hash = s.Graph
-		w.e.useGraph(w.env, hash)
-	}
-}
-
-// index builds the frontier and the heap of what is ready in this lane.
-func (w *worker) index(rows []Row, waving bool) {
-	g := w.graph
-	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
-	w.ready, w.later, w.loose = readyHeap{}, nil, nil
-	scheduled := make([]bool, len(g.IDs))
-	w.tickets = make([]int64, len(g.IDs))
-	for _, t := range w.sched.Tickets {
-		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
-			scheduled[n], w.tickets[n] = true, t.N
-		}
-	}
-	w.markWave(scheduled)
-	for i := range rows {
-		r := &rows[i]
-		n := g.Node(r.ID)
-		if n < 0 {
-			if r.Ticket != 0 && !r.NotBefore.After(w.e.Clock.Now()) {
-				w.loose = append(w.loose, r)
-			}
-			continue
-		}
-		w.rows[n] = r
-		delete(w.unsure, n)
-		scheduled[n] = r.Ticket != 0 || (waving && w.inWave(r))
-	}
-	w.frontier = newFrontier(g, scheduled)
-	for n := range w.rows {
-		if w.frontier.ready(n) {
-			w.push(n)
-		}
-	}
-}
-
 // idle decides what to do when nothing is ready: finish the wave, wait for a ring, or end.
 func (w *worker) idle(ctx context.Context) (bool, error) {
 	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone && !w.waveLeft() {
@@ -363,128 +254,4 @@ func (w *worker) waits() bool {
 		}
 	}
 	return false
-}
-
-// heard looks up whether the resources of other lanes that a ring names have finished. If the schedule has changed, the next claim
-// is refused, and everything is read again.
-func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
-	if len(ids) == 0 {
-		return true, w.reload(ctx)
-	}
-	ask := w.withUnfinished(ids)
-	if len(ask) > mostAsked {
-		return true, w.reload(ctx)
-	}
-	done, err := w.e.State.Finished(ctx, w.env, ask, w.epoch())
-	if err != nil {
-		return false, fault.Wrap(fault.Unknown, "read schedule", err)
-	}
-	for _, n := range w.graph.nodes(done) {
-		if w.rows[n] == nil {
-			w.clear(n)
-		}
-	}
-	return true, nil
-}
-
-// mostAsked bounds how many resources are looked up by id; for more, the whole schedule is read again.
-const mostAsked = 1000
-
-// finished reports whether a resource is known to have nothing left to do.
-func (w *worker) finished(id resource.ID) bool {
-	n := w.graph.Node(id)
-	return n < 0 || !w.frontier.needs[n]
-}
-
-// epoch returns the wave to ask State.Finished about; 0: there is none.
-func (w *worker) epoch() int64 {
-	if len(w.sched.Unfinished) == 0 {
-		return 0
-	}
-	return w.sched.Wave.Epoch
-}
-
-// withUnfinished returns ids and whatever they, and what is behind them, require in other lanes, directly or not, that is not known to have
-// finished. That has usually finished when they have, and nobody rings this lane for it.
-func (w *worker) withUnfinished(ids []resource.ID) []resource.ID {
-	behind := w.behind(w.graph.nodes(ids))
-	if len(behind) > mostAsked {
-		return w.graph.IDs // too many to look at
-	}
-	return append(slices.Clone(ids), w.unfinishedBefore(behind, mostAsked, true)...)
-}
-
-// unfinishedBefore returns what nodes require in other lanes, directly or not, that is not known to have finished; what these themselves wait for
-// only if it is to go deep. It stops when it has more than most.
-func (w *worker) unfinishedBefore(nodes []int32, most int, deep bool) []resource.ID {
-	var out []resource.ID
-	seen := map[int32]bool{}
-	for len(nodes) > 0 && len(out) <= most {
-		n := nodes[len(nodes)-1]
-		nodes = nodes[:len(nodes)-1]
-		for _, q := range w.graph.Requires(n) {
-			if w.frontier.clear[q] || seen[q] || w.rows[q] != nil && w.frontier.needs[q] {
-				continue // what waits in this lane itself is not for others to tell
-			}
-			seen[q] = true
-			if w.frontier.needs[q] {
-				out = append(out, w.graph.IDs[q])
-			}
-			if deep || !w.frontier.needs[q] {
-				nodes = append(nodes, q)
-			}
-		}
-	}
-	return out
-}
-
-// behind returns nodes and what is not scheduled behind them, as far as it is not clear. Whoever finished one of several things that this
-// requires has rung nobody for it, unless it was the last.
-func (w *worker) behind(nodes []int32) []int32 {
-	seen := map[int32]bool{}
-	for i := 0; i < len(nodes) && len(nodes) <= mostAsked; i++ {
-		for _, d := range w.graph.Dependants(nodes[i]) {
-			if !seen[d] && !w.frontier.needs[d] && !w.frontier.clear[d] {
-				seen[d] = true
-				nodes = append(nodes, d)
-			}
-		}
-	}
-	return nodes
-}
-
-// clear notes that a node is finished and pushes what became ready in this lane. Other lanes in which something waited for it get a
-// ring, unless it ran in another lane itself: then whoever ran it rings.
-func (w *worker) clear(n int32) {
-	here := w.rows[n] != nil
-	w.frontier.done(n, func(d int32, ready bool) {
-		switch lane := w.graph.Lane(d); {
-		case lane != w.lane && here:
-			w.ringDone(lane, w.graph.IDs[n])
-		case lane == w.lane && ready:
-			w.push(d)
-		}
-	})
-}
-
-func (w *worker) ringDone(lane string, id resource.ID) {
-	if w.rings == nil {
-		w.rings = map[string][]resource.ID{}
-	}
-	if ids := w.rings[lane]; len(ids) == 0 || ids[len(ids)-1] != id {
-		w.rings[lane] = append(ids, id)
-	}
-}
-
-func (w *worker) flushRings(ctx context.Context) {
-	var rings []Ring
-	if w.ringAll {
-		rings = RingsOf(slices.DeleteFunc(slices.Clone(w.after), func(lane string) bool { return lane == w.lane }))
-	} else {
-		for _, lane := range slices.Sorted(maps.Keys(w.rings)) {
-			rings = append(rings, Ring{Lane: lane, Done: w.rings[lane]})
-		}
-	}
-	w.rings, w.ringAll = nil, false
-	w.e.ring(ctx, w.env, rings)
 }
