@@ -22,7 +22,7 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (depl
 		}
 		out = deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
 		for _, r := range rangesOf(agents) {
-			if err := query(c, "SELECT id, lane, ticket FROM rows WHERE env = ? AND ticket <> 0 AND lane >= ? AND lane < ?", func(s *sqlite.Stmt) error {
+			if err := query(c, "SELECT id, lane, ticket FROM rows INDEXED BY rows_ticket WHERE env = ? AND ticket <> 0 AND lane >= ? AND lane < ?", func(s *sqlite.Stmt) error {
 				if lane := s.ColumnText(1); r.holds(lane) {
 					out.Tickets = append(out.Tickets, deploy.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: lane, N: s.ColumnInt64(2)})
 				}

@@ -293,7 +293,7 @@ func readRow(c *sqlite.Conn, env string, id resource.ID, found func(deploy.Row))
 // LaneRows implements deploy.State.
 func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
 	if !all {
-		return h.scan(ctx, "SELECT "+rowColumns+" FROM rows r JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.lane = ? AND r.ticket <> 0", env, lane)
+		return h.scan(ctx, "SELECT "+rowColumns+" FROM rows r INDEXED BY rows_ticket JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.lane = ? AND r.ticket <> 0", env, lane)
 	}
 	most, err := h.holdsMost(ctx, env, lane)
 	if err != nil {
