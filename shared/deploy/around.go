@@ -7,23 +7,24 @@ import (
 	"southbound/shared/resource"
 )
 
-// around is what the lanes of one agent need of a graph. To serve one agent of many then costs no more than what it has to do with.
-type around struct {
+// surroundings are what the lanes of one agent need of a graph. To serve one agent of many then costs no more than what it has to do with.
+type surroundings struct {
 	// graph holds the resources of the agent, what these require and what requires them, directly or not. Of the last, not all requirements are
 	// in it. So one may seem to be ready that is not; but that is decided in the lane of its own agent.
 	graph  *Graph
 	agents []string // whose resources these are, and the agent itself
 	after  []string // lanes of the agent and of what requires something of it
+	of     string   // hash of the whole graph
 }
 
 // around returns the part of a graph that concerns an agent.
-func (g *Graph) around(agent string) around {
+func (g *Graph) around(agent string) surroundings {
 	own := make([]bool, len(g.Lanes))
 	for i, lane := range g.Lanes {
 		own[i] = AgentOf(lane) == agent
 	}
 	if !slices.Contains(own, false) {
-		return around{graph: g, agents: []string{agent}, after: g.Lanes}
+		return surroundings{graph: g, agents: []string{agent}, after: g.Lanes}
 	}
 	var nodes []int32
 	for n, lane := range g.LaneOf {
@@ -32,7 +33,7 @@ func (g *Graph) around(agent string) around {
 		}
 	}
 	before, behind := reach(len(g.IDs), nodes, g.Requires), reach(len(g.IDs), nodes, g.Dependants)
-	out := around{graph: g.part(union(before, behind)), agents: []string{agent}, after: g.part(behind).Lanes}
+	out := surroundings{graph: g.part(union(before, behind)), agents: []string{agent}, after: g.lanesOf(behind)}
 	for _, lane := range out.graph.Lanes {
 		out.agents = append(out.agents, AgentOf(lane))
 	}
@@ -41,9 +42,24 @@ func (g *Graph) around(agent string) around {
 	return out
 }
 
-// reach returns nodes and all that is reached from them, ascending. There are n nodes.
-func reach(n int, nodes []int32, next func(n int32) []int32) []int32 {
-	out, seen := slices.Clone(nodes), make([]bool, n)
+// lanesOf returns the lanes of nodes, ascending.
+func (g *Graph) lanesOf(nodes []int32) []string {
+	used := make([]bool, len(g.Lanes))
+	for _, n := range nodes {
+		used[g.LaneOf[n]] = true
+	}
+	var out []string
+	for i, lane := range g.Lanes {
+		if used[i] {
+			out = append(out, lane)
+		}
+	}
+	return out
+}
+
+// reach returns nodes and all that is reached from them, ascending. A graph has size nodes.
+func reach(size int, nodes []int32, next func(n int32) []int32) []int32 {
+	out, seen := slices.Clone(nodes), make([]bool, size)
 	for _, n := range out {
 		seen[n] = true
 	}

@@ -69,7 +69,7 @@ func graphOfAgents(rnd *rand.Rand) *Graph {
 }
 
 // sees compares what is around an agent with the plain definition.
-func sees(g *Graph, near around, agent string) error {
+func sees(g *Graph, near surroundings, agent string) error {
 	for i, id := range g.IDs {
 		n := int32(i) //nolint:gosec // small
 		before, behind := false, false

@@ -56,3 +56,66 @@ func TestSkippedNamesWhatFailsLater(t *testing.T) {
 		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Causes)
 	}
 }
+
+// TestFailureCostsItself pins that a failure schedules nothing else: dependants stay deployed, whether there was a check of everything before or not, and
+// what is only compared and never complies does not wake what was skipped because of it at every check.
+func TestFailureCostsItself(t *testing.T) {
+	for _, wave := range []bool{false, true} {
+		r := newRig(t)
+		r.export(deploy.Export{Model: model(res("a"), res("b<a"), res("c<a"))})
+		r.drain()
+		if wave {
+			r.repair("")
+		}
+		r.w.fail["a"] = errors.New("no")
+		r.actions()
+		r.repair("a")
+		r.want("b", deploy.StatusDeployed)
+		if n := r.actions(); n != 1 {
+			t.Errorf("after a wave: %v: %d actions for a failure, want 1", wave, n)
+		}
+		delete(r.w.fail, "a")
+		r.repair("a")
+		if n := r.actions(); n != 1 {
+			t.Errorf("after a wave: %v: %d actions for a recovery, want 1", wave, n)
+		}
+	}
+	r := newRig(t)
+	compared := res("a")
+	compared.ReportOnly = true
+	r.w.things["a"] = "other"
+	r.export(deploy.Export{Model: model(compared, res("b<a"), res("c<a"))})
+	r.drain()
+	r.want("a", deploy.StatusNonCompliant)
+	r.want("b", deploy.StatusSkipped)
+	r.actions()
+	r.repair("a")
+	if n := r.actions(); n != 1 {
+		t.Errorf("%d actions for a check of what never complies, want 1", n)
+	}
+}
+
+// repair checks one resource, or everything.
+func (r *rig) repair(name string) {
+	r.t.Helper()
+	var req deploy.Request
+	if name != "" {
+		req.Filter.ID = string(id(name))
+	}
+	if _, err := r.e.Repair(context.Background(), "e", req); err != nil {
+		r.t.Fatal(err)
+	}
+	r.drain()
+}
+
+// actions returns how many actions were recorded since it was called last.
+func (r *rig) actions() int {
+	r.t.Helper()
+	all, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	n := len(all) - r.recorded
+	r.recorded = len(all)
+	return n
+}

@@ -130,12 +130,13 @@ func (c *clock) advance(d time.Duration) {
 
 // rig is an engine on an embedded home with that world.
 type rig struct {
-	t     *testing.T
-	e     *deploy.Engine
-	home  *local.Home
-	types *schema.Registry
-	w     *world
-	clock *clock
+	t        *testing.T
+	e        *deploy.Engine
+	home     *local.Home
+	types    *schema.Registry
+	w        *world
+	clock    *clock
+	recorded int // actions, when they were last counted
 }
 
 func newRig(t *testing.T) *rig {

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"southbound/shared/fault"
@@ -9,9 +10,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// askFacts plans to learn the facts that planned rows lack: it schedules the resources that these are facts of.
-func (p *planner) askFacts(ctx context.Context) error {
+// askFacts plans to learn the facts that planned rows lack, and those of other resources that are named: it schedules these resources.
+func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 	want := map[resource.ID]bool{}
+	maps.Copy(want, of)
 	for _, row := range p.rows {
 		if err := wantedFacts(row, want); err != nil {
 			return err

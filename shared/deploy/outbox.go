@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -72,6 +73,10 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 	for _, id := range ids {
 		delete(senders, id) // read as one of these
 	}
+	asked, err := p.waveAsksFor(ctx, ids)
+	if err != nil {
+		return err
+	}
 	rows, err := p.load(ctx, slices.Concat(ids, slices.Sorted(maps.Keys(senders))))
 	if err != nil {
 		return err
@@ -88,7 +93,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				return !row.SucceededAt.After(entry.At) && hears(row, rows[entry.Of])
 			})
 			// One that is scheduled may be about to be skipped, by a worker that read its requirements too early.
-			told = told || w.recovered && (row.Ticket != 0 || row.Checked < p.env.Wave.Epoch && runnable(row))
+			told = told || w.recovered && (row.Ticket != 0 || asked[id] && runnable(row))
 			if !told && row.Blocked != BlockedTemp || row.Orphaned {
 				return false
 			}
@@ -100,6 +105,25 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		})
 	}
 	return nil
+}
+
+// waveAsksFor returns which of ids the wave may still have to check. The rows are to be read after it: then they show what became of the others.
+func (p *planner) waveAsksFor(ctx context.Context, ids []resource.ID) (map[resource.ID]bool, error) {
+	out := map[resource.ID]bool{}
+	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
+		return out, nil
+	}
+	done, err := p.e.State.Finished(ctx, p.env.Name, ids, p.env.Wave.Epoch)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	for _, id := range ids {
+		out[id] = true
+	}
+	for _, id := range done {
+		delete(out, id)
+	}
+	return out, nil
 }
 
 // lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.

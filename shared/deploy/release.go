@@ -46,7 +46,7 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 		return err
 	}
 	entries := sorted(byID)
-	r := &releaser{p: p, v: v, before: map[resource.ID]entry{}, after: entries, all: entries}
+	r := &releaser{p: p, v: v, before: map[resource.ID]entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
 	if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
 		if row.Blocked == BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
 			r.skipped = append(r.skipped, row.ID)
@@ -54,7 +54,7 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 		if !row.Orphaned && !row.Removing {
 			r.before[row.ID] = entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
 		}
-		return nil
+		return wantedFacts(row, r.unasked)
 	}); err != nil {
 		return err
 	}

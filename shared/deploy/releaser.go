@@ -20,6 +20,7 @@ type releaser struct {
 	after   []entry               // what may differ in v; load adds what moves to another lane
 	all     []entry               // the whole of v
 	skipped []resource.ID         // rows that may not have to be skipped any more, after an interrupted release
+	unasked map[resource.ID]bool  // resources that may not have been asked for their facts, after an interrupted release
 
 	lanes    map[string]int       // of v's agents
 	rows     map[resource.ID]*Row // the rows that may change
@@ -57,7 +58,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := r.wake(ctx, old, graph); err != nil {
 		return released{}, err
 	}
-	if err := p.askFacts(ctx); err != nil {
+	if err := p.askFacts(ctx, r.unasked); err != nil {
 		return released{}, err
 	}
 	if err := p.reblock(ctx, graph); err != nil {

@@ -40,13 +40,17 @@ func (w *worker) reload(ctx context.Context) error {
 func (w *worker) readSchedule(ctx context.Context) error {
 	hash, g := w.e.lastGraph(w.env)
 	for {
-		near := g.around(AgentOf(w.lane))
+		near := w.near
+		if near.graph == nil || near.of != hash {
+			near = g.around(AgentOf(w.lane))
+			near.of = hash
+		}
 		s, err := w.e.State.Schedule(ctx, w.env, near.agents...)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read schedule", err)
 		}
 		if s.Graph == hash {
-			w.sched, w.graph, w.after = s, near.graph, near.after
+			w.sched, w.near, w.graph = s, near, near.graph
 			return nil
 		}
 		if g, err = w.e.graph(ctx, s.Graph); err != nil {

@@ -152,7 +152,7 @@ func (w *worker) follows(c *claim) []Outbox {
 	switch {
 	case failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))):
 		out = append(out, c.entry(OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
-	case c.row.LastRun == RunSuccess && c.result.outcome != StatusDeployed && !follow:
+	case !failed && c.row.LastRun == RunSuccess && c.result.outcome != StatusDeployed && !follow:
 		out = append(out, c.entry(OutboxRecovered)) // those that are skipped because of others have to name it as well
 	}
 	if c.result.sendEvent && !follow {

@@ -33,6 +33,9 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 
 // missed returns what this lane waits for and was not told of, and has finished; nil: nothing.
 func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
+	if w.sched.PlanSeq != w.foundAt { // what was found may have been scheduled and have finished once more
+		w.found, w.foundAt = nil, w.sched.PlanSeq
+	}
 	var waiting []int32
 	for n := range w.rows {
 		if w.frontier.needs[n] && !w.frontier.ready(n) {
@@ -41,7 +44,7 @@ func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
 	}
 	slices.Sort(waiting)
 	ask := w.unfinishedBefore(waiting, len(w.graph.IDs), false)
-	ask = slices.DeleteFunc(ask, func(id resource.ID) bool { return slices.Contains(w.told, id) })
+	ask = slices.DeleteFunc(ask, func(id resource.ID) bool { return slices.Contains(w.found, id) })
 	for part := range slices.Chunk(ask, mostAsked) {
 		done, err := w.e.State.Finished(ctx, w.env, part, w.epoch())
 		if err != nil {
@@ -146,7 +149,7 @@ func (w *worker) ringDone(lane string, id resource.ID) {
 func (w *worker) flushRings(ctx context.Context) {
 	var rings []Ring
 	if w.ringAll {
-		rings = RingsOf(slices.DeleteFunc(slices.Clone(w.after), func(lane string) bool { return lane == w.lane }))
+		rings = RingsOf(slices.DeleteFunc(slices.Clone(w.near.after), func(lane string) bool { return lane == w.lane }))
 	} else {
 		for _, lane := range slices.Sorted(maps.Keys(w.rings)) {
 			rings = append(rings, Ring{Lane: lane, Done: w.rings[lane]})

@@ -43,7 +43,7 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 		if err != nil || len(missed) == 0 {
 			return w.out, err
 		}
-		w.told = append(w.told, missed...)
+		w.found = append(w.found, missed...)
 	}
 }
 
@@ -92,8 +92,8 @@ type worker struct {
 	state    Env
 	agent    Agent
 	sched    Schedule
-	graph    *Graph   // around the agent
-	after    []string // lanes in which something may wait for this one
+	near     surroundings
+	graph    *Graph // of near
 	frontier *frontier
 	rows     map[int32]*Row // of this lane, by node
 	unsure   map[int32]bool // assumed to be scheduled, perhaps wrongly
@@ -110,7 +110,8 @@ type worker struct {
 	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
 	unrecorded bool
 	fenced     bool          // another holder has the lane
-	told       []resource.ID // of other lanes, found to have finished when this one was given up: see missed
+	found      []resource.ID // of other lanes, that had finished when this one was given up: see missed
+	foundAt    int64         // the schedule that this is about
 }
 
 func (w *worker) close(ctx context.Context) {
@@ -169,7 +170,7 @@ func (w *worker) run(ctx context.Context) error {
 	if err := w.reload(ctx); err != nil {
 		return err
 	}
-	if open := slices.DeleteFunc(slices.Clone(w.told), w.finished); len(open) > 0 {
+	if open := slices.DeleteFunc(slices.Clone(w.found), w.finished); len(open) > 0 {
 		if _, err := w.heard(ctx, open); err != nil {
 			return err
 		}
