@@ -31,7 +31,7 @@ type Home struct {
 	ids    *machine.IDs
 
 	wavesMu sync.Mutex
-	waves   map[waveKey]*checkedIn
+	waves   map[waveKey]*seenChecks
 }
 
 // Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds Foreign, Damaged, Denied and Full; with any
@@ -40,7 +40,7 @@ func Open(dir string) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
-	h := &Home{Dir: dir, Bell: NewBell(), files: filepath.Join(dir, "files"), waves: map[waveKey]*checkedIn{}}
+	h := &Home{Dir: dir, Bell: NewBell(), files: filepath.Join(dir, "files"), waves: map[waveKey]*seenChecks{}}
 	var err error
 	if h.db, err = openDB(filepath.Join(dir, dbName)); err != nil {
 		return nil, err

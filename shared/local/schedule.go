@@ -83,13 +83,31 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out
 			return err
 		}
 	}
-	for lane := range out.Unfinished {
-		var ids []resource.ID
-		if err := eachChecked(c, waveKey{env, lane, epoch}, 0, func(_ int64, more []resource.ID) { ids = append(ids, more...) }); err != nil {
-			return err
-		}
+	if err := checkedIn(c, env, epoch, out.Unfinished); err != nil {
+		return err
+	}
+	for lane, ids := range out.Unfinished {
 		slices.Sort(ids)
 		out.Unfinished[lane] = slices.Compact(ids)
+	}
+	return nil
+}
+
+// checkedIn adds to lanes what a wave has checked in them.
+func checkedIn(c *sqlite.Conn, env string, epoch int64, lanes map[string][]resource.ID) error {
+	if len(lanes) > mostRanges {
+		return query(c, "SELECT lane, ids FROM checks WHERE env = ? AND epoch = ?", func(s *sqlite.Stmt) error {
+			lane := s.ColumnText(0)
+			if _, asked := lanes[lane]; asked {
+				lanes[lane] = append(lanes[lane], splitIDs(s.ColumnText(1))...)
+			}
+			return nil
+		}, env, epoch)
+	}
+	for lane := range lanes {
+		if err := eachChecked(c, waveKey{env, lane, epoch}, 0, func(_ int64, more []resource.ID) { lanes[lane] = append(lanes[lane], more...) }); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -100,8 +118,8 @@ type waveKey struct {
 	epoch     int64
 }
 
-// checkedIn remembers the lists of one lane and wave that were read already; lists are only ever added.
-type checkedIn struct {
+// seenChecks remembers the lists of one lane and wave that were read already; lists are only ever added.
+type seenChecks struct {
 	last int64 // the number of the last list
 	ids  map[resource.ID]bool
 }
@@ -150,7 +168,7 @@ func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, er
 		if len(h.waves) > 1000 {
 			clear(h.waves) // most are of older waves; the others are read again
 		}
-		seen = &checkedIn{ids: map[resource.ID]bool{}}
+		seen = &seenChecks{ids: map[resource.ID]bool{}}
 		h.waves[key] = seen
 	}
 	if seen.ids[id] {

@@ -1,6 +1,7 @@
 package deploytest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,27 @@ func waveChecks() []check {
 			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1})
 			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}}, "each once")
 			f.same(f.row(id(0)).Rev, int64(1), "a check is no write of the row")
+		}},
+		{"CheckedInManyLanes", func(f *fixture) {
+			const n = 150
+			g := f.guard(lane)
+			rows := freshRows(n)
+			for i := range rows {
+				rows[i].Lane = fmt.Sprintf("agent%d/0", i)
+			}
+			f.put(g, rows...)
+			f.beginWave(1)
+			want := map[string][]resource.ID{}
+			for i := range rows {
+				want[rows[i].Lane] = none
+			}
+			for _, i := range []int{3, 140} {
+				f.commit(deploy.Commit{Guard: f.guard(rows[i].Lane), Checked: []resource.ID{rows[i].ID}, Epoch: 1})
+				want[rows[i].Lane] = []resource.ID{rows[i].ID}
+			}
+			f.commit(deploy.Commit{Guard: f.guard(rows[5].Lane), WaveDone: 1})
+			delete(want, rows[5].Lane)
+			f.same(f.unfinished(), want, "lanes")
 		}},
 		{"CheckedWaitsForItsRow", func(f *fixture) {
 			a, _ := f.wave(1)
