@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -193,6 +194,44 @@ func TestCommit(t *testing.T) {
 	}
 	if _, err := h.Commit(ctx, "e", deploy.Commit{Guard: g, Rows: []deploy.Row{fresh}, Env: &deploy.Env{Name: "e", Rev: 99}}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an outdated environment: %v", err)
+	}
+}
+
+// TestLaneRows pins that all rows of a lane are found, each once, however they are looked up: in the lane that holds most of many, which is read in two halves,
+// and in a small one beside it.
+func TestLaneRows(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	h := open(t, t.TempDir())
+	now := time.Now().UTC()
+	l, err := h.Acquire(ctx, "e", "a/0", h.Holder(), now, now.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[resource.ID]bool{"a/0": {}, "b/0": {}}
+	rows := make([]deploy.Row, worthHalves+100)
+	for i := range rows {
+		lane := "a/0"
+		if i%50 == 0 {
+			lane = "b/0"
+		}
+		rows[i] = deploy.Row{ID: resource.ID(fmt.Sprintf("std::Null[a,name=%d]", i)), Lane: lane, Body: []byte("{}"), Ticket: int64(i % 3)}
+		want[lane][rows[i].ID] = true
+	}
+	if _, err := h.Commit(ctx, "e", deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence}, Rows: rows, Plan: true}); err != nil {
+		t.Fatal(err)
+	}
+	for lane, ids := range want {
+		got, err := h.LaneRows(ctx, "e", lane, true)
+		if err != nil || len(got) != len(ids) {
+			t.Fatalf("%s: %d rows, want %d (%v)", lane, len(got), len(ids), err)
+		}
+		for i := range got {
+			if !ids[got[i].ID] || got[i].Lane != lane || got[i].Rev != 1 {
+				t.Fatalf("%s: %+v is not there, or not as it was written, or came twice", lane, got[i])
+			}
+			delete(ids, got[i].ID)
+		}
 	}
 }
 
