@@ -142,17 +142,24 @@ func TestKey(t *testing.T) {
 	}
 }
 
+// openWithLane returns a new home in which the lane a/0 is held, and the lease of that.
+func openWithLane(t *testing.T) (*Home, deploy.Guard) {
+	t.Helper()
+	h := open(t, t.TempDir())
+	now := time.Now()
+	l, err := h.Acquire(context.Background(), "e", "a/0", h.Holder(), now, now.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, deploy.Guard{Key: l.Key, Fence: l.Fence}
+}
+
 // TestCommit pins revisions, conflicts, refusals of Next, and that the whole row comes back.
 func TestCommit(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	h := open(t, t.TempDir())
 	now := time.Now().UTC()
-	l, err := h.Acquire(ctx, "e", "a/0", h.Holder(), now, now.Add(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := deploy.Guard{Key: l.Key, Fence: l.Fence}
+	h, g := openWithLane(t)
 	row := deploy.Row{ID: `std::Null[a,name=x\,y]`, Lane: "a/0", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true, Ticket: 7, Priority: 2,
 		NotBefore: now, Compliance: deploy.HasUpdate, LastRun: deploy.RunFailed, Blocked: deploy.BlockedTemp, Missing: []string{"m"}, Deployed: "d",
 		LastAt: now, LastAction: "act", Reason: "why", Causes: []resource.ID{"x"}, Class: deploy.ClassTerminal, Attempts: 4, NextAt: now, Checked: 9,
@@ -202,12 +209,7 @@ func TestCommit(t *testing.T) {
 func TestLaneRows(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	h := open(t, t.TempDir())
-	now := time.Now().UTC()
-	l, err := h.Acquire(ctx, "e", "a/0", h.Holder(), now, now.Add(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, g := openWithLane(t)
 	want := map[string]map[resource.ID]bool{"a/0": {}, "b/0": {}}
 	rows := make([]deploy.Row, worthHalves+100)
 	for i := range rows {
@@ -218,7 +220,7 @@ func TestLaneRows(t *testing.T) {
 		rows[i] = deploy.Row{ID: resource.ID(fmt.Sprintf("std::Null[a,name=%d]", i)), Lane: lane, Body: []byte("{}"), Ticket: int64(i % 3)}
 		want[lane][rows[i].ID] = true
 	}
-	if _, err := h.Commit(ctx, "e", deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence}, Rows: rows, Plan: true}); err != nil {
+	if _, err := h.Commit(ctx, "e", deploy.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
 		t.Fatal(err)
 	}
 	for lane, ids := range want {
