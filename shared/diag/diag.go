@@ -71,15 +71,45 @@ func (ps Problems) Error() string {
 // Add appends a problem.
 func (ps *Problems) Add(p Problem) { *ps = append(*ps, p) }
 
-// sorted returns the problems in order of place, without repeats.
+// sorted returns the problems in order of place, without repeats. What was written once and stands for resources on several agents has
+// the same problem on each: it is reported once, for the first, and says for how many more.
 func (ps Problems) sorted() Problems {
 	out := slices.Clone(ps)
 	slices.SortStableFunc(out, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return slices.CompactFunc(out, func(a, b Problem) bool {
-		return a.Pos == b.Pos && a.Message == b.Message && a.Resource == b.Resource && a.Attribute == b.Attribute
-	})
+	return merged(out)
+}
+
+// merged joins problems of one place that are the same but for their resource, and drops repeats.
+func merged(sorted Problems) Problems {
+	out := make(Problems, 0, len(sorted))
+	others := map[int]map[string]bool{} // of problems in out, the further resources that have them
+	first := 0                          // of those in out at the place at hand
+	for _, p := range sorted {
+		if len(out) > 0 && out[len(out)-1].Pos != p.Pos {
+			first = len(out)
+		}
+		i := slices.IndexFunc(out[first:], p.same) + first
+		switch {
+		case i < first:
+			out = append(out, p)
+		case out[i].Resource != p.Resource:
+			if others[i] == nil {
+				others[i] = map[string]bool{}
+			}
+			others[i][p.Resource] = true
+		}
+	}
+	for i, resources := range others {
+		out[i].Message += fmt.Sprintf(" (the same for %d more resources described here)", len(resources))
+	}
+	return out
+}
+
+// same reports whether two problems at a known place differ at most in the resource.
+func (p Problem) same(q Problem) bool {
+	return p.Pos == q.Pos && p.Message == q.Message && p.Attribute == q.Attribute && (p.Resource == q.Resource || p.Line > 0)
 }
 
 // Err returns the sorted problems as an error, or nil when there are none. When there are more than Limit it is a TooMany.

@@ -139,13 +139,58 @@ func badValue(s string) int {
 func ParseID(s string) (Parts, error) {
 	var p Parts
 	if at, problem := scanID(s, &p); problem != "" {
-		n := utf8.RuneCountInString(s[:at]) + 1
-		if len(s) > mostShown {
-			s = s[:mostShown] + "…"
-		}
-		return Parts{}, fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem, n).WithHint("%s", idHint)
+		return Parts{}, badID(s, at, problem)
 	}
 	return p, nil
+}
+
+// badID returns the error that s is wrong at an offset.
+func badID(s string, at int, problem string) error {
+	n := utf8.RuneCountInString(s[:at]) + 1
+	if len(s) > mostShown {
+		s = s[:mostShown] + "…"
+	}
+	return fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem, n).WithHint("%s", idHint)
+}
+
+// CheckReference is the error of ParseID for the id that s stands for on any agent: s may leave out its agent.
+func CheckReference(s string) error {
+	if !Relative(s) {
+		_, err := ParseID(s)
+		return err
+	}
+	const agent = "a" // any that needs no escape: it and the comma behind it count two
+	at, problem := scanID(string(On(s, agent)), nil)
+	if problem == "" {
+		return nil
+	}
+	if at > strings.IndexByte(s, '[') {
+		at -= len(agent) + 1
+	}
+	return badID(s, at, problem)
+}
+
+// Relative reports whether s is an id that leaves out its agent, as in fs::Directory[path=/srv]. It looks
+// no further than that: the rest of s may be wrong.
+func Relative(s string) bool {
+	open := strings.IndexByte(s, '[')
+	if open < 0 {
+		return false
+	}
+	end, problem := scanText(s, open+1)
+	return problem == "" && end < len(s) && s[end] == '='
+}
+
+// On returns the id that s stands for where agent is managed: s with the agent added if s leaves it out,
+// otherwise s itself. It is not checked: ParseID does that.
+func On(s, agent string) ID {
+	if !Relative(s) {
+		return ID(s)
+	}
+	open := strings.IndexByte(s, '[') + 1
+	b := appendEscaped([]byte(s[:open]), agent)
+	b = append(b, ',')
+	return ID(append(b, s[open:]...))
 }
 
 // mostShown is how much of a wrong id an error shows.

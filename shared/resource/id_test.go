@@ -233,3 +233,31 @@ func BenchmarkIDAgent(b *testing.B) {
 		}
 	}
 }
+
+// TestOn pins which ids leave out their agent, and what they stand for.
+func TestOn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why, text, agent, want string
+		wrong                  bool
+	}{
+		{"the own agent", "fs::File[path=/x]", "web1", "fs::File[web1,path=/x]", false},
+		{"several naming attributes", "t::P[a=1,b=2]", "web1", "t::P[web1,a=1,b=2]", false},
+		{"an agent that has to be escaped", "fs::File[path=/x]", "a=b", `fs::File[a\=b,path=/x]`, false},
+		{"a whole id stays", "fs::File[db1,path=/x]", "web1", "fs::File[db1,path=/x]", false},
+		{"an escaped = belongs to an agent", `fs::File[a\=b,path=/x]`, "web1", `fs::File[a\=b,path=/x]`, false},
+		{"what is no id stays wrong", "fs::File", "web1", "fs::File", true},
+		{"no value", "fs::File[path=]", "web1", "fs::File[web1,path=]", true},
+		{"no end", "fs::File[path=/x", "web1", "fs::File[web1,path=/x", true},
+	} {
+		if got := On(c.text, c.agent); string(got) != c.want {
+			t.Errorf("%s: got %s, want %s", c.why, got, c.want)
+		}
+		if err := CheckReference(c.text); (err != nil) != c.wrong {
+			t.Errorf("%s: got %v", c.why, err)
+		}
+	}
+	if err := CheckReference("fs::File[path=]"); err == nil || !strings.Contains(err.Error(), `"fs::File[path=]": expected a value, which is text that is not empty, at character 15`) {
+		t.Errorf("got %v", err)
+	}
+}

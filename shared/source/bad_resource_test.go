@@ -27,6 +27,22 @@ func resourceProblems() []badCase {
 			`11:17 |  |  | attributes is a map | write it such as {path: /etc/motd}`,
 			`12:15 |  |  | requires is a list of ids | write it such as ["fs::Directory[web1,path=/srv]"]`,
 		}},
+		{"agents", "a list of names, instead of a name", "southbound: 1\ndefaults: {agents: [a, a]}\nresources:\n  - {type: fs::File, title: /x}\n" +
+			"  - {type: fs::File, agent: a, agents: [b], title: /x}\n  - {type: fs::File, agents: a, title: /x}\n  - {type: fs::File, agents: [], title: /x}\n" +
+			"  - {type: fs::File, agents: [[a], \"\"], title: /x}\n", []string{
+			`2:24 |  |  | the agent "a" is in the list twice | remove one of the two`,
+			`5:32 | fs::File[b,path=/x] |  | agent and agents are both there | keep one of the two`,
+			`6:30 |  |  | agents is a list of names | write it such as [web1, web2]`,
+			`7:30 |  |  | agents is an empty list | write it such as [web1, web2]`,
+			`8:31 |  |  | each of agents is text | write one text, in quotes where it holds brackets`,
+			`8:36 |  |  | each of agents is empty | write it, or leave it out`,
+		}},
+		{"the same on several agents", "what is written once is reported once", "southbound: 1\ndefaults: {agents: [a, b, c]}\nresources:\n" +
+			"  - {type: fs::File, attributes: {path: /x, mode: 644, contnt: x}}\n  - {type: fs::File, title: /y, requires: [\"fs::Fil[path=]\"]}\n", []string{
+			`4:51 | fs::File[a,path=/x] | mode | expected a String, got the integer 644 (the same for 2 more resources described here) | write it in quotes, such as "0644", so that it is text`,
+			`4:56 | fs::File[a,path=/x] | contnt | fs::File has no attribute "contnt" (the same for 2 more resources described here) | did you mean "content"?`,
+			`5:44 | fs::File[a,path=/y] |  | a requirement is the id of a resource, and "fs::Fil[path=]": expected a value, which is text that is not empty, at character 14 | an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`,
+		}},
 		{"unknown type", "a near one is proposed, and the id it would have is shown", head + "  - {type: fs::Fiel, attributes: {path: /x}}\n  - {type: cloud::Bucket, attributes: {name: x}}\n" +
 			"  - {type: File, attributes: {path: /x}}\n", []string{
 			"4:12 | fs::Fiel[a,path=/x] |  | unknown type \"fs::Fiel\" | did you mean \"fs::File\"? `southbound types` lists them",
@@ -36,7 +52,7 @@ func resourceProblems() []badCase {
 		{"unknown member", "misspelt, or an attribute in the wrong place", head + "  - type: fs::File\n    mode: \"0644\"\n    agnet: b\n    zzz: 1\n    attributes: {path: /x}\n", []string{
 			"5:5 | fs::File[a,path=/x] |  | \"mode\" is an attribute of fs::File, not a member of resources | indent it below `attributes:`",
 			`6:5 | fs::File[a,path=/x] |  | unknown member "agnet" | did you mean "agent"?`,
-			`7:5 | fs::File[a,path=/x] |  | unknown member "zzz" | there are type, title, attributes, requires, agent, set, purged, purge_on_delete, report_only, send_event, receive_events, managed`,
+			`7:5 | fs::File[a,path=/x] |  | unknown member "zzz" | there are type, title, attributes, requires, agent, agents, set, purged, purge_on_delete, report_only, send_event, receive_events, managed`,
 		}},
 		{"unknown attribute", "the name is what is wrong", head + "  - type: fs::File\n    attributes:\n      path: /x\n      contnt: hi\n      zzz: 1\n", []string{
 			`7:7 | fs::File[a,path=/x] | contnt | fs::File has no attribute "contnt" | did you mean "content"?`,

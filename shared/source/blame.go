@@ -41,14 +41,19 @@ func (t *taker) note(r *taken) {
 	}
 }
 
-// likelyID returns the id that a resource has or most likely should have, so that its author recognises it; "" if it cannot be told.
-func (t *taker) likelyID(r *taken) resource.ID {
+// likelyID returns the id that a resource has or most likely should have, on the first of its agents, so that
+// its author recognises it; "" if it cannot be told.
+func (t *taker) likelyID(r *taken) resource.ID { return t.likelyIDs(r)[0] }
+
+// likelyIDs returns likelyID for each of the agents of a resource; one "" if it cannot be told.
+func (t *taker) likelyIDs(r *taken) []resource.ID {
+	unknown := []resource.ID{""}
 	typ, ok := t.loader.types.Type(r.typeName)
 	if !ok {
 		typ, ok = t.loader.types.Type(t.loader.types.Nearest(r.typeName))
 	}
-	if !ok || r.agent == "" || r.attributes == nil && r.title == nil {
-		return ""
+	if !ok || len(r.agents) == 0 || r.attributes == nil && r.title == nil {
+		return unknown
 	}
 	attributes := scalars(r.attributes, typ)
 	if r.title != nil && r.title.kind == scalar {
@@ -61,9 +66,13 @@ func (t *taker) likelyID(r *taken) resource.ID {
 	}
 	keys, unnamed := typ.Keys(attributes)
 	if unnamed != "" || !resource.ValidType(r.typeName) {
-		return ""
+		return unknown
 	}
-	return resource.NewID(r.typeName, r.agent, keys...)
+	out := make([]resource.ID, len(r.agents))
+	for i, agent := range r.agents {
+		out[i] = resource.NewID(r.typeName, agent, keys...)
+	}
+	return out
 }
 
 // scalars returns the naming attributes whose values are scalars.

@@ -110,7 +110,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
 
 // document reads what a document says.
 func (t *taker) document(n *node) {
-	t.defaults = usual
+	t.defaults = t.loader.defaults
 	if t.header(n) {
 		t.all(n.get(keyResources))
 	} else {
@@ -211,7 +211,6 @@ func (l *loader) lines(ctx context.Context, d document, text []byte) []*part {
 }
 
 func (t *taker) line(text []byte, at place) {
-	t.defaults = usual
 	j := t.newJSON(bytes.TrimRight(text, "\r\n"), at)
 	j.single = true
 	n, err := j.value(0)
@@ -232,18 +231,20 @@ type taker struct {
 	doc      document
 	defaults defaults
 	texts    map[string]string // one copy of each text that resources share
+	relative bool              // what is being read has an id that leaves out its agent
 }
 
 func (l *loader) taker(d document) *taker {
-	return &taker{part: &part{report: report{file: d.name}}, loader: l, doc: d, defaults: usual, texts: map[string]string{}}
+	return &taker{part: &part{report: report{file: d.name}}, loader: l, doc: d, defaults: l.defaults, texts: map[string]string{}}
 }
 
 // defaults are the values for resources of a document that do not say otherwise.
 type defaults struct {
-	agent, set string
-	flags      resource.Flags
-	managed    bool
-	badAgent   bool // the default for the agent is wrong
+	agents   []string // a resource is made for each
+	set      string
+	flags    resource.Flags
+	managed  bool
+	badAgent bool // the default for the agent is wrong
 }
 
 var usual = defaults{managed: true, flags: resource.Flags{ReceiveEvents: true}}
@@ -343,16 +344,23 @@ func (t *taker) readDefaults(n *node) {
 			t.unknown(m, commonKeys)
 		}
 	}
-	t.defaults.badAgent = t.defaults.agent == "" && (n.bad || n.get("agent") != nil)
+	said := n.get("agent") != nil || n.get("agents") != nil
+	t.defaults.badAgent = len(t.defaults.agents) == 0 && (n.bad || said)
+	t.oneOf(n)
 }
 
-var commonKeys = []string{"agent", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed"}
+var commonKeys = []string{"agent", "agents", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed"}
 
 // common reads a member that both resources and defaults can have. It returns false if it is another one.
 func (t *taker) common(m *node, d *defaults) bool {
 	switch m.key {
 	case "agent":
-		d.agent = t.agentName(m)
+		d.agents = nil
+		if name := t.agentName(m); name != "" {
+			d.agents = []string{name}
+		}
+	case "agents":
+		d.agents = t.agentNames(m)
 	case "set":
 		d.set = t.text(m)
 	case "purged":

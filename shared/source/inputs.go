@@ -14,6 +14,8 @@ import (
 type Inputs struct {
 	Documents []Input `json:"documents"`
 	Files     []Input `json:"files,omitempty"` // that the documents refer to
+	// Projects are the project files, whose defaults the documents may have.
+	Projects []Input `json:"projects,omitempty"`
 }
 
 // Input is one file.
@@ -24,8 +26,11 @@ type Input struct {
 }
 
 // inputs returns the names of the files that were read.
-func (l *loader) inputs(read []result) Inputs {
+func (l *loader) inputs(read, projects []result) Inputs {
 	var in Inputs
+	for i, d := range l.tree.projects {
+		in.Projects = append(in.Projects, Input{d.path, projects[i].size, projects[i].hash})
+	}
 	for i, d := range l.tree.docs {
 		in.Documents = append(in.Documents, Input{d.path, read[i].size, read[i].hash})
 	}
@@ -40,9 +45,9 @@ func (l *loader) inputs(read []result) Inputs {
 func (in Inputs) digest() string {
 	h := sha256.New()
 	_, _ = fmt.Fprintln(h, "southbound inputs 1")
-	for i, list := range [][]Input{in.Documents, in.Files} {
+	for i, list := range [][]Input{in.Documents, in.Files, in.Projects} {
 		for _, f := range list {
-			_, _ = fmt.Fprintf(h, "%c %q %d %s\n", "df"[i], f.Path, f.Size, f.hash)
+			_, _ = fmt.Fprintf(h, "%c %q %d %s\n", "dfp"[i], f.Path, f.Size, f.hash)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -59,8 +64,9 @@ func (in Inputs) Fingerprint(opts Options) (string, bool) {
 		return "", false
 	}
 	defer t.close()
-	same := slices.EqualFunc(t.docs, in.Documents, func(d document, f Input) bool { return d.path == f.Path })
-	now := Inputs{slices.Clone(in.Documents), slices.Clone(in.Files)}
+	path := func(d document, f Input) bool { return d.path == f.Path }
+	same := slices.EqualFunc(t.docs, in.Documents, path) && slices.EqualFunc(t.projects, in.Projects, path)
+	now := Inputs{slices.Clone(in.Documents), slices.Clone(in.Files), slices.Clone(in.Projects)}
 	if !same || !now.hash(t) {
 		return "", false
 	}
@@ -69,20 +75,26 @@ func (in Inputs) Fingerprint(opts Options) (string, bool) {
 
 // hash reads all inputs again and fills in their hashes. It returns false if the size of one has changed.
 func (in Inputs) hash(t *tree) bool {
-	n := len(in.Documents)
-	ok := make([]bool, n+len(in.Files))
+	docs := slices.Concat(t.docs, t.projects)
+	inputs := make([]*Input, 0, len(docs)+len(in.Files))
+	for _, of := range [][]Input{in.Documents, in.Projects, in.Files} {
+		for i := range of {
+			inputs = append(inputs, &of[i])
+		}
+	}
+	ok := make([]bool, len(inputs))
 	files := newFiles(t)
 	files.room = 0
 	parallel(len(ok), func(i int) {
-		if i < n {
-			text, err := t.read(t.docs[i])
+		f := inputs[i]
+		if i < len(docs) {
+			text, err := t.read(docs[i])
 			sum := sha256.Sum256(text)
-			in.Documents[i].hash = hex.EncodeToString(sum[:])
-			ok[i] = err == nil && int64(len(text)) == in.Documents[i].Size
+			f.hash = hex.EncodeToString(sum[:])
+			ok[i] = err == nil && int64(len(text)) == f.Size
 			return
 		}
 		e := &file{}
-		f := &in.Files[i-n]
 		files.read(e, f.Path)
 		f.hash = e.hash
 		ok[i] = e.err == nil && e.size == f.Size

@@ -13,7 +13,10 @@ type jsonObject = map[string]any
 // JSONSchema returns the JSON Schema (draft 2020-12) of documents with the types of a registry, so that editors complete and check them.
 func JSONSchema(types *schema.Registry) ([]byte, error) {
 	text := jsonObject{"type": "string", "minLength": 1}
-	common := jsonObject{"agent": described(text, "where the resource is managed"), "set": described(text, "resource set; absent: the shared set")}
+	common := jsonObject{
+		"agent": described(text, "where the resource is managed"), "agents": agentsSchema(text),
+		"set": described(text, "resource set; absent: the shared set"),
+	}
 	for name, what := range map[string]string{
 		"purged": "true: must not exist", "purge_on_delete": "true: leaving the model purges it", "report_only": "true: compare, never change",
 		"send_event": "true: tell direct dependants when it finishes", "receive_events": "false: ignore what others tell", "managed": "false: not exported",
@@ -25,12 +28,11 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 		"type": "object", "required": []string{keySouthbound}, "additionalProperties": false,
 		"properties": jsonObject{
 			keySouthbound: described(jsonObject{"const": 1}, "format"),
-			keyDefaults:   jsonObject{"type": []string{"object", "null"}, "properties": common, "additionalProperties": false},
-			keyAgents:     jsonObject{"type": []string{"object", "null"}, "additionalProperties": jsonObject{"$ref": "#/$defs/agent"}},
-			keyResources:  jsonObject{"type": []string{"array", "null"}, "items": jsonObject{"$ref": "#/$defs/resource"}},
+			keyDefaults: jsonObject{"type": []string{"object", "null"}, "properties": common,
+				"additionalProperties": false, "not": bothAgents},
+			keyAgents:    jsonObject{"type": []string{"object", "null"}, "additionalProperties": jsonObject{"$ref": "#/$defs/agent"}},
+			keyResources: jsonObject{"type": []string{"array", "null"}, "items": jsonObject{"$ref": "#/$defs/resource"}},
 		},
-		"if":    jsonObject{"properties": jsonObject{keyDefaults: jsonObject{"not": jsonObject{"required": []string{"agent"}}}}},
-		"then":  jsonObject{"properties": jsonObject{keyResources: jsonObject{"items": jsonObject{"required": []string{"agent"}}}}},
 		"$defs": jsonObject{"agent": agentSchema(text), "resource": resourceSchema(types, text, common)},
 	}
 	out, err := json.MarshalIndent(doc, "", "  ")
@@ -46,6 +48,14 @@ func described(s jsonObject, what string) jsonObject {
 	return out
 }
 
+// bothAgents cannot be there at once.
+var bothAgents = jsonObject{"type": "object", "required": []string{"agent", "agents"}}
+
+func agentsSchema(text jsonObject) jsonObject {
+	return jsonObject{"type": "array", "minItems": 1, "uniqueItems": true, "items": text,
+		"description": "instead of agent: where one such resource each is managed"}
+}
+
 func agentSchema(text jsonObject) jsonObject {
 	return jsonObject{"type": "object", "properties": jsonObject{
 		"transport": described(text, "local, ssh, http, aws, ..."),
@@ -57,7 +67,7 @@ func agentSchema(text jsonObject) jsonObject {
 func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject {
 	properties := jsonObject{
 		"type": jsonObject{"enum": types.Names()}, "title": described(text, "naming attributes in one text, as the type reads titles"), "attributes": jsonObject{"type": "object"},
-		"requires": jsonObject{"type": []string{"array", "null"}, "items": described(text, "id of a resource, such as fs::Directory[web1,path=/srv]")},
+		"requires": jsonObject{"type": []string{"array", "null"}, "items": described(text, "id of a resource, such as fs::Directory[web1,path=/srv]; without an agent, as in fs::Directory[path=/srv], that of this resource")},
 	}
 	for k, v := range common {
 		properties[k] = v
@@ -72,6 +82,7 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 	}
 	out := jsonObject{
 		"type": "object", "required": []string{"type"}, "additionalProperties": false, "properties": properties,
+		"not":   bothAgents,
 		"anyOf": []any{jsonObject{"required": []string{"attributes"}}, jsonObject{"required": []string{"title"}}},
 	}
 	if len(byType) > 0 {

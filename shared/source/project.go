@@ -44,16 +44,13 @@ func FindProject(path string) (Project, error) {
 		return Project{}, pathError(file, err)
 	}
 	defer func() { _ = f.Close() }()
-	r := &projectReader{taker{part: &part{report: report{file: file}}, texts: map[string]string{}}}
+	r := newProjectReader(file)
 	text, err := readAll(f, 0)
 	if err != nil {
 		r.unreadable(err)
 		return Project{}, r.list.Err()
 	}
-	if text, ok := r.check(text); ok {
-		docs, _ := r.parseYAML(r.directive(text))
-		r.project(docs, &p)
-	}
+	r.read(text, &p)
 	if err := r.list.Err(); err != nil {
 		return Project{}, err
 	}
@@ -62,6 +59,18 @@ func FindProject(path string) (Project, error) {
 
 // projectReader reads the project file.
 type projectReader struct{ taker }
+
+func newProjectReader(file string) *projectReader {
+	return &projectReader{taker{part: &part{report: report{file: file}}, defaults: usual, texts: map[string]string{}}}
+}
+
+// read reads the text of a project file.
+func (r *projectReader) read(text []byte, p *Project) {
+	if text, ok := r.check(text); ok {
+		docs, _ := r.parseYAML(r.directive(text))
+		r.project(docs, p)
+	}
+}
 
 func (r *projectReader) project(docs []node, p *Project) {
 	if len(docs) == 0 {
@@ -85,10 +94,12 @@ func (r *projectReader) project(docs []node, p *Project) {
 			p.API = r.text(m)
 		case "settings":
 			r.settings(m, p)
-		case keySouthbound, keyResources, keyAgents, keyDefaults:
+		case keyDefaults:
+			r.readDefaults(m)
+		case keySouthbound, keyResources, keyAgents:
 			r.add(m.keyAt, "resources stand in a file of another name", "%q does not belong into the project file", m.key)
 		default:
-			r.unknown(m, []string{"environment", "data", "api", "settings"})
+			r.unknown(m, []string{"environment", "data", "api", keyDefaults, "settings"})
 		}
 	}
 }

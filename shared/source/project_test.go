@@ -57,7 +57,7 @@ func TestProjectProblems(t *testing.T) {
 	}{
 		{"misspelt", "enviroment: prod\nfoo: 1\n", []string{
 			`1:1: unknown member "enviroment" | did you mean "environment"?`,
-			`2:1: unknown member "foo" | there are environment, data, api, settings`,
+			`2:1: unknown member "foo" | there are environment, data, api, defaults, settings`,
 		}},
 		{"resources in it", "southbound: 1\nresources: []\n", []string{
 			`1:1: "southbound" does not belong into the project file | resources stand in a file of another name`,

@@ -63,6 +63,7 @@ func (t *taker) resource(n *node) {
 	for _, m := range unknown {
 		t.unknownMember(m, typ)
 	}
+	made := len(t.part.resources)
 	complete := r.managed && t.complete(&r, typ)
 	if !t.clean() {
 		t.note(&r)
@@ -70,11 +71,14 @@ func (t *taker) resource(n *node) {
 	if !complete {
 		t.members = t.members[:from]
 		if r.managed {
-			t.dropped = append(t.dropped, t.likelyID(&r))
+			t.dropped = append(t.dropped, t.likelyIDs(&r)...)
 		}
 		return
 	}
-	t.places = append(t.places, resourceAt{n.at, int32(from), int32(len(t.members))}) //nolint:gosec // texts are bounded
+	at := resourceAt{n.at, int32(from), int32(len(t.members))} //nolint:gosec // texts are bounded
+	for range len(t.part.resources) - made {
+		t.places = append(t.places, at)
+	}
 }
 
 // typeOf returns the type of a resource, or nil if it has none that is known.
@@ -111,11 +115,14 @@ func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
 	t.unknown(m, resourceKeys)
 }
 
-// complete makes a resource from what was read and adds it. It returns false if something is missing without which it has no identity.
+// complete makes a resource from what was read, one for each of its agents, and adds them. It returns false if
+// something is missing without which it has no identity.
 func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
-	if r.agent == "" && r.node.get("agent") == nil && !t.defaults.badAgent && !r.node.bad {
+	t.oneOf(r.node)
+	if len(r.agents) == 0 && r.node.get("agent") == nil && r.node.get("agents") == nil && !t.defaults.badAgent && !r.node.bad {
 		t.add(r.node.at, "add `agent: NAME`, or `defaults: {agent: NAME}` to the document", "the resource has no agent")
 	}
+	t.relative = false
 	attributes, ok := t.attributes(r, typ)
 	if ok && r.title != nil {
 		ok = t.readTitle(r, typ, attributes)
@@ -129,15 +136,13 @@ func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 		return false
 	}
 	keys, unnamed := typ.Keys(attributes)
-	if unnamed != "" || r.agent == "" {
+	if unnamed != "" || len(r.agents) == 0 {
 		t.unseen(r, typ, attributes, unnamed)
 		return false
 	}
-	t.part.resources = append(t.part.resources, resource.Resource{
-		ID: resource.NewID(typ.Name, r.agent, keys...), Type: typ.Name, Agent: r.agent, Set: r.set,
-		Attributes: attributes, Requires: requires, Flags: r.flags,
-	})
-	return true
+	return t.onAgents(r, resource.Resource{
+		Type: typ.Name, Set: r.set, Attributes: attributes, Requires: requires, Flags: r.flags,
+	}, keys)
 }
 
 // attributes reads the attributes of a resource.
@@ -260,7 +265,7 @@ func (t *taker) requires(n *node) []resource.ID {
 	return slices.Compact(out)
 }
 
-// id reads the identity of a resource.
+// id reads the id of a resource. One that leaves out its agent is returned as it is; see onAgents.
 func (t *taker) id(n *node, what string) (resource.ID, bool) {
 	s, ok := n.value.(string)
 	if n.bad {
@@ -274,7 +279,8 @@ func (t *taker) id(n *node, what string) (resource.ID, bool) {
 		t.add(n.at, hint, "%s is the id of a resource", what)
 		return "", false
 	}
-	if _, err := resource.ParseID(s); err != nil {
+	t.relative = t.relative || resource.Relative(s)
+	if err := resource.CheckReference(s); err != nil {
 		message := err.Error()
 		var fe *fault.Error
 		if errors.As(err, &fe) {
@@ -284,15 +290,6 @@ func (t *taker) id(n *node, what string) (resource.ID, bool) {
 		return "", false
 	}
 	return resource.ID(s), true
-}
-
-func (t *taker) agentName(m *node) string {
-	s := t.text(m)
-	if s != "" && !resource.ValidAgent(s) {
-		t.add(m.at, "use at most 255 bytes that all print", "%q cannot name an agent", short(s))
-		return ""
-	}
-	return s
 }
 
 // readAgents reads the agents of a document.
@@ -331,7 +328,12 @@ func (t *taker) agent(n *node) {
 			}
 			a.Lanes = int(lanes)
 		default:
+			t.relative = false
 			a.Options[m.key] = t.value(m)
+			if t.relative {
+				t.add(m.at, "write the agent, as in fs::File[web1,path=/etc/motd]",
+					"the option of an agent refers to a fact of a resource, and does not say on which agent")
+			}
 			m.bad = !t.plainIntegers(m) || m.bad
 		}
 	}

@@ -5,6 +5,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"runtime"
@@ -29,6 +30,8 @@ type Options struct {
 	Agent func(resource.Agent) []diag.Problem
 	// Check, when not nil, checks a model that has problems already, so that all problems are reported at once.
 	Check func(*deploy.Model) diag.Problems
+
+	maxCopies int64 // of resources, by lists of agents; 0 is maxCopies
 }
 
 // Load reads all documents under opts.Path as one model, and returns the names of what it has read. Attributes are as written, without defaults.
@@ -44,8 +47,10 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 		return nil, Inputs{}, err
 	}
 	defer t.close()
-	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size}
-	read := make([]result, len(t.docs))
+	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size, defaults: usual}
+	l.copies.max = cmp.Or(opts.maxCopies, maxCopies)
+	projects := l.readProjects(ctx)
+	read := make([]result, len(t.docs), len(t.docs)+len(projects))
 	parallel(len(t.docs), func(i int) {
 		if ctx.Err() == nil {
 			read[i] = l.document(ctx, t.docs[i])
@@ -54,7 +59,7 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 	if err := context.Cause(ctx); err != nil {
 		return nil, Inputs{}, fault.Wrap(fault.KindOf(err), "read documents", err)
 	}
-	model, problems, more := l.join(read)
+	model, problems, more := l.join(append(read, projects...))
 	if len(problems) > 0 {
 		if opts.Check != nil {
 			problems = also(problems, more, opts.Check(model))
@@ -65,7 +70,7 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 		}
 		return nil, Inputs{}, problems.ErrAnd(left)
 	}
-	in := l.inputs(read)
+	in := l.inputs(read, projects)
 	model.Fingerprint = in.digest()
 	return model, in, nil
 }
@@ -98,6 +103,8 @@ type loader struct {
 	tree      *tree
 	files     *files
 	pieceSize int
+	copies    copies
+	defaults  defaults // of documents that do not say otherwise
 }
 
 // pieceSize is the approximate size of a piece of a document, in bytes: enough for some hundred resources, and small enough to keep all cores

@@ -26,6 +26,8 @@ type tree struct {
 	dir  string // as given
 	root *os.Root
 	docs []document
+	// projects is the project file at the root, whose defaults the documents have, if there is one.
+	projects []document
 }
 
 // document is one file of documents.
@@ -73,10 +75,14 @@ func openTree(opts Options) (*tree, error) {
 	return t, nil
 }
 
+// open opens the directory, and looks for its project file.
 func (t *tree) open() error {
 	var err error
 	if t.root, err = os.OpenRoot(t.dir); err != nil {
 		return pathError(t.dir, err)
+	}
+	if info, err := t.root.Stat(projectFile); err == nil && info.Mode().IsRegular() {
+		t.projects = []document{{name: filepath.Join(t.dir, projectFile), path: projectFile}}
 	}
 	return nil
 }

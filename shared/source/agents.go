@@ -1,0 +1,129 @@
+package source
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"southbound/shared/resource"
+)
+
+// maxCopies is how many resources the lists of agents of one export may add to those that are written out: a
+// short document could stand for more than any machine holds.
+const maxCopies = 1_000_000
+
+// copies counts the resources that lists of agents add.
+type copies struct {
+	n   atomic.Int64
+	max int64
+}
+
+// room counts n more, and reports whether they are still within the bound.
+func (c *copies) room(n int) bool { return c.n.Add(int64(n)) <= c.max }
+
+// agentName reads the name of an agent; "" if it is wrong, which is reported.
+func (t *taker) agentName(m *node) string {
+	s := t.text(m)
+	if s != "" && !resource.ValidAgent(s) {
+		t.add(m.at, "use at most 255 bytes that all print", "%q cannot name an agent", short(s))
+		return ""
+	}
+	return s
+}
+
+// agentNames reads a list of names of agents; nil if it is wrong, which is reported.
+func (t *taker) agentNames(m *node) []string {
+	const hint = "write it such as [web1, web2]"
+	switch {
+	case m.bad:
+		return nil
+	case m.kind != list:
+		t.add(m.at, hint, "agents is a list of names")
+		return nil
+	case len(m.items) == 0:
+		t.add(m.at, hint, "agents is an empty list")
+		return nil
+	}
+	names := make([]string, 0, len(m.items))
+	seen := make(map[string]bool, len(m.items))
+	for i := range m.items {
+		n := &m.items[i]
+		n.key = "each of agents"
+		name := t.agentName(n)
+		if name == "" {
+			continue
+		}
+		if seen[name] {
+			t.add(n.at, "remove one of the two", "the agent %q is in the list twice", short(name))
+			continue
+		}
+		seen[name] = true
+		names = append(names, name)
+	}
+	if len(names) < len(m.items) {
+		return nil
+	}
+	return names
+}
+
+// oneOf refuses a map that has both agent and agents.
+func (t *taker) oneOf(n *node) {
+	if a, b := n.get("agent"), n.get("agents"); a != nil && b != nil {
+		t.add(b.keyAt, "keep one of the two", "agent and agents are both there")
+	}
+}
+
+// onAgents adds a copy of r for each of its agents; keys are its naming attributes. Ids in requires and of that
+// leave out their agent get that of the copy.
+func (t *taker) onAgents(from *taken, r resource.Resource, keys []resource.Key) bool {
+	if n := len(from.agents); n > 1 && !t.loader.copies.room(n-1) {
+		t.add(from.node.at, "export in parts, as resource sets",
+			"lists of agents stand for more than %d resources in all", t.loader.copies.max)
+		return false
+	}
+	for _, agent := range from.agents {
+		one := r
+		one.ID, one.Agent = resource.NewID(r.Type, agent, keys...), agent
+		if t.relative {
+			one.Requires = requiresOn(r.Requires, agent)
+			one.Attributes, _ = valueOn(r.Attributes, agent).(map[string]any)
+		}
+		t.part.resources = append(t.part.resources, one)
+	}
+	return true
+}
+
+// requiresOn returns requirements of a resource on an agent, sorted and without repeats.
+func requiresOn(ids []resource.ID, agent string) []resource.ID {
+	if len(ids) == 0 {
+		return ids
+	}
+	out := make([]resource.ID, len(ids))
+	for i, id := range ids {
+		out[i] = resource.On(string(id), agent)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// valueOn returns a value in which facts of ids without an agent are those of resources on agent. What has no
+// such fact is shared with the given value.
+func valueOn(v any, agent string) any {
+	switch v := v.(type) {
+	case resource.Fact:
+		v.Of = resource.On(string(v.Of), agent)
+		return v
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = valueOn(v[i], agent)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, item := range v {
+			out[name] = valueOn(item, agent)
+		}
+		return out
+	}
+	return v
+}
