@@ -84,6 +84,88 @@ func TestLinksOnTheWay(t *testing.T) {
 	}
 }
 
+// TestMovedIntoTheWay has a stranger move what the superuser made to where the superuser works next.
+func TestMovedIntoTheWay(t *testing.T) {
+	if !runsAsRoot() {
+		return // there is no stranger
+	}
+	for _, tc := range []struct {
+		why     string
+		set     func(g *rig) // makes "way/in", which is "dir", where "f" is
+		refused string
+	}{
+		{"a link in a directory of a stranger", func(g *rig) { g.give("way"); g.do(os.Symlink("../dir", g.path("way/in"))) }, "symbolic link"},
+		{"which leads to what is the stranger's", func(g *rig) { g.give("way", "dir"); g.do(os.Symlink("../dir", g.path("way/in"))) }, ""},
+		{"a link where everybody may write", func(g *rig) { g.open("way", 0o777); g.do(os.Symlink("../dir", g.path("way/in"))) }, "by everybody"},
+		{"which leads to where everybody may", func(g *rig) {
+			g.open("way", 0o777)
+			g.open("dir", 0o777)
+			g.do(os.Symlink("../dir", g.path("way/in")))
+		}, ""},
+		{"a link that only its owner may move", func(g *rig) { g.open("way", 0o777|os.ModeSticky); g.do(os.Symlink("../dir", g.path("way/in"))) }, ""},
+		{"a link where a group may write", func(g *rig) {
+			g.do(os.Chown(g.path("way"), 0, stranger))
+			g.open("way", 0o775)
+			g.do(os.Symlink("../dir", g.path("way/in")))
+		}, "by group 54321"},
+		{"a link in a directory that a link of ours leads to", func(g *rig) {
+			g.do(os.Rename(g.path("way"), g.path("theirs")))
+			g.give("theirs")
+			g.do(os.Symlink("theirs", g.path("way")))
+			g.do(os.Symlink("../dir", g.path("theirs/in")))
+		}, "symbolic link"},
+		{"a directory in a directory of a stranger", func(g *rig) { g.give("way"); g.do(os.Rename(g.path("dir"), g.path("way/in"))) }, "directory"},
+		{"which is the stranger's", func(g *rig) { g.give("way", "dir"); g.do(os.Rename(g.path("dir"), g.path("way/in"))) }, ""},
+		{"which is a third one's", func(g *rig) {
+			g.give("way")
+			g.do(os.Chown(g.path("dir"), stranger+1, 0))
+			g.do(os.Rename(g.path("dir"), g.path("way/in")))
+		}, ""},
+		{"a directory where everybody may write", func(g *rig) { g.open("way", 0o777); g.do(os.Rename(g.path("dir"), g.path("way/in"))) }, "by everybody"},
+		{"a directory that only its owner may move", func(g *rig) {
+			g.open("way", 0o777|os.ModeSticky)
+			g.do(os.Rename(g.path("dir"), g.path("way/in")))
+		}, ""},
+		{"a directory where a group may write", func(g *rig) {
+			g.do(os.Chown(g.path("way"), 0, stranger))
+			g.open("way", 0o775)
+			g.do(os.Rename(g.path("dir"), g.path("way/in")))
+		}, ""},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			g := newRig(t, File())
+			g.do(os.Mkdir(g.path("dir"), 0o755))
+			g.do(os.Mkdir(g.path("way"), 0o755))
+			g.write("dir/f", "here", 0o644)
+			tc.set(g)
+			before := g.shape(false)
+			for _, attrs := range []map[string]any{{"content": "new"}, {"owner": int64(stranger)}, {"purged": true}} {
+				purged := attrs["purged"] == true
+				delete(attrs, "purged")
+				attrs["path"] = g.path("way/in/f")
+				r := g.resource(attrs)
+				r.Purged = purged
+				if tc.refused == "" {
+					if _, _, err := g.apply(r); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				g.fails(r, provider.NeedsChange, tc.refused)
+				if after := g.shape(false); after != before {
+					t.Fatalf("there is\n%s", after)
+				}
+			}
+		})
+	}
+}
+
+// open sets the mode of a directory, whatever umask says.
+func (g *rig) open(name string, mode os.FileMode) {
+	g.t.Helper()
+	g.do(os.Chmod(g.path(name), mode))
+}
+
 // elsewhere makes a link of a stranger that leads to a directory of the superuser.
 func (g *rig) elsewhere(name, target string) {
 	g.t.Helper()
@@ -188,8 +270,29 @@ func TestOtherNamesOfAFileKeepTheirMode(t *testing.T) {
 	g := newRig(t, File())
 	g.write("victim", "shared", 0o600)
 	g.do(os.Link(g.path("victim"), g.path("a")))
-	g.must(g.resource(map[string]any{"path": g.path("a"), "mode": "0644"}), plan.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "mode": "0644", "content": "shared"}), plan.Updated)
 	g.has(`a -rw-r--r-- "shared"`, `victim -rw------- "shared"`)
+}
+
+// TestBytesUnderAnotherNameAreNotGivenAway refuses to copy what somebody may have linked to a place where it would become theirs.
+func TestBytesUnderAnotherNameAreNotGivenAway(t *testing.T) {
+	for _, attrs := range []map[string]any{
+		{"owner": int64(stranger)}, {"mode": "0644"}, {"mode": "0644", "content": "first", "replace": false},
+	} {
+		if !runsAsRoot() {
+			delete(attrs, "owner")
+			attrs["mode"] = "0644"
+		}
+		g := newRig(t, File())
+		g.write("victim", "secret", 0o600)
+		g.do(os.Link(g.path("victim"), g.path("a")))
+		before := g.shape(false)
+		attrs["path"] = g.path("a")
+		g.fails(g.resource(attrs), provider.NeedsChange, "has 2 names")
+		if after := g.shape(false); after != before {
+			t.Errorf("%v: there is\n%s", attrs, after)
+		}
+	}
 }
 
 // TestOtherKinds leaves alone what is not what is described, and says what it is.

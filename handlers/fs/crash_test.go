@@ -82,7 +82,7 @@ func changes() []change {
 		{name: "replace a link by a file and keep it", handler: withFile, attrs: attrs("content", "new", "backup", true),
 			before: func(g *rig) { g.do(os.Symlink("b", g.path("a"))) }},
 		{name: "change the mode of a file", handler: withFile, before: old, attrs: attrs("content", "old", "mode", "0600")},
-		{name: "change the mode of a file with two names", handler: withFile, attrs: attrs("mode", "0600"),
+		{name: "change the mode of a file with two names", handler: withFile, attrs: attrs("content", "old", "mode", "0600"),
 			before: func(g *rig) { old(g); g.do(os.Link(g.path("a"), g.path("b"))) }},
 		{name: "purge a file", handler: withFile, before: old, attrs: attrs(), purged: true},
 		{name: "purge a file and keep it", handler: withFile, before: old, attrs: attrs("backup", true), purged: true},

@@ -177,7 +177,9 @@ func (f file) prepare(t *task) error {
 		return nil
 	}
 	if t.still = t.Change == plan.Updated && !t.differs("content") && !t.differs("kind"); t.still {
-		return setInPlace(t)
+		if err := setInPlace(t); err != nil || t.still {
+			return err
+		}
 	}
 	var st unix.Stat_t
 	replaces := false
@@ -215,7 +217,9 @@ func (f file) prepare(t *task) error {
 	return t.dir.valid(t.ctx, []check{c}, t.base)
 }
 
-// setInPlace changes owner, group and mode of what is there. A file with several names is copied, as the others are none of our business.
+// setInPlace changes owner, group and mode of what is there. The other names of a file that has several are none of our business, so such a
+// file is to be replaced: still is false then. That takes bytes that are described. Those that are there are not copied: whoever may write in
+// the directory can have given the name to a file that they may not read.
 func setInPlace(t *task) error {
 	var st unix.Stat_t
 	fd, err := t.dir.open(t.base, &st)
@@ -231,14 +235,13 @@ func setInPlace(t *task) error {
 		return provider.Errorf(provider.Retryable, "it has become %s", kindOf(&st))
 	case st.Nlink < 2:
 		return t.want.set(t.file)
+	case t.Resource.Attributes["content"] == nil || t.Resource.Attributes["replace"] == false:
+		return provider.Errorf(provider.NeedsChange, "the file has %d names (hard links), and the others are to stay as they are; describe its content, so that it "+
+			"can be replaced, or remove the other names (find -samefile)", st.Nlink)
 	}
-	from := t.file
-	defer from.close()
+	t.file.close()
 	t.still = false
-	if t.file, t.named, err = t.dir.temporary(t.base, false); err != nil {
-		return err
-	}
-	return t.copyInto(t.file, from, &st, t.want)
+	return nil
 }
 
 // publish implements stepper.

@@ -58,19 +58,6 @@ func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
 	return openAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
 }
 
-// openWithoutLinks opens a path that has no symbolic link in it.
-func openWithoutLinks(path string, flags int) (fd int, err error) {
-	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS} //nolint:gosec // flags are positive
-	err = again(func() error { fd, err = unix.Openat2(unix.AT_FDCWD, path, how); return err })
-	return fd, err
-}
-
-// mayHaveLinks reports whether an error of openWithoutLinks does not tell what is there: there is a link, the kernel is older than the
-// call (ENOSYS), or something that filters calls forbids it (EPERM).
-func mayHaveLinks(err error) bool {
-	return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
-}
-
 // chownLink gives a symbolic link another owner. What is no link is ENOTDIR.
 func chownLink(dir int, name string, uid, gid int) error {
 	fd, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)

@@ -23,12 +23,6 @@ func linkUnnamed(int, int, string) error { return unix.ENOSYS }
 // openLocked says that there is no such way here.
 func openLocked(int, string, int, *unix.Stat_t) (int, error) { return -1, unix.EACCES }
 
-// openWithoutLinks says that there is no such call here.
-func openWithoutLinks(string, int) (int, error) { return -1, unix.ENOSYS }
-
-// mayHaveLinks reports whether an error of openWithoutLinks says that there is no such call.
-func mayHaveLinks(err error) bool { return errors.Is(err, unix.ENOSYS) }
-
 // chownLink gives a symbolic link another owner.
 func chownLink(dir int, name string, uid, gid int) error {
 	return unix.Fchownat(dir, name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)

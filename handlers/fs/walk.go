@@ -2,67 +2,70 @@ package fs
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"southbound/shared/provider"
 )
 
 // mostLinks bounds how many symbolic links are followed in one path, as the kernel does.
 const mostLinks = 40
 
-// openDirPath opens a directory by its absolute path; see walk for the symbolic links in it.
+// longestPath is what the system takes as a path, with the byte that ends it.
+const longestPath = 4096
+
+// openDirPath opens a directory by its absolute path; see walk for whom it trusts on the way.
 func openDirPath(sys *system, path string, flags int) (int, error) {
-	fd, err := openWithoutLinks(path, flags|unix.O_DIRECTORY)
-	if err == nil || !mayHaveLinks(err) {
-		return fd, err
-	}
 	return walk(path, flags, sys.uid())
 }
 
 // walker goes down a path, one name after the other.
 type walker struct {
-	self    int
-	fd      int // the directory it is in
+	trusted []uint32 // users whom nobody need be protected from
+	fd      int      // the directory it is in
+	st      unix.Stat_t
 	path    string
 	rest    []string // names still to go
 	links   int
-	foreign []foreign
+	doubts  []doubt
 }
 
-// foreign is a link of another user that is being followed.
-type foreign struct {
-	path string
-	uid  uint32
-	left int // names still to go when its end is reached
+// doubt is a name on the way that may have been put where it is by somebody who is not trusted.
+type doubt struct {
+	who  party
+	link bool
+	path string // of the name
 }
 
-// walk opens a directory for the user self and follows the symbolic links in its path, except those with which one user could lead another astray: a
-// link that belongs neither to the superuser nor to self has to lead to a directory of its own owner. So nobody who may
-// write in a directory on the way can have things written where they could not write themselves.
+// walk opens a directory for the user self. Whoever may rename things in a directory on the way can put there what they like, also a directory
+// or a link of the superuser's. So a name that somebody could have put there who is neither the superuser nor self has to lead to a directory
+// that they may write in anyway; a directory in a directory of theirs may also belong to a third user. So nobody can have things read, written
+// or deleted where they could not do that themselves.
 func walk(path string, flags, self int) (fd int, err error) {
-	w := &walker{self: self, fd: -1, rest: names(path)}
+	if len(path) >= longestPath {
+		return -1, unix.ENAMETOOLONG // as the system says, which is given one name after the other here
+	}
+	w := &walker{fd: -1, rest: names(path)}
 	defer func() {
-		if err != nil && w.fd >= 0 {
+		if w.fd >= 0 {
 			_ = unix.Close(w.fd)
 		}
 	}()
 	if err := w.root(); err != nil {
 		return -1, err
 	}
+	// Who owns the root has everything below. In a user namespace that is how the machine's superuser looks.
+	w.trusted = []uint32{0, uint32(self), w.st.Uid} //nolint:gosec // 32 bits
 	for len(w.rest) > 0 {
 		if err := w.step(); err != nil {
 			return -1, err
 		}
 	}
-	last, err := openAt(w.fd, ".", flags|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return -1, err
+	for _, d := range w.doubts {
+		if err := w.settle(d); err != nil {
+			return -1, err
+		}
 	}
-	_ = unix.Close(w.fd)
-	return last, nil
+	return openAt(w.fd, ".", flags|unix.O_DIRECTORY, 0)
 }
 
 // names splits a path, and leaves out what does not lead anywhere.
@@ -81,16 +84,16 @@ func (w *walker) root() error {
 	if err != nil {
 		return err
 	}
-	w.enter(fd)
 	w.path = ""
-	return nil
+	return w.enter(fd)
 }
 
-func (w *walker) enter(fd int) {
+func (w *walker) enter(fd int) error {
 	if w.fd >= 0 {
 		_ = unix.Close(w.fd)
 	}
 	w.fd = fd
+	return again(func() error { return unix.Fstat(fd, &w.st) })
 }
 
 // step goes one name further.
@@ -100,9 +103,11 @@ func (w *walker) step() error {
 	fd, err := openAt(w.fd, name, searchOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	switch {
 	case err == nil:
-		w.enter(fd)
+		if name != ".." {
+			w.doubt(name, false, 0)
+		}
 		w.path += "/" + name
-		return w.arrive()
+		return w.enter(fd)
 	case !errors.Is(err, unix.ELOOP) && !errors.Is(err, unix.ENOTDIR):
 		return err
 	}
@@ -113,34 +118,10 @@ func (w *walker) step() error {
 	if w.links++; w.links > mostLinks {
 		return unix.ELOOP
 	}
-	if uid != 0 && int(uid) != w.self {
-		w.foreign = append(w.foreign, foreign{w.path + "/" + name, uid, len(w.rest)})
-	}
+	w.doubt(name, true, uid)
 	w.rest = append(names(target), w.rest...)
 	if strings.HasPrefix(target, "/") {
-		if err := w.root(); err != nil {
-			return err
-		}
-	}
-	return w.arrive()
-}
-
-// arrive looks at where a link of another user has led.
-func (w *walker) arrive() error {
-	for len(w.foreign) > 0 {
-		link := w.foreign[len(w.foreign)-1]
-		if len(w.rest) > link.left {
-			return nil
-		}
-		w.foreign = w.foreign[:len(w.foreign)-1]
-		var st unix.Stat_t
-		if err := unix.Fstat(w.fd, &st); err != nil {
-			return err
-		}
-		if st.Uid != link.uid {
-			return provider.Errorf(provider.NeedsChange, "the symbolic link %s belongs to user %s and leads to a directory of user %s, so it is not followed; "+
-				"describe the path that it leads to, or give the link to the superuser", link.path, strconv.Itoa(int(link.uid)), strconv.Itoa(int(st.Uid)))
-		}
+		return w.root()
 	}
 	return nil
 }
