@@ -3,6 +3,7 @@ package std
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ func Null() provider.Definition {
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "value", Type: "Any", Default: "", Behaviour: schema.Parameter, Description: "anything; a new value is a new intent"},
 				{Name: "fail", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "makes it fail with this text"},
+				{Name: "skip", Type: "Optional[String]", Behaviour: schema.Parameter,
+					Description: "makes it skip itself with this text, as a handler does that cannot work now"},
 				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
 			},
 			Features: []string{"batch", schema.FeatureFiles},
@@ -70,6 +73,9 @@ func look(ctx context.Context, r provider.Resource) (provider.Observation, error
 	}
 	if text, _ := r.Attributes["fail"].(string); text != "" {
 		return provider.Observation{}, provider.Errorf(provider.Retryable, "%s", text)
+	}
+	if text, _ := r.Attributes["skip"].(string); text != "" {
+		return provider.Observation{}, fmt.Errorf("%s: %w", text, provider.ErrSkip)
 	}
 	return provider.Observation{Exists: !r.Purged}, nil
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,16 @@ func TestFailsOnRequest(t *testing.T) {
 		if other.Err != nil || !other.Observation.Exists {
 			t.Fatal(other)
 		}
+	}
+}
+
+func TestSkipsOnRequest(t *testing.T) {
+	got := null{}.ReadBatch(t.Context(), items(t.Context(), map[string]any{"skip": "not today"}, map[string]any{"skip": ""}))
+	if !errors.Is(got[0].Err, provider.ErrSkip) || !strings.HasPrefix(got[0].Err.Error(), "not today") {
+		t.Fatal(got[0].Err)
+	}
+	if got[1].Err != nil || !got[1].Observation.Exists {
+		t.Fatal(got[1])
 	}
 }
 
