@@ -20,7 +20,6 @@ import (
 // The resources of a version stand in chunks: files with a line "intent hash, tab, encoded resource" each, sorted by id. Which chunk a
 // resource is in follows from its id. So an export that changes ten of a hundred thousand resources shares all but at most ten chunks with
 // the version before; these are neither written nor, when the two versions are compared, read.
-const chunkSize = 256 // about how many resources are in a chunk
 
 // entry is one resource of a version.
 type entry struct {
@@ -29,10 +28,11 @@ type entry struct {
 	Body []byte
 }
 
-// buckets returns how many chunks a version of n resources has: a power of two, so that the number seldom changes.
-func buckets(n int) int {
+// buckets returns how many chunks of about size resources a version of n has: a power of two, so that the number
+// seldom changes.
+func buckets(n, size int) int {
 	b := 1
-	for b*chunkSize < n {
+	for b*size < n {
 		b *= 2
 	}
 	return b
@@ -54,9 +54,10 @@ func bucketOf(id resource.ID, of int) int {
 	return int(h.Sum64() % uint64(of)) //nolint:gosec // of is positive
 }
 
-// chunks splits entries, which are sorted by id, into blobs and returns these with the digest of the whole.
-func chunks(entries []entry) ([]Blob, string) {
-	of := buckets(len(entries))
+// chunks splits entries, which are sorted by id, into blobs of about size resources and returns these with the digest
+// of the whole.
+func chunks(entries []entry, size int) ([]Blob, string) {
+	of := buckets(len(entries), size)
 	parts := make([]bytes.Buffer, of)
 	for i := range entries {
 		e := &entries[i]

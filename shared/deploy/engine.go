@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -14,7 +15,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds what an engine is built from. All fields except Await and Ran are required.
+// Config holds what an engine is built from. All fields except Await, Ran and Sizes are required.
 type Config struct {
 	State     State
 	Files     Files
@@ -35,6 +36,24 @@ type Config struct {
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
 	// Ran, when set, is called after each commit of a worker with the number of resources that it ran.
 	Ran func(n int)
+	// Sizes are the sizes of what is read or done at a time. They change no result, only what it costs.
+	Sizes Sizes
+}
+
+// Sizes says how much is read or done at a time; for what is 0, New puts in the usual number.
+type Sizes struct {
+	Page  int // rows of an environment that are read at a time
+	Chunk int // about how many resources are in a chunk of a version
+	Sweep int // entries of the outbox, and retries, that one sweep takes on
+	Asked int // resources that are looked up by id; for more, everything is read again
+}
+
+// usualSizes returns s with the usual numbers for what is 0.
+func usualSizes(s Sizes) Sizes {
+	return Sizes{
+		Page: cmp.Or(s.Page, 5000), Chunk: cmp.Or(s.Chunk, 256), Sweep: cmp.Or(s.Sweep, 500),
+		Asked: cmp.Or(s.Asked, 1000),
+	}
 }
 
 // Engine runs environments over the ports. It keeps only caches of immutable data between calls, so any number of engines
@@ -49,6 +68,7 @@ type Engine struct {
 
 // New returns an engine.
 func New(c Config) *Engine {
+	c.Sizes = usualSizes(c.Sizes)
 	return &Engine{Config: c, graphs: map[string]*Graph{}, lastUsed: map[string]string{}}
 }
 

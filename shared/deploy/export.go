@@ -153,7 +153,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	if err != nil {
 		return Exported{}, err
 	}
-	blobs, digest := chunks(set.entries)
+	blobs, digest := chunks(set.entries, p.e.Sizes.Chunk)
 	v := Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries), Digest: versionDigest(digest, set.agents),
 		Agents: set.agents, Sets: setsOf(m.Resources), Pack: p.e.Pack, Files: set.files}
 	if x.Partial {

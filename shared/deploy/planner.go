@@ -282,7 +282,7 @@ func (e *Engine) rows(ctx context.Context, env string, ids []resource.ID) (map[r
 
 // eachRow calls f for every row of the environment, in order of id.
 func (e *Engine) eachRow(ctx context.Context, env string, f func(*Row) error) error {
-	const page = 5000
+	page := e.Sizes.Page
 	for after := resource.ID(""); ; {
 		rows, err := e.State.ScanRows(ctx, env, after, page)
 		if err != nil {

@@ -16,7 +16,7 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 		return true, w.reload(ctx)
 	}
 	ask := w.withUnfinished(ids)
-	if len(ask) > mostAsked {
+	if len(ask) > w.e.Sizes.Asked {
 		return true, w.reload(ctx)
 	}
 	done, err := w.e.State.Finished(ctx, w.env, ask, w.epoch())
@@ -45,7 +45,7 @@ func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
 	slices.Sort(waiting)
 	ask := w.unfinishedBefore(waiting, len(w.graph.IDs), false)
 	ask = slices.DeleteFunc(ask, func(id resource.ID) bool { return slices.Contains(w.found, id) })
-	for part := range slices.Chunk(ask, mostAsked) {
+	for part := range slices.Chunk(ask, w.e.Sizes.Asked) {
 		done, err := w.e.State.Finished(ctx, w.env, part, w.epoch())
 		if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "read schedule", err)
@@ -56,9 +56,6 @@ func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
 	}
 	return nil, nil
 }
-
-// mostAsked bounds how many resources are looked up by id; for more, the whole schedule is read again.
-const mostAsked = 1000
 
 // finished reports whether a resource is known to have nothing left to do.
 func (w *worker) finished(id resource.ID) bool {
@@ -78,10 +75,10 @@ func (w *worker) epoch() int64 {
 // finished. That has usually finished when they have, and nobody rings this lane for it.
 func (w *worker) withUnfinished(ids []resource.ID) []resource.ID {
 	behind := w.behind(w.graph.nodes(ids))
-	if len(behind) > mostAsked {
+	if len(behind) > w.e.Sizes.Asked {
 		return w.graph.IDs // too many to look at
 	}
-	return append(slices.Clone(ids), w.unfinishedBefore(behind, mostAsked, true)...)
+	return append(slices.Clone(ids), w.unfinishedBefore(behind, w.e.Sizes.Asked, true)...)
 }
 
 // unfinishedBefore returns what nodes require in other lanes, directly or not, that is not known to have finished; what these themselves wait for
@@ -112,7 +109,7 @@ func (w *worker) unfinishedBefore(nodes []int32, most int, deep bool) []resource
 // requires has rung nobody for it, unless it was the last.
 func (w *worker) behind(nodes []int32) []int32 {
 	seen := map[int32]bool{}
-	for i := 0; i < len(nodes) && len(nodes) <= mostAsked; i++ {
+	for i := 0; i < len(nodes) && len(nodes) <= w.e.Sizes.Asked; i++ {
 		for _, d := range w.graph.Dependants(nodes[i]) {
 			if !seen[d] && !w.frontier.needs[d] && !w.frontier.clear[d] {
 				seen[d] = true

@@ -18,9 +18,6 @@ type Swept struct {
 	Next time.Time // when a timer is due next; zero: none
 }
 
-// sweepBatch bounds how many outbox entries and how many retries one sweep takes on.
-const sweepBatch = 500
-
 // Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows from commits, schedules retries and
 // timers that are due, and rings the lanes in which something is scheduled. It may run at any time, in any number of processes. An idle
 // environment costs a few small reads.
@@ -35,7 +32,7 @@ func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 			return out, err
 		}
 	}
-	entries, err := e.State.Outbox(ctx, env, sweepBatch)
+	entries, err := e.State.Outbox(ctx, env, e.Sizes.Sweep)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read outbox", err)
 	}
@@ -61,7 +58,7 @@ func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 // timers schedules retries, the deploy timer and the repair timer.
 func (e *Engine) timers(ctx context.Context, state Env, out *Swept) error {
 	now := e.Clock.Now()
-	ids, next, err := e.State.Due(ctx, state.Name, now, sweepBatch)
+	ids, next, err := e.State.Due(ctx, state.Name, now, e.Sizes.Sweep)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read timers", err)
 	}

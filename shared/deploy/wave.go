@@ -78,7 +78,27 @@ func (w *worker) skipInWave(ctx context.Context) error {
 		w.checked()[id] = true
 	}
 	_, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
+	w.ringBehind(skip)
 	return err
+}
+
+// ringBehind notes rings for the other lanes in which something may wait for ids, directly or through what is not
+// scheduled. No run of these ends here, so nothing else tells them.
+func (w *worker) ringBehind(ids []resource.ID) {
+	seen := map[int32]bool{}
+	for _, id := range ids {
+		for nodes := w.graph.nodes([]resource.ID{id}); len(nodes) > 0; nodes = nodes[1:] {
+			for _, d := range w.graph.Dependants(nodes[0]) {
+				if lane := w.graph.Lane(d); lane != w.lane {
+					w.ringDone(lane, id)
+				}
+				if !seen[d] && !w.frontier.needs[d] {
+					seen[d] = true
+					nodes = append(nodes, d)
+				}
+			}
+		}
+	}
 }
 
 // waveLeft reports whether the wave has rows of this lane left.

@@ -170,6 +170,8 @@ func (r *run) nextLane(b *batch, i int) {
 		case err != nil: // a fault of infrastructure: this message and all behind it come again
 			r.answer(b, i)
 			return err
+		case out.Busy:
+			r.busy(lane)
 		case out.More:
 			_ = (&bellPort{p}).Ring(taskContext{t}, env, []deploy.Ring{{Lane: lane}})
 		}

@@ -92,6 +92,36 @@ func (r *run) checkPrompt() {
 	}
 }
 
+// allFree reports whether nobody holds a lease, not even one who is dead, which not every home can tell.
+func (r *run) allFree() bool {
+	for _, l := range r.state.look(env).leases {
+		if l.Holder != "" && r.time().Before(l.Until) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkLate checks, once a sweep has rung whoever had work, no message is lost any more and no time has to pass, that
+// nothing waits for another sweep.
+func (r *run) checkLate() {
+	e, eff := r.state.look(env), r.books.effect
+	if eff == nil {
+		return
+	}
+	scheduled := r.scheduled(e)
+	for i, id := range eff.ids {
+		row := e.rows[id]
+		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() && len(row.Left) == 0 {
+			r.traceRest()
+			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id, row.Status(), row.Ticket)
+		}
+	}
+	for id := range e.outbox {
+		r.violate("late", "%s is to follow, and would not without a sweep", id)
+	}
+}
+
 // restDecided lets a person who has looked say what became of creates that nobody can look up.
 func (r *run) restDecided() bool {
 	e := r.state.look(env)
@@ -234,11 +264,16 @@ func (r *run) forgetDrift() {
 // rest sweeps until nothing is scheduled any more. It returns false when that does not happen, which is a violation of D4.
 func (r *run) rest() bool {
 	const most = 100 // the seeds that need most need a dozen
+	free := false
 	for range most {
 		r.finish()
+		if free {
+			r.checkLate()
+		}
 		if r.violation != nil {
 			return false
 		}
+		free = r.allFree()
 		r.sweep(r.process())
 		r.finish()
 		if r.violation != nil {
@@ -251,6 +286,20 @@ func (r *run) rest() bool {
 		r.sched.now += wait
 	}
 	e := r.state.look(env)
+	r.traceRest()
+	for _, id := range e.ids {
+		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || r.inWave(e, row) {
+			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", most, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
+			return false
+		}
+	}
+	r.violate("D4", "after %d sweeps something is still to be done: %d entries of the outbox, release of %d", most, len(e.outbox), e.env.Releasing)
+	return false
+}
+
+// traceRest shows what is left.
+func (r *run) traceRest() {
+	e := r.state.look(env)
 	for key, l := range e.leases {
 		checked := []resource.ID(nil)
 		if c := e.checks[key]; c != nil {
@@ -262,14 +311,6 @@ func (r *run) rest() bool {
 		row := e.rows[id]
 		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id, row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore, row.NextAt)
 	}
-	for _, id := range e.ids {
-		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || r.inWave(e, row) {
-			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", most, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
-			return false
-		}
-	}
-	r.violate("D4", "after %d sweeps something is still to be done: %d entries of the outbox, release of %d", most, len(e.outbox), e.env.Releasing)
-	return false
 }
 
 // quiet reports whether nothing is scheduled, and else how long to wait before the next sweep.

@@ -30,6 +30,8 @@ type Plan struct {
 	hasty    bool          // operations come while handlers run
 	shuffles bool          // lanes, and what is not known, change often
 	touches  float64       // how often somebody else has written a row just before it is written
+	still    bool          // the clock stands still between calls of ports, so that many times are equal
+	sizes    deploy.Sizes  // of what the engine reads at a time: small, so that there are several
 	rates    [kinds]float64
 	faults   faults
 }
@@ -178,7 +180,8 @@ func Draw(seed uint64) *Plan {
 	if rng.IntN(4) == 0 {
 		p.Settings.RepairTimer = "120"
 	}
-	p.strain(rand.New(rand.NewPCG(seed, 0x57a1))) //nolint:gosec // a simulation
+	p.strain(rand.New(rand.NewPCG(seed, 0x57a1)))  //nolint:gosec // a simulation
+	p.measure(rand.New(rand.NewPCG(seed, 0x512e))) //nolint:gosec // a simulation
 	d := &drawer{rng: rng, p: p}
 	d.population()
 	d.ops()
@@ -197,6 +200,12 @@ func (p *Plan) strain(rng *rand.Rand) {
 	case 3, 4:
 		p.touches = []float64{0.01, 0.05, 0.2}[rng.IntN(3)]
 	}
+}
+
+// measure draws how much the engine reads at a time, and how fine its clock is.
+func (p *Plan) measure(rng *rand.Rand) {
+	p.sizes = deploy.Sizes{Page: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(4), Sweep: 4 + rng.IntN(8), Asked: 1 + rng.IntN(8)}
+	p.still = rng.IntN(6) == 0
 }
 
 // calm leaves out of a plan that is a strain whatever keeps processes from finishing what they have begun: the two together are left to chance.

@@ -148,16 +148,27 @@ func (r *run) serve(p *process, lane string) {
 	r.task(p, "RunLane "+lane, func(t *task) error {
 		t.books.lane = lane
 		t.books.until = r.time().Add(r.plan.laneFor)
-		_, err := p.engine.RunLane(taskContext{t}, env, lane, t.books.until)
+		out, err := p.engine.RunLane(taskContext{t}, env, lane, t.books.until)
 		if p.dead {
 			return err
 		}
 		r.checkEnded(t, lane, err)
-		if t.books.lane = ""; p.bell[lane] != nil {
+		if out.Busy {
+			r.busy(lane)
+		}
+		if t.books.lane = ""; p.bell[lane] != nil || out.More {
 			r.serve(p, lane)
 		}
 		return err
 	})
+}
+
+// busy lets a lane that was found busy be looked at again, as each home does: whoever serves it may be about to end
+// without having seen what it was rung for.
+func (r *run) busy(lane string) {
+	r.sent++
+	id := r.sent
+	r.sched.at(r.sched.now+100*time.Millisecond, func() { r.arrive(deploy.Ring{Lane: lane}, id) })
 }
 
 // await is deploy.Config.Await.
@@ -182,9 +193,12 @@ func (b *bellPort) await(_ context.Context, _, lane string, d time.Duration) ([]
 // clockPort is deploy.Clock: one virtual clock for all.
 type clockPort struct{ p *process }
 
-// Now implements deploy.Clock. No two readings are the same: what came first can be told, as with a clock of nanoseconds.
+// Now implements deploy.Clock. Mostly no two readings are the same: what came first can be told, as with a clock of
+// nanoseconds. In some seeds the clock stands still until a call of a port takes time.
 func (c clockPort) Now() time.Time {
-	c.p.world.sched.now++
+	if !c.p.world.plan.still {
+		c.p.world.sched.now++
+	}
 	return c.p.world.time()
 }
 

@@ -34,7 +34,7 @@ func (r *run) newProcess() *process {
 	c := deploy.Config{
 		State: &statePort{p: p, to: r.recorder}, Files: &filesPort{p: p, to: r.recorder}, Doorbell: &bellPort{p}, Clock: clockPort{p}, Caller: &callerPort{p},
 		Secrets: secretsPort{p}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers, Pack: "sim", Holder: p.holder,
-		NewID: r.newID, Jitter: r.sched.rng.Float64,
+		NewID: r.newID, Jitter: r.sched.rng.Float64, Sizes: r.plan.sizes,
 	}
 	if r.plan.Await {
 		c.Await = (&bellPort{p}).await
