@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 // TestAll registers every type: a declaration that is not right would stop the program at its start.
@@ -50,5 +51,35 @@ func TestAll(t *testing.T) {
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("the types are %v, expected %v", names, want)
+	}
+}
+
+// TestTransports pins over which transports each type is reached: over any other, its handler would act on the machine it runs on, or
+// find nothing to talk to.
+func TestTransports(t *testing.T) {
+	over := map[string][]string{"http": {"http::Object"}, "aws": {"aws::dynamodb::Item", "aws::s3::Object", "aws::ssm::Parameter"},
+		"postgresql": {"sql::Database", "sql::Extension", "sql::Grant", "sql::Role", "sql::Schema"}}
+	for _, d := range All() {
+		want := []string{transport.NameLocal, transport.NameSSH}
+		for name, types := range over {
+			if slices.Contains(types, d.Type.Name) {
+				want = []string{name}
+			}
+		}
+		if d.Type.Name == "std::Null" || d.Type.Name == "sys::Facts" {
+			want = transport.Names()
+		}
+		var got []string
+		for _, name := range transport.Names() {
+			if d.Type.Reached(name) {
+				got = append(got, name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is reached over %v, want %v", d.Type.Name, got, want)
+		}
+		if d.Type.Reached("winrm") != (len(want) == len(transport.Names())) {
+			t.Errorf("%s over a transport of another program", d.Type.Name)
+		}
 	}
 }

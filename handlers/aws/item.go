@@ -39,6 +39,7 @@ func Item() provider.Definition {
 			Name: "aws::dynamodb::Item",
 			Description: "An item of a table of DynamoDB. Each change is one request that takes effect whole or not at all, and sets all that is said. What is not said stays as it is, " +
 				"unless exclusive is.",
+			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
 				{Name: "table", Type: `Pattern[/\A[a-zA-Z0-9_.-]{3,255}\z/]`, Behaviour: schema.Namevar, Description: "the table"},
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "a name for the item among those of the table; DynamoDB does not see it"},

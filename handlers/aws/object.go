@@ -45,6 +45,7 @@ func objectWith(h object) provider.Definition {
 				"downloaded; an object that others wrote without that checksum is written anew once. Writes are conditional: what someone else writes at the " +
 				"same time is not lost unseen. In a bucket with versions each write makes one, and purging leaves the older ones. What is not said stays as it " +
 				"is, except access lists and object locks, which S3 does not carry over to what replaces an object.",
+			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
 				{Name: "bucket", Type: bucketType, Behaviour: schema.Namevar, Description: "the bucket, which must exist, in the region of the agent"},
 				{Name: "key", Type: "String[1,1024]", Behaviour: schema.Namevar, Description: "the key: at most 1024 bytes, without a / in front"},

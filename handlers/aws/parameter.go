@@ -36,6 +36,7 @@ func Parameter() provider.Definition {
 			Name: "aws::ssm::Parameter",
 			Description: "A parameter of Systems Manager's Parameter Store. Each change of its value, description, tier, key or pattern makes a new version. A " +
 				"SecureString takes its value from a secret, and is decrypted only to be compared with it. What is not said stays as it is.",
+			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: `Pattern[/\A(\/[a-zA-Z0-9_.-]+)+\z/, /\A[a-zA-Z0-9_.-]+\z/]`, Behaviour: schema.Namevar,
 					Description: "its name: a path such as /site/db/password, or a single word"},

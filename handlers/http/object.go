@@ -32,6 +32,7 @@ func Object() provider.Definition {
 			Description: "An object of an API that speaks JSON. Paths have {name}, {id} and {variable} in them; in bodies a text that is $name stands for that value, and " +
 				"${name} inside a text for its text ($$ is a $). Only what body says is compared; the rest of the object stays as it is. " +
 				"Where the API chooses the id it is kept as the fact object_id, unless find says how the object is known again.",
+			Transports: []string{"http"},
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name, unique for the agent; the API sees it where name is referred to"},
 				{Name: "path", Type: path, Behaviour: schema.Parameter, Description: "where the object is, below the agent's url, such as /users/{name} or /users/{id}"},

@@ -25,6 +25,7 @@ func Database() provider.Definition {
 		Type: schema.Type{
 			Name:        "sql::Database",
 			Description: "A database of a PostgreSQL server, which the agent stands for. Purging it removes all that is in it. What is not said stays as it is.",
+			Transports:  []string{"postgresql"},
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
 				{Name: "owner", Type: "Optional[" + nameType + "]", Description: "the role that owns it"},

@@ -26,8 +26,9 @@ func Null() provider.Definition {
 					Description: "makes it skip itself with this text, as a handler does that cannot work now"},
 				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
 			},
-			Features: []string{"batch", schema.FeatureFiles},
-			Machine:  true,
+			Features:   []string{"batch", schema.FeatureFiles},
+			Machine:    true,
+			Transports: []string{schema.AnyTransport},
 		},
 		Handler: null{},
 	}

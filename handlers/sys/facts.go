@@ -25,14 +25,16 @@ func Facts() provider.Definition {
 			Description: "What there is to know of the agent's machine, as facts that other resources can use: " +
 				"os, distribution, version, family, arch, init, kernel, hostname, fqdn, cpus, memory_bytes, swap_bytes, addresses, ipv4, ipv6, macs, interfaces, timezone, " +
 				"boot_id, machine_id, virtual, packages and package.NAME. Lists are words with blanks between them. They are learned whenever it is deployed, and when a fact of it is asked for. " +
-				"Nothing is ever changed.",
+				"Nothing is ever changed. Of an agent that is not a machine it learns what its transport knows: of an API http.protocol, http.server, tls.version and " +
+				"tls.certificate.until, of a server of PostgreSQL postgresql.version, of AWS aws.region, aws.account and aws.arn.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "packages", Type: "Array[String[1]]", Default: []any{}, Behaviour: schema.Parameter,
 					Description: "packages of which the versions are learned, as package.NAME; one that is not installed has the empty text"},
 			},
-			Features: []string{"facts"},
-			Machine:  true,
+			Features:   []string{"facts"},
+			Machine:    true,
+			Transports: []string{schema.AnyTransport},
 		},
 		Handler: handler{root: "/"},
 	}
@@ -77,6 +79,10 @@ func (handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Resul
 func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, provider.Errorf(provider.Retryable, "learn facts: %w", err)
+	}
+	if other, ok := ctx.Transport().(provider.FactSource); ok {
+		facts, err := other.Facts(ctx)
+		return facts, err //nolint:wrapcheck // it says what it is about
 	}
 	facts := provider.MachineFacts()
 	h.files(facts)

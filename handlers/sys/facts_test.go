@@ -1,6 +1,9 @@
 package sys
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -102,5 +105,31 @@ func TestFilesOfOtherMachines(t *testing.T) {
 	}
 	if got := h.fqdn("db"); got != "db" {
 		t.Error(got)
+	}
+}
+
+// database is a connection to something that is not a machine.
+type database struct{ err error }
+
+func (d database) Facts(context.Context) (map[string]string, error) {
+	return map[string]string{"postgresql.version": "16.4"}, d.err
+}
+
+// TestFactsOfATransport learns from the connection, and says nothing of this machine, when the agent is not a machine.
+func TestFactsOfATransport(t *testing.T) {
+	t.Parallel()
+	r := provider.Resource{ID: "sys::Facts[db,name=x]", Attributes: map[string]any{"name": "x"}}
+	host := providertest.NewHost(database{})
+	read := provider.ReadRequest{Resource: r}
+	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}), read); err != nil {
+		t.Fatal(err)
+	}
+	if got := host.Facts(); !maps.Equal(got, map[string]string{"postgresql.version": "16.4"}) {
+		t.Error(got)
+	}
+	lost := errors.New("connection refused")
+	host = providertest.NewHost(database{lost})
+	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}), read); !errors.Is(err, lost) {
+		t.Error(err)
 	}
 }

@@ -219,7 +219,7 @@ func TypesOf(r *schema.Registry) []Type {
 }
 
 func typeOf(t *schema.Compiled) Type {
-	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features), Providers: providersOf(t), Attributes: []Attribute{}}
+	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features), Providers: providersOf(t), Transports: t.Over(), Attributes: []Attribute{}}
 	for _, at := range t.Attributes {
 		l.Attributes = append(l.Attributes, Attribute{at.Name, at.Type, cmp.Or(string(at.Behaviour), "property"), at.Default, at.Description, at.Sensitive})
 	}

@@ -180,7 +180,9 @@ type Type struct {
 	Description string      `json:"description"`
 	Attributes  []Attribute `json:"attributes"`
 	Features    []string    `json:"features"`
-	Providers   []string    `json:"providers"`
+	// Transports are those over which an agent of the type is reached; "*" stands for all.
+	Transports []string `json:"transports"`
+	Providers  []string `json:"providers"`
 	// Declaration is all that the type declares, in the form that `southbound types --check` reads.
 	Declaration json.RawMessage `json:"declaration,omitempty"`
 }

@@ -57,7 +57,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	}
 	d := &discoverer{e: e, env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{}}
 	if d.agent.Name == "" {
-		d.agent = resource.Agent{Name: agentName, Transport: "local", Lanes: 1}
+		d.agent = undescribed(agentName)
 	}
 	defer d.session.close()
 	if err := d.list(ctx); err != nil {

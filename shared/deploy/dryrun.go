@@ -168,7 +168,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 	defer d.e.giveBack(ctx, d.env, lease)
 	var s session
 	defer s.close()
-	agent := resource.Agent{Name: AgentOf(lane), Transport: "local", Lanes: 1}
+	agent := undescribed(AgentOf(lane))
 	for _, a := range d.agents {
 		if a.Name == agent.Name {
 			agent = a

@@ -46,6 +46,7 @@ func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, er
 		return diag.Pos{}
 	}
 	mg.problems = append(mg.problems, p.e.things(out.Resources, mine, at)...)
+	mg.problems = append(mg.problems, p.e.checkReach(&Model{Resources: out.Resources, Agents: out.Agents, Where: at}, true)...)
 	mg.problems = append(mg.problems, p.e.checkThere(out.Resources, at)...)
 	mg.problems = append(mg.problems, p.e.checkCycles(out.Resources, at)...)
 	return out, mg.problems.Err()

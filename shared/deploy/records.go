@@ -411,6 +411,8 @@ type ParameterQuery struct {
 const (
 	ClassTerminal    = provider.Terminal
 	ClassNeedsChange = provider.NeedsChange
-	// ClassUnavailable: there is no type, handler or connection to run it with.
+	// ClassUnavailable: there is no type, handler or connection to run it with now.
 	ClassUnavailable = provider.Class("unavailable")
+	// ClassRefused: nothing can run, and that will not pass by itself: the agent lets nobody in, say.
+	ClassRefused = provider.Class("refused")
 )

@@ -185,10 +185,14 @@ func (e *Engine) connectLimit(a resource.Agent) time.Duration {
 // connect opens the agent's connection, unless the session has it or has failed to open it, and lets it replace the handler where it
 // runs handlers elsewhere.
 func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
+	if agent.Name == "" {
+		agent = undescribed(r.res.Agent)
+	}
+	if r.typ != nil && !r.typ.Reached(agent.Transport) { // of a version that was stored before that was checked
+		r.end(StatusUnavailable, ClassRefused, unreached(r.typ, agent.Name, agent.Transport)+"; it is over "+overText(r.typ))
+		return
+	}
 	if !s.connected {
-		if agent.Name == "" {
-			agent = resource.Agent{Name: r.res.Agent, Transport: "local", Lanes: 1}
-		}
 		limited, cancel := context.WithTimeout(ctx, e.connectLimit(agent))
 		s.transport, s.connErr = e.Connector.Connect(limited, agent)
 		cancel()

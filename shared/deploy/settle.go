@@ -91,7 +91,9 @@ func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 }
 
 // passes reports whether a failure of a class may pass by itself. Any other waits for a new intent or for a person.
-func passes(class provider.Class) bool { return class != ClassTerminal && class != ClassNeedsChange }
+func passes(class provider.Class) bool {
+	return class != ClassTerminal && class != ClassNeedsChange && class != ClassRefused
+}
 
 // clean reports whether a check that finds nothing to do would leave a row as it is.
 func clean(r *Row) bool {

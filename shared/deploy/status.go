@@ -12,7 +12,7 @@ func (r *Row) Status() Status {
 		return StatusBlocked
 	case r.Blocked == BlockedTemp:
 		return StatusSkipped
-	case r.LastRun == RunFailed && r.Class == ClassUnavailable:
+	case r.LastRun == RunFailed && (r.Class == ClassUnavailable || r.Class == ClassRefused):
 		return StatusUnavailable
 	case r.LastRun == RunFailed && r.Compliance != HasUpdate:
 		return StatusFailed

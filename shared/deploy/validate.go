@@ -12,18 +12,20 @@ import (
 	"southbound/shared/schema"
 )
 
-// Validate checks the types, attributes, identities and cycles of a model, for which no state is needed; ValidateClosed also checks that all
+// Validate checks the types, attributes, identities, transports and cycles of a model, for which no state is needed; ValidateClosed also checks that all
 // requirements are there. It returns all problems at once, and completes the model: it fills in defaults, adds resources that follow from
 // others and requirements that follow from types, and sorts requirements. What is wrong with one resource hides nothing about others:
 // whatever follows from resources is found from what is right with them.
 func (e *Engine) Validate(m *Model) diag.Problems {
-	return append(e.complete(m), e.checkCycles(m.Resources, m.at)...)
+	problems := append(e.complete(m), e.checkReach(m, false)...)
+	return append(problems, e.checkCycles(m.Resources, m.at)...)
 }
 
 // ValidateClosed is Validate, and also refuses requirements of resources that are not in the model. It is the whole check of an export
 // that is not partial.
 func (e *Engine) ValidateClosed(m *Model) diag.Problems {
-	problems := append(e.complete(m), e.checkThere(m.Resources, m.at)...)
+	problems := append(e.complete(m), e.checkReach(m, true)...)
+	problems = append(problems, e.checkThere(m.Resources, m.at)...)
 	return append(problems, e.checkCycles(m.Resources, m.at)...)
 }
 

@@ -91,6 +91,19 @@ type Generated struct {
 // ReadOnly is a transport that has a form of itself through which nothing can be changed. In a dry run handlers get that.
 type ReadOnly interface{ ReadOnly() any }
 
+// Verifier is a connection that can be tried out. The engine does so before it calls handlers with it: an agent that cannot be reached
+// is waited for once, and not by each of its resources.
+type Verifier interface {
+	// Verify returns nil when the target answers. It changes nothing. Its error is Unavailable when trying again may help.
+	Verify(ctx context.Context) error
+}
+
+// FactSource is a connection to something that is not a machine, which can say what it is connected with. sys::Facts shows it.
+type FactSource interface {
+	// Facts returns what is known, by names that begin with the kind of the target, such as postgresql.version.
+	Facts(ctx context.Context) (map[string]string, error)
+}
+
 // Strictness says what is done when a provider reports values that are not in the canonical form of its own Canonicaliser.
 type Strictness string
 

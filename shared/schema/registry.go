@@ -161,6 +161,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 		}
 	}
 	c.part = ""
+	c.transports(t)
 	for i := range out.Attributes {
 		c.attribute(out, i)
 	}
@@ -171,6 +172,30 @@ func (c *compiler) compile(t *Type) *Compiled {
 	c.rules(out)
 	c.metadata(out)
 	return out
+}
+
+// transports checks what a type says of the transports it needs. Which there are only the programs know.
+func (c *compiler) transports(t *Type) {
+	for i, name := range t.Transports {
+		c.part = Part(TransportPart, i)
+		switch {
+		case name == AnyTransport && len(t.Transports) > 1:
+			c.bad("", "leave the others out", "the transport %q stands for all, so it stands alone", name)
+		case name != AnyTransport && !transportName(name):
+			c.bad("", "names are like ssh or postgresql: small letters, digits, - and _", "%q is not a name of a transport", name)
+		case name == transportSSH && !t.Machine:
+			c.bad("", "say that its things are on a machine, or leave ssh out", "over ssh handlers run on the machine, and the type is not about one")
+		case slices.Contains(t.Transports[:i], name):
+			c.bad("", "", "the transport %q is there twice", name)
+		}
+	}
+	c.part = ""
+}
+
+func transportName(s string) bool {
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	})
 }
 
 // orList returns hint, or the names when there is none.

@@ -99,6 +99,7 @@ func TestDefinitionErrors(t *testing.T) {
 		},
 		Aliases: map[string]string{"lower": "String", "String": "Integer", "A::B": "A::C", "A::C": "A::B", "Bad": "Integer[", "Port": "Integer[0,65535]"},
 	}
+	bad.Transports = []string{"ssh", "Net Conf", "http", "http", "*"}
 	names := Type{Name: "x::Names", Attributes: []Attribute{
 		{Name: "list", Type: "Array[String]", Behaviour: Namevar},
 		{Name: "pass", Type: "String", Behaviour: Namevar, Sensitive: true},
@@ -120,6 +121,10 @@ func TestDefinitionErrors(t *testing.T) {
 		`File: unknown feature "canonicalize"`,
 		`File: the feature "batch" is there twice`,
 		`File: unknown feature "zzz"`,
+		`File: over ssh handlers run on the machine, and the type is not about one`,
+		`File: "Net Conf" is not a name of a transport`,
+		`File: the transport "http" is there twice`,
+		`File: the transport "*" stands for all, so it stands alone`,
 		`File: path: read data type: "Strng" is neither a type nor an alias at column 1`,
 		`File: path: the attribute is declared twice`,
 		`File: path: unknown behaviour "namvar"`,
@@ -158,6 +163,35 @@ func TestDefinitionErrors(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log("\n" + text)
+	}
+}
+
+func TestReached(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why  string
+		of   Type
+		over string // the transports, of all there are
+	}{
+		{"no declaration", Type{}, "local"},
+		{"on a machine", Type{Machine: true}, "local ssh"},
+		{"an API", Type{Transports: []string{"http"}}, "http"},
+		{"one of a pack", Type{Transports: []string{"netconf", "http"}}, "http netconf"},
+		{"anywhere", Type{Transports: []string{AnyTransport}}, "local http postgresql aws netconf"},
+		{"anywhere, and on machines", Type{Transports: []string{AnyTransport}, Machine: true}, "local ssh http postgresql aws netconf"},
+	} {
+		var got []string
+		for _, name := range []string{"local", "ssh", "http", "postgresql", "aws", "netconf"} {
+			if c.of.Reached(name) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != c.over {
+			t.Errorf("%s: over %v, want %s", c.why, got, c.over)
+		}
+	}
+	if !(&Type{}).Reached("") || (&Type{Transports: []string{"http"}}).Reached("") {
+		t.Error("no transport is not local")
 	}
 }
 

@@ -2,7 +2,9 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"southbound/shared/diag"
@@ -58,6 +60,9 @@ type Type struct {
 	// is started on the machine for transports that reach it. What such a handler has as Canonicaliser, Differ and Timeouter is called in this
 	// process all the same, and must not look at the machine.
 	Machine bool
+	// Transports are the names of the transports over which things of the type are reached; AnyTransport stands for all. None: local,
+	// and ssh if the things are on a machine. A resource whose agent has another transport is refused by validate.
+	Transports []string
 	// Validate checks what one attribute alone cannot say; attributes are complete and of their types, and references
 	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
@@ -85,7 +90,7 @@ type Type struct {
 	Wrong diag.Problems
 }
 
-// Part names a part of a declaration: which one of the attributes, titles, relations, rules or features, counted from 0, or the name of an alias.
+// Part names a part of a declaration: which one of the attributes, titles, relations, rules, features or transports, counted from 0, or the name of an alias.
 func Part(kind PartKind, which any) string { return fmt.Sprint(kind, " ", which) }
 
 // PartKind is the kind of a part of a declaration.
@@ -99,6 +104,7 @@ const (
 	RulePart      PartKind = "rule"
 	AliasPart     PartKind = "alias"
 	FeaturePart   PartKind = "feature"
+	TransportPart PartKind = "transport"
 )
 
 // FeatureFiles is the feature of types whose handler takes uploaded files (resource.File) itself. Other handlers get the text of a file in its place.
@@ -108,6 +114,35 @@ const FeatureFiles = "files"
 type Dependent struct {
 	Type       string
 	Attributes map[string]any
+}
+
+// AnyTransport, in Type.Transports, says that it makes no difference how an agent is reached.
+const AnyTransport = "*"
+
+// The transports that a type has without a declaration. Over the second, handlers run on the other machine.
+const (
+	transportLocal = "local"
+	transportSSH   = "ssh"
+)
+
+// Over returns the names of the transports over which things of the type are reached; it may be AnyTransport alone.
+func (t *Type) Over() []string {
+	switch {
+	case len(t.Transports) > 0:
+		return t.Transports
+	case t.Machine:
+		return []string{transportLocal, transportSSH}
+	}
+	return []string{transportLocal}
+}
+
+// Reached reports whether things of the type are reached over a transport, "" being local.
+func (t *Type) Reached(transport string) bool {
+	over := t.Over()
+	if over[0] == AnyTransport {
+		return t.Machine || transport != transportSSH
+	}
+	return slices.Contains(over, cmp.Or(transport, transportLocal))
 }
 
 // DefaultTimeout is the time limit of a handler call for types that declare none.

@@ -29,6 +29,9 @@ const (
 	NamePostgreSQL = "postgresql"
 )
 
+// Names returns the names of all transports.
+func Names() []string { return []string{NameLocal, NameSSH, NameHTTP, NamePostgreSQL, NameAWS} }
+
 // Local is the connection of an agent with the transport local: the machine on which the handlers run.
 type Local struct{}
 
@@ -159,7 +162,7 @@ func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]a
 }
 
 // Check returns what is wrong with the options of an agent, for the author of a document; Attribute of a problem names the option. Options that are
-// references are not known yet and right. A transport that there is not is that of another program, unless it is nearly one of ours.
+// references are not known yet and right.
 func Check(a resource.Agent) []diag.Problem {
 	var problems []diag.Problem
 	switch a.Transport {
@@ -174,9 +177,11 @@ func Check(a resource.Agent) []diag.Problem {
 	case NamePostgreSQL:
 		problems = postgresql.Check(a.Options)
 	default:
-		if near := schema.Nearest(a.Transport, []string{NameLocal, NameSSH, NameHTTP, NamePostgreSQL, NameAWS}); near != "" {
-			problems = []diag.Problem{{Attribute: "transport", Message: fmt.Sprintf("there is no transport %q", a.Transport), Hint: fmt.Sprintf("did you mean %q?", near)}}
+		hint := "there are " + strings.Join(Names(), ", ")
+		if near := schema.Nearest(a.Transport, Names()); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
 		}
+		problems = []diag.Problem{{Attribute: "transport", Message: fmt.Sprintf("there is no transport %q", a.Transport), Hint: hint}}
 	}
 	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
 	return problems

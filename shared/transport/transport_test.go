@@ -96,8 +96,9 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, expected %s", c.why, problems, c.want)
 		}
 	}
-	if p := transport.Check(resource.Agent{Transport: "winrm", Options: map[string]any{"host": "x"}}); len(p) > 0 {
-		t.Errorf("options of another transport are its own business: %v", p)
+	if p := transport.Check(resource.Agent{Transport: "winrm", Options: map[string]any{"host": "x"}}); len(p) != 1 || p[0].Attribute != "transport" ||
+		!strings.Contains(p[0].Message, `"winrm"`) || !strings.Contains(p[0].Hint, "local, ssh, http") {
+		t.Errorf("a transport that there is not: %v", p)
 	}
 	if p := transport.Check(resource.Agent{Transport: "SHS"}); len(p) != 1 || p[0].Attribute != "transport" || !strings.Contains(p[0].Hint, `"ssh"`) {
 		t.Errorf("a transport that is misspelt: %v", p)

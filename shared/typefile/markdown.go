@@ -186,6 +186,9 @@ func more(t *schema.Compiled) []string {
 	if t.Machine {
 		out = append(out, "acts on the machine of the agent")
 	}
+	if over := t.Over(); over[0] != schema.AnyTransport {
+		out = append(out, "agents: those with the transport "+strings.Join(over, " or "))
+	}
 	if t.Assigned {
 		out = append(out, "its identity is chosen by the target: what may have been made is looked up before it is made again")
 	}

@@ -187,6 +187,7 @@ func tree(t *schema.Type) (*yaml.Node, error) {
 	}
 	o.flag(keyAssigned, t.Assigned)
 	o.flag(keyMachine, t.Machine)
+	o.list(keyTransports, t.Transports)
 	o.list(keyCode, codeOf(t))
 	if t.Metadata != nil {
 		o.raw(keyMetadata, t.Metadata)

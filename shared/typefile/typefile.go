@@ -51,6 +51,7 @@ const (
 	keyTimeout     = "timeout"
 	keyAssigned    = "assigned"
 	keyMachine     = "machine"
+	keyTransports  = "transports"
 	keyCode        = "code"
 	keyMetadata    = "metadata"
 	keyType        = "type"
@@ -150,7 +151,7 @@ func declaration(file string, n *yaml.Node) schema.Type {
 	r.t.At = func(part string) diag.Pos { return cmp.Or(r.parts[part], start) }
 	m := r.members(n, "a declaration", []string{
 		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules, keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
-		keyMachine, keyCode, keyMetadata,
+		keyMachine, keyTransports, keyCode, keyMetadata,
 	})
 	if m == nil {
 		return r.t
@@ -189,6 +190,7 @@ func (r *reader) rest(m map[string]*yaml.Node) {
 	slices.Sort(r.t.Code)
 	r.t.Assigned = r.flag(m[keyAssigned], keyAssigned)
 	r.t.Machine = r.flag(m[keyMachine], keyMachine)
+	r.t.Transports = r.list(m[keyTransports], "transports", schema.TransportPart)
 	r.t.Timeout = r.duration(m[keyTimeout])
 	if n := m[keyMetadata]; n != nil {
 		v := r.value(n, 0)

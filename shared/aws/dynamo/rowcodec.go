@@ -14,7 +14,8 @@ var (
 	complianceWords = []string{string(deploy.HasUpdate), string(deploy.Compliant), string(deploy.NonCompliant), string(deploy.Undefined)}
 	lastRunWords    = []string{string(deploy.RunNew), string(deploy.RunSuccess), string(deploy.RunFailed), string(deploy.RunSkipped)}
 	blockedWords    = []string{string(deploy.NotBlocked), string(deploy.BlockedYes), string(deploy.BlockedTemp), string(deploy.NeedsPerson)}
-	classWords      = []string{"", string(provider.Retryable), string(deploy.ClassTerminal), string(deploy.ClassNeedsChange), string(deploy.ClassUnavailable)}
+	classWords      = []string{"", string(provider.Retryable), string(deploy.ClassTerminal), string(deploy.ClassNeedsChange), string(deploy.ClassUnavailable),
+		string(deploy.ClassRefused)}
 )
 
 // bits say which parts of a row are there.

@@ -39,6 +39,17 @@ func NewConn(cfg sdk.Config) *Conn { return &Conn{session: &session{config: cfg}
 // Config returns the configuration for clients: region, endpoint, credentials, retries.
 func (c *Conn) Config() sdk.Config { return c.session.config }
 
+// Facts implements provider.FactSource: aws.region, aws.account and aws.arn, that of who acts. No right is needed to ask.
+func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
+	out, err := Client(c, func(cfg sdk.Config) *sts.Client { return sts.NewFromConfig(cfg) }).
+		GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return nil, awserr.Fault("ask who acts", err)
+	}
+	return map[string]string{"aws.region": c.session.config.Region, "aws.account": sdk.ToString(out.Account),
+		"aws.arn": sdk.ToString(out.Arn)}, nil
+}
+
 // Close gives the connection back. It may be called more than once.
 func (c *Conn) Close() error {
 	c.once.Do(c.done)

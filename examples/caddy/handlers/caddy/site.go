@@ -16,6 +16,7 @@ func Site() provider.Definition {
 		Type: schema.Type{
 			Name:        "caddy::Site",
 			Description: "A site of Caddy that answers every request with the same text.",
+			Transports:  []string{"http"},
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: `Pattern[/\A[a-z][a-z0-9-]*\z/]`, Behaviour: schema.Namevar, Description: "its name in Caddy's configuration"},
 				{Name: "port", Type: "Integer[1024, 65535]", Description: "the port of this machine on which it listens"},

@@ -1,0 +1,100 @@
+package deploy_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// typeOver gives the rig a registry in which t::T is reached over these transports.
+func (r *rig) typeOver(transports ...string) {
+	r.t.Helper()
+	old, _ := r.types.Type("t::T")
+	typ := old.Type
+	typ.Transports = transports
+	types, err := schema.NewRegistry(typ)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.types, r.e.Types = types, types
+}
+
+// TestTypeIsHeldToItsTransports refuses a resource whose type is not reached over the transport of its agent, whether the model says
+// what the agent is, leaves it out, or leaves that to the version before.
+func TestTypeIsHeldToItsTransports(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why       string
+		over      []string
+		transport string // "": the model does not describe the agent
+		base      string // that of the agent in the version before, for a partial export
+		refused   bool
+	}{
+		{"no declaration, here", nil, "local", "", false},
+		{"no declaration, elsewhere", nil, "http", "", true},
+		{"no declaration, and nobody says where", nil, "", "", false},
+		{"an API, here", []string{"http"}, "local", "", true},
+		{"an API, and nobody says where", []string{"http"}, "", "", true},
+		{"an API", []string{"http", "netconf"}, "netconf", "", false},
+		{"anywhere", []string{"*"}, "netconf", "", false},
+		{"partial: the version before says where", nil, "", "http", true},
+		{"partial: the version before says where, and it fits", []string{"http"}, "", "http", false},
+		{"partial: the version before does not know the agent", []string{"http"}, "", "none", true},
+		{"partial: the agent moves", []string{"http"}, "local", "http", true},
+	} {
+		r := newRig(t)
+		x := deploy.Export{Model: model(res("a")), NoRelease: true}
+		if c.base != "" {
+			before := model()
+			if c.base != "none" {
+				before.Agents = []resource.Agent{{Name: "a", Transport: c.base, Lanes: 1}}
+			}
+			r.export(deploy.Export{Model: before})
+			x.Model.Resources[0].Set, x.Partial = "s", true
+		}
+		if c.transport != "" {
+			x.Model.Agents = []resource.Agent{{Name: "a", Transport: c.transport, Lanes: 1}}
+		}
+		r.typeOver(c.over...)
+		_, err := r.e.Export(context.Background(), "e", x)
+		problems, _ := diag.Of(err)
+		switch {
+		case !c.refused && err != nil:
+			t.Errorf("%s: %v", c.why, err)
+		case c.refused && (len(problems) != 1 || problems[0].Resource != string(id("a")) ||
+			!strings.Contains(problems[0].Message, "t::T is not reached over the transport ")):
+			t.Errorf("%s: %v", c.why, err)
+		}
+	}
+}
+
+// TestStoredVersionIsHeldToTransports never calls a handler over a transport that its type does not have, also for a version that was
+// stored before the type said so.
+func TestStoredVersionIsHeldToTransports(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.typeOver(schema.AnyTransport)
+	m := model(res("a"))
+	m.Agents = []resource.Agent{{Name: "a", Transport: "http", Lanes: 1}}
+	r.export(deploy.Export{Model: m})
+	r.typeOver()
+	r.drain()
+	r.same("calls", r.took("read", "create"))
+	r.want("a", deploy.StatusUnavailable)
+	if got, want := r.row("a").Reason, `t::T is not reached over the transport http of the agent "a"; it is over local`; got != want {
+		t.Errorf("reason %q, want %q", got, want)
+	}
+	if !r.row("a").NextAt.IsZero() {
+		t.Error("it is tried again by itself, and cannot pass")
+	}
+	dry, err := r.e.DryRun(context.Background(), "e", 1)
+	if err != nil || len(dry.Would) != 1 || !dry.Would[0].Failed {
+		t.Error(dry, err)
+	}
+	r.same("calls", r.took("read", "create"))
+}
