@@ -15,11 +15,11 @@ import (
 // tree is named by the start of its path.
 var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/dag", "shared/binform"},
-	{"shared/resource", "shared/machine", "shared/report", "shared/aws/awserr"},
+	{"shared/resource", "shared/machine", "shared/aws/awserr"},
 	{"shared/schema"},
 	{"shared/plan", "shared/typefile"},
-	{"shared/provider"},
-	{"shared/transport"},
+	{"shared/provider", "shared/diffview"},
+	{"shared/transport", "shared/report"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},

@@ -197,6 +197,7 @@ func (a *app) dryRunCommand() *cobra.Command {
 			return a.showPlan(d.Would, false)
 		},
 	}
+	a.fullFlag(cmd)
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
 	return cmd
 }

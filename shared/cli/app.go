@@ -64,6 +64,7 @@ type app struct {
 	json    bool
 	quiet   bool
 	noColor bool
+	full    bool // whole values, however long they are
 	env     string
 	data    string
 	api     string

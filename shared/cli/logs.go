@@ -11,6 +11,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
@@ -60,6 +61,7 @@ func (a *app) logsCommand() *cobra.Command {
 	fl.StringVar(&f.outcome, "outcome", "", "only those that ended so: deployed, failed, skipped, ...")
 	fl.StringVar(&f.since, "since", "", "only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
 	fl.StringVar(&f.until, "until", "", "only those that ended earlier, in the same way")
+	a.fullFlag(cmd)
 	return cmd
 }
 
@@ -150,7 +152,7 @@ func (a *app) action(x *api.Action) {
 	for _, l := range x.Messages {
 		a.printf("    %-7s %s", l.Level, l.Msg)
 		for _, k := range slices.Sorted(maps.Keys(l.Kwargs)) {
-			a.printf(" %s=%s", k, short(l.Kwargs[k]))
+			a.printf(" %s=%s", k, diffview.Short(l.Kwargs[k]))
 		}
 		a.printf("\n")
 	}

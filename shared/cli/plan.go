@@ -43,6 +43,7 @@ func (a *app) planCommand() *cobra.Command {
 			return a.showPlan(d.Would, exitCode)
 		},
 	}
+	a.fullFlag(cmd)
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")

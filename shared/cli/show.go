@@ -19,8 +19,7 @@ func (a *app) showCommands() []*cobra.Command {
 		{Use: "resources [FILTER]", Short: "List resources", Long: "resources lists what is wanted, or was left behind. " + filterHelp,
 			Example: "  southbound resources\n  southbound resources status=failed\n  southbound resources type=fs::File agent=web1\n  southbound resources 'fs::File[web1,*'",
 			RunE:    after(a.look, a.resources)},
-		{Use: "resource ID", Short: "Show one resource with its state, its last action and what it depends on", Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'",
-			Args: exactArgs(1, "one id"), RunE: after(a.look, a.resource)},
+		a.resourceCommand(),
 		{Use: "versions", Short: "List versions", Example: "  southbound versions\n  southbound versions --json", Args: none, RunE: after(a.look, a.versions)},
 		a.agentsCommand(),
 		{Use: "parameters", Short: "List parameters", Example: "  southbound parameters\n  southbound parameters --json", Args: none,
@@ -63,6 +62,18 @@ func (a *app) none(what string, filtered bool) {
 	default:
 		a.say("nothing is there; `southbound apply PATH` starts")
 	}
+}
+
+func (a *app) resourceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "resource ID",
+		Short:   "Show one resource with its state, its last action and what it depends on",
+		Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'",
+		Args:    exactArgs(1, "one id"),
+		RunE:    after(a.look, a.resource),
+	}
+	a.fullFlag(cmd)
+	return cmd
 }
 
 func (a *app) resource(ctx context.Context, args []string) error {

@@ -1,21 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"golang.org/x/text/width"
 
 	"southbound/shared/deploy"
+	"southbound/shared/diffview"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
@@ -91,11 +86,11 @@ func harmless(args []any) []any {
 	for i, arg := range args {
 		switch v := arg.(type) {
 		case string:
-			arg = visible(v, "\n\t")
+			arg = diffview.Visible(v, "\n\t")
 		case resource.ID:
 			arg = oneLine(string(v))
 		case error:
-			arg = visible(v.Error(), "\n\t")
+			arg = diffview.Visible(v.Error(), "\n\t")
 		}
 		out[i] = arg
 	}
@@ -103,25 +98,7 @@ func harmless(args []any) []any {
 }
 
 // oneLine escapes everything that does not print, line breaks too.
-func oneLine(s string) string { return visible(s, "") }
-
-// visible escapes the characters that do not print, except those in keep.
-func visible(s, keep string) string {
-	hidden := func(r rune) bool { return !unicode.IsGraphic(r) && !strings.ContainsRune(keep, r) }
-	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if hidden(r) {
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+func oneLine(s string) string { return diffview.Visible(s, "") }
 
 // cut returns the beginning of a line that takes at most so many columns of a terminal.
 func cut(line string, columns int) string {
@@ -137,10 +114,17 @@ func cut(line string, columns int) string {
 	return line
 }
 
+// colored reports whether results are shown in colour: on a terminal, unless somebody does not want
+// that.
+func (a *app) colored() bool {
+	_, is := terminal(a.out)
+	return is && !a.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
 // paint returns a status padded to a width, and in colour on a terminal.
 func (a *app) paint(s deploy.Status, width int) painted {
 	text := fmt.Sprintf("%-*s", width, s)
-	if _, is := terminal(a.out); a.noColor || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !is {
+	if !a.colored() {
 		return painted(text)
 	}
 	code := "33"
@@ -153,68 +137,19 @@ func (a *app) paint(s deploy.Status, width int) painted {
 	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
 }
 
-// diff writes differences, one attribute per line.
+// style says how differences are shown.
+func (a *app) style(indent string) diffview.Style {
+	return diffview.Style{Indent: indent, Whole: a.full, Color: a.colored()}
+}
+
+// diff writes differences: of texts as unified diffs, other values on a line.
 func (a *app) diff(changes map[string]plan.Diff) {
-	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		if d := changes[name]; d.Current == nil {
-			a.printf("    %s: %s\n", name, short(d.Desired))
-		} else {
-			a.printf("    %s: %s -> %s\n", name, short(d.Current), short(d.Desired))
-		}
-	}
+	a.printf("%s", painted(a.style("    ").Changes(changes)))
 }
 
-// mostShown bounds how many characters of a value are shown.
-const mostShown = 80
-
-// plainJSON returns JSON for people: characters that are special only in web pages are not escaped.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
-// short returns a value in one line.
-func short(v any) string {
-	if v == nil {
-		return "nothing"
-	}
-	if size, hash, is := fileOf(v); is {
-		return fmt.Sprintf("%s, SHA-256 %.12s", plural(size, "byte"), hash)
-	}
-	b, err := plainJSON(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	if r := []rune(string(b)); len(r) > mostShown {
-		return string(r[:mostShown-1]) + "…"
-	}
-	return string(b)
-}
-
-// fileOf recognises a reference to a file, also in the form that it has in JSON.
-func fileOf(v any) (size int, hash string, is bool) {
-	switch v := v.(type) {
-	case resource.File:
-		return int(v.Size), v.Hash, true
-	case map[string]any:
-		hash, isText := v["file"].(string)
-		if !isText || len(v) != 2 {
-			return 0, "", false
-		}
-		switch n := v["size"].(type) {
-		case float64:
-			return int(n), hash, true
-		case int64:
-			return int(n), hash, true
-		case json.Number:
-			size, err := n.Int64()
-			return int(size), hash, err == nil
-		}
-	}
-	return 0, "", false
+// fullFlag gives a command the flag that has it show values as long as they are.
+func (a *app) fullFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.full, "full", false, "show whole values, however long they are")
 }
 
 // firstIDs names the first few of ids.

@@ -16,6 +16,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/diag"
+	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/schema"
 	"southbound/shared/typefile"
@@ -244,7 +245,7 @@ func (a *app) typeText(t *schema.Compiled) {
 			a.printf("  (sensitive)")
 		}
 		if at.Default != nil {
-			a.printf("  default %s", short(at.Default))
+			a.printf("  default %s", diffview.Short(at.Default))
 		}
 		a.printf("\n%s\n", wrapped(at.Description, "      "))
 	}

@@ -16,11 +16,13 @@ import (
 )
 
 const (
-	redacted  = "<redacted>"
+	redacted  = plan.Redacted
 	mostLines = 1000     // log lines kept of one run
 	mostText  = 16 << 10 // bytes kept of one text in a log line
 	mostValue = 512      // bytes kept of one value in changes
 	mostFacts = 1000
+
+	mostUnified = 16 << 10 // bytes kept of one unified diff in changes
 )
 
 // host is what a handler reaches through its Context during one run. It keeps what the handler reports, without secrets.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/diffview"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
@@ -77,15 +78,18 @@ func (h *host) redactLines() {
 }
 
 // redact replaces secrets in a text and bounds its length.
-func (h *host) redact(s string) string {
+func (h *host) redact(s string) string { return shorten(h.clean(s), mostText) }
+
+// clean replaces secrets in a text.
+func (h *host) clean(s string) string {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, secret := range h.secrets {
 		if strings.Contains(s, secret) {
 			s = strings.ReplaceAll(s, secret, redacted)
 		}
 	}
-	h.mu.Unlock()
-	return shorten(s, mostText)
+	return s
 }
 
 func shorten(s string, most int) string {
@@ -136,7 +140,9 @@ func (h *host) redactDiff(diffs map[string]plan.Diff) map[string]plan.Diff {
 			out[name] = plan.Diff{Current: hideValue(d.Current), Desired: hideValue(d.Desired)}
 			continue
 		}
-		out[name] = plan.Diff{Current: h.shown(d.Current), Desired: h.shown(d.Desired)}
+		shown := plan.Diff{Current: h.shown(d.Current), Desired: h.shown(d.Desired)}
+		shown.Unified = h.unified(d)
+		out[name] = shown
 	}
 	return out
 }
@@ -146,6 +152,34 @@ func hideValue(v any) any {
 		return nil
 	}
 	return redacted
+}
+
+// unified returns the difference as one of texts where that tells more than the values, which are
+// cut.
+func (h *host) unified(d plan.Diff) string {
+	if d.Unified != "" || d.Current == nil || d.Desired == nil {
+		return cutLines(h.clean(d.Unified), mostUnified)
+	}
+	now, isText := d.Current.(string)
+	wanted, both := d.Desired.(string)
+	if isText && both {
+		return cutLines(diffview.Of(h.clean(now), h.clean(wanted)), mostUnified)
+	}
+	for _, v := range []any{d.Current, d.Desired} {
+		if _, isFile := v.(resource.File); isFile {
+			return ""
+		}
+	}
+	return cutLines(diffview.Of(h.redactAny(d.Current), h.redactAny(d.Desired)), mostUnified)
+}
+
+// cutLines bounds the length of a unified diff.
+func cutLines(diff string, most int) string {
+	if len(diff) <= most {
+		return diff
+	}
+	kept := diff[:strings.LastIndexByte(diff[:most], '\n')+1]
+	return kept + fmt.Sprintf("\\ %d more lines\n", strings.Count(diff[len(kept):], "\n"))
 }
 
 // shown returns a value as it may stand in changes: without secrets and bounded in length.

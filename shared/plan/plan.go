@@ -12,8 +12,14 @@ const (
 	Purged   Change = "purged"
 )
 
+// Redacted stands for the value of a secret wherever changes are stored or shown.
+const Redacted = "<redacted>"
+
 // Diff is what differs in one attribute. Wherever one is stored or shown, values of sensitive attributes have been replaced.
 type Diff struct {
 	Current any `json:"current"`
 	Desired any `json:"desired"`
+	// Unified is the unified diff of the two as texts, where they are texts of several lines or
+	// files that hold such.
+	Unified string `json:"unified,omitempty"`
 }

@@ -1,12 +1,14 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	"southbound/shared/diffview"
+	"southbound/shared/plan"
 )
 
 // MostComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown says how much did not fit.
@@ -160,13 +162,7 @@ func (r *Report) steps(d *document) {
 			fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Changes)) {
-			c := s.Changes[name]
-			if c.Current != nil {
-				fmt.Fprintf(&b, "-   %s: %s\n", name, shownValue(c.Current))
-			}
-			if c.Desired != nil {
-				fmt.Fprintf(&b, "+   %s: %s\n", name, shownValue(c.Desired))
-			}
+			b.WriteString(changed(name, s.Changes[name]))
 		}
 		d.add("\n" + fence(b.String(), "diff"))
 	}
@@ -181,16 +177,30 @@ func open(n int) string {
 	return ""
 }
 
-// shownValue is a value on one line.
-func shownValue(v any) string {
-	if s, ok := v.(string); ok && !strings.ContainsAny(s, "\n\r\"") {
-		return s
+// changed shows what differs in an attribute as lines of a diff.
+func changed(name string, d plan.Diff) string {
+	text := diffview.Style{}.Change(name, d)
+	head := diffview.Visible(name, "") + ":\n"
+	if diff, several := strings.CutPrefix(text, head); several {
+		return "    " + head + strings.ReplaceAll("\n"+diff, "\n  ", "\n")[1:]
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
+	var b strings.Builder
+	switch secret := d.Current == plan.Redacted || d.Desired == plan.Redacted; {
+	case secret && d.Desired == nil:
+		b.WriteString("-   " + text)
+	case secret && d.Current == nil:
+		b.WriteString("+   " + text)
+	case secret:
+		b.WriteString("!   " + text)
+	default:
+		if d.Current != nil {
+			b.WriteString("-   " + diffview.Style{}.Change(name, plan.Diff{Desired: d.Current}))
+		}
+		if d.Desired != nil {
+			b.WriteString("+   " + diffview.Style{}.Change(name, plan.Diff{Desired: d.Desired}))
+		}
 	}
-	return string(b)
+	return b.String()
 }
 
 // fence makes a block of code that its text cannot end.

@@ -11,6 +11,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/plan"
 )
 
 // Report is what commands have reported.
@@ -35,14 +36,11 @@ type Failure struct {
 
 // Step is a line of a plan.
 type Step struct {
-	ID      string `json:"id"`
-	Action  string `json:"action"`
-	Reason  string `json:"reason"`
-	Failed  bool   `json:"failed"`
-	Changes map[string]struct {
-		Current any `json:"current"`
-		Desired any `json:"desired"`
-	} `json:"changes"`
+	ID      string               `json:"id"`
+	Action  string               `json:"action"`
+	Reason  string               `json:"reason"`
+	Failed  bool                 `json:"failed"`
+	Changes map[string]plan.Diff `json:"changes"`
 }
 
 // word says what becomes of a resource.

@@ -69,8 +69,25 @@ func TestFence(t *testing.T) {
 	text := markdown(t, read(t, `{"id":"x","action":"update","changes":{"content":{"current":"a","desired":"`+"````"+`"}}}
 {"id":"y","action":"none","changes":{}}
 {"summary":{"update":1,"none":1}}`), 0)
-	if !strings.Contains(text, "`````diff\n! update x\n-   content: a\n+   content: ````\n`````\n") || !strings.Contains(text, "**1** to update; 1 stay as they are.") || strings.Contains(text, "none y") {
+	if !strings.Contains(text, "`````diff\n! update x\n-   content: \"a\"\n+   content: \"````\"\n`````\n") || !strings.Contains(text, "**1** to update; 1 stay as they are.") || strings.Contains(text, "none y") {
 		t.Error(text)
+	}
+}
+
+// TestDiffs pins how differences look: texts as unified diffs, and of secrets only that they
+// change.
+func TestDiffs(t *testing.T) {
+	t.Parallel()
+	text := markdown(t, read(t, `{"id":"x","action":"update","changes":{`+
+		`"content":{"current":{"file":"a","size":1},"desired":{"file":"b","size":2},`+
+		`"unified":"@@ -1,2 +1,2 @@\n same\n-old\n+new\n"},`+
+		`"key":{"current":"<redacted>","desired":"<redacted>"},`+
+		`"pass":{"current":null,"desired":"<redacted>"}}}
+{"summary":{"update":1}}`), 0)
+	want := "! update x\n    content:\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n" +
+		"!   key: changed (secret)\n+   pass: set (secret)\n```\n"
+	if !strings.Contains(text, want) {
+		t.Errorf("%s\nlacks\n%s", text, want)
 	}
 }
 

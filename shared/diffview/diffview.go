@@ -1,0 +1,177 @@
+// Package diffview writes for people how values differ: texts as unified diffs with context, other
+// values as short as they can be told apart. Whatever is written is harmless to a terminal.
+package diffview
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/plan"
+)
+
+const (
+	mostValue = 80   // characters of a value on one line
+	mostLine  = 400  // characters of a line of a text
+	mostLines = 200  // lines of a diff
+	oneLine   = 100  // characters of two values that stand on one line
+	mostDiff  = 1024 // KiB of a text that is compared line by line
+)
+
+// Style says how changes are written.
+type Style struct {
+	Indent string // stands before every line
+	Whole  bool   // values as long as they are
+	Color  bool   // with the colours of a terminal
+}
+
+// Changes writes what differs, by name of the attribute, with a line break at the end of each line.
+// It is empty when nothing differs.
+func (s Style) Changes(changes map[string]plan.Diff) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		b.WriteString(s.Change(name, changes[name]))
+	}
+	return b.String()
+}
+
+// Change writes what differs in one attribute, or in whatever name stands for.
+func (s Style) Change(name string, d plan.Diff) string {
+	name = Visible(name, "")
+	if what := secret(d); what != "" {
+		return fmt.Sprintf("%s%s: %s\n", s.Indent, name, what)
+	}
+	if diff := s.unified(d); diff != "" {
+		return s.Indent + name + ":\n" + s.Text(diff)
+	}
+	now, wanted := s.value(d.Current), s.value(d.Desired)
+	switch {
+	case d.Current == nil:
+		return fmt.Sprintf("%s%s: %s\n", s.Indent, name, wanted)
+	case d.Desired == nil:
+		return fmt.Sprintf("%s%s: %s -> nothing\n", s.Indent, name, now)
+	case len(now)+len(wanted) <= oneLine:
+		return fmt.Sprintf("%s%s: %s -> %s\n", s.Indent, name, now, wanted)
+	}
+	return s.Indent + name + ":\n" + s.Text("-"+now+"\n+"+wanted+"\n")
+}
+
+// secret says what becomes of a value that is not shown; "" if it is shown.
+func secret(d plan.Diff) string {
+	switch {
+	case d.Current == plan.Redacted && d.Desired == nil:
+		return "removed (secret)"
+	case d.Desired == plan.Redacted && d.Current == nil:
+		return "set (secret)"
+	case d.Current == plan.Redacted || d.Desired == plan.Redacted:
+		return "changed (secret)"
+	}
+	return ""
+}
+
+// unified returns the difference as one of texts, if it is best seen so.
+func (s Style) unified(d plan.Diff) string {
+	if d.Unified != "" {
+		return d.Unified
+	}
+	if !s.Whole && (d.Current == nil || d.Desired == nil) {
+		return "" // that it is new, or goes, says enough
+	}
+	return Of(d.Current, d.Desired)
+}
+
+// Of returns the unified diff of two values where that is how they are best told apart: texts of
+// several lines, and lists and maps that do not fit on a line, as indented JSON. nil counts as the
+// empty text. Otherwise it returns "".
+func Of(current, desired any) string {
+	now, isText := textOf(current)
+	wanted, both := textOf(desired)
+	switch {
+	case isText && both && (severalLines(now) || severalLines(wanted)):
+		return Unified(now, wanted)
+	case !structured(current) || !structured(desired),
+		len(short(current, mostLine))+len(short(desired, mostLine)) <= oneLine:
+		return ""
+	}
+	return Unified(indented(current), indented(desired))
+}
+
+func textOf(v any) (text string, is bool) {
+	text, is = v.(string)
+	return text, is || v == nil
+}
+
+func severalLines(s string) bool { return strings.Contains(strings.TrimSuffix(s, "\n"), "\n") }
+
+func structured(v any) bool {
+	if _, _, isFile := fileOf(v); isFile {
+		return false
+	}
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// indented returns a value as JSON, a line for each part of it.
+func indented(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if enc.Encode(v) != nil {
+		return fmt.Sprint(v) + "\n"
+	}
+	return b.String()
+}
+
+// value returns a value on one line.
+func (s Style) value(v any) string {
+	if s.Whole {
+		return Visible(short(v, 0), "")
+	}
+	return Short(v)
+}
+
+// Text writes a unified diff: indented, harmless, in colour, and, unless it is to be whole, cut.
+func (s Style) Text(diff string) string {
+	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+	left := 0
+	if !s.Whole && len(lines) > mostLines {
+		left = len(lines) - mostLines
+		lines = lines[:mostLines]
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		if !s.Whole {
+			line = cut(line, mostLine)
+		}
+		b.WriteString(s.Indent + "  " + s.paint(Visible(line, "\t")) + "\n")
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "%s  … %d more lines\n", s.Indent, left)
+	}
+	return b.String()
+}
+
+// paint colours a line of a diff.
+func (s Style) paint(line string) string {
+	code := ""
+	switch {
+	case !s.Color:
+	case strings.HasPrefix(line, "+"):
+		code = "32"
+	case strings.HasPrefix(line, "-"):
+		code = "31"
+	case strings.HasPrefix(line, "@@"):
+		code = "36"
+	}
+	if code == "" {
+		return line
+	}
+	return "\x1b[" + code + "m" + line + "\x1b[0m"
+}

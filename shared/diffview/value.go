@@ -1,0 +1,69 @@
+package diffview
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"southbound/shared/resource"
+)
+
+// Short returns a value on one line, cut where it is long.
+func Short(v any) string { return Visible(short(v, mostValue), "") }
+
+// short returns a value on one line of at most so many characters; 0: as many as it takes.
+func short(v any, most int) string {
+	if v == nil {
+		return "nothing"
+	}
+	if size, hash, is := fileOf(v); is {
+		return fmt.Sprintf("%s, SHA-256 %.12s", bytesText(size), hash)
+	}
+	text, err := PlainJSON(v)
+	if err != nil {
+		text = fmt.Append(nil, v)
+	}
+	if most == 0 {
+		return string(text)
+	}
+	return cut(string(text), most)
+}
+
+func bytesText(n int64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// PlainJSON returns JSON for people: characters that are special only in web pages are not escaped.
+func PlainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// fileOf recognises a reference to a file, also in the form that it has in JSON.
+func fileOf(v any) (size int64, hash string, is bool) {
+	switch v := v.(type) {
+	case resource.File:
+		return v.Size, v.Hash, true
+	case map[string]any:
+		hash, isText := v["file"].(string)
+		if !isText || len(v) != 2 {
+			return 0, "", false
+		}
+		switch n := v["size"].(type) {
+		case float64:
+			return int64(n), hash, true
+		case int64:
+			return n, hash, true
+		case json.Number:
+			size, err := n.Int64()
+			return size, hash, err == nil
+		}
+	}
+	return 0, "", false
+}
