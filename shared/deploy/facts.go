@@ -182,6 +182,57 @@ func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent
 	return nil
 }
 
+// gone reports whether a row says that its thing was purged.
+func (r *Row) gone() bool {
+	if r.Gone {
+		return true
+	}
+	res, err := resource.Decode(r.Body)
+	return err == nil && res.Purged && asWanted(r)
+}
+
+// factsOfGone returns the facts that were learned from what these runs have purged: nothing has them any more. What cannot
+// be read now is left to the next collection, as it must not keep results from being recorded.
+func (w *worker) factsOfGone(ctx context.Context, done []*claim) []ParameterKey {
+	var out []ParameterKey
+	for _, c := range done {
+		if !c.result.purged || !c.wrote.gone() || c.row.gone() {
+			continue
+		}
+		q := ParameterQuery{Facts: true, Of: c.row.ID}
+		facts, err := w.e.State.Parameters(context.WithoutCancel(ctx), w.env, q)
+		if err != nil {
+			continue
+		}
+		for i := range facts {
+			out = append(out, ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+		}
+	}
+	return out
+}
+
+// dropFacts plans to forget the facts of what is gone, as far as the run that purged it has not.
+func (p *planner) dropFacts(ctx context.Context) error {
+	facts, err := p.e.State.Parameters(ctx, p.env.Name, ParameterQuery{Facts: true})
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read facts", err)
+	}
+	var ids []resource.ID // sorted, as facts are
+	for i := range facts {
+		ids = append(ids, facts[i].Of)
+	}
+	rows, err := p.load(ctx, slices.Compact(ids))
+	if err != nil {
+		return err
+	}
+	for i := range facts {
+		if row := rows[facts[i].Of]; row == nil || row.gone() {
+			p.store.unset = append(p.store.unset, ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+		}
+	}
+	return nil
+}
+
 // recall gives runs the facts that their handlers remember.
 func (x *executor) recall(ctx context.Context, runs []*run) error {
 	var keys []ParameterKey

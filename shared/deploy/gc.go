@@ -32,8 +32,8 @@ type Collected struct {
 	Files    int `json:"files"`
 }
 
-// Collect removes old versions and actions, by the settings of the environment, and files that nothing in any environment refers to and that
-// were stored more than grace ago (0: a day).
+// Collect removes old versions and actions, by the settings of the environment, facts of what is gone, and files that
+// nothing in any environment refers to and that were stored more than grace ago (0: a day).
 func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (Collected, error) {
 	var out Collected
 	if grace <= 0 {
@@ -41,6 +41,9 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 	}
 	err := e.plan(ctx, env, func(p *planner) error {
 		if err := p.dropVersions(ctx); err != nil {
+			return err
+		}
+		if err := p.dropFacts(ctx); err != nil {
 			return err
 		}
 		out.Versions = len(p.store.forget)

@@ -13,8 +13,9 @@ type released struct{ changed, removed int }
 // release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
 // Rows are written by commitAll; until then the release has not begun.
 func (p *planner) release(ctx context.Context, v Version, entries []entry) (released, error) {
-	if p.env.Released == v.Number && p.env.Releasing == 0 {
-		return released{}, nil
+	lost, err := p.lost(ctx, entries)
+	if err != nil || p.env.Released == v.Number && p.env.Releasing == 0 && len(lost) == 0 {
+		return released{}, err
 	}
 	old, err := p.version(ctx, p.env.Released)
 	if err != nil {
@@ -27,7 +28,7 @@ func (p *planner) release(ctx context.Context, v Version, entries []entry) (rele
 	}
 	var after []entry
 	for i := range entries {
-		if !shared[v.Chunks[bucketOf(entries[i].ID, len(v.Chunks))]] {
+		if lost[entries[i].ID] || !shared[v.Chunks[bucketOf(entries[i].ID, len(v.Chunks))]] {
 			after = append(after, entries[i])
 		}
 	}

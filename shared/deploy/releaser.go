@@ -40,6 +40,9 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := r.load(ctx); err != nil {
 		return released{}, err
 	}
+	if err := r.resolve(ctx); err != nil {
+		return released{}, err
+	}
 	graph, err := p.effectiveGraph(ctx, r)
 	if err != nil {
 		return released{}, err
@@ -129,11 +132,6 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 		if row.Hash == en.Hash && !row.Orphaned && !row.Removing {
 			return r.adjust(row, en, lane)
 		}
-		if len(missing) > 0 && row.Version > 0 && row.Compliance != Undefined && !row.Orphaned && !row.Removing {
-			if body := resolvedSince(row, res); body != nil {
-				return r.adjust(row, &entry{Hash: row.Hash, Body: body}, lane)
-			}
-		}
 		r.replace(row, en, res, lane, missing)
 		return true
 	})
@@ -167,21 +165,6 @@ func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane str
 		return
 	}
 	r.p.schedule(row, PriorityNewVersion)
-}
-
-// resolvedSince returns the new body of a row that holds the same resource as res, but with values that became known after the version was
-// stored: the values stay, and all that is no part of the intent is taken from res. It returns nil if the row holds something else.
-func resolvedSince(row *Row, res *resource.Resource) []byte {
-	now, err := resource.Decode(row.Body)
-	if err != nil || !sameIntent(res, now) {
-		return nil
-	}
-	now.Requires, now.Set, now.Flags, now.Heard, now.Hears = res.Requires, res.Set, res.Flags, res.Heard, res.Hears
-	body, err := now.Encode()
-	if err != nil {
-		return nil
-	}
-	return body
 }
 
 // adjust takes over changes that are no change of intent: requirements, set, flags, lane.

@@ -44,6 +44,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 			c.Parameters = append(c.Parameters, Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.finished})
 		}
 	}
+	c.DropParameters = w.factsOfGone(ctx, done)
 	// What follows has to be stored before other lanes hear that these are done.
 	w.unrecorded = true
 	committed, err := w.commit(ctx, c)

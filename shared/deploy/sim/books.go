@@ -26,10 +26,12 @@ type books struct {
 	released *content
 	effect   *effective // of what is released
 	last     int
-	ticket   int64          // the greatest so far
-	prints   map[string]*op // exports, by their fingerprints
-	removed  time.Duration  // when files were removed last
-	settled  time.Duration  // when the environment got the settings of the plan; 0: not yet
+	ticket   int64                                 // the greatest so far
+	prints   map[string]*op                        // exports, by their fingerprints
+	removed  time.Duration                         // when files were removed last
+	known    map[deploy.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
+	exported time.Duration                         // when the last export that released what is in force began
+	settled  time.Duration                         // when the environment got the settings of the plan; 0: not yet
 }
 
 // owed is a reload that is to come, for a change of something required.
@@ -126,7 +128,7 @@ type runBook struct {
 
 func newBooks() *books {
 	return &books{leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
-		events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
+		known: map[deploy.ParameterKey]time.Duration{}, events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
 }
 
 func newTaskBooks() *taskBooks {
@@ -146,6 +148,15 @@ func (b *books) gone(id resource.ID) {
 	delete(b.removing, id)
 	for _, after := range b.removing {
 		delete(after, id)
+	}
+}
+
+// learned notes until when parameters and facts were known that a commit has removed.
+func (b *books) learned(now time.Duration, e *environment, was map[deploy.ParameterKey]bool) {
+	for k, had := range was {
+		if _, has := e.parameters[k]; had && !has {
+			b.known[k] = now
+		}
 	}
 }
 

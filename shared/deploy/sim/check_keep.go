@@ -89,6 +89,7 @@ func (r *run) restCollected() bool {
 			r.violate("gc", "file %s is kept, and nothing refers to it", h)
 		}
 	}
+	r.checkFacts()
 	return r.violation == nil
 }
 

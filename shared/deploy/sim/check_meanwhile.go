@@ -159,7 +159,8 @@ func (r *run) checkTimed(t *task, row, was *deploy.Row, c *deploy.Commit, b befo
 	}
 }
 
-// checkUntouched checks that a release replaces no intent that its version leaves as it was: invariant C1. What was resolved since stays so.
+// checkUntouched checks that a release replaces no intent that its version leaves as it was: invariant C1. What was
+// resolved since stays so, as long as the values are known.
 func (r *run) checkUntouched(t *task, old *content, c *deploy.Commit, out *deploy.Committed, b before) {
 	if c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 || old == nil || r.books.visible[c.Env.Released] == nil {
 		return
@@ -167,7 +168,7 @@ func (r *run) checkUntouched(t *task, old *content, c *deploy.Commit, out *deplo
 	now := r.books.visible[c.Env.Released]
 	written(c, out, func(row *deploy.Row) {
 		was, had := b.rows[row.ID]
-		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash || was.Compliance == deploy.Undefined {
+		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash || was.Compliance == deploy.Undefined || row.Compliance == deploy.Undefined {
 			return
 		}
 		if one, other := old.entries[row.ID], now.entries[row.ID]; one != nil && other != nil && one.body == other.body && one.hash == other.hash {

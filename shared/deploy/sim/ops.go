@@ -322,8 +322,11 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 	if book.op.noRelease || t.books.exportLost(r, out.Version) {
 		return
 	}
-	if r.books.released == nil || r.books.released.number < out.Version {
+	switch b := r.books; {
+	case b.released == nil || b.released.number < out.Version:
 		r.violate("V1", "%s says that version %d is released, and it is not", t.name, out.Version)
+	case b.released.number == out.Version:
+		b.exported = max(b.exported, t.began)
 	}
 }
 

@@ -136,6 +136,7 @@ func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (d
 		return out, err
 	}
 	r.traceCommit(&in, &out)
+	r.books.learned(r.sched.now, r.state.look(name), before.known)
 	r.checkCommit(&in, &out, before)
 	return out, nil
 }
@@ -157,13 +158,17 @@ func (r *run) touch(c *deploy.Commit) {
 
 // before is what the checks of a commit need to know of the state before it.
 type before struct {
-	env  deploy.Env
-	rows map[resource.ID]deploy.Row
+	env   deploy.Env
+	rows  map[resource.ID]deploy.Row
+	known map[deploy.ParameterKey]bool // of the parameters that the commit removes
 }
 
 func (r *run) snapshot(c *deploy.Commit) before {
 	e := r.state.look(env)
-	b := before{env: e.env, rows: make(map[resource.ID]deploy.Row, len(c.Rows))}
+	b := before{env: e.env, rows: make(map[resource.ID]deploy.Row, len(c.Rows)), known: map[deploy.ParameterKey]bool{}}
+	for _, k := range c.DropParameters {
+		_, b.known[k] = e.parameters[k]
+	}
 	for i := range c.Rows {
 		if have := e.rows[c.Rows[i].ID]; have != nil {
 			b.rows[have.ID] = *have

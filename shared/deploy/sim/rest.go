@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -70,6 +71,8 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 	switch status := row.Status(); {
 	case row.Compliance == deploy.Undefined:
 		r.checkUndefined(row)
+	case r.unknown(row.ID) != "":
+		r.violate("D4", "%s refers to %s, which was not known when it was exported nor since, and is %s", row.ID, r.unknown(row.ID), status)
 	case undefined != "" && row.Blocked != deploy.BlockedYes:
 		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID, undefined, status)
 	case row.Removing && row.Blocked != deploy.NotBlocked && r.waitsForNamesake(row):
@@ -139,6 +142,42 @@ func (r *run) checkUndefined(row *deploy.Row) {
 		}
 	}
 	r.violate("D4", "%s counts as undefined, and all its references are known", row.ID)
+}
+
+// unknown returns what the released version says that a resource refers to and that was known neither when it was last
+// exported nor since; "": nothing.
+func (r *run) unknown(id resource.ID) string {
+	it, e := r.books.released.entries[id], r.state.look(env)
+	if it == nil {
+		return ""
+	}
+	for _, ref := range resource.References(it.res.Attributes) {
+		key := deploy.ParameterKey{}
+		switch f := ref.(type) {
+		case resource.Parameter:
+			key.Name = f.Name
+		case resource.Fact:
+			key.Name, key.Of = f.Name, f.Of
+		default:
+			continue
+		}
+		_, known := e.parameters[key]
+		if last, was := r.books.known[key]; !known && (!was || last < r.books.exported) {
+			return fmt.Sprintf("%s of %q", key.Name, key.Of)
+		}
+	}
+	return ""
+}
+
+// checkFacts checks that no fact outlives what it was learned from.
+func (r *run) checkFacts() {
+	e := r.state.look(env)
+	for k := range e.parameters {
+		row := e.rows[k.Of]
+		if k.Of != "" && (row == nil || asWanted(row) && strings.Contains(string(row.Body), `"purged":true`)) {
+			r.violate("facts", "fact %q of %s is kept, and that is gone", k.Name, k.Of)
+		}
+	}
 }
 
 // checkSkipped is invariant D6: what is skipped names a root cause, and something it requires is in fact not deployed.

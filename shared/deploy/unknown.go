@@ -1,0 +1,98 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// A version holds a reference to a parameter or a fact where no value was known when it was stored. What refers to
+// something unknown is undefined, whatever it was before. If a value became known after the version was stored, the row
+// has it, and the version still does not; if it is forgotten again, the row keeps it until the next export.
+
+// open reports whether an entry of a version refers to a parameter or a fact.
+func (en *entry) open() bool {
+	return bytes.Contains(en.Body, []byte(`"parameter":`)) || bytes.Contains(en.Body, []byte(`"fact":`))
+}
+
+// lost returns those of entries that refer to what is not known, and whose rows have a value of it: one that became known
+// after the same entry was released before, and has been forgotten since. Nothing else about these needs to have changed.
+func (p *planner) lost(ctx context.Context, entries []entry) (map[resource.ID]bool, error) {
+	if p.env.Released == 0 {
+		return nil, nil
+	}
+	var ids []resource.ID
+	for i := range entries {
+		if en := &entries[i]; en.open() {
+			ids = append(ids, en.ID)
+		}
+	}
+	rows, err := p.load(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	lost := map[resource.ID]bool{}
+	for i := range entries {
+		row := rows[entries[i].ID]
+		if row == nil || row.Compliance == Undefined || row.Orphaned || row.Removing {
+			continue
+		}
+		res, err := resource.Decode(entries[i].Body)
+		if err != nil {
+			return nil, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		if len(missingOf(res.Attributes)) > 0 {
+			lost[row.ID] = true
+		}
+	}
+	return lost, nil
+}
+
+// resolve puts into the entries to be released what is known by now.
+func (r *releaser) resolve(ctx context.Context) error {
+	var open []*resource.Resource
+	at := map[resource.ID]*entry{}
+	var refs []any
+	for i := range r.after {
+		en := &r.after[i]
+		if !en.open() {
+			continue
+		}
+		res, err := resource.Decode(en.Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read version", err)
+		}
+		if of := resource.References(res.Attributes); len(missingOf(res.Attributes)) > 0 {
+			open, refs, at[res.ID] = append(open, res), append(refs, of...), en
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	known, err := r.p.lookup(ctx, refs)
+	if err != nil {
+		return err
+	}
+	if len(known.known) == 0 {
+		return nil
+	}
+	agents := make(map[string]resource.Agent, len(r.v.Agents))
+	for _, a := range r.v.Agents {
+		agents[a.Name] = a
+	}
+	for _, res := range open {
+		attrs, problems := r.p.e.resolveAttributes(ctx, res, known)
+		if len(problems) > 0 {
+			continue // it stays undefined until there is a value that fits
+		}
+		res.Attributes = attrs
+		en, err := encodeEntry(res, agents[res.Agent])
+		if err != nil {
+			return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
+		}
+		*at[res.ID] = en
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package deploy_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+func (r *rig) set(name, value string) {
+	r.t.Helper()
+	p := deploy.Parameter{Name: name, Value: value, Source: "user"}
+	if err := r.e.SetParameters(context.Background(), "e", p); err != nil {
+		r.t.Fatal(err)
+	}
+	r.drain()
+}
+
+func (r *rig) unset(key deploy.ParameterKey) {
+	r.t.Helper()
+	if err := r.e.DeleteParameters(context.Background(), "e", key); err != nil {
+		r.t.Fatal(err)
+	}
+	r.drain()
+}
+
+// release exports resources and does what follows.
+func (r *rig) release(rs ...resource.Resource) {
+	r.t.Helper()
+	r.export(deploy.Export{Model: model(rs...)})
+	r.drain()
+}
+
+func valued(text string, value any) resource.Resource {
+	out := res(text)
+	out.Attributes["value"] = value
+	return out
+}
+
+// TestUnknownIsUndefined pins that what refers to something unknown is undefined, whatever it was before, and that nothing
+// is done to it until it is known.
+func TestUnknownIsUndefined(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	param := resource.Parameter{Name: "p"}
+	is := func(step string, status, dependant deploy.Status, value string) {
+		t.Helper()
+		t.Log(step)
+		r.want("a", status)
+		r.want("b", dependant)
+		if r.w.things["a"] != value {
+			t.Errorf("%s: a is %q, want %q", step, r.w.things["a"], value)
+		}
+	}
+	r.release(valued("a", "one"), res("b<a"))
+	is("a literal", deploy.StatusDeployed, deploy.StatusDeployed, "one")
+	r.release(valued("a", param), res("b<a"))
+	is("becomes a parameter", deploy.StatusUndefined, deploy.StatusBlocked, "one")
+	r.set("p", "two")
+	is("that is set", deploy.StatusDeployed, deploy.StatusDeployed, "two")
+	r.unset(deploy.ParameterKey{Name: "p"})
+	is("and forgotten", deploy.StatusDeployed, deploy.StatusDeployed, "two")
+	r.release(valued("a", param), res("b<a"))
+	is("and exported as before", deploy.StatusUndefined, deploy.StatusBlocked, "two")
+	r.w.things["a"] = "drift"
+	r.repair("")
+	is("and is not repaired to what it was", deploy.StatusUndefined, deploy.StatusBlocked, "drift")
+	r.set("p", "three")
+	is("until it is set", deploy.StatusDeployed, deploy.StatusDeployed, "three")
+	took := r.took("create", "update")
+	r.release(valued("a", param), res("b<a"))
+	r.same("exported with a value", r.took("read", "create", "update"))
+	if len(took) == 0 {
+		t.Error("nothing was done")
+	}
+	a := valued("a", param)
+	r.unset(deploy.ParameterKey{Name: "p"})
+	a.Attributes["note"] = "a literal that changes as well"
+	r.release(a, res("b<a"))
+	is("a literal beside it changes", deploy.StatusUndefined, deploy.StatusBlocked, "three")
+}
+
+// factual is the test's handler with a fact.
+type factual struct{ handler }
+
+func (factual) Facts(*provider.Context, provider.ReadRequest) (map[string]string, error) {
+	return map[string]string{"address": "x"}, nil
+}
+
+// TestFactsGoWithTheirResource pins that facts are forgotten when what they were learned from is purged, and that a
+// collection forgets those that were left.
+func TestFactsGoWithTheirResource(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.e.Handlers["t::T"] = factual{handler{r.w}}
+	facts := func(n int) {
+		t.Helper()
+		got, err := r.home.Parameters(context.Background(), "e", deploy.ParameterQuery{Facts: true})
+		if err != nil || len(got) != n {
+			t.Fatalf("%d facts, want %d: %v %v", len(got), n, got, err)
+		}
+	}
+	fact := resource.Fact{Name: "address", Of: id("a")}
+	purged := res("a")
+	purged.Purged = true
+	r.release(res("a"), valued("b<a", fact))
+	r.want("b", deploy.StatusDeployed)
+	facts(1)
+	r.release(purged, valued("b<a", fact))
+	facts(0)
+	r.release(purged, valued("b<a", fact))
+	r.want("b", deploy.StatusUndefined)
+	leaves := res("a")
+	leaves.PurgeOnDelete = true
+	r.release(leaves, valued("b<a", fact))
+	r.want("b", deploy.StatusDeployed)
+	facts(1)
+	r.release(res("b"))
+	facts(0)
+	left := deploy.Parameter{Name: "address", Of: id("a"), Value: "x", Source: "fact"}
+	if err := r.e.SetParameters(context.Background(), "e", left); err != nil {
+		t.Fatal(err)
+	}
+	facts(1)
+	if _, err := r.e.Collect(context.Background(), "e", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	facts(0)
+}
