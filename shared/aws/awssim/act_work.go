@@ -87,6 +87,11 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 		o := a.newEntry()
 		c.AddOutbox, c.DropOutbox = append(c.AddOutbox, o), []string{o.ID}
 	}
+	if a.chance(10) { // of other bags
+		if have, err := a.s.outbox(); err == nil && len(have) > 0 {
+			c.DropOutbox = append(c.DropOutbox, have[0].ID)
+		}
+	}
 	if a.chance(15) {
 		c.WaveDone = epoch
 	}

@@ -52,7 +52,8 @@ type forward struct {
 	lastPart int
 	done     int // place in the log; 0: not yet
 	commit   deploy.Commit
-	known    bool // its conflicts are known
+	known    bool         // its conflicts are known
+	misfits  []deploy.Row // rows that conflict
 	applied  map[resource.ID]bool
 	dropped  map[string]bool // entries of the outbox
 }
@@ -105,6 +106,8 @@ func (w *witness) write(at int, e event) {
 		w.effect(at, e)
 	case "roll":
 		w.part(at, e)
+	case "complete":
+		w.completed(at, e)
 	case "rolled":
 		w.rolled(at, e)
 	case "refuse":
@@ -226,14 +229,12 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 	}
 	whole := c
 	if e.begins > 0 {
-		w.forwards = append(w.forwards, &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}, dropped: map[string]bool{}})
-		c.Rows = nil
-		c.DropOutbox = nil
-		for _, id := range whole.DropOutbox {
-			if _, there := v.side.entries[id]; !there {
-				c.DropOutbox = append(c.DropOutbox, id) // added by the same commit
-			}
+		f := &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}, dropped: map[string]bool{}}
+		if final {
+			f.misfits = out.Conflicts
 		}
+		w.forwards = append(w.forwards, f)
+		c.Rows, c.DropOutbox, c.Checked = nil, nil, nil // see completed
 		for _, n := range c.Forget {
 			v.side.forgot = with(v.side.forgot, n, true)
 		}
@@ -340,16 +341,43 @@ func (w *witness) part(at int, e event) {
 		}
 		if more {
 			all = moves
-		} else {
-			v.state.DropOutbox(env, f.drops(v, lane)...)
 		}
 		w.apply(f, v, all)
 	})
 	f.lastPart = at
 }
 
-// drops returns the entries of the outbox that a lane is to drop; without a lane, those that no lane has dropped.
+// completed applies what a bag does of a commit that is rolled forward once all rows were written.
+func (w *witness) completed(at int, e event) {
+	f := w.forward(e.purpose.Number)
+	if f == nil {
+		w.violate("roll", "%s completes a commit %d that was not begun", e.op, e.purpose.Number)
+		return
+	}
+	w.next(at, func(v *version) { w.complete(f, v, strings.TrimPrefix(e.purpose.Bag, lanePrefix)) })
+	f.lastPart = max(f.lastPart, at)
+}
+
+// complete writes the rows that no lane has, and does what depends on them in one bag, or in all.
+func (w *witness) complete(f *forward, v *version, bag string) {
+	var left []deploy.Row
+	for _, r := range f.commit.Rows {
+		if !f.applied[r.ID] {
+			left = append(left, r)
+		}
+	}
+	w.apply(f, v, left)
+	v.state.DropOutbox(env, f.drops(v, bag)...)
+	if c := &f.commit; bag == "" || bag == c.Guard.Key {
+		v.state.Check(env, c.Guard.Key, c.Epoch, deploy.Counted(c.Checked, f.misfits)...)
+	}
+}
+
+// drops returns the entries of the outbox that a bag is to drop; without one, those that none has dropped. While a row conflicts none is.
 func (f *forward) drops(v *version, lane string) []string {
+	if len(f.misfits) > 0 {
+		return nil
+	}
 	var out []string
 	for _, id := range f.commit.DropOutbox {
 		if !f.dropped[id] && (lane == "" || v.side.entries[id] == lane) {
@@ -364,9 +392,11 @@ func (w *witness) apply(f *forward, v *version, rows []deploy.Row) {
 	for _, r := range rows {
 		f.applied[r.ID] = true
 	}
-	if out := v.state.WriteRows(env, f.commit.Plan, rows...); len(out) > 0 && f.known {
+	out := v.state.WriteRows(env, f.commit.Plan, rows...)
+	if len(out) > 0 && f.known {
 		w.violate("commit", "%s wrote a row that had changed; it was %s", f.op, rowText(out[0]))
 	}
+	f.misfits = append(f.misfits, out...)
 }
 
 // rolled ends a commit that was rolled forward: what its lanes have not done by now they should have.
@@ -377,16 +407,7 @@ func (w *witness) rolled(at int, e event) {
 		return
 	}
 	f.done = at
-	w.next(at, func(v *version) {
-		var left []deploy.Row
-		for _, r := range f.commit.Rows {
-			if !f.applied[r.ID] {
-				left = append(left, r)
-			}
-		}
-		w.apply(f, v, left)
-		v.state.DropOutbox(env, f.drops(v, "")...)
-	})
+	w.next(at, func(v *version) { w.complete(f, v, "") })
 }
 
 // window returns the versions between two places in the log, both included.

@@ -162,11 +162,9 @@ func conflictOf(id resource.ID, at place) deploy.Row {
 	return at.row
 }
 
-// mayDrop reports whether entries of the outbox are dropped: not while a row conflicts. A commit that is rolled forward drops them where it finds
-// them, as it knows of conflicts only in the end.
-func (c *commit) mayDrop() bool {
-	return len(c.in.DropOutbox) > 0 && (len(c.conflicts) == 0 || c.forward != nil)
-}
+// mayDrop reports whether entries of the outbox are dropped: not while a row conflicts. Of a commit that is rolled forward that is known only in the end, see
+// complete.
+func (c *commit) mayDrop() bool { return len(c.in.DropOutbox) > 0 && len(c.conflicts) == 0 }
 
 // drops finds the bags that hold the entries of the outbox that are to be dropped.
 func (c *commit) drops(ctx context.Context) error {
@@ -225,6 +223,10 @@ func (c *commit) lease(ctx context.Context) error {
 	}
 	n.wave = max(n.wave, c.in.WaveDone)
 	e.waveDone, e.epoch, e.checked, e.actions = c.in.WaveDone, c.in.Epoch, deploy.Counted(c.in.Checked, c.conflicts), c.in.Actions
+	if c.forward != nil {
+		c.forward.guard, c.forward.epoch, c.forward.checked = c.guard, e.epoch, e.checked
+		e.checked = nil
+	}
 	if len(c.in.AddOutbox) == 0 {
 		return nil
 	}
@@ -244,7 +246,12 @@ func (c *commit) lease(ctx context.Context) error {
 			return nil
 		}
 		for _, id := range c.in.DropOutbox { // added and dropped at once
-			if fresh[id] {
+			switch {
+			case !fresh[id]:
+			case c.forward != nil:
+				p := c.forward.part(c.guard)
+				p.drop = append(p.drop, id)
+			default:
 				n.outbox--
 				e.drop = append(e.drop, id)
 			}

@@ -24,6 +24,12 @@ type forward struct {
 	parts  map[string]*part // by key of the bag
 	forget []int            // versions
 	doc    document
+
+	// What is left until all rows were written, as it depends on whether all of them fit: entries of the outbox, which stand in parts, and rows that the bag
+	// of the guard counts as checked in a wave.
+	guard   string
+	epoch   int64
+	checked []resource.ID
 }
 
 // part is what one bag has to do. Rows are whole; their Rev is the one they get.
@@ -84,6 +90,14 @@ func (f *forward) encode() []byte {
 	for _, n := range f.forget {
 		e.Int(int64(n))
 	}
+	if len(f.checked) > 0 {
+		e.Text(f.guard)
+		e.Int(f.epoch)
+		e.Len(len(f.checked))
+		for _, id := range f.checked {
+			e.Text(string(id))
+		}
+	}
 	return e.B
 }
 
@@ -108,6 +122,12 @@ func decodeForward(b []byte) (*forward, error) {
 	}
 	for n := d.Len(); n > 0 && !d.Bad; n-- {
 		f.forget = append(f.forget, int(d.Int()))
+	}
+	if !d.Done() {
+		f.guard, f.epoch = d.Text(), d.Int()
+		for n := d.Len(); n > 0 && !d.Bad; n-- {
+			f.checked = append(f.checked, resource.ID(d.Text()))
+		}
 	}
 	if !d.Done() {
 		return nil, damaged("a commit that was begun does not decode")
@@ -197,6 +217,9 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 	var misfits []resource.ID
 	var long error
 	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
+		if p := f.parts[key]; len(p.rows)+len(p.gone) == 0 {
+			continue
+		}
 		if err := s.contend(ctx, func() error {
 			out, err := s.rollBag(withPurpose(ctx, Purpose{Name: "roll", Bag: key, Number: f.number}), env, key, f)
 			if err == errLong { //nolint:errorlint // it is never wrapped
@@ -208,6 +231,11 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 			}
 			return err
 		}); err != nil {
+			return nil, err
+		}
+	}
+	if long == nil { // else others have completed it
+		if err := s.complete(ctx, env, f, misfits); err != nil {
 			return nil, err
 		}
 	}

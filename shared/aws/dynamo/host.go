@@ -110,10 +110,10 @@ type purposeKey struct{}
 
 // Purpose says what a request is made for besides the operation that was called. Name is "" for the operation itself.
 type Purpose struct {
-	// Name is roll (do what another commit, or this one, has left to do), rolled (say that all of it is done), refuse (what was to run next
+	// Name is roll (do what another commit, or this one, has left to do), complete (do what depends on whether all rows fitted), rolled (say that all of it is done), refuse (what was to run next
 	// may not), merge or rest.
 	Name string
-	// Bag is the key of the record and Number the number of the commit, of a roll.
+	// Bag is the key of the record and Number the number of the commit, of a roll or of its completion.
 	Bag    string
 	Number int64
 }

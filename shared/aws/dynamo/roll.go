@@ -98,7 +98,6 @@ type roller struct {
 	key     string
 	edits   map[string]*edit // this bag's, and those that rows leave
 	have    map[string]map[resource.ID]deploy.Row
-	outbox  int // entries of drop that are there
 	misfits []resource.ID
 }
 
@@ -139,14 +138,6 @@ func (r *roller) look(ctx context.Context, p *part) error {
 					found[id] = row.Row
 				}
 			}
-			if key == r.key {
-				r.outbox = 0
-				for _, id := range p.drop {
-					if _, ok := m.outbox[id]; ok {
-						r.outbox++
-					}
-				}
-			}
 			return nil
 		}); err != nil {
 			return err
@@ -183,10 +174,6 @@ func (r *roller) take(p *part) {
 		} else {
 			r.misfits = append(r.misfits, k.id)
 		}
-	}
-	if len(p.drop) > 0 {
-		mine.drop = p.drop
-		mine.next.outbox -= r.outbox
 	}
 }
 

@@ -45,6 +45,11 @@ func (s *State) WriteRows(env string, plan bool, rows ...deploy.Row) []deploy.Ro
 	return out.Conflicts
 }
 
+// Check counts rows of a lane as checked in a wave, as a Commit does.
+func (s *State) Check(env, lane string, epoch int64, ids ...resource.ID) {
+	s.touch(env).check(lane, epoch, ids)
+}
+
 // DropOutbox removes entries of the outbox as a Commit does.
 func (s *State) DropOutbox(env string, ids ...string) {
 	for _, id := range ids {
