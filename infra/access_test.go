@@ -178,3 +178,41 @@ func TestEveryStatementIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestLogRole pins that the log function can overwrite neither files nor state: of objects only the log's own, of items only those whose
+// keys are the log's, its cursors', and of pages that it has logged.
+func TestLogRole(t *testing.T) {
+	t.Parallel()
+	resources(t, func(_, name, _ string, r node) {
+		if name == "LogRole" && at(r, "Properties", "ManagedPolicyArns") != nil {
+			t.Error("the log function has what the other functions have")
+		}
+	})
+	writes := 0
+	for _, s := range statements(t) {
+		if s.where != "LogRole" {
+			continue
+		}
+		for _, a := range list(s.body["Action"]) {
+			switch {
+			case a == "s3:PutObject":
+				texts(s.body["Resource"], func(r string) {
+					if r != "${BucketArn}/logs/*" {
+						t.Errorf("it may write %s", r)
+					}
+				})
+			case a == "dynamodb:PutItem" || a == "dynamodb:BatchWriteItem":
+				writes++
+				keys := list(at(s.body, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys"))
+				if len(keys) == 0 || slices.ContainsFunc(keys, func(k string) bool { return strings.IndexByte("CGHIPT", k[0]) < 0 }) {
+					t.Errorf("it may write items with the keys %v", keys)
+				}
+			case strings.HasPrefix(a, "dynamodb:") && !slices.Contains([]string{"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}, a):
+				t.Errorf("it may %s", a)
+			}
+		}
+	}
+	if writes != 2 {
+		t.Errorf("%d actions that write items were looked at, want 2", writes)
+	}
+}

@@ -69,6 +69,27 @@ func str(v any) string { s, _ := v.(string); return s }
 
 func integer(v any) int { n, _ := v.(int); return n }
 
+// TestSchedulesAreNotNamed pins that SAM gives no schedule a name: it would be the same for every stack, and an account can have it once.
+func TestSchedulesAreNotNamed(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	resources(t, func(_, name, _ string, r node) {
+		events, _ := at(r, "Properties", "Events").(node)
+		for _, id := range sorted(events) {
+			if at(events[id], "Type") != "ScheduleV2" {
+				continue
+			}
+			seen++
+			if at(events[id], "Properties", "OmitName") != true || at(events[id], "Properties", "Name") != nil {
+				t.Errorf("the schedule %s of %s has a name that a second stack in the account has, too", id, name)
+			}
+		}
+	})
+	if seen != 1 {
+		t.Errorf("%d schedules were looked at, want that of the sweep", seen)
+	}
+}
+
 // TestVisibility pins that messages stay hidden six times as long as a function may take: the provisioner's queues, and that of the log.
 func TestVisibility(t *testing.T) {
 	t.Parallel()
