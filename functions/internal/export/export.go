@@ -39,7 +39,16 @@ func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (an
 	archives := &ingest.Exporter{Service: service, Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
 		return open(ctx, f.Home, bucket, key)
 	}}
+	agents := newPreparer(f)
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
+		var w work
+		if err := json.Unmarshal(raw, &w); err == nil && len(w.Prepare) > 0 {
+			agents.handed(ctx, w)
+			return nil, nil
+		}
+		if f.Home.Provisioner != nil {
+			defer agents.after(ctx)
+		}
 		var url events.LambdaFunctionURLRequest
 		if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
 			return furl.Handle(ctx, routes, &url), nil

@@ -42,8 +42,8 @@ type Config struct {
 	Connector func(known deploy.Secrets) deploy.Connector
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
-	// Makes: this process may make queues and mappings, and enable those of agents that were idle. Others find no queue where none was made, and leave
-	// it to the sweep.
+	// Makes: this process may make queues and mappings, and enable those of agents that were idle, and has to: a ring only notes what is missing, for
+	// Provisioner.Prepare. Others find no queue where none was made, and leave it to the sweep.
 	Makes bool
 	// Leave says which agents this process leaves to others; nil: none. See serve.View.
 	Leave func(a resource.Agent) bool

@@ -88,7 +88,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	if err := h.queues(); err != nil {
 		return nil, err
 	}
-	h.Bell = serve.NewBell(queue.NewBell(h.SQS, h.Queues))
+	h.Bell = serve.NewBell(h.ringer())
 	h.Bell.Log = c.Log
 	if c.LogQueue != "" {
 		h.Logs = &logs.Bell{API: h.SQS, URL: c.LogQueue}
@@ -109,6 +109,14 @@ func (h *Home) queues() error {
 	}
 	h.Queues = h.Provisioner.Queues()
 	return nil
+}
+
+// ringer returns what rings queues. A process that may make them does not do so while it rings: see provision.Provisioner.Bell.
+func (h *Home) ringer() deploy.Doorbell {
+	if h.Provisioner != nil {
+		return h.Provisioner.Bell()
+	}
+	return queue.NewBell(h.SQS, h.Queues)
 }
 
 // loadAWS finds credentials and the region.

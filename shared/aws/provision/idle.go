@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -14,9 +15,11 @@ import (
 const (
 	unserved   = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
 	lookAgain  = 10 * time.Minute // at such an agent
-	mostLooked = 200              // of these at once: Lambda takes 15 requests a second of this kind from an account
+	mostLooked = 500              // of these at once
 	idleEvery  = 50 * time.Minute // at most, agents that may sleep are looked for
 	mostSlept  = 100              // looked at then
+	checking   = time.Minute      // that Check takes
+	checkSpare = 20 * time.Second // of an invocation, that it leaves
 )
 
 // life is what the state says about whether somebody has to listen to an agent.
@@ -65,10 +68,24 @@ func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, 
 }
 
 // Check looks at the agents that have work and that nobody has served for a minute: it makes what is missing of queue and mapping, and
-// enables a mapping that is disabled. The sweep calls it for every environment with work, so that nothing is left waiting for the next ring
-// of somebody who happens to know nothing, whatever was interrupted or lost before. It returns how many agents were looked at. An error of
-// one agent keeps none of the others from it.
+// enables a mapping that is disabled, and what was put off as well. The sweep calls it for every environment with work, so that nothing is left waiting
+// for the next ring of somebody who happens to know nothing, whatever was interrupted or lost before. It returns how many agents were looked at. An
+// error of one agent keeps none of the others from it; what there is no time for is left to the next minute.
 func (p *Provisioner) Check(ctx context.Context, env string) (looked int, err error) {
+	looked, err = p.putOffUnserved(ctx, env)
+	until := p.Clock.Now().Add(checking)
+	if end, ok := ctx.Deadline(); ok && end.Add(-checkSpare).Before(until) {
+		until = end.Add(-checkSpare)
+	}
+	left, failed := p.Prepare(ctx, p.Take(), until)
+	for _, j := range left { // there was no time: they are looked at again soon
+		p.lookSoon(owner{j.Env, j.Agent})
+	}
+	return looked, errors.Join(err, failed)
+}
+
+// putOffUnserved finds the agents that have to be looked at.
+func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (looked int, err error) {
 	lives, s, err := p.lives(ctx, env)
 	if err != nil || s.Halted {
 		return 0, err
@@ -86,14 +103,9 @@ func (p *Provisioner) Check(ctx context.Context, env string) (looked int, err er
 		if looked++; looked > mostLooked || ctx.Err() != nil {
 			break
 		}
-		if e := p.Wake(ctx, env, agent); e != nil {
-			p.lookSoon(o)
-			if err == nil {
-				err = e
-			}
-		}
+		p.PutOff(env, agent, nil)
 	}
-	return looked, err
+	return looked, nil
 }
 
 // look reports whether it is time to look at an agent, and notes that it is being done.
@@ -153,6 +165,11 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slep
 	}
 	if len(tired) == 0 {
 		return 0, nil
+	}
+	if len(tired) == mostSlept { // there may be more: the next minute goes on
+		p.mu.Lock()
+		p.nextIdle = now
+		p.mu.Unlock()
 	}
 	number := max(p.State.Asleep(env)+1, now.Unix())
 	if err := p.State.SetAsleep(ctx, env, number); err != nil {

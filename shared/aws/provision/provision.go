@@ -23,6 +23,7 @@ import (
 // SQS is what is needed of it; *sqs.Client has it. ListQueues is for List and Destroy only.
 type SQS interface {
 	queue.Maker
+	queue.Sender
 	ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, opts ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
 	TagQueue(ctx context.Context, in *sqs.TagQueueInput, opts ...func(*sqs.Options)) (*sqs.TagQueueOutput, error)
 	DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, opts ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
@@ -77,7 +78,7 @@ type Config struct {
 // Defaults of Config.
 const (
 	DefaultTimeout = 120 * time.Second
-	DefaultIdle    = 14 * 24 * time.Hour
+	DefaultIdle    = 144 * time.Minute // a tenth of a day: less than the time between two repairs
 )
 
 // The tags of everything that is made here, beside those that name environment and agent.
@@ -106,6 +107,8 @@ type Provisioner struct {
 	looked   map[owner]time.Time // when it was last looked at because it has work that nobody does
 	resting  map[owner]bool      // seen to be asleep
 	nextIdle time.Time
+	waiting  map[owner]map[string]bool // put off: the lanes that are to be rung, see PutOff
+	pace     pace
 }
 
 // owner is whose a queue is.
@@ -125,7 +128,7 @@ func New(c Config) (*Provisioner, error) {
 	if c.Reaches == nil {
 		c.Reaches = func(a resource.Agent) bool { return a.Transport != "local" && a.Transport != "" }
 	}
-	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, looked: map[owner]time.Time{}, resting: map[owner]bool{}}
+	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, looked: map[owner]time.Time{}, resting: map[owner]bool{}, waiting: map[owner]map[string]bool{}}
 	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, Rung: p.Rung}
 	return p, nil
 }
@@ -160,7 +163,7 @@ func (p *Provisioner) arn(name string) string {
 
 // reached reports whether a function serves an agent. One that the state does not know is on the machine of whoever serves it.
 func (p *Provisioner) reached(ctx context.Context, o owner) (bool, error) {
-	agents, err := p.State.Agents(ctx, o.env)
+	agents, err := p.State.Agents(ctx, o.env, o.agent)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read agents", err)
 	}
@@ -180,14 +183,18 @@ func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
 
 // Rung wakes an agent when it may be asleep; mostly it asks nobody. It is what queue.Queues calls.
 func (p *Provisioner) Rung(ctx context.Context, env, agent string) error {
-	number := p.State.Asleep(env)
-	p.mu.Lock()
-	known := p.awake[owner{env, agent}]
-	p.mu.Unlock()
-	if number == 0 || number == known {
+	if !p.mayBeAsleep(owner{env, agent}) {
 		return nil
 	}
 	return p.Wake(ctx, env, agent)
+}
+
+// mayBeAsleep reports whether an agent was put to sleep, for all that this process knows.
+func (p *Provisioner) mayBeAsleep(o owner) bool {
+	number := p.State.Asleep(o.env)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return number != 0 && number != p.awake[o]
 }
 
 // Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent that functions do not reach is left alone.

@@ -161,7 +161,7 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	p.meter.Install(&c)
 	queues := sqs.NewFromConfig(c)
 	config := provision.Config{SQS: queues, Lambda: lambda.NewFromConfig(c), State: p.state, Clock: clock{ahead: &w.ahead}, Prefix: w.name, Base: mini.URL + "/000000000000/",
-		Function: w.name, Timeout: time.Minute, DeadLetters: w.deadLetters}
+		Function: w.name, Timeout: time.Minute, DeadLetters: w.deadLetters, IdleAfter: 14 * 24 * time.Hour}
 	for _, f := range change {
 		f(&config)
 	}

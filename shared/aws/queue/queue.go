@@ -43,6 +43,10 @@ type Finder interface {
 
 // Bell is deploy.Doorbell. It may be used by any number of goroutines.
 type Bell struct {
+	// PutOff, when not nil, is told of an agent whose queue is not there, with the rings that it was meant to get: somebody else makes it, and rings
+	// then. Set it before the first ring.
+	PutOff func(env, agent string, rings []deploy.Ring)
+
 	api    Sender
 	queues Finder
 	nonce  string
@@ -150,7 +154,12 @@ func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []deploy.
 			MessageGroupId: aws.String(group(env, r.Lane)), MessageDeduplicationId: aws.String(b.dispatch())})
 	}
 	for part := range slices.Chunk(entries, batchSize) {
-		if err := b.send(ctx, env, agent, part); err != nil {
+		err := b.send(ctx, env, agent, part)
+		if b.PutOff != nil && fault.Is(err, fault.NotFound) {
+			b.PutOff(env, agent, rings)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}

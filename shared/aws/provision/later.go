@@ -1,0 +1,130 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// A planner rings while it holds the lease of the plan, which ends after a minute. Making a queue and a mapping takes seconds, and Lambda allows an
+// account 15 requests a second about mappings: so what a ring finds missing or asleep is only noted, and prepared when the lease was given back.
+
+const (
+	sideBySide = 16                     // agents that are prepared at once
+	prepareGap = 160 * time.Millisecond // between two of them: Lambda takes 15 requests a second from an account, and an agent up to two
+)
+
+// Bell returns a doorbell that sends what can be sent at once, and puts off agents whose queue is not there or that may be asleep. Prepare has
+// to be called after it was rung.
+func (p *Provisioner) Bell() *queue.Bell {
+	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true, Rung: func(_ context.Context, env, agent string) error {
+		if p.mayBeAsleep(owner{env, agent}) {
+			p.PutOff(env, agent, nil)
+		}
+		return nil
+	}}
+	b := queue.NewBell(p.SQS, known)
+	b.PutOff = p.PutOff
+	return b
+}
+
+// PutOff notes that an agent has to be prepared, and which of its lanes are to be rung then.
+func (p *Provisioner) PutOff(env, agent string, rings []deploy.Ring) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lanes := p.waiting[owner{env, agent}]
+	if lanes == nil {
+		lanes = map[string]bool{}
+		p.waiting[owner{env, agent}] = lanes
+	}
+	for _, r := range rings {
+		lanes[r.Lane] = true
+	}
+}
+
+// Job is an agent that has to be prepared: its queue and mapping made or enabled, and lanes of it rung.
+type Job struct {
+	Env   string   `json:"environment"`
+	Agent string   `json:"agent"`
+	Lanes []string `json:"lanes,omitempty"`
+}
+
+// Take returns what was put off, in order, and forgets it: whoever takes it prepares it.
+func (p *Provisioner) Take() []Job {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]Job, 0, len(p.waiting))
+	for o, lanes := range p.waiting {
+		out = append(out, Job{o.env, o.agent, slices.Sorted(maps.Keys(lanes))})
+	}
+	clear(p.waiting)
+	slices.SortFunc(out, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Env, b.Env), cmp.Compare(a.Agent, b.Agent)) })
+	return out
+}
+
+// Prepare prepares agents, several side by side and no more than six in a second, and begins none after a time. It returns those that it did
+// not begin. What failed is left to the sweep: it looks at agents with work that nobody serves. Preparing an agent twice does no harm.
+func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) (left []Job, err error) {
+	bell := queue.NewBell(p.SQS, p.queues)
+	errs := make([]error, len(jobs))
+	slots := make(chan struct{}, sideBySide)
+	var wg sync.WaitGroup
+	for i := range jobs {
+		slots <- struct{}{}
+		if p.pace.wait(ctx, p.Clock, until) != nil {
+			left = jobs[i:]
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = p.prepare(ctx, bell, &jobs[i]); errs[i] != nil {
+				p.lookSoon(owner{jobs[i].Env, jobs[i].Agent})
+			}
+		})
+	}
+	wg.Wait()
+	return left, errors.Join(errs...)
+}
+
+func (p *Provisioner) prepare(ctx context.Context, bell *queue.Bell, j *Job) error {
+	if err := p.Wake(ctx, j.Env, j.Agent); err != nil {
+		return err
+	}
+	if len(j.Lanes) == 0 {
+		return nil
+	}
+	return bell.Ring(ctx, j.Env, deploy.RingsOf(j.Lanes))
+}
+
+// pace keeps a distance between what several begin.
+type pace struct {
+	mu   sync.Mutex
+	next time.Time
+}
+
+// wait waits for its turn; an error says that it would be after a time, or that ctx is done.
+func (p *pace) wait(ctx context.Context, clock deploy.Clock, until time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := clock.Now()
+	at := p.next
+	if at.Before(now) {
+		at = now
+	}
+	if !at.Before(until) {
+		return fault.New(fault.Timeout, "prepare agents", "the time is up")
+	}
+	if err := clock.Sleep(ctx, at.Sub(now)); err != nil {
+		return err
+	}
+	p.next = at.Add(prepareGap)
+	return nil
+}

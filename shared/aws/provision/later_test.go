@@ -1,0 +1,131 @@
+package provision_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"southbound/handlers"
+	"southbound/shared/aws/provision"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/sim"
+	"southbound/shared/machine"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// simulated is a state of the engine in memory, as the provisioner wants it: no agent ever sleeps.
+type simulated struct {
+	*sim.State
+	mu *sync.Mutex
+}
+
+func (s simulated) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.State.Agents(ctx, env, names...)
+}
+
+func (simulated) Asleep(string) int64 { return 0 }
+
+func (simulated) SetAsleep(context.Context, string, int64) error { return nil }
+
+// unresolved resolves no secret, and connects to nothing.
+type unresolved struct{}
+
+func (unresolved) Resolve(context.Context, resource.Secret) (value, version string, err error) {
+	return "", "", nil
+}
+
+func (unresolved) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
+
+// prepared begins a process over an account and a state.
+func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner, *deploy.Engine) {
+	t.Helper()
+	p, err := provision.New(provision.Config{SQS: a, Lambda: a, State: state, Clock: machine.Clock{}, Prefix: "sb", Base: "https://sqs/", Function: "handler",
+		DeadLetters: "arn:aws:sqs:r:1:dead.fifo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []schema.Type
+	byType := map[string]provider.Handler{}
+	for _, d := range handlers.All() {
+		all = append(all, d.Type)
+		byType[d.Type.Name] = d.Handler
+	}
+	types, err := schema.NewRegistry(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := machine.NewIDs()
+	files := sim.NewFiles()
+	files.Now = time.Now
+	return p, deploy.New(deploy.Config{State: state, Files: files, Doorbell: p.Bell(), Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: unresolved{},
+		Connector: unresolved{}, Types: types, Handlers: byType, Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
+}
+
+// TestManyNewAgents pins that a first export to 300 agents, each of which takes two seconds to be made, does not outlive the lease of the plan; that they are
+// made afterwards, by several processes one after the other, and that Lambda is never asked more often than it allows. Time is virtual.
+func TestManyNewAgents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 300
+		a, state := newAccount(time.Second), simulated{sim.NewState(), &sync.Mutex{}}
+		p, engine := prepared(t, a, state)
+		m := &deploy.Model{}
+		for i := range n {
+			agent := fmt.Sprintf("web%03d", i)
+			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 2})
+			for _, name := range []string{"a", "b", "c", "d"} {
+				m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null",
+					Agent: agent, Attributes: map[string]any{"name": name}})
+			}
+		}
+		began := time.Now()
+		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: m}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > time.Second || len(a.queues) > 0 {
+			t.Errorf("the export took %v and made %d queues: the lease of the plan lasts a minute", took, len(a.queues))
+		}
+		jobs := p.Take()
+		if len(jobs) != n || len(p.Take()) != 0 {
+			t.Fatalf("%d agents are put off, want %d", len(jobs), n)
+		}
+		rounds := 0
+		for ; len(jobs) > 0; rounds++ { // each in a process that knows nothing, which ends after 20 s
+			left := jobs
+			p, _ = prepared(t, a, state)
+			var err error
+			if jobs, err = p.Prepare(t.Context(), left, time.Now().Add(20*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if len(jobs) == len(left) {
+				t.Fatal("nothing was prepared in 20 s")
+			}
+		}
+		t.Logf("%v, %d rounds, at most %d requests to Lambda in a second", time.Since(began), rounds, a.busiest())
+		if took := time.Since(began); took > 90*time.Second || rounds < 3 {
+			t.Errorf("it took %v in %d rounds", took, rounds)
+		}
+		if got := a.busiest(); got > 15 {
+			t.Errorf("Lambda got %d requests in a second", got)
+		}
+		rung := 0
+		for _, groups := range a.messages {
+			rung += len(groups)
+		}
+		if len(a.queues) != n || len(a.mappings) != n || rung < n {
+			t.Errorf("%d queues, %d mappings, %d messages", len(a.queues), len(a.mappings), rung)
+		}
+		for name, tags := range a.queues {
+			if tags["southbound:mapping"] == "" || len(a.messages[name]) == 0 {
+				t.Errorf("%s: tags %v, messages %v", name, tags, a.messages[name])
+			}
+		}
+	})
+}
