@@ -24,9 +24,9 @@ func Job() provider.Definition {
 			Name: "cron::Job",
 			Description: "A job that cron runs: in the crontab of a user, or in a file such as /etc/cron.d/backup. It stands between two lines that name it; " +
 				"all other lines stay as they are, byte for byte. Jobs do not see each other's variables, except those that cron itself reads. " +
-				"A line that somebody else wrote and that says the same is taken over, so that cron does not run both.",
+				"A line that somebody else wrote and that says the same is taken over, so that cron does not run both; its own name is its command.",
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "its name; it stands in the lines around it"},
+				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "its name; it stands in the lines around it. A line without them is named by its command"},
 				{Name: "user", Type: `Pattern[/\A[^\s:#%-][^\s:#%]*\z/]`, Default: "root", Behaviour: schema.Namevar, Description: "the user it runs as"},
 				{Name: "file", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
 					Description: "a file whose lines say the user, such as /etc/cron.d/backup; left out, it is in the crontab of the user. A job does not move when this is changed: purge it where it was"},

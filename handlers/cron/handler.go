@@ -72,6 +72,9 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	at := -1
 	if !ok {
+		if i := j.unmarked(ls); i >= 0 {
+			return lookUnmarked(r, normal(ls.At(i), j.file != ""), j.file != ""), nil
+		}
 		if at = j.foreign(ls); at < 0 || r.Purged {
 			return provider.Observation{}, nil // a line of somebody else is not purged
 		}
@@ -102,6 +105,27 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	}
 	obs.Attributes["lines"] = lines
 	return obs, nil
+}
+
+// lookUnmarked returns what a line of somebody else is that has the name of a job. While it is as wanted it stays
+// as it is, without the lines around it.
+func lookUnmarked(r provider.Resource, line string, inFile bool) provider.Observation {
+	obs := provider.Observation{Exists: true, Attributes: parse([]string{line}, inFile)}
+	if len(differing(r, obs)) > 0 {
+		obs.Attributes["lines"] = []any{strings.ToValidUTF8(line, "?")}
+	}
+	return obs
+}
+
+// differing returns the properties in which a job is not as it is wanted.
+func differing(desired provider.Resource, observed provider.Observation) map[string]plan.Diff {
+	out := map[string]plan.Diff{}
+	for _, name := range properties() {
+		if want, is := desired.Attributes[name], observed.Attributes[name]; !resource.Equal(want, is) {
+			out[name] = plan.Diff{Current: is, Desired: want}
+		}
+	}
+	return out
 }
 
 // parse reads what wrote the lines of a job, as far as they look like it.
@@ -159,12 +183,7 @@ func (handler) Diff(_ *provider.Context, desired provider.Resource, observed pro
 	if have == nil {
 		return nil, nil
 	}
-	out := map[string]plan.Diff{}
-	for _, name := range properties() {
-		if want, is := desired.Attributes[name], observed.Attributes[name]; !resource.Equal(want, is) {
-			out[name] = plan.Diff{Current: is, Desired: want}
-		}
-	}
+	out := differing(desired, observed)
 	if len(out) == 0 {
 		j, err := wantedOf(desired)
 		if err != nil {
@@ -183,6 +202,9 @@ func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
 	}
 	ls := fs.LinesOf(t.Bytes)
 	if item.Change == plan.Purged {
+		if i := j.unmarked(ls); i >= 0 {
+			ls.Replace(i, i+1)
+		}
 		if err := j.block().Drop(ls); err != nil {
 			return t, err
 		}
@@ -194,7 +216,11 @@ func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
 	}
 	at := ls.Len()
 	if _, ok, err := j.block().Lines(ls); err == nil && !ok {
-		if i := j.foreign(ls); i >= 0 { // or cron would run both
+		i := j.unmarked(ls)
+		if i < 0 {
+			i = j.foreign(ls)
+		}
+		if i >= 0 { // or cron would run both
 			ls.Replace(i, i+1)
 			at = i
 		}

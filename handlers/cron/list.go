@@ -6,7 +6,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"southbound/handlers/fs"
@@ -66,8 +65,8 @@ func validFile(path string) bool {
 	return filepath.Base(filepath.Dir(path)) != "cron.d" || regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
 }
 
-// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is no job of ours is listed by
-// the name of its command, so that people see it; a job that says the same takes it over.
+// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is no job of ours is
+// named by its command; a job of that name is this line, and leaves it alone until something else is wanted.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	if store, ok := h.Store.(store); ok {
 		if _, err := exec.LookPath(store.crontab[0]); err == nil {
@@ -196,16 +195,36 @@ func (j job) foreign(ls *fs.Lines) int {
 	if len(j.lines) != 1 || normal(j.lines[0], inFile) == "" {
 		return -1
 	}
-	within := ""
-	return slices.IndexFunc(ls.Find(func(string) bool { return true }), func(i int) bool {
-		s := ls.At(i)
-		of, begins := strings.CutPrefix(s, beginJob)
-		switch {
-		case begins && within == "":
-			within = endJob + of
-		case s == within:
-			within = ""
-		}
-		return within == "" && normal(s, inFile) == j.lines[0]
+	return outside(ls, func(line string) bool { return normal(line, inFile) == j.lines[0] })
+}
+
+// unmarked returns the line of somebody else that has the name of a job, -1 for none or if the job itself is there.
+// A line without the lines around it that say a name is named by its command, as List does.
+func (j job) unmarked(ls *fs.Lines) int {
+	if _, ours, err := j.block().Lines(ls); ours || err != nil {
+		return -1
+	}
+	inFile := j.file != ""
+	return outside(ls, func(line string) bool {
+		line = normal(line, inFile)
+		return line != "" && parse([]string{line}, inFile)["command"] == j.name && (!inFile || userOf(line) == j.user)
 	})
+}
+
+// outside returns the first line outside of all jobs for which f is true, -1 for none.
+func outside(ls *fs.Lines, f func(line string) bool) int {
+	end := ""
+	for i := range ls.Len() {
+		line := ls.At(i)
+		of, begins := strings.CutPrefix(line, beginJob)
+		switch {
+		case begins && end == "":
+			end = endJob + of
+		case end == "" && f(line):
+			return i
+		case line == end:
+			end = ""
+		}
+	}
+	return -1
 }

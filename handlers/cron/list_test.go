@@ -68,6 +68,39 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestForeign describes lines of others as they are listed: there is nothing to do until something else is wanted.
+func TestForeign(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "cron.d", "jobs")
+	h := newHandler(fs.Editor{}, "there-is-no-such-program")
+	h.places = places{files: []string{filepath.Join(dir, "cron.d", "*")}}
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const before = "SHELL=/bin/sh\n30 3 * *\t0 root  test -e /run/x || A=1 /sbin/scrub -A 5\\%\n@reboot nobody boot%in\n"
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := list(t, h)
+	for _, attrs := range found {
+		must(t, h, resourceOf(t, attrs), plan.NoChange)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != before || len(found) != 2 {
+		t.Fatalf("%q %v %v", data, found, err)
+	}
+	found[0]["schedule"] = "0 4 * * *"
+	must(t, h, resourceOf(t, found[0]), plan.Updated)
+	must(t, h, resourceOf(t, found[0]), plan.NoChange)
+	gone := resourceOf(t, found[1])
+	gone.Purged = true
+	must(t, h, gone, plan.Purged)
+	name := "test -e /run/x || A=1 /sbin/scrub -A 5%"
+	want := "SHELL=/bin/sh\n# BEGIN job " + name + " of root\n0 4 * * * root test -e /run/x || A=1 /sbin/scrub -A 5\\%\n# END job " + name + " of root\n"
+	if data, err := os.ReadFile(file); err != nil || string(data) != want {
+		t.Errorf("got  %q\nwant %q %v", data, want, err)
+	}
+}
+
 // TestTakesOver describes a job that somebody has written by hand already, and has another that is not to be touched.
 func TestTakesOver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -225,7 +226,11 @@ func (a *api) describe(item any, named string) (map[string]any, error) {
 	if gone, err := one.isLike("gone", t); err != nil || gone {
 		return nil, err
 	}
-	if remembers(attrs) { // nothing would know it again
+	switch match := matchAt(named, v); {
+	case !remembers(attrs):
+	case match != nil: // so that it can be made again when it is gone
+		attrs["find"] = map[string]any{"match": match}
+	default: // nothing would know it again
 		attrs["path"] = strings.ReplaceAll(a.text("path"), "{id}", url.PathEscape(t.id))
 		delete(attrs, "collection")
 	}
@@ -247,6 +252,23 @@ func (a *api) describe(item any, named string) (map[string]any, error) {
 	}
 	attrs["body"] = one.shape(want, have, shaped)
 	return attrs, nil
+}
+
+// matchAt returns what `find` has to match for objects to be known by the text at a pointer; nil if it cannot be said,
+// since v is not text or the pointer leads through a list.
+func matchAt(pointer string, v any) any {
+	if _, ok := v.(string); !ok || pointer == "" {
+		return nil
+	}
+	var out any = "$name"
+	parts := strings.Split(pointer, "/")[1:]
+	for _, part := range slices.Backward(parts) {
+		if _, err := strconv.Atoi(part); err == nil || part == "" {
+			return nil
+		}
+		out = map[string]any{strings.NewReplacer("~1", "/", "~0", "~").Replace(part): out}
+	}
+	return out
 }
 
 // shape returns what an object has of the members that a template names, so that it stands for itself in a document.

@@ -3,8 +3,10 @@ package http
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
+	"southbound/shared/resource"
 	conn "southbound/shared/transport/http"
 )
 
@@ -145,5 +148,75 @@ func TestDiscovered(t *testing.T) {
 	err := object{}.List(providertest.NewHost(c).Context(t.Context(), provider.Options{}), func(provider.Found) error { return nil })
 	if provider.ClassOf(err) != provider.NeedsChange || err == nil {
 		t.Errorf("nothing says which list: %v", err)
+	}
+}
+
+// numbered serves users at /users, whose ids it chooses itself.
+func numbered(t *testing.T) (*conn.Conn, map[string]m) {
+	t.Helper()
+	all := map[string]m{"1": {"id": 1, "login": "ann", "team": "a"}}
+	answer := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users", func(w http.ResponseWriter, _ *http.Request) { answer(w, slices.Collect(maps.Values(all))) })
+	mux.HandleFunc("POST /users", func(w http.ResponseWriter, r *http.Request) {
+		user := m{}
+		_ = json.NewDecoder(r.Body).Decode(&user)
+		user["id"] = len(all) + 7
+		all[fmt.Sprint(user["id"])] = user
+		w.WriteHeader(http.StatusCreated)
+		answer(w, user)
+	})
+	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if user := all[r.PathValue("id")]; user != nil {
+			answer(w, user)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	sessions := &conn.Sessions{}
+	t.Cleanup(func() { _ = sessions.Close() })
+	options := m{"url": server.URL, "retry": int64(0)}
+	c, err := sessions.Connect(t.Context(), options, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, all
+}
+
+// TestDiscoveredIsMaintained pins that what is described comes back when it is gone, where the API chooses ids.
+func TestDiscoveredIsMaintained(t *testing.T) {
+	t.Parallel()
+	c, all := numbered(t)
+	var found []m
+	ctx := providertest.NewHost(c).Context(t.Context(), provider.Options{Desired: provider.Resource{
+		Attributes: m{"name": "/login", "collection": "/users", "path": "/users/{id}"}}})
+	if err := (object{}).List(ctx, func(f provider.Found) error { found = append(found, f.Attributes); return nil }); err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	r := want(t, found[0])
+	for _, change := range []plan.Change{plan.NoChange, plan.Created, plan.NoChange} {
+		if got, diffs, _, err := apply(t, c, r); err != nil || got != change {
+			t.Fatalf("%q, %v, %v; want %q", got, diffs, err, change)
+		}
+		if change == plan.NoChange {
+			clear(all)
+		}
+	}
+}
+
+// TestMatchAt pins what objects are known by, for a pointer to their names.
+func TestMatchAt(t *testing.T) {
+	t.Parallel()
+	for pointer, want := range map[string]any{
+		"/login": m{"login": "$name"}, "/user/login~1name": m{"user": m{"login/name": "$name"}}, "": nil, "/names/0": nil,
+	} {
+		if got := matchAt(pointer, "x"); !resource.Equal(got, want) {
+			t.Errorf("%s: %v", pointer, got)
+		}
+	}
+	if got := matchAt("/id", json.Number("1")); got != nil {
+		t.Errorf("a number is matched as text: %v", got)
 	}
 }
