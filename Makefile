@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build quickstart test test-fast test-aws e2e verify docs sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -11,6 +11,20 @@ build: ## build bin/southbound
 
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
+COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+install: build ## PREFIX= DESTDIR=: install the program, a unit of systemd and completion; starts nothing
+	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/southbound
+	install -d $(UNITS) $(COMPLETIONS)
+	sed 's|/usr/local|$(PREFIX)|g' infra/systemd/southbound.service > $(UNITS)/southbound.service
+	chmod 0644 $(UNITS)/southbound.service
+	$(BIN) completion bash > $(COMPLETIONS)/southbound
+
+uninstall: ## PREFIX= DESTDIR=: remove what was installed; the state stays
+	rm -f $(DESTDIR)$(PREFIX)/bin/southbound $(UNITS)/southbound.service $(COMPLETIONS)/southbound
 
 docs: ## write docs/types anew from the declarations of all types
 	$(GO) run ./cmd/southbound types --markdown docs/types

@@ -187,6 +187,21 @@ func TestGood(t *testing.T) {
 	}
 }
 
+// TestSameState wants the script to have the state of the same command, typed where the script is run.
+func TestSameState(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, map[string]string{"site/a.yaml": fmt.Sprintf(good, t.TempDir())})
+	j.run(0, "export", "site")
+	cmd := exec.CommandContext(t.Context(), program, "plan", "site", "--exit-code")
+	cmd.Dir, cmd.Env = j.dir, j.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(j.dir, ".southbound")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBad reports every problem at its line, and stores nothing.
 func TestBad(t *testing.T) {
 	t.Parallel()

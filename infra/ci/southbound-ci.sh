@@ -3,7 +3,7 @@
 #
 #   southbound-ci.sh validate|plan|export|apply PATH [FLAG]...
 #
-# It runs `southbound COMMAND PATH FLAG...` in the folder of the documents and shows what came of it: annotations with file and line, a summary in Markdown,
+# It runs `southbound COMMAND PATH FLAG...` and shows what came of it: annotations with file and line, a summary in Markdown,
 # and on a pull request of GitHub one comment that is written over each time. export waits until what changed is deployed.
 #
 # Exit codes are those of southbound: 0 done, 1 could not do it, 2 bad documents, 3 something failed, 4 the time ran out, 130 cancelled. plan ends with 0
@@ -56,23 +56,16 @@ esac
 
 command -v "$bin" >/dev/null 2>&1 || die 1 "there is no program $bin"
 
-# All commands run where the documents are, so that the project file is found and means the same to each of them.
+# The command runs here, as it does when it is typed, so that it has the same state. Commands without a path are told where the project file is.
 if [ -d "$path" ]; then
-	folder=$path documents=.
+	project=$path
 elif [ -e "$path" ]; then
-	folder=$(dirname "$path") documents=$(basename "$path")
+	project=$(dirname "$path")
 else
 	die 1 "there is no $path"
 fi
-cd "$folder" || exit 1
-folder=$(pwd)
+path=${path#"$start/"}
 prefix=${SOUTHBOUND_CI_PREFIX:-}
-case $folder/ in
-"$start"/*)
-	inside=${folder#"$start"}
-	prefix=${prefix:+$prefix/}${inside#/}
-	;;
-esac
 
 wants_code=
 for flag in "$@"; do
@@ -105,7 +98,7 @@ stop() {
 }
 trap stop INT TERM HUP
 quiet_runner begin
-"$bin" "$command" "$documents" --json "$@" >"$result" &
+"$bin" "$command" "$path" --json "$@" >"$result" &
 child=$!
 # A signal may have come before there was a child to pass it on to.
 [ -z "$cancelled" ] || kill -TERM "$child" 2>/dev/null
@@ -123,7 +116,7 @@ set --
 case $command-$code in
 export-3 | export-4 | apply-3 | apply-4)
 	environment=$(sed -n 's/^{"environment":"\([A-Za-z0-9_-]*\)".*/\1/p' "$result" | head -n 1)
-	if "$bin" resources --json ${environment:+--environment "$environment"} >"$resources"; then
+	if "$bin" resources --json --project "$project" ${environment:+--environment "$environment"} >"$resources"; then
 		set -- "$resources"
 	else
 		rm -f "$resources"
@@ -139,9 +132,9 @@ if [ "$code" -eq 130 ]; then
 fi
 [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$summary" >>"$GITHUB_STEP_SUMMARY"
 if [ "${GITHUB_ACTIONS:-}" = true ]; then
-	report --format github --prefix "$prefix" --documents "$documents" "$result" "$@"
+	report --format github --prefix "$prefix" --documents "$path" "$result" "$@"
 elif [ "${GITLAB_CI:-}" = true ]; then
-	report --format gitlab --prefix "$prefix" --documents "$documents" "$result" "$@" >"$out/gl-code-quality-report.json"
+	report --format gitlab --prefix "$prefix" --documents "$path" "$result" "$@" >"$out/gl-code-quality-report.json"
 	cat "$summary"
 else
 	cat "$summary"

@@ -23,6 +23,7 @@ type Found struct {
 	ID         resource.ID    `json:"id"`
 	Attributes map[string]any `json:"attributes,omitempty" doc:"as documents have them"`
 	Why        string         `json:"why,omitempty" doc:"why no resource describes it"`
+	Note       string         `json:"note,omitempty" doc:"what to add before it can be applied"`
 }
 
 // FoundDone is the answer to what exists. What does not fit into Items is in stored files, in order.
@@ -87,7 +88,7 @@ func (s *Service) describe(ctx context.Context, env string, d Discover) (FoundDo
 	}
 	done := FoundDone{Total: len(have.Resources) + len(have.Left)}
 	for i := range have.Resources {
-		f := Found{ID: have.Resources[i].ID, Attributes: map[string]any{}}
+		f := Found{ID: have.Resources[i].ID, Attributes: map[string]any{}, Note: have.Notes[have.Resources[i].ID]}
 		for name, v := range have.Resources[i].Attributes {
 			f.Attributes[name] = literal(v)
 		}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,6 +70,8 @@ type app struct {
 	data    string
 	api     string
 	project source.Project
+	// projectDir is where commands that work on no path look for the project file; "": the working directory.
+	projectDir string
 
 	with  []provider.Definition // the types of this program with their handlers; nil: all that there are
 	types *schema.Registry      // made by registry
@@ -171,7 +174,7 @@ func pick(flag, variable, project, usual string) string {
 // locate finds out which environment and data directory a command is to use that works on path ("" if it works on none).
 func (a *app) locate(path string) error {
 	var err error
-	if a.project, err = source.FindProject(path); err != nil {
+	if a.project, err = source.FindProject(cmp.Or(path, a.projectDir)); err != nil {
 		return err
 	}
 	projectData := a.project.Data

@@ -15,11 +15,17 @@ import (
 func (a *app) discoverCommand() *cobra.Command {
 	agent := ""
 	cmd := &cobra.Command{Use: "discover TYPE [ATTRIBUTE=VALUE...]", Short: "Describe what exists as resources",
-		Long: "discover lists what exists of a type on an agent and writes a document that applies as \"nothing to do\". It changes nothing. What no resource can describe is\n" +
-			"left out and named on standard error. Types that have no list of their own are told what to list by attributes: a bucket, a path. With --json the document is\n" +
-			"one line, which `southbound apply -` takes. With --api the server looks, at an agent that it knows.",
-		Example: "  southbound discover pkg::Package > packages.yaml\n  southbound discover svc::Service --agent web1 --json | southbound apply -\n" +
-			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n  southbound discover http::Object --agent shop collection=/users path=/users/{name} name=/login",
+		Long: "discover lists what exists of a type on an agent, and writes a document for which there\n" +
+			"is nothing to do. It changes nothing. What no resource can describe is left out and named\n" +
+			"on standard error. Types that have no list of their own are told what to list by\n" +
+			"attributes: a bucket, a path. With --json the document is one line. With --api the server\n" +
+			"looks, at an agent that it knows.\n\n" +
+			"Add the document to those that you apply. Applied by itself it would be the whole of the\n" +
+			"environment: everything else would leave it.",
+		Example: "  southbound discover pkg::Package > site/packages.yaml\n" +
+			"  southbound discover svc::Service --agent web1 > site/web1-services.yaml\n" +
+			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n" +
+			"  southbound discover http::Object --agent shop collection=/users path=/users/{name} name=/login",
 		Args: atLeastOne("a type"), RunE: after(a.look, func(ctx context.Context, args []string) error { return a.discover(ctx, args, agent) })}
 	cmd.Flags().StringVar(&agent, "agent", "local", "agent to look at; one that the environment does not have is this machine")
 	return cmd
@@ -56,6 +62,9 @@ func (a *app) discover(ctx context.Context, args []string, agent string) error {
 	doc := document{Southbound: 1, Resources: []description{}}
 	for _, f := range d.Resources {
 		doc.Resources = append(doc.Resources, description{args[0], agent, f.Attributes})
+		if f.Note != "" {
+			a.say("%s: %s", f.ID, f.Note)
+		}
 	}
 	if d.Agent != nil {
 		doc.Agents = described{agent: d.Agent}

@@ -37,7 +37,7 @@ type exportFlags struct {
 func (a *app) exportCommands() []*cobra.Command {
 	var f exportFlags
 	apply := &cobra.Command{
-		Use: "apply PATH", Short: "Make it so: deploy what changed and check everything else for drift",
+		Use: "apply PATH", Short: "Make it so: deploy what changed, check the rest for drift",
 		Long: "apply stores the documents under PATH as a version, deploys what changed, checks everything else against reality and sets it\n" +
 			"right, and waits until that is done. PATH is a file, a directory, or - for JSON lines on standard input.",
 		Example: "  southbound apply site.yaml\n  southbound apply . --json\n  generate | southbound apply -",

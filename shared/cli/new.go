@@ -18,7 +18,7 @@ func (a *app) newCommand() *cobra.Command {
 	}
 	source := ""
 	pack := &cobra.Command{
-		Use: "pack NAME", Short: "Write a program with handlers of its own, for a machine and for Lambda", Example: "  southbound new pack acme --southbound ~/src/southbound",
+		Use: "pack NAME", Short: "Write a program with handlers of its own, also for Lambda", Example: "  southbound new pack acme --southbound ~/src/southbound",
 		Args: exactArgs(1, "one name"), RunE: func(_ *cobra.Command, args []string) error {
 			dir, err := os.Getwd()
 			if err != nil {

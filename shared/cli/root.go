@@ -28,9 +28,10 @@ func (a *app) root() *cobra.Command {
 		Long: "Southbound makes files, commands and other things on machines and behind APIs what documents say they should be,\n" +
 			"keeps them so, and remembers what it did.",
 		Example:       "  southbound apply examples/quickstart\n  southbound status\n  southbound logs",
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: Version,
 		Args: subcommand, RunE: help,
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetIn(a.stdin)
 	root.SetOut(output{a})
 	root.SetErr(a.err)
@@ -38,6 +39,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
 	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
 	f.StringVar(&a.data, "data", "", "data directory (default \".southbound\"; SOUTHBOUND_DATA)")
+	f.StringVar(&a.projectDir, "project", "", "where southbound.yaml is, for commands without a PATH (default \".\")")
 	f.StringVar(&a.api, "api", "", "address of the HTTP API (SOUTHBOUND_API)")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours")
@@ -55,6 +57,7 @@ func (a *app) root() *cobra.Command {
 	}
 	a.completions(root)
 	strictHelp(root)
+	fitHelp(root)
 	return root
 }
 
@@ -95,8 +98,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	}
 	e := fault.New(fault.Usage, "", "%q is no command of %s", args[0], cmd.CommandPath()).WithHint("`%s --help` lists them", cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near[0])
+	if near := suggestion(cmd, args[0]); near != "" {
+		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return e
 }

@@ -41,7 +41,7 @@ func (a *app) runCommand() *cobra.Command {
 		a.api = "" // it serves the embedded home
 		return a.openAt(a.data)
 	}
-	cmd := &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair, until stopped",
+	cmd := &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair",
 		Long: "run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. With\n" +
 			"--listen it serves the HTTP API, and all environments; who has the token in the file api-token of the data directory may ask it anything.",
 		Example: "  southbound run\n  southbound run --environment production\n  southbound run --listen 127.0.0.1:8300",

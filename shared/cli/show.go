@@ -67,7 +67,7 @@ func (a *app) none(what string, filtered bool) {
 func (a *app) resourceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resource ID",
-		Short:   "Show one resource with its state, its last action and what it depends on",
+		Short:   "Show one resource: its state, last action and dependencies",
 		Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'",
 		Args:    exactArgs(1, "one id"),
 		RunE:    after(a.look, a.resource),

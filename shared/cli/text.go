@@ -24,7 +24,7 @@ func plural(n int, what string) string {
 }
 
 // textWidth is the width of descriptions, in characters.
-const textWidth = 100
+const textWidth = 80
 
 // wrapped breaks a text into indented lines.
 func wrapped(text, indent string) string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,7 +80,7 @@ func (a *app) typesCommand() *cobra.Command {
 					a.line(t)
 					continue
 				}
-				a.printf("%s\n", fitted(fmt.Sprintf("%-20s %s", t.Name, typefile.First(t.Description)), columns(a.out)))
+				a.printf("%s\n", fitted(fmt.Sprintf("%-20s %s", t.Name, typefile.First(t.Description)), cmp.Or(columns(a.out), textWidth)))
 			}
 			a.say("`southbound type NAME` shows one with its attributes")
 			return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -18,6 +19,9 @@ type Discovery struct {
 	// Resources describe it, in order of id. Each was compared with reality and has nothing to do. Attributes that are read-only, have their
 	// default or are sensitive are left out.
 	Resources []resource.Resource
+	// Notes are what somebody has to add to some of Resources before they can be applied: secrets that a type
+	// demands, and that nobody can read back. These were not compared with reality.
+	Notes map[resource.ID]string
 	// Left are things that no resource describes, and why.
 	Left []LeftOut
 }
@@ -55,7 +59,8 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	if err != nil {
 		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	d := &discoverer{e: e, env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{}}
+	d := &discoverer{e: e, env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
+		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
 		d.agent = undescribed(agentName)
 	}
@@ -178,11 +183,47 @@ func (d *discoverer) take(f provider.Found) {
 		return
 	}
 	d.seen[id] = true
+	note := d.standIns(id, attrs)
 	if _, problems := d.typ.Check(attrs); len(problems) > 0 {
 		d.out.Left = append(d.out.Left, LeftOut{ID: id, Why: problems[0].Attribute + ": " + problems[0].Message})
 		return
 	}
-	d.found = append(d.found, resource.Resource{ID: id, Type: d.typ.Name, Agent: d.agent.Name, Attributes: attrs, Flags: resource.Flags{ReceiveEvents: true}})
+	r := resource.Resource{ID: id, Type: d.typ.Name, Agent: d.agent.Name, Attributes: attrs, Flags: resource.Flags{ReceiveEvents: true}}
+	if note == "" {
+		d.found = append(d.found, r)
+		return
+	}
+	d.out.Resources = append(d.out.Resources, r)
+	d.out.Notes[id] = note
+}
+
+// standIns adds a reference to each secret that the type demands and that what was found does not show. It returns
+// what is to be done about them, "" if there are none.
+func (d *discoverer) standIns(id resource.ID, attrs map[string]any) string {
+	var names, sources []string
+	_, problems := d.typ.Check(attrs)
+	for _, p := range problems {
+		a, ok := d.typ.Attribute(p.Attribute)
+		if _, there := attrs[p.Attribute]; !ok || !a.Sensitive || there {
+			continue
+		}
+		source := "env:" + variable(string(id)+"_"+a.Name)
+		attrs[a.Name] = resource.Secret{Source: source}
+		names, sources = append(names, a.Name), append(sources, source)
+	}
+	if names == nil {
+		return ""
+	}
+	return strings.Join(names, ", ") + " cannot be read back: set " + strings.Join(sources, ", ") +
+		", or say in the document where it is kept"
+}
+
+// variable returns a name for an environment variable, made of the letters and digits of a text.
+func variable(text string) string {
+	words := strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool {
+		return (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+	return "SECRET_" + strings.Join(words, "_")
 }
 
 // check compares resources with reality, keeps those that have nothing to do, and notes why it leaves out the others.

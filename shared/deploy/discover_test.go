@@ -3,11 +3,14 @@ package deploy_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 func TestDiscover(t *testing.T) {
@@ -50,5 +53,32 @@ func TestDiscover(t *testing.T) {
 		if _, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: typ, Agent: "a"}); !fault.Is(err, kind) {
 			t.Errorf("%s: %v", typ, err)
 		}
+	}
+}
+
+// TestDiscoverSecrets wants what demands a secret, which nobody can read back, to be described with where to put it.
+func TestDiscoverSecrets(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: []schema.Attribute{
+		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "password", Type: "String[1]", Sensitive: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.types = types
+	r.use(r.home, "test")
+	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+		return found(provider.Found{Attributes: map[string]any{"name": "b-1"}})
+	}}}
+	d, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: "t::T", Agent: "a"})
+	if err != nil || len(d.Resources) != 1 || len(d.Left) != 0 {
+		t.Fatal(d, err)
+	}
+	const source = "env:SECRET_T_T_A_NAME_B_1_PASSWORD"
+	if got := d.Resources[0].Attributes["password"]; got != (resource.Secret{Source: source}) {
+		t.Errorf("the password is described as %v", got)
+	}
+	if note := d.Notes[id("b-1")]; !strings.Contains(note, "password cannot be read back: set "+source) {
+		t.Errorf("the note is %q", note)
 	}
 }

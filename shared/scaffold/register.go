@@ -42,10 +42,14 @@ func registered(text []byte, importPath string, n names) ([]byte, error) {
 	}
 	name, known := localName(parsed, importPath)
 	call := name + "." + n.Func + "()"
-	if len(list.Elts) > 0 {
+	at := set.Position(list.Rbrace).Offset
+	switch n := len(list.Elts); {
+	case n == 0:
+	case bytes.ContainsRune(text[set.Position(list.Elts[n-1].End()).Offset:at], ','): // a line each
+		call += ",\n"
+	default:
 		call = ", " + call
 	}
-	at := set.Position(list.Rbrace).Offset
 	text = bytes.Join([][]byte{text[:at], []byte(call), text[at:]}, nil)
 	if known {
 		return format.Source(text)

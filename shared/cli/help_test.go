@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestHelpFits wants the help of every command to fit into a terminal of 80 columns, but for examples, which are copied.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	var visit func(words []string, cmd *cobra.Command)
+	visit = func(words []string, cmd *cobra.Command) {
+		var out, err bytes.Buffer
+		if code := Main(append(words[1:len(words):len(words)], "--help"), strings.NewReader(""), &out, &err); code != 0 {
+			t.Errorf("%v: exit code %d: %s", words, code, err.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > textWidth && !strings.Contains(cmd.Example, strings.TrimSpace(line)) {
+				t.Errorf("%v: %d characters: %s", words, len(line), line)
+			}
+		}
+		for _, c := range cmd.Commands() {
+			if !c.Hidden {
+				visit(append(words[:len(words):len(words)], c.Name()), c)
+			}
+		}
+	}
+	root := (&app{}).root()
+	visit([]string{root.Name()}, root)
+}

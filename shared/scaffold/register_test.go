@@ -1,0 +1,36 @@
+package scaffold
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestRegistered pins that a handler is added to a list in any form, that of Southbound itself included.
+func TestRegistered(t *testing.T) {
+	t.Parallel()
+	own, err := os.ReadFile("../../handlers/handlers.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head = "package handlers\n\nimport \"southbound/shared/provider\"\n\nfunc All() []provider.Definition {\n\treturn []provider.Definition{"
+	for why, text := range map[string]string{
+		"Southbound's own, an element a line": string(own),
+		"empty":                               head + "}\n}\n",
+		"empty, over lines":                   head + "\n\t}\n}\n",
+		"on one line":                         head + "a.B()}\n}\n",
+		"on one line, with a comma":           head + "a.B(),}\n}\n",
+		"a comment behind the last":           head + "\n\t\ta.B(), // so, and so\n\t}\n}\n",
+	} {
+		out, err := registered([]byte(text), "southbound/handlers/rabbit", names{Func: "Queue"})
+		if err != nil {
+			t.Errorf("%s: %v", why, err)
+			continue
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), "", out, 0); err != nil || strings.Count(string(out), "rabbit.Queue()") != 1 {
+			t.Errorf("%s: %v\n%s", why, err, out)
+		}
+	}
+}
