@@ -277,6 +277,10 @@ func (c *Client) once(ctx context.Context, base *url.URL, method, path string, b
 	if out == nil {
 		return nil
 	}
+	if raw, is := out.(*[]byte); is {
+		*raw = b
+		return nil
+	}
 	return decode(b, out)
 }
 

@@ -69,6 +69,9 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, read boo
 func bundleOf(x deploy.Export, p packed) Bundle {
 	b := Bundle{Chunks: make([]string, len(p.chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets, NoRelease: x.NoRelease, Check: x.Check,
 		RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings), Fingerprint: x.Model.Fingerprint}
+	if o := Origin(x.Origin); o != (Origin{}) {
+		b.Origin = &o
+	}
 	for i := range p.chunks {
 		b.Chunks[i] = p.chunks[i].Hash
 	}

@@ -25,6 +25,7 @@ type Bundle struct {
 	RetryFailed bool      `json:"retry_failed,omitempty" doc:"schedule what failed, too"`
 	Settings    *Settings `json:"settings,omitempty" doc:"replace those of the environment"`
 	Fingerprint string    `json:"fingerprint,omitempty" maxLength:"200" doc:"identifies the inputs, to recognise an export of the same"`
+	Origin      *Origin   `json:"origin,omitempty" doc:"where it comes from; kept with the version, if a new one is stored"`
 }
 
 // Settings of an environment; see deploy.Settings.
@@ -138,8 +139,12 @@ func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 	if m.Resources, err = u.resources(ctx, b.Chunks); err != nil {
 		return deploy.Export{}, err
 	}
-	return deploy.Export{Model: m, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease, Check: b.Check, RetryFailed: b.RetryFailed,
-		Settings: settings}, nil
+	x := deploy.Export{Model: m, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease, Check: b.Check, RetryFailed: b.RetryFailed,
+		Settings: settings}
+	if b.Origin != nil {
+		x.Origin = deploy.Origin(*b.Origin)
+	}
+	return x, nil
 }
 
 // mostUploads is how many files can be asked for at once.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -380,5 +381,70 @@ func TestBounds(t *testing.T) {
 	}
 	if resp, text := w.ask(t, "POST", "/v1/environments/e/exports", `{"chunks":["`+hash+`"]}`); resp.StatusCode != 422 {
 		t.Errorf("%d %s", resp.StatusCode, text)
+	}
+}
+
+// TestHistoryIsTheSameOverTheAPI holds what a client tells of versions to what the service does.
+func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	ctx := context.Background()
+	c := w.client(t)
+	origin := deploy.Origin{Author: "Ada", Message: "why", Commit: "c0ffee"}
+	if _, err := c.Export(ctx, "e", deploy.Export{Model: withFiles(nulls(3000), 3), Origin: origin}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Export(ctx, "e", deploy.Export{Model: nulls(2990)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	a, errA := c.Compare(ctx, "e", 1, 2)
+	b, errB := w.service.Compare(ctx, "e", 1, 2)
+	if diff := cmp.Diff(text(b), text(a)); errA != nil || errB != nil || diff != "" || len(a.Would) == 0 {
+		t.Errorf("%d differences: %v, %v, %s", len(a.Would), errA, errB, diff)
+	}
+	da, errA := c.Described(ctx, "e", 1)
+	db, errB := w.service.Described(ctx, "e", 1)
+	ja, _ := json.Marshal(da)
+	jb, _ := json.Marshal(db)
+	if diff := cmp.Diff(string(jb), string(ja)); errA != nil || errB != nil || diff != "" || deploy.Origin(da.Origin) != origin {
+		t.Errorf("%+v: %v, %v, %s", da, errA, errB, diff)
+	}
+	files := map[string]bool{}
+	list := func(h api.Home, id resource.ID) map[resource.ID]string {
+		out := map[resource.ID]string{}
+		if err := h.Descriptions(ctx, "e", 1, id, func(d *api.Description) error {
+			line, err := json.Marshal(d)
+			out[d.ID] = string(line)
+			if f, is := d.Attributes["value"].(map[string]any); is {
+				files[strings.TrimPrefix(f["file"].(string), "files/")] = true
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	la, lb := list(c, ""), list(w.service, "")
+	if diff := cmp.Diff(lb, la); diff != "" || len(la) != da.Resources {
+		t.Errorf("%d resources: %.1000s", len(la), diff)
+	}
+	one := null("n7", "").ID
+	if got := list(c, one); len(got) != 1 || got[one] != la[one] {
+		t.Errorf("one resource is %v", got)
+	}
+	for hash := range files {
+		a, errA := c.VersionFile(ctx, "e", 1, hash)
+		b, errB := w.service.VersionFile(ctx, "e", 1, hash)
+		tooLarge := fault.Is(errA, fault.Unsupported) && len(b) > 4<<20
+		if errB != nil || !tooLarge && (errA != nil || !bytes.Equal(a, b)) {
+			t.Errorf("file %s: %d and %d bytes, %v, %v", hash, len(a), len(b), errA, errB)
+		}
+	}
+	if _, err := c.VersionFile(ctx, "e", 2, strings.Repeat("0", 64)); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a file that no version has: %v", err)
+	}
+	out, err := c.Release(ctx, "e", 1)
+	if p, _ := c.Progress(ctx, "e"); err != nil || p.Released != 1 || p.Last != 2 || out.Resources != da.Resources || out.Changed == 0 {
+		t.Errorf("%+v, %v; %d of %d is released", out, err, p.Released, p.Last)
 	}
 }

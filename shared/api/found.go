@@ -200,6 +200,8 @@ func written(v any) any {
 	switch v := v.(type) {
 	case *big.Int:
 		return json.Number(v.String())
+	case resource.File:
+		return map[string]any{"file": FilesDir + "/" + v.Hash}
 	case resource.Secret:
 		out := map[string]any{"secret": v.Source}
 		if v.Version != "" {

@@ -33,7 +33,9 @@ func handler(s *Service, all bool) http.Handler {
 	r := &routes{s: s, api: humago.New(mux, config)}
 	r.discovery()
 	r.exports()
+	r.releases()
 	if all {
+		r.history()
 		r.lists()
 		r.single()
 		r.acts()

@@ -60,6 +60,18 @@ type Home interface {
 	Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error)
 	// Export stores and releases a model. told, when not nil, is called while it is sent.
 	Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (deploy.Exported, error)
+	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
+	Release(ctx context.Context, env string, number int) (deploy.Exported, error)
+	// Compare says what going from one stored version to another would do, without a look at reality.
+	Compare(ctx context.Context, env string, from, to int) (deploy.DryRun, error)
+	// Described returns a version with its agents as documents have them.
+	Described(ctx context.Context, env string, number int) (Described, error)
+	// Descriptions calls f for the resources of a version as documents have them, in no order: for that of an id, NotFound if there is none, or for all.
+	Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error
+	// VersionFile returns the bytes of a file that resources of a version refer to; NotFound if they refer to no such file.
+	VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error)
+	// Environments returns the names of all environments, sorted.
+	Environments(ctx context.Context) ([]string, error)
 	// Plan says what an export would change: compared with the last version or, with read, with reality.
 	Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error)
 }

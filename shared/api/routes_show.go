@@ -227,7 +227,7 @@ func (r *routes) single() {
 		return answer(typeOf(t), nil)
 	})
 	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments", func(ctx context.Context, g *Paging) (*out[Page[string]], error) {
-		list, err := r.s.Engine.State.Envs(ctx)
+		list, err := r.s.Environments(ctx)
 		return pageOf(list, *g, err)
 	})
 	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is", func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {

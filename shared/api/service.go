@@ -178,10 +178,14 @@ func (s *Service) Versions(ctx context.Context, env string) ([]Version, error) {
 		return nil, err
 	}
 	out := make([]Version, len(vs))
-	for i, v := range vs {
-		out[i] = Version{v.Number, v.At.UTC(), v.Resources, v.Number == state.Released, v.Base > 0, v.Pack, v.Digest}
+	for i := range vs {
+		out[i] = versionOf(&vs[i], state.Released)
 	}
 	return out, nil
+}
+
+func versionOf(v *deploy.Version, released int) Version {
+	return Version{v.Number, v.At.UTC(), v.Resources, v.Number == released, v.Base > 0, v.Pack, v.Digest, Origin(v.Origin)}
 }
 
 // Agents implements Home.

@@ -91,6 +91,14 @@ type Version struct {
 	Partial   bool      `json:"partial"`
 	Pack      string    `json:"pack"`
 	Digest    string    `json:"digest"`
+	Origin
+}
+
+// Origin says where a version comes from, for people.
+type Origin struct {
+	Author  string `json:"author" maxLength:"1000" doc:"who exported it"`
+	Message string `json:"message" maxLength:"10000" doc:"why"`
+	Commit  string `json:"commit" maxLength:"1000" doc:"of the documents, in whatever keeps them"`
 }
 
 // Agent is where resources are managed.

@@ -17,6 +17,7 @@ import (
 
 func (a *app) actCommands() []*cobra.Command {
 	return []*cobra.Command{
+		a.releaseCommand(),
 		a.workCommand("deploy", "Deploy what is released and unfinished",
 			"  southbound deploy\n  southbound deploy --retry-failed\n  southbound deploy 'fs::File[web1,*'\n  southbound deploy agent=web1 --no-wait"),
 		a.workCommand("repair", "Check everything against reality and set it right", "  southbound repair\n  southbound repair agent=web1"),
@@ -111,7 +112,7 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 // work schedules work on what is released and, unless told otherwise, waits for it.
 func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 	began := time.Now()
-	if err := a.look(""); err != nil {
+	if err := a.lookAt(ctx); err != nil {
 		return err
 	}
 	of, err := a.mark(ctx)
@@ -133,11 +134,8 @@ func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 		}
 		return nil
 	}
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
-	}
+	ctx, cancel := withTimeout(ctx, f.timeout)
+	defer cancel()
 	of.filter = matching(work.Filter)
 	done, err := a.wait(ctx, of)
 	if err != nil {
@@ -181,7 +179,7 @@ func (a *app) dryRunCommand() *cobra.Command {
 			if noWait {
 				return fault.New(fault.Unsupported, "dryrun", "a dry run is made while the command waits").WithHint("leave out --no-wait")
 			}
-			if err := a.look(""); err != nil {
+			if err := a.lookAt(cmd.Context()); err != nil {
 				return err
 			}
 			if p, err := a.home.Progress(cmd.Context(), a.env); err != nil {
@@ -211,11 +209,11 @@ func (a *app) parameterCommand() *cobra.Command {
 			Long: "set gives a parameter a value. What was undefined without it is deployed next; what had another value keeps it until the next export.",
 			Args: exactArgs(2, "a name and a value"), RunE: after(a.open, a.setParameter)},
 		&cobra.Command{Use: "get NAME", Short: "Print a parameter", Example: "  southbound parameter get domain", Args: exactArgs(1, "a name"),
-			RunE: after(a.look, a.getParameter)},
+			RunE: a.reading(a.getParameter)},
 		&cobra.Command{Use: "delete NAME", Short: "Delete a parameter", Example: "  southbound parameter delete domain", Args: exactArgs(1, "a name"),
-			RunE: after(a.look, a.deleteParameter)},
+			RunE: a.reading(a.deleteParameter)},
 		&cobra.Command{Use: "history NAME", Short: "Tell what a parameter was, and when it was set or deleted", Example: "  southbound parameter history domain",
-			Long: "The newest first, as far back as actions are kept.", Args: exactArgs(1, "a name"), RunE: after(a.look, a.parameterHistory)},
+			Long: "The newest first, as far back as actions are kept.", Args: exactArgs(1, "a name"), RunE: a.reading(a.parameterHistory)},
 	)
 	return cmd
 }
@@ -287,7 +285,7 @@ func (a *app) gcCommand() *cobra.Command {
 			if err := notNegative("gc", "grace", grace); err != nil {
 				return err
 			}
-			if err := a.look(""); err != nil {
+			if err := a.lookAt(cmd.Context()); err != nil {
 				return err
 			}
 			out, err := a.home.Collect(cmd.Context(), a.env, grace)

@@ -67,6 +67,7 @@ type app struct {
 	noColor bool
 	full    bool // whole values, however long they are
 	env     string
+	named   bool // somebody has said which environment
 	data    string
 	api     string
 	project source.Project
@@ -181,6 +182,7 @@ func (a *app) locate(path string) error {
 	if projectData != "" && !filepath.IsAbs(projectData) {
 		projectData = filepath.Join(a.project.Dir, projectData)
 	}
+	a.named = pick(a.env, "SOUTHBOUND_ENVIRONMENT", a.project.Environment, "") != ""
 	a.env = pick(a.env, "SOUTHBOUND_ENVIRONMENT", a.project.Environment, "default")
 	if !api.ValidEnvironment(a.env) {
 		return fault.New(fault.Usage, "", "%q cannot name an environment", a.env).WithHint("use letters, digits, - and _, at most 100")

@@ -32,6 +32,7 @@ type exportFlags struct {
 	changedOnly bool
 	retry       bool
 	check       bool
+	origin      deploy.Origin
 }
 
 func (a *app) exportCommands() []*cobra.Command {
@@ -49,6 +50,7 @@ func (a *app) exportCommands() []*cobra.Command {
 	}
 	apply.Flags().BoolVar(&f.changedOnly, "changed-only", false, "deploy only what changed; do not look for drift")
 	apply.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	originFlags(apply.Flags(), &f.origin)
 	export := &cobra.Command{
 		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
 		Long: "export stores the documents under PATH as a version and asks for what changed to be deployed, without looking at the rest. It\n" +
@@ -59,6 +61,7 @@ func (a *app) exportCommands() []*cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], f) },
 	}
 	fl := export.Flags()
+	originFlags(fl, &f.origin)
 	fl.BoolVar(&f.wait, "wait", false, "wait until it is deployed")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
 	fl.BoolVar(&f.partial, "partial", false, "replace only the resource sets that are exported")
@@ -89,11 +92,8 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if err := a.reach(); err != nil {
 		return err
 	}
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", f.timeout))
-		defer cancel()
-	}
+	ctx, cancel := withTimeout(ctx, f.timeout)
+	defer cancel()
 	of, err := a.mark(ctx)
 	if err != nil {
 		return cutShort(ctx, err)
@@ -193,7 +193,7 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
 	pr := a.progress()
 	out, err := a.home.Export(ctx, a.env, deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
-		Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings}, pr.sent)
+		Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings, Origin: originOf(ctx, path, f.origin)}, pr.sent)
 	pr.end()
 	if err == nil && whole && path != "-" && !a.remote() {
 		saveInputs(cache, read.inputs)
@@ -305,4 +305,12 @@ func (a *app) options(path string, partial bool) (source.Options, error) {
 		check = e.Validate
 	}
 	return source.Options{Path: path, Stdin: a.stdin, Types: types, Agent: transport.Check, Check: check}, nil
+}
+
+// withTimeout bounds how long a command waits; 0: as long as it takes.
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, d, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", d))
 }

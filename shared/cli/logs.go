@@ -48,6 +48,11 @@ func (a *app) logsCommand() *cobra.Command {
 			if err := open(""); err != nil {
 				return err
 			}
+			if !f.follow {
+				if err := a.there(cmd.Context()); err != nil {
+					return err
+				}
+			}
 			return a.logs(cmd.Context(), q, f.follow)
 		}}
 	fl := cmd.Flags()

@@ -24,6 +24,11 @@ func (a *app) planCommand() *cobra.Command {
 			if err := a.look(args[0]); err != nil {
 				return err
 			}
+			if err := a.there(cmd.Context()); fault.Is(err, fault.NotFound) {
+				a.say("%v; %s", err, fault.HintOf(err))
+			} else if err != nil {
+				return err
+			}
 			if read && (f.partial || len(f.deleteSets) > 0) {
 				return fault.New(fault.Usage, "plan", "--read compares a whole model, not a part").WithHint("leave out --read, or --partial and --delete-set")
 			}

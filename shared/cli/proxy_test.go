@@ -1,11 +1,14 @@
 package cli_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -44,7 +47,7 @@ func proxy(env *testscript.Env, there, prefix string, transport http.RoundTrippe
 	next := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.URL.Path = strings.Replace(r.Out.URL.Path, "/v1/environments/", "/v1/environments/"+prefix, 1)
-	}}
+	}, ModifyResponse: func(r *http.Response) error { return ownEnvironments(r, prefix) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && about != nil {
 			_ = json.NewEncoder(w).Encode(about)
@@ -54,4 +57,32 @@ func proxy(env *testscript.Env, there, prefix string, transport http.RoundTrippe
 	}))
 	env.Defer(server.Close)
 	return server.URL, nil
+}
+
+// ownEnvironments leaves in a list of environments those of one script, by the names that it knows.
+func ownEnvironments(r *http.Response, prefix string) error {
+	if r.Request.URL.Path != "/v1/environments" || r.StatusCode != http.StatusOK {
+		return nil
+	}
+	var page struct {
+		Items []string `json:"items"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&page); err != nil {
+		return err
+	}
+	own := []string{}
+	for _, name := range page.Items {
+		if name, is := strings.CutPrefix(name, prefix); is {
+			own = append(own, name)
+		}
+	}
+	b, err := json.Marshal(map[string]any{"items": own})
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(b))
+	r.ContentLength = int64(len(b))
+	r.Header.Set("Content-Length", strconv.Itoa(len(b)))
+	r.Header.Del("Content-Encoding")
+	return nil
 }

@@ -15,18 +15,18 @@ func (a *app) showCommands() []*cobra.Command {
 	none := exactArgs(0, "nothing more")
 	return []*cobra.Command{
 		{Use: "status", Short: "Show how the environment is, and what is wrong first", Example: "  southbound status\n  southbound status --json",
-			Args: none, RunE: after(a.look, a.status)},
+			Args: none, RunE: a.reading(a.status)},
 		{Use: "resources [FILTER]", Short: "List resources", Long: "resources lists what is wanted, or was left behind. " + filterHelp,
 			Example: "  southbound resources\n  southbound resources status=failed\n  southbound resources type=fs::File agent=web1\n  southbound resources 'fs::File[web1,*'",
-			RunE:    after(a.look, a.resources)},
+			RunE:    a.reading(a.resources)},
 		a.resourceCommand(),
-		{Use: "versions", Short: "List versions", Example: "  southbound versions\n  southbound versions --json", Args: none, RunE: after(a.look, a.versions)},
+		{Use: "versions", Short: "List versions", Example: "  southbound versions\n  southbound versions --json", Args: none, RunE: a.reading(a.versions)},
 		a.agentsCommand(),
 		{Use: "parameters", Short: "List parameters", Example: "  southbound parameters\n  southbound parameters --json", Args: none,
-			RunE: after(a.look, func(ctx context.Context, _ []string) error { return a.parameters(ctx, false) })},
+			RunE: a.reading(func(ctx context.Context, _ []string) error { return a.parameters(ctx, false) })},
 		{Use: "facts", Short: "List facts", Example: "  southbound facts\n  southbound facts --json", Args: none,
-			RunE: after(a.look, func(ctx context.Context, _ []string) error { return a.parameters(ctx, true) })},
-		a.logsCommand(), a.typesCommand(), a.typeCommand(),
+			RunE: a.reading(func(ctx context.Context, _ []string) error { return a.parameters(ctx, true) })},
+		a.logsCommand(), a.typesCommand(), a.typeCommand(), a.diffCommand(), a.showCommand(), a.environmentsCommand(),
 	}
 }
 
@@ -70,7 +70,7 @@ func (a *app) resourceCommand() *cobra.Command {
 		Short:   "Show one resource: its state, last action and dependencies",
 		Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'",
 		Args:    exactArgs(1, "one id"),
-		RunE:    after(a.look, a.resource),
+		RunE:    a.reading(a.resource),
 	}
 	a.fullFlag(cmd)
 	return cmd
@@ -116,7 +116,7 @@ func (a *app) versions(ctx context.Context, _ []string) error {
 		if v.Released {
 			mark = "  released"
 		}
-		a.printf("%5d  %s  %s%s\n", v.Version, v.At.Format(time.RFC3339), plural(v.Resources, "resource"), mark)
+		a.printf("%5d  %s  %s%s%s\n", v.Version, v.At.Format(time.RFC3339), plural(v.Resources, "resource"), mark, originText(v.Origin))
 	}
 	if len(vs) == 0 {
 		a.none("", false)
@@ -126,7 +126,7 @@ func (a *app) versions(ctx context.Context, _ []string) error {
 
 func (a *app) agentsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "agents", Short: "List agents", Example: "  southbound agents\n  southbound agents --json\n  southbound agents prune",
-		Args: exactArgs(0, "nothing more"), RunE: after(a.look, a.agents)}
+		Args: exactArgs(0, "nothing more"), RunE: a.reading(a.agents)}
 	cmd.AddCommand(a.pruneCommand())
 	return cmd
 }

@@ -49,7 +49,7 @@ func (a *app) status(ctx context.Context, _ []string) error {
 	}
 	a.printf("environment %s, version %d: %s\n", a.env, p.Released, countsText(counts))
 	if p.Last != p.Released {
-		a.printf("version %d is stored and not released; exporting the same without --no-release releases it\n", p.Last)
+		a.printf("version %d is stored and not released; `southbound release %d` releases it\n", p.Last, p.Last)
 	}
 	switch {
 	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:

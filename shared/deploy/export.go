@@ -28,6 +28,8 @@ type Export struct {
 	RetryFailed bool
 	// Settings, when not nil, replace those of the environment.
 	Settings *Settings
+	// Origin is kept with the version, if a new one is stored.
+	Origin Origin
 }
 
 // Exported is what came of an export.
@@ -140,9 +142,12 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	if err != nil {
 		return Exported{}, err
 	}
-	m := x.Model
+	m, base := x.Model, last
 	if x.Partial {
-		if m, err = p.merge(ctx, x, last); err != nil {
+		if base, err = p.base(ctx, last); err != nil {
+			return Exported{}, err
+		}
+		if m, err = p.merge(ctx, x, base); err != nil {
 			return Exported{}, err
 		}
 	}
@@ -155,9 +160,9 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	blobs, digest := chunks(set.entries, p.e.Sizes.Chunk)
 	v := Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries), Digest: versionDigest(digest, set.agents),
-		Agents: set.agents, Sets: setsOf(m.Resources), Pack: p.e.Pack, Files: set.files}
+		Agents: set.agents, Sets: setsOf(m.Resources), Pack: p.e.Pack, Files: set.files, Origin: x.Origin}
 	if x.Partial {
-		v.Base = last.Number
+		v.Base = base.Number
 	}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
@@ -170,7 +175,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	} else {
 		v = last
 	}
-	p.env.Last = v.Number
+	p.env.Last, p.env.Base = v.Number, 0
 	p.env.Fingerprint = ""
 	if !x.Partial && !set.volatile {
 		p.env.Fingerprint = x.Model.Fingerprint

@@ -155,6 +155,9 @@ func (e *Engine) Plan(ctx context.Context, env string, x Export) ([]Would, error
 	}
 	m := x.Model
 	if x.Partial {
+		if last, err = p.base(ctx, last); err != nil {
+			return nil, err
+		}
 		if m, err = p.merge(ctx, x, last); err != nil {
 			return nil, err
 		}

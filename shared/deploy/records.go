@@ -28,6 +28,8 @@ type Env struct {
 	Wave        Wave
 	LastDeploy  time.Time
 	LastRepair  time.Time // end of the last repair of everything
+	// Base is the version that a partial export is merged into, after an earlier version was put in force again; 0: Last.
+	Base int
 }
 
 // Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is scheduled.
@@ -65,6 +67,14 @@ type Version struct {
 	Base   int    // of a partial export: the version it was merged into
 	Pack   string // digest of the handler pack it was exported with
 	Files  []string
+	Origin
+}
+
+// Origin says where a version comes from. All of it is text for people, and may be empty.
+type Origin struct {
+	Author  string // who exported it
+	Message string // why
+	Commit  string // of the documents, in whatever keeps them
 }
 
 // Agent is an agent and whether it is paused.

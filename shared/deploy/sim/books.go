@@ -24,6 +24,7 @@ type books struct {
 	removing map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
 	moved    map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
 	released *content
+	inForce  []int      // versions, in the order in which they were released
 	effect   *effective // of what is released
 	last     int
 	ticket   int64                                 // the greatest so far
@@ -85,6 +86,8 @@ type taskBooks struct {
 	until    time.Time                 // when it is to stop claiming
 	asks     deploy.Priority           // of what it asks for; 0: of no one priority
 	lenient  bool                      // asks for nothing that waits for its backoff or for a person
+	releases int                       // the version that it is to put in force; 0: none
+	inForce  int                       // how many releases there had been when it began
 	plain    bool                      // asks for no more than what changed: an export without flags
 	orphaned bool                      // left behind
 	waving   bool                      // a wave was under way somewhere when it took the plan

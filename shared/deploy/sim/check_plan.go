@@ -186,6 +186,7 @@ func (r *run) checkEnv(t *task, was *deploy.Env) {
 	if now.Released != was.Released || r.books.released == nil && now.Released != 0 {
 		r.released(t, now.Released)
 	}
+	r.checkBase(t, was, now)
 	if now.Wave.Epoch < was.Wave.Epoch {
 		r.violate("D3", "%s turns the counter of waves back", t.name)
 	}
@@ -290,6 +291,7 @@ func (r *run) released(t *task, number int) {
 		maps.DeleteFunc(after, func(id resource.ID, _ bool) bool { return c.entries[id] == nil && removing[id] == nil })
 	}
 	b.removing, b.released = removing, c
+	b.inForce = append(b.inForce, number)
 	b.effect = effectiveOf(c, removing)
 	for id, o := range b.events { // what it does not require or hear any more it owes nothing
 		i, known := b.effect.index[id]

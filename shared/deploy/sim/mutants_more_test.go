@@ -118,6 +118,13 @@ func (m leavesOpen) Connect(ctx context.Context, a resource.Agent) (any, error) 
 // keepMutants are faults in what is kept and for how long, in timers, and in what a dry run says.
 func keepMutants() []mutant {
 	return []mutant{
+		commits("BaseForgotten", "partial exports are not merged into what was put in force again", "V1", 3000, func(c *deploy.Commit, _ *State) {
+			if c.Env != nil && c.Env.Base != 0 {
+				e := *c.Env
+				e.Base = 0
+				c.Env = &e
+			}
+		}, nil),
 		state("CollectsChunks", "a collection does not see what versions refer to", "V2", 1000, func(to deploy.State, _ *State) deploy.State { return &hidesChunks{to} }),
 		{Mutant{Name: "CollectsNothing", Why: "a collection does not find what nobody needs", Check: "gc", Config: func(c *deploy.Config, _ *State) {
 			c.Files = listsNothing{c.Files}

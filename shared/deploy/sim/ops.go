@@ -102,6 +102,8 @@ func (r *run) ask(p *process, o *op) {
 		})
 	case opSweep:
 		r.sweep(p)
+	case opRelease:
+		r.release(p, o)
 	default:
 		r.task(p, "Collect", func(t *task) error {
 			t.books.grace = cmp.Or(o.d, fileGrace)
@@ -208,6 +210,7 @@ func (r *run) try(book *exportBook, tries int) {
 	}
 	name := "Export"
 	t := r.task(p, name, func(t *task) error {
+		t.books.inForce = len(r.books.inForce)
 		out, err := p.engine.Export(taskContext{t}, env, r.exportOf(book.op))
 		var problems diag.Problems
 		switch {
@@ -319,20 +322,15 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 	if book.op.check && !book.op.noRelease && !t.books.waved {
 		r.violate("V1", "%s was to have everything checked, and has not asked for it", t.name)
 	}
-	if book.op.noRelease || t.books.exportLost(r, out.Version) {
+	if book.op.noRelease {
 		return
 	}
 	switch b := r.books; {
-	case b.released == nil || b.released.number < out.Version:
+	case !r.wasInForce(t, out.Version):
 		r.violate("V1", "%s says that version %d is released, and it is not", t.name, out.Version)
 	case b.released.number == out.Version:
 		b.exported = max(b.exported, t.began)
 	}
-}
-
-// exportLost reports whether a later version has been released meanwhile.
-func (*taskBooks) exportLost(r *run, version int) bool {
-	return r.books.released != nil && r.books.released.number > version
 }
 
 // checkContent compares a version with what was exported.

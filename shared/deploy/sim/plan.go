@@ -141,6 +141,7 @@ const (
 	opJump
 	opCollect
 	opCancel
+	opRelease
 )
 
 // op is one operation from outside at a time.
@@ -187,6 +188,7 @@ func Draw(seed uint64) *Plan {
 	d.ops()
 	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))    //nolint:gosec // a simulation
 	d.collections(rand.New(rand.NewPCG(seed, 0xf11e))) //nolint:gosec // a simulation
+	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))   //nolint:gosec // a simulation
 	p.calm()
 	return p
 }

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Described is a stored version with its agents.
+type Described struct {
+	Version
+	// Agents are as documents have them.
+	Agents map[string]map[string]any `json:"agents"`
+}
+
+// Description is a resource of a version as documents have it.
+type Description struct {
+	ID            resource.ID    `json:"id"`
+	Type          string         `json:"type"`
+	Agent         string         `json:"agent"`
+	Attributes    map[string]any `json:"attributes"`
+	Requires      []resource.ID  `json:"requires"`
+	Set           string         `json:"set"`
+	Purged        bool           `json:"purged"`
+	PurgeOnDelete bool           `json:"purge_on_delete"`
+	ReportOnly    bool           `json:"report_only"`
+	SendEvent     bool           `json:"send_event"`
+	ReceiveEvents bool           `json:"receive_events"`
+}
+
+// FilesDir is the directory beside a document that a version is described by, in which it expects files, by their hashes.
+const FilesDir = "files"
+
+// mostFetched is how many bytes of a file can be fetched over the API.
+const mostFetched = 4 << 20
+
+// Environments implements Home.
+func (s *Service) Environments(ctx context.Context) ([]string, error) {
+	names, err := s.Engine.State.Envs(ctx)
+	return names, fault.Wrap(fault.Unknown, "list environments", err)
+}
+
+// VersionFile implements Home.
+func (s *Service) VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error) {
+	v, err := s.Engine.VersionOf(ctx, env, number)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(v.Files, hash) {
+		return nil, fault.New(fault.NotFound, "read version", "version %d has no file %.80q", number, hash)
+	}
+	blobs, err := s.Engine.Files.Get(ctx, []string{hash})
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read file", err)
+	}
+	return blobs[0], nil
+}
+
+// Release implements Home.
+func (s *Service) Release(ctx context.Context, env string, number int) (deploy.Exported, error) {
+	out, err := s.Engine.Release(ctx, env, number)
+	s.changed(env)
+	return out, err
+}
+
+// Compare implements Home.
+func (s *Service) Compare(ctx context.Context, env string, from, to int) (deploy.DryRun, error) {
+	would, err := s.Engine.Compare(ctx, env, from, to)
+	return deploy.DryRun{Version: to, Would: would}, err
+}
+
+// Described implements Home.
+func (s *Service) Described(ctx context.Context, env string, number int) (Described, error) {
+	v, err := s.Engine.VersionOf(ctx, env, number)
+	if err != nil {
+		return Described{}, err
+	}
+	state, err := s.Engine.State.Env(ctx, env)
+	if err != nil {
+		return Described{}, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	d := Described{versionOf(&v, state.Released), map[string]map[string]any{}}
+	for _, a := range v.Agents {
+		if about := describeAgent(a); about != nil {
+			d.Agents[a.Name] = about
+		}
+	}
+	return d, nil
+}
+
+// Descriptions implements Home.
+func (s *Service) Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error {
+	for part := 0; ; {
+		items, next, err := s.descriptions(ctx, env, number, id, part)
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			if err := f(&items[i]); err != nil {
+				return err
+			}
+		}
+		if part = next; part == 0 {
+			return nil
+		}
+	}
+}
+
+// descriptions returns a part of the resources of a version and the number of the following part, or one resource; 0: there are no more.
+func (s *Service) descriptions(ctx context.Context, env string, number int, id resource.ID, n int) ([]Description, int, error) {
+	v, err := s.Engine.VersionOf(ctx, env, number)
+	if err != nil {
+		return nil, 0, err
+	}
+	if id != "" {
+		r, err := s.Engine.VersionResource(ctx, &v, id)
+		if err != nil {
+			return nil, 0, err
+		}
+		return []Description{describe(&r)}, 0, nil
+	}
+	part, err := s.Engine.VersionPart(ctx, &v, n)
+	if err != nil {
+		return nil, 0, err
+	}
+	out := make([]Description, len(part.Resources))
+	for i := range part.Resources {
+		out[i] = describe(&part.Resources[i])
+	}
+	return out, part.Next, nil
+}
+
+// describe writes a resource as documents have it.
+func describe(r *resource.Resource) Description {
+	d := Description{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: map[string]any{}, Requires: orEmpty(r.Requires), Set: r.Set, Purged: r.Purged,
+		PurgeOnDelete: r.PurgeOnDelete, ReportOnly: r.ReportOnly, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents}
+	for name, v := range r.Attributes {
+		d.Attributes[name] = literal(v)
+	}
+	return d
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// releases serves what puts versions in force; it goes where exports go.
+func (r *routes) releases() {
+	serve(r, http.MethodPost, inEnv+"/releases", "release", "Put a stored version in force, an earlier or a later one", func(ctx context.Context, i *struct {
+		InEnvironment
+		Body struct {
+			Version int `json:"version" minimum:"1"`
+		}
+	}) (*out[ExportDone], error) {
+		x, err := r.s.Release(ctx, i.Env, i.Body.Version)
+		return answer(exportDone(x), err)
+	})
+}
+
+// InVersion is what a request about a stored version has.
+type InVersion struct {
+	InEnvironment
+	Number int `path:"number" minimum:"1" doc:"of the version"`
+}
+
+// history serves what is stored of versions.
+func (r *routes) history() {
+	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions", "What differs between two stored versions", func(ctx context.Context, i *struct {
+		InEnvironment
+		Body struct {
+			From int `json:"from" minimum:"1"`
+			To   int `json:"to" minimum:"1"`
+		}
+	}) (*out[ReadDone], error) {
+		d, err := r.s.Compare(ctx, i.Env, i.Body.From, i.Body.To)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return answer(r.s.keep(ctx, d))
+	})
+	serve(r, http.MethodGet, inEnv+"/versions/{number}", "version", "One version, with its agents as documents have them",
+		func(ctx context.Context, i *InVersion) (*out[Described], error) {
+			return answer(r.s.Described(ctx, i.Env, i.Number))
+		})
+	serve(r, http.MethodGet, inEnv+"/versions/{number}/resources", "versionResources", "Resources of a version as documents have them, in no order", r.descriptions)
+	serve(r, http.MethodGet, inEnv+"/versions/{number}/files/{hash}", "versionFile", "A file that resources of a version refer to", r.file)
+}
+
+// file answers with the bytes of a file.
+func (r *routes) file(ctx context.Context, i *struct {
+	InVersion
+	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+}) (*rawOut, error) {
+	b, err := r.s.VersionFile(ctx, i.Env, i.Number, i.Hash)
+	if err == nil && len(b) > mostFetched {
+		err = fault.New(fault.Unsupported, "read file", "it has %d bytes, and the API gives at most %d", len(b), mostFetched).
+			WithHint("read it where the files are stored, by its SHA-256")
+	}
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &rawOut{"application/octet-stream", `"` + i.Hash + `"`, "private, immutable, max-age=86400", b}, nil
+}
+
+type descriptionsIn struct {
+	InVersion
+	ID     string `query:"id" maxLength:"4096" doc:"only the resource of this id"`
+	Cursor string `query:"cursor" maxLength:"20" pattern:"^[0-9]*$" doc:"next of the page before"`
+}
+
+// descriptions answers with one part of a version a page: that costs the same however many there are.
+func (r *routes) descriptions(ctx context.Context, i *descriptionsIn) (*out[Page[Description]], error) {
+	n := 0
+	if i.Cursor != "" {
+		var err error
+		if n, err = strconv.Atoi(i.Cursor); err != nil {
+			return nil, problemOf(fault.New(fault.Usage, "", "this is no cursor of this list"))
+		}
+	}
+	items, next, err := r.s.descriptions(ctx, i.Env, i.Number, resource.ID(i.ID), n)
+	page := Page[Description]{Items: orEmpty(items)}
+	if next > 0 {
+		page.Next = strconv.Itoa(next)
+	}
+	return answer(page, err)
+}
+
+// Release implements Home.
+func (c *Client) Release(ctx context.Context, env string, number int) (deploy.Exported, error) {
+	var done ExportDone
+	err := c.callExport(ctx, http.MethodPost, envPath(env, "releases"), map[string]int{"version": number}, &done)
+	return done.exported(), err
+}
+
+// Compare implements Home.
+func (c *Client) Compare(ctx context.Context, env string, from, to int) (deploy.DryRun, error) {
+	done, err := ask[ReadDone](ctx, c, http.MethodPost, envPath(env, "diffs"), map[string]int{"from": from, "to": to})
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	return c.gather(ctx, env, done)
+}
+
+// Described implements Home.
+func (c *Client) Described(ctx context.Context, env string, number int) (Described, error) {
+	return ask[Described](ctx, c, http.MethodGet, envPath(env, "versions/"+strconv.Itoa(number)), nil)
+}
+
+// Descriptions implements Home.
+func (c *Client) Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error {
+	q := url.Values{}
+	if id != "" {
+		q.Set("id", string(id))
+	}
+	return each(ctx, c, envPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q, f)
+}
+
+// VersionFile implements Home.
+func (c *Client) VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error) {
+	var b []byte
+	err := c.call(ctx, http.MethodGet, envPath(env, "versions/"+strconv.Itoa(number)+"/files/"+url.PathEscape(hash)), nil, &b)
+	return b, err
+}
+
+// Environments implements Home.
+func (c *Client) Environments(ctx context.Context) ([]string, error) {
+	return all[string](ctx, c, "/v1/environments")
+}

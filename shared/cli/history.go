@@ -1,0 +1,303 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// there refuses an environment that somebody has named and that does not exist. Without a name
+// there is nothing that could be misspelt.
+func (a *app) there(ctx context.Context) error {
+	if !a.named {
+		return nil
+	}
+	names, err := a.home.Environments(ctx)
+	if err != nil || slices.Contains(names, a.env) {
+		return err
+	}
+	where := a.data
+	if a.remote() {
+		where = a.api
+	}
+	e := fault.New(fault.NotFound, "", "there is no environment %q in %s", a.env, where)
+	if near := schema.Nearest(a.env, names); near != "" {
+		return e.WithHint("did you mean %q?", near)
+	}
+	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
+}
+
+// lookAt is look for a command that needs an environment that exists.
+func (a *app) lookAt(ctx context.Context) error {
+	if err := a.look(""); err != nil {
+		return err
+	}
+	return a.there(ctx)
+}
+
+// reading makes the run function of a command that works on no path and needs an environment that
+// exists.
+func (a *app) reading(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := a.lookAt(cmd.Context()); err != nil {
+			return err
+		}
+		return run(cmd.Context(), args)
+	}
+}
+
+func (a *app) environmentsCommand() *cobra.Command {
+	return &cobra.Command{Use: "environments", Short: "List environments",
+		Example: "  southbound environments\n  southbound environments --json",
+		Args:    exactArgs(0, "nothing more"), RunE: after(a.look, a.environments)}
+}
+
+func (a *app) environments(ctx context.Context, _ []string) error {
+	names, err := a.home.Environments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		p, err := a.home.Progress(ctx, name)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			a.line(struct {
+				Environment   string                `json:"environment"`
+				Version       int                   `json:"version"`
+				LatestVersion int                   `json:"latest_version"`
+				Counts        map[deploy.Status]int `json:"counts"`
+			}{name, p.Released, p.Last, p.ByStatus()})
+			continue
+		}
+		a.printf("%-20s  version %d: %s\n", name, p.Released, countsText(p.ByStatus()))
+	}
+	if len(names) == 0 {
+		a.none("", false)
+	}
+	return nil
+}
+
+// versionNumber reads the number of a version.
+func versionNumber(cmd, text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fault.New(fault.Usage, cmd, "%q is not the number of a version", text).WithHint("`southbound versions` lists them")
+	}
+	return n, nil
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	var exitCode bool
+	cmd := &cobra.Command{Use: "diff A B", Short: "Show what differs between two versions",
+		Long: "diff says what going from version A to version B would do. It compares what was exported, not reality: see `southbound dryrun B`\n" +
+			"for that. B may be the earlier one: then it shows what `southbound release B` takes back.",
+		Example: "  southbound diff 3 4\n  southbound diff 4 3 --exit-code", Args: exactArgs(2, "two versions"),
+		RunE: a.reading(func(ctx context.Context, args []string) error {
+			from, err := versionNumber("diff", args[0])
+			if err != nil {
+				return err
+			}
+			to, err := versionNumber("diff", args[1])
+			if err != nil {
+				return err
+			}
+			d, err := a.home.Compare(ctx, a.env, from, to)
+			if err != nil {
+				return err
+			}
+			return a.showPlan(d.Would, exitCode)
+		})}
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
+	return cmd
+}
+
+func (a *app) showCommand() *cobra.Command {
+	dir := ""
+	cmd := &cobra.Command{Use: "show N [ID]", Short: "Print the documents that give a version, or one resource of it",
+		Long: "show prints a version as a document that gives the same version when it is exported again: parameters and facts have the values\n" +
+			"that they had then. Files are named by their SHA-256; with --out they are written, too.",
+		Example: "  southbound show 12\n  southbound show 12 'fs::File[web1,path=/etc/motd]'\n  southbound show 12 --out version-12",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 2 {
+				return exactArgs(1, "a version, and an id if you like")(cmd, args)
+			}
+			return nil
+		},
+		RunE: a.reading(func(ctx context.Context, args []string) error { return a.show(ctx, args, dir) })}
+	cmd.Flags().StringVar(&dir, "out", "", "write the document, and the files that it needs, into this new directory")
+	return cmd
+}
+
+// shown is what show writes: format 1.
+type shown struct {
+	Southbound int             `json:"southbound" yaml:"southbound"`
+	Agents     described       `json:"agents,omitempty" yaml:"agents,omitempty"`
+	Resources  []shownResource `json:"resources" yaml:"resources"`
+}
+
+type shownResource struct {
+	Type          string         `json:"type" yaml:"type"`
+	Agent         string         `json:"agent" yaml:"agent"`
+	Attributes    map[string]any `json:"attributes" yaml:"attributes"`
+	Requires      []resource.ID  `json:"requires,omitempty" yaml:"requires,omitempty"`
+	Set           string         `json:"set,omitempty" yaml:"set,omitempty"`
+	Purged        bool           `json:"purged,omitempty" yaml:"purged,omitempty"`
+	PurgeOnDelete bool           `json:"purge_on_delete,omitempty" yaml:"purge_on_delete,omitempty"`
+	ReportOnly    bool           `json:"report_only,omitempty" yaml:"report_only,omitempty"`
+	SendEvent     bool           `json:"send_event,omitempty" yaml:"send_event,omitempty"`
+	ReceiveEvents *bool          `json:"receive_events,omitempty" yaml:"receive_events,omitempty"`
+}
+
+func shownOf(d *api.Description) shownResource {
+	r := shownResource{Type: d.Type, Agent: d.Agent, Attributes: d.Attributes, Requires: d.Requires, Set: d.Set, Purged: d.Purged,
+		PurgeOnDelete: d.PurgeOnDelete, ReportOnly: d.ReportOnly, SendEvent: d.SendEvent}
+	if !d.ReceiveEvents {
+		r.ReceiveEvents = &d.ReceiveEvents
+	}
+	return r
+}
+
+func (a *app) show(ctx context.Context, args []string, dir string) error {
+	number, err := versionNumber("show", args[0])
+	if err != nil {
+		return err
+	}
+	only := resource.ID("")
+	if len(args) == 2 {
+		if _, err := resource.ParseID(args[1]); err != nil {
+			return fault.New(fault.Usage, "show", "%v", err).WithHint("%s", fault.HintOf(err))
+		}
+		only = resource.ID(args[1])
+	}
+	v, err := a.home.Described(ctx, a.env, number)
+	if err != nil {
+		return err
+	}
+	var list []api.Description
+	if err := a.home.Descriptions(ctx, a.env, number, only, func(d *api.Description) error {
+		list = append(list, *d)
+		return nil
+	}); err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(x, y api.Description) int { return cmp.Compare(x.ID, y.ID) })
+	doc := shown{Southbound: 1, Resources: []shownResource{}, Agents: described{}}
+	for i := range list {
+		doc.Resources = append(doc.Resources, shownOf(&list[i]))
+		if about := v.Agents[list[i].Agent]; about != nil {
+			doc.Agents[list[i].Agent] = about
+		}
+	}
+	if only == "" {
+		doc.Agents = v.Agents
+	}
+	if dir != "" {
+		return a.writeShown(ctx, &v.Version, doc, dir)
+	}
+	if a.json {
+		a.line(doc)
+		return nil
+	}
+	text, err := yamlOf(&v.Version, doc)
+	if err != nil {
+		return err
+	}
+	_, err = output{a}.Write(text)
+	return err
+}
+
+// yamlOf writes a document as people read it, with where it comes from above it.
+func yamlOf(v *api.Version, doc shown) ([]byte, error) {
+	for i := range doc.Resources {
+		doc.Resources[i].Attributes, _ = numbered(doc.Resources[i].Attributes).(map[string]any)
+	}
+	for name, options := range doc.Agents {
+		doc.Agents[name], _ = numbered(options).(map[string]any)
+	}
+	text, err := yaml.Marshal(doc)
+	head := "# version " + strconv.Itoa(v.Version) + ", " + v.At.Format(time.RFC3339) + originText(v.Origin) + "\n"
+	return append([]byte(head), text...), fault.Wrap(fault.Internal, "write the document", err)
+}
+
+// writeShown writes a document and its files into a new directory.
+func (a *app) writeShown(ctx context.Context, v *api.Version, doc shown, dir string) error {
+	files := filesOf(doc)
+	text, err := yamlOf(v, doc)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
+		return fault.New(fault.Usage, "show", "%s exists", dir).WithHint("name a directory that does not exist yet")
+	} else if err != nil {
+		return fault.Wrap(fault.Unavailable, "make a directory", err)
+	}
+	if len(files) > 0 {
+		if err := os.Mkdir(filepath.Join(dir, api.FilesDir), 0o700); err != nil {
+			return fault.Wrap(fault.Unavailable, "make a directory", err)
+		}
+	}
+	for _, hash := range files {
+		b, err := a.home.VersionFile(ctx, a.env, v.Version, hash)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, api.FilesDir, hash), b, 0o600); err != nil {
+			return fault.Wrap(fault.Unavailable, "write a file", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "resources.yaml"), text, 0o600); err != nil {
+		return fault.Wrap(fault.Unavailable, "write the document", err)
+	}
+	a.say("version %d: %s and %s in %s", v.Version, plural(len(doc.Resources), "resource"), plural(len(files), "file"), dir)
+	return nil
+}
+
+// filesOf returns the hashes of the files that a document refers to, sorted.
+func filesOf(doc shown) []string {
+	var out []string
+	var find func(v any)
+	find = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if path, is := v["file"].(string); is && len(v) == 1 {
+				out = append(out, strings.TrimPrefix(path, api.FilesDir+"/"))
+				return
+			}
+			if _, is := v["value"]; is && len(v) == 1 {
+				return
+			}
+			for _, e := range v {
+				find(e)
+			}
+		case []any:
+			for _, e := range v {
+				find(e)
+			}
+		}
+	}
+	for i := range doc.Resources {
+		for _, v := range doc.Resources[i].Attributes {
+			find(v)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

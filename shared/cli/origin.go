@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+)
+
+func originFlags(fl *pflag.FlagSet, o *deploy.Origin) {
+	fl.StringVar(&o.Author, "author", "", "who exports it (default: as CI or git has it)")
+	fl.StringVar(&o.Message, "message", "", "why (default: the subject of the commit)")
+	fl.StringVar(&o.Commit, "commit", "", "commit of the documents (default: as CI or git has it)")
+}
+
+// gitTime bounds each question to git: an origin is good to have, and nothing waits for it long.
+const gitTime = 3 * time.Second
+
+// The bounds of what a version keeps of where it comes from.
+const (
+	mostName    = 1000
+	mostMessage = 10_000
+)
+
+// originOf says where the documents under path come from: by flags, else by the variables of CI,
+// else by git, in whose work tree they may be.
+func originOf(ctx context.Context, path string, said deploy.Origin) deploy.Origin {
+	ci := deploy.Origin{
+		Author:  firstVariable("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_USER_ID"),
+		Message: firstVariable("CI_COMMIT_TITLE"),
+		Commit:  firstVariable("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"),
+	}
+	git := deploy.Origin{}
+	if said.Author == "" && ci.Author == "" || said.Message == "" && ci.Message == "" || said.Commit == "" && ci.Commit == "" {
+		git = gitOrigin(ctx, path)
+	}
+	out := deploy.Origin{Author: cmp.Or(said.Author, ci.Author, git.Author, userName()),
+		Message: cmp.Or(said.Message, ci.Message), Commit: cmp.Or(said.Commit, ci.Commit, git.Commit)}
+	if out.Message == "" && out.Commit == git.Commit {
+		out.Message = git.Message
+	}
+	out.Author, out.Commit, out.Message = firstBytes(out.Author, mostName), firstBytes(out.Commit, mostName), firstBytes(out.Message, mostMessage)
+	return out
+}
+
+func firstVariable(names ...string) string {
+	for _, name := range names {
+		if v := os.Getenv(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// userName returns the name of whoever runs the program, also through sudo.
+func userName() string {
+	if name := firstVariable("SUDO_USER", "USER", "LOGNAME"); name != "" {
+		return name
+	}
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
+
+// firstBytes cuts a text at a character so that it has at most so many bytes.
+func firstBytes(s string, most int) string {
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "�")
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// gitOrigin asks git about the work tree that path is in. Changes that are not committed show at
+// the commit, as git describes them, and then its message is not theirs.
+func gitOrigin(ctx context.Context, path string) deploy.Origin {
+	dir := path
+	if info, err := os.Stat(path); path == "-" || err != nil || !info.IsDir() {
+		dir = filepath.Dir(path)
+	}
+	if !inGit(dir) {
+		return deploy.Origin{}
+	}
+	var o deploy.Origin
+	if text, ok := git(ctx, dir, "var", "GIT_AUTHOR_IDENT"); ok { // name <address> time zone
+		if i := strings.LastIndexByte(text, '>'); i > 0 {
+			o.Author = text[:i+1]
+		}
+	}
+	text, ok := git(ctx, dir, "log", "-1", "--format=%H%x00%s")
+	if !ok {
+		return o
+	}
+	o.Commit, o.Message, _ = strings.Cut(text, "\x00")
+	if changes, ok := git(ctx, dir, "status", "--porcelain", "--", "."); !ok || changes != "" {
+		o.Commit, o.Message = o.Commit+"-dirty", ""
+	}
+	return o
+}
+
+// inGit reports whether a directory is in a work tree.
+func inGit(dir string) bool {
+	at, err := filepath.Abs(dir)
+	for err == nil {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return true
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return false
+		}
+		at = up
+	}
+	return false
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, bool) {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // our own arguments
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
+	out, err := cmd.Output()
+	return string(bytes.TrimRight(out, "\n")), err == nil
+}
+
+// originText is where a version comes from, in one line after what it is.
+func originText(o api.Origin) string {
+	text := ""
+	if o.Author != "" {
+		text += "  by " + oneLine(o.Author)
+	}
+	if o.Commit != "" {
+		text += "  " + oneLine(shortCommit(o.Commit))
+	}
+	if subject, _, _ := strings.Cut(o.Message, "\n"); subject != "" {
+		text += "  " + oneLine(subject)
+	}
+	return text
+}
+
+// shortCommit cuts the hash of a commit as people know it, and keeps what stands after it.
+func shortCommit(s string) string {
+	hash, rest, _ := strings.Cut(s, "-")
+	if len(hash) < 40 || strings.Trim(hash, "0123456789abcdef") != "" {
+		return s
+	}
+	if rest != "" {
+		rest = "-" + rest
+	}
+	return hash[:12] + rest
+}

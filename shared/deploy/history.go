@@ -1,0 +1,147 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Release puts a stored version in force again, an earlier or a later one, and schedules what that
+// changes. No new version is stored. Until the next export, partial exports are merged into it.
+// It is NotFound when the version is not stored, or not any more.
+func (e *Engine) Release(ctx context.Context, env string, number int) (Exported, error) {
+	var out Exported
+	err := e.plan(ctx, env, func(p *planner) error {
+		v, err := p.stored(ctx, number)
+		if err != nil {
+			return err
+		}
+		byID, err := e.readChunks(ctx, v.Chunks)
+		if err != nil {
+			return err
+		}
+		if p.env.Base = v.Number; v.Number == p.env.Last {
+			p.env.Base = 0
+		}
+		diff, err := p.release(ctx, v, sorted(byID))
+		if err != nil {
+			return err
+		}
+		out = Exported{Version: v.Number, Resources: v.Resources, Changed: diff.changed,
+			Unchanged: v.Resources - diff.changed, Removed: diff.removed}
+		return p.commitAll(ctx)
+	})
+	return out, err
+}
+
+// base returns the version that a partial export is merged into; last is the last one.
+func (p *planner) base(ctx context.Context, last Version) (Version, error) {
+	if p.env.Base == 0 {
+		return last, nil
+	}
+	return p.version(ctx, p.env.Base)
+}
+
+// stored returns a version that somebody asks for by its number.
+func (p *planner) stored(ctx context.Context, number int) (Version, error) {
+	unknown := fault.New(fault.NotFound, "read version", "there is no version %d", number).
+		WithHint("`southbound versions` lists them")
+	if number < 1 || number > p.env.Last {
+		return Version{}, unknown
+	}
+	vs, err := p.e.State.Versions(ctx, p.env.Name, number)
+	if err != nil {
+		return Version{}, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	if len(vs) == 0 {
+		return Version{}, unknown
+	}
+	return vs[0], nil
+}
+
+// VersionOf returns a version by its number; NotFound when it is not stored, or not any more.
+func (e *Engine) VersionOf(ctx context.Context, env string, number int) (Version, error) {
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return Version{}, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	p := &planner{e: e, env: state}
+	return p.stored(ctx, number)
+}
+
+// Compare says for each resource of two versions what going from the one to the other would do to
+// it. It does not look at reality.
+func (e *Engine) Compare(ctx context.Context, env string, from, to int) ([]Would, error) {
+	old, err := e.VersionOf(ctx, env, from)
+	if err != nil {
+		return nil, err
+	}
+	now, err := e.VersionOf(ctx, env, to)
+	if err != nil {
+		return nil, err
+	}
+	shared := sharedChunks(old.Chunks, now.Chunks)
+	before, err := e.readChunks(ctx, without(old.Chunks, shared))
+	if err != nil {
+		return nil, err
+	}
+	after, err := e.readChunks(ctx, without(now.Chunks, shared))
+	if err != nil {
+		return nil, err
+	}
+	return e.comparePlans(before, sorted(after))
+}
+
+// Part is a part of the resources of a version, in order of id.
+type Part struct {
+	Resources []resource.Resource
+	Next      int // the number of the following part; 0: there is none
+}
+
+// VersionPart returns part number n of the resources of a version, from 0. A version has parts of a
+// few hundred resources, in no order.
+func (e *Engine) VersionPart(ctx context.Context, v *Version, n int) (Part, error) {
+	if n < 0 || n >= len(v.Chunks) {
+		return Part{}, nil
+	}
+	byID, err := e.readChunks(ctx, v.Chunks[n:n+1])
+	if err != nil {
+		return Part{}, err
+	}
+	var out Part
+	for _, id := range slices.SortedFunc(maps.Keys(byID), cmp.Compare[resource.ID]) {
+		res, err := resource.Decode(byID[id].Body)
+		if err != nil {
+			return Part{}, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		out.Resources = append(out.Resources, *res)
+	}
+	if n+1 < len(v.Chunks) {
+		out.Next = n + 1
+	}
+	return out, nil
+}
+
+// VersionResource returns a resource as a version describes it; NotFound when the version has none
+// of that id.
+func (e *Engine) VersionResource(ctx context.Context, v *Version, id resource.ID) (resource.Resource, error) {
+	var part Part
+	var err error
+	if len(v.Chunks) > 0 {
+		part, err = e.VersionPart(ctx, v, bucketOf(id, len(v.Chunks)))
+	}
+	if err != nil {
+		return resource.Resource{}, err
+	}
+	for i := range part.Resources {
+		if part.Resources[i].ID == id {
+			return part.Resources[i], nil
+		}
+	}
+	return resource.Resource{}, fault.New(fault.NotFound, "read version", "version %d has no resource %s", v.Number, id).
+		WithHint("`southbound show %d` prints all that it has", v.Number)
+}
