@@ -44,6 +44,7 @@ func params(home string) testscript.Params {
 		Dir:       "testdata",
 		Condition: func(cond string) (bool, error) { return cond == home || cond == "stack" && deployed(), nil },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"damage": damage,
 			"exits":  exits,
 			"expand": expand,
 			"lines":  lines,

@@ -75,7 +75,7 @@ func reversePurged(nodes []graphNode, purged map[resource.ID]bool) []graphNode {
 // removing returns the nodes of what is being purged because it left the model: what leaves with this version, and what an
 // earlier one has left to do.
 func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) ([]graphNode, error) {
-	old, err := p.e.graph(ctx, p.env.Graph)
+	old, err := p.inForce(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ type blocker struct {
 // begin queues the planned rows, their dependants, and the nodes whose requirements in the graph have changed: edges between resources that
 // must not exist turn round, or back, so that a row may have to be blocked or unblocked although nothing else about it changes.
 func (b *blocker) begin(ctx context.Context) error {
-	old, err := b.p.e.graph(ctx, b.p.env.Graph)
+	old, err := b.p.inForce(ctx)
 	if err != nil {
 		return err
 	}

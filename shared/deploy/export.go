@@ -54,10 +54,20 @@ func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, er
 	if err != nil {
 		return out, err
 	}
-	err = e.plan(ctx, env, func(p *planner) error {
-		out, err = p.export(ctx, x)
-		return err
-	})
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return out, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	store := func(mending bool) error {
+		return e.planMending(ctx, env, mending, func(p *planner) (err error) {
+			out, err = p.export(ctx, x)
+			return err
+		})
+	}
+	mending := !e.intact(ctx, state)
+	if err = store(mending); unreadable(err) && !mending {
+		err = store(true)
+	}
 	out.FilesUploaded = uploaded
 	return out, err
 }
@@ -167,13 +177,18 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
 	}
-	fresh := last.Number == 0 || v.Digest != last.Digest
-	if fresh {
-		if err := p.storeVersion(ctx, v, last, blobs); err != nil {
-			return Exported{}, err
-		}
-	} else {
+	fresh := last.Number == 0 || v.Digest != last.Digest || p.mending && !slices.Equal(v.Chunks, last.Chunks)
+	switch {
+	case fresh:
+		err = p.storeVersion(ctx, v, last, blobs)
+	case p.mending:
 		v = last
+		err = p.storeAgain(ctx, blobs)
+	default:
+		v = last
+	}
+	if err != nil {
+		return Exported{}, err
 	}
 	p.env.Last, p.env.Base = v.Number, 0
 	p.env.Fingerprint = ""
@@ -240,6 +255,11 @@ func (p *planner) request(ctx context.Context, x Export) error {
 
 // storeVersion stores the files of a version. The version itself is written by the commit that also writes what follows from it.
 func (p *planner) storeVersion(ctx context.Context, v, last Version, blobs []Blob) error {
+	if p.mending {
+		if err := p.storeAgain(ctx, blobs); err != nil {
+			return err
+		}
+	}
 	byHash, ask := make(map[string]Blob, len(blobs)), make([]string, 0, len(blobs))
 	for _, b := range blobs {
 		byHash[b.Hash] = b

@@ -57,7 +57,7 @@ func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 
 // wantedFacts adds to want the resources whose facts a row lacks.
 func wantedFacts(row *Row, want map[resource.ID]bool) error {
-	if row.Compliance != Undefined || row.Orphaned {
+	if row.Compliance != Undefined || row.Orphaned || row.Damaged() {
 		return nil
 	}
 	res, err := resource.Decode(row.Body)

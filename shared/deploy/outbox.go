@@ -13,6 +13,12 @@ import (
 // settleOutbox does what outbox entries ask for and removes them.
 func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox) error {
 	return e.plan(ctx, env, func(p *planner) error {
+		damaged := func(entry Outbox) bool { return entry.Kind == OutboxDamaged }
+		if slices.ContainsFunc(entries, damaged) {
+			if err := p.mendRows(ctx); err != nil {
+				return err
+			}
+		}
 		graph, err := e.graph(ctx, p.env.Graph)
 		if err != nil {
 			return err
@@ -20,7 +26,7 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 		resolve := false
 		for i := range entries {
 			p.drop = append(p.drop, entries[i].ID)
-			if entries[i].Kind == OutboxFact {
+			if entries[i].Kind == OutboxFact || damaged(entries[i]) {
 				resolve = true
 			}
 		}
@@ -52,7 +58,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 	var ids []resource.ID
 	for _, entry := range entries {
 		n := g.Node(entry.Of)
-		if n < 0 || entry.Kind == OutboxFact || entry.Kind == OutboxAgain {
+		if n < 0 || entry.Kind == OutboxFact || entry.Kind == OutboxAgain || entry.Kind == OutboxDamaged {
 			continue
 		}
 		for _, d := range g.Dependants(n) {

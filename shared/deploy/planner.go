@@ -35,10 +35,18 @@ type planner struct {
 	reapply map[resource.ID]func(*Row) bool
 	whole   map[resource.ID]bool // rows that reapply makes anew if they are gone
 	before  map[resource.ID]Row  // the planned rows as they are stored
+	// mending says that what is stored may be lost, so that all of it is compared; rebuilt stands for a graph that is.
+	mending bool
+	rebuilt *Graph
 }
 
 // plan runs f as the one planner of env. A release that a crash cut short is finished first.
 func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error) error {
+	return e.planMending(ctx, env, false, f)
+}
+
+// planMending is plan where f may make anew what is lost, so that it is no error that a release cannot be finished for that reason.
+func (e *Engine) planMending(ctx context.Context, env string, mending bool, f func(p *planner) error) error {
 	lease, err := e.acquire(ctx, env, planKey, planLease)
 	if err != nil {
 		return err
@@ -51,10 +59,11 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 	p := &planner{e: e, env: state, was: state, lease: lease}
 	p.reset()
 	if state.Releasing != 0 {
-		if err := p.resumeRelease(ctx); err != nil {
+		if err := p.resumeRelease(ctx); err != nil && !(mending && unreadable(err)) {
 			return fault.Wrap(fault.Unknown, "finish interrupted release", err)
 		}
 	}
+	p.mending = mending
 	return f(p)
 }
 

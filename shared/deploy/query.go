@@ -132,6 +132,9 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 	if fingerprint == "" || state.Fingerprint != fingerprint || state.Released == 0 || state.Released != state.Last || state.Releasing != 0 {
 		return Exported{}, false, nil
 	}
+	if !e.intact(ctx, state) {
+		return Exported{}, false, nil
+	}
 	vs, err := e.State.Versions(ctx, env, state.Released)
 	if err != nil || len(vs) == 0 {
 		return Exported{}, false, fault.Wrap(fault.Unknown, "read version", err)

@@ -160,7 +160,7 @@ type Row struct {
 	// Intent. Only a planner writes it.
 	Version  int    // the version that brought this intent
 	Hash     string // of the intent
-	Body     []byte // resource.Resource, encoded
+	Body     []byte // resource.Resource, encoded; none: what was stored is damaged
 	Orphaned bool   // left the model; not managed any more
 	Removing bool   // left the model and is being purged; the row goes when it is
 	// Schedule.
@@ -321,6 +321,7 @@ const (
 	OutboxEvent     OutboxKind = "event"     // tell direct dependants
 	OutboxFact      OutboxKind = "fact"      // a fact or parameter is known now: resolve what waits for it
 	OutboxAgain     OutboxKind = "again"     // a run that another had overtaken did something: look at the resource once more
+	OutboxDamaged   OutboxKind = "damaged"   // what is stored of it cannot be read: take it from the version once more
 )
 
 // ActionKind says what an action was for.

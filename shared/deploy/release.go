@@ -13,6 +13,9 @@ type released struct{ changed, removed int }
 // release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
 // Rows are written by commitAll; until then the release has not begun.
 func (p *planner) release(ctx context.Context, v Version, entries []entry) (released, error) {
+	if p.mending {
+		return p.releaseWhole(ctx, v, entries)
+	}
 	lost, err := p.lost(ctx, entries)
 	if err != nil || p.env.Released == v.Number && p.env.Releasing == 0 && len(lost) == 0 {
 		return released{}, err
@@ -46,7 +49,14 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries := sorted(byID)
+	if _, err := p.releaseWhole(ctx, v, sorted(byID)); err != nil {
+		return err
+	}
+	return p.commitAll(ctx)
+}
+
+// releaseWhole plans the release of a version, whose resources are entries, from whatever the rows are now.
+func (p *planner) releaseWhole(ctx context.Context, v Version, entries []entry) (released, error) {
 	r := &releaser{p: p, v: v, before: map[resource.ID]entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
 	if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
 		if row.Blocked == BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
@@ -57,18 +67,15 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 		}
 		return wantedFacts(row, r.unasked)
 	}); err != nil {
-		return err
+		return released{}, err
 	}
-	if _, err := r.plan(ctx); err != nil {
-		return err
-	}
-	return p.commitAll(ctx)
+	return r.plan(ctx)
 }
 
 // storeGraph stores the graph that will be in force and plans to note that the release has begun.
 func (p *planner) storeGraph(ctx context.Context, v Version) error {
 	blob := blobOf(p.graph.encode())
-	if blob.Hash != p.env.Graph {
+	if blob.Hash != p.env.Graph || p.mending {
 		if err := p.e.putFiles(ctx, []Blob{blob}); err != nil {
 			return err
 		}

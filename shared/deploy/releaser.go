@@ -54,7 +54,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 		}
 	}
 	r.remove(graph)
-	old, err := p.e.graph(ctx, p.env.Graph)
+	old, err := p.inForce(ctx)
 	if err != nil {
 		return released{}, err
 	}
@@ -129,7 +129,7 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 	}
 	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *Row) bool {
-		if row.Hash == en.Hash && !row.Orphaned && !row.Removing {
+		if row.Hash == en.Hash && !row.Orphaned && !row.Removing && !row.Damaged() {
 			return r.adjust(row, en, lane)
 		}
 		r.replace(row, en, res, lane, missing)

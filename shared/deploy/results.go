@@ -143,6 +143,9 @@ func (w *worker) follows(c *claim) []Outbox {
 	if len(c.result.facts) > 0 {
 		out = append(out, c.entry(OutboxFact))
 	}
+	if c.result.damaged {
+		out = append(out, c.entry(OutboxDamaged))
+	}
 	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}

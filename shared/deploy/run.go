@@ -151,7 +151,8 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	r.host = &host{e: e, session: s}
 	res, err := resource.Decode(row.Body)
 	if err != nil {
-		r.end(StatusUnavailable, ClassUnavailable, "the stored resource does not decode: "+err.Error())
+		r.damaged = true
+		r.end(StatusUnavailable, ClassUnavailable, "what is stored of it is damaged; it is taken from its version once more, or else from the documents by the next apply")
 		return r
 	}
 	r.res = res

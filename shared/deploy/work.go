@@ -23,6 +23,7 @@ type result struct {
 	lines    []provider.Line
 	facts    map[string]string
 	reason   string
+	damaged  bool // what is stored of the resource cannot be read
 	class    provider.Class
 	causes   []resource.ID // what it was skipped for
 	again    *provider.Again

@@ -123,7 +123,7 @@ func (t *tx) row(r *deploy.Row) error {
 		return err
 	}
 	if t.in.Plan {
-		return query(t.c, "UPDATE bodies SET body = ? WHERE k = ?", nil, r.Body, k)
+		return query(t.c, "UPDATE bodies SET body = ?, sum = ? WHERE k = ?", nil, r.Body, sumOf(r.Body), k)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (t *tx) insert(r *deploy.Row) error {
 		return t.conflict(r.ID)
 	}
 	t.counts[countKey{r.Lane, status}]++
-	return query(t.c, "INSERT INTO bodies (k, body) VALUES (?, ?)", nil, t.c.LastInsertRowID(), r.Body)
+	return query(t.c, "INSERT INTO bodies (k, body, sum) VALUES (?, ?, ?)", nil, t.c.LastInsertRowID(), r.Body, sumOf(r.Body))
 }
 
 func (t *tx) conflict(id resource.ID) error {

@@ -45,6 +45,9 @@ func openDB(path string) (*db, error) {
 	if err := ours(path); err != nil {
 		return nil, err
 	}
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil { // SQLite lets everybody read what it makes
+		_ = f.Close()
+	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		return nil, storeError("open "+path, err)
@@ -54,6 +57,7 @@ func openDB(path string) (*db, error) {
 		_ = conn.Close()
 		return nil, err
 	}
+	keepPrivate(path)
 	d := &db{path: path, writes: make(chan *write, mostGroup), done: make(chan struct{}), readers: make(chan *sqlite.Conn, max(4, runtime.GOMAXPROCS(0)))}
 	for range cap(d.readers) {
 		d.readers <- nil // opened when it is used
@@ -64,6 +68,15 @@ func openDB(path string) (*db, error) {
 	}
 	go d.writer(conn)
 	return d, nil
+}
+
+// keepPrivate takes the database from others that an earlier program let read it. Where that is not this user's to do, others have given it.
+func keepPrivate(path string) {
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
+			_ = os.Chmod(name, 0o600)
+		}
+	}
 }
 
 // prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does not wait for locks where that could be a

@@ -168,12 +168,31 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 	return out, nil
 }
 
+// Verify implements deploy.Verifier.
+func (f *Files) Verify(ctx context.Context, hashes []string) error {
+	for _, h := range hashes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		src, err := f.Open(ctx, h)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, src)
+		_ = src.Close()
+		if err != nil {
+			return fileError("read file", err)
+		}
+	}
+	return nil
+}
+
 func damagedFile(hash string) error {
 	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).WithHint(restoreHint)
 }
 
-// restoreHint says what can be done about data that is lost: only what came from documents can be stored again.
-const restoreHint = "restore the data directory from a copy, or move it away and apply again; a file of the documents is stored anew by the next apply"
+// restoreHint says what can be done about data that is lost: what follows from the documents can be stored again.
+const restoreHint = "apply again: what follows from the documents is stored anew; for anything else, restore the data directory from a copy"
 
 // missing is fileError, and says what can be done when the error is that a file, or all of them, are gone.
 func (f *Files) missing(op string, err error) error {

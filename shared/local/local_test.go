@@ -442,3 +442,35 @@ func TestCaller(t *testing.T) {
 		t.Errorf("hang: %v", err)
 	}
 }
+
+// TestPrivate lets nobody else read what is stored, whatever the umask says, also where an earlier program did.
+func TestPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	check := func() {
+		t.Helper()
+		h, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Halt(t.Context(), "e", true); err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(names) < 3 {
+			t.Fatal(names, err)
+		}
+		for _, name := range names {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %v, %v", name, info.Mode(), err)
+			}
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check()
+	if err := os.Chmod(filepath.Join(dir, dbName), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check()
+}

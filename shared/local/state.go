@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"hash/crc32"
 	"math"
 	"slices"
 	"sync"
@@ -257,7 +258,7 @@ func splitIDs(text string) []resource.ID {
 	return out
 }
 
-const rowColumns = "r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body"
+const rowColumns = "r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body, b.sum"
 
 func scanRow(s *sqlite.Stmt) (deploy.Row, error) {
 	r := deploy.Row{ID: resource.ID(s.ColumnText(0)), Rev: s.ColumnInt64(1), Lane: s.ColumnText(2), Ticket: s.ColumnInt64(3),
@@ -265,9 +266,18 @@ func scanRow(s *sqlite.Stmt) (deploy.Row, error) {
 	if err := decodeState(columnBytes(s, 6), &r); err != nil {
 		return r, err
 	}
-	r.Body = columnBytes(s, 7)
+	body := columnBytes(s, 7)
+	if s.ColumnType(8) == sqlite.TypeNull || s.ColumnInt64(8) == sumOf(body) { // an older program has stored none
+		r.Body = body
+	}
 	return r, nil
 }
+
+// castagnoli is the checksum that processors compute themselves.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumOf is what is stored beside a body, to tell whether it is still the one that was written.
+func sumOf(body []byte) int64 { return int64(crc32.Checksum(body, castagnoli)) }
 
 // Rows implements deploy.State.
 func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {

@@ -1,0 +1,136 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Verifier is implemented by Files of which something else may change the bytes, or take them away.
+type Verifier interface {
+	// Verify reads files and returns an error, NotFound or Damaged, unless all have the bytes that their names say.
+	Verify(ctx context.Context, hashes []string) error
+}
+
+// unreadable reports whether an error says that something which was stored is gone or has other bytes.
+func unreadable(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) }
+
+// intact reports whether the files that the engine made itself can be read: the graph in force, and the resources of that version and of the
+// last one. Homes in which files do not change by themselves are not asked.
+func (e *Engine) intact(ctx context.Context, state Env) bool {
+	v, asks := e.Files.(Verifier)
+	if !asks || state.Last == 0 {
+		return true
+	}
+	versions, err := e.State.Versions(ctx, state.Name, state.Last, state.Released)
+	if err != nil {
+		return true // whatever comes next says what is wrong
+	}
+	var hashes []string
+	if state.Graph != "" {
+		hashes = append(hashes, state.Graph)
+	}
+	for i := range versions {
+		hashes = append(hashes, versions[i].Chunks...)
+	}
+	slices.Sort(hashes)
+	return !unreadable(v.Verify(ctx, slices.Compact(hashes)))
+}
+
+// Damaged reports whether what was stored of what is wanted of a resource cannot be used.
+func (r *Row) Damaged() bool { return len(r.Body) == 0 }
+
+// lostOf returns those of blobs that are not stored, or with other bytes.
+func (e *Engine) lostOf(ctx context.Context, blobs []Blob) ([]Blob, error) {
+	var out []Blob
+	for i := range blobs {
+		_, err := e.Files.Get(ctx, []string{blobs[i].Hash})
+		if unreadable(err) {
+			out = append(out, blobs[i])
+		} else if err != nil {
+			return nil, fault.Wrap(fault.Unknown, "look for files", err)
+		}
+	}
+	return out, nil
+}
+
+// storeAgain stores those of blobs that are lost.
+func (p *planner) storeAgain(ctx context.Context, blobs []Blob) error {
+	gone, err := p.e.lostOf(ctx, blobs)
+	if err != nil {
+		return err
+	}
+	return p.e.putFiles(ctx, gone)
+}
+
+// mendRows compares all rows with the version in force, as some have lost what is wanted of their resource. Where that version cannot be read either,
+// the next export stores both anew.
+func (p *planner) mendRows(ctx context.Context) error {
+	v, err := p.version(ctx, p.env.Released)
+	if err != nil {
+		return err
+	}
+	byID, err := p.e.readChunks(ctx, v.Chunks)
+	if unreadable(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.mending = true
+	if _, err := p.releaseWhole(ctx, v, sorted(byID)); err != nil {
+		return err
+	}
+	return p.commitAll(ctx)
+}
+
+// inForce returns the graph in force. If it is lost while the store is mended, it is made of the rows.
+func (p *planner) inForce(ctx context.Context) (*Graph, error) {
+	g, err := p.e.graph(ctx, p.env.Graph)
+	if !p.mending || !unreadable(err) {
+		return g, err
+	}
+	if p.rebuilt == nil {
+		p.rebuilt, err = p.graphOfRows(ctx)
+	} else {
+		err = nil
+	}
+	return p.rebuilt, err
+}
+
+// graphOfRows makes a graph of what rows know: what left the model and is being purged waits for what required it.
+func (p *planner) graphOfRows(ctx context.Context) (*Graph, error) {
+	var nodes []graphNode
+	removing := map[resource.ID][]resource.ID{} // what requires it
+	if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+		if row.Orphaned {
+			return nil
+		}
+		node := graphNode{ID: row.ID, Lane: row.Lane, Removing: row.Removing}
+		if res, err := resource.Decode(row.Body); err == nil {
+			node.Requires = res.Requires
+		}
+		if row.Removing {
+			removing[row.ID] = nil
+		}
+		nodes = append(nodes, node)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for i := range nodes {
+		for _, id := range nodes[i].Requires {
+			if _, goes := removing[id]; goes {
+				removing[id] = append(removing[id], nodes[i].ID)
+			}
+		}
+	}
+	for i := range nodes {
+		if nodes[i].Removing {
+			nodes[i].Requires = removing[nodes[i].ID]
+		}
+	}
+	return buildGraph(nodes), nil
+}
