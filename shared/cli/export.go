@@ -94,9 +94,12 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	}
 	ctx, cancel := withTimeout(ctx, f.timeout)
 	defer cancel()
-	of, err := a.mark(ctx)
-	if err != nil {
-		return cutShort(ctx, err)
+	var of asked
+	if f.check { // else nothing is counted that came of it
+		var err error
+		if of, err = a.mark(ctx); err != nil {
+			return cutShort(ctx, err)
+		}
 	}
 	out, err := a.store(ctx, path, f, read)
 	if a.remote() && fault.Is(err, fault.Canceled) {

@@ -64,16 +64,25 @@ func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 
 const (
 	firstPoll = 50 * time.Millisecond
-	slowPoll  = 2 * time.Second
+	slowPoll  = 10 * time.Second
+	// pollEvery is the part of the time waited so far after which a server is asked again: what takes long is seen a little later, and the number of questions
+	// grows with the logarithm of the time.
+	pollEvery = 8
 	// stuckAfter is how long nothing must have moved until it is assumed that what is left waits for a paused agent, where that does not
 	// follow from the agents alone.
 	stuckAfter = 5 * time.Second
 )
 
-// poll asks a server for its progress until nothing is left to do: often at first, and while something moves.
+// nextPoll returns how long to wait before a server is asked again, of which something was asked a while ago.
+func nextPoll(waited time.Duration) time.Duration {
+	return min(max(waited/pollEvery, firstPoll), slowPoll)
+}
+
+// poll asks a server for its progress until nothing is left to do: often at first.
 func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
-	pause, moved, left := firstPoll, clock.Now(), -1
+	began := clock.Now()
+	moved, left := began, -1
 	for {
 		p, err := a.home.Progress(ctx, a.env)
 		if ctx.Err() != nil {
@@ -85,7 +94,6 @@ func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) 
 		pr.report(p)
 		if p.Scheduled != left || p.RunningCount > 0 {
 			moved, left = clock.Now(), p.Scheduled
-			pause = min(pause, slowPoll/4)
 		}
 		if p.Done() {
 			fixed, err := a.fixed(ctx, of)
@@ -94,9 +102,7 @@ func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) 
 		if held(p, clock.Now().Sub(moved)) {
 			return waited{Progress: p, Stuck: true}, nil
 		}
-		if clock.Sleep(ctx, pause) == nil {
-			pause = min(pause*3/2, slowPoll)
-		}
+		_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began))) // when it is cut short, asking fails
 	}
 }
 

@@ -24,6 +24,9 @@ type Progress struct {
 
 // Progress returns the counters of an environment.
 func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
+	if o, ok := e.State.(Overviewer); ok {
+		return e.overview(ctx, env, o)
+	}
 	var p Progress
 	var err error
 	if p.Env, err = e.State.Env(ctx, env); err != nil {
@@ -46,7 +49,7 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 			p.Paused[name] = true
 		}
 	}
-	entries, err := e.State.Outbox(ctx, env, 10)
+	entries, err := e.State.Outbox(ctx, env, mostOutbox)
 	p.Outbox = len(entries)
 	if err != nil {
 		return p, fault.Wrap(fault.Unknown, "read outbox", err)
@@ -106,6 +109,11 @@ func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read leases", err)
 	}
+	e.held(leases, p)
+	return nil
+}
+
+func (e *Engine) held(leases []Lease, p *Progress) {
 	p.Held = map[string]bool{}
 	now := e.Clock.Now()
 	for _, l := range leases {
@@ -114,7 +122,6 @@ func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 			p.Running = append(p.Running, l.Running...)
 		}
 	}
-	return nil
 }
 
 // Done reports whether nothing is scheduled or under way.

@@ -163,6 +163,10 @@ func (a *actorState) read() {
 	case 6:
 		_, _ = a.s.scanRows(a.anyID(), 1+a.t.rng.IntN(4))
 	case 7:
+		if a.chance(50) {
+			_, _ = a.s.overview()
+			return
+		}
 		_, _ = a.s.schedule()
 	case 8:
 		e, err := a.s.env()

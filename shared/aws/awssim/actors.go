@@ -157,6 +157,10 @@ func (s *deployState) justCommit(c deploy.Commit) (deploy.Committed, error) {
 	return call(s.r, "Commit", c, func(ctx context.Context) (deploy.Committed, error) { return s.p.state.Commit(ctx, env, c) })
 }
 
+func (s *deployState) overview() (deploy.Overview, error) {
+	return call(s.r, "Overview", nil, func(ctx context.Context) (deploy.Overview, error) { return s.p.state.Overview(ctx, env) })
+}
+
 func (s *deployState) outbox() ([]deploy.Outbox, error) {
 	return call(s.r, "Outbox", nil, func(ctx context.Context) ([]deploy.Outbox, error) { return s.p.state.Outbox(ctx, env, 1000) })
 }

@@ -33,6 +33,8 @@ func (w *witness) judge(o *op) {
 		ok = w.rowsFit(o, out)
 	case deploy.Schedule:
 		ok = scheduleFits(w.whole(o), out)
+	case deploy.Overview:
+		ok = overviewFits(w.whole(o), out)
 	case []resource.ID:
 		ok = finishedFits(w.whole(o), o.in.(finishedIn), out) //nolint:forcetypeassert // by name
 	case dueOut:

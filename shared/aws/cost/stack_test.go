@@ -26,6 +26,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/localstack/server"
+	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/cost"
 	"southbound/shared/aws/dynamo"
@@ -200,11 +201,22 @@ func (s *stack) export(m *deploy.Model) deploy.Exported {
 	}
 	m.Agents = unique(m.Agents)
 	s.used.Invocations++
-	out, err := s.open(true).Engine.Export(s.t.Context(), "prod", deploy.Export{Model: m})
+	h := s.open(true)
+	out, err := h.Engine.Export(s.t.Context(), "prod", deploy.Export{Model: m})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.prepare(h)
 	return out
+}
+
+// prepare does what the export function does before it answers.
+func (s *stack) prepare(h *awshome.Home) {
+	s.t.Helper()
+	left, err := h.Provisioner.Prepare(s.t.Context(), h.Provisioner.Take(), time.Now().Add(time.Minute))
+	if err != nil || len(left) > 0 {
+		s.t.Fatalf("%v: %d agents are not prepared", err, len(left))
+	}
 }
 
 func unique(agents []resource.Agent) []resource.Agent {
@@ -228,6 +240,9 @@ func (s *stack) receive(url string, most int) []sqstypes.Message {
 	var all []sqstypes.Message
 	for len(all) < most {
 		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, VisibilityTimeout: int32(hidden / time.Second)})
+		if awserr.NoQueue(err) {
+			return nil // not made yet
+		}
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -66,6 +66,11 @@ func (s *State) Leases(ctx context.Context, env string) ([]deploy.Lease, error) 
 	if err != nil {
 		return nil, err
 	}
+	return s.leasesIn(ctx, recs)
+}
+
+// leasesIn returns the leases that records hold.
+func (s *State) leasesIn(ctx context.Context, recs []*record) ([]deploy.Lease, error) {
 	var out []deploy.Lease
 	for _, r := range recs {
 		if key, ok := laneOf(r.key); ok && r.fence > 0 {

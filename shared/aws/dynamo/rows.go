@@ -119,24 +119,32 @@ func (s *State) Schedule(ctx context.Context, env string, agents ...string) (dep
 			return out, err // what one record says is of one instant
 		}
 		after, err := s.readHead(ctx, env)
-		if err != nil || after.plan == before.plan && after.rev == before.rev && after.tx == before.tx {
+		if err != nil || after.plannedAs(before) {
 			return out, err
 		}
 		before = after
 	}
 }
 
+// plannedAs reports whether nothing was planned between two reads of a head.
+func (h *head) plannedAs(o *head) bool { return h.plan == o.plan && h.rev == o.rev && h.tx == o.tx }
+
 // schedule returns what is scheduled for some agents, or for all when none is given, and how many of their lanes have rows.
 func (s *State) schedule(ctx context.Context, env string, h *head, agents []string) (deploy.Schedule, int, error) {
+	recs, err := s.readRecords(ctx, env)
+	if err != nil {
+		return deploy.Schedule{}, 0, err
+	}
+	return s.scheduleIn(ctx, env, h, recs, agents)
+}
+
+// scheduleIn is the same of records that were read.
+func (s *State) scheduleIn(ctx context.Context, env string, h *head, recs []*record, agents []string) (deploy.Schedule, int, error) {
 	e, err := h.env()
 	if err != nil {
 		return deploy.Schedule{}, 0, err
 	}
 	out := deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
-	recs, err := s.readRecords(ctx, env)
-	if err != nil {
-		return out, 0, err
-	}
 	bags := 0
 	for _, rec := range recs {
 		lane, _ := laneOf(rec.key)
@@ -251,13 +259,17 @@ func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([
 // Counts implements deploy.State.
 func (s *State) Counts(ctx context.Context, env string) (map[deploy.Status]int, error) {
 	recs, err := s.readRecords(ctx, env)
+	return countsIn(recs), err
+}
+
+func countsIn(recs []*record) map[deploy.Status]int {
 	out := map[deploy.Status]int{}
 	for _, rec := range recs {
 		for status, n := range rec.counts {
 			out[status] += n
 		}
 	}
-	return out, err
+	return out
 }
 
 // Outbox implements deploy.State.

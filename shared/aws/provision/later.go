@@ -95,6 +95,9 @@ func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) 
 }
 
 func (p *Provisioner) prepare(ctx context.Context, bell *queue.Bell, j *Job) error {
+	if len(j.Lanes) > 0 {
+		p.queues.Missing(j.Env, j.Agent) // or they would have been rung: it is not asked for before it is made
+	}
 	if err := p.Wake(ctx, j.Env, j.Agent); err != nil {
 		return err
 	}

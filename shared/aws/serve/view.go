@@ -10,10 +10,16 @@ import (
 	"southbound/shared/resource"
 )
 
+// State is what a View shows; *dynamo.State has it.
+type State interface {
+	deploy.State
+	deploy.Overviewer
+}
+
 // View is the state as one process sees it: with agents that it leaves to others, and a log of what it has committed. All else is as in the
 // state itself.
 type View struct {
-	deploy.State
+	State
 	// Leave says which agents are served by others; nil: none. They are seen as paused, so that nothing of theirs is begun or recorded.
 	Leave func(a resource.Agent) bool
 	// Log, when not nil, gets a line for each action that was committed.
@@ -36,6 +42,21 @@ func (v *View) Agents(ctx context.Context, env string, names ...string) (map[str
 		}
 	}
 	return out, nil
+}
+
+// Overview implements deploy.Overviewer.
+func (v *View) Overview(ctx context.Context, env string) (deploy.Overview, error) {
+	o, err := v.State.Overview(ctx, env)
+	if err != nil || v.Leave == nil {
+		return o, err
+	}
+	agents, err := v.Agents(ctx, env)
+	for name, a := range agents {
+		if a.Paused {
+			o.Paused[name] = true
+		}
+	}
+	return o, err
 }
 
 // Commit implements deploy.State.

@@ -16,7 +16,7 @@ import (
 )
 
 // still is a state in which nothing happens.
-type still struct{ deploy.State }
+type still struct{ serve.State }
 
 func (still) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) {
 	return map[string]deploy.Agent{"here": {Agent: resource.Agent{Name: "here", Transport: "local"}}, "there": {Agent: resource.Agent{Name: "there", Transport: "aws"}}}, nil
