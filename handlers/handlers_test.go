@@ -65,6 +65,9 @@ func TestTransports(t *testing.T) {
 			if slices.Contains(types, d.Type.Name) {
 				want = []string{name}
 			}
+			if name == transport.NamePostgreSQL && len(want) == 1 && want[0] == name { // a server, or its machine
+				want = []string{transport.NameLocal, transport.NameSSH, name}
+			}
 		}
 		if d.Type.Name == "std::Null" || d.Type.Name == "sys::Facts" {
 			want = transport.Names()

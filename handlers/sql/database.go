@@ -24,8 +24,9 @@ func Database() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name:        "sql::Database",
-			Description: "A database of a PostgreSQL server, which the agent stands for. Purging it removes all that is in it. What is not said stays as it is.",
-			Transports:  []string{"postgresql"},
+			Description: "A database of a PostgreSQL server, which the agent stands for, or runs. Purging it removes all that is in it. What is not said stays as it is.",
+			Transports:  transports(),
+			Machine:     true,
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
 				{Name: "owner", Type: "Optional[" + nameType + "]", Description: "the role that owns it"},

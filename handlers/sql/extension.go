@@ -22,8 +22,9 @@ func Extension() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name:        "sql::Extension",
-			Description: "An extension in a database of a PostgreSQL server, which the agent stands for. What it needs is added with it. Its files have to be on the server.",
-			Transports:  []string{"postgresql"},
+			Description: "An extension in a database of a PostgreSQL server, which the agent stands for, or runs. What it needs is added with it. Its files have to be on the server.",
+			Transports:  transports(),
+			Machine:     true,
 			Attributes: []schema.Attribute{
 				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that it is in"},
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},

@@ -51,9 +51,10 @@ func Grant() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Grant",
-			Description: "What a role of a PostgreSQL server, which the agent stands for, may do with a database, a schema, or tables, sequences and routines of a schema: just these rights, besides those " +
+			Description: "What a role of a PostgreSQL server, which the agent stands for, or runs, may do with a database, a schema, or tables, sequences and routines of a schema: just these rights, besides those " +
 				"that it has as the owner or through other roles. What comes to be later in a schema has them after the next apply.",
-			Transports: []string{"postgresql"},
+			Transports: transports(),
+			Machine:    true,
 			Attributes: []schema.Attribute{
 				{Name: "role", Type: nameType, Behaviour: schema.Namevar, Description: "the role that has the rights; public is everyone"},
 				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that they are rights to, or in"},

@@ -35,9 +35,10 @@ func Role() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Role",
-			Description: "A role of a PostgreSQL server, which the agent stands for: a user when it may log in, and a group when others are its members. The server never sees the password, " +
+			Description: "A role of a PostgreSQL server, which the agent stands for, or runs: a user when it may log in, and a group when others are its members. The server never sees the password, " +
 				"only the SCRAM verifier that it keeps. What is not said stays as it is.",
-			Transports: []string{"postgresql"},
+			Transports: transports(),
+			Machine:    true,
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
 				{Name: "login", Type: "Boolean", Default: true, Description: "whether it may log in"},

@@ -20,8 +20,9 @@ func Schema() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name:        "sql::Schema",
-			Description: "A schema in a database of a PostgreSQL server, which the agent stands for. What is not said stays as it is.",
-			Transports:  []string{"postgresql"},
+			Description: "A schema in a database of a PostgreSQL server, which the agent stands for, or runs. What is not said stays as it is.",
+			Transports:  transports(),
+			Machine:     true,
 			Attributes: []schema.Attribute{
 				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that it is in"},
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},

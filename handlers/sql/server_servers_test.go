@@ -31,6 +31,7 @@ import (
 // own is the PostgreSQL server of this package's tests.
 var own struct {
 	dir, port, ca string
+	runner        string // the user who runs it
 }
 
 const admin = "adm1n s3cr3t"
@@ -75,6 +76,9 @@ func withServer(f func() int) (code int, err error) {
 	initdb.SysProcAttr, initdb.Dir = as, dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if err := letIn(filepath.Join(data, "pg_hba.conf"), as); err != nil {
+		return 0, err
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -138,6 +142,25 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	gid, _ := strconv.Atoi(u.Gid)
 	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // ids
 	return as, os.Chown(dir, uid, gid)
+}
+
+// letIn lets who runs the server in by its socket, as distributions do.
+func letIn(rules string, as *syscall.SysProcAttr) error {
+	uid := os.Getuid()
+	if as.Credential != nil {
+		uid = int(as.Credential.Uid)
+	}
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return err
+	}
+	own.runner = u.Username
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		return err
+	}
+	text = append([]byte("local all "+own.runner+" peer\n"), text...)
+	return os.WriteFile(rules, text, 0o600) // it is there, and stays whose it is
 }
 
 // certificate makes the server's certificate, which signs itself, and its key.

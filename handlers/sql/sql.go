@@ -1,4 +1,5 @@
-// Package sql manages databases and roles of PostgreSQL servers, through agents with the transport postgresql.
+// Package sql manages databases and roles of PostgreSQL servers, through agents with the transport postgresql, or
+// through agents that are the machine of the server.
 //
 // Only what a resource says is compared and changed. Names and texts become part of statements only quoted, and passwords never: the server is given
 // the verifier that it would store.
@@ -17,16 +18,33 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/transport"
 	conn "southbound/shared/transport/postgresql"
 )
 
-// connection returns the agent's connection to its server.
+// transports are those of agents whose server the types of this package are about: the server itself, or the one on a
+// machine.
+func transports() []string {
+	return []string{transport.NamePostgreSQL, transport.NameLocal, transport.NameSSH}
+}
+
+// connection returns the agent's connection to its server, or the one to the server of this machine where the agent is
+// a machine. It may be used until the call of the handler ends.
 func connection(ctx *provider.Context) (*conn.Conn, error) {
-	c, ok := ctx.Transport().(*conn.Conn)
-	if !ok {
-		return nil, provider.Errorf(provider.NeedsChange, "the agent's transport does not reach PostgreSQL; describe it as {transport: postgresql, host: ...}")
+	switch t := ctx.Transport().(type) {
+	case *conn.Conn:
+		return t, nil
+	case transport.Local:
+		c, back, err := provider.Borrow(ctx, provider.Key{Name: "the server of this machine"}, provider.Keep{},
+			func(*provider.Context) (*conn.Conn, error) { return conn.Here(conn.Directories()) },
+			func(c *conn.Conn) { _ = c.Close() })
+		context.AfterFunc(ctx, back)
+		if err != nil {
+			return nil, failure("connect to the server of this machine", err)
+		}
+		return c, nil
 	}
-	return c, nil
+	return nil, provider.Errorf(provider.NeedsChange, "the agent's transport does not reach PostgreSQL; describe it as {transport: postgresql, host: ...}")
 }
 
 // nameType is the data type of names of roles and databases.

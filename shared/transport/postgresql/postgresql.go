@@ -48,6 +48,7 @@ type Sessions struct {
 type session struct {
 	settings *settings
 	sessions *Sessions
+	peer     int // who connects by a socket of this machine; see Here
 
 	mu   sync.Mutex
 	free []*pgconn.PgConn
@@ -113,6 +114,9 @@ func (in *session) config(database, user, password string) (*pgconn.Config, erro
 		dial.Control = guard.Control
 	}
 	c.DialFunc = dial.DialContext
+	if in.peer != 0 {
+		c.DialFunc = dialAs(in.peer)
+	}
 	if wrap := in.sessions.Wrap; wrap != nil {
 		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 			n, err := dial.DialContext(ctx, network, address)
