@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -82,6 +83,11 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 		return
 	}
 	r.change = r.act
+	if out.Again != nil && len(out.Again.State) > mostState {
+		x.fail(r, provider.Errorf(provider.Terminal, "the handler asks to be given back %d bytes, and %d is the most; that is a fault in it",
+			len(out.Again.State), mostState))
+		return
+	}
 	if out.Again != nil {
 		r.again = out.Again
 		r.end(StatusDeploying, "", "in progress")
@@ -182,6 +188,10 @@ func (x *executor) overridden(r *run) bool {
 		return true
 	case r.host.overrides > 1:
 		r.end(StatusFailed, provider.Terminal, "the handler has said two different things about what it did; that is a fault in it")
+		return false
+	}
+	if !slices.Contains([]plan.Change{plan.NoChange, plan.Created, plan.Updated, plan.Purged}, r.host.override) {
+		r.end(StatusFailed, provider.Terminal, fmt.Sprintf("the handler says that it did %q, which is not a change; that is a fault in it", r.host.override))
 		return false
 	}
 	r.change = r.host.override

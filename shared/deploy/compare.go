@@ -27,7 +27,7 @@ func (x *executor) decide(r *run) {
 		r.act = plan.Created
 		r.changes = r.host.redactDiff(createDiff(r))
 	default:
-		if !x.compare(r) {
+		if !x.declared(r) || !x.compare(r) {
 			return
 		}
 		if len(r.diff) > 0 {
@@ -70,7 +70,7 @@ func (x *executor) compare(r *run) bool {
 		if ok && got.err != nil {
 			x.fail(r, got.err)
 		}
-		r.diff = got.diff
+		r.diff = observedDiffs(got.diff)
 		return ok && got.err == nil
 	}
 	r.diff = plan.Compare(r.typ, desired, r.seen.Attributes)

@@ -23,7 +23,7 @@ type executor struct {
 	dry  bool // stop before acting
 	// each: read every thing by itself, even if the handler can list them all.
 	each bool
-	// strict says what is done when a handler reports values that are not in its own canonical form.
+	// strict says what is done when a handler reports values that are not as it declares them.
 	strict provider.Strictness
 	// mark records that a create begins; false means that it must not.
 	mark func(ctx context.Context, r *run) (bool, error)

@@ -16,11 +16,16 @@ import (
 )
 
 const (
-	redacted  = plan.Redacted
-	mostLines = 1000     // log lines kept of one run
-	mostText  = 16 << 10 // bytes kept of one text in a log line
-	mostValue = 512      // bytes kept of one value in changes
-	mostFacts = 1000
+	redacted   = plan.Redacted
+	mostLines  = 1000     // log lines kept of one run
+	mostText   = 16 << 10 // bytes kept of one text in a log line
+	mostValue  = 512      // bytes kept of one value in changes
+	mostFacts  = 1000
+	mostLine   = 64 << 10 // bytes kept of the values of one log line
+	mostLogged = 4 << 20  // bytes kept of all lines of one run
+	mostFact   = 16 << 10 // bytes of one fact
+	mostName   = 255      // bytes of the name of one
+	mostState  = 4 << 10  // bytes that a handler is given back, see provider.Again
 
 	mostUnified = 16 << 10 // bytes kept of one unified diff in changes
 )
@@ -35,6 +40,7 @@ type host struct {
 	mu      sync.Mutex // a call that was left behind may still write
 	lines   []provider.Line
 	dropped int
+	logged  int // bytes
 	changed map[string]plan.Diff
 	facts   map[string]string
 	secrets []string
@@ -53,7 +59,7 @@ type host struct {
 func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &host{e: h.e, session: h.session, state: h.state, local: h.local, lines: slices.Clone(h.lines), changed: maps.Clone(h.changed),
+	return &host{e: h.e, session: h.session, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
 		facts: maps.Clone(h.facts), secrets: slices.Clone(h.secrets), hidden: maps.Clone(h.hidden), typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
 		provider: h.provider, providerWhy: h.providerWhy}
 }
@@ -61,22 +67,47 @@ func (h *host) detach() *host {
 // Log implements provider.Host.
 func (h *host) Log(line provider.Line) {
 	line.Msg = h.redact(line.Msg)
+	size := len(line.Msg)
 	if len(line.Kwargs) > 0 {
-		kw := make(map[string]any, len(line.Kwargs))
-		for k, v := range line.Kwargs {
-			kw[h.redact(k)] = h.redactAny(v)
+		kw, _ := h.redactAny(provider.Plain(line.Kwargs)).(map[string]any)
+		if size += sizeOf(kw); size > mostLine {
+			kw = map[string]any{"left_out": fmt.Sprintf("%d bytes of values", size)}
+			size = len(line.Msg)
 		}
 		line.Kwargs = kw
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.logged += size
 	switch {
-	case len(h.lines) < mostLines:
+	case len(h.lines) < mostLines && h.logged <= mostLogged:
 		h.lines = append(h.lines, line)
 	case h.dropped == 0:
 		h.dropped++
-		h.lines = append(h.lines, provider.Line{At: line.At, Level: provider.LevelWarning, Msg: fmt.Sprintf("more than %d log lines; the rest is left out", mostLines)})
+		h.lines = append(h.lines, provider.Line{At: line.At, Level: provider.LevelWarning,
+			Msg: fmt.Sprintf("more than %d log lines, or %d bytes; the rest is left out", mostLines, mostLogged)})
 	}
+}
+
+// sizeOf estimates how many bytes a value takes that Plain has made.
+func sizeOf(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v) + 2
+	case []any:
+		n := 2
+		for _, e := range v {
+			n += sizeOf(e) + 1
+		}
+		return n
+	case map[string]any:
+		n := 2
+		for k, e := range v {
+			n += len(k) + sizeOf(e) + 4
+		}
+		return n
+	}
+	return 8
 }
 
 // Now implements provider.Host.
@@ -84,6 +115,7 @@ func (h *host) Now() time.Time { return h.e.Clock.Now() }
 
 // Changed implements provider.Host.
 func (h *host) Changed(attribute string, d plan.Diff) {
+	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
 	if h.unmanaged(attribute) {
 		shown := h.redactDiff(map[string]plan.Diff{attribute: d})[attribute]
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning, Msg: "drift of an attribute that the resource does not set; it is not a change of this run",
@@ -100,7 +132,13 @@ func (h *host) Changed(attribute string, d plan.Diff) {
 
 // Fact implements provider.Host.
 func (h *host) Fact(name, value string) {
-	value = h.redact(value)
+	if name == "" || len(name) > mostName || len(value) > mostFact {
+		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
+			Msg:    fmt.Sprintf("a fact is not kept: its name has to have 1 to %d bytes, and its value at most %d", mostName, mostFact),
+			Kwargs: map[string]any{"fact": shorten(name, mostValue), "name_bytes": len(name), "value_bytes": len(value)}})
+		return
+	}
+	value = h.clean(value)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.facts == nil {

@@ -33,9 +33,7 @@ func (x *executor) read(ctx context.Context, runs []*run) {
 		return
 	}
 	for i, r := range runs {
-		if r.seen = readings[i].Observation; readings[i].Err != nil {
-			x.fail(r, readings[i].Err)
-		}
+		x.observe(r, readings[i])
 	}
 }
 
@@ -45,8 +43,8 @@ func (x *executor) readOne(ctx context.Context, r *run) {
 		out.Observation, out.Err = handler.Read(c, req)
 		return out
 	})
-	if r.seen = reading.Observation; ok && reading.Err != nil {
-		x.fail(r, reading.Err)
+	if ok {
+		x.observe(r, reading)
 	}
 }
 
@@ -95,8 +93,9 @@ func (x *executor) readList(ctx context.Context, runs []*run) bool {
 	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) {
 		got := &listed{byID: map[resource.ID]map[string]any{}}
 		got.err = lister.List(first.ctx.With(ctx), func(f provider.Found) error {
-			if id, ok := foundID(first.typ, first.res.Agent, f.Attributes); ok {
-				got.byID[id] = f.Attributes
+			attributes := provider.ObservedAll(f.Attributes)
+			if id, ok := foundID(first.typ, first.res.Agent, attributes); ok {
+				got.byID[id] = attributes
 			}
 			return ctx.Err()
 		})
@@ -112,7 +111,7 @@ func (x *executor) readList(ctx context.Context, runs []*run) bool {
 		switch {
 		case !exists:
 		case r.want.Purged || shows(r.typ, attrs, r.want.Attributes):
-			r.seen = provider.Observation{Exists: true, Attributes: observable(r.typ, attrs)}
+			x.observe(r, provider.Reading{Observation: provider.Observation{Exists: true, Attributes: observable(r.typ, attrs)}})
 		default:
 			x.readOne(ctx, r)
 		}

@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -99,23 +100,15 @@ func shorten(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
-// redactAny turns any value into one that JSON can hold, without secrets.
+// redactAny removes secrets from a value that is as provider.Plain makes it.
 func (h *host) redactAny(v any) any {
 	switch v := v.(type) {
-	case nil, bool, int, int32, int64, uint32, uint64, float64:
+	case nil, bool, int64, float64, *big.Int:
 		return v
 	case string:
 		return h.redact(v)
-	case error:
-		return h.redact(v.Error())
-	case fmt.Stringer:
-		return h.redact(v.String())
-	case []string:
-		out := make([]any, len(v))
-		for i, s := range v {
-			out[i] = h.redact(s)
-		}
-		return out
+	case resource.File:
+		return map[string]any{"file": v.Hash, "size": v.Size}
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
@@ -187,8 +180,6 @@ func (h *host) shown(v any) any {
 	switch v := v.(type) {
 	case string:
 		return shorten(h.redact(v), mostValue)
-	case resource.File:
-		return map[string]any{"file": v.Hash, "size": v.Size}
 	case []any, map[string]any:
 		out := h.redactAny(v)
 		if b, err := json.Marshal(out); err == nil && len(b) > mostValue {

@@ -104,14 +104,15 @@ type FactSource interface {
 	Facts(ctx context.Context) (map[string]string, error)
 }
 
-// Strictness says what is done when a provider reports values that are not in the canonical form of its own Canonicaliser.
+// Strictness says what is done when a handler reports values that are not of the types of the attributes, or not in the canonical form of
+// its own Canonicaliser. The zero value means StrictWarning.
 type Strictness string
 
 // The values of Strictness.
 const (
-	StrictOff     Strictness = "" // nothing
-	StrictWarning Strictness = "warning"
-	StrictError   Strictness = "error"
+	StrictOff     Strictness = "off"     // nothing
+	StrictWarning Strictness = "warning" // the run says so in its log
+	StrictError   Strictness = "error"   // the run fails
 )
 
 // ApplySync changes differences by what the handler's InSyncer, when it has one, says of each attribute in compared. It logs the reasons.

@@ -99,6 +99,26 @@ func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Prob
 	return out, problems
 }
 
+// CheckObserved checks what a handler has read of a thing of this type, and returns what is not as the type declares it, sorted by
+// attribute. What is null is not known, and right. No value is shown of attributes that are sensitive, or for which hide is true.
+func (c *Compiled) CheckObserved(attributes map[string]any, hide func(attribute string) bool) []diag.Problem {
+	var problems []diag.Problem
+	for name, v := range attributes {
+		i, declared := c.index[name]
+		switch {
+		case !declared:
+			problems = append(problems, diag.Problem{Attribute: name, Message: fmt.Sprintf("%s does not declare the attribute %q", c.Name, shorten(name, 40)),
+				Hint: orList(nearestHint(name, c.names()), "it has ", c.names())})
+		case v != nil && !c.compiled[i].DataType.accepts(v, observed):
+			a := &c.compiled[i]
+			text, hint := a.DataType.explain(v, observed).render(!a.Sensitive && !a.DataType.secret && !hide(name))
+			problems = append(problems, *a.problem(hint, "%s", text))
+		}
+	}
+	slices.SortFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
+	return problems
+}
+
 // together makes the checks that concern several attributes.
 func (c *Compiled) together(attributes map[string]any) []diag.Problem {
 	var problems []diag.Problem

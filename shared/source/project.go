@@ -139,16 +139,14 @@ func (r *projectReader) settings(n *node, p *Project) {
 	}
 }
 
-// strict reads the setting for handlers that report values not in their own canonical form.
+// strict reads the setting for handlers that report values not as they declare them.
 func (r *projectReader) strict(n *node) provider.Strictness {
 	switch text, _ := n.value.(string); text {
-	case "off":
-		return provider.StrictOff
-	case "warning", "error":
+	case "off", "warning", "error":
 		return provider.Strictness(text)
 	}
 	r.add(n.at, "write off, warning or error", "strict is one of three words")
-	return provider.StrictOff
+	return ""
 }
 
 // timer reads whole seconds or a cron expression.

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"errors"
-	"fmt"
 
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -52,35 +51,4 @@ func (f *failure) err() error {
 		class = provider.Retryable
 	}
 	return provider.Errorf(class, "%w", err)
-}
-
-// plain makes any value of a log line one that can be sent, as it would be shown.
-func plain(v any) any {
-	switch v := v.(type) {
-	case nil, bool, string, int, int32, int64, uint32, uint64, float64:
-		return v
-	case error:
-		return v.Error()
-	case fmt.Stringer:
-		return v.String()
-	case []string:
-		out := make([]any, len(v))
-		for i, s := range v {
-			out[i] = s
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = plain(e)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = plain(e)
-		}
-		return out
-	}
-	return fmt.Sprint(v)
 }

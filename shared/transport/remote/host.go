@@ -8,7 +8,6 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 )
 
 // servedHost is provider.Host on the machine: what a handler says goes to the engine, before the answer does. What cannot be sent is lost with the
@@ -24,7 +23,7 @@ type servedHost struct {
 func (h *servedHost) Log(l provider.Line) {
 	m := logged{Call: h.call, Item: h.item, Level: l.Level, Msg: l.Msg}
 	if len(l.Kwargs) > 0 {
-		m.Kwargs, _ = plain(l.Kwargs).(map[string]any)
+		m.Kwargs, _ = provider.Plain(l.Kwargs).(map[string]any)
 	}
 	h.say(kindLog, m)
 }
@@ -41,15 +40,8 @@ func (*servedHost) Now() time.Time { return time.Now() }
 
 // Changed implements provider.Host.
 func (h *servedHost) Changed(attribute string, d plan.Diff) {
-	h.say(kindChanged, named{Call: h.call, Item: h.item, Name: attribute, Diff: &plan.Diff{Current: sendable(d.Current), Desired: sendable(d.Desired)}})
-}
-
-// sendable returns a value as it is, and what is none as it is shown.
-func sendable(v any) any {
-	if value, err := resource.FromGo(v); err == nil {
-		return value
-	}
-	return plain(v)
+	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
+	h.say(kindChanged, named{Call: h.call, Item: h.item, Name: attribute, Diff: &d})
 }
 
 // Fact implements provider.Host.

@@ -35,7 +35,7 @@ func one(h provider.Handler, m method, r *request, a *answer) error {
 	case callRead:
 		var obs provider.Observation
 		obs, err = h.Read(r.ctx, provider.ReadRequest{Resource: r.res})
-		a.Observed = &observed{obs.Exists, obs.Attributes}
+		a.Observed = observedOf(obs)
 	case callCreate:
 		result, err = h.Create(r.ctx, provider.CreateRequest{Resource: r.res, Token: r.Token})
 	case callUpdate:
@@ -75,6 +75,10 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 	case callDiff:
 		if d, ok := provider.As[provider.Differ](h); ok {
 			a.Changes, err = d.Diff(r.ctx, r.res, r.Observed.observation())
+			for name, d := range a.Changes {
+				d.Current, d.Desired = provider.Observed(d.Current), provider.Observed(d.Desired)
+				a.Changes[name] = d
+			}
 			return err
 		}
 	case callInSync:
@@ -92,6 +96,11 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 
 // errMethod is a call that the other end should not have made.
 var errMethod = fault.New(fault.Unsupported, "", "the two programs differ")
+
+// observedOf makes what a handler has read fit to be sent: what holds itself would end this program.
+func observedOf(o provider.Observation) *observed {
+	return &observed{o.Exists, provider.ObservedAll(o.Attributes)}
+}
 
 func againOf(r provider.Result) *again {
 	if r.Again == nil {
@@ -112,7 +121,7 @@ func readBatch(ctx context.Context, h provider.Handler, reqs []request) ([]answe
 	readings := b.ReadBatch(ctx, items)
 	out := make([]answer, len(readings))
 	for i, r := range readings {
-		out[i] = answer{Observed: &observed{r.Observation.Exists, r.Observation.Attributes}, Err: failureOf(r.Err)}
+		out[i] = answer{Observed: observedOf(r.Observation), Err: failureOf(r.Err)}
 	}
 	return out, nil
 }
@@ -157,7 +166,7 @@ func (c *served) list(h provider.Handler, reqs []request) ([]answer, error) {
 	for i := range reqs {
 		host := reqs[i].Call
 		err := l.List(reqs[i].ctx, func(f provider.Found) error {
-			enc, err := encode(frame{kindFound, found{Call: host, Attributes: f.Attributes}})
+			enc, err := encode(frame{kindFound, found{Call: host, Attributes: provider.ObservedAll(f.Attributes)}})
 			if err != nil {
 				return err
 			}

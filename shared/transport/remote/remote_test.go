@@ -204,7 +204,7 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 	lines := host.Lines()
-	want := map[string]any{"value": int64(7), "list": []any{"a"}, "error": "EOF", "struct": "{1}"}
+	want := map[string]any{"value": int64(7), "list": []any{"a"}, "error": "EOF", "struct": map[string]any{"A": int64(1)}}
 	if len(lines) != 1 || lines[0].Level != provider.LevelWarning || !reflect.DeepEqual(lines[0].Kwargs, want) {
 		t.Errorf("logged %v", lines)
 	}

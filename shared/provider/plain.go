@@ -1,0 +1,281 @@
+package provider
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"southbound/shared/resource"
+)
+
+// The bounds of Plain.
+const (
+	mostPlain = 1000     // values within one, lists and maps included
+	deepPlain = 32       // levels
+	mostBytes = 64 << 10 // of a []byte that is shown
+)
+
+// Plain returns any value as one that can be stored and sent: nil, bool, string, int64, *big.Int, finite float64, []any,
+// map[string]any, and references of package resource as they are. Structs, bytes and times become what JSON makes of them; errors and
+// what has a text of its own, such as a duration, become that; NaN and the infinities, which JSON does not have, become text. What holds
+// itself, is nested deeply or has very many parts is cut off there, and says so. Texts keep their length, so that secrets in them can
+// still be found.
+func Plain(v any) any {
+	p := plainer{left: mostPlain, deepest: deepPlain}
+	return p.value(v, 0)
+}
+
+// Observed returns an attribute that a handler has read as a value of a resource: as Plain, with bounds that only a fault reaches.
+func Observed(v any) any {
+	const most = 1 << 20
+	p := plainer{left: most, deepest: resource.MaxDepth - 1}
+	return p.value(v, 0)
+}
+
+// ObservedAll is Observed of each attribute.
+func ObservedAll(attributes map[string]any) map[string]any {
+	if attributes == nil {
+		return nil
+	}
+	out := make(map[string]any, len(attributes))
+	for name, v := range attributes {
+		out[name] = Observed(v)
+	}
+	return out
+}
+
+// plainer converts one value.
+type plainer struct {
+	left    int // values that it may still come to
+	deepest int
+	within  []uintptr // the maps, slices and pointers that are being converted
+}
+
+const (
+	cutOff  = "(the rest is left out)"
+	tooDeep = "(nested too deeply)"
+	itself  = "(holds itself)"
+)
+
+func (p *plainer) value(v any, depth int) any {
+	if p.left--; p.left < 0 {
+		return cutOff
+	}
+	switch v := v.(type) {
+	case nil, bool, string, int64, resource.File, resource.Secret, resource.Parameter, resource.Fact:
+		return v
+	case int:
+		return int64(v)
+	case float64:
+		return finite(v)
+	case []any:
+		return p.list(reflect.ValueOf(v), depth)
+	case map[string]any:
+		return p.hash(reflect.ValueOf(v), depth)
+	}
+	rv := reflect.ValueOf(v)
+	if out, is := p.special(v, rv, depth); is {
+		return out
+	}
+	return p.kind(rv, depth)
+}
+
+// finite returns a number, and what JSON has no number for as text.
+func finite(f float64) any {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return f
+}
+
+// special converts what says itself how it is written. Code of the handler that panics costs the value alone.
+func (p *plainer) special(v any, rv reflect.Value, depth int) (out any, is bool) {
+	if rv.Kind() == reflect.Pointer && rv.IsNil() {
+		return nil, true
+	}
+	defer func() {
+		if recover() != nil {
+			out, is = fmt.Sprintf("(a %T that cannot be shown)", v), true
+		}
+	}()
+	switch v := v.(type) {
+	case *big.Int:
+		return v, true
+	case json.Number:
+		if f, err := v.Int64(); err == nil {
+			return f, true
+		}
+		if f, err := v.Float64(); err == nil {
+			return finite(f), true
+		}
+		return string(v), true
+	case error:
+		return v.Error(), true
+	case time.Time:
+		return v.Format(time.RFC3339Nano), true
+	case []byte:
+		return bytesText(v), true
+	case encoding.TextMarshaler:
+		text, err := v.MarshalText()
+		return string(text), err == nil
+	case fmt.Stringer:
+		return v.String(), true
+	case json.Marshaler:
+		return p.decoded(v, depth)
+	}
+	return nil, false
+}
+
+func bytesText(b []byte) string {
+	if len(b) > mostBytes {
+		return fmt.Sprintf("(%d bytes)", len(b))
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// decoded takes the detour over JSON.
+func (p *plainer) decoded(v json.Marshaler, depth int) (any, bool) {
+	text, err := v.MarshalJSON()
+	if err != nil || len(text) > mostBytes {
+		return nil, false
+	}
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	var out any
+	if d.Decode(&out) != nil {
+		return nil, false
+	}
+	return p.value(out, depth), true
+}
+
+func (p *plainer) kind(v reflect.Value, depth int) any {
+	switch {
+	case v.CanInt():
+		return v.Int()
+	case v.CanUint():
+		if n := v.Uint(); n > math.MaxInt64 {
+			return new(big.Int).SetUint64(n)
+		}
+		return int64(v.Uint()) //nolint:gosec // just checked
+	case v.Kind() == reflect.Float32:
+		f, _ := strconv.ParseFloat(strconv.FormatFloat(v.Float(), 'g', -1, 32), 64) // 0.1 stays 0.1
+		return finite(f)
+	case v.CanFloat():
+		return finite(v.Float())
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.String:
+		return v.String()
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		return p.inside(v, depth, func() any { return p.of(v.Elem(), depth+1) })
+	case reflect.Slice, reflect.Array:
+		return p.list(v, depth)
+	case reflect.Map:
+		return p.hash(v, depth)
+	case reflect.Struct:
+		return p.members(v, depth)
+	}
+	return fmt.Sprintf("(a %s)", v.Type())
+}
+
+// of converts what reflection has reached.
+func (p *plainer) of(v reflect.Value, depth int) any {
+	if !v.CanInterface() {
+		return fmt.Sprintf("(a %s)", v.Type())
+	}
+	return p.value(v.Interface(), depth)
+}
+
+// inside calls f for what v holds, unless v is within itself.
+func (p *plainer) inside(v reflect.Value, depth int, f func() any) any {
+	if depth >= p.deepest {
+		return tooDeep
+	}
+	if k := v.Kind(); k == reflect.Pointer || k == reflect.Map && v.Len() > 0 || k == reflect.Slice && v.Len() > 0 {
+		at := v.Pointer()
+		if slices.Contains(p.within, at) {
+			return itself
+		}
+		p.within = append(p.within, at)
+		defer func() { p.within = p.within[:len(p.within)-1] }()
+	}
+	return f()
+}
+
+func (p *plainer) list(v reflect.Value, depth int) any {
+	return p.inside(v, depth, func() any {
+		out := make([]any, 0, min(v.Len(), max(p.left, 0)+1))
+		for i := range v.Len() {
+			if p.left <= 0 {
+				return append(out, cutOff)
+			}
+			out = append(out, p.of(v.Index(i), depth+1))
+		}
+		return out
+	})
+}
+
+func (p *plainer) hash(v reflect.Value, depth int) any {
+	return p.inside(v, depth, func() any {
+		out := make(map[string]any, min(v.Len(), max(p.left, 0)+1))
+		for it := v.MapRange(); it.Next(); {
+			if p.left <= 0 {
+				out[cutOff] = true
+				break
+			}
+			key := p.of(it.Key(), depth+1)
+			text, is := key.(string)
+			if !is {
+				text = fmt.Sprint(key)
+			}
+			out[text] = p.of(it.Value(), depth+1)
+		}
+		return out
+	})
+}
+
+// members makes a map of a struct, with the names that JSON gives its fields.
+func (p *plainer) members(v reflect.Value, depth int) any {
+	return p.inside(v, depth, func() any {
+		out := map[string]any{}
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+			omit := strings.Contains(opts, "omitempty") || strings.Contains(opts, "omitzero")
+			if !f.IsExported() || name == "-" && opts == "" || omit && v.Field(i).IsZero() {
+				continue
+			}
+			if p.left <= 0 {
+				out[cutOff] = true
+				break
+			}
+			inner := p.of(v.Field(i), depth+1)
+			if m, is := inner.(map[string]any); is && f.Anonymous && name == "" {
+				for k, e := range m {
+					if _, outer := out[k]; !outer {
+						out[k] = e
+					}
+				}
+				continue
+			}
+			if name == "" {
+				name = f.Name
+			}
+			out[name] = inner
+		}
+		return out
+	})
+}
