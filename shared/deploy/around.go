@@ -7,98 +7,67 @@ import (
 	"southbound/shared/resource"
 )
 
-// surroundings are what the lanes of one agent need of a graph. To serve one agent of many then costs no more than what it has to do with.
-type surroundings struct {
-	// graph holds the resources of the agent, what these require and what requires them, directly or not. Of the last, not all requirements are
-	// in it. So one may seem to be ready that is not; but that is decided in the lane of its own agent.
-	graph  *Graph
-	agents []string // whose resources these are, and the agent itself
-	after  []string // lanes of the agent and of what requires something of it
-	of     string   // hash of the whole graph
+// agentIndex says which nodes of a graph are of which agent.
+type agentIndex struct {
+	names  []string
+	number map[string]int32 // by name: index into names
+	of     []int32          // by lane
+	nodes  [][]int32        // by agent, ascending
+	at     []int32          // by node: where it is among those of its agent
 }
 
-// around returns the part of a graph that concerns an agent.
-func (g *Graph) around(agent string) surroundings {
-	own := make([]bool, len(g.Lanes))
-	for i, lane := range g.Lanes {
-		own[i] = AgentOf(lane) == agent
-	}
-	if !slices.Contains(own, false) {
-		return surroundings{graph: g, agents: []string{agent}, after: g.Lanes}
-	}
-	var nodes []int32
-	for n, lane := range g.LaneOf {
-		if own[lane] {
-			nodes = append(nodes, int32(n)) //nolint:gosec // see Node
-		}
-	}
-	before, behind := reach(len(g.IDs), nodes, g.Requires), reach(len(g.IDs), nodes, g.Dependants)
-	out := surroundings{graph: g.part(union(before, behind)), agents: []string{agent}, after: g.lanesOf(behind)}
-	for _, lane := range out.graph.Lanes {
-		out.agents = append(out.agents, AgentOf(lane))
-	}
-	slices.Sort(out.agents)
-	out.agents = slices.Compact(out.agents)
-	return out
-}
-
-// lanesOf returns the lanes of nodes, ascending.
-func (g *Graph) lanesOf(nodes []int32) []string {
-	used := make([]bool, len(g.Lanes))
-	for _, n := range nodes {
-		used[g.LaneOf[n]] = true
-	}
-	var out []string
-	for i, lane := range g.Lanes {
-		if used[i] {
-			out = append(out, lane)
-		}
-	}
-	return out
-}
-
-// reach returns nodes and all that is reached from them, ascending. A graph has size nodes.
-func reach(size int, nodes []int32, next func(n int32) []int32) []int32 {
-	out, seen := slices.Clone(nodes), make([]bool, size)
-	for _, n := range out {
-		seen[n] = true
-	}
-	for i := 0; i < len(out); i++ {
-		for _, n := range next(out[i]) {
-			if !seen[n] {
-				seen[n] = true
-				out = append(out, n)
+// agents returns the index of the agents of a graph. It is made once.
+func (g *Graph) agents() *agentIndex {
+	g.agentsOnce.Do(func() {
+		x := &agentIndex{number: map[string]int32{}, of: make([]int32, len(g.Lanes))}
+		x.at = make([]int32, len(g.IDs))
+		for i, lane := range g.Lanes {
+			name := AgentOf(lane)
+			a, known := x.number[name]
+			if !known {
+				a = int32(len(x.names)) //nolint:gosec // see Node
+				x.number[name], x.names = a, append(x.names, name)
 			}
+			x.of[i] = a
 		}
-	}
-	slices.Sort(out)
-	return out
+		x.nodes = make([][]int32, len(x.names))
+		for n, lane := range g.LaneOf {
+			a := x.of[lane]
+			x.at[n] = int32(len(x.nodes[a]))          //nolint:gosec // see Node
+			x.nodes[a] = append(x.nodes[a], int32(n)) //nolint:gosec // see Node
+		}
+		g.agentIndex = x
+	})
+	return g.agentIndex
 }
 
-func union(a, b []int32) []int32 {
-	out := slices.Concat(a, b)
-	slices.Sort(out)
-	return slices.Compact(out)
+// nodesOf returns the nodes of an agent, ascending.
+func (x *agentIndex) nodesOf(agent string) []int32 {
+	if a, known := x.number[agent]; known {
+		return x.nodes[a]
+	}
+	return nil
 }
+
+// agentOf returns the number of the agent of a node.
+func (g *Graph) agentOf(n int32) int32 { return g.agents().of[g.LaneOf[n]] }
 
 // part returns the graph of some nodes, which are ascending, and of the edges between them.
 func (g *Graph) part(nodes []int32) *Graph {
-	if len(nodes) == len(g.IDs) {
-		return g
-	}
 	out := &Graph{IDs: make([]resource.ID, len(nodes)), LaneOf: make([]int32, len(nodes)), Removing: make([]bool, len(nodes))}
-	lanes := make([]int32, len(g.Lanes)) // by lane: its index in out, and 1
-	for _, n := range nodes {
-		lanes[g.LaneOf[n]] = 1
+	used := make([]int32, len(nodes))
+	for i, n := range nodes {
+		used[i] = g.LaneOf[n]
 	}
-	for i, used := range lanes {
-		if used != 0 {
-			out.Lanes = append(out.Lanes, g.Lanes[i])
-			lanes[i] = int32(len(out.Lanes)) //nolint:gosec // see Node
-		}
+	slices.Sort(used)
+	used = slices.Compact(used)
+	for _, lane := range used {
+		out.Lanes = append(out.Lanes, g.Lanes[lane])
 	}
 	for i, n := range nodes {
-		out.IDs[i], out.LaneOf[i], out.Removing[i] = g.IDs[n], lanes[g.LaneOf[n]]-1, g.Removing[n]
+		lane, _ := slices.BinarySearch(used, g.LaneOf[n])
+		out.IDs[i], out.Removing[i] = g.IDs[n], g.Removing[n]
+		out.LaneOf[i] = int32(lane) //nolint:gosec // see Node
 	}
 	var edges []int32
 	out.dag = dag.New(len(nodes), func(i int) []int32 {

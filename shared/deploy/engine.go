@@ -60,16 +60,16 @@ func usualSizes(s Sizes) Sizes {
 // in any number of processes may serve the same state.
 type Engine struct {
 	Config
-	mu       sync.Mutex
-	graphs   map[string]*Graph // by hash; a few
-	lastUsed map[string]string // by environment: the graph that was used last
-	caches   caches
+	mu     sync.Mutex
+	graphs map[string]*Graph // by hash; a few
+	views  map[string]*view  // by environment: of the newest schedule
+	caches caches
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
 	c.Sizes = usualSizes(c.Sizes)
-	return &Engine{Config: c, graphs: map[string]*Graph{}, lastUsed: map[string]string{}}
+	return &Engine{Config: c, graphs: map[string]*Graph{}, views: map[string]*view{}}
 }
 
 // How long leases outlast the work they are taken for. A holder known to be dead is replaced at once, so these only bound the
@@ -119,26 +119,6 @@ func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
 	}
 	e.keepGraph(hash, g)
 	return g, nil
-}
-
-// lastGraph returns the graph that this process used last for an environment, if it has it still, or else the empty one, with its hash.
-func (e *Engine) lastGraph(env string) (string, *Graph) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if hash := e.lastUsed[env]; e.graphs[hash] != nil {
-		return hash, e.graphs[hash]
-	}
-	return "", emptyGraph()
-}
-
-// useGraph notes which graph an environment uses.
-func (e *Engine) useGraph(env, hash string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.lastUsed) >= 1000 {
-		clear(e.lastUsed)
-	}
-	e.lastUsed[env] = hash
 }
 
 // keepGraph caches a graph. Graphs are immutable and few are in use at a time, so the cache is simply emptied when it is full.

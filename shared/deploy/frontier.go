@@ -44,6 +44,28 @@ func (f *frontier) done(node int32, touched func(node int32, ready bool)) {
 	}
 }
 
+// settle marks node, and all that it requires, as finished, whatever is known of these: somebody
+// else has seen to that. It calls touched like done.
+func (f *frontier) settle(node int32, touched func(node int32, ready bool)) {
+	for stack := []int32{node}; len(stack) > 0; {
+		n := stack[len(stack)-1]
+		before := len(stack)
+		for _, q := range f.g.Requires(n) {
+			if !f.clear[q] {
+				stack = append(stack, q)
+			}
+		}
+		if len(stack) > before {
+			continue
+		}
+		stack = stack[:len(stack)-1]
+		if !f.clear[n] {
+			f.needs[n] = false
+			f.clearFrom(n, touched)
+		}
+	}
+}
+
 // clearFrom clears node, and every unscheduled node that waited only for it.
 func (f *frontier) clearFrom(node int32, touched func(node int32, ready bool)) {
 	stack := []int32{node}

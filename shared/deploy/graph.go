@@ -22,6 +22,9 @@ type Graph struct {
 	dag      *dag.Graph
 	orderMu  sync.Mutex
 	order    []int32
+
+	agentsOnce sync.Once
+	agentIndex *agentIndex
 }
 
 func emptyGraph() *Graph { return &Graph{dag: dag.New(0, func(int) []int32 { return nil })} }

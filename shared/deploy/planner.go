@@ -153,12 +153,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 			c.Rows = append(c.Rows, *row)
 		}
 	}
-	lanes := map[string]bool{}
-	for _, r := range c.Rows {
-		if r.Ticket != 0 {
-			lanes[r.Lane] = true
-		}
-	}
+	rows, conflicts := c.Rows, false
 	for {
 		now := p.e.Clock.Now()
 		c.Until = now.Add(planLease)
@@ -176,6 +171,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 			c.DropOutbox = drop // they are still there
 		}
 		for i := range done.Conflicts {
+			conflicts = true
 			row := &done.Conflicts[i]
 			if row.Rev == 0 && !p.whole[row.ID] {
 				continue // it is gone, and with it what was to be done
@@ -190,7 +186,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 		}
 	}
 	p.reset()
-	p.ringLanes(ctx, lanes)
+	p.ringPlanned(ctx, rows, conflicts)
 	return nil
 }
 

@@ -106,19 +106,6 @@ func (p *planner) commitAll(ctx context.Context) error {
 	return nil
 }
 
-// ringWave rings every lane that has resources.
-func (p *planner) ringWave(ctx context.Context) {
-	g, err := p.e.graph(ctx, p.env.Graph)
-	if err != nil {
-		return // a sweep finds the lanes
-	}
-	lanes := map[string]bool{}
-	for _, lane := range g.Lanes {
-		lanes[lane] = true
-	}
-	p.ringLanes(ctx, lanes)
-}
-
 func sameAgents(a, b []resource.Agent) bool {
 	return slices.EqualFunc(a, b, func(x, y resource.Agent) bool {
 		return x.Name == y.Name && x.Transport == y.Transport && x.Lanes == y.Lanes && resource.Equal(optionsOf(x), optionsOf(y))

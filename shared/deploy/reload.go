@@ -6,74 +6,60 @@ import (
 	"southbound/shared/fault"
 )
 
-// reload reads the schedule, the environment and the rows of the lane again.
+// reload reads the schedule, the environment and the rows of the lane again, until they are of one
+// schedule.
 func (w *worker) reload(ctx context.Context) error {
+	for {
+		if same, err := w.readAll(ctx); same || err != nil {
+			return err
+		}
+	}
+}
+
+// readAll returns false if the schedule has changed meanwhile.
+func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.session.checked, w.laneDone = nil, false
-	err := w.readSchedule(ctx)
-	if err != nil {
-		return err
+	agent := AgentOf(w.lane)
+	var err error
+	if w.sched, err = w.e.State.Schedule(ctx, w.env, agent); err != nil {
+		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
 	// The environment is read after the schedule: if it is newer, the next claim is refused.
 	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
-		return fault.Wrap(fault.Unknown, "read environment", err)
+		return false, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	agents, err := w.e.State.Agents(ctx, w.env, AgentOf(w.lane))
+	agents, err := w.e.State.Agents(ctx, w.env, agent)
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "read agents", err)
+		return false, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	_, waving := w.sched.Unfinished[w.lane]
 	moving := w.state.Releasing != 0 && len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
 	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving || moving)
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
+		return false, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
-	w.agent = agents[AgentOf(w.lane)]
-	w.index(rows, waving)
-	if waving {
-		return w.skipInWave(ctx)
+	g, err := w.e.graph(ctx, w.sched.Graph)
+	if err != nil {
+		return false, err
 	}
-	return nil
+	w.agent, w.view = agents[agent], w.e.view(w.env, w.sched.PlanSeq, g)
+	w.view.learn(w.sched, []string{agent}, w.state.Releasing != 0)
+	same, err := w.index(ctx, rows, waving)
+	if same && err == nil && waving {
+		err = w.skipInWave(ctx)
+	}
+	return same, err
 }
 
-// readSchedule reads the graph, as far as it concerns this lane, and the schedule of the agents in it. Which these are, only the graph says, and which
-// graph it is, only the schedule. So it begins with the one that this process used last.
-func (w *worker) readSchedule(ctx context.Context) error {
-	hash, g := w.e.lastGraph(w.env)
-	for {
-		near := w.near
-		if near.graph == nil || near.of != hash {
-			near = g.around(AgentOf(w.lane))
-			near.of = hash
-		}
-		s, err := w.e.State.Schedule(ctx, w.env, near.agents...)
-		if err != nil {
-			return fault.Wrap(fault.Unknown, "read schedule", err)
-		}
-		if s.Graph == hash {
-			w.sched, w.near, w.graph = s, near, near.graph
-			return nil
-		}
-		if g, err = w.e.graph(ctx, s.Graph); err != nil {
-			return err // the previous graph stays, as close rings by it
-		}
-		hash = s.Graph
-		w.e.useGraph(w.env, hash)
-	}
-}
-
-// index builds the frontier and the heap of what is ready in this lane.
-func (w *worker) index(rows []Row, waving bool) {
-	g := w.graph
-	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
-	w.ready, w.later, w.loose = readyHeap{}, nil, nil
-	scheduled := make([]bool, len(g.IDs))
-	w.tickets = make([]int64, len(g.IDs))
-	for _, t := range w.sched.Tickets {
-		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
-			scheduled[n], w.tickets[n] = true, t.N
-		}
-	}
-	w.markWave(scheduled)
+// index builds the frontier and the heap of what is ready in this lane. It returns false if the
+// schedule has changed meanwhile.
+func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, error) {
+	g := w.view.graph
+	x := g.agents()
+	own := w.owned()
+	here := make(map[int32]*Row, len(rows))
+	var starts, ends []int32
+	w.loose = nil
 	for i := range rows {
 		r := &rows[i]
 		n := g.Node(r.ID)
@@ -83,14 +69,50 @@ func (w *worker) index(rows []Row, waving bool) {
 			}
 			continue
 		}
-		w.rows[n] = r
-		delete(w.unsure, n)
-		scheduled[n] = r.Ticket != 0 || (waving && w.inWave(r))
+		here[n] = r
+		needs := r.Ticket != 0 || waving && w.inWave(r)
+		own.needs[x.at[n]], own.unsure[x.at[n]] = needs, false
+		if needs {
+			starts = append(starts, n)
+		} else if waving && w.skips(r) {
+			ends = append(ends, n)
+		}
 	}
-	w.frontier = newFrontier(g, scheduled)
+	if same, err := w.lookAround(ctx, own, starts, ends); !same || err != nil {
+		return same, err
+	}
+	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
+	w.ready, w.later = readyHeap{}, nil
+	for i, n := range w.full {
+		if r := here[n]; r != nil {
+			w.rows[int32(i)] = r //nolint:gosec // see Node
+		}
+	}
 	for n := range w.rows {
 		if w.frontier.ready(n) {
 			w.push(n)
 		}
 	}
+	return true, nil
+}
+
+// owned returns what is scheduled of the agent in other lanes than this.
+func (w *worker) owned() owned {
+	g := w.view.graph
+	x := g.agents()
+	nodes := x.nodesOf(AgentOf(w.lane))
+	own := owned{make([]bool, len(nodes)), make([]bool, len(nodes)), make([]int64, len(nodes))}
+	for _, t := range w.sched.Tickets {
+		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
+			own.needs[x.at[n]], own.tickets[x.at[n]] = true, t.N
+		}
+	}
+	waves := wavesOf(w.sched, w.state.Releasing != 0)
+	for i, n := range nodes {
+		asks, unsure := waves.ask(g, n)
+		if here := g.Lane(n) == w.lane; asks && !own.needs[i] && (unsure || !here) {
+			own.needs[i], own.unsure[i] = true, unsure
+		}
+	}
+	return own
 }

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"slices"
 
 	"southbound/shared/fault"
 )
@@ -109,24 +108,7 @@ func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
 	return e.ringWork(ctx, env)
 }
 
-// WorkLanes returns the lanes in which something is scheduled, sorted.
-func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
-	s, err := e.State.Schedule(ctx, env)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
-	}
-	var lanes []string
-	for _, t := range s.Tickets {
-		lanes = append(lanes, t.Lane)
-	}
-	for lane := range s.Unfinished {
-		lanes = append(lanes, lane)
-	}
-	slices.Sort(lanes)
-	return slices.Compact(lanes), nil
-}
-
-// ringWork rings every lane in which something is scheduled.
+// ringWork rings every lane in which something may start.
 func (e *Engine) ringWork(ctx context.Context, env string) error {
 	lanes, err := e.WorkLanes(ctx, env)
 	if err != nil {

@@ -51,6 +51,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	if err != nil {
 		return err
 	}
+	w.noteCleared(done, committed.Conflicts)
 	conflicts := committed.Conflicts
 	follows := c.AddOutbox
 	for len(conflicts) > 0 {
@@ -63,6 +64,20 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	w.unrecorded = false
 	w.flushRings(ctx)
 	return w.propagate(ctx, follows)
+}
+
+// noteCleared tells the other lanes of this process what has finished.
+func (w *worker) noteCleared(done []*claim, conflicts []Row) {
+	if len(conflicts) > 0 {
+		return // the schedule has changed
+	}
+	var nodes []int32
+	for _, c := range done {
+		if c.node >= 0 && c.result.outcome != StatusDeploying {
+			nodes = append(nodes, w.full[c.node])
+		}
+	}
+	w.view.cleared(nodes)
 }
 
 // settleConflicts records the results for rows that others have changed since they were read. It returns the rows that were changed once

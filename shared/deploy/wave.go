@@ -7,32 +7,39 @@ import (
 	"southbound/shared/resource"
 )
 
-// markWave marks as scheduled what the wave has still to check in other lanes. While a release is under way, a row may be in another
-// lane of its agent than the graph says. Then one unfinished lane of an agent counts for all its lanes, and all that is marked for it
-// is unsure.
-func (w *worker) markWave(scheduled []bool) {
-	w.unsure = map[int32]bool{}
-	if len(w.sched.Unfinished) == 0 {
-		return
+// waves says what a wave has still to check. While a release is under way, a row may be in another
+// lane of its agent than the graph says. Then one unfinished lane of an agent counts for all its
+// lanes, and all that is asked for there is unsure.
+type waves struct {
+	lanes   map[string][]resource.ID
+	agents  map[string]bool // only while a release is under way
+	checked map[resource.ID]bool
+}
+
+func wavesOf(s Schedule, releasing bool) waves {
+	out := waves{lanes: s.Unfinished}
+	if len(s.Unfinished) == 0 {
+		return out
 	}
-	agents := map[string]bool{}
-	for lane := range w.sched.Unfinished {
-		agents[AgentOf(lane)] = w.state.Releasing != 0
-	}
-	sure, perhaps := make([]bool, len(w.graph.Lanes)), make([]bool, len(w.graph.Lanes))
-	for i, lane := range w.graph.Lanes {
-		_, ok := w.sched.Unfinished[lane]
-		sure[i], perhaps[i] = ok && lane != w.lane, agents[AgentOf(lane)]
-	}
-	checked := w.checked()
-	for n, id := range w.graph.IDs {
-		if lane := w.graph.LaneOf[n]; (sure[lane] || perhaps[lane]) && !scheduled[n] && !w.graph.Removing[n] && !checked[id] {
-			scheduled[n] = true
-			if perhaps[lane] {
-				w.unsure[int32(n)] = true //nolint:gosec // nodes are int32
-			}
+	out.agents, out.checked = map[string]bool{}, map[resource.ID]bool{}
+	for lane, ids := range s.Unfinished {
+		out.agents[AgentOf(lane)] = releasing
+		for _, id := range ids {
+			out.checked[id] = true
 		}
 	}
+	return out
+}
+
+// ask reports whether the wave asks for a node, and whether it may do so wrongly.
+func (w waves) ask(g *Graph, n int32) (asks, unsure bool) {
+	if len(w.lanes) == 0 || g.Removing[n] || w.checked[g.IDs[n]] {
+		return false, false
+	}
+	lane := g.Lane(n)
+	_, sure := w.lanes[lane]
+	unsure = w.agents[AgentOf(lane)]
+	return sure || unsure, unsure
 }
 
 // inWave reports whether the wave has still to check a row of this lane.
@@ -61,12 +68,17 @@ func (w *worker) checked() map[resource.ID]bool {
 	return w.session.checked
 }
 
-// skipInWave records as checked the rows that the wave leaves out and those that only their own row says were checked, so that no other
-// lane waits for them.
+// skips reports whether the wave leaves a row out, or only its own row says that it was checked.
+func (w *worker) skips(r *Row) bool {
+	return r.Ticket == 0 && (r.Checked >= w.sched.Wave.Epoch || w.leftOut(r)) && !w.checked()[r.ID]
+}
+
+// skipInWave records as checked what the wave skips, so that no other lane waits for it, and rings
+// those that may.
 func (w *worker) skipInWave(ctx context.Context) error {
 	var skip []resource.ID
 	for _, r := range w.rows {
-		if r.Ticket == 0 && (r.Checked >= w.sched.Wave.Epoch || w.leftOut(r)) && !w.checked()[r.ID] {
+		if w.skips(r) {
 			skip = append(skip, r.ID)
 		}
 	}
@@ -77,28 +89,14 @@ func (w *worker) skipInWave(ctx context.Context) error {
 	for _, id := range skip {
 		w.checked()[id] = true
 	}
-	_, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
-	w.ringBehind(skip)
-	return err
-}
-
-// ringBehind notes rings for the other lanes in which something may wait for ids, directly or through what is not
-// scheduled. No run of these ends here, so nothing else tells them.
-func (w *worker) ringBehind(ids []resource.ID) {
-	seen := map[int32]bool{}
-	for _, id := range ids {
-		for nodes := w.graph.nodes([]resource.ID{id}); len(nodes) > 0; nodes = nodes[1:] {
-			for _, d := range w.graph.Dependants(nodes[0]) {
-				if lane := w.graph.Lane(d); lane != w.lane {
-					w.ringDone(lane, id)
-				}
-				if !seen[d] && !w.frontier.needs[d] {
-					seen[d] = true
-					nodes = append(nodes, d)
-				}
-			}
-		}
+	if _, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch}); err != nil {
+		return err
 	}
+	for _, n := range w.graph.nodes(skip) {
+		w.ringBehind(n)
+	}
+	w.flushRings(ctx)
+	return nil
 }
 
 // waveLeft reports whether the wave has rows of this lane left.

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"southbound/shared/fault"
@@ -92,9 +91,11 @@ type worker struct {
 	state    Env
 	agent    Agent
 	sched    Schedule
-	near     surroundings
-	graph    *Graph // of near
+	view     *view
+	graph    *Graph  // the part of view.graph that this lane needs: see look
+	full     []int32 // by node of graph: which one that is in view.graph
 	frontier *frontier
+	asked    map[int32]bool // nodes of view.graph that were looked up since everything was read
 	rows     map[int32]*Row // of this lane, by node
 	unsure   map[int32]bool // assumed to be scheduled, perhaps wrongly
 	tickets  []int64        // by node; 0: none
@@ -104,7 +105,6 @@ type worker struct {
 	deps     map[int32]*Row // requirements in other lanes, as far as they were read
 	session  session
 	rings    map[string][]resource.ID // to be sent: what finished here, by the lane in which something waits for it
-	ringAll  bool                     // all lanes in which something may wait are to be rung
 	laneDone bool                     // the wave is marked as finished in this lane
 	running  []resource.ID            // what was claimed last
 	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
@@ -170,11 +170,6 @@ func (w *worker) run(ctx context.Context) error {
 	if err := w.reload(ctx); err != nil {
 		return err
 	}
-	if open := slices.DeleteFunc(slices.Clone(w.found), w.finished); len(open) > 0 {
-		if _, err := w.heard(ctx, open); err != nil {
-			return err
-		}
-	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil //nolint:nilerr // stopping is no failure: what is left stays scheduled
@@ -229,13 +224,15 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		w.ringAll = true
 		if done.PlanSeq != w.sched.PlanSeq {
 			w.laneDone = false
 			return true, w.reload(ctx)
 		}
 	}
 	w.flushRings(ctx)
+	if again, err := w.askAhead(ctx); again || err != nil {
+		return true, err
+	}
 	w.out.Waits = w.waits()
 	if !w.out.Waits || w.e.Await == nil || !w.e.Clock.Now().Before(w.until) {
 		return false, nil

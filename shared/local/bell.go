@@ -14,7 +14,8 @@ import (
 type Bell struct {
 	mu    sync.Mutex
 	lanes map[laneKey]*rung
-	any   chan struct{} // closed and replaced at every ring
+	wait  map[laneKey]chan bool // of those who await a ring: false when their place is needed
+	any   chan struct{}         // closed and replaced at every ring that nobody awaits
 }
 
 type laneKey struct{ env, lane string }
@@ -29,13 +30,15 @@ const mostHints = 10000
 
 // NewBell returns a doorbell that nobody has rung.
 func NewBell() *Bell {
-	return &Bell{lanes: map[laneKey]*rung{}, any: make(chan struct{})}
+	return &Bell{lanes: map[laneKey]*rung{}, wait: map[laneKey]chan bool{},
+		any: make(chan struct{})}
 }
 
 // Ring implements deploy.Doorbell.
 func (b *Bell) Ring(_ context.Context, env string, rings []deploy.Ring) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	others := false
 	for _, r := range rings {
 		key := laneKey{env, r.Lane}
 		have := b.lanes[key]
@@ -46,25 +49,56 @@ func (b *Bell) Ring(_ context.Context, env string, rings []deploy.Ring) error {
 		if have.all = have.all || len(r.Done) == 0 || len(have.done) > mostHints; !have.all {
 			have.done = append(have.done, r.Done...)
 		}
+		others = !b.wake(key, true) || others
 	}
-	if len(rings) > 0 {
+	if others {
 		close(b.any)
 		b.any = make(chan struct{})
 	}
 	return nil
 }
 
-// Rung returns the lanes of env that were rung, without answering them, and a channel that is closed at the next ring.
-func (b *Bell) Rung(env string) ([]string, <-chan struct{}) {
+// wake ends the waiting of whoever awaits a ring of a lane, if anybody does.
+func (b *Bell) wake(key laneKey, rung bool) bool {
+	waiter, waits := b.wait[key]
+	if waits {
+		delete(b.wait, key)
+		waiter <- rung
+	}
+	return waits
+}
+
+// Rung returns up to most lanes of env that were rung and are not busy, without answering them, and
+// a channel that is closed at the next ring that nobody awaits.
+func (b *Bell) Rung(env string, most int, busy map[string]bool) ([]string, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var lanes []string
 	for key := range b.lanes {
-		if key.env == env {
+		if len(lanes) >= most {
+			break
+		}
+		if key.env == env && !busy[key.lane] {
 			lanes = append(lanes, key.lane)
 		}
 	}
 	return lanes, b.any
+}
+
+// Spare ends the waiting of up to n of those who await a ring of a lane of env: others need their
+// place.
+func (b *Bell) Spare(env string, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key := range b.wait {
+		if n == 0 {
+			return
+		}
+		if key.env == env {
+			b.wake(key, false)
+			n--
+		}
+	}
 }
 
 // Answer takes the ring of a lane and returns its hints; false if there is none.
@@ -85,19 +119,25 @@ func (b *Bell) Answer(env, lane string) ([]resource.ID, bool) {
 
 // Await waits up to d until a lane is rung, and answers that. It is a deploy.Config.Await.
 func (b *Bell) Await(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool) {
+	key, waiter := laneKey{env, lane}, make(chan bool, 1)
+	b.mu.Lock()
+	if b.lanes[key] == nil {
+		b.wait[key] = waiter
+	} else {
+		waiter <- true
+	}
+	b.mu.Unlock()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
-		_, next := b.Rung(env)
-		if ids, ok := b.Answer(env, lane); ok {
-			return ids, true
-		}
-		select {
-		case <-next:
-		case <-timer.C:
-			return nil, false
-		case <-ctx.Done():
-			return nil, false
-		}
+	select {
+	case <-waiter:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
+	b.mu.Lock()
+	if b.wait[key] == waiter {
+		delete(b.wait, key)
+	}
+	b.mu.Unlock()
+	return b.Answer(env, lane)
 }

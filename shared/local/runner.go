@@ -57,12 +57,17 @@ func (r *Runner) lanesOf(env string) *lanes {
 // start serves the lanes that were rung and are not served yet, and returns how many are served now, and a channel that is closed at the next
 // ring.
 func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
-	rung, next := l.r.Bell.Rung(l.env)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	room := mostLanes - len(l.busy)
+	rung, next := l.r.Bell.Rung(l.env, mostLanes, l.busy)
+	if room < len(rung) {
+		l.r.Bell.Spare(l.env, len(rung)-room)
+		rung = rung[:room]
+	}
 	for _, lane := range rung {
-		if l.busy[lane] || len(l.busy) >= mostLanes || ctx.Err() != nil {
-			continue
+		if ctx.Err() != nil {
+			break
 		}
 		l.busy[lane] = true
 		l.r.Bell.Answer(l.env, lane)
@@ -107,7 +112,7 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 		return Drained{}, err
 	}
 	total := int64(first.Scheduled) + r.Ran.Load()
-	if err := r.Bell.Ring(ctx, env, deploy.RingsOf(first.Lanes)); err != nil {
+	if err := r.ringWork(ctx, env); err != nil {
 		return Drained{}, err
 	}
 	for {
@@ -126,7 +131,7 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 			if err := r.Engine.Clock.Sleep(ctx, pause); err != nil {
 				continue
 			}
-			if err := r.Bell.Ring(ctx, env, deploy.RingsOf(out.Progress.Lanes)); err != nil {
+			if err := r.ringWork(ctx, env); err != nil {
 				return out, err
 			}
 			continue
@@ -144,6 +149,15 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 			}
 		}
 	}
+}
+
+// ringWork rings the lanes in which something may start.
+func (r *Runner) ringWork(ctx context.Context, env string) error {
+	lanes, err := r.Engine.WorkLanes(ctx, env)
+	if err != nil {
+		return err
+	}
+	return r.Bell.Ring(ctx, env, deploy.RingsOf(lanes))
 }
 
 // settle waits until no lane is served any more.
@@ -176,9 +190,13 @@ func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progres
 		_, err := r.Engine.Sweep(ctx, l.env)
 		return out, false, time.Millisecond, err
 	}
+	lanes, err := r.Engine.WorkLanes(ctx, l.env)
+	if err != nil {
+		return out, false, 0, err
+	}
 	pause, stuck := pollOthers, len(p.Lanes) > 0
 	now := r.Engine.Clock.Now()
-	for _, lane := range p.Lanes {
+	for _, lane := range lanes {
 		last, ran := l.last[lane]
 		switch {
 		case !ran || p.Held[lane] || last.Busy || last.More:

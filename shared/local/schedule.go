@@ -22,7 +22,9 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (depl
 		}
 		out = deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
 		for _, r := range rangesOf(agents) {
-			if err := query(c, "SELECT id, lane, ticket FROM rows INDEXED BY rows_ticket WHERE env = ? AND ticket <> 0 AND lane >= ? AND lane < ?", func(s *sqlite.Stmt) error {
+			const sql = `SELECT id, lane, ticket FROM rows INDEXED BY rows_ticket
+				WHERE env = +? AND ticket <> 0 AND lane >= +? AND lane < +?`
+			if err := query(c, sql, func(s *sqlite.Stmt) error {
 				if lane := s.ColumnText(1); r.holds(lane) {
 					out.Tickets = append(out.Tickets, deploy.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: lane, N: s.ColumnInt64(2)})
 				}
@@ -74,12 +76,14 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out
 	out.Unfinished = map[string][]resource.ID{}
 	for _, r := range ranges {
 		if err := query(c, `SELECT DISTINCT n.lane FROM counts n LEFT JOIN leases l ON l.env = n.env AND l.key = n.lane
-			WHERE n.env = ? AND n.lane >= ? AND n.lane < ? AND n.n > 0 AND coalesce(l.wave, 0) < ?`, func(s *sqlite.Stmt) error {
-			if lane := s.ColumnText(0); r.holds(lane) {
-				out.Unfinished[lane] = nil
-			}
-			return nil
-		}, env, r.from, r.to, epoch); err != nil {
+			WHERE n.env = +? AND n.lane >= +? AND n.lane < +? AND n.n > 0
+			AND coalesce(l.wave, 0) < +?`,
+			func(s *sqlite.Stmt) error {
+				if lane := s.ColumnText(0); r.holds(lane) {
+					out.Unfinished[lane] = nil
+				}
+				return nil
+			}, env, r.from, r.to, epoch); err != nil {
 			return err
 		}
 	}
@@ -96,7 +100,8 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out
 // checkedIn adds to lanes what a wave has checked in them.
 func checkedIn(c *sqlite.Conn, env string, epoch int64, lanes map[string][]resource.ID) error {
 	if len(lanes) > mostRanges {
-		return query(c, "SELECT lane, ids FROM checks WHERE env = ? AND epoch = ?", func(s *sqlite.Stmt) error {
+		const sql = "SELECT lane, ids FROM checks WHERE env = +? AND epoch = +?"
+		return query(c, sql, func(s *sqlite.Stmt) error {
 			lane := s.ColumnText(0)
 			if _, asked := lanes[lane]; asked {
 				lanes[lane] = append(lanes[lane], splitIDs(s.ColumnText(1))...)
@@ -126,7 +131,9 @@ type seenChecks struct {
 
 // eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to the number after.
 func eachChecked(c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []resource.ID)) error {
-	return query(c, "SELECT k, ids FROM checks WHERE env = ? AND lane = ? AND epoch = ? AND k > ? ORDER BY k", func(s *sqlite.Stmt) error {
+	const sql = `SELECT k, ids FROM checks
+		WHERE env = +? AND lane = +? AND epoch = +? AND k > +? ORDER BY k`
+	return query(c, sql, func(s *sqlite.Stmt) error {
 		f(s.ColumnInt64(0), splitIDs(s.ColumnText(1)))
 		return nil
 	}, of.env, of.lane, of.epoch, after)
@@ -139,7 +146,7 @@ func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoc
 		for _, id := range ids {
 			done := true
 			if err := query(c, `SELECT r.ticket, r.checked, r.lane, coalesce(l.wave, 0) FROM rows r LEFT JOIN leases l ON l.env = r.env AND l.key = r.lane
-				WHERE r.env = ? AND r.id = ?`, func(s *sqlite.Stmt) error {
+				WHERE r.env = +? AND r.id = +?`, func(s *sqlite.Stmt) error {
 				done = s.ColumnInt64(0) == 0
 				if !done || epoch == 0 || s.ColumnInt64(1) >= epoch || s.ColumnInt64(3) >= epoch {
 					return nil

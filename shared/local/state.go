@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
@@ -17,7 +18,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// query runs a prepared statement and calls each for every row.
+// query runs a prepared statement and calls each for every row. In a statement that joins tables,
+// or looks for a range, parameters are written "+?": SQLite would make a new plan for every new
+// value of a plain one, which takes longer than what such a statement does.
 func query(c *sqlite.Conn, sql string, each func(s *sqlite.Stmt) error, args ...any) error {
 	s, err := c.Prepare(sql)
 	if err != nil {
@@ -258,7 +261,13 @@ func splitIDs(text string) []resource.ID {
 	return out
 }
 
-const rowColumns = "r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body, b.sum"
+const (
+	rowColumns = "r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body, b.sum"
+	selectRows = "SELECT " + rowColumns + " FROM rows r JOIN bodies b ON b.k = r.k "
+	// selectVia is the same by a certain index, or by none.
+	selectVia = "SELECT " + rowColumns +
+		" FROM rows r %s JOIN bodies b ON b.k = r.k WHERE r.env = +? AND r.lane = +?"
+)
 
 func scanRow(s *sqlite.Stmt) (deploy.Row, error) {
 	r := deploy.Row{ID: resource.ID(s.ColumnText(0)), Rev: s.ColumnInt64(1), Lane: s.ColumnText(2), Ticket: s.ColumnInt64(3),
@@ -294,7 +303,7 @@ func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]deplo
 }
 
 func readRow(c *sqlite.Conn, env string, id resource.ID, found func(deploy.Row)) error {
-	return query(c, "SELECT "+rowColumns+" FROM rows r JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.id = ?", func(s *sqlite.Stmt) error {
+	return query(c, selectRows+"WHERE r.env = +? AND r.id = +?", func(s *sqlite.Stmt) error {
 		r, err := scanRow(s)
 		if err == nil {
 			found(r)
@@ -306,14 +315,15 @@ func readRow(c *sqlite.Conn, env string, id resource.ID, found func(deploy.Row))
 // LaneRows implements deploy.State.
 func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
 	if !all {
-		return h.scan(ctx, "SELECT "+rowColumns+" FROM rows r INDEXED BY rows_ticket JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.lane = ? AND r.ticket <> 0", env, lane)
+		sql := fmt.Sprintf(selectVia, "INDEXED BY rows_ticket") + " AND r.ticket <> 0"
+		return h.scan(ctx, sql, env, lane)
 	}
 	here, last, err := h.sizes(ctx, env, lane)
 	switch {
 	case err != nil:
 		return nil, err
 	case 2*here <= last:
-		return h.scan(ctx, "SELECT "+rowColumns+" FROM rows r INDEXED BY rows_lane JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.lane = ?", env, lane)
+		return h.scan(ctx, fmt.Sprintf(selectVia, "INDEXED BY rows_lane"), env, lane)
 	}
 	return h.readThrough(ctx, env, lane, last)
 }
@@ -341,7 +351,7 @@ const worthHalves = 4000
 // readThrough returns the rows of a lane that holds most of them. To read all in their order is quicker than to look each up, and many are read in two
 // halves at once. What a planner writes in between makes the claim fail that is based on them, like anything that it writes later.
 func (h *Home) readThrough(ctx context.Context, env, lane string, last int64) ([]deploy.Row, error) {
-	const sql = "SELECT " + rowColumns + " FROM rows r NOT INDEXED JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.lane = ? AND r.k > ? AND r.k <= ?"
+	sql := fmt.Sprintf(selectVia, "NOT INDEXED") + " AND r.k > +? AND r.k <= +?"
 	if last < worthHalves {
 		return h.scan(ctx, sql, env, lane, 0, int64(math.MaxInt64))
 	}
@@ -356,7 +366,7 @@ func (h *Home) readThrough(ctx context.Context, env, lane string, last int64) ([
 
 // ScanRows implements deploy.State.
 func (h *Home) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]deploy.Row, error) {
-	return h.scan(ctx, "SELECT "+rowColumns+" FROM rows r JOIN bodies b ON b.k = r.k WHERE r.env = ? AND r.id > ? ORDER BY r.id LIMIT ?",
+	return h.scan(ctx, selectRows+"WHERE r.env = +? AND r.id > +? ORDER BY r.id LIMIT ?",
 		env, string(after), limit)
 }
 

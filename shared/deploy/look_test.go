@@ -1,0 +1,155 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"southbound/shared/resource"
+)
+
+// fixedState is a State in which only what is scheduled can be read.
+type fixedState struct {
+	State
+	g     *Graph
+	needs []bool
+}
+
+// Schedule implements State.
+func (s *fixedState) Schedule(_ context.Context, _ string, agents ...string) (Schedule, error) {
+	var out Schedule
+	for n, id := range s.g.IDs {
+		lane := s.g.Lane(int32(n)) //nolint:gosec // small
+		if s.needs[n] && slices.Contains(agents, AgentOf(lane)) {
+			out.Tickets = append(out.Tickets, Ticket{ID: id, Lane: lane, N: 1})
+		}
+	}
+	return out, nil
+}
+
+// Finished implements State.
+func (s *fixedState) Finished(
+	_ context.Context, _ string, ids []resource.ID, _ int64,
+) ([]resource.ID, error) {
+	scheduled := func(id resource.ID) bool { return s.needs[s.g.Node(id)] }
+	return slices.DeleteFunc(slices.Clone(ids), scheduled), nil
+}
+
+// TestLook finishes random schedules on random graphs of several agents. At every step a lane that
+// looks around, in a process that has seen some of it earlier, finds ready in its lane exactly what
+// is ready in the whole graph, and sees all who directly wait for it.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3000) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		g := graphOfAgents(rnd)
+		s := &fixedState{g: g, needs: make([]bool, len(g.IDs))}
+		for i := range s.needs {
+			s.needs[i] = rnd.IntN(3) > 0
+		}
+		whole := newFrontier(g, slices.Clone(s.needs))
+		v := New(Config{}).view("e", 0, g)
+		for {
+			lane := g.Lanes[rnd.IntN(len(g.Lanes))]
+			w := &worker{e: New(Config{State: s}), env: "e", lane: lane, view: v}
+			if err := looksRight(w, s, whole); err != nil {
+				t.Fatalf("seed %d: %s: %v", seed, lane, err)
+			}
+			var ready []int32
+			for n := range int32(len(g.IDs)) { //nolint:gosec // small
+				if whole.ready(n) {
+					ready = append(ready, n)
+				}
+			}
+			if len(ready) == 0 {
+				break
+			}
+			next := ready[rnd.IntN(len(ready))]
+			whole.done(next, func(int32, bool) {})
+			if s.needs[next] = false; rnd.IntN(2) == 0 { // else another process has run it
+				v.cleared([]int32{next})
+			}
+		}
+	}
+}
+
+// looksRight lets a lane look around, and compares what it sees with the whole.
+func looksRight(w *worker, s *fixedState, whole *frontier) error {
+	g, agent := s.g, AgentOf(w.lane)
+	w.sched, _ = s.Schedule(context.Background(), "e", agent)
+	if !w.view.learn(w.sched, []string{agent}, false) {
+		return fmt.Errorf("the schedule has changed")
+	}
+	own := w.owned()
+	var starts []int32
+	for n := range int32(len(g.IDs)) { //nolint:gosec // small
+		if g.Lane(n) == w.lane && s.needs[n] {
+			own.needs[g.agents().at[n]], starts = true, append(starts, n)
+		}
+	}
+	if same, err := w.lookAround(context.Background(), own, starts, nil); !same || err != nil {
+		return fmt.Errorf("%v, %w", same, err)
+	}
+	for _, n := range starts {
+		at := w.graph.Node(g.IDs[n])
+		if at < 0 || w.full[at] != n || w.frontier.ready(at) != whole.ready(n) {
+			return fmt.Errorf("%s is ready: %v, and not so here", g.IDs[n], whole.ready(n))
+		}
+		for _, d := range g.Dependants(n) {
+			if at := w.graph.Node(g.IDs[d]); at < 0 || w.frontier.needs[at] != s.needs[d] {
+				return fmt.Errorf("%s is not seen as it is by what it requires", g.IDs[d])
+			}
+		}
+	}
+	return nil
+}
+
+// TestLookNear pins that a lane sees no more than its neighbours where all is scheduled, and asks
+// nobody else.
+func TestLookNear(t *testing.T) {
+	t.Parallel()
+	var nodes []graphNode
+	for i := range 100 {
+		agent := fmt.Sprintf("a%02d", i)
+		n := graphNode{ID: resource.ID("t::T[" + agent + ",n=1]"), Lane: agent + "/0"}
+		if i > 0 {
+			n.Requires = []resource.ID{nodes[i-1].ID}
+		}
+		nodes = append(nodes, n)
+	}
+	g := buildGraph(nodes)
+	s := &fixedState{g: g, needs: slices.Repeat([]bool{true}, 100)}
+	e := New(Config{State: s})
+	w := &worker{e: e, env: "e", lane: "a50/0", view: e.view("e", 0, g)}
+	if err := looksRight(w, s, newFrontier(g, slices.Clone(s.needs))); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, is := range w.view.read {
+		if is {
+			read++
+		}
+	}
+	if len(w.graph.IDs) != 3 || read != 3 {
+		t.Errorf("it sees %v and has read %d agents, want its two neighbours", w.graph.IDs, read)
+	}
+}
+
+var agentNames = []string{"a", "a/1", "b", "c", "d"} // one is named like a lane of another
+
+func graphOfAgents(rnd *rand.Rand) *Graph {
+	nodes := make([]graphNode, 1+rnd.IntN(14))
+	for i := range nodes {
+		a := agentNames[rnd.IntN(len(agentNames))]
+		nodes[i] = graphNode{ID: resource.ID(fmt.Sprintf("t::T[%s,n=%02d]", a, i)),
+			Lane: fmt.Sprintf("%s/%d", a, rnd.IntN(2)), Removing: rnd.IntN(4) == 0}
+		for j := range i {
+			if rnd.IntN(5) == 0 {
+				nodes[i].Requires = append(nodes[i].Requires, nodes[j].ID)
+			}
+		}
+	}
+	return buildGraph(nodes)
+}

@@ -1,0 +1,121 @@
+package deploy
+
+import (
+	"slices"
+	"sync"
+
+	"southbound/shared/resource"
+)
+
+// view is what a process knows of one schedule, for all lanes that it serves. As long as a schedule
+// stands, that is until PlanSeq grows, a resource can only finish. So what was learned stays true,
+// and what is outdated is so in one direction only: something may have finished. Who relies on a
+// view of an outdated schedule is refused when it claims.
+type view struct {
+	plan  int64
+	graph *Graph
+
+	mu      sync.Mutex
+	read    []bool  // by agent: the rest says what is scheduled of it
+	needs   []bool  // by node: scheduled, when somebody looked last
+	unsure  []bool  // by node: assumed to be scheduled, perhaps wrongly
+	tickets []int64 // by node; 0: none
+	// clear is by node: it is known that neither it nor anything that it requires, directly or not,
+	// is scheduled. That is so of what was claimed in this schedule and has finished.
+	clear []bool
+}
+
+// view returns the view of a schedule.
+func (e *Engine) view(env string, plan int64, g *Graph) *view {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if v := e.views[env]; v != nil && v.plan == plan && v.graph == g {
+		return v
+	}
+	n := len(g.IDs)
+	v := &view{plan: plan, graph: g, read: make([]bool, len(g.agents().names)),
+		needs: make([]bool, n), unsure: make([]bool, n), tickets: make([]int64, n),
+		clear: make([]bool, n)}
+	if len(e.views) >= mostViews {
+		clear(e.views)
+	}
+	if old := e.views[env]; old == nil || old.plan <= plan {
+		e.views[env] = v
+	}
+	return v
+}
+
+// mostViews bounds how many environments a process remembers something of.
+const mostViews = 100
+
+// learn takes over what is scheduled of agents. It returns false if that is of another schedule.
+func (v *view) learn(s Schedule, agents []string, releasing bool) bool {
+	if s.PlanSeq != v.plan {
+		return false
+	}
+	x := v.graph.agents()
+	tickets := map[resource.ID]int64{}
+	for _, t := range s.Tickets {
+		tickets[t.ID] = t.N
+	}
+	waves := wavesOf(s, releasing)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, name := range agents {
+		a, known := x.number[name]
+		if !known {
+			continue
+		}
+		for _, n := range x.nodes[a] {
+			ticket := tickets[v.graph.IDs[n]]
+			asks, unsure := waves.ask(v.graph, n)
+			if needs := ticket != 0 || asks; !v.read[a] || !needs {
+				v.needs[n], v.unsure[n], v.tickets[n] = needs, ticket == 0 && unsure, ticket
+			}
+		}
+		v.read[a] = true
+	}
+	return true
+}
+
+// finished notes that nodes are not scheduled.
+func (v *view) finished(nodes []int32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, n := range nodes {
+		v.needs[n] = false
+	}
+}
+
+// cleared notes that nodes were claimed in this schedule and have finished.
+func (v *view) cleared(nodes []int32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, n := range nodes {
+		v.needs[n], v.clear[n] = false, true
+	}
+}
+
+// isClear reports whether a node is known to be clear.
+func (v *view) isClear(n int32) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.clear[n]
+}
+
+// agree settles in the frontier of a part of the graph what is known to be clear, and learns from
+// it what else is: of the nodes that were expanded, all that they require is in the part.
+func (v *view) agree(f *frontier, nodes, expanded []int32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, n := range nodes {
+		if v.clear[n] && !f.clear[i] {
+			f.settle(int32(i), func(int32, bool) {}) //nolint:gosec // see Node
+		}
+	}
+	for _, n := range expanded {
+		if i, in := slices.BinarySearch(nodes, n); in && f.clear[i] {
+			v.clear[n] = true
+		}
+	}
+}
