@@ -35,7 +35,7 @@ func (s *Service) actionsPage(ctx context.Context, env string, q ActionQuery) ([
 // actionOf has every member, also those that are empty.
 func actionOf(x *deploy.Action) Action {
 	a := Action{ID: x.ID, Resource: x.Resource, Version: x.Version, Action: x.Action, Outcome: x.Outcome, Change: x.Change, Started: x.Started.UTC(),
-		Finished: x.Finished.UTC(), Reason: x.Reason, Stale: x.Stale, Pack: x.Pack, Provider: x.Provider, Why: x.ProviderWhy, Changes: x.Changes, Messages: make([]Message, 0, len(x.Messages))}
+		Finished: x.Finished.UTC(), Reason: x.Reason, Replaced: x.Replaced, Stale: x.Stale, Pack: x.Pack, Provider: x.Provider, Why: x.ProviderWhy, Changes: x.Changes, Messages: make([]Message, 0, len(x.Messages))}
 	if a.Changes == nil {
 		a.Changes = map[string]plan.Diff{}
 	}

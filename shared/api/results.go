@@ -19,6 +19,7 @@ type Would struct {
 	Changes map[string]plan.Diff `json:"changes,omitempty"`
 	Reason  string               `json:"reason,omitempty"`
 	Failed  bool                 `json:"failed,omitempty" doc:"reading it failed"`
+	Replace bool                 `json:"replace,omitempty" doc:"it would be updated by replacing the thing"`
 }
 
 // ReadJob is a comparison: of a stored version, or of an export, with reality.

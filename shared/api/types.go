@@ -111,7 +111,7 @@ type Agent struct {
 	UnservedMS int64 `json:"unserved_ms,omitempty" doc:"for how long it has had work that nobody does"`
 }
 
-// Action is one finished run of a handler for one resource. Every member is there, but for reason and stale.
+// Action is one finished run of a handler for one resource. Every member is there, but for reason, replaced and stale.
 type Action struct {
 	ID       string               `json:"id"`
 	Resource resource.ID          `json:"resource"`
@@ -122,6 +122,7 @@ type Action struct {
 	Started  time.Time            `json:"started"`
 	Finished time.Time            `json:"finished"`
 	Reason   string               `json:"reason,omitempty"`
+	Replaced bool                 `json:"replaced,omitempty" doc:"the thing was deleted and created anew"`
 	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced, or another run recorded, while it ran"`
 	Pack     string               `json:"pack"`
 	Provider string               `json:"provider,omitempty" doc:"that served the run, where the type has several"`

@@ -61,6 +61,7 @@ type planLine struct {
 	ID      string               `json:"id"`
 	Action  string               `json:"action"`
 	Changes map[string]plan.Diff `json:"changes"`
+	Replace bool                 `json:"replace,omitempty"` // an update that deletes the thing and creates it anew
 	Reason  string               `json:"reason,omitempty"`
 	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
 }
@@ -78,11 +79,15 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		}
 		switch {
 		case a.json:
-			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Reason, w.Failed})
+			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Replace, w.Reason, w.Failed})
 		case w.Failed:
 			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
 		case w.Action != "none":
-			a.printf("%-9s %s\n", w.Action, w.ID)
+			word := w.Action
+			if w.Replace {
+				word = "replace"
+			}
+			a.printf("%-9s %s\n", word, w.ID)
 			a.diff(w.Changes)
 		}
 	}

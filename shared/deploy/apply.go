@@ -21,6 +21,12 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 	for _, r := range act {
 		r.acted = true
 	}
+	if act = x.applyAlone(ctx, act); x.broken != nil {
+		for _, r := range act {
+			r.acted = false
+		}
+		return
+	}
 	batch, ok := provider.As[provider.BatchApplier](handlerOf(act))
 	if !ok || len(act) < 2 {
 		for _, r := range act {
@@ -54,6 +60,25 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 	for i, r := range act {
 		x.applied(r, applied[i].Result, applied[i].Err)
 	}
+}
+
+// applyAlone carries out the runs that take several calls, and returns the others.
+func (x *executor) applyAlone(ctx context.Context, runs []*run) []*run {
+	var rest []*run
+	for _, r := range runs {
+		switch {
+		case !r.inSteps():
+			rest = append(rest, r)
+		case ctx.Err() != nil || x.lost != nil || x.broken != nil:
+			r.acted = false
+			if ctx.Err() != nil {
+				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
+			}
+		default:
+			x.applySteps(ctx, r)
+		}
+	}
+	return rest
 }
 
 // createToken identifies the create of a run: by what was recorded for it, else by the run's action.
@@ -157,7 +182,7 @@ func (x *executor) flush(ctx context.Context, runs []*run) {
 	for _, r := range runs {
 		if !r.over() && r.acted {
 			of = append(of, r)
-			done = append(done, provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()})
+			done = append(done, r.flushes()...)
 		}
 	}
 	f, ok := provider.As[provider.Flusher](handlerOf(of))
@@ -178,6 +203,20 @@ func (x *executor) flush(ctx context.Context, runs []*run) {
 			x.fail(r, fmt.Errorf("flush: %w", err))
 		}
 	}
+}
+
+// flushes returns what a run has done, call by call.
+func (r *run) flushes() []provider.BatchChange {
+	one := provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
+	if !r.inSteps() {
+		return []provider.BatchChange{one}
+	}
+	var out []provider.BatchChange
+	for _, s := range r.steps() {
+		one.Change, one.Observed = s.change, s.observed
+		out = append(out, one)
+	}
+	return out
 }
 
 // overridden replaces the change that was inferred by what the handler says that it did, if it says anything. It returns false if the

@@ -30,6 +30,7 @@ func (x *executor) decide(r *run) {
 		if !x.declared(r) || !x.compare(r) {
 			return
 		}
+		r.unwritten()
 		if len(r.diff) > 0 {
 			r.act = plan.Updated
 			r.changes = r.host.redactDiff(r.diff)
@@ -38,7 +39,13 @@ func (x *executor) decide(r *run) {
 					strings.Join(fixed, ", ")))
 				return
 			}
+			if !x.replacing(r) {
+				return
+			}
 		}
+	}
+	if !r.res.ReportOnly {
+		r.leftover()
 	}
 	if r.res.ReportOnly && r.act != plan.NoChange && !x.dry {
 		r.act = plan.NoChange
@@ -81,7 +88,7 @@ func createDiff(r *run) map[string]plan.Diff {
 	out := make(map[string]plan.Diff, len(r.want.Attributes))
 	for i := range r.typ.Attributes {
 		a := &r.typ.Attributes[i]
-		if v := r.want.Attributes[a.Name]; v != nil && plan.Compared(a) {
+		if v := r.want.Attributes[a.Name]; v != nil && (plan.Compared(a) || a.Behaviour == schema.WriteOnly) {
 			out[a.Name] = plan.Diff{Desired: v}
 		}
 	}

@@ -20,6 +20,7 @@ type Would struct {
 	Changes map[string]plan.Diff
 	Reason  string // why it cannot be told, or would not be run
 	Failed  bool   // reading it failed
+	Replace bool   // it would be updated by replacing the thing
 }
 
 // DryRun is the report of a dry run.
@@ -95,6 +96,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	have, err := d.e.rows(ctx, d.env, ids)
 	for _, r := range runs {
 		if row := have[r.claim.row.ID]; row != nil {
+			r.notes = decodeNotes(row.Notes)
 			row.hideSecrets()
 			for _, name := range row.Hidden {
 				r.host.hide(name)
@@ -245,7 +247,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 	var actions []Action
 	for _, r := range all {
 		row := r.claim.row
-		w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.changes, Reason: r.reason, Failed: r.over()}
+		w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.changes, Reason: r.reason, Failed: r.over(), Replace: r.replaces}
 		results[row.ID] = w
 		if !r.over() {
 			d.out.Covered++

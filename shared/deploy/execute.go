@@ -25,13 +25,15 @@ type executor struct {
 	each bool
 	// strict says what is done when a handler reports values that are not as it declares them.
 	strict provider.Strictness
-	// mark records that a create begins; false means that it must not.
+	// mark records what has to be known of a run if it ends in the middle, such as that a create begins; false means that it must not go on.
 	mark func(ctx context.Context, r *run) (bool, error)
 	// seen, when not nil, is called once everything is read.
 	seen func(ctx context.Context, runs []*run) error
 	// cover, when not nil, sees to it that the lane is held for as long as a call may take. When it fails, nothing more is called.
 	cover func(ctx context.Context, limit time.Duration) error
 	lost  error // what cover said
+	// broken is what went wrong with the store between two calls of one run.
+	broken error
 }
 
 // execute gives each run its outcome. A run that was not carried out, because the caller gave up, its create must not begin or the lane could not
@@ -64,8 +66,7 @@ func (x *executor) execute(ctx context.Context) error {
 	}
 	var todo []*run
 	for _, r := range x.open() {
-		if r.act == plan.Created && r.typ.Assigned && r.token == "" {
-			r.token = r.action
+		if r.act != plan.NoChange && r.note() {
 			ok, err := x.mark(ctx, r)
 			if err != nil {
 				return err
@@ -79,6 +80,9 @@ func (x *executor) execute(ctx context.Context) error {
 		todo = append(todo, r)
 	}
 	x.apply(ctx, todo)
+	if x.broken != nil {
+		return x.broken
+	}
 	x.flush(ctx, todo)
 	for _, r := range x.open() {
 		if x.lost == nil {
@@ -184,10 +188,16 @@ func (x *executor) find(ctx context.Context, r *run) {
 		return
 	}
 	req := provider.CreateRequest{Resource: r.want, Token: r.token}
-	err, ok := call(ctx, x, r, func(c *provider.Context) error {
-		_, err := finder.FindCreated(c, req)
-		return err
+	type answer struct {
+		found bool
+		err   error
+	}
+	got, ok := call(ctx, x, r, func(c *provider.Context) (out answer) {
+		out.found, out.err = finder.FindCreated(c, req)
+		return out
 	})
+	err := got.err
+	r.found = got.found && err == nil
 	switch {
 	case !ok || err == nil:
 	case errors.Is(err, provider.ErrUndecided):

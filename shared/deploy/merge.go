@@ -121,7 +121,7 @@ func (mg *merger) prune(old *resource.Resource) []resource.ID {
 
 // sameIntent compares a, as an author wrote it, with b, as a version holds it: in b, references may have been resolved.
 func sameIntent(a, b *resource.Resource) bool {
-	if a.Purged != b.Purged || a.ReportOnly != b.ReportOnly || len(a.Attributes) != len(b.Attributes) {
+	if a.Purged != b.Purged || a.ReportOnly != b.ReportOnly || a.PreventDestroy != b.PreventDestroy || len(a.Attributes) != len(b.Attributes) {
 		return false
 	}
 	for name, v := range a.Attributes {

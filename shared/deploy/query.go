@@ -213,6 +213,9 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Wo
 				}
 			}
 			w.Changes = e.intentDiff(was, res)
+			if w.Action == "update" {
+				e.wouldReplace(&w, res)
+			}
 		}
 		out = append(out, w)
 		delete(before, now.ID)

@@ -184,6 +184,7 @@ type Row struct {
 	Checked    int64          // the last wave it was checked in
 	Waiting    []byte         // what the handler asked to be given back (in progress)
 	Creating   string         // token of a create that was begun and not recorded
+	Notes      []byte         // what runs leave to later ones: see notes
 	// ChangedAt is the end of the last run that changed something, of a resource that sends events. SucceededAt is when the last run that ended
 	// well was claimed, or began if it waited for something of its batch. A dependant reloads unless its SucceededAt is later than the ChangedAt of what it requires.
 	ChangedAt   time.Time
@@ -347,7 +348,8 @@ type Action struct {
 	Changes  map[string]plan.Diff `json:"changes,omitempty"`
 	Messages []provider.Line      `json:"messages,omitempty"`
 	Reason   string               `json:"reason,omitempty"`
-	Stale    bool                 `json:"stale,omitempty"` // the intent was replaced, or another run recorded, while it ran
+	Replaced bool                 `json:"replaced,omitempty"` // the thing was deleted and created anew
+	Stale    bool                 `json:"stale,omitempty"`    // the intent was replaced, or another run recorded, while it ran
 	Pack     string               `json:"pack"`
 	// Provider served the run, when its type has several, and was chosen for this reason.
 	Provider    string `json:"provider,omitempty"`

@@ -142,7 +142,7 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane string, missing []string) {
 	if row.Rev == 0 || row.Orphaned || row.Removing {
 		row.hideSecrets()
-		*row = Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, LastRun: RunNew, Blocked: NotBlocked,
+		*row = Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, Notes: row.leftNotes(), LastRun: RunNew, Blocked: NotBlocked,
 			LastAt: row.LastAt, LastAction: row.LastAction, ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
 	}
 	row.hideSecrets()

@@ -149,7 +149,7 @@ func (c *claim) entry(kind OutboxKind) Outbox {
 func (e *Engine) actionOf(r *Row, res *result) Action {
 	return Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
 		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: e.Pack,
-		Provider: res.provider, ProviderWhy: res.providerWhy}
+		Provider: res.provider, ProviderWhy: res.providerWhy, Replaced: res.replaced}
 }
 
 // follows returns what has to follow from a finished run.

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -52,10 +53,15 @@ type run struct {
 	diff    map[string]plan.Diff
 	act     plan.Change // what is to be done; NoChange: nothing
 	token   string
-	known   map[string]string // facts that the handler remembers
-	reload  bool
-	dry     bool
-	version int // the one that brought the intent
+	found   bool // what was begun with the token was made
+	agent   resource.Agent
+	notes   notes
+	// replaces: the thing is deleted and created anew. leaves: things that were replaced before are still there.
+	replaces, leaves bool
+	known            map[string]string // facts that the handler remembers
+	reload           bool
+	dry              bool
+	version          int // the one that brought the intent
 }
 
 // over reports whether the run has its outcome.
@@ -101,6 +107,12 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 // conclude completes the result of a run and hands it to its claim.
 func (w *worker) conclude(r *run) {
 	r.finished = w.e.Clock.Now()
+	switch r.outcome {
+	case StatusDeployed:
+		r.kept, r.replaced = r.written(), r.replaces
+	case StatusDeploying:
+		r.kept = r.notes.encode()
+	}
 	r.lines, r.facts = r.host.lines, r.host.facts
 	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
 	r.claim.result = r.result
@@ -166,6 +178,7 @@ func (e *Engine) newRun(row *Row, s *session) *run {
 	r.version = row.Version
 	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
 	r.token, r.purged, r.reportOnly = row.Creating, res.Purged, res.ReportOnly
+	r.notes = decodeNotes(row.Notes)
 	for _, name := range row.Hidden {
 		r.host.hide(name)
 	}
@@ -193,6 +206,7 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 		r.end(StatusUnavailable, ClassRefused, unreached(r.typ, agent.Name, agent.Transport)+"; it is over "+overText(r.typ))
 		return
 	}
+	r.agent = agent
 	if !s.connected {
 		limited, cancel := context.WithTimeout(ctx, e.connectLimit(agent))
 		s.transport, s.connErr = e.Connector.Connect(limited, agent)
@@ -279,18 +293,18 @@ func (r *run) bind(ctx context.Context) {
 		Known: r.known})
 }
 
-// markCreating records the token of a create before it begins, as its outcome could not be told from the real thing after a crash. It
-// returns false if the row was changed meanwhile; then the create must not begin.
+// markCreating records the token of a create before it begins, as its outcome could not be told from the real thing after a crash, and the notes
+// of the run. It returns false if the row was changed meanwhile; then the run must not go on.
 func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 	row := *r.claim.row
-	row.Creating = r.token
+	row.Creating, row.Notes = r.token, r.notes.encode()
 	done, err := w.commit(ctx, Commit{Rows: []Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
 		Until: w.e.Clock.Now().Add(w.e.limitOf(&row) + leaseMargin)})
 	if err != nil {
 		return false, err
 	}
 	for i := range done.Conflicts {
-		if c := &done.Conflicts[i]; c.Creating != r.token {
+		if c := &done.Conflicts[i]; c.Creating != r.token || !bytes.Equal(c.Notes, row.Notes) {
 			w.session.changed = true
 			return false, nil
 		}

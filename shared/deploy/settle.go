@@ -14,7 +14,7 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 		r.Unsure = true
 	}
 	if res.outcome == StatusDeploying {
-		r.NotBefore, r.Waiting = res.finished.Add(res.again.After), res.again.State
+		r.NotBefore, r.Waiting, r.Notes = res.finished.Add(res.again.After), res.again.State, res.kept
 		r.Reason = "in progress"
 		r.Ticket = max(r.Ticket, 1) // the wave that asked for it may end earlier
 		return
@@ -28,6 +28,9 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 	case StatusDeployed, StatusNonCompliant:
 		r.LastRun, r.Compliance, r.Blocked = RunSuccess, Compliant, NotBlocked
 		r.Deployed, r.Attempts, r.Creating = r.Hash, 0, ""
+		if res.outcome == StatusDeployed {
+			r.Notes = res.kept
+		}
 		if res.outcome == StatusDeployed && !res.purged {
 			r.WantFacts = false // they were read; of what is purged they cannot be, and it may exist again some day
 		}

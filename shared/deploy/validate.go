@@ -81,6 +81,7 @@ func (v *validator) attributes() {
 		}
 		attrs, problems := t.Check(r.Attributes)
 		problems = append(problems, openSecrets(t, r.Attributes)...)
+		problems = append(problems, destroyed(r)...)
 		for _, p := range problems {
 			p.Pos, p.Resource, p.Hint = v.m.at(i, p.Attribute), string(r.ID), cmp.Or(p.Hint, t.Hint(p.Attribute))
 			v.problems.Add(p)
@@ -89,6 +90,19 @@ func (v *validator) attributes() {
 		}
 		r.Attributes = attrs
 	}
+}
+
+// destroyed refuses a resource that may not be destroyed and says itself that it is to be.
+func destroyed(r *resource.Resource) []diag.Problem {
+	flag := "purged"
+	if !r.Purged {
+		flag = "purge_on_delete"
+	}
+	if !r.PreventDestroy || !r.Purged && !r.PurgeOnDelete {
+		return nil
+	}
+	return []diag.Problem{{Attribute: "prevent_destroy", Message: "prevent_destroy and " + flag + " contradict each other",
+		Hint: "leave one of them out; one that `defaults` says is taken back with false"}}
 }
 
 // openSecrets refuses literal values of sensitive attributes, since whatever stands in a document is stored in versions.

@@ -27,10 +27,12 @@ type result struct {
 	class    provider.Class
 	causes   []resource.ID // what it was skipped for
 	again    *provider.Again
-	person   bool // a create may have happened, and only a person can tell
-	nothing  bool // a create was begun, and it is certain that nothing was made
-	acted    bool // the handler was told to change something
-	purged   bool // the resource must not exist
+	person   bool   // a create may have happened, and only a person can tell
+	nothing  bool   // a create was begun, and it is certain that nothing was made
+	kept     []byte // the notes that the row is left with, of a run that was not in vain
+	replaced bool   // the thing was deleted and created anew
+	acted    bool   // the handler was told to change something
+	purged   bool   // the resource must not exist
 	// reportOnly: the resource was only compared.
 	reportOnly bool
 	sendEvent  bool   // others are told of its changes

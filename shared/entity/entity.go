@@ -86,7 +86,7 @@ func (c *Context) Upload(data []byte) resource.File {
 func (c *Context) Lookup(path string) (v any, ok bool, err error) { return lookup(c.e, path) }
 
 // Fields are attributes of resources and where they come from. Names are attributes of the entity of the same name, Map are paths over relations,
-// Funcs are functions. Flags are paths to what documents say beside attributes: purged, purge_on_delete, report_only, send_event, receive_events,
+// Funcs are functions. Flags are paths to what documents say beside attributes: purged, purge_on_delete, prevent_destroy, report_only, send_event, receive_events,
 // managed, set. What stands in Inherits is taken first, in order; what comes later wins.
 type Fields struct {
 	Inherits []Fields

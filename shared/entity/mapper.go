@@ -32,7 +32,7 @@ type field struct {
 }
 
 func flagNames() []string {
-	return []string{"managed", "purge_on_delete", "purged", "receive_events", "report_only", "send_event", "set"}
+	return []string{"managed", "prevent_destroy", "purge_on_delete", "purged", "receive_events", "report_only", "send_event", "set"}
 }
 
 // NewMapper checks mappings against the types of their resources. What is wrong is returned all at once as diag.Problems, in which Resource is the kind
@@ -191,7 +191,8 @@ func flag(r *resource.Resource, managed *bool, name string, v any) string {
 		return name + " is true or false"
 	}
 	*map[string]*bool{
-		"managed": managed, "purged": &r.Purged, "purge_on_delete": &r.PurgeOnDelete, "report_only": &r.ReportOnly, "send_event": &r.SendEvent,
+		"managed": managed, "purged": &r.Purged, "purge_on_delete": &r.PurgeOnDelete,
+		"prevent_destroy": &r.PreventDestroy, "report_only": &r.ReportOnly, "send_event": &r.SendEvent,
 		"receive_events": &r.ReceiveEvents,
 	}[name] = b
 	return ""

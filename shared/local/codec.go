@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"time"
 
 	"southbound/shared/binform"
@@ -36,6 +37,9 @@ func encodeState(r *deploy.Row) []byte {
 	}
 	w.Texts(r.Hidden)
 	w.Texts(r.Left)
+	if len(r.Notes) > 0 { // few rows have them
+		w.Bytes(r.Notes)
+	}
 	return w.B
 }
 
@@ -75,6 +79,9 @@ func decodeState(b []byte, r *deploy.Row) error {
 		r.Causes = append(r.Causes, resource.ID(d.Text()))
 	}
 	r.Hidden, r.Left = d.Texts(), d.Texts()
+	if !d.Done() && !d.Bad {
+		r.Notes = bytes.Clone(d.Bytes())
+	}
 	if !d.Done() {
 		return damagedRow(r.ID)
 	}

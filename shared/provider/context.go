@@ -90,6 +90,13 @@ func (c *Context) With(ctx context.Context) *Context {
 	return &d
 }
 
+// WithState returns a copy with another state, see State.
+func (c *Context) WithState(state []byte) *Context {
+	d := *c
+	d.opts.State = state
+	return &d
+}
+
 // ID returns the identity of the resource.
 func (c *Context) ID() resource.ID { return c.opts.ID }
 

@@ -35,7 +35,7 @@ func Decode(b []byte) (*Resource, error) {
 
 // resource reads the members of a resource.
 func (d *decoder) resource(r *Resource) {
-	var room [10]string
+	var room [11]string
 	seen := room[:0]
 	for more := d.open('{', '}'); more; more = d.more('}') {
 		key := d.key()
@@ -54,6 +54,8 @@ func (d *decoder) member(r *Resource, key string) {
 	case "id":
 		r.ID = d.id()
 		r.Type, r.Agent = r.ID.Type(), r.ID.Agent()
+	case "prevent_destroy":
+		r.PreventDestroy = d.bool()
 	case "purge_on_delete":
 		r.PurgeOnDelete = d.bool()
 	case "purged":

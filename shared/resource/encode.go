@@ -298,6 +298,9 @@ func (r *Resource) Encode() ([]byte, error) {
 	if err == nil {
 		b, err = appendString(append(b, `,"id":`...), string(r.ID))
 	}
+	if r.PreventDestroy {
+		b = append(b, `,"prevent_destroy":true`...)
+	}
 	if r.PurgeOnDelete {
 		b = append(b, `,"purge_on_delete":true`...)
 	}
@@ -365,8 +368,8 @@ func (r *Resource) size() int {
 	return n + n/16
 }
 
-// Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the attributes, whether it is purged or report-only, and
-// how its agent is reached. What it requires, its set and its other flags are no part of it, nor is the number of lanes.
+// Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the attributes, whether it is purged, report-only or may not be
+// destroyed, and how its agent is reached. What it requires, its set and its other flags are no part of it, nor is the number of lanes.
 // Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
 func (r *Resource) Hash(a Agent) (string, error) {
 	room := make([]byte, 0, 1024)
@@ -382,6 +385,9 @@ func (r *Resource) Hash(a Agent) (string, error) {
 	}
 	if err != nil {
 		return "", fault.Wrap(fault.Invalid, "hash "+string(r.ID), err)
+	}
+	if r.PreventDestroy { // only then: the intents of all others keep their hashes
+		b = append(b, `,"prevent_destroy":true`...)
 	}
 	b = strconv.AppendBool(append(b, `,"purged":`...), r.Purged)
 	b = append(strconv.AppendBool(append(b, `,"report_only":`...), r.ReportOnly), '}')

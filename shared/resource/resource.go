@@ -44,9 +44,11 @@ func (r *Resource) ToldBy(other *Resource) bool {
 type Flags struct {
 	Purged        bool // must not exist
 	PurgeOnDelete bool // leaving the model purges it
-	ReportOnly    bool // compare, never change
-	SendEvent     bool // tell direct dependants when it finishes
-	ReceiveEvents bool // be told of changes; documents default to true
+	// PreventDestroy refuses whatever would delete the thing: replacing it; documents cannot say it together with the two above.
+	PreventDestroy bool
+	ReportOnly     bool // compare, never change
+	SendEvent      bool // tell direct dependants when it finishes
+	ReceiveEvents  bool // be told of changes; documents default to true
 }
 
 // Agent is where resources are managed.

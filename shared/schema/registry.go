@@ -110,7 +110,7 @@ func (c *compiler) collectAliases(types []Type) {
 // reservedNames are names that appear beside those of attributes in documents, in output and in filters.
 func reservedNames() []string {
 	return []string{
-		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events",
+		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete", "prevent_destroy", "report_only", "send_event", "receive_events",
 		"managed", "id", "defaults", "resources", "southbound", "status", "title",
 	}
 }
@@ -168,6 +168,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 	if len(out.namevars) == 0 && len(t.Wrong) == 0 {
 		c.bad("", "give one attribute the behaviour namevar", "no attribute names the resource")
 	}
+	c.replaced(out)
 	c.titlePatterns(out)
 	c.rules(out)
 	c.metadata(out)
@@ -248,9 +249,25 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	t.compiled = append(t.compiled, CompiledAttribute{Attribute: *a, DataType: d})
 }
 
+// replaced refuses an order of replacing in which the two could not be told apart.
+func (c *compiler) replaced(t *Compiled) {
+	has := func(is func(a *Attribute) bool) bool {
+		return slices.ContainsFunc(t.compiled, func(a CompiledAttribute) bool { return is(&a.Attribute) })
+	}
+	switch {
+	case !t.CreateFirst:
+	case !t.Assigned:
+		c.bad("", "leave CreateFirst out, or set Assigned where the target chooses the identity", "two of one name cannot stand beside each other, so a thing cannot be created first")
+	case !has(func(a *Attribute) bool { return a.Behaviour == Replace }):
+		c.bad("", "give the behaviour replace to what cannot be changed otherwise", "the type says how things are replaced, and no attribute replaces them")
+	case !has(func(a *Attribute) bool { return a.Behaviour == ReadOnly && !a.Sensitive }):
+		c.bad("", "declare a read_only attribute, such as the id that the target has chosen", "nothing that is only reported tells the old one from the new one, so a thing cannot be created first")
+	}
+}
+
 func (c *compiler) behaviour(t *Compiled, a *Attribute, d *DataType) {
 	switch a.Behaviour {
-	case Property, InitOnly, Parameter:
+	case Property, InitOnly, Replace, Parameter, WriteOnly:
 	case ReadOnly:
 		if a.Default != nil {
 			c.bad(a.Name, "leave it out", "a read_only attribute is never set, so it has no default")
@@ -267,7 +284,7 @@ func (c *compiler) behaviour(t *Compiled, a *Attribute, d *DataType) {
 			c.bad(a.Name, "leave Optional out, or give it a default", "a naming attribute is never missing, so it is not %s", d)
 		}
 	default:
-		known := []string{string(Namevar), string(ReadOnly), string(InitOnly), string(Parameter)}
+		known := []string{string(Namevar), string(ReadOnly), string(InitOnly), string(Replace), string(Parameter), string(WriteOnly)}
 		c.bad(a.Name, orList(nearestHint(string(a.Behaviour), known), "leave it empty for a property, or use one of ", known), "unknown behaviour %q", a.Behaviour)
 	}
 }

@@ -20,6 +20,10 @@ const (
 	ReadOnly  Behaviour = "read_only" // reported by the target, never set
 	InitOnly  Behaviour = "init_only" // set at creation only
 	Parameter Behaviour = "parameter" // steers the handler, not read and not compared
+	// Replace: set at creation; when it differs later, the thing is deleted and created anew (see Type.CreateFirst).
+	Replace Behaviour = "replace"
+	// WriteOnly: set by the author, never read; written when what the author says has changed since it was written last.
+	WriteOnly Behaviour = "write_only"
 )
 
 // Attribute declares one attribute of a type.
@@ -56,6 +60,9 @@ type Type struct {
 	// Assigned says that the target chooses the identity when it creates, so that a create that may have happened must be
 	// looked up before it is repeated.
 	Assigned bool
+	// CreateFirst says that a thing is replaced by making the new one before the old is deleted. It takes Assigned, and an attribute that is
+	// only reported and tells the two apart.
+	CreateFirst bool
 	// Machine says that the things are on the agent's machine, so that the handler runs there: in this process for the transport local, and in one that
 	// is started on the machine for transports that reach it. What such a handler has as Canonicaliser, Differ and Timeouter is called in this
 	// process all the same, and must not look at the machine.

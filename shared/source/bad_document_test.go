@@ -50,8 +50,8 @@ func documentProblems() []badCase {
 		}},
 		{"unknown default", "attributes have no defaults", "southbound: 1\ndefaults: {agnet: a, mode: \"0644\", type: fs::File}\n", []string{
 			`2:12 |  |  | unknown member "agnet" | did you mean "agent"?`,
-			`2:22 |  |  | unknown member "mode" | there are agent, agents, set, purged, purge_on_delete, report_only, send_event, receive_events, managed`,
-			`2:36 |  |  | unknown member "type" | there are agent, agents, set, purged, purge_on_delete, report_only, send_event, receive_events, managed`,
+			`2:22 |  |  | unknown member "mode" | there are agent, agents, set, purged, purge_on_delete, prevent_destroy, report_only, send_event, receive_events, managed`,
+			`2:36 |  |  | unknown member "type" | there are agent, agents, set, purged, purge_on_delete, prevent_destroy, report_only, send_event, receive_events, managed`,
 		}},
 		{"bad default agent", "the resources do not lack an agent besides", "southbound: 1\ndefaults: {agent: 7}\nresources:\n  - {type: std::Null, attributes: {name: x}}\n", []string{
 			`2:19 |  |  | agent is text | put it in quotes`,

@@ -101,7 +101,7 @@ func jsonProblems() []badCase {
 			"     \"attributes\": {\"path\": \"/ü🙂x\", \"mdoe\": \"0644\"}, \"ö\": 1},\n" +
 			"    {\"type\": \"std::Null\", \"attributes\": {\"name\": true}, \"purged\": \"yes\"}\n  ]}\n", []string{
 			`5:37 | fs::File[ä,path=/ü🙂x] | mdoe | fs::File has no attribute "mdoe" | did you mean "mode"?`,
-			`5:54 | fs::File[ä,path=/ü🙂x] |  | unknown member "ö" | there are type, title, attributes, requires, agent, agents, set, purged, purge_on_delete, report_only, send_event, receive_events, managed`,
+			`5:54 | fs::File[ä,path=/ü🙂x] |  | unknown member "ö" | there are type, title, attributes, requires, agent, agents, set, purged, purge_on_delete, prevent_destroy, report_only, send_event, receive_events, managed`,
 			`6:50 | std::Null[ä,name=true] | name | expected a String of at least 1 character, got the Boolean true | write it in quotes, such as "yes" or "true", so that it is text`,
 			`6:67 | std::Null[ä,name=true] |  | purged is true or false | write true or false; yes, no, on and off are text in YAML 1.2`,
 		}},

@@ -52,7 +52,7 @@ func resourceProblems() []badCase {
 		{"unknown member", "misspelt, or an attribute in the wrong place", head + "  - type: fs::File\n    mode: \"0644\"\n    agnet: b\n    zzz: 1\n    attributes: {path: /x}\n", []string{
 			"5:5 | fs::File[a,path=/x] |  | \"mode\" is an attribute of fs::File, not a member of resources | indent it below `attributes:`",
 			`6:5 | fs::File[a,path=/x] |  | unknown member "agnet" | did you mean "agent"?`,
-			`7:5 | fs::File[a,path=/x] |  | unknown member "zzz" | there are type, title, attributes, requires, agent, agents, set, purged, purge_on_delete, report_only, send_event, receive_events, managed`,
+			`7:5 | fs::File[a,path=/x] |  | unknown member "zzz" | there are type, title, attributes, requires, agent, agents, set, purged, purge_on_delete, prevent_destroy, report_only, send_event, receive_events, managed`,
 		}},
 		{"unknown attribute", "the name is what is wrong", head + "  - type: fs::File\n    attributes:\n      path: /x\n      contnt: hi\n      zzz: 1\n", []string{
 			`7:7 | fs::File[a,path=/x] | contnt | fs::File has no attribute "contnt" | did you mean "content"?`,

@@ -349,7 +349,8 @@ func (t *taker) readDefaults(n *node) {
 	t.oneOf(n)
 }
 
-var commonKeys = []string{"agent", "agents", "set", "purged", "purge_on_delete", "report_only", "send_event", "receive_events", "managed"}
+var commonKeys = []string{"agent", "agents", "set", "purged", "purge_on_delete", "prevent_destroy", "report_only", "send_event", "receive_events",
+	"managed"}
 
 // common reads a member that both resources and defaults can have. It returns false if it is another one.
 func (t *taker) common(m *node, d *defaults) bool {
@@ -367,6 +368,8 @@ func (t *taker) common(m *node, d *defaults) bool {
 		t.flag(m, &d.flags.Purged)
 	case "purge_on_delete":
 		t.flag(m, &d.flags.PurgeOnDelete)
+	case "prevent_destroy":
+		t.flag(m, &d.flags.PreventDestroy)
 	case "report_only":
 		t.flag(m, &d.flags.ReportOnly)
 	case "send_event":

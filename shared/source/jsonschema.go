@@ -18,7 +18,8 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 		"set": described(text, "resource set; absent: the shared set"),
 	}
 	for name, what := range map[string]string{
-		"purged": "true: must not exist", "purge_on_delete": "true: leaving the model purges it", "report_only": "true: compare, never change",
+		"purged": "true: must not exist", "purge_on_delete": "true: leaving the model purges it",
+		"prevent_destroy": "true: never delete it, not even to replace it", "report_only": "true: compare, never change",
 		"send_event": "true: tell direct dependants when it finishes", "receive_events": "false: ignore what others tell", "managed": "false: not exported",
 	} {
 		common[name] = described(jsonObject{"type": "boolean"}, what)

@@ -91,6 +91,10 @@ func notes(t *schema.Compiled, a *schema.Attribute) string {
 		out = append(out, "only reported")
 	case schema.InitOnly:
 		out = append(out, "cannot be changed later")
+	case schema.Replace:
+		out = append(out, "a change replaces the thing")
+	case schema.WriteOnly:
+		out = append(out, "written and never read")
 	case schema.Parameter:
 		out = append(out, "not compared")
 	}
@@ -185,6 +189,9 @@ func more(t *schema.Compiled) []string {
 	}
 	if t.Machine {
 		out = append(out, "acts on the machine of the agent")
+	}
+	if t.CreateFirst {
+		out = append(out, "replaced by making the new one before the old is deleted")
 	}
 	if over := t.Over(); over[0] != schema.AnyTransport {
 		out = append(out, "agents: those with the transport "+strings.Join(over, " or "))

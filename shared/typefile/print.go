@@ -186,6 +186,7 @@ func tree(t *schema.Type) (*yaml.Node, error) {
 		o.text(keyTimeout, t.Timeout.String())
 	}
 	o.flag(keyAssigned, t.Assigned)
+	o.flag(keyCreateFirst, t.CreateFirst)
 	o.flag(keyMachine, t.Machine)
 	o.list(keyTransports, t.Transports)
 	o.list(keyCode, codeOf(t))

@@ -50,6 +50,7 @@ const (
 	keyProviders   = "providers"
 	keyTimeout     = "timeout"
 	keyAssigned    = "assigned"
+	keyCreateFirst = "create_first"
 	keyMachine     = "machine"
 	keyTransports  = "transports"
 	keyCode        = "code"
@@ -151,7 +152,7 @@ func declaration(file string, n *yaml.Node) schema.Type {
 	r.t.At = func(part string) diag.Pos { return cmp.Or(r.parts[part], start) }
 	m := r.members(n, "a declaration", []string{
 		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules, keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
-		keyMachine, keyTransports, keyCode, keyMetadata,
+		keyCreateFirst, keyMachine, keyTransports, keyCode, keyMetadata,
 	})
 	if m == nil {
 		return r.t
@@ -189,6 +190,7 @@ func (r *reader) rest(m map[string]*yaml.Node) {
 	r.t.Code = r.list(m[keyCode], "code", "")
 	slices.Sort(r.t.Code)
 	r.t.Assigned = r.flag(m[keyAssigned], keyAssigned)
+	r.t.CreateFirst = r.flag(m[keyCreateFirst], keyCreateFirst)
 	r.t.Machine = r.flag(m[keyMachine], keyMachine)
 	r.t.Transports = r.list(m[keyTransports], "transports", schema.TransportPart)
 	r.t.Timeout = r.duration(m[keyTimeout])

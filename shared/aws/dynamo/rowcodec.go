@@ -47,6 +47,7 @@ const (
 	isUnsure
 	hasHidden
 	hasLeft
+	hasNotes
 )
 
 func (b *bits) set(is bool, bit bits) {
@@ -66,6 +67,7 @@ func bitsOf(r *deploy.Row, intent bool) bits {
 	b.set(r.Unsure, isUnsure)
 	b.set(len(r.Hidden) > 0, hasHidden)
 	b.set(len(r.Left) > 0, hasLeft)
+	b.set(len(r.Notes) > 0, hasNotes)
 	b.set(len(r.Missing) > 0, hasMissing)
 	b.set(r.Reason != "", hasReason)
 	b.set(len(r.Causes) > 0, hasCauses)
@@ -154,6 +156,9 @@ func (e *enc) rare(r *deploy.Row, has bits) {
 	if has&hasLeft != 0 {
 		e.Texts(r.Left)
 	}
+	if has&hasNotes != 0 {
+		e.Bytes(r.Notes)
+	}
 }
 
 // storedRow is a row as it was read: what its bits say is not there comes from the row before.
@@ -230,6 +235,9 @@ func (d *dec) rare(r *storedRow) {
 	}
 	if r.has&hasLeft != 0 {
 		r.Left = d.Texts()
+	}
+	if r.has&hasNotes != 0 {
+		r.Notes = d.Bytes()
 	}
 }
 

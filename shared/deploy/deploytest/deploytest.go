@@ -257,6 +257,7 @@ func full(n int) deploy.Row {
 	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act", "no “room” on the disk\n\x01"
 	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, deploy.ClassTerminal, 4, at(time.Hour)
 	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"
+	r.Notes = []byte{1, 0, 254}
 	r.ChangedAt, r.SucceededAt = at(-time.Second), at(-time.Minute)
 	r.Hidden, r.Left = []string{"password", "to ken"}, []string{"a/0", "a/1"}
 	return r

@@ -114,6 +114,7 @@ type claimBook struct {
 // runBook is one run of a handler for one resource.
 type runBook struct {
 	did      plan.Change   // what it did with success; "": nothing
+	before   plan.Change   // what it had done before the last call, of types that replace
 	reloaded bool          // and that is all
 	by       int           // the call of a handler that did it, see taskBooks.call
 	after    time.Duration // it wants to be asked again
@@ -191,6 +192,11 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	if have == nil {
 		return
 	}
+	have.before = ""
+	if replaces(id) && (what == "create" || what == "update" || what == "delete") {
+		have.before, have.did, have.by = have.did, have.didReplacing(id, what), b.call
+		return
+	}
 	switch what {
 	case "create":
 		have.did, have.by = plan.Created, b.call
@@ -209,7 +215,7 @@ func (b *taskBooks) did(id resource.ID, what string) {
 func (b *taskBooks) untold() {
 	for _, have := range b.runs {
 		if have.by == b.call {
-			have.did, have.reloaded = "", false
+			have.did, have.reloaded = have.before, false
 		}
 	}
 }
@@ -248,7 +254,7 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
 	if changes { // a batch that panicked is done again, one by one: what counts is the last call
 		have.acted, have.failed, have.err = true, false, nil
-		if what != "reload" {
+		if what != "reload" && !replaces(id) {
 			have.did = ""
 		}
 	}

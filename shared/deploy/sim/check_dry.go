@@ -120,7 +120,7 @@ func (r *run) would(id resource.ID, it *item, since time.Duration) (action strin
 	case !exists:
 		return "create", false, true
 	case have.fits(want):
-		return "none", false, true
+		return "none", false, want.key == 0 // whether it counts as written is nobody's business
 	}
-	return "update", want.fixed != 0 && have.fixed != want.fixed, true
+	return "update", want.fixed != 0 && have.fixed != want.fixed && !replaces(id), true
 }

@@ -154,7 +154,7 @@ func (r *run) checkTimed(t *task, row, was *deploy.Row, c *deploy.Commit, b befo
 	case !was.NextAt.IsZero():
 	case off:
 		r.violate("timer", "%s asks for %s by a timer that is off", t.name, row.ID)
-	case c.Env != nil && c.Env.LastDeploy.Equal(b.env.LastDeploy):
+	case c.Env != nil && c.Env.LastDeploy.Equal(b.env.LastDeploy) && r.since(b.env.LastDeploy) < t.began: // else it is the same moment
 		r.violate("timer", "%s asks for %s by a timer, and does not note when it was", t.name, row.ID)
 	}
 }

@@ -272,6 +272,9 @@ func (r *run) checkCreate(t *thing, id resource.ID, token string) {
 	}
 	have := who.books.runs[id]
 	for _, m := range t.made {
+		if m.seen && id.Type() == typeSwap {
+			continue // it is being replaced
+		}
 		if !m.late && have != nil && m.at < have.began {
 			r.violate("D8", "%s creates %s, and what a create at %s led to was not looked up: now there are two", who.name, id, m.at)
 		}

@@ -18,6 +18,8 @@ const (
 	typeSlow     = "sim::Slow"     // changes take minutes: "ask again"
 	typeAssigned = "sim::Assigned" // the world chooses the identity; what a create led to can be looked up
 	typeLonely   = "sim::Lonely"   // the same, and it cannot
+	typeRigid    = "sim::Rigid"    // what is fixed in it changes by replacing it: deleted first
+	typeSwap     = "sim::Swap"     // the same, created first: the world chooses the identity, and a create can be looked up
 )
 
 // How long one handler call may take: longer, for operations that do, than a lane is held beyond what it is taken for.
@@ -37,7 +39,7 @@ func limitOf(id resource.ID) time.Duration {
 // newTypes returns the registry of the types.
 func newTypes() (*schema.Registry, error) {
 	var types []schema.Type
-	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely} {
+	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely, typeRigid, typeSwap} {
 		types = append(types, schema.Type{
 			Name: name, Timeout: callLimit, Assigned: name == typeAssigned || name == typeLonely,
 			Attributes: []schema.Attribute{
@@ -49,6 +51,14 @@ func newTypes() (*schema.Registry, error) {
 		})
 	}
 	types[2].Timeout = slowLimit
+	for i := range types {
+		if t := &types[i]; t.Name == typeRigid || t.Name == typeSwap {
+			t.Attributes[3].Behaviour = schema.Replace
+			t.Assigned, t.CreateFirst = t.Name == typeSwap, t.Name == typeSwap
+			t.Attributes = append(t.Attributes, schema.Attribute{Name: "serial", Type: "Integer", Behaviour: schema.ReadOnly},
+				schema.Attribute{Name: "key", Type: "Optional[Integer]", Behaviour: schema.WriteOnly})
+		}
+	}
 	thing := &types[0]
 	for _, name := range []string{"ear", "ear_agent", "mouth", "mouth_agent"} {
 		thing.Attributes = append(thing.Attributes, schema.Attribute{Name: name, Type: "Optional[String]", Behaviour: schema.Parameter})
@@ -65,6 +75,7 @@ func (r *run) newHandlers() map[string]provider.Handler {
 	h := handler{r}
 	return map[string]provider.Handler{
 		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h}, typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
+		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
 	}
 }
 
@@ -86,17 +97,23 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 	}
 	err := who.proc.call(c.Context, what+" "+string(res.ID), &r.plan.faults.world, func() error {
 		if what != "read" && what != "find" && what != "facts" && !r.books.live(r, who) {
-			th.drifted = true
+			th.drifted, th.rekeyed = true, true
 			r.tracef("%s: %s of %s by a holder that lost its lane", who.name, what, res.ID)
 		}
 		if err := th.fail(what == "read" || what == "facts"); err != nil && what != "find" {
 			return err
+		}
+		if (what == "create" || what == "update") && r.books.live(r, who) {
+			th.rekeyed = false
 		}
 		return effect(th)
 	})
 	refuses := r.plan.faults.refuses
 	if what == "find" {
 		refuses *= 5 // it is seldom asked
+	}
+	if replaces(res.ID) && what != "read" && what != "find" {
+		refuses = max(refuses, 0.2) // what is half replaced, or perhaps written, is what these are for
 	}
 	if err == nil && r.faulty && r.sched.rng.Float64() < refuses {
 		classes := []provider.Class{provider.Retryable, provider.Retryable, provider.Terminal, provider.NeedsChange}
@@ -325,5 +342,5 @@ func (h assignedHandler) FindCreated(c *provider.Context, req provider.CreateReq
 
 // isAssigned reports whether the world chooses the identity of things of a resource.
 func isAssigned(id resource.ID) bool {
-	return id.Type() == typeAssigned || id.Type() == typeLonely
+	return id.Type() == typeAssigned || id.Type() == typeLonely || id.Type() == typeSwap
 }

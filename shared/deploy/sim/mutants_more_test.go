@@ -50,10 +50,10 @@ func recordMutants() []mutant {
 				slices.Reverse(c.Rows)
 			}
 		}, nil),
-		{Mutant{Name: "RingsOfOthersLost", Why: "what is done in one lane is not told to another", Check: "D4", Config: func(c *deploy.Config, _ *State) {
+		{Mutant{Name: "RingsOfOthersLost", Why: "what is done in one lane is not told to another", Check: "late", Config: func(c *deploy.Config, _ *State) {
 			c.Doorbell = &tellsNoResults{c.Doorbell}
 		}}, 10000},
-		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "report", Config: func(c *deploy.Config, _ *State) {
+		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "", Config: func(c *deploy.Config, _ *State) {
 			c.State = &forgetsReportOnly{c.State}
 		}}, 300},
 		{Mutant{Name: "ConnectionsLeftOpen", Why: "a connection is not closed", Check: "transport", Config: func(c *deploy.Config, _ *State) {
@@ -129,6 +129,7 @@ func keepMutants() []mutant {
 		{Mutant{Name: "CollectsNothing", Why: "a collection does not find what nobody needs", Check: "gc", Config: func(c *deploy.Config, _ *State) {
 			c.Files = listsNothing{c.Files}
 		}}, 100},
+		state("ForgetsWhatIsReplaced", "what is replaced is not noted before the new one is made", "D8", 300, func(to deploy.State, _ *State) deploy.State { return &dropsNotes{to} }),
 		state("VersionsKeptForEver", "old versions are not forgotten", "gc", 300, func(to deploy.State, _ *State) deploy.State { return &neverForgets{to} }),
 		state("RepairTimerNever", "the repair timer is not looked at", "D4", 100, func(to deploy.State, _ *State) deploy.State {
 			return &changesEnv{to, func(e *deploy.Env) { e.Wave.At = e.Wave.At.Add(1000 * time.Hour) }}
@@ -143,6 +144,17 @@ func keepMutants() []mutant {
 			c.Handlers = all
 		}}, 300},
 	}
+}
+
+// dropsNotes stores rows without their notes.
+type dropsNotes struct{ deploy.State }
+
+func (m *dropsNotes) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	c.Rows = slices.Clone(c.Rows)
+	for i := range c.Rows {
+		c.Rows[i].Notes = nil
+	}
+	return m.State.Commit(ctx, env, c)
 }
 
 // hidesChunks leaves out what versions hold where all of them are read.

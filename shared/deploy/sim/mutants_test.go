@@ -244,7 +244,7 @@ func storeMutants() []mutant {
 				c.Rows[i].Gone = false
 			}
 		}, nil),
-		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "D2", 60000, func(c *deploy.Commit, _ *State) {
+		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 60000, func(c *deploy.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Left = nil
 			}
@@ -313,7 +313,7 @@ func (m *neverDue) Due(context.Context, string, time.Time, int) ([]resource.ID, 
 
 func messageMutants() []mutant {
 	return []mutant{
-		{Mutant{Name: "ReRingSwallowed", Why: "a message like one before is taken for a double", Check: "D4", Config: func(c *deploy.Config, _ *State) {
+		{Mutant{Name: "ReRingSwallowed", Why: "a message like one before is taken for a double", Check: "late", Config: func(c *deploy.Config, _ *State) {
 			c.Doorbell = &swallows{c.Doorbell, map[string]bool{}}
 		}}, 300},
 		{Mutant{Name: "HintTakenForTruth", Why: "what a message names counts as finished, unseen", Check: "", Config: func(c *deploy.Config, _ *State) {

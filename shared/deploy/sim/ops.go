@@ -277,6 +277,9 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 	if s.fixed != 0 {
 		attributes["fixed"] = s.fixed
 	}
+	if replaces(s.id) {
+		attributes["key"] = 1 + s.v/2%2
+	}
 	if f, isFact := s.text.(resource.Fact); s.text != nil && (!isFact || have[f.Of] || partial) {
 		attributes["text"] = s.text
 	}

@@ -186,9 +186,10 @@ func Draw(seed uint64) *Plan {
 	d := &drawer{rng: rng, p: p}
 	d.population()
 	d.ops()
-	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))    //nolint:gosec // a simulation
-	d.collections(rand.New(rand.NewPCG(seed, 0xf11e))) //nolint:gosec // a simulation
-	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))   //nolint:gosec // a simulation
+	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))     //nolint:gosec // a simulation
+	d.collections(rand.New(rand.NewPCG(seed, 0xf11e)))  //nolint:gosec // a simulation
+	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))    //nolint:gosec // a simulation
+	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
 	p.calm()
 	return p
 }
@@ -272,10 +273,15 @@ func (d *drawer) population() {
 		n = 20 + d.rng.IntN(10)
 	}
 	d.sets = d.one(4)
+	kinds := rand.New(rand.NewPCG(d.p.Seed, 0x5e91)) //nolint:gosec // a simulation
+	rigid := kinds.IntN(3) == 0
 	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
 	for i := range n {
 		s := spec{v: 1, flags: resource.Flags{ReceiveEvents: !d.one(5), SendEvent: d.one(3), PurgeOnDelete: d.one(2)}}
 		s.id = resource.NewID(types[d.rng.IntN(len(types))], d.agents[d.rng.IntN(len(d.agents))].Name, resource.Key{Name: "name", Value: fmt.Sprintf("r%02d", i)})
+		if rigid && kinds.IntN(3) > 0 {
+			s.id = resource.NewID([]string{typeRigid, typeSwap}[kinds.IntN(2)], s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
+		}
 		if d.sets {
 			s.set = []string{"", "s1", "s2"}[d.rng.IntN(3)]
 		}
@@ -372,7 +378,9 @@ func (d *drawer) edit() {
 		}
 		switch d.rng.IntN(12) {
 		case 0, 1, 2, 3:
-			s.v = 1 + d.rng.Int64N(9)
+			if s.v = 1 + d.rng.Int64N(9); replaces(s.id) {
+				s.fixed = 1 + s.v%2
+			}
 		case 4, 5:
 			d.in[i] = !d.in[i]
 		case 6:

@@ -297,6 +297,9 @@ func (r *run) checkThing(row *deploy.Row, t *thing) {
 	}
 	want, purged := r.wanted(row)
 	have, exists := t.observe(r.sched.now)
+	if t.rekeyed {
+		have.key = want.key
+	}
 	switch {
 	case t.pending != nil:
 		r.violate("D4", "%s counts as deployed while its operation is under way", row.ID)
@@ -317,7 +320,7 @@ func (r *run) checkThing(row *deploy.Row, t *thing) {
 
 // fits reports whether a thing is as wanted; what is not said is not compared.
 func (p parts) fits(want parts) bool {
-	return p.v == want.v && (want.text == "" || p.text == want.text) && (want.fixed == 0 || p.fixed == want.fixed)
+	return p.v == want.v && (want.text == "" || p.text == want.text) && (want.fixed == 0 || p.fixed == want.fixed) && (want.key == 0 || p.key == want.key)
 }
 
 // checkFailed checks that what has failed after everything was mended and tried again has a reason that is left.
@@ -327,7 +330,7 @@ func (r *run) checkFailed(row *deploy.Row, t *thing) {
 	switch {
 	case t.broken != "":
 	case row.Blocked == deploy.NeedsPerson:
-	case exists && want.fixed != 0 && have.fixed != want.fixed && row.Class == provider.NeedsChange:
+	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) && row.Class == provider.NeedsChange:
 	default:
 		r.violate("D7", "%s failed (%s: %s), and nothing is wrong with it", row.ID, row.Class, row.Reason)
 	}

@@ -24,6 +24,7 @@ type run struct {
 	epoch  time.Time
 	faulty bool // faults happen
 	ended  bool
+	serial int64 // of the last copy that was made
 
 	state    *State
 	files    *Files

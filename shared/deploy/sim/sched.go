@@ -12,7 +12,7 @@ import (
 
 // How much one seed may do before it counts as not coming to an end.
 const (
-	mostSteps    = 60000
+	mostSteps    = 200_000
 	mostCalls    = 400000
 	mostCanceled = 20000 // calls of a task after its process has crashed
 	forever      = time.Duration(1<<62 - 1)

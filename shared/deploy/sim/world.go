@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ type thing struct {
 	forGood bool           // stays broken when the world heals
 	// drifted: somebody other than a live holder changed it, so that only a check can put it right.
 	drifted bool
+	// rekeyed: such a one wrote the key, which no check can see.
+	rekeyed bool
 }
 
 // parts are the attributes of a thing.
@@ -36,6 +39,10 @@ type parts struct {
 	v     int64
 	text  string
 	fixed int64
+	// serial tells copies of types that stand beside each other apart; 0: there is none.
+	serial int64
+	// key is written and never read; 0: none is wanted.
+	key int64
 }
 
 // copyOf is one thing that a create made, of a type whose identity the world chooses.
@@ -75,7 +82,7 @@ func (t *thing) observe(now time.Duration) (parts, bool) {
 		}
 		return p, true
 	}
-	for _, c := range t.made {
+	for _, c := range slices.Backward(t.made) {
 		if c.seen {
 			return c.parts, true
 		}
@@ -107,6 +114,7 @@ func partsOf(attributes map[string]any) parts {
 	p.v, _ = attributes["v"].(int64)
 	p.text, _ = attributes["text"].(string)
 	p.fixed, _ = attributes["fixed"].(int64)
+	p.key, _ = attributes["key"].(int64)
 	return p
 }
 
@@ -118,6 +126,9 @@ func (p parts) attributes() map[string]any {
 	}
 	if p.fixed != 0 {
 		m["fixed"] = p.fixed
+	}
+	if p.serial != 0 {
+		m["serial"] = p.serial
 	}
 	return m
 }

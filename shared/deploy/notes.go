@@ -1,0 +1,184 @@
+package deploy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// notes is what runs of a resource leave to later ones, beside the state vector; see Row.Notes.
+type notes struct {
+	// written are the witnesses of write-only attributes as they were written last, with success.
+	written map[string]string
+	// old are things that are being replaced by one that was created before: what is only reported of each. They are deleted last.
+	old []map[string]any
+	// deleting: the state to be given back is that of a delete before a create.
+	deleting bool
+}
+
+// The members of notes as they are stored.
+const (
+	noteWritten  = "written"
+	noteOld      = "old"
+	noteDeleting = "deleting"
+)
+
+// encode returns what a row stores; nil: nothing.
+func (n *notes) encode() []byte {
+	m := map[string]any{}
+	if len(n.written) > 0 {
+		written := make(map[string]any, len(n.written))
+		for name, w := range n.written {
+			written[name] = w
+		}
+		m[noteWritten] = written
+	}
+	if len(n.old) > 0 {
+		old := make([]any, len(n.old))
+		for i := range n.old {
+			old[i] = n.old[i]
+		}
+		m[noteOld] = old
+	}
+	if n.deleting {
+		m[noteDeleting] = true
+	}
+	b, err := resource.CanonicalValue(m)
+	if err != nil || len(m) == 0 {
+		return nil // there is no error: they hold values of attributes
+	}
+	return b
+}
+
+// decodeNotes is the inverse of encode. What does not decode holds nothing: what is only written is written once more then.
+func decodeNotes(b []byte) notes {
+	var n notes
+	if len(b) == 0 {
+		return n
+	}
+	v, _ := resource.DecodeValue(b)
+	m, _ := v.(map[string]any)
+	written, _ := m[noteWritten].(map[string]any)
+	for name, w := range written {
+		if n.written == nil {
+			n.written = make(map[string]string, len(written))
+		}
+		n.written[name], _ = w.(string)
+	}
+	old, _ := m[noteOld].([]any)
+	for _, o := range old {
+		if identity, ok := o.(map[string]any); ok {
+			n.old = append(n.old, identity)
+		}
+	}
+	n.deleting, _ = m[noteDeleting].(bool)
+	return n
+}
+
+// leftNotes returns the notes that still mean something when a row begins anew: which things are to be deleted.
+func (r *Row) leftNotes() []byte {
+	if len(r.Notes) == 0 {
+		return nil
+	}
+	n := decodeNotes(r.Notes)
+	return (&notes{old: n.old}).encode()
+}
+
+// identityOf returns what is only reported of a thing, in the form that notes have: by that an old one is told from a new one.
+func (r *run) identityOf(observed map[string]any) map[string]any {
+	out := map[string]any{}
+	for i := range r.typ.Attributes {
+		a := &r.typ.Attributes[i]
+		v, err := resource.FromGo(observed[a.Name])
+		if a.Behaviour != schema.ReadOnly || a.Sensitive || v == nil || err != nil || !resource.Equal(v, r.host.redactAny(v)) {
+			continue
+		}
+		out[a.Name] = v
+	}
+	return out
+}
+
+// old returns the things that are still to be deleted: those that the notes name and that is not what was read.
+func (r *run) old() []map[string]any {
+	seen := r.identityOf(r.seen.Attributes)
+	return slices.DeleteFunc(slices.Clone(r.notes.old), func(o map[string]any) bool { return r.seen.Exists && resource.Equal(o, seen) })
+}
+
+// witness identifies what a resource says of an attribute and how its agent is reached. Of a secret it knows the name and the version only.
+func (r *run) witness(attribute string) string {
+	value, err := resource.CanonicalValue(map[string]any{"options": r.agent.Options, "transport": r.agent.Transport, "value": r.res.Attributes[attribute]})
+	if err != nil {
+		return "" // never the witness of what was written: it is written once more
+	}
+	sum := sha256.Sum256(value)
+	return hex.EncodeToString(sum[:16])
+}
+
+// writeOnly names the write-only attributes that the resource sets.
+func (r *run) writeOnly() []string {
+	var out []string
+	for i := range r.typ.Attributes {
+		if a := &r.typ.Attributes[i]; a.Behaviour == schema.WriteOnly && r.want.Attributes[a.Name] != nil {
+			out = append(out, a.Name)
+		}
+	}
+	return out
+}
+
+// unwritten adds to the differences the write-only attributes that were not written as they are wanted.
+func (r *run) unwritten() {
+	for _, name := range r.writeOnly() {
+		if w := r.witness(name); w != "" && r.notes.written[name] == w {
+			continue
+		}
+		if r.diff == nil {
+			r.diff = map[string]plan.Diff{}
+		}
+		r.diff[name] = plan.Diff{Desired: r.want.Attributes[name]}
+	}
+}
+
+// written returns the notes of a run that ended well.
+func (r *run) written() []byte {
+	n := notes{}
+	if names := r.writeOnly(); len(names) > 0 && !r.want.Purged {
+		n.written = make(map[string]string, len(names))
+		for _, name := range names {
+			n.written[name] = r.witness(name)
+		}
+	}
+	return n.encode()
+}
+
+// note completes what has to be stored before a run acts, and reports whether it is something: the token of a create whose outcome could not be told
+// from the real thing, what it replaces, and that nobody knows any more what was written.
+func (r *run) note() bool {
+	first := r.act == plan.Created || r.replaces && r.typ.CreateFirst
+	needed := false
+	if r.notes.deleting && !r.replaces && r.act != plan.Purged {
+		r.ctx = r.ctx.WithState(nil) // it is that of the delete, which has ended
+	}
+	r.notes.deleting = false
+	if r.typ.Assigned && first && (r.token == "" || r.found && r.replaces) {
+		r.token, needed = r.action, true // what was found is made: another create is another
+	}
+	if r.replaces && r.typ.CreateFirst {
+		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.old) || needed {
+			r.notes.old, needed = old, true
+		}
+	}
+	for _, name := range r.writeOnly() {
+		_, differs := r.diff[name]
+		if _, known := r.notes.written[name]; known && (differs || r.act == plan.Created || r.replaces) {
+			r.notes.written = maps.Clone(r.notes.written)
+			delete(r.notes.written, name)
+			needed = true
+		}
+	}
+	return needed
+}

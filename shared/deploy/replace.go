@@ -1,0 +1,170 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// replacing notes that a difference can only be removed by replacing the thing. It returns false when that must not be; then the run is over.
+func (x *executor) replacing(r *run) bool {
+	names := plan.Replacing(r.typ, r.diff)
+	if len(names) == 0 {
+		return true
+	}
+	r.replaces = true
+	if r.res.PreventDestroy && !r.res.ReportOnly {
+		r.end(StatusFailed, provider.NeedsChange, preserved(names))
+		return false
+	}
+	if r.typ.CreateFirst && len(r.identityOf(r.seen.Attributes)) == 0 {
+		r.end(StatusFailed, provider.Terminal, "the handler reports nothing that tells this thing from the one that would replace it; that is a fault in it")
+		return false
+	}
+	return true
+}
+
+// preserved says why a thing is not replaced.
+func preserved(names []string) string {
+	return strings.Join(names, ", ") + " can only be changed by replacing the thing, and prevent_destroy forbids that; " +
+		"take prevent_destroy away to let it be replaced, or say what is there now"
+}
+
+// wouldReplace completes what is said of an update between two intents.
+func (e *Engine) wouldReplace(w *Would, now *resource.Resource) {
+	typ, ok := e.Types.Type(now.Type)
+	if !ok {
+		return
+	}
+	var names []string
+	for _, name := range plan.Replacing(typ, w.Changes) {
+		if w.Changes[name].Desired != nil { // what is not said any more is left as it is
+			names = append(names, name)
+		}
+	}
+	w.Replace = len(names) > 0
+	if w.Replace && now.PreventDestroy && !now.ReportOnly {
+		w.Failed, w.Reason = true, preserved(names)
+	}
+}
+
+// leftover lets a run that finds things that were replaced delete them.
+func (r *run) leftover() {
+	old := r.old()
+	if len(old) == 0 {
+		return
+	}
+	if r.act == plan.NoChange {
+		r.act, r.diff = plan.Updated, nil
+		r.changes = map[string]plan.Diff{}
+		for name, v := range old[0] {
+			r.changes[name] = plan.Diff{Current: v, Desired: r.seen.Attributes[name]}
+		}
+		r.changes = r.host.redactDiff(r.changes)
+	}
+	r.leaves = true
+}
+
+// inSteps reports whether a run takes several calls, one after the other.
+func (r *run) inSteps() bool { return r.replaces || r.leaves }
+
+// step is one call of such a run.
+type step struct {
+	change   plan.Change
+	observed provider.Observation
+	old      bool // deletes what was replaced
+}
+
+// steps returns what a run has to do, in order.
+func (r *run) steps() []step {
+	var out []step
+	switch {
+	case r.replaces && r.typ.CreateFirst:
+		out = append(out, step{change: plan.Created})
+	case r.replaces:
+		out = append(out, step{change: plan.Purged, observed: r.seen}, step{change: plan.Created})
+	case r.act == plan.Updated && len(r.diff) == 0:
+	default:
+		out = append(out, step{change: r.act, observed: r.seen})
+	}
+	old := r.old()
+	if r.replaces && r.typ.CreateFirst {
+		old = r.notes.old // what was read is among them
+	}
+	for _, identity := range old {
+		out = append(out, step{change: plan.Purged, observed: provider.Observation{Exists: true, Attributes: identity}, old: true})
+	}
+	return out
+}
+
+// applySteps makes the calls of a run that takes several.
+func (x *executor) applySteps(ctx context.Context, r *run) {
+	done := false
+	for i, s := range r.steps() {
+		if i > 0 {
+			r.ctx = r.ctx.WithState(nil) // it was the first call that wanted to be given that back
+		}
+		if s.change == plan.Created && r.typ.Assigned && r.token == "" && !x.markBetween(ctx, r) {
+			return
+		}
+		out, ok := x.step(ctx, r, s)
+		if !ok {
+			r.acted = r.acted && (done || x.lost == nil) // when the lane was lost, this one was not called
+			return
+		}
+		done = true
+		if out.Again != nil {
+			r.notes.deleting = s.change == plan.Purged && r.replaces && !s.old
+			r.again = out.Again
+			r.end(StatusDeploying, "", "in progress")
+			return
+		}
+		r.advance(s)
+	}
+}
+
+// step makes one call of a run that takes several; false means that the run is over, or that it was not made.
+func (x *executor) step(ctx context.Context, r *run, s step) (provider.Result, bool) {
+	handler, would := r.handler, provider.BatchChange{Change: s.change, Resource: r.want, Observed: s.observed, Changes: r.diff, Token: r.createToken()}
+	got, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Applied) {
+		would.Context = c
+		out.Result, out.Err = provider.Apply(handler, would)
+		return out
+	})
+	if ok && got.Err != nil {
+		r.nothing = s.change == plan.Created && errors.Is(got.Err, provider.ErrNothingMade)
+		x.fail(r, got.Err)
+	}
+	return got.Result, ok && got.Err == nil
+}
+
+// advance notes what a run that takes several calls has done so far.
+func (r *run) advance(s step) {
+	switch {
+	case r.want.Purged:
+		r.change = plan.Purged
+	case s.old, r.change == plan.Purged:
+		r.change = plan.Updated
+	default:
+		r.change = s.change
+	}
+}
+
+// markBetween records the token of a create that follows on a delete. The token is not recorded before, since a run that ends in the delete has made
+// nothing, and nobody needs to be asked. It returns false when the create must not begin.
+func (x *executor) markBetween(ctx context.Context, r *run) bool {
+	r.token = r.action
+	ok, err := x.mark(ctx, r)
+	if err != nil {
+		x.broken = err
+	}
+	if !ok {
+		r.token = ""
+		r.end(StatusFailed, provider.Retryable, "what is wanted has changed while the thing was replaced; the old one is deleted")
+	}
+	return ok && err == nil
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// replaces reports whether a thing is replaced where what is fixed in it differs.
+func replaces(id resource.ID) bool { return id.Type() == typeRigid || id.Type() == typeSwap }
+
+// replacements lets processes die while things are replaced, in plans that have such.
+func (d *drawer) replacements(rng *rand.Rand) {
+	p := d.p
+	if !slices.ContainsFunc(d.pool, func(s spec) bool { return replaces(s.id) }) {
+		return
+	}
+	for _, o := range p.Ops {
+		if o.kind == opExport && o.At > 0 && rng.IntN(2) == 0 {
+			p.Ops = append(p.Ops, op{At: o.At + time.Duration(2+rng.IntN(2000))*time.Millisecond, kind: opCrash})
+		}
+	}
+	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
+}
+
+// rigidHandler has things that keep what is fixed in them until they are deleted.
+type rigidHandler struct{ handler }
+
+// Create implements provider.Handler.
+func (h rigidHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return provider.Result{}, h.act(c, "create", req.Resource, func(t *thing) error {
+		kept, there := t.fixed, t.exists
+		t.parts, t.exists = partsOf(req.Resource.Attributes), true
+		if there {
+			t.fixed = kept
+		}
+		h.r.books.changed(h.r, req.Resource.ID, "create")
+		return nil
+	})
+}
+
+// swapHandler has things that stand beside each other, each with a serial number.
+type swapHandler struct{ assignedHandler }
+
+// Create implements provider.Handler.
+func (h swapHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	var made *copyOf
+	err := h.act(c, "create", req.Resource, func(t *thing) error {
+		h.r.checkCreate(t, req.Resource.ID, req.Token)
+		h.r.serial++
+		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now, late: !h.r.books.live(h.r, h.r.sched.cur)}
+		made.serial = h.r.serial
+		t.made = append(t.made, made)
+		h.r.books.changed(h.r, req.Resource.ID, "create")
+		return nil
+	})
+	if err == nil && !h.r.sched.cur.books.orphaned && !made.late {
+		made.seen = true
+	}
+	return provider.Result{}, err
+}
+
+// Update implements provider.Handler.
+func (h swapHandler) Update(c *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return provider.Result{}, h.act(c, "update", req.Resource, func(t *thing) error {
+		for _, m := range t.made {
+			if m.serial == req.Observed.Attributes["serial"] {
+				kept := m.parts
+				m.parts = partsOf(req.Resource.Attributes)
+				m.fixed, m.serial = kept.fixed, kept.serial
+			}
+		}
+		h.r.books.changed(h.r, req.Resource.ID, "update")
+		return nil
+	})
+}
+
+// Delete implements provider.Handler: it removes the one that was observed and no other.
+func (h swapHandler) Delete(c *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
+		serial, known := req.Observed.Attributes["serial"].(int64)
+		if !known {
+			h.r.violate("D8", "%s is to be deleted, and nothing says which one", req.Resource.ID)
+		}
+		t.made = slices.DeleteFunc(t.made, func(m *copyOf) bool { return m.serial == serial })
+		h.r.books.changed(h.r, req.Resource.ID, "delete")
+		return nil
+	})
+}
+
+// FindCreated implements provider.Finder.
+func (h swapHandler) FindCreated(c *provider.Context, req provider.CreateRequest) (found bool, err error) {
+	err = h.act(c, "find", req.Resource, func(t *thing) error {
+		for _, m := range t.made {
+			if m.token == req.Token && !m.late {
+				m.seen = m.seen || !h.r.sched.cur.books.orphaned
+				found = true
+			}
+		}
+		return nil
+	})
+	return found && err == nil, err
+}
+
+// didReplacing returns what a run of a type that replaces has done after one more call went well.
+func (b *runBook) didReplacing(id resource.ID, what string) plan.Change {
+	switch {
+	case b.purged:
+		return plan.Purged
+	case what == "update", b.did == plan.Purged, what == "delete" && id.Type() == typeSwap:
+		return plan.Updated
+	case what == "delete":
+		return plan.Purged
+	default:
+		return plan.Created
+	}
+}
