@@ -185,7 +185,7 @@ func run(ctx *provider.Context, r provider.Resource) error {
 	}
 	level("ran the command", "exit_code", int64(end.code), "duration_ms", time.Since(began).Milliseconds())
 	if !ok {
-		return provider.Errorf(provider.Retryable, "the command ended with exit code %d%s", end.code, end.last())
+		return provider.Errorf(provider.Retryable, "the command ended with exit code %d%s", end.code, end.why())
 	}
 	return nil
 }

@@ -26,12 +26,32 @@ type ended struct {
 	output []string // see bounded.pieces
 }
 
-// last returns the last line of the output, for an error.
-func (e ended) last() string {
+// why returns ": " and the line of the output that says what went wrong, for an error: the first one
+// that reads like an error, since what follows is often a consequence, or else the last one.
+func (e ended) why() string {
+	for _, piece := range e.output {
+		for line := range strings.Lines(piece) {
+			if line = strings.TrimSpace(line); len(line) <= lastMost && readsLikeError(line) {
+				return ": " + line
+			}
+		}
+	}
 	if len(e.output) == 0 {
 		return ""
 	}
 	return lastLine(e.output[len(e.output)-1])
+}
+
+// readsLikeError reports whether a line of output says, as programs do, that something went wrong.
+func readsLikeError(line string) bool {
+	line = strings.ToLower(line)
+	for _, word := range []string{"error:", "error ", "fatal", "failed", "cannot ", "can't ", "could not ", "unable to ", "denied",
+		"not found", "no such ", "refused", "panic:", "e: "} {
+		if strings.HasPrefix(line, word) || strings.Contains(line, word) && word != "e: " {
+			return true
+		}
+	}
+	return false
 }
 
 // start runs argv to its end. When its time is up or ctx is over, it is ended with all that it started, see end.
@@ -60,7 +80,7 @@ func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, er
 		end.code = exit.ExitCode()
 		return end, nil
 	case errors.As(err, &exit):
-		return end, provider.Errorf(provider.Retryable, "%s was ended by a signal: %v%s", argv[0], exit, end.last())
+		return end, provider.Errorf(provider.Retryable, "%s was ended by a signal: %v%s", argv[0], exit, end.why())
 	}
 	return end, notStarted(argv[0], cmd.Dir, err)
 }

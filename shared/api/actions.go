@@ -17,7 +17,8 @@ func (s *Service) Actions(ctx context.Context, env string, q ActionQuery) ([]Act
 // actionsPage returns some actions, newest first, and the id before which to go on, "" at the end.
 func (s *Service) actionsPage(ctx context.Context, env string, q ActionQuery) ([]Action, string, error) {
 	found, err := s.Engine.State.Actions(ctx, env, deploy.ActionQuery{Resource: q.Resource, Agent: q.Agent, Version: q.Version, Action: q.Action, Outcome: q.Outcome,
-		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level, Text: q.Text, Limit: q.Limit})
+		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level, Text: q.Text, Notable: q.Notable,
+		Limit: q.Limit})
 	if err != nil {
 		return nil, "", fault.Wrap(fault.Unknown, "read actions", err)
 	}

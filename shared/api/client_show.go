@@ -135,6 +135,9 @@ func (c *Client) Actions(ctx context.Context, env string, q ActionQuery) ([]Acti
 	set("cursor", q.Before)
 	set("level", string(q.Level))
 	set("text", q.Text)
+	if q.Notable {
+		v.Set("notable", "true")
+	}
 	if q.Version != 0 {
 		v.Set("version", strconv.Itoa(q.Version))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -141,4 +142,41 @@ func describe(r *resource.Resource) Description {
 		d.Attributes[name] = literal(v)
 	}
 	return d
+}
+
+// attributes fills in what is wanted and what was seen. Documents hold no secrets, only references to them, and the records of what changed
+// hold none either.
+func (d *Detail) attributes(row *deploy.Row) {
+	d.Desired = map[string]any{}
+	res, err := resource.Decode(row.Body)
+	if err != nil {
+		return
+	}
+	d.Desired = describe(res).Attributes
+	last := d.Last
+	if last == nil {
+		return
+	}
+	done := last.Outcome == deploy.StatusDeployed && last.Action != deploy.ActionDryRun
+	compared := last.Outcome == deploy.StatusDeployed || last.Outcome == deploy.StatusNonCompliant
+	if !compared && len(last.Changes) == 0 {
+		return // it has not come as far as reading it
+	}
+	at := last.Finished
+	d.SeenAt = &at
+	if done && res.Purged {
+		return
+	}
+	d.Seen = map[string]any{}
+	for name, v := range d.Desired {
+		switch c, differs := last.Changes[name]; {
+		case !differs || done:
+			d.Seen[name] = v
+		case c.Current != nil:
+			d.Seen[name] = c.Current
+		}
+	}
+	if last.Change == plan.Created && !done {
+		d.Seen = nil
+	}
 }

@@ -243,16 +243,35 @@ func decode(b []byte, v any) error {
 	return fault.Wrap(fault.Damaged, "read answer", dec.Decode(v))
 }
 
+// Changed is a resource that was changed.
+type Changed struct {
+	ID         resource.ID `json:"id"`
+	Change     plan.Change `json:"change"`
+	Attributes []string    `json:"attributes"`
+}
+
+// mostReported is how many changes a report has.
+const mostReported = 1000
+
+// Tell puts what was changed into a report.
+func (r *Report) Tell(changes []Changed) {
+	n := min(len(changes), mostReported)
+	r.Changes, r.More = orEmpty(changes[:n]), len(changes)-n
+}
+
 // Report is what an export came to, as the command line and the export function answer it.
 type Report struct {
-	Environment   string                `json:"environment"`
-	Version       int                   `json:"version"`
+	Environment string `json:"environment"`
+	Version     int    `json:"version"`
+	Origin
 	Resources     int                   `json:"resources"`
 	Changed       int                   `json:"changed"`
 	Unchanged     int                   `json:"unchanged"`
 	Removed       int                   `json:"removed"`
 	Repaired      int                   `json:"repaired"`
 	FilesUploaded int                   `json:"files_uploaded"`
+	Changes       []Changed             `json:"changes"`        // what was changed; the first of them
+	More          int                   `json:"more,omitempty"` // how many more there were
 	Counts        map[deploy.Status]int `json:"counts"`
 	DurationMS    int64                 `json:"duration_ms"`
 }

@@ -21,6 +21,7 @@ type ExportDone struct {
 	Unchanged int  `json:"unchanged"`
 	Removed   int  `json:"removed"`
 	New       bool `json:"new" doc:"a version was stored; false: equal to the last one"`
+	Origin
 }
 
 // KnownDone says whether inputs are what is released.
@@ -30,11 +31,12 @@ type KnownDone struct {
 }
 
 func exportDone(x deploy.Exported) ExportDone {
-	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New}
+	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New, Origin(x.Origin)}
 }
 
 func (d ExportDone) exported() deploy.Exported {
-	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed, Unchanged: d.Unchanged, Removed: d.Removed, New: d.New}
+	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed, Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
+		Origin: deploy.Origin(d.Origin)}
 }
 
 type uploadsAsked struct {

@@ -192,11 +192,12 @@ type actionsIn struct {
 	Until    time.Time `query:"until"`
 	Level    string    `query:"level" enum:"DEBUG,INFO,WARNING,ERROR,debug,info,warning,error" doc:"with a line at least this severe"`
 	Text     string    `query:"text" maxLength:"1000" doc:"with a line that contains it"`
+	Notable  bool      `query:"notable" doc:"only those that changed something or did not go well"`
 }
 
 func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
 	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version, Action: deploy.ActionKind(i.Action), Outcome: deploy.Status(i.Outcome),
-		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Limit: min(max(i.Limit, 1), mostItems)}
+		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit, 1), mostItems)}
 	found, next, err := r.s.actionsPage(ctx, i.Env, q)
 	if err != nil {
 		return nil, problemOf(err)

@@ -168,6 +168,7 @@ func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Det
 	if len(actions) > 0 {
 		d.Last = &actions[0]
 	}
+	d.attributes(&row)
 	return d, nil
 }
 

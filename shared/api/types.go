@@ -80,6 +80,11 @@ type Detail struct {
 	NextAt     *time.Time    `json:"next_at" doc:"when a timer asks for it"`
 	Attempts   int           `json:"attempts" doc:"failures in a row"`
 	Last       *Action       `json:"last"`
+	// Desired are the attributes of the intent, as documents have them.
+	Desired map[string]any `json:"desired" doc:"attributes that are wanted, as documents have them"`
+	// Seen are those of them as the last run left or found them; what it did not learn is left out.
+	Seen   map[string]any `json:"seen" doc:"attributes as the last run left or found them, as far as it learned them; null: it does not exist, or nothing is known"`
+	SeenAt *time.Time     `json:"seen_at" doc:"when that was; null: never"`
 }
 
 // Version is one stored version.
@@ -152,7 +157,8 @@ type ActionQuery struct {
 	Until    time.Time
 	Level    provider.Level
 	Text     string
-	Limit    int // 0: all
+	Notable  bool // only those that changed something or did not go well
+	Limit    int  // 0: all
 }
 
 // Trouble is what is not well, causes first.

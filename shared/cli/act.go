@@ -35,7 +35,7 @@ func (a *app) actCommands() []*cobra.Command {
 
 func (a *app) otherCommands() []*cobra.Command {
 	return []*cobra.Command{
-		a.parameterCommand(), a.newCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.reportCommand(), a.agentCommand(), a.discoverCommand(),
+		a.initCommand(), a.parameterCommand(), a.newCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.reportCommand(), a.agentCommand(), a.discoverCommand(),
 		a.machineCommand(),
 		{Use: "version", Short: "Print the version", Example: "  southbound version --json", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			if a.json {
@@ -112,16 +112,18 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 // work schedules work on what is released and, unless told otherwise, waits for it.
 func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 	began := time.Now()
+	ctx, cancel := withTimeout(ctx, f.timeout)
+	defer cancel()
 	if err := a.lookAt(ctx); err != nil {
 		return err
 	}
 	of, err := a.mark(ctx)
 	if err != nil {
-		return err
+		return a.interrupted(err)
 	}
 	n, err := a.home.Schedule(ctx, a.env, work)
 	if err != nil {
-		return err
+		return a.interrupted(err)
 	}
 	if n == 0 && len(work.Filter) > 0 {
 		a.say("nothing that matches is to be done")
@@ -134,8 +136,6 @@ func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 		}
 		return nil
 	}
-	ctx, cancel := withTimeout(ctx, f.timeout)
-	defer cancel()
 	of.filter = matching(work.Filter)
 	done, err := a.wait(ctx, of)
 	if err != nil {
@@ -146,8 +146,9 @@ func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 		a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)
 		return nil
 	}
-	r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Fixed, Counts: p.ByStatus(),
+	r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Did.fixed, Counts: p.ByStatus(),
 		DurationMS: time.Since(began).Milliseconds()}
+	r.Tell(done.Did.changes)
 	return a.summary(ctx, r, done, false)
 }
 
@@ -163,7 +164,7 @@ func total(p api.Progress) int {
 }
 
 func (a *app) dryRunCommand() *cobra.Command {
-	var noWait bool
+	var noWait, exitCode bool
 	cmd := &cobra.Command{
 		Use: "dryrun [VERSION]", Short: "Compare a version with reality and change nothing", Args: atMostOne("one version"),
 		Long:    "dryrun reads everything that a version describes, the released one unless another is named, and says what a repair would change.",
@@ -192,11 +193,12 @@ func (a *app) dryRunCommand() *cobra.Command {
 				return err
 			}
 			a.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered, len(d.Would))
-			return a.showPlan(d.Would, false)
+			return a.showPlan(d.Would, exitCode)
 		},
 	}
 	a.fullFlag(cmd)
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	return cmd
 }
 

@@ -49,6 +49,8 @@ func (a *app) exportCommands() []*cobra.Command {
 		},
 	}
 	apply.Flags().BoolVar(&f.changedOnly, "changed-only", false, "deploy only what changed; do not look for drift")
+	apply.Flags().BoolVar(&f.partial, "partial", false, "replace only the resource sets that are applied")
+	apply.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "remove a resource set; with --partial")
 	apply.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
 	originFlags(apply.Flags(), &f.origin)
 	export := &cobra.Command{
@@ -76,6 +78,8 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if err := notNegative("export", "timeout", f.timeout); err != nil {
 		return err
 	}
+	ctx, cancel := withTimeout(ctx, f.timeout)
+	defer cancel()
 	if err := a.locate(path); err != nil {
 		return err
 	}
@@ -92,10 +96,8 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if err := a.reach(); err != nil {
 		return err
 	}
-	ctx, cancel := withTimeout(ctx, f.timeout)
-	defer cancel()
 	var of asked
-	if f.check { // else nothing is counted that came of it
+	if f.wait && !f.noRelease { // else nobody asks what came of it
 		var err error
 		if of, err = a.mark(ctx); err != nil {
 			return cutShort(ctx, err)
@@ -108,17 +110,18 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	r := api.Report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+	r := api.Report{Environment: a.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
 	if !f.wait || f.noRelease {
 		return a.stored(ctx, r, began)
 	}
-	of.nothing, of.version = !f.check, out.Version
+	of.nothing, of.idle = !f.check, a.remote() && !f.check && !f.retry && out.Changed+out.Removed == 0
 	done, err := a.wait(ctx, of)
 	if err != nil {
 		return a.interrupted(err)
 	}
-	r.Repaired = done.Fixed
+	r.Repaired = done.Did.fixed
+	r.Tell(done.Did.changes)
 	r.Counts = done.Progress.ByStatus()
 	r.DurationMS = time.Since(began).Milliseconds()
 	return a.summary(ctx, r, done, true)
@@ -131,6 +134,7 @@ func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 		return err
 	}
 	r.Counts, r.DurationMS = p.ByStatus(), time.Since(began).Milliseconds()
+	r.Tell(nil)
 	if a.json {
 		a.line(r)
 		return nil

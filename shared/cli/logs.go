@@ -23,7 +23,7 @@ var levels = []string{"debug", "info", "warning", "error"}
 
 // logFlags are the flags of logs.
 type logFlags struct {
-	follow                     bool
+	follow, all                bool
 	limit, version             int
 	level, text, agent, action string
 	outcome, since, until      string
@@ -33,7 +33,9 @@ func (a *app) logsCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
 		Use: "logs [ID]", Short: "Show what was done, newest last", Args: atMostOne("one id"),
-		Long: "logs shows finished actions, newest last: when, what was done, how it ended, what changed and what the handler said.",
+		Long: "logs shows finished actions that changed something or did not go well, newest last: when, what was done, how it ended,\n" +
+			"what changed and what the handler said. --all shows those that found nothing to do as well, and so does every flag that\n" +
+			"says which to show by action, outcome or lines.",
 		Example: "  southbound logs\n  southbound logs 'fs::File[web1,path=/etc/motd]'\n  southbound logs --level error --limit 10\n" +
 			"  southbound logs --agent web1 --since 2h --outcome failed\n  southbound logs --follow --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +58,7 @@ func (a *app) logsCommand() *cobra.Command {
 			return a.logs(cmd.Context(), q, f.follow)
 		}}
 	fl := cmd.Flags()
+	fl.BoolVar(&f.all, "all", false, "also those that found nothing to do")
 	fl.BoolVar(&f.follow, "follow", false, "go on with what happens, until stopped")
 	fl.IntVar(&f.limit, "limit", 0, "at most this many, the newest (0: all)")
 	fl.StringVar(&f.level, "level", "", "only those with a line at least this severe: "+strings.Join(levels, ", "))
@@ -73,8 +76,9 @@ func (a *app) logsCommand() *cobra.Command {
 // query makes a query from flags and arguments.
 func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) {
 	q := api.ActionQuery{Limit: f.limit, Level: provider.Level(strings.ToUpper(f.level)), Text: f.text, Agent: f.agent, Version: f.version,
-		Action: deploy.ActionKind(f.action), Outcome: deploy.Status(f.outcome)}
-	if f.level != "" && !slices.Contains(levels, f.level) {
+		Action: deploy.ActionKind(f.action), Outcome: deploy.Status(f.outcome),
+		Notable: !f.all && f.level == "" && f.text == "" && f.action == "" && f.outcome == ""}
+	if f.level != "" && !slices.Contains(levels, strings.ToLower(f.level)) {
 		return q, fault.New(fault.Usage, "logs", "%q is no level", f.level).WithHint("the levels: %s", strings.Join(levels, " "))
 	}
 	if f.limit < 0 || f.version < 0 {
@@ -139,7 +143,7 @@ func (a *app) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
 			}
 		}
 		if !follow && len(actions) == 0 {
-			a.none("action matches", q != api.ActionQuery{Limit: q.Limit})
+			a.noActions(q)
 		}
 		if !follow || a.lost != nil || (local.Clock{}).Sleep(ctx, every) != nil {
 			return nil
@@ -153,12 +157,46 @@ func (a *app) action(x *api.Action) {
 	if x.Provider != "" {
 		a.printf("    provider %s: %s\n", x.Provider, x.Why)
 	}
+	if x.Reason != "" {
+		a.printf("    %s\n", indented(x.Reason, "    "))
+	}
 	a.diff(x.Changes)
 	for _, l := range x.Messages {
-		a.printf("    %-7s %s", l.Level, l.Msg)
-		for _, k := range slices.Sorted(maps.Keys(l.Kwargs)) {
-			a.printf(" %s=%s", k, diffview.Short(l.Kwargs[k]))
+		a.message(&l)
+	}
+}
+
+// message writes a line of a handler. A text of several lines, such as the output of a command, stands below it whole.
+func (a *app) message(l *api.Message) {
+	a.printf("    %-7s %s", l.Level, l.Msg)
+	var long []string
+	for _, k := range slices.Sorted(maps.Keys(l.Kwargs)) {
+		if text, is := l.Kwargs[k].(string); is && (strings.Contains(text, "\n") || len(text) > longValue) {
+			long = append(long, text)
+			continue
 		}
-		a.printf("\n")
+		a.printf(" %s=%s", k, diffview.Short(l.Kwargs[k]))
+	}
+	a.printf("\n")
+	for _, text := range long {
+		a.printf("      %s\n", indented(text, "      "))
+	}
+}
+
+// longValue is how long a text is that stands on lines of its own.
+const longValue = 60
+
+// indented returns a text with everything after its first line indented.
+func indented(text, by string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
+}
+
+// noActions tells people that there is nothing to list.
+func (a *app) noActions(q api.ActionQuery) {
+	switch only := (api.ActionQuery{Limit: q.Limit, Notable: q.Notable, Resource: q.Resource}); {
+	case q == only && q.Notable && !a.json:
+		a.say("nothing was changed and nothing went wrong; `southbound logs --all` shows every run")
+	default:
+		a.none("action matches", q != api.ActionQuery{Limit: q.Limit})
 	}
 }

@@ -14,7 +14,7 @@ func (a *app) releaseCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "release N", Short: "Put an earlier version in force again, or a later one",
 		Long: "release deploys what differs between the version in force and version N, and waits, unless --no-wait. No version is made and none is\n" +
 			"lost: `southbound release` with the later number goes back. Until the next export, partial exports are merged into version N.",
-		Example: "  southbound diff 12 11\n  southbound release 11\n  southbound release 12", Args: exactArgs(1, "one version"),
+		Example: "  southbound release 11\n  southbound release 12 --no-wait", Args: exactArgs(1, "one version"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := versionNumber("release", args[0])
 			if err != nil {
@@ -45,16 +45,17 @@ func (a *app) release(ctx context.Context, number int, f workFlags) error {
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	r := api.Report{Environment: a.env, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+	r := api.Report{Environment: a.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed}
 	if f.noWait {
 		return a.stored(ctx, r, began)
 	}
-	of.nothing = true
+	of.nothing, of.idle = true, a.remote() && out.Changed+out.Removed == 0
 	done, err := a.wait(ctx, of)
 	if err != nil {
 		return a.interrupted(err)
 	}
+	r.Tell(done.Did.changes)
 	r.Counts, r.DurationMS = done.Progress.ByStatus(), time.Since(began).Milliseconds()
 	return a.summary(ctx, r, done, true)
 }

@@ -2,20 +2,22 @@ package cli
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/diffview"
 	"southbound/shared/resource"
 )
 
 func (a *app) showCommands() []*cobra.Command {
 	none := exactArgs(0, "nothing more")
 	return []*cobra.Command{
-		{Use: "status", Short: "Show how the environment is, and what is wrong first", Example: "  southbound status\n  southbound status --json",
-			Args: none, RunE: a.reading(a.status)},
+		a.statusCommand(),
 		{Use: "resources [FILTER]", Short: "List resources", Long: "resources lists what is wanted, or was left behind. " + filterHelp,
 			Example: "  southbound resources\n  southbound resources status=failed\n  southbound resources type=fs::File agent=web1\n  southbound resources 'fs::File[web1,*'",
 			RunE:    a.reading(a.resources)},
@@ -95,6 +97,7 @@ func (a *app) resource(ctx context.Context, args []string) error {
 	if d.NextAt != nil {
 		a.printf("  next try    %s\n", d.NextAt.Format(time.RFC3339))
 	}
+	a.attributes(&d)
 	if d.Last != nil {
 		a.printf("\nlast action\n")
 		a.action(d.Last)
@@ -185,4 +188,24 @@ func (a *app) parameters(ctx context.Context, facts bool) error {
 		a.none("parameter is set; `southbound parameter set NAME VALUE` sets one", true)
 	}
 	return nil
+}
+
+// attributes shows what is wanted of a resource, and where what was seen last differs from it.
+func (a *app) attributes(d *api.Detail) {
+	a.printf("\nattributes\n")
+	for _, name := range slices.Sorted(maps.Keys(d.Desired)) {
+		want := diffview.Short(d.Desired[name])
+		a.printf("  %s: %s\n", name, want)
+		if seen, known := d.Seen[name]; known && diffview.Short(seen) != want {
+			a.printf("    last seen: %s\n", diffview.Short(seen))
+		}
+	}
+	switch {
+	case d.SeenAt == nil:
+		a.printf("  never seen\n")
+	case d.Seen == nil:
+		a.printf("  did not exist at %s\n", d.SeenAt.Format(time.RFC3339))
+	default:
+		a.printf("  last seen at %s\n", d.SeenAt.Format(time.RFC3339))
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"southbound/shared/api"
 	"southbound/shared/deploy"
 )
@@ -25,7 +27,16 @@ type statusLine struct {
 	Problems      []api.Problem         `json:"problems"`
 }
 
-func (a *app) status(ctx context.Context, _ []string) error {
+func (a *app) statusCommand() *cobra.Command {
+	exitCode := false
+	cmd := &cobra.Command{Use: "status", Short: "Show how the environment is, and what is wrong first",
+		Example: "  southbound status\n  southbound status --json\n  southbound status --exit-code",
+		Args:    exactArgs(0, "nothing more"), RunE: a.reading(func(ctx context.Context, _ []string) error { return a.status(ctx, exitCode) })}
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 3 when something is wrong")
+	return cmd
+}
+
+func (a *app) status(ctx context.Context, exitCode bool) error {
 	p, err := a.home.Progress(ctx, a.env)
 	if err != nil {
 		return err
@@ -35,6 +46,9 @@ func (a *app) status(ctx context.Context, _ []string) error {
 		return err
 	}
 	counts := p.ByStatus()
+	if exitCode && ill(counts) {
+		a.code = exitUnhealthy
+	}
 	if a.json {
 		return a.statusJSON(ctx, p, counts, agents)
 	}

@@ -141,6 +141,9 @@ func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool
 	if ill(r.Counts) || d.Stuck {
 		a.code = exitUnhealthy
 	}
+	if !a.json {
+		a.changed(&r)
+	}
 	if ill(r.Counts) && (!a.json || !a.quiet) {
 		w := a.out
 		if a.json {

@@ -10,15 +10,13 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/local"
-	"southbound/shared/plan"
-	"southbound/shared/resource"
 )
 
 // waited says how waiting for the environment ended.
 type waited struct {
 	Progress api.Progress
 	Stuck    bool // what is left waits because its agent is paused or the environment is halted
-	Fixed    int  // how many resources had drifted and were set right
+	Did      did
 }
 
 // asked is what a command that waits for a server has asked for, so that it counts only what came of that. If two ask for the same at once, it
@@ -26,14 +24,14 @@ type waited struct {
 type asked struct {
 	since   string // id of the last action before it asked
 	nothing bool   // it asked for no comparison with reality
-	version int    // 0: any
+	idle    bool   // it asked for nothing at all
 	filter  deploy.Filter
 }
 
 // mark notes from where on to count.
 func (a *app) mark(ctx context.Context) (asked, error) {
 	if !a.remote() {
-		return asked{}, nil
+		return asked{since: a.own.NewID()}, nil
 	}
 	last, err := a.home.Actions(ctx, a.env, api.ActionQuery{Limit: 1})
 	if err != nil || len(last) == 0 {
@@ -59,7 +57,12 @@ func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 		return a.poll(ctx, of, pr)
 	}
 	d, err := a.runner().Drain(ctx, a.env, func(p deploy.Progress) { pr.report(api.ProgressOf(a.env, p)) })
-	return waited{api.ProgressOf(a.env, d.Progress), d.Stuck, d.Fixed}, err
+	if err != nil {
+		return waited{}, err
+	}
+	what, err := a.did(ctx, of)
+	what.fixed = d.Fixed // the worker knows what had failed before, and was not drift
+	return waited{api.ProgressOf(a.env, d.Progress), d.Stuck, what}, err
 }
 
 const (
@@ -96,11 +99,12 @@ func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) 
 			moved, left = clock.Now(), p.Scheduled
 		}
 		if p.Done() {
-			fixed, err := a.fixed(ctx, of)
-			return waited{Progress: p, Fixed: fixed}, err
+			what, err := a.did(ctx, of)
+			return waited{Progress: p, Did: what}, err
 		}
 		if held(p, clock.Now().Sub(moved)) {
-			return waited{Progress: p, Stuck: true}, nil
+			what, err := a.did(ctx, of)
+			return waited{Progress: p, Stuck: true, Did: what}, err
 		}
 		_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began))) // when it is cut short, asking fails
 	}
@@ -124,19 +128,4 @@ func held(p api.Progress, still time.Duration) bool {
 		some, all = some || is, all && is
 	}
 	return all || some && still >= stuckAfter
-}
-
-// fixed counts the resources that were set right, among those that were asked for.
-func (a *app) fixed(ctx context.Context, of asked) (int, error) {
-	if of.nothing {
-		return 0, nil
-	}
-	actions, err := a.home.Actions(ctx, a.env, api.ActionQuery{Action: deploy.ActionRepair, Outcome: deploy.StatusDeployed, After: of.since, Version: of.version})
-	fixed := map[resource.ID]bool{}
-	for i := range actions {
-		if x := &actions[i]; x.Change != plan.NoChange && of.filter.Match(&deploy.Row{ID: x.Resource}) {
-			fixed[x.Resource] = true
-		}
-	}
-	return len(fixed), err
 }

@@ -41,6 +41,7 @@ type Exported struct {
 	Removed       int
 	FilesUploaded int
 	New           bool // a version was stored; false: equal to the last one
+	Origin        Origin
 }
 
 // Export validates, stores and releases a model. The same export again, also after a crash, gives the same version. A model with problems
@@ -195,7 +196,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	if !x.Partial && !set.volatile {
 		p.env.Fingerprint = x.Model.Fingerprint
 	}
-	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: fresh}
+	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: fresh, Origin: v.Origin}
 	if x.NoRelease {
 		if fresh {
 			if out.Changed, out.Removed, err = p.compareVersions(ctx, last, v, set.entries); err != nil {

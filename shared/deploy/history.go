@@ -32,7 +32,7 @@ func (e *Engine) Release(ctx context.Context, env string, number int) (Exported,
 			return err
 		}
 		out = Exported{Version: v.Number, Resources: v.Resources, Changed: diff.changed,
-			Unchanged: v.Resources - diff.changed, Removed: diff.removed}
+			Unchanged: v.Resources - diff.changed, Removed: diff.removed, Origin: v.Origin}
 		return p.commitAll(ctx)
 	})
 	return out, err

@@ -146,7 +146,7 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 	if err != nil || len(vs) == 0 {
 		return Exported{}, false, fault.Wrap(fault.Unknown, "read version", err)
 	}
-	return Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources}, true, nil
+	return Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil
 }
 
 // Plan compares a model with the last version. It neither looks at reality nor stores anything.

@@ -370,7 +370,13 @@ type ActionQuery struct {
 	Until    time.Time      // only actions that were finished before
 	Level    provider.Level // with a line at least this severe
 	Text     string         // with a line that contains it
+	Notable  bool           // only actions that changed something or did not go well
 	Limit    int            // 0: all
+}
+
+// Notable reports whether an action changed something, or did not go well.
+func (a *Action) Notable() bool {
+	return a.Outcome != StatusDeployed || a.Change != plan.NoChange && a.Change != ""
 }
 
 // Selects reports whether an action matches. With both Level and Text one line must be as severe and contain the text.
@@ -379,7 +385,7 @@ func (q *ActionQuery) Selects(a *Action) bool {
 	case q.Resource != "" && a.Resource != q.Resource, q.Agent != "" && a.Resource.Agent() != q.Agent, len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID),
 		q.Version != 0 && a.Version != q.Version, q.Action != "" && a.Action != q.Action, q.Outcome != "" && a.Outcome != q.Outcome,
 		q.After != "" && a.ID <= q.After, q.Before != "" && a.ID >= q.Before,
-		!q.Since.IsZero() && a.Finished.Before(q.Since), !q.Until.IsZero() && !a.Finished.Before(q.Until):
+		q.Notable && !a.Notable(), !q.Since.IsZero() && a.Finished.Before(q.Since), !q.Until.IsZero() && !a.Finished.Before(q.Until):
 		return false
 	}
 	return q.Level == "" && q.Text == "" || slices.ContainsFunc(a.Messages, func(l provider.Line) bool {

@@ -94,8 +94,8 @@ func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &api.Report{Environment: e.Environment, Version: out.Version, Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
-		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: p.ByStatus()}, nil
+	return &api.Report{Environment: e.Environment, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: p.ByStatus(), Changes: []api.Changed{}}, nil
 }
 
 // fetch unpacks the archive into a new folder.

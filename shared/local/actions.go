@@ -45,9 +45,13 @@ func putActions(c *sqlite.Conn, env string, actions []deploy.Action) error {
 	first, last := actions[0].ID, actions[0].ID
 	var oldest, latest time.Time
 	var ids strings.Builder
+	notable := 0
 	for i := range actions {
 		a := &actions[i]
 		first, last = min(first, a.ID), max(last, a.ID)
+		if a.Notable() {
+			notable++
+		}
 		if a.Finished.After(latest) {
 			latest = a.Finished
 		}
@@ -61,8 +65,8 @@ func putActions(c *sqlite.Conn, env string, actions []deploy.Action) error {
 	if err := query(c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, env, last, first); err != nil {
 		return err
 	}
-	return query(c, "INSERT INTO actions (env, first, last, oldest, finished, ids, record) VALUES (?, ?, ?, ?, ?, ?, ?)", nil,
-		env, first, last, binform.Nanos(oldest), binform.Nanos(latest), ids.String(), packer().EncodeAll(raw, nil))
+	return query(c, "INSERT INTO actions (env, first, last, oldest, finished, ids, notable, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", nil,
+		env, first, last, binform.Nanos(oldest), binform.Nanos(latest), ids.String(), notable, packer().EncodeAll(raw, nil))
 }
 
 func decodeActions(stored []byte) ([]deploy.Action, error) {
@@ -86,6 +90,9 @@ func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([
 	}
 	if q.Resource != "" {
 		add("instr(ids, ?) > 0", "\x01"+string(q.Resource)+"\x01")
+	}
+	if q.Notable {
+		sql += " AND notable > 0"
 	}
 	if q.After != "" {
 		add("last > ?", q.After)

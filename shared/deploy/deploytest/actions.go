@@ -24,6 +24,7 @@ func (f *fixture) acts() []deploy.Action {
 	}
 	all[3].Action, all[3].Outcome = deploy.ActionRepair, deploy.StatusFailed
 	all[3].Messages = append(all[3].Messages, provider.Line{At: at(1), Level: provider.LevelError, Msg: "it's 100% \"broken\""})
+	all[0].Change, all[3].Change, all[5].Change = plan.NoChange, plan.NoChange, plan.NoChange
 	all[7].Action = deploy.ActionDryRun
 	all[7].Messages = append(all[7].Messages, provider.Line{At: at(1), Level: provider.LevelWarning, Msg: "slow"})
 	for _, part := range [][]deploy.Action{all[4:7], all[7:], all[1:4], all[:1]} {
@@ -103,6 +104,7 @@ func filterChecks() []check {
 		{"Outcome", deploy.ActionQuery{Outcome: deploy.StatusFailed}, []int{3}},
 		{"After", deploy.ActionQuery{After: "a05"}, []int{6, 7, 8, 9}},
 		{"Before", deploy.ActionQuery{Before: "a02"}, []int{0, 1}},
+		{"Notable", deploy.ActionQuery{Notable: true}, []int{1, 2, 3, 4, 6, 7, 8, 9}},
 		{"Between", deploy.ActionQuery{After: "a02", Before: "a05"}, []int{3, 4}},
 		{"Since", deploy.ActionQuery{Since: at(8 * time.Second)}, []int{8, 9}},
 		{"Until", deploy.ActionQuery{Until: at(2 * time.Second)}, []int{0, 1}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
@@ -41,6 +42,7 @@ func selects(q *deploy.ActionQuery, a *deploy.Action) bool {
 	case q.Outcome != "" && a.Outcome != q.Outcome:
 	case q.After != "" && a.ID <= q.After:
 	case q.Before != "" && a.ID >= q.Before:
+	case q.Notable && a.Outcome == deploy.StatusDeployed && (a.Change == "" || a.Change == plan.NoChange):
 	case !q.Since.IsZero() && a.Finished.Before(q.Since):
 	case !q.Until.IsZero() && !a.Finished.Before(q.Until):
 	case (q.Level != "" || q.Text != "") && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool {

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// did is what came of what a command has asked for.
+type did struct {
+	fixed   int // resources that had drifted and were set right
+	changes []api.Changed
+}
+
+// did reads what was changed since a command asked for it, among what it asked for. If two ask for
+// the same at once, it is done once, and both are told.
+func (a *app) did(ctx context.Context, of asked) (did, error) {
+	if of.idle {
+		return did{}, nil
+	}
+	actions, err := a.home.Actions(ctx, a.env, api.ActionQuery{After: of.since, Notable: true})
+	if err != nil {
+		return did{}, err
+	}
+	slices.Reverse(actions) // oldest first
+	var out did
+	fixed, at := map[resource.ID]bool{}, map[resource.ID]int{}
+	for i := range actions {
+		x := &actions[i]
+		if x.Action == deploy.ActionDryRun || x.Change == plan.NoChange || x.Change == "" || !of.filter.Match(&deploy.Row{ID: x.Resource}) {
+			continue
+		}
+		if !of.nothing && x.Action == deploy.ActionRepair && x.Outcome == deploy.StatusDeployed {
+			fixed[x.Resource] = true
+		}
+		names := slices.Sorted(maps.Keys(x.Changes))
+		if n, again := at[x.Resource]; again {
+			c := &out.changes[n]
+			c.Change, c.Attributes = x.Change, slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Attributes, names))))
+			continue
+		}
+		at[x.Resource] = len(out.changes)
+		out.changes = append(out.changes, api.Changed{ID: x.Resource, Change: x.Change, Attributes: append([]string{}, names...)})
+	}
+	out.fixed = len(fixed)
+	return out, nil
+}
+
+// mostChanges bounds how many changes are listed for people.
+const mostChanges = 50
+
+// changed lists what was changed.
+func (a *app) changed(r *api.Report) {
+	for i, c := range r.Changes {
+		if i == mostChanges {
+			a.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
+			return
+		}
+		a.printf("%-8s %s", c.Change, c.ID)
+		if len(c.Attributes) > 0 && c.Change == plan.Updated {
+			a.printf("  %s", oneLine(strings.Join(c.Attributes, ", ")))
+		}
+		a.printf("\n")
+	}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/fault"
+)
+
+// The files of a project to begin with. They deploy as they are, into the project's own directory.
+const (
+	initProject = `# What this project deploys, and where its state is kept; docs/documents.md has all settings.
+environment: default
+data: .southbound
+`
+	initDocument = `# Resources, one after the other; their order has no meaning. ` + "`southbound types`" + ` lists the types.
+southbound: 1
+defaults: {agent: here}
+agents:
+  here: {transport: local} # this machine; {transport: ssh, host: 10.0.0.7, user: root} is another
+resources:
+  - type: std::Null
+    attributes: {name: hello, value: world}
+  # - type: fs::File
+  #   attributes: {path: /etc/motd, content: "Deployed by Southbound.\n", mode: "0644"}
+`
+	initIgnore = ".southbound/\n"
+)
+
+func (a *app) initCommand() *cobra.Command {
+	return &cobra.Command{Use: "init [DIR]", Short: "Begin a project",
+		Long:    "init writes a project file and a document to begin with into a directory, the current one unless another is named. It changes no\nfile that is there.",
+		Example: "  southbound init\n  southbound init site", Args: atMostOne("one directory"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			files, err := begin(dir)
+			if err := a.written(".", files, err); err != nil {
+				return err
+			}
+			a.say("`southbound plan %s` shows what it would do, `southbound apply %s` does it", dir, dir)
+			return nil
+		}}
+}
+
+// begin writes the files of a new project, and returns their paths.
+func begin(dir string) ([]string, error) {
+	texts := []struct{ name, text string }{{"southbound.yaml", initProject}, {"site.yaml", initDocument}, {".gitignore", initIgnore}}
+	for _, f := range texts[:2] {
+		if _, err := os.Lstat(filepath.Join(dir, f.name)); err == nil {
+			return nil, fault.New(fault.Usage, "init", "%s exists", filepath.Join(dir, f.name)).WithHint("name another directory, or remove it")
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a project is for all who work on it
+		return nil, fault.Wrap(fault.Unavailable, "make a directory", err)
+	}
+	var out []string
+	for _, f := range texts {
+		path := filepath.Join(dir, f.name)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a project is for all who work on it
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			_, err = file.WriteString(f.text)
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			return nil, fault.Wrap(fault.Unavailable, "write "+path, err)
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}
