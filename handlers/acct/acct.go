@@ -112,7 +112,11 @@ func validUser(attrs map[string]any) []diag.Problem {
 
 // isHash reports whether a text is what can stand in /etc/shadow and is not a password in clear.
 func isHash(s string) bool {
-	return s != "" && strings.IndexByte("$!*", s[0]) >= 0 && !strings.ContainsAny(s, ": \t\r\n\x00")
+	if s == "" || strings.ContainsAny(s, ": \t\r\n\x00") {
+		return false
+	}
+	// The name of the algorithm, its parameters or salt, and what it comes to: a password may begin with a $, too.
+	return s[0] == '!' || s[0] == '*' || s[0] == '$' && strings.Count(s, "$") >= 3
 }
 
 // days returns what stands in /etc/shadow for a day: days since 1970, or nothing.

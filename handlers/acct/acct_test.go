@@ -364,6 +364,23 @@ func TestUserWithGroupOfItsName(t *testing.T) {
 	g.has("etc/passwd", ":4::")
 }
 
+// TestBadHash makes no user whose password cannot be set: what was a secret is seen only here.
+func TestBadHash(t *testing.T) {
+	for _, attrs := range []map[string]any{{"password": "in clear"}, {"password": "$ecret"}, {"password": "!", "locked": false}, {"expires": "2027-13-31"}} {
+		g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+		attrs["name"] = "bob"
+		_, err := g.h.Create(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), provider.CreateRequest{
+			Resource: provider.Resource{Type: "acct::User", Attributes: attrs},
+		})
+		if err == nil || provider.ClassOf(err) != provider.NeedsChange {
+			t.Errorf("%v: %v", attrs, err)
+		}
+		if b, err := os.ReadFile(g.root + "/etc/passwd"); err != nil || strings.Contains(string(b), "bob") {
+			t.Errorf("%v: %v, %s", attrs, err, b)
+		}
+	}
+}
+
 // TestKeysOfAHostileUser has a user put links to what belongs to the superuser where the keys are.
 func TestKeysOfAHostileUser(t *testing.T) {
 	for why, set := range map[string]func(g *rig, home string) error{

@@ -51,7 +51,7 @@ func (h host) readRows(name string, fields int) ([][]string, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, os.ErrPermission):
-		return nil, provider.Errorf(provider.Terminal, "%w; run it as the superuser", err)
+		return nil, provider.Errorf(provider.Terminal, "%w; %s", err, asRoot())
 	case err != nil:
 		return nil, provider.Errorf(provider.Retryable, "%w", err)
 	}

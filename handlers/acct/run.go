@@ -62,6 +62,14 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 // mostSaid bounds what is shown of what a program said.
 const mostSaid = 500
 
+// asRoot says what to do about what is forbidden.
+func asRoot() string {
+	if os.Geteuid() == 0 {
+		return "not even the superuser may: a security policy (SELinux, AppArmor), a container without that right or an immutable flag (lsattr) can forbid it"
+	}
+	return "run it as the superuser"
+}
+
 // failed gives what went wrong a class.
 func failed(program string, err error, said string) error {
 	if err == nil {
@@ -81,7 +89,7 @@ func failed(program string, err error, said string) error {
 	class := provider.Retryable
 	switch code := exit.ExitCode(); {
 	case strings.Contains(said, "ermission denied"):
-		return provider.Errorf(provider.Terminal, "%s; run it as the superuser", said)
+		return provider.Errorf(provider.Terminal, "%s; %s", said, asRoot())
 	case code == 2, code == 3, code == 4: // what was given is not valid, or a number is taken
 		class = provider.NeedsChange
 	}

@@ -179,6 +179,9 @@ func differences(desired provider.Resource, observed provider.Observation, names
 // Create implements provider.Handler.
 func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	r := req.Resource
+	if err := refused(r); err != nil {
+		return provider.Result{}, err // before anything is done
+	}
 	a, err := h.host.account(text(r, "name"), false)
 	if err == nil && a == nil {
 		err = h.add(ctx, r)
@@ -187,6 +190,19 @@ func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provide
 		err = h.bring(ctx, r)
 	}
 	return provider.Result{}, err
+}
+
+// refused reports what of a resource cannot be, also where that was a secret when the document was checked.
+func refused(r provider.Resource) error {
+	if hash := text(r, "password"); hash != "" && (!isHash(hash) || wantedHash(r) == "") {
+		return provider.Errorf(provider.NeedsChange, "password is not the hash of one; make one with mkpasswd or openssl passwd -6")
+	}
+	if s := text(r, "expires"); s != "" {
+		if _, err := days(s); err != nil {
+			return provider.Errorf(provider.NeedsChange, "expires: %q is no day", s)
+		}
+	}
+	return nil
 }
 
 func (h user) add(ctx *provider.Context, r provider.Resource) error {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +19,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/redact"
 	"southbound/shared/resource"
 	conn "southbound/shared/transport/aws"
 )
@@ -54,11 +54,11 @@ func failure(doing string, err error, secrets ...string) error {
 		return nil
 	}
 	text := errorText(err)
+	var hidden redact.Set
 	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "<redacted>")
-		}
+		hidden.Add(s)
 	}
+	text = hidden.Clean(text, plan.Redacted)
 	class, hint := provider.ClassOf(err), ""
 	if class == provider.Retryable { // what is said so by ourselves stays so
 		class, hint = classOf(err)

@@ -170,6 +170,9 @@ func checksum(want string, sums map[string]hash.Hash) error {
 	return nil
 }
 
+// tarMagic is where in a tar file, of any but the oldest kind, the word ustar stands.
+const tarMagic = 257
+
 // guess tells the format by the first bytes.
 func (s *spooled) guess() (string, error) {
 	head := make([]byte, 512)
@@ -184,6 +187,9 @@ func (s *spooled) guess() (string, error) {
 		if bytes.HasPrefix(head, []byte(m.magic)) {
 			return m.format, nil
 		}
+	}
+	if bytes.HasPrefix(head[min(n, tarMagic):], []byte("ustar")) { // also before a header that needs the next block, as of PAX or GNU
+		return "tar", nil
 	}
 	if _, err := tar.NewReader(bytes.NewReader(head)).Next(); err == nil || n == 512 && bytes.Count(head, []byte{0}) == 512 {
 		return "tar", nil

@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/redact"
 	"southbound/shared/schema"
 )
 
@@ -43,7 +44,7 @@ type host struct {
 	logged  int // bytes
 	changed map[string]plan.Diff
 	facts   map[string]string
-	secrets []string
+	secrets redact.Set
 	hidden  map[string]bool // attributes whose values are not shown
 	typ     *schema.Compiled
 	want    map[string]any // attributes as the resource has them
@@ -60,7 +61,7 @@ func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return &host{e: h.e, session: h.session, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
-		facts: maps.Clone(h.facts), secrets: slices.Clone(h.secrets), hidden: maps.Clone(h.hidden), typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
+		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), hidden: maps.Clone(h.hidden), typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
 		provider: h.provider, providerWhy: h.providerWhy}
 }
 

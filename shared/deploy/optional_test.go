@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -346,4 +347,18 @@ func TestCacheIsTheAgents(t *testing.T) {
 	r.e.Close()
 	slices.Sort(closed)
 	r.same("closed", closed, "a", "z")
+}
+
+func TestParameterNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "a\r\nb", "a\nb", "\x00", "\x1b[31m", "\xff", "a\u2028b", strings.Repeat("x", 1025)} {
+		if err := deploy.CheckParameterName(name); !fault.Is(err, fault.Invalid) || strings.ContainsAny(err.Error(), "\r\n\x1b") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"a", "db/host-1.example", "mit Leerzeichen und ü", "日本"} {
+		if err := deploy.CheckParameterName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"slices"
 	"strings"
 
 	"southbound/shared/diffview"
@@ -12,33 +11,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// Secret implements provider.Host. Each line of a secret of several lines counts as a secret too, since programs print lines separately.
+// Secret implements provider.Host.
 func (h *host) Secret(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	parts := []string{value, strings.TrimSpace(value)}
-	if strings.Contains(value, "\n") {
-		parts = append(parts, strings.Split(value, "\n")...)
-	}
-	for _, s := range append(parts, quoted(parts)...) {
-		if s = strings.TrimRight(s, "\r"); len(s) >= 3 && !slices.Contains(h.secrets, s) {
-			h.secrets = append(h.secrets, s)
-		}
-	}
-	slices.SortFunc(h.secrets, func(a, b string) int { return len(b) - len(a) })
-}
-
-// quoted returns texts as JSON and %q write them.
-func quoted(parts []string) []string {
-	var out []string
-	for _, s := range parts {
-		if q, err := json.Marshal(s); err == nil {
-			out = append(out, string(q[1:len(q)-1]))
-		}
-		q := fmt.Sprintf("%q", s)
-		out = append(out, q[1:len(q)-1])
-	}
-	return out
+	h.secrets.Add(value)
 }
 
 // secretsIn registers every text in v as a secret.
@@ -85,12 +62,7 @@ func (h *host) redact(s string) string { return shorten(h.clean(s), mostText) }
 func (h *host) clean(s string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, secret := range h.secrets {
-		if strings.Contains(s, secret) {
-			s = strings.ReplaceAll(s, secret, redacted)
-		}
-	}
-	return s
+	return h.secrets.Clean(s, redacted)
 }
 
 func shorten(s string, most int) string {

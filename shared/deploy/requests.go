@@ -2,6 +2,9 @@ package deploy
 
 import (
 	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"southbound/shared/fault"
 )
@@ -121,12 +124,29 @@ func (e *Engine) ringWork(ctx context.Context, env string) error {
 // SetParameters stores parameters. Resources that were undefined for want of them get their intent and are scheduled.
 func (e *Engine) SetParameters(ctx context.Context, env string, ps ...Parameter) error {
 	for i := range ps {
-		if ps[i].Name == "" {
-			return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
+		if err := CheckParameterName(ps[i].Name); err != nil {
+			return err
 		}
 		ps[i].Updated = e.Clock.Now()
 	}
 	return e.changeParameters(ctx, env, func(p *planner) { p.store.set = ps })
+}
+
+// mostParameterName bounds the names of parameters, in bytes.
+const mostParameterName = 1024
+
+// CheckParameterName refuses what cannot be the name of a parameter: names stand in messages, tables and logs, a line each.
+func CheckParameterName(name string) error {
+	switch {
+	case name == "":
+		return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
+	case len(name) > mostParameterName:
+		return fault.New(fault.Invalid, "set parameter", "the name of a parameter has at most %d bytes", mostParameterName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fault.New(fault.Invalid, "set parameter", "the name %q has characters that are not shown, such as line breaks", name).
+			WithHint("use letters, digits and signs")
+	}
+	return nil
 }
 
 // DeleteParameters removes parameters and facts. What was deployed with their values stays as it is until the next export.

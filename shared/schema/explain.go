@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"southbound/shared/redact"
 	"southbound/shared/resource"
 )
 
@@ -174,7 +175,7 @@ func describeValue(v any, show bool) string {
 		if v == "" {
 			return hidden(show, "the empty string", "a string")
 		}
-		return hidden(show, "the string "+strconv.Quote(shorten(v, 40)), "a string")
+		return hidden(show, "the string "+strconv.Quote(shorten(redact.URL(v, "<redacted>"), 40)), "a string")
 	case int64, *big.Int:
 		return hidden(show, "the integer "+shorten(fmt.Sprint(v), 40), "an integer")
 	case float64:

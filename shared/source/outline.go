@@ -3,6 +3,8 @@ package source
 import (
 	"bytes"
 	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // outline is a document whose list of resources, if it is long, has not been read yet but cut into pieces that can be read in parallel.
@@ -89,8 +91,11 @@ func (j *jsonReader) cut(size int) ([]piece, *node, error) {
 				_, err := j.dec.ReadToken()
 				return pieces, nil, err
 			}
-			_, start = j.next()
+			k, start = j.next()
 			from, open = j.seen, true
+			if k == jsontext.KindInvalid {
+				from = int(j.dec.InputOffset()) // nothing is there to begin with
+			}
 		}
 		before := int(j.dec.InputOffset())
 		if err := j.dec.SkipValue(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/redact"
 	"southbound/shared/resource"
 )
 
@@ -29,7 +30,7 @@ type Host struct {
 	changed map[string]plan.Diff
 	facts   map[string]string
 	known   map[resource.ID]map[string]string // facts by resource, as the engine keeps them
-	secrets []string
+	secrets redact.Set
 	cache   *provider.Cache
 	// What the handler said of the run.
 	provider, why string
@@ -102,7 +103,7 @@ func (h *Host) Transport() any { return h.transport }
 func (h *Host) Secret(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.secrets = append(h.secrets, value)
+	h.secrets.Add(value)
 }
 
 // Provider implements provider.Host.
@@ -167,10 +168,7 @@ func (h *Host) Output() string {
 	}
 	fmt.Fprintf(&b, "%v\n%v\n%s\n", h.changed, h.facts, h.why)
 	out := b.String()
-	for _, s := range h.secrets {
-		out = strings.ReplaceAll(out, s, "<redacted>")
-	}
-	return out
+	return h.secrets.Clean(out, plan.Redacted)
 }
 
 // Context returns a context for one run of a handler on a resource. It knows the facts that runs before on the same resource have reported.

@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"southbound/shared/fault"
+	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/redact"
 )
 
 // Of returns the connection of a handler's agent. The secrets of the agent appear in no output of the run from then on. It is NeedsChange when the
@@ -112,11 +114,11 @@ const mostShown = 300
 // beginning returns the first part of an answer, on one line and without secrets.
 func beginning(body []byte, secrets []string) string {
 	text := strings.ToValidUTF8(string(body[:min(len(body), 64<<10)]), "?")
+	var hidden redact.Set
 	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "<redacted>")
-		}
+		hidden.Add(s)
 	}
+	text = hidden.Clean(text, plan.Redacted)
 	r := []rune(strings.Join(strings.Fields(text), " "))
 	if len(r) > mostShown {
 		return string(r[:mostShown]) + "…"

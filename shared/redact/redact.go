@@ -1,0 +1,209 @@
+// Package redact takes secrets out of texts, also in the forms in which programs and protocols write them, and where a text was cut in the middle
+// of one.
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const (
+	// shortest is the shortest secret that is taken out: what is shorter is part of too many words.
+	shortest = 3
+	// shortestInside is from how many bytes on a secret is looked for within what is encoded in base64, where it has no clear borders.
+	shortestInside = 6
+	// longestEncoded is the longest secret of which encoded forms are looked for.
+	longestEncoded = 64 << 10
+	// Ellipsis stands where a text was cut.
+	ellipsis = "…"
+)
+
+// Set is secrets that are to be in no text. The zero Set has none. It is not for concurrent use.
+type Set struct {
+	forms []string // longest first
+}
+
+// Add adds a secret in all its forms. Each line of a secret of several lines counts as one too, since programs print lines separately.
+func (s *Set) Add(value string) {
+	parts := []string{value, strings.TrimSpace(value)}
+	if strings.Contains(value, "\n") {
+		parts = append(parts, strings.Split(value, "\n")...)
+	}
+	known := make(map[string]bool, len(s.forms))
+	for _, f := range s.forms {
+		known[f] = true
+	}
+	for _, part := range parts {
+		part = strings.TrimRight(part, "\r")
+		if len(part) < shortest || known[part] {
+			continue
+		}
+		for _, f := range append(encoded(part), part) {
+			if len(f) >= shortest && !known[f] {
+				known[f] = true
+				s.forms = append(s.forms, f)
+			}
+		}
+	}
+	slices.SortFunc(s.forms, func(a, b string) int { return len(b) - len(a) })
+}
+
+// Clone returns a set of its own.
+func (s *Set) Clone() Set { return Set{slices.Clone(s.forms)} }
+
+// encoded returns a secret as JSON, Go, shells, URLs, HTML, hexadecimal digits and base64 have it.
+func encoded(s string) []string {
+	if len(s) > longestEncoded {
+		return nil
+	}
+	quoted := fmt.Sprintf("%q", s)
+	path, query := url.PathEscape(s), url.QueryEscape(s)
+	digits := hex.EncodeToString([]byte(s))
+	out := []string{
+		inJSON(s, true), inJSON(s, false), quoted[1 : len(quoted)-1],
+		path, query, lowerPercent(path), lowerPercent(query), everyByte(s),
+		digits, strings.ToUpper(digits),
+		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`), strings.ReplaceAll(s, "'", `\'`), backslashed(s, "\"$`\\"), backslashed(s, shellSpecial),
+		strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace(s),
+	}
+	return append(out, inBase64(s)...)
+}
+
+// shellSpecial is what bash puts a backslash in front of (printf %q).
+const shellSpecial = " \t!\"#$&'()*,;<>?[\\]^`{|}~"
+
+func backslashed(s, special string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(special, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func inJSON(s string, html bool) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(html)
+	if err := enc.Encode(s); err != nil {
+		return ""
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	return text[1 : len(text)-1]
+}
+
+// everyByte writes each byte as an escape of a URL.
+func everyByte(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%%02X", s[i])
+	}
+	return b.String()
+}
+
+// lowerPercent writes the digits of the escapes of a URL in lower case.
+func lowerPercent(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:i+3], bytes.ToLower(b[i+1:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// inBase64 returns what base64 has of a secret, in both alphabets: by itself, and within something longer, as in "user:secret", where it
+// may begin at any of three places of a group.
+func inBase64(s string) []string {
+	var out []string
+	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		whole := enc.EncodeToString([]byte(s))
+		out = append(out, whole, strings.TrimRight(whole, "="))
+		if len(s) < shortestInside {
+			continue
+		}
+		for before := range 3 {
+			all := enc.EncodeToString(append(make([]byte, before), s...))
+			first := (before*8 + 5) / 6 // the characters before have bits of something else
+			out = append(out, all[first:], strings.TrimRight(all, "=")[first:], all[first:(before+len(s))*8/6])
+		}
+	}
+	return out
+}
+
+// URL puts mark in the place of who logs in, in what looks like a URL.
+func URL(text, mark string) string {
+	from := 0
+	for {
+		i := strings.Index(text[from:], "://")
+		if i < 0 {
+			return text
+		}
+		from += i + len("://")
+		host := text[from:]
+		if end := strings.IndexAny(host, "/?# \t\r\n"); end >= 0 && strings.IndexByte(host[:end], '@') >= 0 {
+			host = host[:end] // else the password itself may have such a character
+		}
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			text = text[:from] + mark + host[at:] + text[from+len(host):]
+			from += len(mark)
+		}
+	}
+}
+
+// Clean puts mark in the place of each secret in a text, and of the parts of one that are left where the text was cut.
+func (s *Set) Clean(text, mark string) string {
+	for _, f := range s.forms {
+		if strings.Contains(text, f) {
+			text = strings.ReplaceAll(text, f, mark)
+		}
+	}
+	if len(s.forms) == 0 || !strings.Contains(text, ellipsis) {
+		return text
+	}
+	parts := strings.Split(text, ellipsis)
+	for i := range parts {
+		if i > 0 {
+			parts[i] = s.cutBefore(parts[i], mark)
+		}
+		if i < len(parts)-1 {
+			parts[i] = s.cutAfter(parts[i], mark)
+		}
+	}
+	return strings.Join(parts, ellipsis)
+}
+
+// cutBefore takes the end of a secret from the start of a text.
+func (s *Set) cutBefore(text, mark string) string {
+	lead := len(text) - len(strings.TrimLeft(text, " "))
+	rest := text[lead:]
+	for _, f := range s.forms {
+		for from := 1; len(f)-from >= shortest; from++ {
+			if strings.HasPrefix(rest, f[from:]) {
+				return text[:lead] + mark + rest[len(f)-from:]
+			}
+		}
+	}
+	return text
+}
+
+// cutAfter takes the start of a secret from the end of a text.
+func (s *Set) cutAfter(text, mark string) string {
+	rest := strings.TrimRight(text, " ")
+	for _, f := range s.forms {
+		for to := min(len(f)-1, len(rest)); to >= shortest; to-- {
+			if strings.HasSuffix(rest, f[:to]) {
+				return rest[:len(rest)-to] + mark + text[len(rest):]
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,116 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"southbound/shared/redact"
+)
+
+// secret has what each form has to escape.
+const secret = `p4'ss "w&rd" $x/+ü\<`
+
+func TestForms(t *testing.T) {
+	t.Parallel()
+	asJSON, err := json.Marshal(map[string]string{"k": secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bash, err := exec.Command("bash", "-c", `printf %q "$1"`, "bash", secret).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := map[string]string{
+		"itself": secret, "JSON": string(asJSON), "Go": fmt.Sprintf("%q", secret), "URL": url.QueryEscape(secret), "path": url.PathEscape(secret),
+		"lower URL": strings.ToLower(url.QueryEscape(secret)), "hex": hex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(secret))),
+		"shell": "'" + strings.ReplaceAll(secret, "'", `'\''`) + "'", "python": "'" + strings.ReplaceAll(secret, "'", `'"'"'`) + "'",
+		"base64": base64.StdEncoding.EncodeToString([]byte(secret)), "base64 URL": base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		"bash": string(bash),
+	}
+	for name, text := range forms {
+		var s redact.Set
+		s.Add(secret)
+		got := s.Clean("before "+text+" after", "<redacted>")
+		if !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") || !strings.Contains(got, "<redacted>") || len(got) > len("before '<redacted>' after")+10 {
+			t.Errorf("%s: %s became %s", name, text, got)
+		}
+	}
+}
+
+// TestWithinBase64 finds a secret behind users of any length, and with something behind it.
+func TestWithinBase64(t *testing.T) {
+	t.Parallel()
+	for _, user := range []string{"", "u", "us", "use", "user"} {
+		for _, behind := range []string{"", "\n", "::"} {
+			for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+				var s redact.Set
+				s.Add("hunter22~~??")
+				text := enc.EncodeToString([]byte(user + ":hunter22~~??" + behind))
+				left := strings.ReplaceAll(s.Clean(text, "|"), "|", "")
+				if most := len(enc.EncodeToString([]byte(user+":"+behind))) + 4; len(left) > most {
+					t.Errorf("%q: %s is left of %s", user, left, text)
+				}
+			}
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	var s redact.Set
+	s.Add("correct horse battery staple")
+	for _, tc := range []struct{ text, want string }{
+		{"… battery staple is refused", "… <> is refused"},
+		{"refused: correct horse bat…", "refused: <>…"},
+		{"refused: correct horse …(900 bytes)", "refused: <> …(900 bytes)"},
+		{"a … b", "a … b"},
+		{"correct horse battery staple…", "<>…"},
+	} {
+		if got := s.Clean(tc.text, "<>"); got != tc.want {
+			t.Errorf("%q became %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
+
+func TestURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://me:pw@host/x":                  "https://-@host/x",
+		"https://me:p/w@host/x":                 "https://-@host/x",
+		"see ftp://me@h and http://a:b@c d@e":   "see ftp://-@h and http://-@c d@e",
+		"https://host/x y":                      "https://host/x y",
+		"https://host":                          "https://host",
+		"postgres://me:pw with a blank@host/db": "postgres://-@host/db",
+	} {
+		if got := redact.URL(text, "-"); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	var s redact.Set
+	s.Add("first line\r\nsecond line\n")
+	s.Add("ab")
+	if got := s.Clean("x second line y first line ab", "-"); got != "x - y - ab" {
+		t.Error(got)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("secret", "a secret …cret")
+	f.Fuzz(func(t *testing.T, value, text string) {
+		var s redact.Set
+		s.Add(value)
+		if got := s.Clean(text, "\x00"); len(value) >= 3 && strings.TrimSpace(value) == value && strings.Contains(got, value) && !strings.Contains(value, "\x00") {
+			t.Errorf("%q is left in %q", value, got)
+		}
+	})
+}
