@@ -158,6 +158,8 @@ func TestAsks(t *testing.T) {
 		{"nothing to compare", "POST", "/v1/environments/e/diffs", `{"from":1,"to":2}`, 404, `there is no version 1`},
 		{"a comparison with nothing", "POST", "/v1/environments/e/diffs", `{"from":1}`, 422, `"kind":"invalid"`},
 		{"nothing to release", "POST", "/v1/environments/e/releases", `{"version":1}`, 404, `there is no version 1`},
+		{"nothing to forget", "POST", "/v1/environments/e/forget", `{"agent":"gone"}`, 404, `there is no agent`},
+		{"forget nothing", "POST", "/v1/environments/e/forget", `{}`, 400, `name a resource or an agent`},
 		{"environments", "GET", "/v1/environments", "", 200, `"items":`},
 		{"agents", "GET", "/v1/environments/e/agents", "", 200, `{"items":[]}`},
 		{"actions", "GET", "/v1/environments/e/actions?level=error&since=2026-01-01T00:00:00Z&agent=a", "", 200, `{"items":[]}`},

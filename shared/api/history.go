@@ -180,3 +180,34 @@ func (d *Detail) attributes(row *deploy.Row) {
 		d.Seen = nil
 	}
 }
+
+// Forgetting says what to let go of: one of the two.
+type Forgetting struct {
+	ID    resource.ID `json:"id,omitempty" maxLength:"4096" doc:"a resource that left the model"`
+	Agent string      `json:"agent,omitempty" maxLength:"255" doc:"an agent that no resource is managed on any more"`
+}
+
+// Forgotten says what was let go of.
+type Forgotten struct {
+	Forgotten int           `json:"forgotten" doc:"how many resources"`
+	IDs       []resource.ID `json:"ids" doc:"the first of them"`
+}
+
+// mostForgotten is how many of what was let go of are named.
+const mostForgotten = 1000
+
+// Forget implements Home.
+func (s *Service) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
+	var ids []resource.ID
+	var err error
+	switch {
+	case (f.ID == "") == (f.Agent == ""):
+		return Forgotten{}, fault.New(fault.Usage, "forget", "name a resource or an agent, and not both")
+	case f.ID != "":
+		ids, err = s.Engine.Forget(ctx, env, f.ID)
+	default:
+		ids, err = s.Engine.ForgetAgent(ctx, env, f.Agent)
+	}
+	s.changed(env)
+	return Forgotten{len(ids), orEmpty(ids[:min(len(ids), mostForgotten)])}, err
+}

@@ -70,6 +70,8 @@ type Home interface {
 	Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error
 	// VersionFile returns the bytes of a file that resources of a version refer to; NotFound if they refer to no such file.
 	VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error)
+	// Forget lets go of a resource that left the model, or of an agent; see deploy.Engine.Forget and ForgetAgent.
+	Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error)
 	// Environments returns the names of all environments, sorted.
 	Environments(ctx context.Context) ([]string, error)
 	// Plan says what an export would change: compared with the last version or, with read, with reality.

@@ -45,6 +45,12 @@ func (r *routes) history() {
 		}
 		return answer(r.s.keep(ctx, d))
 	})
+	serve(r, http.MethodPost, inEnv+"/forget", "forget", "Let go of a resource that left the model, or of an agent", func(ctx context.Context, i *struct {
+		InEnvironment
+		Body Forgetting
+	}) (*out[Forgotten], error) {
+		return answer(r.s.Forget(ctx, i.Env, i.Body))
+	})
 	serve(r, http.MethodGet, inEnv+"/versions/{number}", "version", "One version, with its agents as documents have them",
 		func(ctx context.Context, i *InVersion) (*out[Described], error) {
 			return answer(r.s.Described(ctx, i.Env, i.Number))
@@ -132,4 +138,9 @@ func (c *Client) VersionFile(ctx context.Context, env string, number int, hash s
 // Environments implements Home.
 func (c *Client) Environments(ctx context.Context) ([]string, error) {
 	return all[string](ctx, c, "/v1/environments")
+}
+
+// Forget implements Home.
+func (c *Client) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
+	return ask[Forgotten](ctx, c, http.MethodPost, envPath(env, "forget"), f)
 }

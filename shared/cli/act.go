@@ -17,7 +17,7 @@ import (
 
 func (a *app) actCommands() []*cobra.Command {
 	return []*cobra.Command{
-		a.releaseCommand(),
+		a.releaseCommand(), a.forgetCommand(),
 		a.workCommand("deploy", "Deploy what is released and unfinished",
 			"  southbound deploy\n  southbound deploy --retry-failed\n  southbound deploy 'fs::File[web1,*'\n  southbound deploy agent=web1 --no-wait"),
 		a.workCommand("repair", "Check everything against reality and set it right", "  southbound repair\n  southbound repair agent=web1"),

@@ -28,6 +28,7 @@ type planner struct {
 		version *Version
 		forget  []int
 		agents  []resource.Agent
+		goodbye []string // agents to remove
 		set     []Parameter
 		unset   []ParameterKey
 	}
@@ -97,6 +98,7 @@ func (e *Engine) giveBack(ctx context.Context, env string, l Lease) {
 func (p *planner) reset() {
 	p.rows, p.order, p.add, p.drop = map[resource.ID]*Row{}, nil, nil, nil
 	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
+	p.store.goodbye = nil
 	p.reapply, p.whole, p.before = map[resource.ID]func(*Row) bool{}, map[resource.ID]bool{}, map[resource.ID]Row{}
 }
 
@@ -143,11 +145,11 @@ const (
 // meanwhile are planned again, until all are written. plan is scheduleChanges or scheduleStays.
 func (p *planner) commit(ctx context.Context, plan bool) error {
 	s := &p.store
-	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset) == 0 && s.version == nil && p.env == p.was {
+	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset)+len(s.goodbye) == 0 && s.version == nil && p.env == p.was {
 		return nil
 	}
 	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
-		AddOutbox: p.add, Version: s.version, Forget: s.forget, Agents: s.agents, Parameters: s.set, DropParameters: s.unset}
+		AddOutbox: p.add, Version: s.version, Forget: s.forget, Agents: s.agents, DropAgents: s.goodbye, Parameters: s.set, DropParameters: s.unset}
 	for _, id := range p.order {
 		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
 			c.Rows = append(c.Rows, *row)

@@ -258,8 +258,10 @@ type Commit struct {
 	Version *Version
 	// Forget are numbers of versions to remove; unknown ones are no error.
 	Forget []int
-	// Agents are written, each whole but for its pause, which goes through Pause.
-	Agents []resource.Agent
+	// Agents are written, each whole but for its pause, which goes through Pause. DropAgents are removed before; a pause stays, and unknown ones
+	// are no error.
+	Agents     []resource.Agent
+	DropAgents []string
 	// Until prolongs the lease; zero leaves it.
 	Until time.Time
 	// Next are the rows that the holder starts now. They replace the lease's Running, and are accepted only while the environment

@@ -82,6 +82,11 @@ func (t *tx) store() error {
 			return err
 		}
 	}
+	for _, name := range t.in.DropAgents {
+		if err := dropAgent(t.c, t.env, name); err != nil {
+			return err
+		}
+	}
 	for i := range t.in.Agents {
 		if err := putAgent(t.c, t.env, &t.in.Agents[i]); err != nil {
 			return err

@@ -196,6 +196,14 @@ func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[str
 	return out, err
 }
 
+// dropAgent removes an agent; its pause stays.
+func dropAgent(c *sqlite.Conn, env, name string) error {
+	if err := query(c, "UPDATE agents SET record = NULL WHERE env = ? AND name = ?", nil, env, name); err != nil {
+		return err
+	}
+	return query(c, "DELETE FROM agents WHERE env = ? AND name = ? AND NOT paused", nil, env, name)
+}
+
 // putAgent writes an agent without changing whether it is paused.
 func putAgent(c *sqlite.Conn, env string, a *resource.Agent) error {
 	text, err := a.MarshalJSON()
@@ -213,6 +221,10 @@ func (h *Home) Pause(ctx context.Context, env string, paused bool, agents ...str
 				ON CONFLICT DO UPDATE SET paused = excluded.paused`, nil, env, a, paused); err != nil {
 				return err
 			}
+		}
+		// A name that is not paused any more and has no agent stands for nothing.
+		if err := query(c, "DELETE FROM agents WHERE env = ? AND record IS NULL AND NOT paused", nil, env); err != nil {
+			return err
 		}
 		return bumpPlan(c, env)
 	})

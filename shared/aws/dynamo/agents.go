@@ -81,7 +81,7 @@ func (s *State) agentsIn(ctx context.Context, i item) ([]resource.Agent, entry, 
 
 // agents prepares the item of the agents with those of the commit.
 func (c *commit) agents(ctx context.Context) error {
-	if len(c.in.Agents) == 0 {
+	if len(c.in.Agents)+len(c.in.DropAgents) == 0 {
 		return nil
 	}
 	part, sort := recordPart(c.env), agentsSort
@@ -97,7 +97,13 @@ func (c *commit) agents(ctx context.Context) error {
 		return err
 	}
 	all := map[string]resource.Agent{}
-	for _, a := range slices.Concat(list, c.in.Agents) {
+	for _, a := range list {
+		all[a.Name] = a
+	}
+	for _, name := range c.in.DropAgents {
+		delete(all, name)
+	}
+	for _, a := range c.in.Agents {
 		all[a.Name] = a
 	}
 	list = slices.SortedFunc(maps.Values(all), func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })

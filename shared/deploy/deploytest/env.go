@@ -197,6 +197,19 @@ func agentChecks() []check {
 			f.same(got["web/1"], deploy.Agent{Agent: now, Paused: true}, "the agent that was put again")
 			f.same(got["kept"], deploy.Agent{Agent: resource.Agent{Name: "kept"}}, "the other")
 		}},
+		{"DropLeavesThePause", func(f *fixture) {
+			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "paused", Transport: "local"}, {Name: "kept"}}}))
+			f.ok(f.A.Pause(f.ctx, env, true, "paused"))
+			f.ok(f.write(f.B, deploy.Commit{DropAgents: []string{"web/1", "paused", "unknown"}}))
+			got, err := f.A.Agents(f.ctx, env)
+			f.ok(err)
+			f.same(got, map[string]deploy.Agent{"kept": {Agent: resource.Agent{Name: "kept"}},
+				"paused": {Agent: resource.Agent{Name: "paused"}, Paused: true}}, "agents that are left")
+			f.ok(f.write(f.A, deploy.Commit{DropAgents: []string{"kept"}, Agents: []resource.Agent{{Name: "kept", Transport: "ssh"}}}))
+			got, err = f.B.Agents(f.ctx, env, "kept")
+			f.ok(err)
+			f.same(got["kept"].Transport, "ssh", "one that is dropped and written")
+		}},
 		{"PauseWaitsForTheAgent", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "later", "never"))
 			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{{Name: "later", Transport: "local"}}}))

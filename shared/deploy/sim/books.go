@@ -86,6 +86,7 @@ type taskBooks struct {
 	until    time.Time                 // when it is to stop claiming
 	asks     deploy.Priority           // of what it asks for; 0: of no one priority
 	lenient  bool                      // asks for nothing that waits for its backoff or for a person
+	forgets  bool                      // it lets go of what left the model
 	releases int                       // the version that it is to put in force; 0: none
 	inForce  int                       // how many releases there had been when it began
 	plain    bool                      // asks for no more than what changed: an export without flags

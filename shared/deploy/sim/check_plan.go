@@ -36,6 +36,7 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 		if !had {
 			return
 		}
+		r.checkLetGo(t, row, &was)
 		r.checkPlanned(t, row, &was)
 		r.checkReplaced(t, row, &was)
 		r.checkMoved(t, row, &was)

@@ -104,6 +104,8 @@ func (r *run) ask(p *process, o *op) {
 		r.sweep(p)
 	case opRelease:
 		r.release(p, o)
+	case opForget:
+		r.forget(p, o)
 	default:
 		r.task(p, "Collect", func(t *task) error {
 			t.books.grace = cmp.Or(o.d, fileGrace)

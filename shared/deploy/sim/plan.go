@@ -142,6 +142,7 @@ const (
 	opCollect
 	opCancel
 	opRelease
+	opForget
 )
 
 // op is one operation from outside at a time.
@@ -188,6 +189,7 @@ func Draw(seed uint64) *Plan {
 	d.ops()
 	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))     //nolint:gosec // a simulation
 	d.collections(rand.New(rand.NewPCG(seed, 0xf11e)))  //nolint:gosec // a simulation
+	d.forgets(rand.New(rand.NewPCG(seed, 0xf09e)))      //nolint:gosec // a simulation
 	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))    //nolint:gosec // a simulation
 	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
 	p.calm()

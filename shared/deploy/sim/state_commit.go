@@ -71,6 +71,13 @@ func (e *environment) keep(c *deploy.Commit) {
 	for _, n := range c.Forget {
 		delete(e.versions, n)
 	}
+	for _, name := range c.DropAgents {
+		if a := e.agents[name]; a.Paused {
+			e.agents[name] = deploy.Agent{Agent: resource.Agent{Name: name}, Paused: true}
+		} else {
+			delete(e.agents, name)
+		}
+	}
 	for _, a := range c.Agents {
 		e.agents[a.Name] = deploy.Agent{Agent: a, Paused: e.agents[a.Name].Paused}
 	}

@@ -1,0 +1,126 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Forget lets go of a resource that left the model: its state and its facts are removed, and what
+// waits for its removal goes on. The thing itself is not touched, and what was done with it stays
+// on record. It is Conflict when the version in force wants it, and NotFound when it is not known.
+func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]resource.ID, error) {
+	return e.forget(ctx, env, func(p *planner) ([]resource.ID, error) {
+		rows, err := p.load(ctx, []resource.ID{id})
+		if err != nil {
+			return nil, err
+		}
+		row := rows[id]
+		switch {
+		case row == nil:
+			return nil, fault.New(fault.NotFound, "forget", "there is no resource %s", id).WithHint("`southbound resources` lists them")
+		case !row.Orphaned && !row.Removing:
+			return nil, wanted(string(id))
+		}
+		p.letGo(row)
+		return []resource.ID{id}, nil
+	})
+}
+
+// ForgetAgent lets go of an agent that no resource in force is managed on, with all that was left
+// behind there: for a machine that is gone.
+func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.ID, error) {
+	paused := false
+	out, err := e.forget(ctx, env, func(p *planner) ([]resource.ID, error) {
+		v, err := p.version(ctx, p.env.Released)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(v.Agents, func(a resource.Agent) bool { return a.Name == name }) {
+			return nil, wanted(fmt.Sprintf("the agent %q", name))
+		}
+		var ids []resource.ID
+		if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+			if row.ID.Agent() != name {
+				return nil
+			}
+			if !row.Orphaned && !row.Removing {
+				return wanted(string(row.ID))
+			}
+			p.letGo(row)
+			ids = append(ids, row.ID)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		known, err := p.e.State.Agents(ctx, p.env.Name, name)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unknown, "read agents", err)
+		}
+		if len(ids)+len(known) == 0 {
+			return nil, fault.New(fault.NotFound, "forget", "there is no agent %q", name).WithHint("`southbound agents` lists them")
+		}
+		p.store.goodbye, paused = []string{name}, known[name].Paused
+		return ids, nil
+	})
+	if err != nil || !paused {
+		return out, err
+	}
+	err = e.State.Pause(ctx, env, false, name) // a pause is kept for agents to come
+	return out, fault.Wrap(fault.Unknown, "resume", err)
+}
+
+// wanted is the error for letting go of what is in force.
+func wanted(what string) error {
+	return fault.New(fault.Conflict, "forget", "%s is in the version in force", what).
+		WithHint("leave it out of the documents and export them; `southbound pause AGENT` stops work on an agent")
+}
+
+// forget lets go of what choose plans to, with its facts, and wakes what waits for it.
+func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner) ([]resource.ID, error)) ([]resource.ID, error) {
+	var ids []resource.ID
+	var follows []Outbox
+	err := e.plan(ctx, env, func(p *planner) error {
+		var err error
+		if ids, err = choose(p); err != nil {
+			return err
+		}
+		gone := make(map[resource.ID]bool, len(ids))
+		for _, id := range ids {
+			gone[id] = true
+			follows = append(follows, Outbox{ID: e.NewID(), Kind: OutboxRecovered, Of: id, At: e.Clock.Now(), Priority: PriorityUserDeploy})
+		}
+		facts, err := e.State.Parameters(ctx, env, ParameterQuery{Facts: true})
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "read facts", err)
+		}
+		for i := range facts {
+			if gone[facts[i].Of] {
+				p.store.unset = append(p.store.unset, ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+			}
+		}
+		p.add = append(p.add, follows...)
+		return p.commit(ctx, scheduleChanges)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.settleOutbox(ctx, env, follows); err != nil && !transient(err) {
+		return ids, err
+	}
+	return ids, nil // what could not be settled now, a sweep settles
+}
+
+// letGo plans to remove a row, unless it is wanted again meanwhile.
+func (p *planner) letGo(row *Row) {
+	p.set(row, func(row *Row) bool {
+		if !row.Orphaned && !row.Removing {
+			return false
+		}
+		row.Gone, row.Ticket = true, 0
+		return true
+	})
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// forgets lets one plan in four have people let go of what left the model.
+func (d *drawer) forgets(rng *rand.Rand) {
+	p := d.p
+	if rng.IntN(4) != 0 {
+		return
+	}
+	for range 1 + rng.IntN(5) {
+		s := d.pool[rng.IntN(len(d.pool))]
+		o := op{At: time.Duration(rng.Int64N(int64(p.End))), kind: opForget, id: s.id}
+		if rng.IntN(3) == 0 {
+			o.agent, o.id = s.id.Agent(), ""
+		}
+		p.Ops = append(p.Ops, o)
+	}
+	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
+}
+
+// forget lets go of a resource, or of an agent, if it may.
+func (r *run) forget(p *process, o *op) {
+	r.task(p, "Forget", func(t *task) error {
+		t.books.forgets = true
+		var err error
+		if o.agent != "" {
+			_, err = p.engine.ForgetAgent(taskContext{t}, env, o.agent)
+		} else {
+			_, err = p.engine.Forget(taskContext{t}, env, o.id)
+		}
+		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
+			return nil // it was wanted, or not known
+		}
+		return err
+	})
+}
+
+// checkLetGo checks that a planner removes only what left the model, and only when somebody has asked for that.
+func (r *run) checkLetGo(t *task, row, was *deploy.Row) {
+	switch {
+	case !row.Gone:
+	case !t.books.forgets:
+		r.violate("D4", "%s removes %s, and nobody has asked for that", t.name, row.ID)
+	case !was.Orphaned && !was.Removing:
+		r.violate("D4", "%s removes %s, which is in the model", t.name, row.ID)
+	}
+}
