@@ -169,6 +169,7 @@ type claim struct {
 	node       int32     // -1: not in the graph
 	generation int       // 0: ready; n: waits for something of generation n-1 in the same batch
 	at         time.Time // when it was claimed
+	waved      bool      // a wave asked for it
 	result     *result
 	wrote      Row // the row as the result leaves it
 }
@@ -179,9 +180,10 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	now := w.e.Clock.Now()
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
+	_, waving := w.sched.Unfinished[w.lane]
 	for i, c := range batch {
 		ids[i] = c.row.ID
-		c.at = now
+		c.at, c.waved = now, waving && w.inWave(c.row)
 		longest = max(longest, w.e.limitOf(c.row))
 	}
 	longest += time.Duration(len(batch)) * batchItem

@@ -50,15 +50,14 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 // sent an event.
 func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
 	type wake struct {
-		events    []Outbox // entries of kind OutboxEvent
-		recovered bool
-		priority  Priority
+		entries  []Outbox
+		priority Priority
 	}
 	wakes, senders := map[resource.ID]wake{}, map[resource.ID]bool{}
 	var ids []resource.ID
 	for _, entry := range entries {
 		n := g.Node(entry.Of)
-		if n < 0 || entry.Kind == OutboxFact || entry.Kind == OutboxAgain || entry.Kind == OutboxDamaged {
+		if n < 0 || entry.Kind != OutboxRecovered && entry.Kind != OutboxEvent {
 			continue
 		}
 		for _, d := range g.Dependants(n) {
@@ -68,16 +67,21 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				ids = append(ids, id)
 				w.priority = entry.Priority
 			}
-			if entry.Kind == OutboxEvent {
-				w.events, senders[entry.Of] = append(w.events, entry), true
-			}
-			w.recovered = w.recovered || entry.Kind == OutboxRecovered
+			w.entries, senders[entry.Of] = append(w.entries, entry), true
 			w.priority = min(w.priority, entry.Priority)
 			wakes[id] = w
 		}
 	}
 	for _, id := range ids {
 		delete(senders, id) // read as one of these
+	}
+	busy, err := p.running(ctx, entries) // before the rows: what is claimed later sees all that is stored now
+	if err != nil {
+		return err
+	}
+	loose, err := p.ticketless(ctx, ids, busy)
+	if err != nil {
+		return err
 	}
 	asked, err := p.waveAsksFor(ctx, ids)
 	if err != nil {
@@ -92,15 +96,16 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		if row == nil {
 			continue
 		}
-		w := wakes[id]
+		w, waves := wakes[id], asked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
 		p.set(row, func(row *Row) bool {
-			// One that has run since, most often in the same batch, need not run again.
-			told := runnable(row) && slices.ContainsFunc(w.events, func(entry Outbox) bool {
-				return !row.SucceededAt.After(entry.At) && hears(row, rows[entry.Of])
-			})
-			// One that is scheduled may be about to be skipped, by a worker that read its requirements too early.
-			told = told || w.recovered && (row.Ticket != 0 || asked[id] && runnable(row))
-			if !told && row.Blocked != BlockedTemp || row.Orphaned {
+			if !runnable(row) {
+				return false
+			}
+			if row.Ticket != 0 || waves && row.Checked < p.env.Wave.Epoch {
+				if !busy[row.ID] || !slices.ContainsFunc(w.entries, func(o Outbox) bool { return row.Ticket < o.Ticket }) {
+					return false // it is going to run, and sees what has become of what it requires
+				}
+			} else if !p.wakes(row, w.entries, rows) {
 				return false
 			}
 			if row.Blocked == BlockedTemp {
@@ -111,6 +116,54 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		})
 	}
 	return nil
+}
+
+// wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped, and something that it
+// requires has recovered, or it has not run since something changed of whose changes it is told.
+func (*planner) wakes(row *Row, entries []Outbox, rows map[resource.ID]*Row) bool {
+	return slices.ContainsFunc(entries, func(o Outbox) bool {
+		if o.Kind == OutboxRecovered {
+			return row.Blocked == BlockedTemp
+		}
+		return row.Blocked != BlockedTemp && !row.SucceededAt.After(o.At) && !row.TriedAt.After(o.At) && hears(row, rows[o.Of])
+	})
+}
+
+// running returns what is being run, unless that does not matter, as all that waits for what entries are about is known to
+// have waited.
+func (p *planner) running(ctx context.Context, entries []Outbox) (map[resource.ID]bool, error) {
+	if !slices.ContainsFunc(entries, func(o Outbox) bool { return o.Ticket != 0 }) {
+		return nil, nil
+	}
+	leases, err := p.e.State.Leases(ctx, p.env.Name)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	out := map[resource.ID]bool{}
+	for i := range leases {
+		for _, id := range leases[i].Running {
+			out[id] = true
+		}
+	}
+	return out, nil
+}
+
+// ticketless returns which of ids are being run and had no ticket even before it was asked what the wave still has to check:
+// what that asks for, it is the wave that does. The others may have ended since.
+func (p *planner) ticketless(ctx context.Context, ids []resource.ID, busy map[resource.ID]bool) (map[resource.ID]bool, error) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id resource.ID) bool { return !busy[id] })
+	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
+		return nil, nil
+	}
+	done, err := p.e.State.Finished(ctx, p.env.Name, ids, 0)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	out := map[resource.ID]bool{}
+	for _, id := range done {
+		out[id] = true
+	}
+	return out, nil
 }
 
 // waveAsksFor returns which of ids the wave may still have to check. The rows are to be read after it: then they show what became of the others.

@@ -258,6 +258,7 @@ func (r *Row) same(o *Row) bool {
 	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
 		x.Missing, x.Causes, x.Waiting, x.Hidden, x.Left = nil, nil, nil, nil, nil
 		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		x.TriedAt = time.Time{}
 	}
 	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) && slices.Equal(r.Missing, o.Missing) && slices.Equal(r.Hidden, o.Hidden) &&
 		r.NextAt.Equal(o.NextAt) && r.NotBefore.Equal(o.NotBefore)
@@ -315,15 +316,33 @@ func (p *planner) startWave(priority Priority, keepTerminal bool) {
 // scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil: all). retry includes those that wait
 // for their backoff, and those whose failure waits for a person or a new intent.
 func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, retry bool, match func(*Row) bool) error {
+	leases, err := p.e.State.Leases(ctx, p.env.Name)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	running, now := map[resource.ID]string{}, p.e.Clock.Now()
+	for i := range leases {
+		for _, id := range leases[i].Running {
+			if now.Before(leases[i].Until) {
+				running[id] = leases[i].Key
+			}
+		}
+	}
 	ask := func(r *Row) bool {
-		if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) {
-			return false
+		if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) || running[r.ID] == r.Lane {
+			return false // what runs does just what is asked for
 		}
 		if !retry && (!passes(r.Class) || r.NextAt.After(p.e.Clock.Now())) {
 			return false
 		}
-		p.schedule(r, priority)
-		return true
+		if r.Ticket == 0 {
+			p.schedule(r, priority)
+			return true
+		}
+		// It is asked for already, and may be claimed by now: a new ticket would ask for another run.
+		higher := priority < r.Priority
+		r.Priority = min(r.Priority, priority)
+		return higher
 	}
 	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
 		if planned := p.rows[r.ID]; planned != nil {

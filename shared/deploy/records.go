@@ -189,7 +189,9 @@ type Row struct {
 	// well was claimed, or began if it waited for something of its batch. A dependant reloads unless its SucceededAt is later than the ChangedAt of what it requires.
 	ChangedAt   time.Time
 	SucceededAt time.Time
-	WantFacts   bool // its facts are asked for
+	// TriedAt is the same of the last run if that did not end well, or only compared.
+	TriedAt   time.Time
+	WantFacts bool // its facts are asked for
 	// Unsure: a run may have changed the thing without that being recorded, so the receivers of its events are told when it is
 	// deployed next.
 	Unsure bool
@@ -313,6 +315,9 @@ type Outbox struct {
 	Of       resource.ID
 	At       time.Time
 	Priority Priority
+	// Ticket is the one with which its resource ran, 0 for one that a wave asked for. What was scheduled no earlier was
+	// claimed by somebody who knew of that, and so runs after it.
+	Ticket int64
 }
 
 // OutboxKind says what follows.

@@ -26,7 +26,8 @@ type releaser struct {
 	rows     map[resource.ID]*Row // the rows that may change
 	index    map[resource.ID]bool // the ids of after
 	released released
-	wave     *Schedule // how far the wave is, once it was read: see readWave
+	wave     *Schedule            // how far the wave is, once it was read: see readWave
+	owes     map[resource.ID]bool // resources that may owe a reload for what they newly require: see tied
 }
 
 // plan plans the rows, the graph and what else the release changes.
@@ -41,6 +42,9 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 		return released{}, err
 	}
 	if err := r.resolve(ctx); err != nil {
+		return released{}, err
+	}
+	if err := r.tied(ctx); err != nil {
 		return released{}, err
 	}
 	graph, err := p.effectiveGraph(ctx, r)
@@ -174,7 +178,6 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	}
 	asked := row.Lane != lane && r.waveAsks(row)
 	row.move(lane)
-	was := row.Body
 	row.Body = en.Body
 	switch {
 	case row.Blocked == BlockedTemp:
@@ -185,24 +188,10 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 		r.p.schedule(row, row.Priority) // a run that has begun has not waited for the new requirements
 	case asked:
 		r.p.schedule(row, r.p.env.Wave.Priority) // in its new lane the wave may be over
-	case runnable(row) && mayOweReload(was, row.Body):
+	case r.owes[row.ID] && runnable(row):
 		r.p.schedule(row, PriorityNewVersion)
 	}
 	return true
-}
-
-// mayOweReload reports whether a resource that is told of changes requires or hears something new. That may be changing right now, by a
-// run that does not know of this resource yet.
-func mayOweReload(was, now []byte) bool {
-	before, err := resource.Decode(was)
-	if err != nil {
-		return true
-	}
-	after, err := resource.Decode(now)
-	isNew := func(have []resource.ID) func(resource.ID) bool {
-		return func(id resource.ID) bool { return !slices.Contains(have, id) }
-	}
-	return err != nil || after.ReceiveEvents && (slices.ContainsFunc(after.Requires, isNew(before.Requires)) || slices.ContainsFunc(after.Hears, isNew(before.Hears)))
 }
 
 // waveAsks reports whether the wave has still to check a row in the lane where it is now.

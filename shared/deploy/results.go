@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"southbound/shared/fault"
@@ -35,7 +36,8 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 			w.checked()[cl.row.ID] = true
 			cl.wrote.Checked = w.sched.Wave.Epoch
 		}
-		if waving && cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && clean(cl.row) && len(cl.result.facts) == 0 {
+		asItWas := cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && !cl.result.heard
+		if waving && asItWas && clean(cl.row) && len(cl.result.facts) == 0 {
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)
@@ -55,6 +57,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	conflicts := committed.Conflicts
 	follows := c.AddOutbox
 	for len(conflicts) > 0 {
+		follows = withoutVoid(follows, conflicts, byID)
 		var more []Outbox
 		if conflicts, more, err = w.settleConflicts(ctx, conflicts, byID); err != nil {
 			return err
@@ -62,8 +65,47 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		follows = append(follows, more...)
 	}
 	w.unrecorded = false
-	w.flushRings(ctx)
-	return w.propagate(ctx, follows)
+	return w.tell(ctx, done, follows, committed.PlanSeq != w.sched.PlanSeq)
+}
+
+// tell does what follows from results, and rings those who wait for them. replanned: the schedule has changed since it was read.
+func (w *worker) tell(ctx context.Context, done []*claim, follows []Outbox, replanned bool) error {
+	w.session.changed = w.session.changed || replanned
+	if len(follows) == 0 && !replanned {
+		w.flushRings(ctx)
+		return w.propagate(ctx, nil)
+	}
+	// Those that are rung start at once, so what follows is planned before: it may ask for the same.
+	defer w.flushRings(ctx)
+	if err := w.propagate(ctx, follows); err != nil || !replanned {
+		return err
+	}
+	for _, cl := range done { // by now others may wait for these of whom this worker has not known
+		if n := w.graph.Node(cl.row.ID); n >= 0 {
+			w.ringBehind(n)
+		}
+	}
+	return nil
+}
+
+// withoutVoid returns entries of the outbox so that those of runs that do not count for their rows ask for nothing any more: they
+// are only struck off. What such a run has changed is told of when the next one ends.
+func withoutVoid(entries []Outbox, conflicts []Row, byID map[resource.ID]*claim) []Outbox {
+	out := slices.Clone(entries)
+	for i := range conflicts {
+		now := &conflicts[i]
+		switch standingOf(byID[now.ID], now) {
+		case resultOvertaken, resultStale, resultVoid:
+		default:
+			continue
+		}
+		for j := range out {
+			if out[j].Of == now.ID && (out[j].Kind == OutboxEvent || out[j].Kind == OutboxRecovered) {
+				out[j].Kind = ""
+			}
+		}
+	}
+	return out
 }
 
 // noteCleared tells the other lanes of this process what has finished.
@@ -98,7 +140,7 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[
 				c.AddOutbox = append(c.AddOutbox, cl.entry(OutboxAgain))
 			}
 			c.Rows = append(c.Rows, row)
-			c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: now, node: cl.node, result: cl.result, wrote: row})...)
+			c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved})...)
 		case resultMoot:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
 			if now.Ticket == 0 && runnable(now) { // it was a wave that asked for it
@@ -128,7 +170,9 @@ func (w *worker) unskip(c *claim) []Outbox {
 	if c.node < 0 || c.result.outcome == StatusDeployed || c.result.outcome == StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
 		return nil
 	}
-	return []Outbox{c.entry(OutboxRecovered)}
+	entry := c.entry(OutboxRecovered)
+	entry.Ticket = math.MaxInt64 // what it is to run once more for was scheduled after it
+	return []Outbox{entry}
 }
 
 // lookAgain schedules a resource once more after a run of it was overtaken by another, which may not have seen what this one did or which facts it
@@ -142,7 +186,20 @@ func lookAgain(c *claim) []Outbox {
 
 // entry returns the entry of the outbox that says what follows from a run. It is the same if it is written again.
 func (c *claim) entry(kind OutboxKind) Outbox {
-	return Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished, Priority: c.row.Priority}
+	return Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished,
+		Priority: c.row.Priority, Ticket: c.known()}
+}
+
+// known returns since which ticket whoever claimed something knew of this claim, and waited for it. Of what was moved others
+// may have thought meanwhile that it had been checked.
+func (c *claim) known() int64 {
+	switch {
+	case len(c.row.Left) > 0:
+		return math.MaxInt64
+	case c.waved:
+		return 0
+	}
+	return c.row.Ticket
 }
 
 // actionOf returns the record of a run.
@@ -169,12 +226,13 @@ func (w *worker) follows(c *claim) []Outbox {
 	failed := forgotten || c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
 	follow := w.allFollow(c)
 	switch {
+	case follow: // they see what has become of it
 	case failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))):
 		out = append(out, c.entry(OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
-	case !failed && c.row.LastRun == RunSuccess && c.result.outcome != StatusDeployed && !follow:
+	case !failed && c.row.LastRun == RunSuccess && c.result.outcome != StatusDeployed:
 		out = append(out, c.entry(OutboxRecovered)) // those that are skipped because of others have to name it as well
 	}
-	if c.result.sendEvent && !follow {
+	if changed := c.wrote.ChangedAt.Equal(c.result.finished); c.result.sendEvent && changed && !follow {
 		out = append(out, c.entry(OutboxEvent))
 	}
 	return out
@@ -194,8 +252,13 @@ func roots(r *Row) []resource.ID {
 // was moved is checked anew in its new lane, and they may have been claimed while it counted as checked in the one before.
 func (w *worker) allFollow(c *claim) bool {
 	for _, n := range w.graph.Dependants(c.node) {
-		here := w.rows[n] != nil
-		if !w.frontier.needs[n] || w.unsure[n] || !here && (w.tickets[n] < c.row.Ticket || len(c.row.Left) > 0) {
+		if here := w.rows[n]; here != nil {
+			if !w.frontier.needs[n] && here.LastAction <= c.result.action {
+				return false // it has not run behind this one in the same batch either
+			}
+			continue
+		}
+		if !w.frontier.needs[n] || w.unsure[n] || w.tickets[n] < c.known() {
 			return false
 		}
 	}

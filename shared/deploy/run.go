@@ -150,6 +150,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 		return r
 	}
 	r.reload = w.changedSince(c, r.res)
+	r.heard = r.reload
 	r.host.cache = e.cacheOf(w.env, r.res.Agent)
 	e.resolveFiles(ctx, r)
 	e.resolveSecrets(ctx, r)

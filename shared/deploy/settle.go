@@ -20,7 +20,10 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 		return
 	}
 	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.Left = 0, time.Time{}, nil, nil, nil
-	r.Reason, r.Class = res.reason, res.class
+	r.Reason, r.Class, r.TriedAt = res.reason, res.class, time.Time{}
+	if res.outcome != StatusDeployed && res.outcome != StatusNonCompliant || res.reportOnly {
+		r.TriedAt = res.follows
+	}
 	if res.sendEvent && res.outcome == StatusDeployed && (res.change != plan.NoChange || r.Unsure) {
 		r.ChangedAt, r.Unsure = res.finished, false
 	}

@@ -58,6 +58,70 @@ func (r *releaser) wakeOne(row *Row) bool {
 	return true
 }
 
+// tied finds resources that stay as they are but require or hear something new that tells of its changes and is scheduled
+// already: it may be changing right now, by a run that does not know of this resource yet.
+func (r *releaser) tied(ctx context.Context) error {
+	fresh, tells := map[resource.ID][]resource.ID{}, map[resource.ID]*resource.Resource{}
+	var ids []resource.ID
+	for i := range r.after {
+		en := &r.after[i]
+		row := r.rows[en.ID]
+		if row == nil || row.Hash != en.Hash || row.Orphaned || row.Removing || string(row.Body) == string(en.Body) {
+			continue
+		}
+		was, err := resource.Decode(row.Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+		}
+		now, err := resource.Decode(en.Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read version", err)
+		}
+		for _, id := range now.Requires {
+			newly := !slices.Contains(was.Requires, id) || slices.Contains(now.Hears, id) && !slices.Contains(was.Hears, id)
+			if newly && now.ReceiveEvents {
+				fresh[en.ID], tells[en.ID] = append(fresh[en.ID], id), now
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return r.findOwing(ctx, fresh, tells, ids)
+}
+
+// findOwing notes which of the resources with fresh requirements may owe a reload; ids are all of these requirements.
+func (r *releaser) findOwing(ctx context.Context, fresh map[resource.ID][]resource.ID, now map[resource.ID]*resource.Resource,
+	ids []resource.ID) error {
+	if err := r.readWave(ctx); err != nil {
+		return err
+	}
+	slices.Sort(ids)
+	rows, err := r.p.load(ctx, slices.Compact(ids))
+	if err != nil {
+		return err
+	}
+	after := map[resource.ID]*entry{}
+	for i := range r.after {
+		after[r.after[i].ID] = &r.after[i]
+	}
+	r.owes = map[resource.ID]bool{}
+	for id, reqs := range fresh {
+		r.owes[id] = slices.ContainsFunc(reqs, func(q resource.ID) bool {
+			row := rows[q]
+			if row == nil || row.Ticket == 0 && !r.waveAsks(row) {
+				return false // when it runs, it is known who requires it
+			}
+			if en := after[q]; en != nil && toldBy(now[id], &Row{Body: en.Body}) {
+				return true
+			}
+			return toldBy(now[id], row)
+		})
+	}
+	return nil
+}
+
 // readWave reads how far the wave is, unless that was read already.
 func (r *releaser) readWave(ctx context.Context) error {
 	if r.wave != nil {

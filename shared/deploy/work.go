@@ -36,6 +36,7 @@ type result struct {
 	// reportOnly: the resource was only compared.
 	reportOnly bool
 	sendEvent  bool   // others are told of its changes
+	heard      bool   // it follows a change that it is told of
 	provider   string // the one that served the run, when the type has several
 	// providerWhy says why it was chosen.
 	providerWhy string
@@ -46,6 +47,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	began := w.e.Clock.Now()
 	var done []*claim
 	var failed error
+	cut := false
 	rest := batch
 	for len(rest) > 0 {
 		group := w.group(rest)
@@ -69,11 +71,16 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 		if failed != nil {
 			break // what ran before is recorded all the same
 		}
+		if cut = w.decides(group, rest); cut {
+			break
+		}
 		if ctx.Err() != nil || w.e.Clock.Now().Sub(began) >= commitAfter {
 			break
 		}
 	}
-	w.adapt(w.e.Clock.Now().Sub(began), len(rest) == 0)
+	if !cut {
+		w.adapt(w.e.Clock.Now().Sub(began), len(rest) == 0)
+	}
 	for _, c := range rest {
 		if c.node < 0 {
 			w.loose = append(w.loose, c.row)
@@ -90,6 +97,22 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 		return failed
 	}
 	return err
+}
+
+// decides reports whether a run of a group has failed for which something in the rest of the batch would be skipped. It is
+// recorded first: if its intent was replaced meanwhile, the failure does not count, and the others wait for the new one.
+func (w *worker) decides(group, rest []*claim) bool {
+	for _, c := range group {
+		if c.node < 0 || c.result == nil || len(c.result.causes) > 0 || asWanted(&c.wrote) {
+			continue
+		}
+		for _, d := range rest {
+			if d.node >= 0 && slices.Contains(w.graph.Requires(d.node), c.node) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // adapt fits the size of batches to what can be done between two commits.

@@ -20,7 +20,7 @@ func encodeState(r *deploy.Row) []byte {
 	w.Byte(stateFormat)
 	w.Int(int64(r.Version))
 	w.Text(r.Hash)
-	w.Byte(bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure))
+	w.Byte(bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure, !r.TriedAt.IsZero()))
 	w.Int(int64(r.Priority))
 	for _, s := range []string{string(r.Compliance), string(r.LastRun), string(r.Blocked), r.Deployed, r.LastAction, r.Reason,
 		string(r.Class), r.Creating, string(r.Waiting)} {
@@ -37,6 +37,9 @@ func encodeState(r *deploy.Row) []byte {
 	}
 	w.Texts(r.Hidden)
 	w.Texts(r.Left)
+	if !r.TriedAt.IsZero() {
+		w.Time(r.TriedAt)
+	}
 	if len(r.Notes) > 0 { // few rows have them
 		w.Bytes(r.Notes)
 	}
@@ -79,6 +82,9 @@ func decodeState(b []byte, r *deploy.Row) error {
 		r.Causes = append(r.Causes, resource.ID(d.Text()))
 	}
 	r.Hidden, r.Left = d.Texts(), d.Texts()
+	if flags&16 != 0 {
+		r.TriedAt = d.Time()
+	}
 	if !d.Done() && !d.Bad {
 		r.Notes = bytes.Clone(d.Bytes())
 	}

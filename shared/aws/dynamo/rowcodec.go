@@ -48,6 +48,7 @@ const (
 	hasHidden
 	hasLeft
 	hasNotes
+	hasTriedAt
 )
 
 func (b *bits) set(is bool, bit bits) {
@@ -84,6 +85,7 @@ func bitsOf(r *deploy.Row, intent bool) bits {
 	b.set(!r.NextAt.IsZero(), hasNextAt)
 	b.set(!r.ChangedAt.IsZero(), hasChangedAt)
 	b.set(!r.SucceededAt.IsZero(), hasSucceededAt)
+	b.set(!r.TriedAt.IsZero(), hasTriedAt)
 	return b
 }
 
@@ -123,7 +125,8 @@ func (e *enc) row(r *deploy.Row, intent bool) {
 	for _, t := range []struct { // they are near the end of the last run
 		bit bits
 		t   time.Time
-	}{{hasNotBefore, r.NotBefore}, {hasNextAt, r.NextAt}, {hasChangedAt, r.ChangedAt}, {hasSucceededAt, r.SucceededAt}} {
+	}{{hasNotBefore, r.NotBefore}, {hasNextAt, r.NextAt}, {hasChangedAt, r.ChangedAt}, {hasSucceededAt, r.SucceededAt},
+		{hasTriedAt, r.TriedAt}} {
 		if has&t.bit != 0 {
 			e.Int(binform.Nanos(t.t) - last)
 		}
@@ -180,7 +183,7 @@ func (d *dec) row() storedRow {
 	r.Compliance, r.LastRun = deploy.Compliance(d.Word(complianceWords)), deploy.LastRun(d.Word(lastRunWords))
 	r.Blocked = deploy.Blocked(d.Word(blockedWords))
 	d.rare(&r)
-	var attempts, priority, last, notBefore, nextAt, changedAt, succeededAt int64
+	var attempts, priority, last, notBefore, nextAt, changedAt, succeededAt, triedAt int64
 	for _, n := range []struct {
 		bit bits
 		v   *int64
@@ -202,12 +205,14 @@ func (d *dec) row() storedRow {
 	for _, t := range []struct {
 		bit bits
 		v   *int64
-	}{{hasNotBefore, &notBefore}, {hasNextAt, &nextAt}, {hasChangedAt, &changedAt}, {hasSucceededAt, &succeededAt}} {
+	}{{hasNotBefore, &notBefore}, {hasNextAt, &nextAt}, {hasChangedAt, &changedAt}, {hasSucceededAt, &succeededAt},
+		{hasTriedAt, &triedAt}} {
 		if has(t.bit) {
 			*t.v = d.Int() + last
 		}
 	}
 	r.LastAt, r.NotBefore, r.NextAt, r.ChangedAt, r.SucceededAt = binform.TimeOf(last), binform.TimeOf(notBefore), binform.TimeOf(nextAt), binform.TimeOf(changedAt), binform.TimeOf(succeededAt)
+	r.TriedAt = binform.TimeOf(triedAt)
 	return r
 }
 

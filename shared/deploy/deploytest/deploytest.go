@@ -258,7 +258,7 @@ func full(n int) deploy.Row {
 	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, deploy.ClassTerminal, 4, at(time.Hour)
 	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"
 	r.Notes = []byte{1, 0, 254}
-	r.ChangedAt, r.SucceededAt = at(-time.Second), at(-time.Minute)
+	r.ChangedAt, r.SucceededAt, r.TriedAt = at(-time.Second), at(-time.Minute), at(-time.Hour)
 	r.Hidden, r.Left = []string{"password", "to ken"}, []string{"a/0", "a/1"}
 	return r
 }

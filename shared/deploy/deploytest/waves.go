@@ -136,7 +136,7 @@ func waveChecks() []check {
 
 func followChecks() []check {
 	entry := func(n string, d time.Duration) deploy.Outbox {
-		return deploy.Outbox{ID: n, Kind: deploy.OutboxRecovered, Of: id(1), At: at(d), Priority: deploy.PriorityNewVersion}
+		return deploy.Outbox{ID: n, Kind: deploy.OutboxRecovered, Of: id(1), At: at(d), Priority: deploy.PriorityNewVersion, Ticket: 7}
 	}
 	return []check{
 		{"OutboxIsOldestFirst", func(f *fixture) {

@@ -27,7 +27,8 @@ type books struct {
 	inForce  []int      // versions, in the order in which they were released
 	effect   *effective // of what is released
 	last     int
-	ticket   int64                                 // the greatest so far
+	ticket   int64 // the greatest so far
+	law      *law
 	prints   map[string]*op                        // exports, by their fingerprints
 	removed  time.Duration                         // when files were removed last
 	known    map[deploy.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
@@ -72,6 +73,8 @@ type taskBooks struct {
 	claims   map[resource.ID]claimBook
 	mine     map[string]bool           // records of runs that it has written
 	stale    map[string]resource.ID    // of these, those that have to be marked as stale
+	follows  []follow                  // that it does under the plan
+	planned  int                       // when it took the plan, in steps of the law
 	settles  int64                     // fence under which it does what follows from runs
 	open     int                       // connections
 	connects int                       // that were tried since something was claimed
@@ -132,7 +135,7 @@ type runBook struct {
 }
 
 func newBooks() *books {
-	return &books{leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
+	return &books{law: newLaw(), leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
 		known: map[deploy.ParameterKey]time.Duration{}, events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
 }
 
@@ -266,6 +269,7 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 		}
 	case b.live(r, t):
 		r.checkStart(t, id, what)
+		r.checkReason(t, id, have)
 		if changes && t.books.compares[id] {
 			r.violate("report", "%s calls %s of %s, which is only to be compared", t.name, what, id)
 		}

@@ -114,7 +114,7 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 	case row.Reason != a.Reason && row.Blocked != deploy.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
 	case was.Ticket == 0 && a.Outcome == deploy.StatusDeployed && a.Change == plan.NoChange && settled(was) &&
-		!slices.ContainsFunc(c.Parameters, func(p deploy.Parameter) bool { return p.Of == row.ID }):
+		!slices.ContainsFunc(c.Parameters, func(p deploy.Parameter) bool { return p.Of == row.ID }) && !r.heardOf(was):
 		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
 	}
 	t := r.sched.cur
@@ -167,17 +167,31 @@ func (r *run) checkReload(t *task, id resource.ID) {
 	if own := t.books.runs[id]; own.purged || own.did == plan.Created && row.SucceededAt.IsZero() {
 		r.violate("C1", "%s reloads %s, which is gone, or new", t.name, id)
 	}
+	if !r.heardChange(t, i, row) {
+		r.violate("C1", "%s reloads %s, and nothing that it requires and hears has changed since its last success", t.name, id)
+	}
+}
+
+// heardOf is heardChange for a row by its id, as far as what is in force says anything of it.
+func (r *run) heardOf(row *deploy.Row) bool {
+	i, known := r.books.effect.index[row.ID]
+	return !known || r.heardChange(r.sched.cur, i, row)
+}
+
+// heardChange reports whether something that a row requires and hears has changed since its last success, or may have.
+func (r *run) heardChange(t *task, i int, row *deploy.Row) bool {
+	eff, e := r.books.effect, r.state.look(env)
 	for j, q := range eff.ids {
 		of := e.rows[q]
-		if eff.needs[i]&(1<<j) == 0 || of == nil || !r.says(q, `"send_event":true`) && !r.books.hears(id, q) {
+		if eff.needs[i]&(1<<j) == 0 || of == nil || !r.says(q, `"send_event":true`) && !r.books.hears(row.ID, q) {
 			continue
 		}
 		here := t.books.runs[q]
 		if !of.ChangedAt.IsZero() && !of.ChangedAt.Before(row.SucceededAt) || of.Unsure || len(of.Left) > 0 || here != nil && here.acted {
-			return
+			return true
 		}
 	}
-	r.violate("C1", "%s reloads %s, and nothing that it requires and hears has changed since its last success", t.name, id)
+	return false
 }
 
 // backoffs reports whether a pause before a retry is one of those that the settings ask for after so many failures.

@@ -99,6 +99,8 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 	written(c, out, func(row *deploy.Row) {
 		was := b.rows[row.ID]
 		t.books.later[row.ID] = row.NotBefore
+		r.reasonResults(row, &was)
+		r.reasonChanged(c, row, &was)
 		if row.Hash != was.Hash || string(row.Body) != string(was.Body) || row.Version != was.Version || row.Orphaned != was.Orphaned || row.Lane != was.Lane {
 			r.violate("D5", "%s changes the intent of %s", t.name, row.ID)
 		}
@@ -114,6 +116,8 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 	for i := range c.Actions {
 		r.checkAction(t, &c.Actions[i])
 	}
+	r.reasonOutbox(c)
+	r.reasonConflicts(t, c, out)
 	r.expectStale(t, c, out)
 	r.checkUnwritten(t, c)
 	for _, id := range c.Checked {

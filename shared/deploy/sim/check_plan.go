@@ -25,8 +25,12 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 		t.books.settles = c.Guard.Fence
 	}
 	follows := t.books.settles == c.Guard.Fence // what is asked for follows from a run, whatever that was for
+	if now := r.books.law.settled(c); len(now) > 0 || !follows {
+		t.books.follows = now
+	}
 	written(c, out, func(row *deploy.Row) {
 		was, had := b.rows[row.ID]
+		r.reasonPlanned(t, row, &was, had, t.books.follows)
 		if row.Ticket != 0 && row.Ticket != was.Ticket {
 			if row.Ticket <= last {
 				r.violate("D3", "%s gives %s ticket %d, and %d was given out before", t.name, row.ID, row.Ticket, last)
@@ -76,7 +80,7 @@ func (r *run) checkAsked(t *task, c *deploy.Commit) {
 		if row == nil || row.Rev != rev {
 			continue // it is asked for, or has changed since
 		}
-		waits := row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson || row.Compliance == deploy.Undefined || row.Orphaned
+		waits := r.running(row) || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson || row.Compliance == deploy.Undefined || row.Orphaned
 		if row.Ticket == 0 && !waits {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
@@ -193,6 +197,9 @@ func (r *run) checkEnv(t *task, was *deploy.Env) {
 	}
 	if off := r.plan.Settings.RepairTimer == "0" && r.knowsSettings(t); off && now.Wave.Epoch > was.Wave.Epoch && now.Wave.Priority == deploy.PriorityRepairTimer {
 		r.violate("timer", "%s has everything checked by a timer that is off", t.name)
+	}
+	if now.Wave.Epoch > was.Wave.Epoch {
+		r.reasonWave()
 	}
 	t.books.waved = t.books.waved || now.Wave.Epoch > was.Wave.Epoch
 	if now.Fingerprint != "" && (now.Fingerprint != was.Fingerprint || now.Last != was.Last) {

@@ -32,6 +32,7 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 	if t.faults+t.slows == 0 && r.jumped <= t.began && r.time().Sub(t.books.until) > time.Second {
 		r.violate("until", "%s starts %v %s after it was to stop", t.name, c.Next, r.time().Sub(t.books.until))
 	}
+	b.law.claim(c.Next)
 	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
 	t.books.compares = map[resource.ID]bool{}
 	clear(t.books.claims)

@@ -52,7 +52,7 @@ func recordMutants() []mutant {
 		}, nil),
 		{Mutant{Name: "RingsOfOthersLost", Why: "what is done in one lane is not told to another", Check: "late", Config: func(c *deploy.Config, _ *State) {
 			c.Doorbell = &tellsNoResults{c.Doorbell}
-		}}, 10000},
+		}}, 1000},
 		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "", Config: func(c *deploy.Config, _ *State) {
 			c.State = &forgetsReportOnly{c.State}
 		}}, 300},

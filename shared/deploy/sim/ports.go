@@ -166,9 +166,16 @@ func (r *run) serve(p *process, lane string) {
 // busy lets a lane that was found busy be looked at again, as each home does: whoever serves it may be about to end
 // without having seen what it was rung for.
 func (r *run) busy(lane string) {
+	if r.busyLanes[lane] {
+		return
+	}
 	r.sent++
 	id := r.sent
-	r.sched.at(r.sched.now+100*time.Millisecond, func() { r.arrive(deploy.Ring{Lane: lane}, id) })
+	r.busyLanes[lane] = true
+	r.sched.at(r.sched.now+200*time.Millisecond, func() {
+		r.busyLanes[lane] = false
+		r.arrive(deploy.Ring{Lane: lane}, id)
+	})
 }
 
 // await is deploy.Config.Await.

@@ -45,7 +45,7 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 	r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: l.Until}
 	t.books.leases[key] = l.Fence
 	if key == planKey {
-		t.books.removes = l.Until
+		t.books.removes, t.books.planned = l.Until, r.books.law.step
 		t.books.failing = map[resource.ID]int64{}
 		for id, row := range r.state.look(env).rows {
 			if t.books.retries && row.LastRun == deploy.RunFailed {

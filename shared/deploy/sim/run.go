@@ -41,8 +41,9 @@ type run struct {
 	secretVersion string
 	texts         map[string]string // of files, by their hashes
 	started, ids  int
-	sent          int    // messages
-	did           []bool // which operations of the plan were carried out
+	sent          int             // messages
+	busyLanes     map[string]bool // that were found busy and will be looked at again
+	did           []bool          // which operations of the plan were carried out
 	violation     *Violation
 	healed        time.Duration // when faults ended
 	jumped        time.Duration // when the clock jumped last
@@ -69,7 +70,7 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 	}
 	r := &run{
 		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
-		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1", texts: map[string]string{},
+		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), busyLanes: map[string]bool{}, dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1", texts: map[string]string{},
 	}
 	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace} //nolint:gosec // a simulation
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}

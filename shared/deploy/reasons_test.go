@@ -1,0 +1,138 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// on moves a resource to another agent, with what it requires as given.
+func on(agent string, r resource.Resource) resource.Resource {
+	r.Agent = agent
+	r.ID = resource.ID("t::T[" + agent + ",name=" + r.Attributes["name"].(string) + "]")
+	return r
+}
+
+// runs returns what was read, each once a run, in the order of the runs.
+func (r *rig) runs() []string { return r.took("read") }
+
+// TestRunsOnceForEachReason pins that a resource runs once for each reason, and that reasons that came before it started
+// share that run.
+func TestRunsOnceForEachReason(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	retry := func(t *testing.T, r *rig) {
+		t.Helper()
+		if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{RetryFailed: true}); err != nil {
+			t.Fatal(err)
+		}
+		r.drain()
+	}
+	for name, ask := range map[string]func(t *testing.T, r *rig){
+		"recovers by a deploy": retry,
+		"recovers by a repair": func(_ *testing.T, r *rig) { r.repair("") },
+		"recovers by an export": func(_ *testing.T, r *rig) {
+			r.release(valued("a", "new"), on("b", valued("b<a", "new")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.w.fail["a"] = broken
+			r.release(res("a"), on("b", res("b<a")))
+			r.same("while it is broken", r.runs(), "read a")
+			delete(r.w.fail, "a")
+			ask(t, r)
+			r.same("mended", r.runs(), "read a", "read b")
+		})
+	}
+	t.Run("a failing dependant of what sends events", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		a := res("a")
+		a.SendEvent = true
+		r.w.fail["b"] = broken
+		r.release(a, res("b<a"))
+		r.same("first", r.runs(), "read a", "read b")
+		a.Attributes["value"] = "new"
+		b := valued("b<a", "new")
+		r.release(a, b)
+		r.same("then", r.runs(), "read a", "read b")
+	})
+	t.Run("a requirement is added", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		a := res("a")
+		a.SendEvent = true
+		r.release(a, res("b"))
+		r.runs()
+		r.release(a, res("b<a"))
+		r.same("nothing is done for it", r.runs())
+	})
+	t.Run("nothing has changed", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		a := res("a")
+		a.SendEvent = true
+		r.release(a, on("b", res("b<a")))
+		r.runs()
+		r.repair("a")
+		r.same("only what is asked for", r.runs(), "read a")
+	})
+}
+
+// TestDeployWhileItRuns pins that a deploy asks for no second run of what is being run for the same intent.
+func TestDeployWhileItRuns(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]func(r *rig){
+		"asked for by a version": func(r *rig) { r.export(deploy.Export{Model: model(res("a"))}) },
+		"asked for by a check of everything": func(r *rig) {
+			r.w.fail["a"] = errors.New("broken")
+			r.release(res("a"))
+			delete(r.w.fail, "a")
+			if _, err := r.e.Repair(context.Background(), "e", deploy.Request{}); err != nil {
+				r.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			first(r)
+			r.runs()
+			r.w.hook = func(string, string) {
+				r.w.hook = nil
+				if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{RetryFailed: true}); err != nil {
+					t.Error(err)
+				}
+			}
+			r.drain()
+			r.same("runs", r.runs(), "read a")
+		})
+	}
+}
+
+// TestWaitsForTheNewIntent pins that a failure for an intent that was replaced meanwhile skips nothing: what requires it
+// waits for the new one.
+func TestWaitsForTheNewIntent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.fail["a"] = errors.New("broken")
+	r.export(deploy.Export{Model: model(res("a"), res("b<a"))})
+	r.w.hook = func(string, string) {
+		r.w.hook = nil
+		delete(r.w.fail, "a")
+		r.export(deploy.Export{Model: model(valued("a", "new"), res("b<a"))})
+	}
+	r.drain()
+	r.clock.advance(time.Hour)
+	r.want("b", deploy.StatusDeployed)
+	r.same("runs", r.runs(), "read a", "read a", "read b")
+	if n := r.actions(); n != 3 {
+		t.Errorf("%d actions were recorded, want 3: b was skipped for what does not count", n)
+	}
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// law are the books on why resources run: each runs once for each reason, and reasons that came before it was claimed share
+// that run. Times are steps, as two things may happen at the same instant.
+type law struct {
+	step    int
+	due     map[resource.ID][]reason // reasons to run that no run has followed
+	claimed map[resource.ID]int      // when it was claimed last
+	ran     map[resource.ID]*runBook // its last run
+	follows map[string]follow        // entries of the outbox
+	open    map[resource.ID]*task    // whose result was left out of a commit, and is to be written by another one
+}
+
+// reason is one reason to run. One that is void once the run that is under way ends well asks for nothing but what that does.
+type reason struct {
+	step int
+	why  string
+	void bool
+}
+
+// follow is an entry of the outbox: when it was stored, and whether it tells of something.
+type follow struct {
+	deploy.Outbox
+	step  int
+	tells bool
+}
+
+func newLaw() *law {
+	return &law{due: map[resource.ID][]reason{}, claimed: map[resource.ID]int{}, ran: map[resource.ID]*runBook{}, follows: map[string]follow{},
+		open: map[resource.ID]*task{}}
+}
+
+// add notes a reason to run.
+func (l *law) add(id resource.ID, why string, void bool) {
+	l.step++
+	l.due[id] = append(l.due[id], reason{l.step, why, void})
+}
+
+// claim notes what is claimed.
+func (l *law) claim(ids []resource.ID) {
+	l.step++
+	for _, id := range ids {
+		l.claimed[id] = l.step
+	}
+}
+
+// over drops the reasons that were known when the last run was claimed, and, if it ended well, those that ask for no more.
+func (l *law) over(id resource.ID, well bool) {
+	l.due[id] = slices.DeleteFunc(l.due[id], func(a reason) bool { return a.step <= l.claimed[id] || well && a.void })
+}
+
+// checkReason checks that there is a reason for a run that begins.
+func (r *run) checkReason(t *task, id resource.ID, have *runBook) {
+	l := r.books.law
+	before := l.ran[id]
+	if have == before || t.books.dry {
+		return
+	}
+	l.ran[id] = have
+	lost := before != nil && !before.recorded || l.open[id] != nil
+	if len(l.due[id]) == 0 && !lost && !r.books.moved[id] && !r.changedBefore(t, id) {
+		r.violate("reasons", "%s runs %s, and nothing has happened since that was claimed last for which it would have to", t.name, id)
+	}
+	l.over(id, false)
+}
+
+// changedBefore reports whether something that a resource requires and hears was changed by a run of the same claim. That it
+// is run behind it, and not told of it afterwards, costs no run more.
+func (r *run) changedBefore(t *task, id resource.ID) bool {
+	eff := r.books.effect
+	i, known := eff.index[id]
+	return known && slices.ContainsFunc(t.books.claimed, func(q resource.ID) bool {
+		j, known := eff.index[q]
+		have := t.books.runs[q]
+		return known && eff.needs[i]&(1<<j) != 0 && have != nil && have.acted && (r.says(q, `"send_event":true`) || r.books.hears(id, q))
+	})
+}
+
+// running reports whether somebody has claimed a row and holds its lane.
+func (r *run) running(row *deploy.Row) bool {
+	l := r.state.look(env).leases[row.Lane]
+	return l != nil && l.Holder != "" && r.time().Before(l.Until) && slices.Contains(l.Running, row.ID)
+}
+
+// reasonPlanned notes for what a planner schedules a row.
+func (r *run) reasonPlanned(t *task, row, was *deploy.Row, had bool, entries []follow) {
+	l := r.books.law
+	blocked := was.Blocked == deploy.BlockedTemp || was.Blocked == deploy.BlockedYes || was.Blocked == deploy.NeedsPerson
+	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
+	asked := row.Ticket != 0 && row.Ticket != was.Ticket
+	deploys := t.books.asks == deploy.PriorityUserDeploy || t.books.retries
+	switch {
+	case row.Ticket == 0:
+	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned, was.Compliance == deploy.Undefined:
+		l.add(row.ID, "another intent", false)
+	case row.WantFacts && !was.WantFacts:
+		l.add(row.ID, "its facts", false)
+	case !asked:
+	case blocked:
+		l.add(row.ID, "what it was blocked for", false)
+	case len(entries) > 0:
+		r.reasonFollows(row, was, entries)
+	case deploys && same && r.running(was) && l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
+		l.add(row.ID, "a deploy", true)
+	default:
+		l.add(row.ID, "a request", false)
+	}
+}
+
+// reasonFollows notes whether a row has to run because of what has become of others since it was claimed last. Of one that
+// is being run, and was asked for before those, it cannot be told whether it was claimed before them: it may run again.
+func (r *run) reasonFollows(row, was *deploy.Row, entries []follow) {
+	l := r.books.law
+	for i := range entries {
+		f := &entries[i]
+		again := f.Kind == deploy.OutboxAgain && f.Of == row.ID
+		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && r.running(was)
+		if again || f.tells && f.Of != row.ID && since {
+			l.add(row.ID, string(f.Kind)+" of "+string(f.Of), false)
+		}
+	}
+}
+
+// settled returns the entries of the outbox that a commit does.
+func (l *law) settled(c *deploy.Commit) []follow {
+	var out []follow
+	for _, id := range c.DropOutbox {
+		if f, known := l.follows[id]; known {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// reasonResults notes what follows from the results of runs.
+func (r *run) reasonResults(row, was *deploy.Row) {
+	l := r.books.law
+	if row.LastAction == was.LastAction {
+		return
+	}
+	if l.over(row.ID, asWanted(row)); !row.NotBefore.IsZero() {
+		l.add(row.ID, "it is in progress", false)
+	}
+}
+
+// reasonChanged notes that those that hear a resource have to run for its change, unless they have run behind it in the same
+// claim.
+func (r *run) reasonChanged(c *deploy.Commit, row, was *deploy.Row) {
+	eff := r.books.effect
+	i, known := 0, false
+	if eff != nil {
+		i, known = eff.index[row.ID]
+	}
+	if !known || row.ChangedAt.Equal(was.ChangedAt) {
+		return
+	}
+	all := r.says(row.ID, `"send_event":true`)
+	for j, d := range eff.ids {
+		behind := slices.ContainsFunc(c.Rows, func(o deploy.Row) bool { return o.ID == d && o.LastAction > row.LastAction })
+		if eff.needs[j]&(1<<i) != 0 && (all || r.books.hears(d, row.ID)) && !behind {
+			r.books.law.add(d, "a change of "+string(row.ID), false)
+		}
+	}
+}
+
+// reasonConflicts notes which results a commit has left out: if nobody writes them after all, the runs were in vain.
+func (r *run) reasonConflicts(t *task, c *deploy.Commit, out *deploy.Committed) {
+	l := r.books.law
+	if len(c.Next) > 0 {
+		return
+	}
+	maps.DeleteFunc(l.open, func(_ resource.ID, by *task) bool { return by == t })
+	for i := range out.Conflicts {
+		l.open[out.Conflicts[i].ID] = t
+	}
+}
+
+// reasonOutbox notes what is to follow. An event tells of something only if its resource has changed, or may have.
+func (r *run) reasonOutbox(c *deploy.Commit) {
+	l := r.books.law
+	l.step++
+	for _, o := range c.AddOutbox {
+		if l.follows[o.ID].tells {
+			continue
+		}
+		row := r.state.look(env).rows[o.Of]
+		tells := o.Kind != deploy.OutboxEvent || row == nil || row.ChangedAt.Equal(o.At)
+		l.follows[o.ID] = follow{o, l.step, tells}
+	}
+}
+
+// reasonWave notes that everything is to be checked.
+func (r *run) reasonWave() {
+	for id := range r.state.look(env).rows {
+		r.books.law.add(id, "a check of everything", false)
+	}
+}
