@@ -158,7 +158,11 @@ func (s *deployState) justCommit(c deploy.Commit) (deploy.Committed, error) {
 }
 
 func (s *deployState) overview() (deploy.Overview, error) {
-	return call(s.r, "Overview", nil, func(ctx context.Context) (deploy.Overview, error) { return s.p.state.Overview(ctx, env) })
+	return call(s.r, "Overview", nil, func(ctx context.Context) (deploy.Overview, error) {
+		out, err := s.p.state.Overview(ctx, env)
+		slices.SortFunc(out.Schedule.Tickets, func(a, b deploy.Ticket) int { return compareIDs(a.ID, b.ID) }) // as of schedule
+		return out, err
+	})
 }
 
 func (s *deployState) outbox() ([]deploy.Outbox, error) {
