@@ -103,6 +103,12 @@ func TestVisibility(t *testing.T) {
 	if timeout < 60*time.Second || timeout > 120*time.Second {
 		t.Errorf("the handler function may take %v: after a crash its agent waits six times as long", timeout)
 	}
+	for _, name := range []string{"ApiFunction", "ExportFunction"} { // dryrun, plan --read
+		f, _ := list[name].(node)
+		if waits := time.Duration(integer(property(all, f, "Timeout"))) * time.Second; waits < timeout+20*time.Second {
+			t.Errorf("%s waits for a comparison of the handler function for %v, which may take %v", name, waits, timeout)
+		}
+	}
 	mappings := 0
 	resources(t, func(_, name, kind string, r node) {
 		if kind == "AWS::Serverless::Function" {

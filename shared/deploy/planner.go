@@ -120,7 +120,9 @@ func (p *planner) set(row *Row, f func(*Row) bool) {
 	}
 	p.rows[row.ID] = row
 	p.order = append(p.order, row.ID)
-	p.before[row.ID] = was
+	if was.Rev > 0 { // a new row is written in any case, and there may be very many
+		p.before[row.ID] = was
+	}
 }
 
 // ticket returns the ticket of all that the next commit schedules: greater than those of all commits before it.
@@ -150,6 +152,9 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 	}
 	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
 		AddOutbox: p.add, Version: s.version, Forget: s.forget, Agents: s.agents, DropAgents: s.goodbye, Parameters: s.set, DropParameters: s.unset}
+	if len(p.order) > 0 {
+		c.Rows = make([]Row, 0, len(p.order))
+	}
 	for _, id := range p.order {
 		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
 			c.Rows = append(c.Rows, *row)

@@ -132,18 +132,19 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 		r.released.changed++
 	}
 	r.p.whole[en.ID] = true
+	tells := res.Tells() // what is planned is kept until it is written: not the whole resource with it
 	r.p.set(row, func(row *Row) bool {
 		if row.Hash == en.Hash && !row.Orphaned && !row.Removing && !row.Damaged() {
 			return r.adjust(row, en, lane)
 		}
-		r.replace(row, en, res, lane, missing)
+		r.replace(row, en, tells, lane, missing)
 		return true
 	})
 	return nil
 }
 
-// replace gives a row another intent; missing names what is not known of it yet.
-func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane string, missing []string) {
+// replace gives a row another intent; missing names what is not known of it yet, and tells whether it sends events.
+func (r *releaser) replace(row *Row, en *entry, tells bool, lane string, missing []string) {
 	if row.Rev == 0 || row.Orphaned || row.Removing {
 		row.hideSecrets()
 		*row = Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, Notes: row.leftNotes(), LastRun: RunNew, Blocked: NotBlocked,
@@ -152,7 +153,7 @@ func (r *releaser) replace(row *Row, en *entry, res *resource.Resource, lane str
 	row.hideSecrets()
 	row.move(lane)
 	// A run for the previous intent may be under way, and nobody will record what it changes.
-	row.Unsure = row.Unsure || res.Tells() && row.Rev > 0
+	row.Unsure = row.Unsure || tells && row.Rev > 0
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
 	if row.LastRun == RunSuccess && row.Compliance == NonCompliant {
 		row.LastRun = RunNew // so that what was skipped because of it is woken: see follows

@@ -44,6 +44,7 @@ func Begin(ctx context.Context, definitions []provider.Definition, change func(c
 // Main begins a function and serves events with what serve returns. When it cannot begin the process ends with a line that says why.
 func Main(serve func(ctx context.Context) (handler any, err error)) {
 	ctx := context.Background()
+	LimitMemory(os.Getenv)
 	h, err := serve(ctx)
 	if err != nil {
 		Logger("").ErrorContext(ctx, "the function cannot begin", "error", err.Error())

@@ -45,8 +45,15 @@ type commit struct {
 
 // place is where a row was found.
 type place struct {
-	key string // of the bag; "": nowhere
-	row deploy.Row
+	key string      // of the bag; "": nowhere
+	row *deploy.Row // as it is there, which nobody changes; nil: there is none
+}
+
+func (p place) rev() int64 {
+	if p.row == nil {
+		return 0
+	}
+	return p.row.Rev
 }
 
 func (c *commit) run(ctx context.Context) error {

@@ -95,7 +95,7 @@ func (c *commit) find(ctx context.Context, key string, ids []resource.ID) error 
 		}
 		for _, id := range ids {
 			if r := m.rows[id]; r != nil {
-				c.where[id] = place{key, r.Row}
+				c.where[id] = place{key, &r.Row}
 			}
 		}
 		return nil
@@ -112,10 +112,14 @@ func (c *commit) outdated(key string) error {
 
 // rows decides row by row.
 func (c *commit) rows(ctx context.Context) error {
+	perLane := map[string]int{}
+	for i := range c.in.Rows {
+		perLane[c.in.Rows[i].Lane]++
+	}
 	for i := range c.in.Rows {
 		r := c.in.Rows[i]
 		at := c.where[r.ID]
-		if at.row.Rev != r.Rev {
+		if at.rev() != r.Rev {
 			c.conflicts = append(c.conflicts, conflictOf(r.ID, at))
 			continue
 		}
@@ -134,7 +138,7 @@ func (c *commit) rows(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			e.remove(&at.row)
+			e.remove(at.row)
 			c.where[r.ID] = place{}
 		}
 		if r.Gone {
@@ -146,11 +150,14 @@ func (c *commit) rows(ctx context.Context) error {
 		}
 		var old *deploy.Row
 		if at.key == keyOf(r.Lane) {
-			old = &at.row
+			old = at.row
+		}
+		if e.rows == nil { // there may be very many
+			e.rows = make([]storedRow, 0, perLane[r.Lane])
 		}
 		r.Rev++
 		e.put(old, r)
-		c.where[r.ID] = place{at.key, r}
+		c.where[r.ID] = place{at.key, &e.rows[len(e.rows)-1].Row}
 	}
 	return nil
 }
@@ -159,7 +166,7 @@ func conflictOf(id resource.ID, at place) deploy.Row {
 	if at.key == "" {
 		return deploy.Row{ID: id}
 	}
-	return at.row
+	return *at.row
 }
 
 // mayDrop reports whether entries of the outbox are dropped: not while a row conflicts. Of a commit that is rolled forward that is known only in the end, see

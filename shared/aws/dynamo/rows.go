@@ -66,6 +66,11 @@ func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]dep
 	}
 	var out []deploy.Row
 	err = s.withImage(ctx, env, rec, func(m *image) error {
+		n := len(m.rows)
+		if !all {
+			n = min(n, rec.tickets)
+		}
+		out = make([]deploy.Row, 0, n)
 		for _, id := range m.order() {
 			if r := m.rows[id]; all || r.Ticket != 0 {
 				out = append(out, r.Row)
