@@ -80,10 +80,10 @@ STACK ?= southbound
 PARAMETERS ?=
 export PACK ?= # read by infra/build/functions.mk
 DEPLOY := $(GO) run ./infra/deploy
-local: ## an emulator of AWS on this machine, with the stack deployed to it; prints the environment variables to use
+local: ## an emulator of AWS on this machine, with the stack deployed to it; prints the environment variables to use. Half a minute; the first time some minutes
 	@$(DEPLOY) local -stack $(STACK) -parameters "$(PARAMETERS)" $(if $(EMULATOR),-emulator $(EMULATOR)) $(if $(PORT),-port $(PORT))
 
-local-down: ## stop it; nothing is left
+local-down: ## stop it, and remove what it wrote; nothing is left but what is installed in your cache folder
 	@$(DEPLOY) local-down
 
 deploy: ## STACK= PARAMETERS="Alarms=true" PACK=DIR: build, and deploy into the account of your AWS credentials

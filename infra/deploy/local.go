@@ -37,6 +37,7 @@ func credentials() []string {
 
 // local starts the emulator unless it runs, and deploys to it.
 func local(ctx context.Context, o *options, out, told io.Writer) error {
+	began := time.Now()
 	s, err := running()
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func local(ctx context.Context, o *options, out, told io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(told, "the emulator answers at %s\n", s.Endpoint)
+	fmt.Fprintf(told, "1 of 3: the emulator answers at %s\n", s.Endpoint)
 	o.Endpoint, o.Environment = s.Endpoint, credentials()
 	for _, v := range o.Environment { // for the SDK in this process
 		name, value, _ := strings.Cut(v, "=")
@@ -55,12 +56,15 @@ func local(ctx context.Context, o *options, out, told io.Writer) error {
 		}
 	}
 	o.parameters["Architecture"] = stack.Architecture()
+	fmt.Fprintln(told, "2 of 3: building five functions; the first time takes a minute or two, later a few seconds")
 	if err := o.Build(ctx, stack.Architecture()); err != nil {
 		return err
 	}
+	fmt.Fprintln(told, "3 of 3: deploying the stack; it takes some 10 seconds")
 	if err := o.Deploy(ctx, o.parameters); err != nil {
 		return err
 	}
+	fmt.Fprintf(told, "ready after %d s; `make local-down` removes all of it\n", int(time.Since(began).Seconds()))
 	return variables(ctx, o, out)
 }
 
@@ -186,7 +190,7 @@ func localDown(ctx context.Context, _ *options, told io.Writer) error {
 		if err := compose(ctx, told, "down", "--volumes"); err != nil {
 			return err
 		}
-		return os.Remove(path)
+		return cleanUp(path)
 	}
 	if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil {
 		return err
@@ -200,6 +204,18 @@ func localDown(ctx context.Context, _ *options, told io.Writer) error {
 		case <-tick.C:
 		}
 	}
+	return cleanUp(path)
+}
+
+// cleanUp removes what local has written: what it knew of the emulator, what that said, and the functions that were built for it.
+func cleanUp(path string) error {
+	dir := filepath.Dir(path)
+	for _, name := range []string{filepath.Base(path), "local.log", "build", "cache", "deps"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	_ = os.Remove(dir) // unless somebody else has something in it
 	return nil
 }
 

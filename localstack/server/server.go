@@ -180,7 +180,8 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 		return []string{"java", "-Xmx512m", "-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
 			"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", p, "-disableTelemetry"}, nil
 	case MiniStack:
-		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p, "BIND_HOST=127.0.0.1"}
+		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p, "BIND_HOST=127.0.0.1",
+			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0"} // these would listen on all addresses, on ports of their own
 	default:
 		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=s3,sqs,sts,ssm,secretsmanager,kms", "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
 			"DISABLE_EVENTS=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0", "GATEWAY_LISTEN=127.0.0.1:" + p, "LOCALSTACK_HOST=127.0.0.1:" + p,

@@ -4,9 +4,13 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,4 +91,54 @@ func answers(ctx context.Context, url string) bool {
 	}
 	_ = res.Body.Close()
 	return true
+}
+
+// TestOnlyLoopback pins that MiniStack, which people run by `make local`, listens on loopback only, and on no port but its own.
+func TestOnlyLoopback(t *testing.T) {
+	t.Parallel()
+	s, err := server.Start(t.Context(), server.MiniStack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	port := s.URL[strings.LastIndexByte(s.URL, ':')+1:]
+	sockets := map[string]bool{} // of its processes
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environs {
+		env, err := os.ReadFile(path)
+		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), "GATEWAY_PORT="+port) {
+			continue
+		}
+		files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "fd", "*"))
+		for _, f := range files {
+			if at, err := os.Readlink(f); err == nil && strings.HasPrefix(at, "socket:[") {
+				sockets[strings.Trim(at, "socket:[]")] = true
+			}
+		}
+	}
+	want := fmt.Sprintf("0100007F:%04X", number(t, port))
+	seen := 0
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, _ := os.ReadFile(table)
+		for line := range strings.Lines(string(text)) {
+			const listening = "0A"
+			if f := strings.Fields(line); len(f) > 9 && f[3] == listening && sockets[f[9]] {
+				if seen++; f[1] != want {
+					t.Errorf("it listens on %s, want %s alone", f[1], want)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("it listens nowhere: this test looks at nothing")
+	}
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
