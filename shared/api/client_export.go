@@ -47,18 +47,19 @@ func (c *Client) Export(ctx context.Context, env string, x deploy.Export, told f
 }
 
 // Plan implements Home. Files are sent only when reality is to be compared.
-func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error) {
+func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error) {
 	p, err := pack(x.Model)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
 	var done ReadDone
-	err = c.commit(ctx, env, x.Model, p, read, nil, func(int) error {
+	err = c.commit(ctx, env, x.Model, p, look.Read, nil, func(int) error {
 		call := c.callExport
-		if read {
+		if look.Read {
 			call = c.call
 		}
-		return call(ctx, http.MethodPost, envPath(env, "plans"), planAsked{bundleOf(x, p), read}, &done)
+		asked := planAsked{bundleOf(x, p), look.Read, look.Whole}
+		return call(ctx, http.MethodPost, envPath(env, "plans"), asked, &done)
 	})
 	if err != nil {
 		return deploy.DryRun{}, err
@@ -68,7 +69,11 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, read boo
 
 func bundleOf(x deploy.Export, p packed) Bundle {
 	b := Bundle{Chunks: make([]string, len(p.chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets, NoRelease: x.NoRelease, Check: x.Check,
-		RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings), Fingerprint: x.Model.Fingerprint}
+		RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings), Fingerprint: x.Model.Fingerprint,
+		Expect: x.Expect}
+	if x.Limits != nil {
+		b.Limits = &Limits{x.Limits.Delete, x.Limits.Leave}
+	}
 	if o := Origin(x.Origin); o != (Origin{}) {
 		b.Origin = &o
 	}

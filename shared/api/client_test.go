@@ -195,7 +195,7 @@ func TestNoSecrets(t *testing.T) {
 	if d, err := c.DryRun(ctx, "e", 0); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := c.Plan(ctx, "e", deploy.Export{Model: model()}, true); err != nil || len(d.Would) != 1 {
+	if d, err := c.Plan(ctx, "e", deploy.Export{Model: model()}, deploy.Look{Read: true}); err != nil || len(d.Would) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	actions, err := c.Actions(ctx, "e", api.ActionQuery{})

@@ -26,6 +26,14 @@ type Bundle struct {
 	Settings    *Settings `json:"settings,omitempty" doc:"replace those of the environment"`
 	Fingerprint string    `json:"fingerprint,omitempty" maxLength:"200" doc:"identifies the inputs, to recognise an export of the same"`
 	Origin      *Origin   `json:"origin,omitempty" doc:"where it comes from; kept with the version, if a new one is stored"`
+	Expect      string    `json:"expect,omitempty" maxLength:"64" doc:"state of a plan: refused unless it does exactly that"`
+	Limits      *Limits   `json:"limits,omitempty" doc:"refused if more would leave"`
+}
+
+// Limits bounds what may leave by an export; see deploy.Limits.
+type Limits struct {
+	Delete int `json:"delete" minimum:"-1" doc:"how many resources it may delete; -1: any number"`
+	Leave  int `json:"leave" minimum:"-1" doc:"how many may leave the model; -1: any number"`
 }
 
 // Settings of an environment; see deploy.Settings.
@@ -139,8 +147,11 @@ func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 	if m.Resources, err = u.resources(ctx, b.Chunks); err != nil {
 		return deploy.Export{}, err
 	}
-	x := deploy.Export{Model: m, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease, Check: b.Check, RetryFailed: b.RetryFailed,
-		Settings: settings}
+	x := deploy.Export{Model: m, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease,
+		Check: b.Check, RetryFailed: b.RetryFailed, Settings: settings, Expect: b.Expect}
+	if b.Limits != nil {
+		x.Limits = &deploy.Limits{Delete: b.Limits.Delete, Leave: b.Limits.Leave}
+	}
 	if b.Origin != nil {
 		x.Origin = deploy.Origin(*b.Origin)
 	}

@@ -151,8 +151,8 @@ func TestSameAsEmbedded(t *testing.T) {
 	}} {
 		for _, partial := range []bool{false, true} {
 			x := deploy.Export{Model: model(), Partial: partial && n == 0}
-			a, errA := there.client(t).Plan(ctx, "e", x, false)
-			b, errB := here.service.Plan(ctx, "e", deploy.Export{Model: model(), Partial: x.Partial}, false)
+			a, errA := there.client(t).Plan(ctx, "e", x, deploy.Look{})
+			b, errB := here.service.Plan(ctx, "e", deploy.Export{Model: model(), Partial: x.Partial}, deploy.Look{})
 			if errA != nil || errB != nil {
 				t.Fatal(errA, errB)
 			}

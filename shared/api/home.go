@@ -74,8 +74,8 @@ type Home interface {
 	Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error)
 	// Environments returns the names of all environments, sorted.
 	Environments(ctx context.Context) ([]string, error)
-	// Plan says what an export would change: compared with the last version or, with read, with reality.
-	Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error)
+	// Plan says all that an apply would do; see deploy.Engine.Preview.
+	Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error)
 }
 
 // Pruned is the queue of an agent that is not needed, or was not.

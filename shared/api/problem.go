@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -47,7 +48,12 @@ type Place struct {
 func FailureOf(err error) Failure {
 	problems, more := diag.Of(err)
 	kind, message := fault.KindOf(err), err.Error()
-	if len(problems) > 0 {
+	var refused *fault.Error
+	switch {
+	case len(problems) == 0:
+	case kind == fault.Refused && errors.As(err, &refused):
+		message = refused.Message
+	default:
 		kind, message = fault.Invalid, CountProblems(len(problems)+more)+"; nothing was stored"
 		if len(problems) == 1 {
 			only := problems[0]
@@ -109,6 +115,9 @@ func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
 		}
 		out.Add(p)
 	}
+	if f.Kind == fault.Refused {
+		return &fault.Error{Kind: f.Kind, Message: f.Message, Hint: f.Hint, Err: out.ErrAnd(f.More)}
+	}
 	return out.ErrAnd(f.More)
 }
 
@@ -150,6 +159,8 @@ func statusOf(kind fault.Kind) int {
 		return http.StatusUnprocessableEntity
 	case fault.NotFound:
 		return http.StatusNotFound
+	case fault.Refused:
+		return http.StatusPreconditionFailed
 	case fault.Conflict, fault.Fenced:
 		return http.StatusConflict
 	case fault.Busy, fault.Unavailable, fault.Canceled:

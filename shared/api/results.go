@@ -27,6 +27,7 @@ type ReadJob struct {
 	Environment string  `json:"environment"`
 	Version     int     `json:"version,omitempty"` // 0: the released one, unless there is a bundle
 	Bundle      *Bundle `json:"bundle,omitempty"`
+	Whole       bool    `json:"whole,omitempty"` // values as long as they are
 	// Discover, when not nil, asks what exists in place of a comparison.
 	Discover *Discover `json:"discover,omitempty"`
 }
@@ -34,6 +35,7 @@ type ReadJob struct {
 // ReadDone is the answer to a comparison. What does not fit into Items is in stored files, in order.
 type ReadDone struct {
 	Version int      `json:"version"`
+	State   string   `json:"state,omitempty" doc:"of a plan: what an export that is to do exactly this is given as expect"`
 	Covered int      `json:"covered" doc:"how many were compared with reality"`
 	Total   int      `json:"total"`
 	Items   []Would  `json:"items"`
@@ -63,12 +65,8 @@ func (s *Service) DryRun(ctx context.Context, env string, version int) (deploy.D
 }
 
 // Plan implements Home.
-func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, read bool) (deploy.DryRun, error) {
-	if read {
-		return s.Engine.Preview(ctx, env, x.Model)
-	}
-	would, err := s.Engine.Plan(ctx, env, x)
-	return deploy.DryRun{Would: would}, err
+func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error) {
+	return s.Engine.Preview(ctx, env, x, look)
 }
 
 // ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of another service leads to.
@@ -84,7 +82,7 @@ func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
 	} else {
 		var x deploy.Export
 		if x, err = s.unpack(ctx, *job.Bundle); err == nil {
-			d, err = s.Engine.Preview(ctx, job.Environment, x.Model)
+			d, err = s.Engine.Preview(ctx, job.Environment, x, deploy.Look{Read: true, Whole: job.Whole})
 		}
 	}
 	if err != nil {
@@ -117,17 +115,17 @@ func resultPart[T any](ctx context.Context, s *Service, hash string) (part Resul
 	return part, err
 }
 
-// planned compares an upload with the last version.
-func (s *Service) planned(ctx context.Context, env string, b Bundle) (ReadDone, error) {
-	x, err := s.unpack(ctx, b)
+// planned says what an export of an upload would do, without looking at reality.
+func (s *Service) planned(ctx context.Context, env string, asked planAsked) (ReadDone, error) {
+	x, err := s.unpack(ctx, asked.Bundle)
 	if err != nil {
 		return ReadDone{}, err
 	}
-	would, err := s.Engine.Plan(ctx, env, x)
+	d, err := s.Engine.Preview(ctx, env, x, deploy.Look{Whole: asked.Whole})
 	if err != nil {
 		return ReadDone{}, err
 	}
-	return s.keep(ctx, deploy.DryRun{Would: would})
+	return s.keep(ctx, d)
 }
 
 // keep makes an answer of a bounded size.
@@ -137,7 +135,7 @@ func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 		all[i] = Would(d.Would[i])
 	}
 	items, parts, err := inParts(ctx, s, all)
-	return ReadDone{Version: d.Version, Covered: d.Covered, Total: len(all), Items: items, Parts: parts}, err
+	return ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all), Items: items, Parts: parts}, err
 }
 
 // inParts bounds the size of an answer: it returns the first items, and the hashes under which the others are stored.
@@ -208,7 +206,8 @@ func (s *Service) Result(ctx context.Context, hash string) ([]byte, error) {
 
 // gather puts an answer together, reading its parts with get.
 func gather(done ReadDone, get func(hash string) (ResultPart[Would], error)) (deploy.DryRun, error) {
-	d := deploy.DryRun{Version: done.Version, Covered: done.Covered, Would: make([]deploy.Would, 0, done.Total)}
+	d := deploy.DryRun{Version: done.Version, State: done.State, Covered: done.Covered,
+		Would: make([]deploy.Would, 0, done.Total)}
 	items := done.Items
 	for n := 0; ; n++ {
 		for _, w := range items {

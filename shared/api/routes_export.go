@@ -49,7 +49,8 @@ type uploadsDone struct {
 
 type planAsked struct {
 	Bundle
-	Read bool `json:"read,omitempty" doc:"compare with reality, not with the last version"`
+	Read  bool `json:"read,omitempty" doc:"compare with reality, too"`
+	Whole bool `json:"whole,omitempty" doc:"values as long as they are"`
 }
 
 type bundleIn struct {
@@ -92,9 +93,9 @@ func (r *routes) exports() {
 		Body planAsked
 	}) (*out[ReadDone], error) {
 		if !i.Body.Read {
-			return answer(r.s.planned(ctx, i.Env, i.Body.Bundle))
+			return answer(r.s.planned(ctx, i.Env, i.Body))
 		}
-		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle}))
+		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle, Whole: i.Body.Whole}))
 	}, large)
 	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result", "A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
 		InEnvironment

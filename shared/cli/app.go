@@ -319,7 +319,7 @@ func (a *app) wrote(err error) {
 func (a *app) fail(err error) int {
 	problems, more := diag.Of(err)
 	kind := fault.KindOf(err)
-	if len(problems) > 0 {
+	if len(problems) > 0 && kind != fault.Refused {
 		kind = fault.Invalid
 	}
 	if a.json {
@@ -329,7 +329,7 @@ func (a *app) fail(err error) int {
 		a.failText(err, problems, more)
 	}
 	switch kind {
-	case fault.Invalid:
+	case fault.Invalid, fault.Refused:
 		return exitInput
 	case fault.Timeout:
 		return exitTimeout
@@ -355,6 +355,10 @@ func (a *app) failText(err error, problems diag.Problems, more int) {
 	}
 	if more > 0 {
 		a.complain("and %d more", more)
+	}
+	if fault.Is(err, fault.Refused) {
+		a.complain("southbound: %s", api.FailureOf(err).Message)
+		return
 	}
 	a.complain("southbound: %s; nothing was stored", api.CountProblems(len(problems)+more))
 }

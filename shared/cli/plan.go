@@ -29,9 +29,6 @@ func (a *app) planCommand() *cobra.Command {
 			} else if err != nil {
 				return err
 			}
-			if read && (f.partial || len(f.deleteSets) > 0) {
-				return fault.New(fault.Usage, "plan", "--read compares a whole model, not a part").WithHint("leave out --read, or --partial and --delete-set")
-			}
 			in, err := a.load(cmd.Context(), args[0], f)
 			if err != nil {
 				return err
@@ -41,7 +38,8 @@ func (a *app) planCommand() *cobra.Command {
 					return err
 				}
 			}
-			d, err := a.home.Plan(cmd.Context(), a.env, deploy.Export{Model: in.model, Partial: f.partial, DeleteSets: f.deleteSets}, read)
+			x := deploy.Export{Model: in.model, Partial: f.partial, DeleteSets: f.deleteSets}
+			d, err := a.home.Plan(cmd.Context(), a.env, x, deploy.Look{Read: read, Whole: a.full})
 			if err != nil {
 				return err
 			}
@@ -87,7 +85,10 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 			if w.Replace {
 				word = "replace"
 			}
-			a.printf("%-9s %s\n", word, w.ID)
+			a.printf("%-9s %s%s\n", word, w.ID, because(w.Reason))
+			a.diff(w.Changes)
+		case len(w.Changes) > 0:
+			a.printf("%-9s %s%s\n", "differs", w.ID, because(w.Reason))
 			a.diff(w.Changes)
 		}
 	}
@@ -104,6 +105,14 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		a.code = exitChanges
 	}
 	return nil
+}
+
+// because returns a reason as it stands behind what it is the reason of.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
 }
 
 // planText sums a plan up in words.

@@ -23,9 +23,10 @@ type Would struct {
 	Replace bool   // it would be updated by replacing the thing
 }
 
-// DryRun is the report of a dry run.
+// DryRun is the report of a dry run, or of a preview.
 type DryRun struct {
 	Version int
+	State   string  // of a preview: identifies it and the state that it was made from; see Export.Expect
 	Would   []Would // in the order in which they would run
 	Covered int     // how many were compared with reality
 }
@@ -56,24 +57,6 @@ func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, er
 	return d.run(ctx, sorted(byID))
 }
 
-// Preview compares a model that is not stored with reality and changes nothing.
-func (e *Engine) Preview(ctx context.Context, env string, m *Model) (DryRun, error) {
-	if problems := e.ValidateClosed(m); len(problems) > 0 {
-		return DryRun{}, problems.Err()
-	}
-	state, err := e.State.Env(ctx, env)
-	if err != nil {
-		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	p := &planner{e: e, env: state}
-	set, err := p.resolveModel(ctx, m)
-	if err != nil {
-		return DryRun{}, err
-	}
-	d := &dryRunner{e: e, env: env, agents: set.agents, files: m.Files, strict: state.Settings.Strict}
-	return d.run(ctx, set.entries)
-}
-
 // dryRunner is what one call of DryRun or Preview works on.
 type dryRunner struct {
 	e       *Engine
@@ -82,6 +65,7 @@ type dryRunner struct {
 	agents  []resource.Agent
 	files   map[string]Blob
 	record  bool
+	whole   bool // values as long as they are
 	strict  provider.Strictness
 	out     DryRun
 }
@@ -106,52 +90,70 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	return err
 }
 
-// run compares entries with reality, lane by lane, and reports on them in the order in which they would run.
+// run compares entries with reality, lane by lane, and reports on them in the order in which they
+// would run.
 func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 	d.out.Version = d.version
 	lanes := lanesOf(d.agents)
 	rows := make(map[resource.ID]*Row, len(entries))
 	nodes := make([]graphNode, 0, len(entries))
-	byLane := map[string][]*Row{}
-	blocked := map[resource.ID]bool{}
 	for i := range entries {
 		res, err := resource.Decode(entries[i].Body)
 		if err != nil {
 			return d.out, fault.Wrap(fault.Damaged, "read version", err)
 		}
 		lane := laneOf(res.ID, res.Agent, lanes[res.Agent])
-		row := &Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash, Body: entries[i].Body, Missing: missingOf(res.Attributes)}
-		rows[res.ID] = row
+		rows[res.ID] = &Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
+			Body: entries[i].Body, Missing: missingOf(res.Attributes)}
 		nodes = append(nodes, graphNode{ID: res.ID, Lane: lane, Requires: res.Requires})
 	}
 	g := buildGraph(nodes)
+	blocked := map[resource.ID]bool{}
 	for _, n := range g.Order() {
-		row := rows[g.IDs[n]]
-		blocked[row.ID] = len(row.Missing) > 0
+		id := g.IDs[n]
+		blocked[id] = len(rows[id].Missing) > 0
 		for _, q := range g.Requires(n) {
-			blocked[row.ID] = blocked[row.ID] || blocked[g.IDs[q]]
+			blocked[id] = blocked[id] || blocked[g.IDs[q]]
 		}
-		if !blocked[row.ID] {
+	}
+	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) Would {
+		w := Would{ID: id, Action: "undefined", Reason: "something it needs is not known"}
+		if missing := rows[id].Missing; len(missing) > 0 {
+			w.Reason = undefinedReason(missing)
+		}
+		return w
+	})
+	return d.out, err
+}
+
+// compare compares rows that are not blocked with reality, lane by lane, and reports on them and
+// on the others, of which unread tells, in the order of a graph.
+func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]*Row,
+	blocked map[resource.ID]bool, unread func(resource.ID) Would) error {
+	byLane := map[string][]*Row{}
+	order := g.Order()
+	for _, n := range order {
+		if row := rows[g.IDs[n]]; row != nil && !blocked[row.ID] {
 			byLane[row.Lane] = append(byLane[row.Lane], row)
 		}
 	}
 	results := map[resource.ID]Would{}
 	for _, lane := range slices.Sorted(maps.Keys(byLane)) {
 		if err := d.lane(ctx, lane, byLane[lane], results); err != nil {
-			return d.out, err
+			return err
 		}
 	}
-	for _, n := range g.Order() {
-		w, ok := results[g.IDs[n]]
-		if !ok {
-			w = Would{ID: g.IDs[n], Action: "undefined", Reason: "something it needs is not known"}
-			if missing := rows[w.ID].Missing; len(missing) > 0 {
-				w.Reason = undefinedReason(missing)
-			}
+	for _, n := range order {
+		w, read := results[g.IDs[n]]
+		switch {
+		case rows[g.IDs[n]] == nil:
+			continue
+		case !read:
+			w = unread(g.IDs[n])
 		}
 		d.out.Would = append(d.out.Would, w)
 	}
-	return d.out, nil
+	return nil
 }
 
 // lane compares the rows of one lane while it holds its lease.
@@ -224,7 +226,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 	for _, row := range rows {
 		r := d.e.newRun(row, s)
 		r.dry, r.kind = true, ActionDryRun
-		r.host.local = d.files
+		r.host.local, r.host.whole = d.files, d.whole
 		if !r.over() {
 			d.e.connect(ctx, s, agent, r)
 		}
@@ -248,6 +250,9 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 	for _, r := range all {
 		row := r.claim.row
 		w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.changes, Reason: r.reason, Failed: r.over(), Replace: r.replaces}
+		if !w.Failed && r.res.ReportOnly && r.act != plan.NoChange {
+			w.Action, w.Reason, w.Replace = "none", reportOnly, false
+		}
 		results[row.ID] = w
 		if !r.over() {
 			d.out.Covered++

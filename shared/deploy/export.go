@@ -30,6 +30,12 @@ type Export struct {
 	Settings *Settings
 	// Origin is kept with the version, if a new one is stored.
 	Origin Origin
+	// Expect, when not empty, is the State of a preview. Unless the export would do exactly what
+	// that says, it is Refused and nothing is done.
+	Expect string
+	// Limits, when not nil, bounds what may leave: an export that goes beyond is Refused, with the
+	// resources as problems, and nothing is done.
+	Limits *Limits
 }
 
 // Exported is what came of an export.
@@ -147,19 +153,31 @@ func (e *Engine) putFiles(ctx context.Context, blobs []Blob) error {
 	return fault.Wrap(fault.Unknown, "store files", err)
 }
 
-// export does the part of an export that is serialised with other exports.
-func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
+// next is the version that an export would store.
+type next struct {
+	version, last Version
+	fresh         bool // it differs from the last one
+	entries       []entry
+	blobs         []Blob
+	volatile      bool
+}
+
+// next makes the version that follows from an export, and stores nothing.
+func (p *planner) next(ctx context.Context, x Export) (next, error) {
 	last, err := p.version(ctx, p.env.Last)
 	if err != nil {
-		return Exported{}, err
+		return next{}, err
+	}
+	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
+		x.Model = x.Model.clone()
 	}
 	m, base := x.Model, last
 	if x.Partial {
 		if base, err = p.base(ctx, last); err != nil {
-			return Exported{}, err
+			return next{}, err
 		}
 		if m, err = p.merge(ctx, x, base); err != nil {
-			return Exported{}, err
+			return next{}, err
 		}
 	}
 	if x.Settings != nil {
@@ -167,48 +185,62 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	set, err := p.resolveModel(ctx, m)
 	if err != nil {
-		return Exported{}, err
+		return next{}, err
 	}
 	blobs, digest := chunks(set.entries, p.e.Sizes.Chunk)
-	v := Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries), Digest: versionDigest(digest, set.agents),
-		Agents: set.agents, Sets: setsOf(m.Resources), Pack: p.e.Pack, Files: set.files, Origin: x.Origin}
+	v := Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries),
+		Digest: versionDigest(digest, set.agents), Agents: set.agents, Sets: setsOf(m.Resources),
+		Pack: p.e.Pack, Files: set.files, Origin: x.Origin}
 	if x.Partial {
 		v.Base = base.Number
 	}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
 	}
-	fresh := last.Number == 0 || v.Digest != last.Digest || p.mending && !slices.Equal(v.Chunks, last.Chunks)
-	switch {
-	case fresh:
-		err = p.storeVersion(ctx, v, last, blobs)
-	case p.mending:
-		v = last
-		err = p.storeAgain(ctx, blobs)
-	default:
+	fresh := last.Number == 0 || v.Digest != last.Digest ||
+		p.mending && !slices.Equal(v.Chunks, last.Chunks)
+	if !fresh {
 		v = last
 	}
+	return next{v, last, fresh, set.entries, blobs, set.volatile}, nil
+}
+
+// export does the part of an export that is serialised with other exports.
+func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
+	next, err := p.next(ctx, x)
 	if err != nil {
 		return Exported{}, err
 	}
-	p.env.Last, p.env.Base = v.Number, 0
-	p.env.Fingerprint = ""
-	if !x.Partial && !set.volatile {
+	v := next.version
+	p.env.Last, p.env.Fingerprint, p.env.Applied = v.Number, "", x.Expect
+	p.env.Base = 0
+	if !x.Partial && !next.volatile {
 		p.env.Fingerprint = x.Model.Fingerprint
 	}
-	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: fresh, Origin: v.Origin}
+	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: next.fresh,
+		Origin: v.Origin}
 	if x.NoRelease {
-		if fresh {
-			if out.Changed, out.Removed, err = p.compareVersions(ctx, last, v, set.entries); err != nil {
+		if next.fresh {
+			out.Changed, out.Removed, err = p.compareVersions(ctx, next.last, v, next.entries)
+			if err != nil {
 				return Exported{}, err
 			}
 			out.Unchanged = v.Resources - out.Changed
 		}
+		if err := p.storeVersion(ctx, next); err != nil {
+			return Exported{}, err
+		}
 		return out, p.commit(ctx, scheduleStays)
 	}
-	diff, err := p.release(ctx, v, set.entries)
+	diff, err := p.release(ctx, v, next.entries)
 	if err != nil {
 		return out, err
+	}
+	if err := p.guard(ctx, x); err != nil {
+		return Exported{}, err
+	}
+	if err := p.storeVersion(ctx, next); err != nil {
+		return Exported{}, err
 	}
 	out.Changed, out.Removed = diff.changed, diff.removed
 	out.Unchanged = v.Resources - diff.changed
@@ -254,12 +286,17 @@ func (p *planner) request(ctx context.Context, x Export) error {
 	return p.commitAll(ctx)
 }
 
-// storeVersion stores the files of a version. The version itself is written by the commit that also writes what follows from it.
-func (p *planner) storeVersion(ctx context.Context, v, last Version, blobs []Blob) error {
+// storeVersion stores the files of a version that is new. The version itself is written by the
+// commit that also writes what follows from it.
+func (p *planner) storeVersion(ctx context.Context, next next) error {
+	v, last, blobs := next.version, next.last, next.blobs
 	if p.mending {
 		if err := p.storeAgain(ctx, blobs); err != nil {
 			return err
 		}
+	}
+	if !next.fresh {
+		return nil
 	}
 	byHash, ask := make(map[string]Blob, len(blobs)), make([]string, 0, len(blobs))
 	for _, b := range blobs {

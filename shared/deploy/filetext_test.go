@@ -46,7 +46,7 @@ func TestFileStandsForItsText(t *testing.T) {
 	r.took()
 	r.drain()
 	r.same("what has the text is as wanted", r.took("create", "update"))
-	if d, err := r.e.Preview(context.Background(), "e", m); err != nil || d.Would[0].Action != "none" {
+	if d, err := r.e.Preview(context.Background(), "e", deploy.Export{Model: m}, deploy.Look{Read: true}); err != nil || d.Would[0].Action != "none" {
 		t.Errorf("a preview: %+v, %v", d.Would, err)
 	}
 }

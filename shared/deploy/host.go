@@ -29,6 +29,7 @@ const (
 	mostState  = 4 << 10  // bytes that a handler is given back, see provider.Again
 
 	mostUnified = 16 << 10 // bytes kept of one unified diff in changes
+	mostWhole   = 1 << 20  // bytes of each that are shown when they are to be whole
 )
 
 // host is what a handler reaches through its Context during one run. It keeps what the handler reports, without secrets.
@@ -46,6 +47,7 @@ type host struct {
 	facts   map[string]string
 	secrets redact.Set
 	hidden  map[string]bool // attributes whose values are not shown
+	whole   bool            // values in changes are as long as they are
 	typ     *schema.Compiled
 	want    map[string]any // attributes as the resource has them
 	cache   *provider.Cache
@@ -61,7 +63,8 @@ func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return &host{e: h.e, session: h.session, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
-		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), hidden: maps.Clone(h.hidden), typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
+		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), hidden: maps.Clone(h.hidden), whole: h.whole,
+		typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
 		provider: h.provider, providerWhy: h.providerWhy}
 }
 

@@ -18,6 +18,8 @@ type planner struct {
 	env     Env
 	was     Env // env as it is stored
 	lease   Lease
+	dry     bool                 // nothing is stored; see Preview
+	look    Look                 // of a preview
 	commits int64                // number of commits made so far
 	rows    map[resource.ID]*Row // the planned rows, to be written
 	order   []resource.ID        // ids of rows, requirements first

@@ -149,40 +149,6 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 	return Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil
 }
 
-// Plan compares a model with the last version. It neither looks at reality nor stores anything.
-func (e *Engine) Plan(ctx context.Context, env string, x Export) ([]Would, error) {
-	if problems := e.validateExport(x); len(problems) > 0 {
-		return nil, problems.Err()
-	}
-	state, err := e.State.Env(ctx, env)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	p := &planner{e: e, env: state}
-	last, err := p.version(ctx, state.Last)
-	if err != nil {
-		return nil, err
-	}
-	m := x.Model
-	if x.Partial {
-		if last, err = p.base(ctx, last); err != nil {
-			return nil, err
-		}
-		if m, err = p.merge(ctx, x, last); err != nil {
-			return nil, err
-		}
-	}
-	set, err := p.resolveModel(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	before, err := e.readChunks(ctx, last.Chunks)
-	if err != nil {
-		return nil, err
-	}
-	return e.comparePlans(before, set.entries)
-}
-
 // comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
 func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Would, error) {
 	var out []Would
@@ -212,7 +178,7 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Wo
 					w.Action = "create"
 				}
 			}
-			w.Changes = e.intentDiff(was, res)
+			w.Changes = e.intentDiff(was, res, Look{})
 			if w.Action == "update" {
 				e.wouldReplace(&w, res)
 			}
@@ -231,8 +197,8 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Wo
 }
 
 // intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret.
-func (e *Engine) intentDiff(was, now *resource.Resource) map[string]plan.Diff {
-	h := &host{e: e}
+func (e *Engine) intentDiff(was, now *resource.Resource, look Look) map[string]plan.Diff {
+	h := &host{e: e, whole: look.Whole}
 	if t, ok := e.Types.Type(now.Type); ok {
 		for i := range t.Attributes {
 			if t.Attributes[i].Sensitive {

@@ -25,6 +25,7 @@ type Env struct {
 	Halted      bool // written by Halt only
 	Settings    Settings
 	Fingerprint string // of the inputs of the last export, to recognise an export of the same
+	Applied     string // the plan that the last export has carried out, see Export.Expect
 	Wave        Wave
 	LastDeploy  time.Time
 	LastRepair  time.Time // end of the last repair of everything

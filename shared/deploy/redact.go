@@ -122,20 +122,24 @@ func hideValue(v any) any {
 // unified returns the difference as one of texts where that tells more than the values, which are
 // cut.
 func (h *host) unified(d plan.Diff) string {
+	most := mostUnified
+	if h.whole {
+		most = mostWhole
+	}
 	if d.Unified != "" || d.Current == nil || d.Desired == nil {
-		return cutLines(h.clean(d.Unified), mostUnified)
+		return cutLines(h.clean(d.Unified), most)
 	}
 	now, isText := d.Current.(string)
 	wanted, both := d.Desired.(string)
 	if isText && both {
-		return cutLines(diffview.Of(h.clean(now), h.clean(wanted)), mostUnified)
+		return cutLines(diffview.Of(h.clean(now), h.clean(wanted)), most)
 	}
 	for _, v := range []any{d.Current, d.Desired} {
 		if _, isFile := v.(resource.File); isFile {
 			return ""
 		}
 	}
-	return cutLines(diffview.Of(h.redactAny(d.Current), h.redactAny(d.Desired)), mostUnified)
+	return cutLines(diffview.Of(h.redactAny(d.Current), h.redactAny(d.Desired)), most)
 }
 
 // cutLines bounds the length of a unified diff.
@@ -149,13 +153,17 @@ func cutLines(diff string, most int) string {
 
 // shown returns a value as it may stand in changes: without secrets and bounded in length.
 func (h *host) shown(v any) any {
+	most := mostValue
+	if h.whole {
+		most = mostWhole
+	}
 	switch v := v.(type) {
 	case string:
-		return shorten(h.redact(v), mostValue)
+		return shorten(h.clean(v), most)
 	case []any, map[string]any:
 		out := h.redactAny(v)
-		if b, err := json.Marshal(out); err == nil && len(b) > mostValue {
-			return shorten(string(b), mostValue)
+		if b, err := json.Marshal(out); err == nil && len(b) > most {
+			return shorten(string(b), most)
 		}
 		return out
 	}

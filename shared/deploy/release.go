@@ -75,7 +75,7 @@ func (p *planner) releaseWhole(ctx context.Context, v Version, entries []entry) 
 // storeGraph stores the graph that will be in force and plans to note that the release has begun.
 func (p *planner) storeGraph(ctx context.Context, v Version) error {
 	blob := blobOf(p.graph.encode())
-	if blob.Hash != p.env.Graph || p.mending {
+	if (blob.Hash != p.env.Graph || p.mending) && !p.dry {
 		if err := p.e.putFiles(ctx, []Blob{blob}); err != nil {
 			return err
 		}

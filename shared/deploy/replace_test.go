@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -177,11 +178,16 @@ func TestReplaceDeletesFirst(t *testing.T) {
 		t.Fatal(calls, row.Status(), row.Reason)
 	}
 	zoneB := disk(map[string]any{"zone": "b", "size": int64(2)}, resource.Flags{})
-	if would, err := r.e.Plan(context.Background(), "e", deploy.Export{Model: zoneB}); err != nil || len(would) != 1 || would[0].Action != "update" || !would[0].Replace {
-		t.Errorf("the plan: %+v, %v", would, err)
+	for _, read := range []bool{false, true} {
+		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: zoneB}, deploy.Look{Read: read})
+		if err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" || !d.Would[0].Replace {
+			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Would, err)
+		}
 	}
-	if d, err := r.e.Preview(context.Background(), "e", zoneB); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" || !d.Would[0].Replace {
-		t.Errorf("compared with reality: %+v, %v", d.Would, err)
+	none := &deploy.Limits{}
+	_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: zoneB, Limits: none})
+	if !fault.Is(err, fault.Refused) {
+		t.Errorf("it is deleted, although nothing may be: %v", err)
 	}
 	row, calls := r.wants(c, zoneB)
 	if calls != "delete x, create" || row.Status() != deploy.StatusDeployed || c.disks["x"]["zone"] != "b" {
@@ -298,11 +304,11 @@ func TestPreventDestroy(t *testing.T) {
 	r.wants(c, disk(nil, keep))
 	moved := disk(map[string]any{"zone": "b"}, keep)
 	const says = "zone can only be changed by replacing the thing, and prevent_destroy forbids that"
-	if would, err := r.e.Plan(context.Background(), "e", deploy.Export{Model: moved}); err != nil || !would[0].Failed || !strings.Contains(would[0].Reason, says) {
-		t.Errorf("the plan: %+v, %v", would, err)
-	}
-	if d, err := r.e.Preview(context.Background(), "e", moved); err != nil || !d.Would[0].Failed || !strings.Contains(d.Would[0].Reason, says) {
-		t.Errorf("compared with reality: %+v, %v", d.Would, err)
+	for _, read := range []bool{false, true} {
+		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: moved}, deploy.Look{Read: read})
+		if err != nil || !d.Would[0].Failed || !strings.Contains(d.Would[0].Reason, says) {
+			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Would, err)
+		}
 	}
 	row, calls := r.wants(c, moved)
 	if calls != "" || row.Status() != deploy.StatusFailed || row.Class != provider.NeedsChange || !strings.Contains(row.Reason, says) {
@@ -360,7 +366,8 @@ func TestWriteOnly(t *testing.T) {
 	if a := r.lastOf(diskID); len(a.Changes) != 1 {
 		t.Errorf("the record: %+v", a.Changes)
 	}
-	if d, err := r.e.Preview(context.Background(), "e", key("k3", int64(2))); err != nil || d.Would[0].Action != "update" || len(d.Would[0].Changes) != 1 {
+	read := deploy.Look{Read: true}
+	if d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: key("k3", int64(2))}, read); err != nil || d.Would[0].Action != "update" || len(d.Would[0].Changes) != 1 {
 		t.Errorf("a dry run: %+v, %v", d.Would, err)
 	}
 	then("it is replaced", "delete x, create")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))

@@ -28,6 +28,7 @@ const (
 	Unsupported Kind = "unsupported" // asked for something this build or home does not do
 	Canceled    Kind = "canceled"    // the caller gave up
 	Internal    Kind = "internal"    // a bug
+	Refused     Kind = "refused"     // it would do more, or something else, than the caller allows
 )
 
 // Error is an error with a kind, the operation that failed and what to do about it.

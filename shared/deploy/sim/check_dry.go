@@ -68,11 +68,16 @@ func (r *run) checkWould(c *content, w *deploy.Would, since time.Duration, told 
 	if !recorded {
 		r.violate("dry", "a dry run keeps no record of %s", w.ID)
 	}
-	switch action, fails, known := r.would(w.ID, it, since); {
+	action, fails, known := r.would(w.ID, it, since)
+	differs := action != "none"
+	if it.res.ReportOnly && !fails {
+		action = "none" // it is only told how it differs
+	}
+	switch {
 	case !known:
 	case w.Failed != fails, !fails && w.Action != action:
 		r.violate("dry", "a dry run says %s of %s (failed: %v, %s), and it is %s (failed: %v)", w.Action, w.ID, w.Failed, w.Reason, action, fails)
-	case !fails && (len(w.Changes) > 0) != (action != "none"):
+	case !fails && (len(w.Changes) > 0) != differs:
 		r.violate("dry", "a dry run says %s of %s and %d changes", w.Action, w.ID, len(w.Changes))
 	}
 }

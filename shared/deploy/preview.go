@@ -1,0 +1,334 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// Look says how closely a preview looks.
+type Look struct {
+	// Read compares with reality too, which tells what has drifted.
+	Read bool
+	// Whole keeps values as long as they are.
+	Whole bool
+}
+
+// Preview says all that an apply of a model would do, and, with look.Read, what of reality it
+// would set right. It makes the plan that an export makes and stores nothing of it; see
+// docs/design/preview.md.
+func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (DryRun, error) {
+	if problems := e.validateExport(x); len(problems) > 0 {
+		return DryRun{}, problems.Err()
+	}
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	// Tickets that nobody sees only have to differ from 0.
+	p := &planner{e: e, env: state, was: state, lease: Lease{Key: planKey, Fence: 1}, dry: true}
+	p.reset()
+	p.mending = !e.intact(ctx, state)
+	next, err := p.next(ctx, x)
+	if err != nil {
+		return DryRun{}, err
+	}
+	p.look = look
+	if state.Releasing == 0 {
+		_, err = p.release(ctx, next.version, next.entries)
+	} else {
+		_, err = p.releaseWhole(ctx, next.version, next.entries)
+	}
+	if err != nil {
+		return DryRun{}, err
+	}
+	s, err := p.steps(ctx)
+	if err != nil {
+		return DryRun{}, err
+	}
+	out := DryRun{State: s.digest(p), Would: s.would}
+	if !look.Read {
+		return out, nil
+	}
+	d := &dryRunner{e: e, env: env, agents: next.version.Agents, files: x.Model.Files,
+		whole: look.Whole, strict: p.env.Settings.Strict}
+	if err := d.read(ctx, p, s); err != nil {
+		return DryRun{}, err
+	}
+	d.out.State = out.State
+	return d.out, nil
+}
+
+// clone returns a copy of a model whose references can be resolved.
+func (m *Model) clone() *Model {
+	out := *m
+	out.Resources, out.Agents = slices.Clone(m.Resources), slices.Clone(m.Agents)
+	for i := range out.Resources {
+		r := &out.Resources[i]
+		r.Attributes, r.Requires = maps.Clone(r.Attributes), slices.Clone(r.Requires)
+	}
+	return &out
+}
+
+// steps is what would become of every resource by what a planner has planned.
+type steps struct {
+	would []Would
+	rows  map[resource.ID]*Row // those that a worker would look at
+	marks []string             // what the state is in which that is so
+}
+
+// steps says what would become of every resource, in order of id, what leaves last.
+func (p *planner) steps(ctx context.Context) (*steps, error) {
+	s := &steps{rows: map[resource.ID]*Row{}}
+	var leaving []Would
+	add := func(was, now *Row) error {
+		w, told, err := p.step(was, now)
+		if err != nil || !told {
+			return err
+		}
+		if w.Action != "orphan" {
+			s.rows[now.ID] = now
+		}
+		if w.Action != "none" || w.Failed {
+			mark := []string{string(now.ID), w.Action, was.Hash, was.Deployed, string(was.Compliance), now.Hash}
+			s.marks = append(s.marks, strings.Join(mark, "\n"))
+		}
+		if now.Orphaned || now.Removing {
+			leaving = append(leaving, w)
+		} else {
+			s.would = append(s.would, w)
+		}
+		return nil
+	}
+	stored := map[resource.ID]bool{}
+	err := p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+		row := *r
+		stored[row.ID] = true
+		if now := p.rows[row.ID]; now != nil {
+			return add(&row, now)
+		}
+		return add(&row, &row)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for id, now := range p.rows {
+		if stored[id] {
+			continue
+		}
+		if err := add(&Row{ID: id}, now); err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range [][]Would{s.would, leaving} {
+		slices.SortFunc(list, func(a, b Would) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	s.would = append(s.would, leaving...)
+	return s, nil
+}
+
+// digest identifies a plan and the state that it was made from.
+func (s *steps) digest(p *planner) string {
+	slices.Sort(s.marks)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d %d %d\n%s", p.e.Pack, p.was.Last, p.was.Released,
+		p.was.Releasing, strings.Join(s.marks, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// step says what would become of a resource, given its row before and after what is planned. told
+// is false when there is nothing to say: it left earlier.
+func (p *planner) step(was, now *Row) (w Would, told bool, err error) {
+	w = Would{ID: now.ID, Action: "none"}
+	switch {
+	case now.Orphaned:
+		w.Action = "orphan"
+		return w, !was.Orphaned, nil
+	case now.Compliance == Undefined, now.Blocked == BlockedYes:
+		w.Action, w.Reason = "undefined", now.Reason
+	case now.Removing && now.Ticket == 0 && now.Blocked != BlockedTemp:
+		// A check of everything leaves it out.
+		w.Action, w.Failed, w.Reason = "delete", true, "waits to be tried again: "+now.Reason
+	case now.Removing:
+		w.Action = "delete"
+	case now.Blocked == NeedsPerson:
+		w.Failed, w.Reason = true, now.Reason
+	case asWanted(now):
+	default:
+		err = p.change(&w, was, now)
+	}
+	return w, true, err
+}
+
+// change says what a deploy of a row that is not as wanted would do, as far as that can be told
+// without looking.
+func (p *planner) change(w *Would, was, now *Row) error {
+	res, err := resource.Decode(now.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource", err)
+	}
+	base, err := deployedAs(was)
+	if err != nil {
+		return err
+	}
+	there := base != nil && !base.Purged
+	switch {
+	case res.ReportOnly:
+		w.Reason = reportOnly
+	case res.Purged && base != nil && base.Purged && asWanted(was):
+	case res.Purged:
+		w.Action = "delete"
+	case there && was.Deployed == now.Hash && asWanted(was):
+		// It left, was let alone, and comes back.
+	case there:
+		w.Action, w.Changes = "update", p.e.intentDiff(base, res, p.look)
+		p.e.wouldReplace(w, res)
+	default:
+		w.Action, w.Changes = "create", p.e.intentDiff(nil, res, p.look)
+	}
+	if was.Hash == now.Hash && w.Reason == "" {
+		w.Reason = now.Reason // why it is still to be done
+	}
+	return nil
+}
+
+const reportOnly = "is only compared, since it is report_only"
+
+// deployedAs returns what a resource was deployed as, as far as that is known: its last intent, if
+// any was deployed. It returns nil when nothing was, or when it was removed.
+func deployedAs(row *Row) (*resource.Resource, error) {
+	if row.Deployed == "" || row.Removing {
+		return nil, nil
+	}
+	res, err := resource.Decode(row.Body)
+	return res, fault.Wrap(fault.Damaged, "read resource", err)
+}
+
+// read compares what would be in force with reality, and adds what leaves.
+func (d *dryRunner) read(ctx context.Context, p *planner, s *steps) error {
+	agents, err := p.e.State.Agents(ctx, d.env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	known := lanesOf(d.agents)
+	for name, a := range agents { // of what leaves
+		if known[name] == 0 {
+			d.agents = append(d.agents, a.Agent)
+		}
+	}
+	g := p.graph
+	if g == nil {
+		if g, err = p.inForce(ctx); err != nil {
+			return err
+		}
+	}
+	planned := make(map[resource.ID]*Would, len(s.would))
+	rows := make(map[resource.ID]*Row, len(s.rows))
+	blocked := map[resource.ID]bool{}
+	for i := range s.would {
+		w := &s.would[i]
+		planned[w.ID] = w
+		if now := s.rows[w.ID]; now != nil {
+			rows[w.ID] = &Row{ID: w.ID, Lane: now.Lane, Version: now.Version, Hash: now.Hash,
+				Body: now.Body}
+			blocked[w.ID] = w.Action == "undefined" || w.Failed
+		}
+	}
+	err = d.compare(ctx, g, rows, blocked, func(id resource.ID) Would { return *planned[id] })
+	d.skip(g)
+	for i := range s.would {
+		if s.would[i].Action == "orphan" {
+			d.out.Would = append(d.out.Would, s.would[i])
+		}
+	}
+	return err
+}
+
+// skip notes of what requires something that would not be as wanted that it would be skipped. What
+// was found is in the order in which it would run.
+func (d *dryRunner) skip(g *Graph) {
+	lacks := map[resource.ID]bool{}
+	for i := range d.out.Would {
+		w := &d.out.Would[i]
+		n := g.Node(w.ID)
+		if w.Action == "undefined" || n < 0 {
+			continue
+		}
+		for _, q := range g.Requires(n) {
+			if id := g.IDs[q]; lacks[id] && !w.Failed {
+				w.Failed, w.Reason = true, "would be skipped, since it requires "+string(id)
+			}
+		}
+		lacks[w.ID] = w.Failed || w.Reason == reportOnly
+	}
+}
+
+// Limits bounds what may leave by an export. A negative number bounds nothing.
+type Limits struct {
+	Delete int // how many resources it may delete
+	Leave  int // how many it may leave behind, or delete since they left the model
+}
+
+// guard refuses what is planned when it is not what was expected, or more leaves than may.
+func (p *planner) guard(ctx context.Context, x Export) error {
+	if again := x.Expect == p.was.Applied; x.Expect != "" && !again {
+		s, err := p.steps(ctx)
+		if err != nil {
+			return err
+		}
+		if s.digest(p) != x.Expect {
+			return fault.New(fault.Refused, "", "the state is not what the plan was made from; "+
+				"nothing was done").WithHint("make the plan again")
+		}
+	}
+	if x.Limits == nil {
+		return nil
+	}
+	var deleted, leaving []resource.ID
+	for _, id := range p.order {
+		was, now := p.before[id], p.rows[id]
+		w, told, err := p.step(&was, now)
+		switch {
+		case err != nil:
+			return err
+		case !told, was.Removing && now.Removing:
+			continue
+		}
+		if w.Action == "delete" || w.Replace {
+			deleted = append(deleted, id)
+		}
+		if now.Removing || now.Orphaned {
+			leaving = append(leaving, id)
+		}
+	}
+	if n := x.Limits.Delete; n >= 0 && len(deleted) > n {
+		return tooMany(deleted, "would be deleted", n)
+	}
+	if n := x.Limits.Leave; n >= 0 && len(leaving) > n {
+		return tooMany(leaving, "would leave the model", n)
+	}
+	return nil
+}
+
+// tooMany refuses an export for what would become of ids.
+func tooMany(ids []resource.ID, what string, most int) error {
+	var problems diag.Problems
+	slices.Sort(ids)
+	for _, id := range ids {
+		problems.Add(diag.Problem{Resource: string(id), Message: what})
+	}
+	noun := "resources"
+	if len(ids) == 1 {
+		noun = "resource"
+	}
+	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
+		Message: fmt.Sprintf("%d %s %s, and %d may; nothing was done", len(ids), noun, what, most)}
+}

@@ -1,0 +1,249 @@
+package deploy_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// author makes up models of a few resources, and what happens to their things meanwhile.
+type author struct {
+	*rig
+	*rand.Rand
+	drifts bool
+}
+
+func (a author) name() string { return fmt.Sprintf("n%d", a.IntN(8)) }
+
+func (a author) one(of int) bool { return a.IntN(of) == 0 }
+
+// model makes up a model; call its result for as many copies as are needed, since an export
+// resolves the references of the one that it gets.
+func (a author) model() func() *deploy.Model {
+	var rs []resource.Resource
+	for i := range 8 {
+		if a.one(3) {
+			continue
+		}
+		r := res(fmt.Sprintf("n%d", i))
+		r.Attributes["value"] = fmt.Sprintf("v%d", a.IntN(3))
+		if a.one(8) {
+			r.Attributes["value"] = resource.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2))}
+		}
+		for _, q := range rs {
+			if a.one(4) {
+				r.Requires = append(r.Requires, q.ID)
+			}
+		}
+		r.PurgeOnDelete, r.Purged, r.ReportOnly = a.one(2), a.one(8), a.one(10)
+		rs = append(rs, r)
+	}
+	return func() *deploy.Model {
+		out := slices.Clone(rs)
+		for i := range out {
+			out[i].Attributes = maps.Clone(out[i].Attributes)
+			out[i].Requires = slices.Clone(out[i].Requires)
+		}
+		return model(out...)
+	}
+}
+
+// drift changes some things behind the engine's back.
+func (a author) drift() {
+	for range a.IntN(3) {
+		switch name := a.name(); {
+		case a.one(2):
+			delete(a.w.things, name)
+		default:
+			a.w.things[name] = fmt.Sprintf("v%d", a.IntN(3))
+		}
+	}
+}
+
+// did returns what was done to resources since an action: by the last action that did anything.
+func (a author) did(since string) map[resource.ID]string {
+	words := map[plan.Change]string{plan.Created: "create", plan.Updated: "update", plan.Purged: "delete"}
+	out := map[resource.ID]string{}
+	all, err := a.home.Actions(a.t.Context(), "e", deploy.ActionQuery{After: since})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, x := range slices.Backward(all) { // the oldest first
+		if x.Action != deploy.ActionDryRun && x.Change != plan.NoChange {
+			out[x.Resource] = words[x.Change]
+		}
+	}
+	return out
+}
+
+func (a author) last() string {
+	all, err := a.home.Actions(a.t.Context(), "e", deploy.ActionQuery{Limit: 1})
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[0].ID
+}
+
+func (a author) preview(x deploy.Export, read bool) deploy.DryRun {
+	d, err := a.e.Preview(a.t.Context(), "e", x, deploy.Look{Read: read})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return d
+}
+
+func told(d deploy.DryRun, words ...string) map[resource.ID]string {
+	out := map[resource.ID]string{}
+	for _, w := range d.Would {
+		if slices.Contains(words, w.Action) && !w.Failed {
+			out[w.ID] = w.Action
+		}
+	}
+	return out
+}
+
+// status returns the resources with one of these statuses.
+func (a author) status(ss ...deploy.Status) map[resource.ID]bool {
+	out := map[resource.ID]bool{}
+	rows, err := a.home.ScanRows(a.t.Context(), "e", "", 1000)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for i := range rows {
+		if slices.Contains(ss, rows[i].Status()) {
+			out[rows[i].ID] = true
+		}
+	}
+	return out
+}
+
+// TestPlanIsWhatApplyDoes compares, over random models, removals, drift, failures that are mended
+// and versions that are not released, what a plan says with what an apply then does. With
+// reality read that is the same; without, all that is done although nothing has drifted was said.
+func TestPlanIsWhatApplyDoes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			a := author{newRig(t), rand.New(rand.NewPCG(seed, 1)), seed%2 == 0} //nolint:gosec // a test
+			for range 6 {
+				a.round(t)
+			}
+		})
+	}
+}
+
+func (a author) round(t *testing.T) {
+	t.Helper()
+	if a.one(3) { // something fails, and is mended
+		a.w.fail[a.name()] = errors.New("it is broken")
+		a.export(deploy.Export{Model: a.model()(), Check: a.one(2)})
+		a.drain()
+		clear(a.w.fail)
+	}
+	if a.one(4) {
+		a.export(deploy.Export{Model: a.model()(), NoRelease: true})
+	}
+	if a.one(3) {
+		p := deploy.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)), Value: fmt.Sprintf("v%d", a.IntN(3))}
+		if err := a.e.SetParameters(t.Context(), "e", p); err != nil {
+			t.Fatal(err)
+		}
+		a.drain()
+	}
+	if a.drifts && a.one(2) {
+		a.drift()
+	}
+	m := a.model()
+	planned := a.preview(deploy.Export{Model: m()}, false)
+	read := a.preview(deploy.Export{Model: m()}, true)
+	orphans, since := a.status(deploy.StatusOrphaned), a.last()
+	a.export(deploy.Export{Model: m(), Check: true, Expect: planned.State})
+	a.drain()
+	did := a.did(since)
+	if want := told(read, "create", "update", "delete"); !maps.Equal(did, want) {
+		t.Errorf("an apply did %v; with reality read the plan was %v", did, want)
+	}
+	if want := told(planned, "create", "update", "delete"); !a.drifts {
+		for id, what := range did {
+			// Whether something that failed before was made nobody knows without looking.
+			if made := want[id] == "create" || want[id] == "update"; want[id] != what && !(made && what != "delete") {
+				t.Errorf("an apply did %s %s; the plan was %v", what, id, want)
+			}
+		}
+	}
+	left := a.status(deploy.StatusOrphaned)
+	maps.DeleteFunc(left, func(id resource.ID, _ bool) bool { return orphans[id] })
+	unknown := a.status(deploy.StatusUndefined, deploy.StatusBlocked)
+	for name, d := range map[string]deploy.DryRun{"plan": planned, "plan --read": read} {
+		if want := told(d, "orphan"); !sameKeys(left, want) {
+			t.Errorf("%s: left behind %v, the plan was %v", name, left, want)
+		}
+		if want := told(d, "undefined"); !sameKeys(unknown, want) {
+			t.Errorf("%s: undefined %v, the plan was %v", name, unknown, want)
+		}
+	}
+}
+
+func sameKeys[A, B any](a map[resource.ID]A, b map[resource.ID]B) bool {
+	return slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
+}
+
+// TestExpect pins that an export that is to do exactly what a plan says is refused once the state
+// is another, and that doing nothing is all that it does then.
+func TestExpect(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := author{rig: r}
+	r.export(deploy.Export{Model: model(res("a"))})
+	r.drain()
+	x := func() deploy.Export { return deploy.Export{Model: model(res("a"), res("b"))} }
+	d := a.preview(x(), false)
+	r.export(deploy.Export{Model: model(res("a"), res("c"))})
+	r.drain()
+	y := x()
+	y.Expect = d.State
+	if _, err := r.e.Export(t.Context(), "e", y); !fault.Is(err, fault.Refused) {
+		t.Fatalf("an export of a plan that is out of date: %v", err)
+	}
+	if env, _ := r.home.Env(t.Context(), "e"); env.Last != 2 || len(a.status(deploy.StatusDeployed)) != 2 {
+		t.Errorf("it did something: %+v", env)
+	}
+	y.Expect = a.preview(x(), false).State
+	first, second := r.export(y), r.export(y) // the answer to the first was lost
+	if first.Version != 3 || second.Version != 3 || second.New {
+		t.Errorf("%+v and again %+v", first, second)
+	}
+}
+
+// TestLimits pins that an export by which more would leave than may is refused whole.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	gone := res("gone")
+	gone.PurgeOnDelete = true
+	r.export(deploy.Export{Model: model(gone, res("left"), res("stays"))})
+	r.drain()
+	none := res("stays")
+	none.Purged = true
+	for _, c := range []struct {
+		delete, leave int
+		refused       bool
+	}{{1, -1, true}, {-1, 1, true}, {0, 0, true}, {2, 2, false}} {
+		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: model(none),
+			Limits: &deploy.Limits{Delete: c.delete, Leave: c.leave}})
+		if fault.Is(err, fault.Refused) != c.refused || !c.refused && err != nil {
+			t.Errorf("at most %d deleted and %d leaving: %v", c.delete, c.leave, err)
+		}
+		if env, _ := r.home.Env(t.Context(), "e"); env.Last != 1 && c.refused {
+			t.Errorf("at most %d deleted and %d leaving: version %d is stored", c.delete, c.leave, env.Last)
+		}
+	}
+}
