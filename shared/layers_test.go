@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport", "shared/report"},
 	{"shared/deploy", "handlers"}, // neither knows the other
-	{"shared/entity", "shared/scaffold", "shared/source", "shared/local", "shared/aws", "localstack"},
+	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
 	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "infra"},

@@ -1,0 +1,356 @@
+package syntax
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// The precedences of operators, the weakest first. `not` binds stronger than arithmetic, and `in` stronger than `not`, as in the
+// reference.
+const (
+	lowest = iota
+	ofCondition
+	ofOr
+	ofAnd
+	ofCompare
+	ofSum
+	ofProduct
+	ofPower
+	ofNot
+	ofIn
+)
+
+// infix returns the operator that a token begins, how strongly it pulls at what is before it, and how strongly it holds what is
+// behind it; "" if it is none.
+func (p *parser) infix() (op string, pulls, holds int) {
+	t := p.peek()
+	if t.Kind == Compare {
+		return t.Text, ofCompare, ofCompare
+	}
+	if t.Kind != Punct && t.Kind != Keyword {
+		return "", 0, 0
+	}
+	switch t.Text {
+	case "or":
+		return "or", ofOr, ofOr
+	case "and":
+		return "and", ofAnd, ofAnd
+	case "+", "-":
+		return t.Text, ofSum, ofSum
+	case "*", "/", "%":
+		return t.Text, ofProduct, ofProduct
+	case "**":
+		return t.Text, ofPower, ofPower
+	case "in":
+		return "in", ofIn, ofIn
+	case "not":
+		if !p.ahead(1).is("in") {
+			p.fail(CodeSyntax, t, "write `not in`, or put an operator before it", "`not` cannot stand behind a value")
+		}
+		return "not in", ofNot, ofIn
+	}
+	return "", 0, 0
+}
+
+// expression reads an expression.
+func (p *parser) expression() Expression { return p.above(lowest) }
+
+// above reads an expression of operators that bind stronger than a precedence.
+func (p *parser) above(precedence int) (left Expression) {
+	p.nested(func() {
+		left = p.operand()
+		for {
+			if p.peek().is("?") && precedence < ofCondition {
+				left = p.conditionOf(left)
+				continue
+			}
+			op, pulls, holds := p.infix()
+			if op == "" || pulls <= precedence {
+				return
+			}
+			at := p.at
+			p.peek().Role = Binary
+			p.step()
+			if op == "not in" {
+				p.step()
+			}
+			right := p.above(holds)
+			left = &Operation{Span: p.spanFrom(left), Op: op, At: at, Left: left, Right: right}
+		}
+	})
+	return left
+}
+
+// conditionOf reads `? a : b` behind a condition.
+func (p *parser) conditionOf(condition Expression) Expression {
+	p.sign("?", Binary)
+	out := &Condition{If: condition, Then: p.expression()}
+	p.want(":", ElseColon, "a condition is written `test ? value : other value`")
+	out.Else = p.above(lowest)
+	out.Span = p.spanFrom(condition)
+	return out
+}
+
+// operand reads what stands before or behind an operator.
+func (p *parser) operand() Expression {
+	if t := p.peek(); t.is("not") {
+		from := p.step()
+		value := p.above(ofNot)
+		if p.peek().is("not") {
+			p.fail(CodeSyntax, p.peek(), "write `not (a not in b)`, or `a in b`", "it is not clear what this `not` belongs to")
+		}
+		return &Not{p.since(from), value}
+	}
+	return p.primary()
+}
+
+func (p *parser) primary() Expression {
+	t := p.peek()
+	switch {
+	case t.Kind == Name || t.Kind == TypeName:
+		return p.named()
+	case t.is("("):
+		from := p.step()
+		value := p.expression()
+		p.want(")", NoRole, "")
+		return &Group{p.since(from), value}
+	case t.is("["):
+		return p.list()
+	case t.is("{"):
+		return p.dict()
+	}
+	if e := p.constant(); e != nil {
+		return e
+	}
+	if t.Kind == Unknown {
+		at := p.step()
+		return &Bad{Span{at, at}}
+	}
+	p.expected("a value", "")
+	return nil
+}
+
+// constant reads a literal; nil, and nothing read, if there is none.
+func (p *parser) constant() Expression {
+	at, t := p.at, p.peek()
+	span := Span{at, at}
+	switch {
+	case t.Kind == Int:
+		n, _ := new(big.Int).SetString(t.Text, 10) // the scanner has looked
+		p.step()
+		return &Number{Span: span, Int: n}
+	case t.Kind == Float:
+		f, _ := strconv.ParseFloat(t.Text, 64) // as above; too large is infinite, as in the reference
+		p.step()
+		return &Number{Span: span, Float: f}
+	case t.Kind == String || t.Kind == Block:
+		p.step()
+		return p.format(at)
+	case t.Kind == Raw:
+		p.step()
+		return &Text{span, p.decoded(at)}
+	case t.Kind == FString:
+		p.step()
+		return p.ftext(at)
+	case t.Kind == Regex:
+		p.step()
+		return &Pattern{span, t.Text[strings.IndexByte(t.Text, '/')+1 : len(t.Text)-1]}
+	case t.is("true"), t.is("false"), t.is("null"):
+		p.step()
+		return &Constant{span, t.Text}
+	}
+	return nil
+}
+
+// named reads what begins with a name: a variable and its attributes, a call, a constructor, a look-up.
+func (p *parser) named() Expression {
+	from := p.at
+	if entity, ok := p.entityPath(); ok {
+		return p.ofEntity(entity)
+	}
+	p.at = from
+	name := p.path("a name")
+	if p.peek().is("(") {
+		args := p.args("(", ")", true)
+		return p.noAttribute(&Call{p.since(from), name, args})
+	}
+	return p.lookups(p.attributes(&Ref{name.Span, name}))
+}
+
+// ofEntity reads what is behind the name of an entity.
+func (p *parser) ofEntity(entity Path) Expression {
+	switch t := p.peek(); {
+	case t.is("("):
+		args := p.args("(", ")", false)
+		return p.noAttribute(&Construct{p.spanFrom(entity), entity, args})
+	case t.is("["):
+		args := p.args("[", "]", false)
+		return p.noAttribute(&IndexLookup{Span: p.spanFrom(entity), Entity: entity, Args: args})
+	}
+	p.expected("`(` or `[` behind the name of an entity", "write "+entity.Text+"(name=value) for a new instance, "+entity.Text+"[name=value] for one that there is")
+	return nil
+}
+
+// attributes reads `.name`, as often as there is one, and `is defined`.
+func (p *parser) attributes(of Expression) Expression {
+	for p.peek().is(".") {
+		p.step()
+		if t := p.peek(); t.Kind == TypeName {
+			p.fail(CodeNamespace, t, "write :: between a namespace and a name", "an attribute begins with a small letter, and namespaces are not left by a dot")
+		}
+		name := p.name("the name of an attribute")
+		of = &Attr{p.spanFrom(of), of, name}
+	}
+	if p.peek().is("(") {
+		if _, attr := of.(*Attr); attr {
+			p.fail(CodeNamespace, p.peek(), "write :: between a namespace and a plugin", "only plugins can be called, and a dot leads to an attribute")
+		}
+	}
+	return of
+}
+
+// lookups reads `[key]`, `[name=value]` and `is defined` behind a variable or an attribute.
+func (p *parser) lookups(of Expression) Expression {
+	for p.peek().is("[") {
+		if attr, ok := of.(*Attr); ok && p.beginsArgs() {
+			args := p.args("[", "]", false)
+			return p.noAttribute(&IndexLookup{Span: p.spanFrom(attr), Of: attr, Args: args})
+		}
+		p.sign("[", Calls)
+		key := p.expression()
+		p.want("]", NoRole, "")
+		of = &Lookup{p.spanFrom(of), of, key}
+	}
+	if p.peek().is("is") {
+		if r, ok := of.(*Ref); ok && strings.Contains(r.Name.Text, "::") {
+			p.fail(CodeSyntax, p.peek(), "", "`is defined` asks for variables of this namespace, and for attributes")
+		}
+		p.step()
+		p.want("defined", NoRole, "write `is defined`")
+		return &Defined{p.spanFrom(of), of}
+	}
+	if _, ok := of.(*Lookup); ok {
+		return p.noAttribute(of)
+	}
+	return of
+}
+
+// beginsArgs reports whether the brackets at hand hold arguments rather than a key.
+func (p *parser) beginsArgs() bool {
+	a, b := p.ahead(1), p.ahead(2)
+	return a.is("]") || a.is("**") || a.Kind == Name && b.is("=")
+}
+
+// noAttribute refuses a dot behind something that has no attributes of its own in the grammar.
+func (p *parser) noAttribute(e Expression) Expression {
+	if p.peek().is(".") {
+		p.fail(CodeSyntax, p.peek(), "assign it to a variable first: x = ..., and then x.name", "attributes can only be taken of variables and of other attributes")
+	}
+	return e
+}
+
+// args reads arguments between brackets, whose values may stand without names when they are of a call.
+func (p *parser) args(open, end string, call bool) []Arg {
+	p.sign(open, Calls)
+	var out []Arg
+	seen := map[string]*Token{}
+	p.nested(func() {
+		for !p.sign(end, NoRole) {
+			t := p.peek()
+			a := p.arg(call)
+			if out = append(out, a); a.Name != nil && open == "(" {
+				p.once(seen, a.Name.Text, t, CodeDuplicateArgument, "the argument %s is there twice")
+			}
+			if !p.sign(",", NoRole) && !p.peek().is(end) {
+				p.expected("`,` or `"+end+"`", "")
+			}
+		}
+	})
+	return out
+}
+
+func (p *parser) arg(call bool) Arg {
+	from := p.at
+	a := Arg{}
+	switch t := p.peek(); {
+	case p.sign("**", Spreads):
+		a.Spread = true
+	case (t.Kind == Name || t.Kind == TypeName || t.Kind == Keyword) && p.ahead(1).is("="):
+		name := p.name("the name of an argument")
+		a.Name = &name
+		p.sign("=", NamesArg)
+	case !call:
+		p.expected("the name of an argument", "write it such as name = value, or ** before a dictionary")
+	}
+	a.Value = p.expression()
+	a.Span = p.since(from)
+	return a
+}
+
+// once notes a name, and reports one that was seen before.
+func (p *parser) once(seen map[string]*Token, name string, t *Token, code, format string) {
+	if first := seen[name]; first != nil {
+		p.report(code, t, "remove one of the two", format, name)
+		p.problems[len(p.problems)-1].Related = []Related{{first.Pos, "the first one"}}
+		return
+	}
+	seen[name] = t
+}
+
+// list reads a list or a comprehension.
+func (p *parser) list() Expression {
+	from := p.step()
+	out := &List{}
+	for !p.sign("]", NoRole) {
+		out.Items = append(out.Items, p.expression())
+		if len(out.Items) == 1 && p.peek().is("for") {
+			return p.comprehension(from, out.Items[0])
+		}
+		if !p.sign(",", NoRole) && !p.peek().is("]") {
+			p.expected("`,` or `]`", "")
+		}
+	}
+	out.Span = p.since(from)
+	return out
+}
+
+func (p *parser) comprehension(from int32, value Expression) Expression {
+	out := &Comprehension{Value: value}
+	for p.sign("for", NoRole) {
+		v := p.name("the name of a variable")
+		p.want("in", NoRole, "write it such as [x.name for x in hosts]")
+		out.Loops = append(out.Loops, Loop{v, p.expression()})
+	}
+	for p.sign("if", NoRole) {
+		out.If = append(out.If, p.expression())
+	}
+	p.want("]", NoRole, "")
+	out.Span = p.since(from)
+	return out
+}
+
+func (p *parser) dict() Expression {
+	from := p.step()
+	out := &Dict{}
+	seen := map[string]*Token{}
+	for !p.sign("}", NoRole) {
+		t, at := p.peek(), p.at
+		if t.Kind != String && t.Kind != Raw {
+			p.expected("a text as a key", `write it such as {"key": value}`)
+		}
+		p.step()
+		key := Text{Span{at, at}, p.decoded(at)}
+		if t.Kind == String && hasValues(key.Value) {
+			p.report(CodeFormat, t, "write r before the quote, if the braces are part of the key", "values cannot be put into a key")
+		}
+		p.once(seen, key.Value, t, CodeDuplicateKey, "the key %q is there twice")
+		p.want(":", PairColon, `write it such as {"key": value}`)
+		out.Pairs = append(out.Pairs, Pair{key, p.expression()})
+		if !p.sign(",", NoRole) && !p.peek().is("}") {
+			p.expected("`,` or `}`", "")
+		}
+	}
+	out.Span = p.since(from)
+	return out
+}

@@ -1,0 +1,311 @@
+package syntax
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// saved is a text, and what the reference compiler made of it.
+type saved struct {
+	Text       string
+	OK         bool
+	Statements []string
+	Line       int32 // of its error
+}
+
+func reference(t testing.TB) []saved {
+	t.Helper()
+	f, err := os.Open("testdata/reference.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []saved
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var s saved
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	if len(out) < 500 {
+		t.Fatalf("only %d texts", len(out))
+	}
+	return out
+}
+
+func wrong(problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Warning })
+}
+
+// TestReference holds the parser against the reference compiler: what is accepted, what the tree is, and on which line an error is found.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	errors, elsewhere := 0, 0
+	names := strings.NewReplacer("DefineTypeConstraint", "Typedef", "Define", "")
+	for _, c := range reference(t) {
+		f, problems := Parse(c.Text)
+		bad := wrong(problems)
+		if (len(bad) == 0) != c.OK {
+			t.Errorf("accepted by the reference: %v; here: %v\n%s", c.OK, bad, c.Text)
+			continue
+		}
+		if !c.OK {
+			errors++
+			if !slices.ContainsFunc(bad, func(p Problem) bool { return p.Pos.Line == c.Line }) {
+				elsewhere++
+			}
+			continue
+		}
+		for i := range c.Statements {
+			c.Statements[i] = names.Replace(c.Statements[i])
+		}
+		got := showAll(f.Body)
+		if len(c.Statements) == len(got)+1 {
+			c.Statements = c.Statements[1:] // the text that describes the module
+		}
+		if d := cmp.Diff(c.Statements, got); d != "" {
+			t.Errorf("%s\n(-reference +here)\n%s", c.Text, d)
+		}
+	}
+	if elsewhere*20 > errors {
+		t.Errorf("of %d errors %d are on lines of which nothing is said", errors, elsewhere)
+	}
+}
+
+// tokensOf are the tokens and the comments of a text, without their places.
+func tokensOf(text string) []string {
+	tokens, _ := Scan(text)
+	var out []string
+	for _, t := range tokens {
+		part := strings.ReplaceAll(strings.ReplaceAll(t.Text, "\r\n", "\n"), "\r", "\n")
+		switch t.Kind {
+		case Comment:
+			part = strings.TrimRight(part, " \t")
+		case Regex:
+			part = part[strings.IndexByte(part, '/'):]
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+// keeps checks that a text is formatted once and for all, and means the same afterwards.
+func keeps(t *testing.T, text string) {
+	t.Helper()
+	once, problems := Formatted(text)
+	if len(wrong(problems)) > 0 {
+		if once != text {
+			t.Errorf("a wrong text was changed:\n%s", text)
+		}
+		return
+	}
+	if d := cmp.Diff(tokensOf(text), tokensOf(once)); d != "" {
+		t.Errorf("%s\n(-before +formatted)\n%s", text, d)
+	}
+	if twice, _ := Formatted(once); twice != once {
+		t.Errorf("formatted twice:\n%s\n(-once +twice)\n%s", text, cmp.Diff(once, twice))
+	}
+}
+
+// TestFormattedKeepsMeaning formats all texts at hand.
+func TestFormattedKeepsMeaning(t *testing.T) {
+	t.Parallel()
+	for _, c := range reference(t) {
+		keeps(t, c.Text)
+		keeps(t, strings.ReplaceAll(c.Text, " ", "  ")+" # end")
+		keeps(t, strings.ReplaceAll(c.Text, "\n", "\r\n# c \r\n\r\n\r\n"))
+	}
+}
+
+// TestFormatted pins the one form.
+func TestFormatted(t *testing.T) {
+	t.Parallel()
+	const before = `
+
+"""  The module. """
+import   std
+entity   Host extends std::Entity,net::Named :
+
+
+   """ A machine. """
+   string name="x"# what it is called
+   string[ ]? names = ["a",]
+  dict? d = null
+
+end
+typedef port as int matching   self>0 and self<65536
+Host.files [ 0 : ] -- File.host [1]
+implementation i for Host:
+ for x in self.files:
+ if x.a==1 : y=2 elif z: q = [a.b for a in c if d]
+ else: f(1,b=2,**{"a":1}) end
+ end
+ self.requires+=a ? b:c
+
+
+ m = a [1] ["k"] is defined
+end
+implement Host using i
+    when   a is defined
+y = Host(name = "a", # why
+   b=[1,
+   2], c={
+ "a": 1
+})
+# the end`
+	const want = `"""  The module. """
+import std
+entity Host extends std::Entity, net::Named:
+    """ A machine. """
+    string name = "x"  # what it is called
+    string[]? names = ["a",]
+    dict? d = null
+end
+typedef port as int matching self > 0 and self < 65536
+Host.files [0:] -- File.host [1]
+implementation i for Host:
+    for x in self.files:
+        if x.a == 1:
+            y = 2
+        elif z:
+            q = [a.b for a in c if d]
+        else:
+            f(1, b=2, **{"a": 1})
+        end
+    end
+    self.requires += a ? b : c
+
+    m = a[1]["k"] is defined
+end
+implement Host using i
+    when a is defined
+y = Host(name="a",  # why
+    b=[1,
+        2], c={
+        "a": 1
+    })
+# the end
+`
+	got, problems := Formatted(before)
+	if d := cmp.Diff(want, got); d != "" || len(problems) > 0 {
+		t.Errorf("(-want +got)\n%s%v", d, problems)
+	}
+	keeps(t, before)
+}
+
+// TestProblems pins what authors read: every problem, where it is, and what to do.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why, text string
+		want      []string // line:column code message | hint
+	}{
+		{"reading goes on behind what is wrong", "x = = 2\ny = 3\nentity a:\nend\nz = a.B()\n", []string{
+			"1:5 syntax expected a value, found = | ",
+			"3:8 invalid_name the name of an entity begins with a capital letter | write it such as A",
+			"5:7 namespace_access an attribute begins with a small letter, and namespaces are not left by a dot | write :: between a namespace and a name",
+		}},
+		{"in blocks as well", "for x in y:\n    a = (1\n    b = 2\n    c = !3\nend\nd = 1\n", []string{
+			"3:5 syntax expected `)`, found b | ",
+			"4:9 syntax \"!\" cannot stand here | write `not`, or != between two values",
+		}},
+		{"a text that does not end", "x = \"abc\ny = 2\n", []string{
+			"1:5 syntax the text does not end on its line | end it with the same quote, or write \"\"\" around a text over lines",
+		}},
+		{"a block that does not end", "if a:\n    x = 1\n", []string{
+			"3:1 syntax this `if` is not ended | write `end` behind the last statement of the block",
+		}},
+		{"words of the language are no names", "for end in x:\nend\nimport = 3\n", []string{
+			"1:5 reserved_word expected the name of a variable, and end is a word of the language | choose another name",
+			"2:1 syntax there is no block that `end` could belong to | remove it, or look for what it should belong to",
+			"3:8 syntax expected the name of a module, found = | ",
+		}},
+		{"a sign belongs to a number", "x = 3 -1\n", []string{
+			"1:7 dropped_expression -1 begins a statement of its own, whose value is dropped | write a blank between - and the number to subtract",
+		}},
+		{"names have no hyphens", "x = a-b\n", []string{
+			"1:5 invalid_name the name a-b holds a hyphen | write _ in a name, and blanks around a minus: a - b",
+		}},
+		{"what is there twice", "x = {\"a\": 1, \"a\": 2}\ny = A(b=1, b=2)\n", []string{
+			"1:14 duplicate_key the key \"a\" is there twice | remove one of the two",
+			"2:12 duplicate_argument the argument b is there twice | remove one of the two",
+		}},
+		{"f-strings", "x = f\"{a\"\ny = f\"}\"\nz = f\"{a+b}\"\nw = f\"{a!q}\"\n", []string{
+			"1:5 invalid_format a { has no } behind it | write {{ for a brace, and } behind a value",
+			"2:5 invalid_format a } has no { before it | write }} for a brace",
+			"3:5 invalid_format \"a+b\" does not name a value | write a variable and its attributes, such as {{ host.name }}",
+			"4:5 invalid_format behind ! there is no conversion | write !r, !s or !a",
+		}},
+		{"escapes", `x = "\x4"` + "\n", []string{
+			`1:5 invalid_escape \x is not a whole escape | write r before the quote for a text without escapes, or \\ for a backslash`,
+		}},
+		{"not UTF-8", "x = 1\ny = \"\xff\"\n", []string{"2:6 encoding the text is not UTF-8: the byte 0xff | save it as UTF-8"}},
+		{"a relation in a block", "for x in y:\n    A.b [1] -- B\nend\n", []string{
+			"2:6 syntax a relation stands only at the top of a file | end the block above with `end`, or move this out of it",
+		}},
+		{"a default that has to be computed", "entity A:\n    int x = 1 + y\n    int z = y\nend\n", []string{
+			"2:15 syntax expected the name of a type, found + | ",
+			"3:13 syntax expected a constant, found y | the default of an attribute is a number, a text, true, false, null, or a list of these",
+		}},
+	} {
+		_, problems := Parse(c.text)
+		var got []string
+		for _, p := range problems {
+			got = append(got, fmt.Sprintf("%s %s %s | %s", p.Pos, p.Code, p.Message, p.Hint))
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s (-want +got)\n%s", c.why, d)
+		}
+	}
+}
+
+// TestBounds wants input that is too much to end with an error that says so.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	for why, c := range map[string]struct{ text, code string }{
+		"brackets":   {"x = " + strings.Repeat("[", 10_000), CodeTooDeep},
+		"operators":  {"x = " + strings.Repeat("not ", 10_000) + "a", CodeTooDeep},
+		"conditions": {"x = " + strings.Repeat("a ? ", 10_000), CodeTooDeep},
+		"blocks":     {strings.Repeat("if a:\n", 10_000), CodeTooDeep},
+		"elifs":      {"if a:\n" + strings.Repeat("elif a:\n", 10_000) + "end", CodeTooDeep},
+		"a file":     {strings.Repeat(" ", MaxText+1), CodeTooLarge},
+	} {
+		_, problems := Parse(c.text)
+		if len(problems) == 0 || problems[0].Code != c.code {
+			t.Errorf("%s: %v", why, problems)
+		}
+	}
+	if _, problems := Parse(strings.Repeat("x = = 1\n", 10_000)); len(problems) != MaxProblems {
+		t.Errorf("%d problems are reported", len(problems))
+	}
+	if f, problems := Parse("x = [" + strings.Repeat("1,", 1_000_000) + "]"); len(problems) > 0 || len(f.Body) != 1 {
+		t.Errorf("a list of a million: %v", problems)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for i, c := range reference(f) {
+		if i%20 == 0 {
+			f.Add(c.Text)
+		}
+	}
+	f.Add("f\"{a:{b}}\" r'\\' \"\"\"\"x\"\"\"\" matching /\\//")
+	f.Fuzz(func(t *testing.T, text string) {
+		file, _ := Parse(text)
+		for _, s := range file.Body {
+			if file.Pos(s).Offset > file.End(s).Offset {
+				t.Errorf("a statement from %v to %v", file.Pos(s), file.End(s))
+			}
+		}
+		keeps(t, text)
+	})
+}
