@@ -29,6 +29,7 @@ type Wrong struct {
 	Column    int        `json:"column"`
 	Resource  string     `json:"resource"`
 	Attribute string     `json:"attribute"`
+	Code      string     `json:"code,omitempty" doc:"a stable word for what is wrong, where there is one"`
 	Message   string     `json:"message"`
 	Hint      string     `json:"hint"`
 	Related   []diag.Pos `json:"related,omitempty"`
@@ -74,7 +75,7 @@ func FailureOf(err error) Failure {
 }
 
 func wrongOf(p diag.Problem) Wrong {
-	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource, Attribute: p.Attribute, Message: p.Message, Hint: p.Hint}
+	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource, Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint}
 	if i, attribute, is := placeless(p.Pos); is {
 		w.File, w.Line, w.Place = "", 0, &Place{i, attribute}
 	}

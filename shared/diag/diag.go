@@ -35,6 +35,7 @@ type Problem struct {
 	Pos
 	Resource  string `json:"resource,omitempty"`
 	Attribute string `json:"attribute,omitempty"`
+	Code      string `json:"code,omitempty"` // a stable word for what is wrong, where there is one
 	Message   string `json:"message"`
 	Hint      string `json:"hint,omitempty"`
 	Related   []Pos  `json:"related,omitempty"` // other places that take part, such as the first of two duplicates
