@@ -22,7 +22,7 @@ type Done struct {
 type workIn struct {
 	InEnvironment
 	Body struct {
-		Filter      []string `json:"filter,omitempty" maxItems:"20" doc:"terms as on the command line"`
+		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"terms as on the command line; agent= may be there for each of many"`
 		RetryFailed bool     `json:"retry_failed,omitempty"`
 	}
 }

@@ -83,6 +83,7 @@ func (a *app) pause(ctx context.Context, agent string) error {
 type workFlags struct {
 	noWait, retry bool
 	timeout       time.Duration
+	waves         waveFlags
 }
 
 // workCommand makes the command deploy or repair.
@@ -98,9 +99,16 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 			if err := notNegative(name, "timeout", f.timeout); err != nil {
 				return err
 			}
+			if f.noWait && f.waves.set() {
+				return fault.New(fault.Usage, name, "waves are waited for").WithHint("leave out --no-wait, or --batch and --max-parallel")
+			}
+			if _, err := f.waves.waves(nil); err != nil {
+				return err
+			}
 			return a.work(cmd.Context(), api.Work{Filter: args, Repair: name == "repair", RetryFailed: f.retry}, f)
 		},
 	}
+	f.waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
 	if name == "deploy" {
@@ -121,6 +129,10 @@ func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 	if err != nil {
 		return a.interrupted(err)
 	}
+	of.filter = matching(work.Filter)
+	if f.waves.set() {
+		return a.inWaves(ctx, work, f, of, began)
+	}
 	n, err := a.home.Schedule(ctx, a.env, work)
 	if err != nil {
 		return a.interrupted(err)
@@ -136,11 +148,15 @@ func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 		}
 		return nil
 	}
-	of.filter = matching(work.Filter)
 	done, err := a.wait(ctx, of)
 	if err != nil {
 		return a.interrupted(err)
 	}
+	return a.worked(ctx, done, began)
+}
+
+// worked writes what came of deploy or repair.
+func (a *app) worked(ctx context.Context, done waited, began time.Time) error {
 	p := done.Progress
 	if p.Released == 0 && !a.json {
 		a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)

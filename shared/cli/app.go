@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -82,6 +83,7 @@ type app struct {
 	engine  *deploy.Engine // over own
 	scratch string         // the temporary directory that look has made
 	ran     atomic.Int64   // resources that this process has run
+	stop    chan struct{}  // closed when what handlers do is to be ended
 
 	aws  aws.Sessions
 	http http.Sessions
@@ -254,8 +256,9 @@ func (a *app) openAt(dir string) error {
 	if a.own, err = local.Open(dir); err != nil {
 		return err
 	}
+	a.stop = make(chan struct{})
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
-	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{},
+	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
 		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: packDigest(types),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
@@ -275,7 +278,7 @@ func packDigest(types *schema.Registry) string {
 }
 
 func (a *app) runner() *local.Runner {
-	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran}
+	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran, Abandon: sync.OnceFunc(func() { close(a.stop) })}
 }
 
 // say writes a message for people.

@@ -33,7 +33,7 @@ func (a *app) showCommands() []*cobra.Command {
 }
 
 // filterHelp explains filters.
-const filterHelp = "FILTER: type=, agent=, status=, set=, an id or a glob of one; several must all match."
+const filterHelp = "FILTER: type=, agent=, status=, set=, an id or a glob of one; several must all match, but for agent=, of which any may."
 
 func (a *app) resources(ctx context.Context, args []string) error {
 	if _, err := deploy.ParseFilter(args); err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // progress shows how far the work is: by one line that is updated in place on a terminal, by a line from time to time elsewhere.
@@ -21,7 +23,8 @@ type progress struct {
 	live  bool
 	began time.Time
 	last  time.Time
-	moved time.Time // when the number of what is left last changed, or something last ran
+	moved time.Time                 // when the number of what is left last changed, or something last ran
+	since map[resource.ID]time.Time // when what runs was first seen to
 	left  int
 	total int
 	wrote bool
@@ -46,16 +49,50 @@ func (p *progress) report(now api.Progress) {
 	}
 	p.show(func() string {
 		done := total - now.Scheduled
-		text := fmt.Sprintf("%d of %d, %.0f/s", done, total, float64(done)/time.Since(p.began).Seconds())
+		elapsed := time.Since(p.began)
+		text := fmt.Sprintf("%d of %d, %.0f/s, %s", done, total, float64(done)/elapsed.Seconds(), elapsed.Round(time.Second))
 		if bad := now.Counts[deploy.StatusFailed] + now.Counts[deploy.StatusUnavailable]; bad > 0 {
 			text += fmt.Sprintf(", %d failed", bad)
 		}
-		if len(now.Running) > 0 {
-			text += ", at " + oneLine(string(now.Running[0]))
-		}
+		text += p.runs(now, time.Now())
 		return text + waitsFor(now, still)
 	})
 }
+
+// runs says on which agents something runs, and what has been running longest. It is called under the lock.
+func (p *progress) runs(now api.Progress, at time.Time) string {
+	if len(now.Running) == 0 {
+		clear(p.since)
+		return ""
+	}
+	since := make(map[resource.ID]time.Time, len(now.Running))
+	var agents []string
+	slowest := now.Running[0]
+	for _, id := range now.Running {
+		since[id] = at
+		if began, known := p.since[id]; known {
+			since[id] = began
+		}
+		if since[id].Before(since[slowest]) {
+			slowest = id
+		}
+		agents = append(agents, id.Agent())
+	}
+	p.since = since
+	slices.Sort(agents)
+	agents = slices.Compact(agents)
+	text := ", at " + oneLine(string(slowest))
+	if took := at.Sub(since[slowest]); took >= slowAfter {
+		text += " for " + took.Round(time.Second).String()
+	}
+	if len(agents) > 1 {
+		text += fmt.Sprintf(" and on %d more agents", len(agents)-1)
+	}
+	return text
+}
+
+// slowAfter is how long something has to run until its time is shown.
+const slowAfter = 3 * time.Second
 
 // waitsFor names the agents that have work but are not served, if nothing has moved for a while.
 func waitsFor(now api.Progress, still time.Duration) string {
@@ -120,7 +157,7 @@ func (p *progress) clear() {
 }
 
 // stopping says that the program waits for what still runs after it was asked to stop.
-func (p *progress) stopping() {
+func (p *progress) stopping(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -130,6 +167,10 @@ func (p *progress) stopping() {
 	p.over = true
 	if p.a.remote() {
 		p.a.say("no longer waiting; the server goes on")
+		return
+	}
+	if fault.Is(why, fault.Timeout) {
+		p.a.say("the time to wait is over; what still runs is ended, and stays scheduled")
 		return
 	}
 	p.a.say("stopping when what runs has finished; Ctrl-C again stops at once")

@@ -50,7 +50,7 @@ func matching(terms []string) deploy.Filter {
 // wait waits until nothing is left to do in the environment, and shows progress. With the embedded home, this process does the work.
 func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 	pr := a.progress()
-	stop := context.AfterFunc(ctx, pr.stopping)
+	stop := context.AfterFunc(ctx, func() { pr.stopping(context.Cause(ctx)) })
 	defer pr.end()
 	defer stop()
 	if a.remote() {

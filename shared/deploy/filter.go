@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -10,13 +11,15 @@ import (
 
 // Filter selects resources; its zero value selects all.
 type Filter struct {
-	Type, Agent, Set string
-	Status           Status
-	ID               string // an id, or a glob of one: * any text, ? one character
-	hasSet           bool
+	Type, Set string
+	Agents    []string // any of these; none: all
+	Status    Status
+	ID        string // an id, or a glob of one: * any text, ? one character
+	hasSet    bool
 }
 
-// ParseFilter reads terms type=, agent=, status=, set=, each at most once, and at most one id or glob. All of them must match.
+// ParseFilter reads terms type=, status=, set=, each at most once, agent=, any of which may match, and at most one id or glob. All of these
+// must match.
 func ParseFilter(terms []string) (Filter, error) {
 	var f Filter
 	said := map[string]bool{}
@@ -29,7 +32,7 @@ func ParseFilter(terms []string) (Filter, error) {
 			f.ID = term
 			continue
 		}
-		if said[key] {
+		if said[key] && key != "agent" {
 			return f, fault.New(fault.Usage, "read filter", "%s= is there twice, and all terms must match", key).WithHint("ask once for each")
 		}
 		said[key] = true
@@ -37,7 +40,7 @@ func ParseFilter(terms []string) (Filter, error) {
 		case "type":
 			f.Type = value
 		case "agent":
-			f.Agent = value
+			f.Agents = append(f.Agents, value)
 		case "set":
 			f.Set, f.hasSet = value, true
 		case "status":
@@ -63,14 +66,16 @@ func knownStatus(s Status) bool {
 }
 
 // Empty reports whether f selects everything.
-func (f Filter) Empty() bool { return f == Filter{} }
+func (f Filter) Empty() bool {
+	return f.Type == "" && f.Set == "" && len(f.Agents) == 0 && f.Status == "" && f.ID == "" && !f.hasSet
+}
 
 // Match reports whether a row is selected. A row does not know whether it is being deployed, so the status deploying matches every row, and
 // the caller has to compare it.
 func (f Filter) Match(r *Row) bool {
 	switch {
 	case f.Type != "" && r.ID.Type() != f.Type:
-	case f.Agent != "" && r.ID.Agent() != f.Agent:
+	case len(f.Agents) > 0 && !slices.Contains(f.Agents, r.ID.Agent()):
 	case f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status:
 	case f.ID != "" && string(r.ID) != f.ID && !glob(f.ID, string(r.ID)):
 	case f.hasSet && setOf(r) != f.Set:

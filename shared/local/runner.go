@@ -16,6 +16,8 @@ type Runner struct {
 	Bell   *Bell
 	// Ran counts the resources that this process has run; deploy.Config.Ran adds to it.
 	Ran *atomic.Int64
+	// Abandon, when not nil, ends what handlers do, because the process is about to end: see machine.Caller.
+	Abandon func()
 }
 
 // Drained says how Drain ended.
@@ -101,12 +103,12 @@ func (l *lanes) failed() error {
 }
 
 // Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a few times a second. When ctx ends, nothing
-// more is started, and Drain returns once what runs has finished.
+// more is started, and Drain returns once what runs has finished; if a timeout ended it, what runs gets no more than a moment.
 func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progress)) (Drained, error) {
 	l := r.lanesOf(env)
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	defer l.settle()
+	defer func() { l.settle(ctx) }()
 	first, err := r.Engine.Progress(ctx, env)
 	if err != nil {
 		return Drained{}, err
@@ -160,16 +162,31 @@ func (r *Runner) ringWork(ctx context.Context, env string) error {
 	return r.Bell.Ring(ctx, env, deploy.RingsOf(lanes))
 }
 
-// settle waits until no lane is served any more.
-func (l *lanes) settle() {
-	for {
+// lastWords is how long what runs may take to finish once the time to wait is over, and then to be ended.
+const lastWords = time.Second
+
+// settle waits until no lane is served any more. If it was the time to wait that ran out, it does not wait long: what runs is ended.
+func (l *lanes) settle(ctx context.Context) {
+	var over <-chan time.Time
+	if l.r.Abandon != nil && fault.Is(context.Cause(ctx), fault.Timeout) {
+		over = time.After(lastWords)
+	}
+	for abandoned := false; ; {
 		l.mu.Lock()
 		n := len(l.busy)
 		l.mu.Unlock()
 		if n == 0 {
 			return
 		}
-		<-l.ended
+		select {
+		case <-l.ended:
+		case <-over:
+			if abandoned {
+				return
+			}
+			l.r.Abandon()
+			abandoned, over = true, time.After(lastWords)
+		}
 	}
 }
 
@@ -217,7 +234,7 @@ func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progres
 // and do not end it.
 func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 	l := r.lanesOf(env)
-	defer l.settle()
+	defer func() { l.settle(ctx) }()
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	sweep := func() {

@@ -32,10 +32,14 @@ func (Clock) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Caller calls handlers in goroutines of their own. It implements deploy.Caller.
-type Caller struct{}
+type Caller struct {
+	// Stop, when it is closed, says that the process is about to end: what is being called is ended, and the call does not return, so that
+	// nothing of it is recorded. To the engine that is a crash, which loses nothing.
+	Stop <-chan struct{}
+}
 
 // Call runs f and waits for it at most limit.
-func (Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
+func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	done := make(chan error, 1)
@@ -51,6 +55,13 @@ func (Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.
 	select {
 	case err := <-done:
 		return err
+	case <-c.Stop:
+		cancel()
+		select {
+		case <-done:
+		case <-time.After(time.Second):
+		}
+		select {}
 	case <-ctx.Done():
 	}
 	// A handler that minds its context gets a moment to say what went wrong.

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"southbound/shared/api"
+	"southbound/shared/fault"
+)
+
+// waveFlags say in which waves agents are worked on.
+type waveFlags struct {
+	batch    string
+	parallel int
+}
+
+func (f *waveFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.batch, "batch", "", "agents in waves, such as 1,10%,100%; stops when a wave does not go well")
+	fl.IntVar(&f.parallel, "max-parallel", 0, "work on at most this many agents at once")
+}
+
+// set reports whether there are to be waves.
+func (f *waveFlags) set() bool { return f.batch != "" || f.parallel != 0 }
+
+// waves cuts agents into waves: of the sizes that --batch names, the last of which is repeated, and
+// of no more than --max-parallel. A percentage is one of all agents.
+func (f *waveFlags) waves(agents []string) ([][]string, error) {
+	if f.parallel < 0 {
+		return nil, fault.New(fault.Usage, "", "--max-parallel is negative").WithHint("write how many agents to work on at once")
+	}
+	sizes := []int{len(agents)}
+	if f.batch != "" {
+		sizes = nil
+		for _, text := range strings.Split(f.batch, ",") {
+			digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+			n, err := strconv.Atoi(digits)
+			if err != nil || n < 1 || percent && n > 100 {
+				return nil, fault.New(fault.Usage, "", "%q is not the size of a wave", text).WithHint("write numbers of agents, or percentages, such as 1,10%%,100%%")
+			}
+			if percent {
+				n = max(1, n*len(agents)/100)
+			}
+			sizes = append(sizes, n)
+		}
+	}
+	var out [][]string
+	for i := 0; len(agents) > 0; i++ {
+		n := sizes[min(i, len(sizes)-1)]
+		if f.parallel > 0 {
+			n = min(n, f.parallel)
+		}
+		n = min(n, len(agents))
+		out, agents = append(out, agents[:n]), agents[n:]
+	}
+	return out, nil
+}
+
+// inWaves does work on agents in waves. With --batch it stops when a wave has left something that
+// is not well, and leaves the agents after it as they are.
+func (a *app) inWaves(ctx context.Context, work api.Work, f workFlags, of asked, began time.Time) error {
+	agents, err := a.agentsOf(ctx, work.Filter)
+	if err != nil {
+		return a.interrupted(err)
+	}
+	waves, err := f.waves.waves(agents)
+	if err != nil {
+		return err
+	}
+	terms := slices.DeleteFunc(slices.Clone(work.Filter), func(t string) bool { return strings.HasPrefix(t, "agent=") })
+	var done waited
+	for i, wave := range waves {
+		a.say("wave %d of %d: %s", i+1, len(waves), named(wave))
+		part := work
+		part.Filter = slices.Clone(terms)
+		for _, name := range wave {
+			part.Filter = append(part.Filter, "agent="+name)
+		}
+		if _, err := a.home.Schedule(ctx, a.env, part); err != nil {
+			return a.interrupted(err)
+		}
+		fixed := done.Did.fixed
+		if done, err = a.wait(ctx, of); err != nil {
+			return a.interrupted(err)
+		}
+		if !a.remote() {
+			done.Did.fixed += fixed // each wait counts its own
+		}
+		bad, err := a.unwell(ctx, wave)
+		if err != nil {
+			return err
+		}
+		if rest := slices.Concat(waves[i+1:]...); f.waves.batch != "" && (bad > 0 || done.Stuck) && len(rest) > 0 {
+			a.say("wave %d did not go well; left as they are: %s", i+1, named(rest))
+			a.code = exitUnhealthy
+			break
+		}
+	}
+	if len(waves) == 0 {
+		if done, err = a.wait(ctx, of); err != nil {
+			return a.interrupted(err)
+		}
+	}
+	return a.worked(ctx, done, began)
+}
+
+// agentsOf returns the agents of the resources that match, sorted.
+func (a *app) agentsOf(ctx context.Context, filter []string) ([]string, error) {
+	names := map[string]bool{}
+	err := a.home.Resources(ctx, a.env, filter, func(r *api.Resource) error {
+		if r.Status != "orphaned" {
+			names[r.Agent] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(names)), err
+}
+
+// unwell counts the resources of agents that something is wrong with.
+func (a *app) unwell(ctx context.Context, agents []string) (int, error) {
+	n := 0
+	for _, s := range api.Unhealthy() {
+		if err := a.home.Resources(ctx, a.env, []string{"status=" + string(s)}, func(r *api.Resource) error {
+			if slices.Contains(agents, r.Agent) {
+				n++
+			}
+			return nil
+		}); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// mostNamed bounds how many agents of a wave are named.
+const mostNamed = 5
+
+// named names the first few agents.
+func named(agents []string) string {
+	text := strings.Join(agents[:min(len(agents), mostNamed)], ", ")
+	if more := len(agents) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return oneLine(text)
+}
