@@ -46,7 +46,7 @@ func (v *validator) generateFrom(i, depth int) {
 			bad("a %s follows from it, and there is no such type", one.Type)
 			continue
 		}
-		attrs, problems := typ.Check(one.Attributes)
+		attrs, problems := checkAttributes(typ, one.Attributes, one.Purged || r.Purged)
 		if id, named := foundID(typ, r.Agent, attrs); named {
 			if _, there := v.byID[id]; there {
 				continue

@@ -227,7 +227,7 @@ func (e *Engine) resolveAttributes(ctx context.Context, r *resource.Resource, kn
 		out[name] = resolved
 	}
 	if t != nil && len(problems) == 0 {
-		_, problems = t.Check(out)
+		_, problems = checkAttributes(t, out, r.Purged)
 		for i := range problems {
 			problems[i].Resource = string(r.ID)
 		}

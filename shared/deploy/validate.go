@@ -79,7 +79,7 @@ func (v *validator) attributes() {
 			v.refuse(i)
 			continue
 		}
-		attrs, problems := t.Check(r.Attributes)
+		attrs, problems := checkAttributes(t, r.Attributes, r.Purged)
 		problems = append(problems, openSecrets(t, r.Attributes)...)
 		problems = append(problems, destroyed(r)...)
 		for _, p := range problems {
@@ -103,6 +103,14 @@ func destroyed(r *resource.Resource) []diag.Problem {
 	}
 	return []diag.Problem{{Attribute: "prevent_destroy", Message: "prevent_destroy and " + flag + " contradict each other",
 		Hint: "leave one of them out; one that `defaults` says is taken back with false"}}
+}
+
+// checkAttributes checks attributes by their type; a purged resource needs only what names it.
+func checkAttributes(t *schema.Compiled, attributes map[string]any, purged bool) (map[string]any, []diag.Problem) {
+	if purged {
+		return t.CheckPurged(attributes)
+	}
+	return t.Check(attributes)
 }
 
 // openSecrets refuses literal values of sensitive attributes, since whatever stands in a document is stored in versions.

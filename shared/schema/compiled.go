@@ -67,7 +67,18 @@ func (c *Compiled) names() []string {
 // attributes, with those of unknown attributes last and sorted. They name the attribute; the caller has to add the place. They show no value of
 // a sensitive attribute. The rules, and then the type's own Validate, are applied only if nothing else is wrong.
 func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
+	return c.checkAll(attributes, false)
+}
+
+// CheckPurged is Check for a resource that must not exist: it needs only what names it. What else is there has to be right by itself; the rules
+// are about what is to exist, and do not count.
+func (c *Compiled) CheckPurged(attributes map[string]any) (map[string]any, []diag.Problem) {
+	return c.checkAll(attributes, true)
+}
+
+func (c *Compiled) checkAll(attributes map[string]any, purged bool) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
+	whole := true
 	out := make(map[string]any, min(len(attributes)+c.defaults, len(c.compiled)))
 	known := 0
 	for i := range c.compiled {
@@ -77,6 +88,8 @@ func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Prob
 			known++
 		}
 		switch w, p := a.check(v, given); {
+		case p != nil && purged && !given && a.Behaviour != Namevar:
+			whole = false
 		case p != nil:
 			problems = append(problems, *p)
 		case w != nil, given && a.keepsNull():
@@ -86,7 +99,11 @@ func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Prob
 	if known < len(attributes) {
 		problems = append(problems, c.unknown(attributes)...)
 	}
-	if len(problems) == 0 {
+	switch {
+	case len(problems) > 0:
+	case purged:
+		problems = c.validatePurged(out, whole)
+	default:
 		problems = c.together(out)
 	}
 	if len(problems) > 0 {
@@ -131,6 +148,23 @@ func (c *Compiled) together(attributes map[string]any) []diag.Problem {
 		problems = c.Validate(attributes)
 	}
 	return problems
+}
+
+// validatePurged asks the type's own Validate about a resource that must not exist. Where something is missing, which Validate need not
+// reckon with, only what it says of attributes that are there counts.
+func (c *Compiled) validatePurged(attributes map[string]any, whole bool) (problems []diag.Problem) {
+	if c.Validate == nil {
+		return nil
+	}
+	if whole {
+		return c.Validate(attributes)
+	}
+	defer func() {
+		if recover() != nil {
+			problems = nil
+		}
+	}()
+	return slices.DeleteFunc(c.Validate(attributes), func(p diag.Problem) bool { return attributes[p.Attribute] == nil })
 }
 
 // keepsNull reports whether an explicit null is a value of the attribute and not the lack of one.

@@ -166,6 +166,47 @@ func TestDefinitionErrors(t *testing.T) {
 	}
 }
 
+// TestCheckPurged needs of what must not exist only what names it, and holds what else is said to its type.
+func TestCheckPurged(t *testing.T) {
+	t.Parallel()
+	r, err := NewRegistry(Type{Name: "t::T", Attributes: []Attribute{
+		{Name: "path", Type: "String[1]", Behaviour: Namevar}, {Name: "target", Type: "String[1]"}, {Name: "mode", Type: "String", Default: "0644"},
+		{Name: "size", Type: "Optional[Integer]"}, {Name: "a", Type: "Optional[String]"}, {Name: "b", Type: "Optional[String]"}},
+		Rules: []Rule{{Kind: ExactlyOneOf, Attributes: []string{"a", "b"}}},
+		Validate: func(a map[string]any) []diag.Problem {
+			problems := []diag.Problem{{Attribute: "target", Message: "never right"}}
+			if !strings.HasPrefix(a["path"].(string), "/") {
+				problems = append(problems, diag.Problem{Attribute: "path", Message: "not absolute"})
+			}
+			if a["mode"] == "0000" {
+				_ = a["target"].(string) // what is missing is not reckoned with
+			}
+			return problems
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ, _ := r.Type("t::T")
+	for _, c := range []struct {
+		attributes map[string]any
+		want       string
+	}{
+		{map[string]any{"path": "/x"}, ""},
+		{map[string]any{"path": "/x", "mode": "0000"}, ""},
+		{map[string]any{"path": "x"}, "path: not absolute"},
+		{map[string]any{"path": "/x", "target": "y"}, "target: never right"},
+		{map[string]any{"path": "/x", "target": 1.5}, "target: expected a String"},
+		{map[string]any{"path": "/x", "target": nil}, "target: expected a String"},
+		{map[string]any{"path": "/x", "size": "y", "szie": int64(1)}, "size: expected an Integer"},
+		{map[string]any{"target": "y"}, "path: the attribute is missing"},
+	} {
+		got, problems := typ.CheckPurged(c.attributes)
+		if c.want == "" && (len(problems) > 0 || got["mode"] == nil) || c.want != "" && !strings.Contains(diag.Problems(problems).Error(), c.want) {
+			t.Errorf("%v: %v, %v, want %q", c.attributes, got, problems, c.want)
+		}
+	}
+}
+
 func TestReached(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

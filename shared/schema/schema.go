@@ -70,7 +70,8 @@ type Type struct {
 	// Transports are the names of the transports over which things of the type are reached; AnyTransport stands for all. None: local,
 	// and ssh if the things are on a machine. A resource whose agent has another transport is refused by validate.
 	Transports []string
-	// Validate checks what one attribute alone cannot say; attributes are complete and of their types, and references
+	// Validate checks what one attribute alone cannot say; attributes are complete (but for a purged resource, of which what it says of
+	// missing ones does not count) and of their types, and references
 	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
 	// Relations returns the ids (as text, may name what does not exist: ignored then) that a resource requires by its nature, such as

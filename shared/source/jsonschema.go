@@ -2,6 +2,7 @@ package source
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"southbound/shared/fault"
@@ -105,11 +106,25 @@ func typeSchema(t *schema.Compiled) jsonObject {
 			others = append(others, name)
 		}
 	}
-	attributes["required"] = append([]any{}, others...)
+	// What must not exist needs only what names it.
+	isName := func(name any) bool { return slices.Contains(t.Namevars(), fmt.Sprint(name)) }
+	names := slices.DeleteFunc(slices.Clone(others), func(name any) bool { return !isName(name) })
+	wanted := jsonObject{"required": append([]any{}, others...)}
+	if rules, ok := attributes["allOf"]; ok {
+		wanted["allOf"] = rules
+		delete(attributes, "allOf")
+	}
+	attributes["required"] = append([]any{}, names...)
 	out := jsonObject{"properties": jsonObject{"attributes": attributes, "title": title}}
-	if len(others) > 0 {
+	if len(names) > 0 {
 		out["required"] = []string{"attributes"}
 	}
+	unless := jsonObject{"properties": jsonObject{"attributes": wanted}}
+	if len(others) > 0 {
+		unless["required"] = []string{"attributes"}
+	}
+	out["if"] = jsonObject{"properties": jsonObject{"purged": jsonObject{"const": true}}, "required": []string{"purged"}}
+	out["else"] = unless
 	if len(named) > 0 {
 		out["anyOf"] = []any{
 			jsonObject{"required": []string{"title"}},

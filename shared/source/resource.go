@@ -212,7 +212,11 @@ func firstZero(n *node) *node {
 // unseen reports problems with the attributes of a resource without identity, which no later check gets to see. unnamed is the attribute that
 // it should be named by, or "".
 func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any, unnamed string) {
-	_, problems := typ.Check(attributes)
+	check := typ.Check
+	if r.flags.Purged {
+		check = typ.CheckPurged
+	}
+	_, problems := check(attributes)
 	for _, p := range problems {
 		if p.Attribute == unnamed {
 			unnamed = ""
