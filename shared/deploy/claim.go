@@ -187,7 +187,7 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 		longest = max(longest, w.e.limitOf(c.row))
 	}
 	longest += time.Duration(len(batch)) * batchItem
-	if w.session.forgetFailure(); !w.session.connected {
+	if w.session.forgetFailure(now); !w.session.connected {
 		longest += w.e.connectLimit(w.agent.Agent)
 	}
 	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})

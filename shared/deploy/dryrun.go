@@ -220,7 +220,7 @@ func groupByType(rows []*Row) []*Row {
 
 // part compares some rows of a lane, and returns the actions to record.
 func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent resource.Agent, results map[resource.ID]Would) ([]Action, error) {
-	s.forgetFailure()
+	s.forgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run{}
 	var all []*run
 	for _, row := range rows {

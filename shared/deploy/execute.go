@@ -170,6 +170,8 @@ func (x *executor) fail(r *run, err error) {
 		first, rest, _ := strings.Cut(err.Error(), "\n")
 		r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelError, Msg: "the handler panicked", Kwargs: map[string]any{"stack": rest}})
 		r.end(StatusFailed, provider.Retryable, "the handler panicked: "+first)
+	case fault.Is(err, fault.Unavailable) && x.unreached(r) != nil:
+		r.end(StatusUnavailable, unreachable(r.host.session.connErr), "agent "+r.res.Agent+": "+err.Error())
 	default:
 		r.end(StatusFailed, provider.ClassOf(err), err.Error())
 	}

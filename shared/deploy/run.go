@@ -20,24 +20,31 @@ type session struct {
 	transport any
 	connected bool
 	connErr   error
+	failedAt  time.Time     // when connErr came
+	waited    time.Duration // how long it was waited for that
+	agent     resource.Agent
 	checked   map[resource.ID]bool
 	changed   bool // rows were changed by others: read again
 }
 
 func (s *session) close() {
-	if c, ok := s.transport.(io.Closer); ok && s.connected && s.connErr == nil {
+	if c, ok := s.transport.(io.Closer); ok && s.connected {
 		_ = c.Close()
 	}
 	s.transport, s.connected = nil, false
 }
 
-// forgetFailure lets a connection that could not be made be tried once more. It is called for a batch and not for each run, as each
-// would wait for the same failure.
-func (s *session) forgetFailure() {
-	if s.connErr != nil {
-		s.connected, s.connErr = false, nil
+// forgetFailure lets a connection that could not be made be tried once more, when that is not long ago compared with how long it took: an
+// agent that cannot be reached costs one wait, and not one for each of its resources or batches.
+func (s *session) forgetFailure(now time.Time) {
+	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, leastBetweenTries) {
+		s.close()
+		s.connErr = nil
 	}
 }
+
+// leastBetweenTries is the time between two tries to connect within one run of a lane.
+const leastBetweenTries = 15 * time.Second
 
 // run is one run of a handler, from its preparation to its result.
 type run struct {
@@ -208,18 +215,8 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 		return
 	}
 	r.agent = agent
-	if !s.connected {
-		limited, cancel := context.WithTimeout(ctx, e.connectLimit(agent))
-		s.transport, s.connErr = e.Connector.Connect(limited, agent)
-		cancel()
-		s.connected = true
-	}
-	if s.connErr != nil {
-		class := provider.ClassOf(s.connErr)
-		if fault.Is(s.connErr, fault.Unsupported) {
-			class = ClassUnavailable
-		}
-		r.end(StatusUnavailable, class, "agent "+agent.Name+": "+hinted(s.connErr))
+	if e.open(ctx, s, agent); s.connErr != nil {
+		r.end(StatusUnavailable, unreachable(s.connErr), "agent "+agent.Name+": "+hinted(s.connErr))
 		return
 	}
 	remote, ok := s.transport.(provider.Remote)
@@ -228,10 +225,55 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 	}
 	h, err := remote.Handler(r.typ.Type, r.handler)
 	if err != nil {
-		r.end(StatusUnavailable, provider.ClassOf(err), "agent "+agent.Name+": "+hinted(err))
+		r.end(StatusUnavailable, unreachable(err), "agent "+agent.Name+": "+hinted(err))
 		return
 	}
 	r.handler = h
+}
+
+// open connects a session, unless it is connected or has failed to, and tries the connection out where it can be.
+func (e *Engine) open(ctx context.Context, s *session, agent resource.Agent) {
+	if s.connected {
+		return
+	}
+	began := e.Clock.Now()
+	limited, cancel := context.WithTimeout(ctx, e.connectLimit(agent))
+	defer cancel()
+	s.transport, s.connErr = e.Connector.Connect(limited, agent)
+	s.connected, s.agent = true, agent
+	if s.connErr != nil {
+		s.transport = nil
+	} else if v, ok := s.transport.(provider.Verifier); ok {
+		s.connErr = v.Verify(limited)
+	}
+	s.failedAt = e.Clock.Now()
+	s.waited = s.failedAt.Sub(began)
+}
+
+// unreached tries a connection out with which a call has failed, and returns why it is lost. What else is to run with it is not called then.
+func (x *executor) unreached(r *run) error {
+	s := r.host.session
+	v, ok := s.transport.(provider.Verifier)
+	if !ok || s.connErr != nil {
+		return s.connErr
+	}
+	began, said := x.e.Clock.Now(), make(chan error, 1)
+	if x.within(r.ctx.Context, x.e.connectLimit(s.agent), func(ctx context.Context) { said <- v.Verify(ctx) }) != nil {
+		return nil // nothing is known
+	}
+	if s.connErr = <-said; s.connErr != nil {
+		s.failedAt = x.e.Clock.Now()
+		s.waited = s.failedAt.Sub(began)
+	}
+	return s.connErr
+}
+
+// unreachable is the class of what cannot be run because its agent is not reached: refused when that will not pass by itself.
+func unreachable(err error) provider.Class {
+	if class := provider.ClassOf(err); (class == ClassTerminal || class == ClassNeedsChange) && !fault.Is(err, fault.Unsupported) {
+		return ClassRefused
+	}
+	return ClassUnavailable
 }
 
 // hinted returns the text of an error and its hint.

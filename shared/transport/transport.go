@@ -56,13 +56,19 @@ type Connector struct {
 	Secrets Secrets
 }
 
-// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry a program there, and the others only
-// read secrets.
+// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry a program there, an API or a server is
+// waited for as its options say, and the others only read secrets.
 func (*Connector) ConnectLimit(a resource.Agent) time.Duration {
-	if a.Transport == NameSSH {
+	const margin = 10 * time.Second
+	switch a.Transport {
+	case NameSSH:
 		return time.Minute
+	case NameHTTP:
+		return http.Wait(a.Options) + margin
+	case NamePostgreSQL:
+		return postgresql.Wait(a.Options) + margin
 	}
-	return 10 * time.Second
+	return margin
 }
 
 // Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -68,6 +69,9 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 			return nil, never(fault.New(fault.Unavailable, "call the API", "the rate of the agent leaves no room for the request in time"))
 		}
 		res, sent, err := in.once(ctx, target, req)
+		if err != nil {
+			in.verified.Store(0)
+		}
 		arrived = arrived || sent
 		if ctx.Err() != nil {
 			return nil, never(ctx.Err())
@@ -233,17 +237,29 @@ func retryAfter(res *Response) (time.Duration, bool) {
 	return 0, false
 }
 
-// Verify reads the probe path: nil when the API answers and does not refuse the credentials.
+// verifiedFor is how long a connection that was tried out counts as good, unless a request fails meanwhile.
+const verifiedFor = 30 * time.Second
+
+// Verify implements provider.Verifier: it reads the probe path. Any answer will do where the agent names none; else it must not refuse the
+// credentials, nor be that of an API that is out of order. Sessions share what they know.
 func (c *Conn) Verify(ctx context.Context) error {
+	if at := c.session.verified.Load(); at != 0 && time.Since(time.Unix(0, at)) < verifiedFor {
+		return nil
+	}
 	_, err := c.probe(ctx)
+	if err == nil {
+		c.session.verified.Store(time.Now().UnixNano())
+	}
 	return err
 }
 
 func (c *Conn) probe(ctx context.Context) (*Response, error) {
-	res, err := c.Do(ctx, Request{Path: c.session.settings.probe})
+	res, err := c.Do(ctx, Request{Path: cmp.Or(c.session.settings.probe, "/")})
 	switch {
 	case err != nil:
 		return nil, err
+	case c.session.settings.probe == "":
+		return res, nil
 	case res.Status == http.StatusUnauthorized || res.Status == http.StatusForbidden:
 		return nil, fault.New(fault.Denied, "verify the connection", "the API answers %d to %s", res.Status, c.session.settings.probe).
 			WithHint("see the credentials of the agent, or give it a probe that it may read")

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -65,6 +66,7 @@ type session struct {
 	limit    *rate.Limiter
 	tokens   *tokens // of OAuth 2; nil: none
 	close    func()
+	verified atomic.Int64 // when the API was tried out, in nanoseconds since 1970; 0: it was not, or has failed since
 }
 
 // Close closes what is idle of the network connections.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -53,7 +54,8 @@ func Options() []Option {
 		{Name: "rate", Type: "Optional[Numeric]", Description: "the most requests a second"},
 		{Name: "burst", Type: "Integer[1, 10000]", Default: int64(1), Description: "how many may be made at once before rate counts"},
 		{Name: "max_body", Type: "Integer[1, 67108864]", Default: int64(4 << 20), Description: "the most bytes of an answer"},
-		{Name: "probe", Type: `Pattern[/\A\//]`, Default: "/", Description: "the path under url that is read to see whether the API answers"},
+		{Name: "probe", Type: `Optional[Pattern[/\A\//]]`,
+			Description: "the path under url that is read before anything else, to see whether the API is in order and takes the credentials; without one / is read, and any answer will do"},
 	}
 }
 
@@ -74,6 +76,22 @@ type settings struct {
 	client                         *tls.Certificate
 	secretHeaders                  []string
 	unknown                        bool // some are references, so not all can be checked
+}
+
+// Wait returns how long one request may be waited for with all its tries, by the options of an agent.
+func Wait(options map[string]any) time.Duration {
+	sum := time.Duration(0)
+	for _, o := range Options() {
+		if o.Name != "timeout" && o.Name != "retry" {
+			continue
+		}
+		n, known := options[o.Name].(int64)
+		if !known {
+			n, _ = o.Default.(int64)
+		}
+		sum += time.Duration(n) * time.Second
+	}
+	return sum
 }
 
 // Check returns what is wrong with options; Attribute of a problem is the name of one. References are right.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -138,6 +139,16 @@ func (s *settings) fill(values map[string]any) {
 	}
 	s.port, _ = values["port"].(int64)
 	s.timeout, _ = values["timeout"].(int64)
+}
+
+// Wait returns how long connecting may take, by the options of an agent.
+func Wait(options map[string]any) time.Duration {
+	const usual = 10
+	n, known := options["timeout"].(int64)
+	if !known {
+		n = usual
+	}
+	return time.Duration(n) * time.Second
 }
 
 // tlsConfig returns how to use TLS, nil for not; the hint of an error is the option that is wrong.
