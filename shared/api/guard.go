@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"southbound/shared/fault"
 )
@@ -28,8 +29,14 @@ type Guard struct {
 func (g Guard) Wrap(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(g.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		refuse := func(p *ErrorBody) { // what is left of it is not waited for
+			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
+			w.Header().Set("Connection", "close")
+			writeProblem(w, p)
+		}
 		if !g.host(r.Host) || !g.origin(r.Header) {
-			writeProblem(w, problemWith(http.StatusForbidden, Failure{Kind: fault.Denied, Message: "this server is not asked under that name, or by that page",
+			refuse(problemWith(http.StatusForbidden, Failure{Kind: fault.Denied, Message: "this server is not asked under that name, or by that page",
 				Hint: "use the address that `southbound run --listen` printed", Problems: []Wrong{}}))
 			return
 		}
@@ -38,9 +45,17 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 		right := subtle.ConstantTimeCompare(got[:], want[:]) == 1 && g.Token != "" && strings.EqualFold(scheme, "Bearer")
 		if !right && !public(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="southbound"`)
-			writeProblem(w, problemWith(http.StatusUnauthorized, Failure{Kind: fault.Denied, Message: "the token is missing or wrong",
+			refuse(problemWith(http.StatusUnauthorized, Failure{Kind: fault.Denied, Message: "the token is missing or wrong",
 				Hint: "give --data the data directory of the server, or set SOUTHBOUND_TOKEN", Problems: []Wrong{}}))
 			return
+		}
+		switch {
+		case !right: // nothing that anybody may ask for has a body
+			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
+		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
+			r.Body = patient{r.Body, rc}
+		default:
+			_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -8,8 +8,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
-	"southbound/shared/fault"
 )
 
 // The bounds of bodies.
@@ -27,6 +25,8 @@ func ExportHandler(s *Service) http.Handler { return handler(s, false) }
 func handler(s *Service, all bool) http.Handler {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("Southbound", cmp.Or(s.About.Version, "0"))
+	config.Formats, config.DefaultFormat = strict(), "application/json"
+	config.RejectUnknownQueryParameters = true
 	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
 	config.Info.Description = "Desired state, what became of it, and what to do about it."
 	config.Transformers = []huma.Transformer{ownErrors}
@@ -41,9 +41,7 @@ func handler(s *Service, all bool) http.Handler {
 		r.acts()
 	}
 	r.document()
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, problemOf(fault.New(fault.NotFound, "", "there is no such address, or not with this method").WithHint("GET /openapi.json describes what there is")))
-	})
+	mux.Handle("/", noSuch(mux))
 	return conditional(mux)
 }
 
@@ -89,6 +87,7 @@ func (r *routes) discovery() {
 func (r *routes) document() {
 	doc := r.api.OpenAPI()
 	schemas := doc.Components.Schemas
+	exact(schemas.Map())
 	ours := &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: schemas.Schema(reflect.TypeFor[ErrorBody](), true, "Error")}}}
 	if root := doc.Paths["/{$}"]; root != nil {
 		doc.Paths["/"] = root

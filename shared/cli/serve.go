@@ -75,8 +75,9 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	keep.serve(a.env)
 	keep.wg.Go(keep.look)
 	service := api.New(api.Config{Engine: a.engine, Changed: keep.serve, History: a.own.ParameterHistory, About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
-	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
+	api.Bound(server)
 	a.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(a.data, tokenFile))
 	done := context.AfterFunc(ctx, func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+)
+
+// mostConnections is how many clients a server has at once.
+const mostConnections = 512
+
+// Bound keeps a server within mostConnections, and within half of the files that this process may have open. For a new connection over that, one goes
+// that nothing is asked over: the one that has waited longest. If something is asked over all of them, the new one goes.
+func Bound(s *http.Server) {
+	most := mostConnections
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
+		most = int(min(uint64(most), max(files.Cur/2, 8))) //nolint:gosec // at most 512
+	}
+	bound(s, most)
+}
+
+func bound(s *http.Server, most int) {
+	c := &connections{most: most, waiting: map[net.Conn]uint64{}}
+	s.ConnState = c.changed
+}
+
+// connections are those of a server.
+type connections struct {
+	most    int
+	mu      sync.Mutex
+	busy    int
+	turn    uint64
+	waiting map[net.Conn]uint64 // since which turn nothing is asked over it
+}
+
+// changed is told by the server of each change of a connection.
+func (c *connections) changed(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, waited := c.waiting[conn]
+	switch state {
+	case http.StateNew, http.StateIdle:
+		if state == http.StateIdle && !waited {
+			c.busy--
+		}
+		c.turn++
+		c.waiting[conn] = c.turn
+		if len(c.waiting)+c.busy > c.most {
+			c.drop()
+		}
+	case http.StateActive:
+		if waited {
+			delete(c.waiting, conn)
+			c.busy++
+		}
+	case http.StateClosed, http.StateHijacked:
+		if !waited {
+			c.busy--
+		}
+		delete(c.waiting, conn)
+	}
+}
+
+// drop closes the connection that has waited longest. The server takes it off the list when it notices.
+func (c *connections) drop() {
+	var longest net.Conn
+	for conn, turn := range c.waiting {
+		if longest == nil || turn < c.waiting[longest] {
+			longest = conn
+		}
+	}
+	_ = longest.Close()
+}
