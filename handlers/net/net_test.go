@@ -58,6 +58,7 @@ func TestConformance(t *testing.T) {
 			Vanish:    put,
 			Interrupt: s.Interrupt,
 			Edges:     []string{"*"},
+			Resets:    map[string]string{"comment": "the line is written whole"},
 		}
 		for i := range 4 {
 			c.Others = append(c.Others, map[string]any{"name": fmt.Sprint("n", i), "file": file, "ip": fmt.Sprint("10.1.0.", i), "aliases": []any{fmt.Sprint("a", i)}})

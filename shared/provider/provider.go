@@ -47,7 +47,8 @@ type ReadRequest struct{ Resource Resource }
 // CreateRequest asks for a missing thing to be made.
 type CreateRequest struct {
 	Resource Resource
-	// Token is the same for every try at this create and different for any other: an idempotency key for targets that take one.
+	// Token is an idempotency key for targets that take one. For types whose target chooses identities (Assigned) it is the same for every try at this
+	// create, until it is known what became of it, and different for any other; for others each try has its own.
 	Token string
 }
 

@@ -13,13 +13,13 @@ import (
 
 // batch does the same in two places, in one with batches and in the other with single calls, and compares.
 func batch(e *env) error {
-	if len(e.Others) == 0 {
-		return errNotApplicable
-	}
 	_, reads := provider.As[provider.BatchReader](e.handler)
 	_, applies := provider.As[provider.BatchApplier](e.handler)
 	if !reads && !applies {
 		return errNotApplicable
+	}
+	if len(e.Others) == 0 {
+		return lacks("Others")
 	}
 	single, err := e.another()
 	if err != nil {

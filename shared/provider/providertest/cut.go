@@ -34,7 +34,71 @@ func canceled(e *env) error {
 	if _, err := e.apply(r); err != nil {
 		return err
 	}
-	return e.settled(r)
+	if err := e.settled(r); err != nil {
+		return err
+	}
+	return e.laterGivenUp(r)
+}
+
+// laterGivenUp makes updates, and a delete, whose caller has given up already.
+func (e *env) laterGivenUp(r provider.Resource) error {
+	if e.Present {
+		return nil
+	}
+	var all []provider.Resource
+	for _, u := range e.Updates {
+		next, err := e.want(e.Attributes, u)
+		if err != nil {
+			return err
+		}
+		all = append(all, next)
+	}
+	if !e.Lasting {
+		all = append(all, purged(r))
+	}
+	for _, next := range all {
+		if _, err := e.apply(r); err != nil {
+			return err
+		}
+		obs, err := e.read(r, false)
+		if err != nil {
+			return err
+		}
+		change, diffs, err := e.decide(next, obs)
+		if err != nil || change == plan.NoChange || e.replaces(diffs) {
+			continue
+		}
+		if err := e.cutOff(next, provider.BatchChange{Change: change, Resource: next, Observed: obs, Changes: diffs, Token: e.tokenOf(next)}); err != nil {
+			return fmt.Errorf("%s: %w", nameOfCall(change), err)
+		}
+		if _, err := e.apply(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutOff makes one call whose caller has given up already.
+func (e *env) cutOff(r provider.Resource, c provider.BatchChange) error {
+	cut := *e
+	ctx, cancel := context.WithCancel(e.ctx)
+	cancel()
+	cut.ctx = ctx
+	began := time.Now()
+	out, said := cut.act(c, nil)
+	e.errors, e.said = cut.errors, cut.said
+	if took := time.Since(began); took > cmp.Or(e.subject.grace, grace) {
+		return tooLong(0, took)
+	}
+	if said == nil && out.Again != nil {
+		return nil
+	}
+	return e.honest(r, said, "after it was cut off")
+}
+
+// tooLong is said of calls that do not end with their context.
+func tooLong(after, took time.Duration) error {
+	return advise("hand the context of the call on to all that takes time, and wait with select on its Done", "calls that were cut off after %s went on for %s", after, took.Round(time.Millisecond))
 }
 
 // givenUp makes calls that nobody waits for any more after some time.
@@ -57,7 +121,7 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 		began := time.Now()
 		said := act()
 		if took := time.Since(began); took > most {
-			return advise("hand the context of the call on to all that takes time, and wait with select on its Done", "calls that were cut off after %s went on for %s", after, took.Round(time.Millisecond))
+			return tooLong(after, took)
 		}
 		if err := e.honest(r, said, "after it was cut off"); err != nil { // it may fail, or have been faster
 			return err
@@ -121,8 +185,11 @@ type transition struct {
 
 // interrupted stops a create, updates and a purge before each of their steps. The next run has to end where one that was never stopped ends.
 func interrupted(e *env) error {
-	if e.Interrupt == nil || e.Present {
+	if e.Present {
 		return errNotApplicable
+	}
+	if e.Interrupt == nil {
+		return lacks("Interrupt")
 	}
 	gone := func(*Case) []map[string]any { return nil }
 	made := func(c *Case) []map[string]any { return []map[string]any{c.Attributes} }

@@ -33,6 +33,8 @@ type env struct {
 	mark    string   // is on every goroutine that the handler starts, and begins every token
 	tokens  *atomic.Int64
 	begun   *sync.Map                  // tokens of creates whose outcome is not known, by the resource
+	written *sync.Map                  // write-only values that were written, by resource and attribute
+	own     *own                       // what its calls have for themselves
 	places  []*env                     // others of the same check
 	saw     func(map[string]plan.Diff) // is told what an update is about, unless nil
 }
@@ -47,7 +49,10 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	if err != nil {
 		return nil, err
 	}
-	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler, host: NewHost(s.Transport), dir: dir, mark: rand.Text(), tokens: &atomic.Int64{}, begun: &sync.Map{}}
+	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler, host: NewHost(s.Transport), dir: dir, mark: rand.Text(), tokens: &atomic.Int64{}, begun: &sync.Map{}, written: &sync.Map{}}
+	if s.Alone {
+		e.own = newOwn(newDir)
+	}
 	e.Case, err = s.New(dir, e.host)
 	return e, err
 }
@@ -143,14 +148,32 @@ func (e *env) context(r provider.Resource, dry bool) *provider.Context {
 
 // read observes and checks the form of what is reported.
 func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err error) {
+	ctx, end := e.single(provider.Options{ID: r.ID, DryRun: dry, Desired: r}, "Read")
 	err = e.call(r, func() (err error) {
-		obs, err = e.handler.Read(e.context(r, dry), provider.ReadRequest{Resource: r})
+		obs, err = e.handler.Read(ctx, provider.ReadRequest{Resource: r})
 		return err
 	})
+	end()
 	if err != nil {
 		return obs, fmt.Errorf("read: %w", err)
 	}
 	return obs, e.wellFormed(obs)
+}
+
+// single returns the context of one call, and what ends it: whatever is done with it afterwards is done with a context that was kept.
+func (e *env) single(opts provider.Options, call string) (ctx *provider.Context, end func()) {
+	c, cancel := context.WithCancel(e.ctx)
+	left := func() {}
+	if calls, ok := e.ctx.Value(underWayKey{}).(*underWay); ok {
+		left = calls.begin(fmt.Sprintf("%s of %s", call, opts.ID))
+	}
+	ctx, ended := e.host.once(c, opts)
+	return ctx, func() { left(); ended(); cancel() }
+}
+
+// nameOfCall returns the method of a handler that makes a change.
+func nameOfCall(c plan.Change) string {
+	return map[plan.Change]string{plan.Created: "Create", plan.Updated: "Update", plan.Purged: "Delete"}[c]
 }
 
 func (e *env) wellFormed(obs provider.Observation) error {
@@ -164,6 +187,8 @@ func (e *env) wellFormed(obs provider.Observation) error {
 			return fmt.Errorf("%s was reported, and is not declared", name)
 		case a.Behaviour == schema.Parameter:
 			return advise("leave parameters out of what Read reports: they steer the handler and are not compared", "%s was reported, and is a parameter", name)
+		case a.Behaviour == schema.WriteOnly:
+			return advise("leave what is write_only out of what Read reports; what the target gives back is a property", "%s was reported, and is write_only", name)
 		case v != nil && a.DataType.Check(v) != nil:
 			return advise("report values in the forms of documents (string, int64, float64, bool, []any, map[string]any), what is not set as nil, and widen the type where the target has "+
 				"more than it allows", "%s was reported with a value that its type does not allow: %w", name, a.DataType.Check(v))
@@ -198,7 +223,7 @@ func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[str
 func (e *env) compared() []string {
 	var out []string
 	for i := range e.typ.Attributes {
-		if a := &e.typ.Attributes[i]; a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly {
+		if a := &e.typ.Attributes[i]; plan.Compared(a) {
 			out = append(out, a.Name)
 		}
 	}
@@ -216,6 +241,7 @@ func (e *env) decide(r provider.Resource, obs provider.Observation) (plan.Change
 		return plan.Created, nil, nil
 	}
 	diffs, err := e.diff(r, obs)
+	diffs = e.unwritten(r, diffs)
 	if err != nil || len(diffs) == 0 {
 		return plan.NoChange, nil, err
 	}
@@ -257,7 +283,12 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 		if e.saw != nil {
 			e.saw(diffs)
 		}
-		out, err := e.act(provider.BatchChange{Change: next, Resource: r, Observed: obs, Changes: diffs, Token: token}, state)
+		var out provider.Result
+		if next == plan.Updated && e.replaces(diffs) {
+			out, err = e.replace(r, obs, diffs, e.token())
+		} else {
+			out, err = e.act(provider.BatchChange{Change: next, Resource: r, Observed: obs, Changes: diffs, Token: token}, state)
+		}
 		if err != nil || out.Again == nil {
 			return change, err
 		}
@@ -268,11 +299,15 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 
 // act calls one method of the handler, and flushes what it did, as the engine does after a batch of one.
 func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, err error) {
-	c.Context = e.host.Context(e.ctx, provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource})
+	ctx, end := e.single(provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource}, nameOfCall(c.Change))
+	c.Context = ctx
 	changes := maps.Clone(c.Changes)
+	e.host.forgetSaid()
 	err = e.guard(func() error {
 		return e.call(c.Resource, func() (err error) { out, err = provider.Apply(e.handler, c); return err })
 	}, c.Observed.Attributes)
+	end()
+	e.wrote(c, err == nil && out.Again == nil)
 	if err == nil && !reflect.DeepEqual(changes, c.Changes) {
 		err = advise("copy what is to be changed (maps.Clone)", "the handler changed the differences that it was given")
 	}
@@ -281,7 +316,9 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	}
 	if err == nil && out.Again == nil {
 		e.begun.Delete(c.Resource.ID)
-		err = e.flush([]provider.BatchChange{c})
+		if err = e.flush([]provider.BatchChange{c}); err == nil {
+			err = e.truthful(c)
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", c.Change, err)

@@ -17,8 +17,11 @@ import (
 
 // edges lays values at the edges of each attribute's type over the case.
 func edges(e *env) error {
-	if len(e.Edges) == 0 || e.Present {
+	if e.Present {
 		return errNotApplicable
+	}
+	if len(e.Edges) == 0 {
+		return lacks("Edges")
 	}
 	for name := range e.Unfit {
 		if e.Unfit[name] == "" {

@@ -15,7 +15,7 @@ func (e *env) call(r provider.Resource, f func() error) error {
 
 // labelled runs f so that goroutines that it leaves behind are known by their label; see left.
 func (e *env) labelled(f func() error) (err error) {
-	pprof.Do(e.ctx, pprof.Labels(label, e.mark), func(context.Context) { err = f() })
+	pprof.Do(e.ctx, pprof.Labels(label, e.mark), func(context.Context) { err = e.own.during(e.ctx, f) })
 	if err != nil {
 		e.errors = append(e.errors, err.Error())
 	}

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"southbound/shared/fault"
@@ -36,7 +38,9 @@ type Host struct {
 	provider, why string
 	override      plan.Change
 	recent        map[string]plan.Diff // changed since forgetChanges
+	claimed       map[string]plan.Diff // changed since forgetSaid
 	opened        int                  // files that were opened and not closed
+	kept          string               // what was done with a context after its call
 }
 
 // NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
@@ -71,6 +75,10 @@ func (h *Host) Changed(attribute string, d plan.Diff) {
 	if h.recent != nil {
 		h.recent[attribute] = d
 	}
+	if h.claimed == nil {
+		h.claimed = map[string]plan.Diff{}
+	}
+	h.claimed[attribute] = d
 }
 
 // forgetChanges begins a new account of recentChanges.
@@ -164,7 +172,11 @@ func (h *Host) Output() string {
 	defer h.mu.Unlock()
 	var b strings.Builder
 	for _, l := range h.lines {
-		fmt.Fprintf(&b, "%s %s %v\n", l.Level, l.Msg, l.Kwargs)
+		kwargs := "?" // it has no form: another check says so
+		if unrecordable(reflect.ValueOf(l.Kwargs), 0) != endless {
+			kwargs = fmt.Sprint(l.Kwargs)
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", l.Level, l.Msg, kwargs)
 	}
 	fmt.Fprintf(&b, "%v\n%v\n%s\n", h.changed, h.facts, h.why)
 	out := b.String()
@@ -178,7 +190,7 @@ func (h *Host) Context(ctx context.Context, opts provider.Options) *provider.Con
 		opts.Known = maps.Clone(h.known[opts.ID])
 	}
 	h.mu.Unlock()
-	return provider.NewContext(ctx, &hostOf{h, opts.ID}, opts)
+	return provider.NewContext(ctx, &hostOf{Host: h, id: opts.ID}, opts)
 }
 
 // Lose forgets the facts of a resource, as when a run was cut off before they were kept.
@@ -188,14 +200,59 @@ func (h *Host) Lose(id resource.ID) {
 	delete(h.known, id)
 }
 
+// once returns a context for one call, and what notes that the call has ended.
+func (h *Host) once(ctx context.Context, opts provider.Options) (c *provider.Context, ended func()) {
+	h.mu.Lock()
+	opts.Known = maps.Clone(h.known[opts.ID])
+	h.mu.Unlock()
+	o := &hostOf{Host: h, id: opts.ID}
+	return provider.NewContext(ctx, o, opts), func() { o.over.Store(true) }
+}
+
+// forgetSaid begins a new account of what a handler says of one call.
+func (h *Host) forgetSaid() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.override, h.claimed = "", nil
+}
+
 // hostOf is the host of one resource's runs.
 type hostOf struct {
 	*Host
-	id resource.ID
+	id   resource.ID
+	over atomic.Bool // the call has ended
+}
+
+// late notes that a context was used after its call.
+func (h *hostOf) late(what string) {
+	if h.over.Load() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.kept = what
+	}
+}
+
+// Log implements provider.Host.
+func (h *hostOf) Log(line provider.Line) {
+	h.late("logs through")
+	h.Host.Log(line)
+}
+
+// Changed implements provider.Host.
+func (h *hostOf) Changed(attribute string, d plan.Diff) {
+	h.late("reports a change through")
+	h.Host.Changed(attribute, d)
+}
+
+// Transport implements provider.Host.
+func (h *hostOf) Transport() any {
+	h.late("reaches the target through")
+	return h.Host.Transport()
 }
 
 // Fact implements provider.Host.
 func (h *hostOf) Fact(name, value string) {
+	h.late("reports a fact through")
 	h.Host.Fact(name, value)
 	h.mu.Lock()
 	defer h.mu.Unlock()

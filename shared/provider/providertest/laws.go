@@ -255,8 +255,11 @@ func (e *env) unresolved(r provider.Resource) provider.Resource {
 
 // neighbours makes all, changes and purges the first, and demands that the others are as they were.
 func neighbours(e *env) error {
-	if len(e.Others) == 0 || e.Present {
+	if e.Present {
 		return errNotApplicable
+	}
+	if len(e.Others) == 0 {
+		return lacks("Others")
 	}
 	all, err := e.all()
 	if err != nil {

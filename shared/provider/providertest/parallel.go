@@ -23,6 +23,9 @@ func (e *env) all() ([]provider.Resource, error) {
 }
 
 func parallel(e *env) error {
+	if len(e.Others) == 0 && !e.Present {
+		return lacks("Others")
+	}
 	all, err := e.all()
 	if err != nil {
 		return err

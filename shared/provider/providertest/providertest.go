@@ -19,6 +19,10 @@ type Subject struct {
 	// Transport is what the handler finds in its context.
 	Transport any
 
+	// Alone says that no other test runs in the process meanwhile (none is t.Parallel). Then it is looked at what calls leave in the directory for
+	// temporary files, and for secrets on standard error, of which a process has one each.
+	Alone bool
+
 	grace time.Duration // how long a call may go on after its caller has given up; 0: grace
 }
 
@@ -30,6 +34,10 @@ type Case struct {
 	Updates []map[string]any
 	// InitOnly are other values of attributes that can only be set at creation, each to be refused later.
 	InitOnly map[string]any
+	// Replaces are other values of attributes that can only be changed by replacing the thing.
+	Replaces map[string]any
+	// Resets are attributes, each with the reason, that an update of something else sets back when the resource leaves them out.
+	Resets map[string]string
 	// Others are attributes of more resources that do not exist and are independent of the first, for batches and parallel calls.
 	Others []map[string]any
 	// World describes all that the handler could have changed, as a text in which equal states are equal whatever the place. nil: it
@@ -71,7 +79,7 @@ type Failure struct {
 // limit bounds each check.
 const limit = 3 * time.Minute // a busy machine may take one
 
-// Run runs every check as a subtest.
+// Run runs every check as a subtest. One that needs a member that the case does not have is skipped, and names it.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
 	for _, c := range checks() {
@@ -79,7 +87,11 @@ func Run(t *testing.T, s Subject) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			if err := c.run(ctx, s, func() (string, error) { return t.TempDir(), nil }); err != nil {
+			err := c.run(ctx, s, func() (string, error) { return t.TempDir(), nil })
+			if why := skipped(err); why != "" {
+				t.Skip(why)
+			}
+			if err != nil {
 				t.Errorf("%s: %v\n  to do: %s", c.meaning, err, c.fixOf(err))
 				begun = !errors.As(err, new(*caseError))
 			}
@@ -95,7 +107,7 @@ func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Fai
 	var out []Failure
 	for _, c := range checks() {
 		ctx, cancel := context.WithTimeout(ctx, limit)
-		if err := c.run(ctx, s, newDir); err != nil {
+		if err := c.run(ctx, s, newDir); err != nil && skipped(err) == "" {
 			out = append(out, Failure{Check: c.name, Err: err, Fix: c.fixOf(err)})
 		}
 		cancel()
@@ -119,24 +131,32 @@ func (c check) run(ctx context.Context, s Subject, newDir func() (string, error)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("not begun: %w", err)
 	}
-	done := make(chan error, 1)
+	done, calls := make(chan error, 1), &underWay{}
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
 				done <- fmt.Errorf("panic: %v", p)
 			}
 		}()
-		done <- c.inEnv(ctx, s, newDir)
+		done <- c.inEnv(context.WithValue(ctx, underWayKey{}, calls), s, newDir)
 	}()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("the handler hangs: %w", ctx.Err())
+		calls.abandon()
+		return advise("let every wait of the call end with its context: select on Done, and hand the context on to what takes time",
+			"the handler hangs in %s: %w", calls, ctx.Err())
 	}
 }
 
 func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, error)) error {
+	w := watch()
+	err := c.inPlace(ctx, s, newDir)
+	return w.done(err)
+}
+
+func (c check) inPlace(ctx context.Context, s Subject, newDir func() (string, error)) error {
 	e, err := newEnv(ctx, s, newDir)
 	if err != nil {
 		return &caseError{err}
@@ -144,7 +164,13 @@ func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, erro
 	if err = c.f(e); errors.Is(err, errNotApplicable) {
 		err = nil
 	}
-	return errors.Join(err, e.tidy())
+	if left := e.tidy(); skipped(err) == "" || left != nil {
+		if skipped(err) != "" {
+			err = nil
+		}
+		err = errors.Join(err, left)
+	}
+	return err
 }
 
 // errNotApplicable ends a check that a case has nothing for.

@@ -142,8 +142,8 @@ func TestSuiteCanFail(t *testing.T) {
 
 // TestEveryCheckCanFail leaves no check that nothing was ever found by.
 func TestEveryCheckCanFail(t *testing.T) {
-	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only", "delete", "dry_run", "batch", "parallel", "canceled", "interrupted",
-		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate", "together", "edges"} // those in TestSuiteCanFail and TestWrongHandlers
+	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only", "replaced", "delete", "dry_run", "batch", "parallel", "canceled", "interrupted",
+		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate", "together", "parts", "left_out", "edges"} // those in TestSuiteCanFail and TestWrongHandlers
 	var all []string
 	for _, c := range checks() {
 		all = append(all, c.name)
@@ -209,7 +209,7 @@ func TestWrongCases(t *testing.T) {
 func TestSuiteEndsWhatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if says, _ := only(ctx, t, subject(faults{hangsWhenCanceled: true}), "canceled"); !strings.Contains(says, "the handler hangs") {
+	if says, _ := only(ctx, t, subject(faults{hangsWhenCanceled: true}), "canceled"); !strings.Contains(says, "the handler hangs in Create of test::Box[test,name=place 1/a]") {
 		t.Fatal(says)
 	}
 }

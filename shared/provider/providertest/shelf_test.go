@@ -22,7 +22,7 @@ type faults struct {
 	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription, noAttributeDescription, negativeTimeout, oneAtATime,
 	dryBlind, batchForgetsCanceled, batchReadsStale, reloadBreaks, reloadFails, factsWrite, secretInFact, asksForever, largeState, remembers, halfMade, leavesHalf,
 	updateTwiceFails, secretInChange, findFails, cutsText, trimsText, narrowNumbers, losesEmpty, refusesAsRetryable, refusesTooLate, listsTwice,
-	listsOther, listsGhosts, listGoesOn, listWrites, noopWrites, saysTooLittle bool
+	listsOther, listsGhosts, listGoesOn, listWrites, noopWrites, saysTooLittle, resets bool
 
 	// These are no faults.
 	patient bool // creating takes two calls
@@ -58,6 +58,7 @@ func boxType() schema.Type {
 			{Name: "colour", Type: "Optional[String]", Description: "how it looks"},
 			{Name: "wood", Type: "String", Default: "oak", Behaviour: schema.InitOnly, Description: "what it is made of"},
 			{Name: "tags", Type: "Array[String]", Default: []any{}, Description: "what it is found by, in order"},
+			{Name: "notes", Type: "Hash[String, String]", Default: map[string]any{}, Description: "what is to be known of it"},
 			{Name: "care", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "how it is handled"},
 		},
 	}
@@ -151,7 +152,7 @@ func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 		}
 		return provider.Observation{}, nil
 	}
-	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"], "tags": box["tags"]}
+	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"], "tags": box["tags"], "notes": box["notes"]}
 	switch {
 	case s.ignoresSize:
 		out["size"] = req.Resource.Attributes["size"]
@@ -237,7 +238,7 @@ func (s *shelf) store(r provider.Resource) map[string]any {
 	if s.cutsText && len(colour) > 32 {
 		colour = colour[:32]
 	}
-	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"], "tags": r.Attributes["tags"]}
+	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"], "tags": r.Attributes["tags"], "notes": r.Attributes["notes"]}
 	if n, ok := box["size"].(int64); ok && s.narrowNumbers {
 		box["size"] = int64(int32(n)) //nolint:gosec // that is the fault
 	}
@@ -283,7 +284,11 @@ func (s *shelf) Update(_ *provider.Context, req provider.UpdateRequest) (provide
 	if s.refusesAsRetryable && req.Resource.Attributes["colour"] == " " {
 		return provider.Result{}, errors.New("no such colour")
 	}
-	s.boxes[name] = s.store(req.Resource)
+	box := s.store(req.Resource)
+	if req.Resource.Attributes["colour"] == nil && !s.resets {
+		box["colour"] = s.boxes[name]["colour"]
+	}
+	s.boxes[name] = box
 	return provider.Result{}, nil
 }
 

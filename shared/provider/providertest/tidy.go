@@ -24,8 +24,9 @@ func (e *env) tidy() error {
 	var errs []error
 	var marks []string
 	for _, place := range append([]*env{e}, e.places...) {
-		errs = append(errs, place.leaks(), soon(place.left))
+		errs = append(errs, place.leaks(), place.recordable(), place.keeps(), soon(place.left))
 		place.host.cache.Close()
+		errs = append(errs, soon(place.own.left), place.own.told(place.Secrets))
 		marks = append(marks, place.mark)
 	}
 	return errors.Join(append(errs, running(packagesOf(e.handler), marks))...)

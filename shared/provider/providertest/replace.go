@@ -1,0 +1,143 @@
+package providertest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+)
+
+// replaces reports whether differences can only be removed by replacing the thing.
+func (e *env) replaces(diffs map[string]plan.Diff) bool { return len(plan.Replacing(e.typ, diffs)) > 0 }
+
+// replace makes a thing anew as the engine does. Of an old one that is deleted last, the handler gets what is only reported, and nothing else.
+func (e *env) replace(r provider.Resource, obs provider.Observation, diffs map[string]plan.Diff, token string) (provider.Result, error) {
+	old, last := obs, e.typ.CreateFirst
+	if last {
+		old = provider.Observation{Exists: true, Attributes: map[string]any{}}
+		for i := range e.typ.Attributes {
+			if a := &e.typ.Attributes[i]; a.Behaviour == schema.ReadOnly && !a.Sensitive && obs.Attributes[a.Name] != nil {
+				old.Attributes[a.Name] = obs.Attributes[a.Name]
+			}
+		}
+		if len(old.Attributes) == 0 {
+			return provider.Result{}, advise("report the identity that the target has chosen, as a read_only attribute", "nothing that is only reported tells the old thing from the new one")
+		}
+	}
+	steps := []provider.BatchChange{{Change: plan.Purged, Resource: r, Observed: old}, {Change: plan.Created, Resource: r, Changes: diffs, Token: token}}
+	if last {
+		steps[0], steps[1] = steps[1], steps[0]
+	}
+	for _, s := range steps {
+		out, err := e.act(s, nil)
+		if err != nil || out.Again != nil {
+			return out, err
+		}
+	}
+	return provider.Result{}, nil
+}
+
+// replaced changes what can only be changed by replacing the thing, to and fro, and stops between the two calls.
+func replaced(e *env) error {
+	var names []string
+	for _, a := range e.typ.Attributes {
+		if a.Behaviour == schema.Replace {
+			names = append(names, a.Name)
+			if _, ok := e.Replaces[a.Name]; !ok && !e.Present {
+				return lacks("Replaces for " + a.Name)
+			}
+		}
+	}
+	if len(names) == 0 || e.Present || e.Lasting {
+		return errNotApplicable
+	}
+	first, err := e.made()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		other, err := e.want(e.Attributes, map[string]any{name: e.Replaces[name]})
+		if err != nil {
+			return err
+		}
+		for _, next := range []provider.Resource{other, first} {
+			if err := e.expect(next, plan.Updated); err != nil {
+				return fmt.Errorf("another %s: %w", name, err)
+			}
+		}
+		if e.typ.CreateFirst {
+			continue
+		}
+		obs, err := e.read(first, false)
+		if err == nil {
+			_, err = e.act(provider.BatchChange{Change: plan.Purged, Resource: other, Observed: obs}, nil)
+		}
+		if err == nil {
+			err = e.expect(other, plan.Created)
+		}
+		if err != nil {
+			return fmt.Errorf("another %s, cut off after the delete: %w", name, err)
+		}
+		if err := e.expect(first, plan.Updated); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unwritten adds to the differences the write-only attributes that were not written as they are wanted.
+func (e *env) unwritten(r provider.Resource, diffs map[string]plan.Diff) map[string]plan.Diff {
+	for i := range e.typ.Attributes {
+		a := &e.typ.Attributes[i]
+		want := r.Attributes[a.Name]
+		if a.Behaviour != schema.WriteOnly || want == nil {
+			continue
+		}
+		if have, ok := e.written.Load(string(r.ID) + " " + a.Name); ok && reflect.DeepEqual(have, want) {
+			continue
+		}
+		if diffs = maps.Clone(diffs); diffs == nil {
+			diffs = map[string]plan.Diff{}
+		}
+		diffs[a.Name] = plan.Diff{Desired: want}
+	}
+	return diffs
+}
+
+// wrote notes which write-only attributes a call has written; of one that failed, nobody knows.
+func (e *env) wrote(c provider.BatchChange, done bool) {
+	for i := range e.typ.Attributes {
+		a := &e.typ.Attributes[i]
+		key := string(c.Resource.ID) + " " + a.Name
+		_, among := c.Changes[a.Name]
+		switch {
+		case a.Behaviour != schema.WriteOnly:
+		case done && (c.Change == plan.Created || among):
+			e.written.Store(key, c.Resource.Attributes[a.Name])
+		case c.Change != plan.Updated || among:
+			e.written.Delete(key)
+		}
+	}
+}
+
+// missing is a member that a case has not: what needs it is not checked.
+type missing struct{ member string }
+
+// Error names the member.
+func (m *missing) Error() string { return "not checked: the case has no " + m.member }
+
+// lacks ends a check that needs a member of the case.
+func lacks(member string) error { return &missing{member} }
+
+// skipped returns what a check was not made for, "" when it was.
+func skipped(err error) string {
+	var m *missing
+	if errors.As(err, &m) {
+		return m.Error()
+	}
+	return ""
+}

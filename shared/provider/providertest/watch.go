@@ -1,0 +1,96 @@
+package providertest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// underWay are the calls of a handler that have begun and not ended.
+type underWay struct {
+	mu    sync.Mutex
+	calls []string
+	back  func() // takes back what the last one had for itself
+}
+
+// lend notes what takes back what a call has for itself.
+func (u *underWay) lend(back func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.back = back
+}
+
+// abandon takes that back from a call that hangs.
+func (u *underWay) abandon() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.back != nil {
+		u.back()
+	}
+}
+
+type underWayKey struct{}
+
+// begin notes a call, and returns what notes its end.
+func (u *underWay) begin(call string) (end func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.calls = append(u.calls, call)
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if i := slices.Index(u.calls, call); i >= 0 {
+			u.calls = slices.Delete(u.calls, i, i+1)
+		}
+	}
+}
+
+// String names the calls.
+func (u *underWay) String() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.calls) == 0 {
+		return "no call; the case itself takes that long"
+	}
+	return strings.Join(u.calls, ", ")
+}
+
+// watched is what a process has one of, before a check.
+type watched struct {
+	dir string
+	env []string
+}
+
+// watch notes what the calls of a check must leave as it is.
+func watch() watched {
+	dir, _ := os.Getwd()
+	return watched{dir, os.Environ()}
+}
+
+// done looks at it again, and puts it right.
+func (w watched) done(err error) error {
+	if dir, _ := os.Getwd(); dir != w.dir && w.dir != "" {
+		_ = os.Chdir(w.dir)
+		return advise("name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process share its directory", "the handler has changed the directory of the process to %s", dir)
+	}
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); name != tempVar && !slices.Contains(w.env, v) {
+			before, had := "", false
+			for _, b := range w.env {
+				if rest, ok := strings.CutPrefix(b, name+"="); ok {
+					before, had = rest, true
+				}
+			}
+			if had {
+				_ = os.Setenv(name, before)
+			} else {
+				_ = os.Unsetenv(name)
+			}
+			return advise("set Env of an exec.Cmd: all handlers of a process share its environment", "%w",
+				fmt.Errorf("the handler has changed the variable %s of the process (to %d characters)", name, len(value)))
+		}
+	}
+	return err
+}
