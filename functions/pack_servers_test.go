@@ -27,7 +27,7 @@ import (
 func buildPack(t *testing.T) (program string) {
 	t.Helper()
 	dir, out := t.TempDir(), t.TempDir()
-	if _, err := scaffold.Pack(dir, "acme", ".."); err != nil {
+	if _, err := scaffold.Pack(dir, "acme", "..", false); err != nil {
 		t.Fatal(err)
 	}
 	architecture := map[string]string{"amd64": "x86_64"}[runtime.GOARCH]

@@ -16,7 +16,7 @@ func (a *app) newCommand() *cobra.Command {
 		Long: "new writes what builds and passes its tests at once, to be changed into what is wanted; docs/handlers.md goes on from there.",
 		Args: subcommand, RunE: help,
 	}
-	source := ""
+	source, empty := "", false
 	pack := &cobra.Command{
 		Use: "pack NAME", Short: "Write a program with handlers of its own, also for Lambda", Example: "  southbound new pack acme --southbound ~/src/southbound",
 		Args: exactArgs(1, "one name"), RunE: func(_ *cobra.Command, args []string) error {
@@ -24,7 +24,7 @@ func (a *app) newCommand() *cobra.Command {
 			if err != nil {
 				return fault.Wrap(fault.Usage, "find the working directory", err)
 			}
-			files, err := scaffold.Pack(dir, args[0], source)
+			files, err := scaffold.Pack(dir, args[0], source, empty)
 			if err := a.written(dir, files, err); err != nil {
 				return err
 			}
@@ -32,6 +32,7 @@ func (a *app) newCommand() *cobra.Command {
 			return nil
 		},
 	}
+	pack.Flags().BoolVar(&empty, "empty", false, "without a type to begin with; new handler adds the first")
 	pack.Flags().StringVar(&source, "southbound", "", "a checkout of Southbound to build on; not needed in one")
 	handler := &cobra.Command{
 		Use: "handler TYPE", Short: "Write a handler for a new type into the Go module at hand", Example: "  southbound new handler net::Vlan",

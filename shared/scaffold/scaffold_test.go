@@ -19,7 +19,7 @@ import (
 func TestPackBuildsAndPasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	files, err := Pack(dir, "acme", "../..")
+	files, err := Pack(dir, "acme", "../..", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestPackBuildsAndPasses(t *testing.T) {
 func TestNothingIsOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := Pack(dir, "acme", "../.."); err != nil {
+	if _, err := Pack(dir, "acme", "../..", false); err != nil {
 		t.Fatal(err)
 	}
 	root := filepath.Join(dir, "acme")
@@ -88,16 +88,16 @@ func TestNothingIsOverwritten(t *testing.T) {
 		make func() ([]string, error)
 		kind fault.Kind
 	}{
-		{"the pack is there", func() ([]string, error) { return Pack(dir, "acme", "../..") }, fault.Conflict},
+		{"the pack is there", func() ([]string, error) { return Pack(dir, "acme", "../..", false) }, fault.Conflict},
 		{"the handler is there", func() ([]string, error) { return Handler(root, "acme::Thing") }, fault.Conflict},
 		{"no type", func() ([]string, error) { return Handler(root, "Thing") }, fault.Usage},
 		{"a way out", func() ([]string, error) { return Handler(root, "..::Thing") }, fault.Usage},
 		{"no module", func() ([]string, error) { return Handler("/", "x::Y") }, fault.NotFound},
-		{"no name", func() ([]string, error) { return Pack(dir, "../x", "../..") }, fault.Usage},
-		{"a name that Go knows", func() ([]string, error) { return Pack(dir, "main", "../..") }, fault.Usage},
-		{"the name of Southbound", func() ([]string, error) { return Pack(dir, "southbound", "../..") }, fault.Usage},
-		{"no checkout", func() ([]string, error) { return Pack(dir, "other", "") }, fault.Usage},
-		{"another module", func() ([]string, error) { return Pack(dir, "other", root) }, fault.Usage},
+		{"no name", func() ([]string, error) { return Pack(dir, "../x", "../..", false) }, fault.Usage},
+		{"a name that Go knows", func() ([]string, error) { return Pack(dir, "main", "../..", false) }, fault.Usage},
+		{"the name of Southbound", func() ([]string, error) { return Pack(dir, "southbound", "../..", false) }, fault.Usage},
+		{"no checkout", func() ([]string, error) { return Pack(dir, "other", "", false) }, fault.Usage},
+		{"another module", func() ([]string, error) { return Pack(dir, "other", root, false) }, fault.Usage},
 	} {
 		files, err := tc.make()
 		if !fault.Is(err, tc.kind) || len(files) > 0 {
@@ -120,5 +120,27 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(root, "handlers", "acme", "other.go")); err == nil {
 		t.Error("a handler was written that is in no list")
+	}
+}
+
+// TestEmptyPack pins that a pack can be written without a type to begin with.
+func TestEmptyPack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files, err := Pack(dir, "acme", "../..", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if strings.Contains(f, "thing") {
+			t.Errorf("there is %s", f)
+		}
+	}
+	list, err := os.ReadFile(filepath.Join(dir, "acme", "handlers", "handlers.go"))
+	if err != nil || !strings.Contains(string(list), "[]provider.Definition{}") {
+		t.Errorf("%s, %v", list, err)
+	}
+	if _, err := Handler(filepath.Join(dir, "acme"), "acme::Box"); err != nil {
+		t.Errorf("the first type: %v", err)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"southbound/shared/fault"
@@ -37,7 +39,8 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil, gets the JSON that is answered. found is
+// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil, gets the JSON that is answered; where any
+// value may stand, it is one of those that attributes have. found is
 // false, and err nil, when what is read or deleted is not there (404, 410). A POST or PATCH is made again after network errors only where
 // the agent says, by idempotency_header, that this is harmless; each call has a key of its own. Errors have the class that follows from the
 // answer, and show the beginning of what the API said.
@@ -75,7 +78,59 @@ func Call(ctx *provider.Context, method, path string, in, out any) (found bool, 
 	if err := d.Decode(out); err != nil {
 		return false, provider.Errorf(provider.NeedsChange, "%s %s: the API answers with something else than expected: %w", method, path, err)
 	}
+	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && !v.IsNil() {
+		plain(v.Elem())
+	}
 	return true, nil
+}
+
+// plain puts values of attributes in the places of numbers as they were written, wherever any value may stand.
+func plain(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if n, ok := v.Interface().(json.Number); ok && v.CanSet() {
+			v.Set(reflect.ValueOf(number(n)))
+			return
+		}
+		plain(v.Elem())
+	case reflect.Pointer:
+		plain(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			plain(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			plain(v.Field(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			item := v.MapIndex(key)
+			if item.Kind() != reflect.Interface {
+				plain(item) // what it points to
+				continue
+			}
+			if n, ok := item.Interface().(json.Number); ok && item.Type().NumMethod() == 0 {
+				v.SetMapIndex(key, reflect.ValueOf(number(n)))
+				continue
+			}
+			plain(item)
+		}
+	}
+}
+
+// number returns a number as attributes have it: int64, beyond that *big.Int, and float64 with a fraction or an exponent.
+func number(n json.Number) any {
+	if i, err := n.Int64(); err == nil {
+		return i
+	}
+	if i, ok := new(big.Int).SetString(n.String(), 10); ok {
+		return i
+	}
+	if f, err := n.Float64(); err == nil {
+		return f
+	}
+	return n.String() // beyond what a float64 holds
 }
 
 // wayClass classifies an error on the way to an answer.

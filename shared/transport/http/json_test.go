@@ -1,6 +1,10 @@
 package http
 
 import (
+	"encoding/json"
+	"math/big"
+	"reflect"
+
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -80,5 +84,38 @@ func TestCall(t *testing.T) {
 	other := provider.NewContext(t.Context(), providertest.NewHost(nil), provider.Options{})
 	if _, err := Call(other, "GET", "/", nil, nil); provider.ClassOf(err) != provider.NeedsChange {
 		t.Errorf("without a connection: %v", err)
+	}
+}
+
+// TestPlain pins that what an API answers has the values of attributes wherever any value may stand.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Any  any
+		List []any
+	}
+	var out struct {
+		Any   any
+		Map   map[string]any
+		Deep  map[string]map[string]any
+		Inner *inner
+		Typed int
+		Raw   json.Number
+	}
+	const text = `{"Any":[1,2.5,1e3],"Map":{"a":7,"b":{"c":[8]},"d":36893488147419103232},"Deep":{"x":{"y":9}},"Inner":{"Any":1,"List":[2,"x"]},"Typed":3,"Raw":4}`
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	plain(reflect.ValueOf(&out).Elem())
+	huge, _ := new(big.Int).SetString("36893488147419103232", 10)
+	for what, pair := range map[string][2]any{
+		"any": {out.Any, []any{int64(1), 2.5, 1000.0}}, "map": {out.Map, map[string]any{"a": int64(7), "b": map[string]any{"c": []any{int64(8)}}, "d": huge}},
+		"a map in a map": {out.Deep["x"]["y"], int64(9)}, "a struct": {*out.Inner, inner{int64(1), []any{int64(2), "x"}}}, "types stay": {out.Typed, 3}, "and so does this": {out.Raw, json.Number("4")},
+	} {
+		if !reflect.DeepEqual(pair[0], pair[1]) {
+			t.Errorf("%s: %#v and not %#v", what, pair[0], pair[1])
+		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +64,41 @@ func Connect(t testing.TB, options map[string]any) *conn.Conn {
 		_ = sessions.Close()
 	})
 	return c
+}
+
+// Front stands before a real API and can cut calls to it off. It is safe for concurrent use.
+type Front struct {
+	URL  string
+	Conn *conn.Conn
+	// Stopper cuts calls off: its Interrupt is what providertest.Case wants.
+	providertest.Stopper
+}
+
+// Wrap starts a front of the API at a URL, which ends with the test. options are those of the agent, beside url.
+func Wrap(t testing.TB, target string, options map[string]any) *Front {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Front{}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.Before() != nil {
+			panic(http.ErrAbortHandler) // the connection is cut without an answer
+		}
+		r.Host = to.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	f.URL = server.URL
+	all := maps.Clone(options)
+	if all == nil {
+		all = map[string]any{}
+	}
+	all["url"] = server.URL
+	f.Conn = Connect(t, all)
+	return f
 }
 
 // Prefix returns the beginning of names that nobody else has.

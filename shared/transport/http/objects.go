@@ -1,0 +1,94 @@
+package http
+
+import (
+	"maps"
+	"net/http"
+
+	"southbound/shared/provider"
+)
+
+// Objects is a handler for an API that has a JSON object at each path: GET reads it, PUT writes it whole, DELETE removes it. It takes care of
+// what is missing, of members that nobody manages, which stay as they are, and of what may be repeated.
+type Objects struct {
+	// Path returns where the object of a resource is; see the function Path.
+	Path func(attributes map[string]any) string
+	// Members are the attributes that the object has as members, by the name of the member, "" where that is the same. Others stay out of it.
+	Members map[string]string
+	// Write, when not nil, changes an object that is about to be written: what the API wants to be said otherwise.
+	Write func(object, attributes map[string]any)
+	// Show, when not nil, changes what is reported of an object.
+	Show func(observed, object map[string]any)
+}
+
+func (o Objects) member(attribute string) string {
+	if m := o.Members[attribute]; m != "" {
+		return m
+	}
+	return attribute
+}
+
+// get returns the object of a resource, nil when there is none.
+func (o Objects) get(ctx *provider.Context, r provider.Resource) (object map[string]any, err error) {
+	found, err := Call(ctx, http.MethodGet, o.Path(r.Attributes), nil, &object)
+	if err != nil || !found {
+		return nil, err
+	}
+	if object == nil {
+		object = map[string]any{}
+	}
+	return object, nil
+}
+
+// Read implements provider.Handler.
+func (o Objects) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	object, err := o.get(ctx, req.Resource)
+	if err != nil || object == nil {
+		return provider.Observation{}, err
+	}
+	out := make(map[string]any, len(o.Members))
+	for name := range o.Members {
+		out[name] = object[o.member(name)]
+	}
+	if o.Show != nil {
+		o.Show(out, object)
+	}
+	return provider.Observation{Exists: true, Attributes: out}, nil
+}
+
+// Create implements provider.Handler. PUT sets what is there or not, so it may be repeated.
+func (o Objects) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return provider.Result{}, o.put(ctx, req.Resource, nil)
+}
+
+// Update implements provider.Handler.
+func (o Objects) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	object, err := o.get(ctx, req.Resource)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	return provider.Result{}, o.put(ctx, req.Resource, object)
+}
+
+// put writes what is wanted over what is there.
+func (o Objects) put(ctx *provider.Context, r provider.Resource, object map[string]any) error {
+	body := maps.Clone(object)
+	if body == nil {
+		body = map[string]any{}
+	}
+	for name := range o.Members {
+		if v := r.Attributes[name]; v != nil {
+			body[o.member(name)] = v
+		}
+	}
+	if o.Write != nil {
+		o.Write(body, r.Attributes)
+	}
+	_, err := Call(ctx, http.MethodPut, o.Path(r.Attributes), body, nil)
+	return err
+}
+
+// Delete implements provider.Handler.
+func (o Objects) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	_, err := Call(ctx, http.MethodDelete, o.Path(req.Resource.Attributes), nil, nil)
+	return provider.Result{}, err
+}
