@@ -32,6 +32,9 @@ type exportFlags struct {
 	changedOnly bool
 	retry       bool
 	check       bool
+	asks        bool // before it deletes, on a terminal
+	yes         bool // the answer
+	allowDelete int  // -1: any number
 	origin      deploy.Origin
 }
 
@@ -44,7 +47,10 @@ func (a *app) exportCommands() []*cobra.Command {
 		Example: "  southbound apply site.yaml\n  southbound apply . --json\n  generate | southbound apply -",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.wait, f.check = true, !f.changedOnly
+			f.wait, f.check, f.asks = true, !f.changedOnly, true
+			if err := f.checked(cmd); err != nil {
+				return err
+			}
 			return a.export(cmd.Context(), args[0], f)
 		},
 	}
@@ -52,6 +58,8 @@ func (a *app) exportCommands() []*cobra.Command {
 	apply.Flags().BoolVar(&f.partial, "partial", false, "replace only the resource sets that are applied")
 	apply.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "remove a resource set; with --partial")
 	apply.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	apply.Flags().BoolVar(&f.yes, "yes", false, "delete without asking, on a terminal too")
+	apply.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(apply.Flags(), &f.origin)
 	export := &cobra.Command{
 		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
@@ -60,9 +68,15 @@ func (a *app) exportCommands() []*cobra.Command {
 			"`southbound run` or by the next command that waits.",
 		Example: "  southbound export . --wait\n  southbound export teams/a --partial\n  southbound export . --partial --delete-set old",
 		Args:    exactArgs(1, "one path"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.checked(cmd); err != nil {
+				return err
+			}
+			return a.export(cmd.Context(), args[0], f)
+		},
 	}
 	fl := export.Flags()
+	fl.IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(fl, &f.origin)
 	fl.BoolVar(&f.wait, "wait", false, "wait until it is deployed")
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
@@ -71,6 +85,16 @@ func (a *app) exportCommands() []*cobra.Command {
 	fl.BoolVar(&f.noRelease, "no-release", false, "store the version, and do not deploy it")
 	fl.BoolVar(&f.retry, "retry-failed", false, "deploy what failed before, too")
 	return []*cobra.Command{apply, export, a.planCommand(), a.validateCommand()}
+}
+
+const allowDeleteHelp = "do nothing, with exit code 2, if more would be deleted (-1: any number)"
+
+// checked reports what is wrong with the flags.
+func (f *exportFlags) checked(cmd *cobra.Command) error {
+	if f.allowDelete < -1 {
+		return fault.New(fault.Usage, cmd.Name(), "--allow-delete is a number from 0")
+	}
+	return nil
 }
 
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
@@ -199,8 +223,10 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	}
 	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
 	pr := a.progress()
-	out, err := a.home.Export(ctx, a.env, deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets, NoRelease: f.noRelease,
-		Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings, Origin: originOf(ctx, path, f.origin)}, pr.sent)
+	x := deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets,
+		NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings,
+		Origin: originOf(ctx, path, f.origin)}
+	out, err := a.limited(ctx, x, f, pr.sent)
 	pr.end()
 	if err == nil && whole && path != "-" && !a.remote() {
 		saveInputs(cache, read.inputs)
