@@ -64,7 +64,9 @@ func TestPagesShowWhatIsRight(t *testing.T) {
 				continue
 			}
 			var errors strings.Builder
-			if code := Main([]string{"validate", filepath.Join(dir, name)}, strings.NewReader(""), io.Discard, &errors); code != 0 {
+			// With an API, whether secrets are set is for the server to say.
+			args := []string{"validate", filepath.Join(dir, name), "--api", "http://127.0.0.1:1"}
+			if code := Main(args, strings.NewReader(""), io.Discard, &errors); code != 0 {
 				t.Errorf("%s: exit code %d\n%s", page, code, errors.String())
 			}
 		}

@@ -8,7 +8,9 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/local"
 	"southbound/shared/plan"
+	"southbound/shared/resource"
 	"southbound/shared/source"
 )
 
@@ -139,14 +141,22 @@ func (a *app) validateCommand() *cobra.Command {
 		Example: "  southbound validate .\n  southbound validate teams/a --partial\n  southbound validate . --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := source.FindProject(args[0]); err != nil {
+			project, err := source.FindProject(args[0])
+			if err != nil {
 				return err
 			}
 			in, err := a.load(cmd.Context(), args[0], f)
 			if err != nil {
 				return err
 			}
-			if err := in.check(in.model).Err(); err != nil {
+			problems := in.check(in.model)
+			if pick(a.api, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
+				problems = append(problems, in.model.UnsetSecrets(func(ref resource.Secret) error {
+					_, err := local.ReadSecret(ref)
+					return err
+				})...)
+			}
+			if err := problems.Err(); err != nil {
 				return err
 			}
 			if a.json {

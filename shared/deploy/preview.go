@@ -37,6 +37,9 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 	// Tickets that nobody sees only have to differ from 0.
 	p := &planner{e: e, env: state, was: state, lease: Lease{Key: planKey, Fence: 1}, dry: true}
 	p.reset()
+	if problems := x.Model.UnsetSecrets(e.lookUp(ctx)); len(problems) > 0 {
+		return DryRun{}, problems.Err()
+	}
 	p.mending = !e.intact(ctx, state)
 	next, err := p.next(ctx, x)
 	if err != nil {

@@ -3,7 +3,12 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
+	"southbound/shared/diag"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -75,4 +80,56 @@ func secretsAmong(refs []any) []resource.Secret {
 		}
 	}
 	return out
+}
+
+// UnsetSecrets returns a problem for each place where a model refers to a secret that does not
+// exist: one of which look says that it is NotFound. What look cannot tell is no problem.
+func (m *Model) UnsetSecrets(look func(resource.Secret) error) diag.Problems {
+	known := map[resource.Secret]error{}
+	find := func(ref resource.Secret) error {
+		err, asked := known[ref]
+		if !asked {
+			if err = look(ref); !fault.Is(err, fault.NotFound) {
+				err = nil
+			}
+			known[ref] = err
+		}
+		return err
+	}
+	var problems diag.Problems
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
+			for _, ref := range secretsAmong(resource.References(r.Attributes[name])) {
+				if err := find(ref); err != nil {
+					problems.Add(unset(err, m.at(i, name), string(r.ID), name))
+				}
+			}
+		}
+	}
+	for _, a := range m.Agents {
+		for _, ref := range secretsAmong(resource.References(a.Options)) {
+			if err := find(ref); err != nil {
+				problems.Add(unset(fmt.Errorf("agent %q: %w", a.Name, err), diag.Pos{}, "", ""))
+			}
+		}
+	}
+	return problems
+}
+
+func unset(err error, at diag.Pos, id, attribute string) diag.Problem {
+	return diag.Problem{Pos: at, Resource: id, Attribute: attribute, Message: err.Error(),
+		Hint: "set the secret where this command runs, or name another"}
+}
+
+// lookUp finds out whether a secret exists.
+func (e *Engine) lookUp(ctx context.Context) func(resource.Secret) error {
+	return func(ref resource.Secret) error {
+		if v, ok := e.Secrets.(SecretVersions); ok {
+			_, err := v.Version(ctx, ref)
+			return err
+		}
+		_, _, err := e.Secrets.Resolve(ctx, ref)
+		return err
+	}
 }

@@ -35,24 +35,32 @@ const mostSecret = 1 << 20 // bytes
 
 // Resolve implements deploy.Secrets.
 func (s *Secrets) Resolve(_ context.Context, ref resource.Secret) (value, version string, err error) {
+	if value, err = ReadSecret(ref); err != nil {
+		return "", "", err
+	}
+	version, err = s.version(ref.Source, value)
+	return value, version, err
+}
+
+// ReadSecret returns the value of a secret of this machine; its errors are those of Resolve.
+func ReadSecret(ref resource.Secret) (value string, err error) {
 	scheme, name, _ := strings.Cut(ref.Source, ":")
 	switch scheme {
 	case "env":
 		v, ok := os.LookupEnv(name)
 		if !ok {
-			return "", "", fault.New(fault.NotFound, "resolve secret", "the environment variable %s is not set", name)
+			return "", fault.New(fault.NotFound, "resolve secret", "the environment variable %s is not set", name)
 		}
 		value = v
 	case "file":
 		if value, err = readSecret(name); err != nil {
-			return "", "", err
+			return "", err
 		}
 	default:
-		return "", "", fault.New(fault.Unsupported, "resolve secret", "secrets of %q cannot be read on one machine", scheme).
+		return "", fault.New(fault.Unsupported, "resolve secret", "secrets of %q cannot be read on one machine", scheme).
 			WithHint("use env:NAME or file:PATH; ssm and secretsmanager are for the AWS home")
 	}
-	version, err = s.version(ref.Source, value)
-	return value, version, err
+	return value, nil
 }
 
 func readSecret(path string) (string, error) {
