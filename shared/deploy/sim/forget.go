@@ -51,5 +51,7 @@ func (r *run) checkLetGo(t *task, row, was *deploy.Row) {
 		r.violate("D4", "%s removes %s, and nobody has asked for that", t.name, row.ID)
 	case !was.Orphaned && !was.Removing:
 		r.violate("D4", "%s removes %s, which is in the model", t.name, row.ID)
+	default:
+		r.world.thing(row.ID).drifted = true // what is there of it is left to itself
 	}
 }

@@ -273,7 +273,7 @@ func (r *run) rest() bool {
 		if r.violation != nil {
 			return false
 		}
-		free = r.allFree()
+		free = r.allFree() && len(r.state.look(env).outbox) <= r.plan.sizes.Sweep // a sweep takes on no more
 		r.sweep(r.process())
 		r.finish()
 		if r.violation != nil {

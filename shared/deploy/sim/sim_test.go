@@ -12,6 +12,7 @@ var (
 	seeds = flag.Uint64("seeds", 0, "how many seeds TestLong runs; 0: none")
 	first = flag.Uint64("first", 1, "the seed that TestLong begins with")
 	seed  = flag.Uint64("seed", 0, "the seed that TestSeed shows; 0: none")
+	whole = flag.Bool("whole", false, "do not look for a shorter trace of what fails")
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
 )
 
@@ -44,7 +45,9 @@ func campaign(t *testing.T, first, n uint64) {
 		t.Logf("%d seeds, no violation", done)
 		return
 	}
-	explain(t, found.Plan, Mutant{}, found.Violation.Check)
+	if !*whole {
+		explain(t, found.Plan, Mutant{}, found.Violation.Check)
+	}
 	t.Fatalf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed -seed %d -v", found.Plan.Seed, found.Violation, found.Plan.Seed)
 }
 

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sourceMutant is a fault in the source of the engine, where no port lies that a mutant could wrap: old, which stands in file
+// just once, becomes new. In new, mutating(name) reports whether it is in force.
+type sourceMutant struct {
+	name, why string
+	file      string
+	old, new  string
+	check     string // "": any
+	within    int    // so many seeds
+}
+
+// sourceMutants are changes of the engine that once were found by nothing.
+func sourceMutants() []sourceMutant {
+	return []sourceMutant{
+		{"OnePage", "the planner stops after the first page of rows", "planner.go", "if len(rows) < page {",
+			`if len(rows) < page || mutating("OnePage") {`, "", 50},
+		{"LastChunkShared", "the last chunk of a version counts as that of the one before", "chunk.go",
+			"for _, h := range b {\n\t\tif _, ok := in[h]; ok {",
+			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") && i > 0 && i == len(b)-1 {", "", 50},
+		{"RingsFirst", "others are rung before what they are rung for is stored", "results.go",
+			"\tw.unrecorded = true\n\tcommitted, err :=",
+			"\tif mutating(\"RingsFirst\") {\n\t\tw.flushRings(ctx)\n\t}\n" +
+				"\tw.unrecorded = true\n\tcommitted, err :=", "late", 1000},
+		{"EqualIsBefore", "of two equal times the change counts as the earlier", "requirements.go",
+			"!r.ChangedAt.Before(c.row.SucceededAt)",
+			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "", 8000},
+	}
+}
+
+// mutating is what the mutated engine has beside its own files.
+const mutating = `package deploy
+
+import "os"
+
+var mutation = os.Getenv("SIM_MUTANT")
+
+func mutating(name string) bool { return mutation == name }
+`
+
+// mutated builds the test of this package with all mutants in the engine and returns the program.
+func mutated(t *testing.T) string {
+	t.Helper()
+	dir, engine := t.TempDir(), filepath.Join("..")
+	texts := map[string]string{"mutating.go": mutating}
+	for _, m := range sourceMutants() {
+		if texts[m.file] == "" {
+			b, err := os.ReadFile(filepath.Join(engine, m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[m.file] = string(b)
+		}
+		if n := strings.Count(texts[m.file], m.old); n != 1 {
+			t.Fatalf("%s: %q stands %d times in %s", m.name, m.old, n, m.file)
+		}
+		texts[m.file] = strings.Replace(texts[m.file], m.old, m.new, 1)
+	}
+	replace := map[string]string{}
+	for name, text := range texts {
+		from, err := filepath.Abs(filepath.Join(engine, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[from] = filepath.Join(dir, name)
+		if err := os.WriteFile(replace[from], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// TestSourceMutants pins that faults in the engine itself are found as well, each within so many seeds.
+func TestSourceMutants(t *testing.T) {
+	t.Parallel()
+	if deep < usual {
+		return // not with the race detector
+	}
+	program := mutated(t)
+	for _, m := range sourceMutants() {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			run := exec.Command(program, "-test.run", "^TestLong$", "-whole", "-seeds", strconv.Itoa(m.within)) //nolint:gosec // built above
+			run.Env = append(os.Environ(), "SIM_MUTANT="+m.name)
+			out, err := run.CombinedOutput()
+			found := strings.Contains(string(out), ": "+m.check+" at ") || m.check == "" && strings.Contains(string(out), "--- FAIL: TestLong")
+			if err == nil || !found {
+				t.Fatalf("%s (%s): not found within %d seeds\n%s", m.name, m.why, m.within, out)
+			}
+			t.Logf("%s", out)
+		})
+	}
+}
