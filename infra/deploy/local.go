@@ -210,7 +210,7 @@ func localDown(ctx context.Context, _ *options, told io.Writer) error {
 // cleanUp removes what local has written: what it knew of the emulator, what that said, and the functions that were built for it.
 func cleanUp(path string) error {
 	dir := filepath.Dir(path)
-	for _, name := range []string{filepath.Base(path), "local.log", "build", "cache", "deps"} {
+	for _, name := range []string{filepath.Base(path), "local.log", "build.toml", "build", "cache", "deps"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
