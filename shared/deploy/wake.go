@@ -66,7 +66,7 @@ func (r *releaser) tied(ctx context.Context) error {
 	for i := range r.after {
 		en := &r.after[i]
 		row := r.rows[en.ID]
-		if row == nil || row.Hash != en.Hash || row.Orphaned || row.Removing || string(row.Body) == string(en.Body) {
+		if row == nil || row.Hash != en.Hash || row.Orphaned || row.Removing || row.Damaged() || string(row.Body) == string(en.Body) {
 			continue
 		}
 		was, err := resource.Decode(row.Body)
