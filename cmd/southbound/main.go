@@ -17,7 +17,7 @@ func main() {
 }
 
 // spare is how many bytes may pile up before garbage is collected for the first time.
-const spare = 128 << 20
+const spare = 32 << 20
 
 // putOffCollecting lets a short command end before garbage is collected; the check of 10,000 files would do it eight times, in a heap of a few megabytes,
 // and takes a tenth longer with it. The collector begins when the heap has doubled, so half of spare is held. It is never touched, so it costs addresses and no

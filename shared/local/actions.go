@@ -20,7 +20,8 @@ import (
 // costly to make, so they are made once, on first use.
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
-		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)) // twice that stays in memory
 		return e
 	})
 	unpacker = sync.OnceValue(func() *zstd.Decoder {
