@@ -25,7 +25,11 @@ func main() {
 	large := flag.Bool("large", false, "also 100,000 resources")
 	puppet := flag.Bool("puppet", false, "also Puppet, which must be installed")
 	ssh := flag.Bool("ssh", false, "also a tenth of the files over ssh, to the server of OpenSSH, which must be installed")
+	across := flag.Bool("across", false, "only what goes through many agents")
 	flag.Parse()
+	if *across {
+		*n = 0
+	}
 	if err := run(*bin, *n, *runs, *large, *puppet, *ssh); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -51,7 +55,10 @@ func run(bin string, n, runs int, large, puppet, ssh bool) error {
 	defer os.RemoveAll(dir)
 	b := &bench{bin: abs, dir: dir}
 	fmt.Printf("%s, %d processors, %s; medians of %d\n\n", runtime.Version(), runtime.NumCPU(), bin, runs)
-	fmt.Printf("%-52s %9s %9s %7s\n", "work", "s", "floor s", "ratio")
+	fmt.Printf("%-60s %9s %9s %7s\n", "work", "s", "floor s", "ratio")
+	if n == 0 {
+		return b.across(runs)
+	}
 	if err := b.files(n, runs); err != nil {
 		return err
 	}
@@ -70,6 +77,9 @@ func run(bin string, n, runs int, large, puppet, ssh bool) error {
 		if err := b.shape(fmt.Sprintf("%s, %d", s.name, s.n), s.make(s.n), runs); err != nil {
 			return err
 		}
+	}
+	if err := b.across(min(runs, 3)); err != nil {
+		return err
 	}
 	if ssh {
 		if err := b.ssh(n/10, runs); err != nil {
@@ -183,10 +193,11 @@ func (b *bench) puppet(n, runs int) error {
 
 func line(name string, took, floor []time.Duration) {
 	if floor == nil {
-		fmt.Printf("%-52s %9.3f\n", name, median(took))
+		fmt.Printf("%-60s %9.3f\n", name, median(took))
 		return
 	}
-	fmt.Printf("%-52s %9.3f %9.3f %7.2f\n", name, median(took), median(floor), median(took)/median(floor))
+	ratio := median(took) / median(floor)
+	fmt.Printf("%-60s %9.3f %9.3f %7.2f\n", name, median(took), median(floor), ratio)
 }
 
 func median(d []time.Duration) float64 {

@@ -34,13 +34,20 @@ func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
 }
 
 // askAhead looks up what this lane came to wait for since it read everything. It returns true if
-// something of that has finished.
+// something of that has finished. A lane that can wait for rings asks only what its process knows:
+// others ring it, or it asks when it is given up.
 func (w *worker) askAhead(ctx context.Context) (bool, error) {
-	ask := slices.DeleteFunc(w.waitsFor(), func(id resource.ID) bool {
-		return w.asked[w.full[w.graph.Node(id)]]
-	})
-	for _, n := range w.graph.nodes(ask) {
-		w.asked[w.full[n]] = true
+	var known, ask []resource.ID
+	for _, id := range w.waitsFor() {
+		switch n := w.full[w.graph.Node(id)]; {
+		case w.view.isClear(n):
+			known = append(known, id)
+		case !w.asked[n] && w.e.Await == nil:
+			w.asked[n], ask = true, append(ask, id)
+		}
+	}
+	if len(known) > 0 {
+		return w.heard(ctx, known)
 	}
 	done, err := w.finishedOf(ctx, ask)
 	if err != nil || len(done) == 0 {

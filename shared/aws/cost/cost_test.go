@@ -218,6 +218,40 @@ func TestChangedResources(t *testing.T) {
 	}
 }
 
+// TestChainAcrossAgents pins that what goes through many agents costs in proportion to the edges
+// that cross agents: twice as many cost twice as much, to deploy and to check.
+func TestChainAcrossAgents(t *testing.T) {
+	var deploys, repairs [2]int
+	for i, agents := range []int{6, 12} {
+		h, n := newHome(t), 2*agents
+		m := model(n, agents, 0)
+		for r := 1; r < n; r++ {
+			m.Resources[r].Requires = []resource.ID{m.Resources[r-1].ID}
+		}
+		asked := func() int {
+			if ran := h.drain(agents); ran != n {
+				t.Fatalf("%d ran, want %d", ran, n)
+			}
+			c := h.meter.Take() // without the listening of drain, which is not the engine's
+			return c.Sum("DynamoDB", "S3", "SQS.SendMessage").Calls
+		}
+		h.export(m)
+		h.meter.Take()
+		deploys[i] = asked()
+		if _, err := h.engine.Repair(t.Context(), "prod", deploy.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		h.meter.Take()
+		repairs[i] = asked()
+	}
+	t.Logf("requests for 12 and for 24 resources: %v to deploy, %v to check", deploys, repairs)
+	for _, c := range [][2]int{deploys, repairs} {
+		if 10*c[1] > 25*c[0] {
+			t.Errorf("%d requests, and %d for twice as many", c[0], c[1])
+		}
+	}
+}
+
 // TestFewChangedOfMany pins what it takes when ten of a hundred thousand resources changed, in processes that know nothing.
 func TestFewChangedOfMany(t *testing.T) {
 	const n, changed = 100000, 10
