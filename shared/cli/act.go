@@ -12,6 +12,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 	"southbound/shared/source"
 )
 
@@ -39,7 +40,7 @@ func (a *app) otherCommands() []*cobra.Command {
 		a.machineCommand(), a.fmtCommand(),
 		{Use: "version", Short: "Print the version", Example: "  southbound version --json", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				a.line(map[string]string{"version": Version})
+				a.line(map[string]string{"version": Version, "build": machine.Build()})
 			} else {
 				a.printf("southbound %s\n", Version)
 			}

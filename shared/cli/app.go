@@ -5,8 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +15,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,6 +26,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/local"
+	"southbound/shared/machine"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/source"
@@ -259,7 +257,7 @@ func (a *app) openAt(dir string) error {
 	a.stop = make(chan struct{})
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
-		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: packDigest(types),
+		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: machine.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }})
 	a.home = api.New(api.Config{Engine: a.engine, History: a.own.ParameterHistory})
@@ -269,12 +267,6 @@ func (a *app) openAt(dir string) error {
 // connector returns what opens the connections of agents. close closes them.
 func (a *app) connector(known deploy.Secrets) deploy.Connector {
 	return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}
-}
-
-// packDigest identifies the handlers of this program.
-func packDigest(types *schema.Registry) string {
-	sum := sha256.Sum256([]byte(Version + " " + strings.Join(types.Names(), " ")))
-	return hex.EncodeToString(sum[:8])
 }
 
 func (a *app) runner() *local.Runner {

@@ -18,6 +18,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/machine"
 	"southbound/shared/source"
 	"southbound/shared/transport"
 )
@@ -271,11 +272,7 @@ func (a *app) known(ctx context.Context, documents string, f exportFlags) (deplo
 // fingerprint combines the fingerprint of the documents with what else an export depends on.
 func (a *app) fingerprint(documents string) string {
 	settings, _ := json.Marshal(a.project.Settings)
-	pack := ""
-	if types, err := a.registry(); err == nil {
-		pack = packDigest(types)
-	}
-	sum := sha256.Sum256([]byte(documents + pack + string(settings)))
+	sum := sha256.Sum256([]byte(documents + machine.Build() + string(settings)))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -358,7 +358,7 @@ type Action struct {
 	Reason   string               `json:"reason,omitempty"`
 	Replaced bool                 `json:"replaced,omitempty"` // the thing was deleted and created anew
 	Stale    bool                 `json:"stale,omitempty"`    // the intent was replaced, or another run recorded, while it ran
-	Pack     string               `json:"pack"`
+	Pack     string               `json:"pack"`               // the program that called the handler
 	// Provider served the run, when its type has several, and was chosen for this reason.
 	Provider    string `json:"provider,omitempty"`
 	ProviderWhy string `json:"provider_why,omitempty"`

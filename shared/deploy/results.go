@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -205,7 +206,7 @@ func (c *claim) known() int64 {
 // actionOf returns the record of a run.
 func (e *Engine) actionOf(r *Row, res *result) Action {
 	return Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
-		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: e.Pack,
+		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: cmp.Or(res.program, e.Pack),
 		Provider: res.provider, ProviderWhy: res.providerWhy, Replaced: res.replaced}
 }
 

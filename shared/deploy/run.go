@@ -228,6 +228,9 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 		r.end(StatusUnavailable, unreachable(err), "agent "+agent.Name+": "+hinted(err))
 		return
 	}
+	if p, ok := s.transport.(provider.Programmed); ok {
+		r.program = p.Program()
+	}
 	r.handler = h
 }
 

@@ -38,6 +38,7 @@ type result struct {
 	sendEvent  bool   // others are told of its changes
 	heard      bool   // it follows a change that it is told of
 	provider   string // the one that served the run, when the type has several
+	program    string // that called the handler, when it is another than this one
 	// providerWhy says why it was chosen.
 	providerWhy string
 }

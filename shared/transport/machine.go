@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"southbound/shared/machine"
 	"southbound/shared/provider"
 	"southbound/shared/transport/remote"
 )
@@ -33,6 +34,7 @@ const MachineArgument = "remote"
 // machineFacts describe this machine to the other end.
 func machineFacts() map[string]string {
 	facts := provider.MachineFacts()
+	facts[remote.FactProgram] = machine.Build()
 	if name, err := os.Hostname(); err == nil {
 		facts["hostname"] = name
 	}

@@ -2,12 +2,7 @@ package home
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"math/rand/v2"
-	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -164,7 +159,7 @@ func (h *Home) engine() error {
 		bell = h.Config.Doorbell(h.Bell, h.State)
 	}
 	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: bell, Clock: h.clock, Caller: machine.Caller{},
-		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: pack(h.Types), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
+		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: machine.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Bell.Await})
 	return nil
 }
@@ -188,19 +183,6 @@ func (h *Home) QueueURL(ctx context.Context, name string) (string, error) {
 		return "", awserr.Fault("find queue "+name, err)
 	}
 	return aws.ToString(out.QueueUrl), nil
-}
-
-// pack identifies the handlers of this program: what it was built from, and the types in it.
-func pack(types *schema.Registry) string {
-	text := strings.Join(types.Names(), " ")
-	if info, ok := debug.ReadBuildInfo(); ok {
-		i := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" })
-		if i >= 0 {
-			text = info.Settings[i].Value + " " + text
-		}
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
 }
 
 // nothing connects no agent.

@@ -30,6 +30,9 @@ type hello struct {
 	Running  Running           `cbor:"6,keyasint,omitempty"` // the machine: its process; the engine: that of the connection before
 }
 
+// FactProgram is the fact that says which program answers there, see machine.Build.
+const FactProgram = "program"
+
 // method is what is called.
 type method string
 

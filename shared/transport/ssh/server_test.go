@@ -22,7 +22,7 @@ import (
 // TestMain is the program that is put on machines, too: it serves the types of this package's tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "remote" {
-		s := &remote.Server{Definitions: definitions(), Version: "test", Facts: map[string]string{"os": "of the test"}, Transport: transport.Local{}, Grace: 2 * time.Second}
+		s := &remote.Server{Definitions: definitions(), Version: "test", Facts: map[string]string{"os": "of the test", "program": "program of the test"}, Transport: transport.Local{}, Grace: 2 * time.Second}
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		if err := s.Serve(ctx, os.Stdin, os.Stdout); err != nil {

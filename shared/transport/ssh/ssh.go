@@ -21,9 +21,13 @@ import (
 // Conn is the connection of an agent. It implements provider.Remote. It may be used by any number of goroutines.
 type Conn struct {
 	machine *remote.Machine
+	program string
 	done    func()
 	once    sync.Once
 }
+
+// Program implements provider.Programmed: that which answers on the machine.
+func (c *Conn) Program() string { return c.program }
 
 // Handler implements provider.Remote.
 func (c *Conn) Handler(t schema.Type, h provider.Handler) (provider.Handler, error) {
@@ -81,10 +85,12 @@ func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, 
 		return nil, err
 	}
 	c := &Conn{machine: in.machine, done: give}
-	if err := c.Verify(ctx); err != nil {
+	conn, err := in.machine.Conn(ctx)
+	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
+	c.program = conn.Facts[remote.FactProgram]
 	return c, nil
 }
 

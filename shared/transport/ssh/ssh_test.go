@@ -98,6 +98,9 @@ func TestConformance(t *testing.T) {
 	if err != nil || facts["os"] != "of the test" {
 		t.Errorf("facts: %v, %v", facts, err)
 	}
+	if c.Program() != "program of the test" {
+		t.Errorf("program %q", c.Program())
+	}
 	d := fs.File()
 	d.Type.Machine = false
 	if _, err := c.Handler(d.Type, d.Handler); provider.ClassOf(err) != provider.Terminal || !strings.Contains(err.Error(), "not on a machine") {
