@@ -78,6 +78,7 @@ type taskBooks struct {
 	settles  int64                     // fence under which it does what follows from runs
 	open     int                       // connections
 	connects int                       // that were tried since something was claimed
+	spared   time.Time                 // until when a try to connect that failed stands for others; see connectorPort
 	removes  time.Time                 // until then it may remove files; zero: it does not hold the plan
 	grace    time.Duration             // that it collects with
 	changed  map[resource.ID]time.Time // when these had changed last, as it was known then

@@ -235,12 +235,18 @@ func (s secretsPort) Resolve(ctx context.Context, ref resource.Secret) (value, v
 	return value, version, nil
 }
 
+// betweenTries is how long after a try to connect that failed the engine may say so without another, if the try itself
+// took no longer than half of it: an agent that cannot be reached is to cost one wait.
+const betweenTries = 15 * time.Second
+
 // connectorPort is deploy.Connector.
 type connectorPort struct{ p *process }
 
 // Connect implements deploy.Connector.
 func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport any, err error) {
-	c.p.world.sched.cur.books.connects++
+	tried := c.p.world.sched.cur.books
+	began := c.p.world.time()
+	tried.connects++
 	err = c.p.call(ctx, "Connect", &c.p.world.plan.faults.connect, func() error {
 		books := c.p.world.sched.cur.books
 		if books.open++; books.open > 1 {
@@ -250,6 +256,8 @@ func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport
 		return nil
 	})
 	if err != nil {
+		now := c.p.world.time()
+		tried.spared = now.Add(max(betweenTries, 2*now.Sub(began)))
 		return nil, err
 	}
 	return transport, nil
