@@ -153,11 +153,11 @@ func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 	if err != nil {
 		return a.interrupted(err)
 	}
-	return a.worked(ctx, done, began)
+	return a.worked(ctx, work.Filter, done, began)
 }
 
-// worked writes what came of deploy or repair.
-func (a *app) worked(ctx context.Context, done waited, began time.Time) error {
+// worked writes what came of deploy or repair of what the terms of a filter select.
+func (a *app) worked(ctx context.Context, terms []string, done waited, began time.Time) error {
 	p := done.Progress
 	if p.Released == 0 && !a.json {
 		a.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", a.env)
@@ -165,6 +165,13 @@ func (a *app) worked(ctx context.Context, done waited, began time.Time) error {
 	}
 	r := api.Report{Environment: a.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Did.fixed, Counts: p.ByStatus(),
 		DurationMS: time.Since(began).Milliseconds()}
+	var err error
+	if done.Scope, err = a.scopeOf(ctx, terms); err != nil {
+		return err
+	}
+	if s := done.Scope; s != nil {
+		r.Resources, r.Unchanged, r.Counts = s.total, s.total, s.counts
+	}
 	r.Tell(done.Did.changes)
 	return a.summary(ctx, r, done, false)
 }

@@ -190,7 +190,9 @@ func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool
 		if a.json {
 			w = a.err
 		}
-		if err := a.wrong(ctx, w, 20); err != nil {
+		if d.Scope != nil {
+			d.Scope.show(a, w)
+		} else if err := a.wrong(ctx, w, mostWrong); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ type waited struct {
 	Progress api.Progress
 	Stuck    bool // what is left waits because its agent is paused or the environment is halted
 	Did      did
+	Scope    *scope // what the command was about; nil: everything
 }
 
 // asked is what a command that waits for a server has asked for, so that it counts only what came of that. If two ask for the same at once, it
@@ -62,7 +63,7 @@ func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 	}
 	what, err := a.did(ctx, of)
 	what.fixed = d.Fixed // the worker knows what had failed before, and was not drift
-	return waited{api.ProgressOf(a.env, d.Progress), d.Stuck, what}, err
+	return waited{Progress: api.ProgressOf(a.env, d.Progress), Stuck: d.Stuck, Did: what}, err
 }
 
 const (

@@ -107,7 +107,7 @@ func (a *app) inWaves(ctx context.Context, work api.Work, f workFlags, of asked,
 			return a.interrupted(err)
 		}
 	}
-	return a.worked(ctx, done, began)
+	return a.worked(ctx, work.Filter, done, began)
 }
 
 // agentsOf returns the agents of the resources that match, sorted.
