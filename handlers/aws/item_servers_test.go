@@ -91,7 +91,8 @@ func TestItemConformance(t *testing.T) {
 			Vanish: func() error {
 				_, err := api.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{"p k": &types.AttributeValueMemberS{Value: partition}, "sk": &types.AttributeValueMemberN{Value: "1"}}})
 				return err
-			}, Interrupt: c.Interrupt, Like: map[string]any{"table": table}, Unlisted: "the table knows no names", Edges: []string{"values", "absent", "exclusive"}}
+			}, Interrupt: c.Interrupt, Like: map[string]any{"table": table}, Unlisted: "the table knows no names", Edges: []string{"values", "absent", "exclusive"},
+			OneWay: map[string]string{"values": "attributes of the item that are not named belong to others"}}
 		for i := range 3 {
 			out.Others = append(out.Others, of(int64(i+2), map[string]any{"i": int64(i)}))
 		}

@@ -212,7 +212,7 @@ func explainsPermission(t *testing.T) {
 	t.Helper()
 	for _, err := range []error{unix.EACCES, unix.EPERM} {
 		got := explain("change "+filepath.Join("/", "a"), err)
-		if provider.ClassOf(got) != provider.Terminal || !strings.Contains(got.Error(), "run it as a user that may") {
+		if provider.ClassOf(got) != provider.Terminal || !strings.Contains(got.Error(), "not even the superuser may") {
 			t.Error(got)
 		}
 	}

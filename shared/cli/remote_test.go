@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,9 +148,30 @@ func proof(there string) (http.RoundTripper, error) {
 	return signed, err
 }
 
-// agents serves the agents that scripts name.
+// agentNames finds the agents that the documents of a script name.
+var agentNames = regexp.MustCompile(`\bagent: ([a-z][a-z0-9]*)|\bagents: \[([a-z0-9, ]*)\]`)
+
+// agents serves the agents that a script names, and the two that most do.
 func agents(env *testscript.Env, environment string) error {
-	for _, name := range []string{"a", "web1"} {
+	names := []string{"a", "web1"}
+	files, err := filepath.Glob(filepath.Join(env.WorkDir, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		for _, m := range agentNames.FindAllStringSubmatch(string(text), -1) {
+			for name := range strings.SplitSeq(m[1]+","+m[2], ",") {
+				if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	for _, name := range names {
 		data, err := os.MkdirTemp("", "southbound-test-")
 		if err != nil {
 			return err

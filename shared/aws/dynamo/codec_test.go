@@ -41,7 +41,7 @@ func anyRow(r *rand.Rand) deploy.Row {
 		Ticket: r.Int64() - r.Int64(), Priority: deploy.Priority(r.IntN(9)), NotBefore: at(), Compliance: deploy.Compliance(text()), LastRun: deploy.RunFailed,
 		Blocked: deploy.Blocked(text()), Missing: texts(), Deployed: text(), LastAt: at(), LastAction: text(), Reason: text(), Class: provider.Class(text()),
 		Attempts: r.IntN(9), NextAt: at(), Checked: r.Int64(), Waiting: []byte(text()), Creating: text(), ChangedAt: at(), SucceededAt: at(), WantFacts: is(),
-		Unsure: is(), Hidden: texts(), Left: texts()}
+		Unsure: is(), Hidden: texts(), Left: texts(), Notes: []byte(text()), TriedAt: at()}
 	for _, t := range texts() {
 		row.Causes = append(row.Causes, resource.ID(t))
 	}
@@ -51,8 +51,8 @@ func anyRow(r *rand.Rand) deploy.Row {
 // TestAnyRowComesBack pins that every value of every field survives, with its intent and on top of the row before.
 func TestAnyRowComesBack(t *testing.T) {
 	t.Parallel()
-	if n := reflect.TypeFor[deploy.Row]().NumField(); n != 33 {
-		t.Errorf("a row has %d fields: the codec knows 33; add what is new to it, to anyRow, and to this number", n)
+	if n := reflect.TypeFor[deploy.Row]().NumField(); n != 35 {
+		t.Errorf("a row has %d fields: the codec knows 35; add what is new to it, to anyRow, and to this number", n)
 	}
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same every time
 	for range 2000 {
