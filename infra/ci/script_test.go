@@ -165,7 +165,7 @@ func TestGood(t *testing.T) {
 			j.env = append(j.env, "GITHUB_STEP_SUMMARY="+filepath.Join(j.dir, "summary"), "GITHUB_OUTPUT="+filepath.Join(j.dir, "output"))
 			j.shell = shell
 			j.run(0, "plan", "my site")
-			j.has("the summary", j.file("summary"), "## Southbound plan my site", "**2** to create", "+ create fs::File[here,path=", "+   content: hello")
+			j.has("the summary", j.file("summary"), "## Southbound plan my site", "**2** to create", "+ create fs::File[here,path=", `+   content: "hello"`)
 			j.has("the output", j.file("output"), "exit-code=0\n", "changes=true\n")
 			j.run(5, "plan", "my site", "--exit-code")
 			j.run(0, "export", "my site")

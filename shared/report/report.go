@@ -71,14 +71,16 @@ type Wrong struct {
 	Reason string `json:"reason"`
 }
 
-// line is an object that a command has written; it has the members of all of them.
+// line is an object that a command has written: what tells which one it is. Members of one name may be of different
+// kinds: the changes of a step are differences, those of a result are resources.
 type line struct {
 	Error   *Failure       `json:"error"`
 	Summary map[string]int `json:"summary"`
-	Step
-	Status  string    `json:"status"`
-	Version int       `json:"version"`
-	Counts  *struct{} `json:"counts"`
+	ID      string         `json:"id"`
+	Action  string         `json:"action"`
+	Status  string         `json:"status"`
+	Reason  string         `json:"reason"`
+	Counts  *struct{}      `json:"counts"`
 }
 
 // mostLine bounds the size of one object, in bytes.
@@ -111,7 +113,8 @@ func (r *Report) add(text []byte) error {
 	case l.Summary != nil:
 		r.Planned = l.Summary
 	case l.Action != "" && l.ID != "":
-		r.Plan = append(r.Plan, l.Step)
+		r.Plan = append(r.Plan, Step{})
+		return json.Unmarshal(text, &r.Plan[len(r.Plan)-1])
 	case l.Counts != nil:
 		r.Result = new(Result)
 		return json.Unmarshal(text, r.Result)

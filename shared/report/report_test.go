@@ -152,3 +152,16 @@ func TestReadOther(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReadResult wants what apply answers to be read although its changes are of another kind than those of a plan.
+func TestReadResult(t *testing.T) {
+	t.Parallel()
+	r := &Report{}
+	if err := r.Read(strings.NewReader(`{"environment":"e","version":3,"author":"ann","resources":2,"changed":1,"unchanged":1,` +
+		`"changes":[{"id":"std::Null[a,name=x]","change":"created","attributes":["value"]}],"counts":{"deployed":2},"duration_ms":5}` + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if r.Result == nil || r.Result.Version != 3 || r.Result.Changed != 1 {
+		t.Errorf("read as %+v", r.Result)
+	}
+}
