@@ -56,11 +56,11 @@ func (m *model) add(kinds string, attrs map[string]any, rels map[string][]Entity
 func types(t *testing.T) *schema.Registry {
 	t.Helper()
 	r, err := schema.NewRegistry(
-		schema.Type{Name: "fs::File", Attributes: []schema.Attribute{
+		schema.Type{Name: "fs::File", Machine: true, Attributes: []schema.Attribute{
 			{Name: "path", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "content", Type: "Optional[String]"}, {Name: "mode", Type: "Optional[String]"},
 			{Name: "owner", Type: "String", Default: "root"}, {Name: "size", Type: "Integer", Behaviour: schema.ReadOnly},
 		}},
-		schema.Type{Name: "svc::Service", Attributes: []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "ports", Type: "Array[Integer]"}}})
+		schema.Type{Name: "svc::Service", Machine: true, Attributes: []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "ports", Type: "Array[Integer]"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
