@@ -24,7 +24,7 @@ func (a *app) did(ctx context.Context, of asked) (did, error) {
 	if of.idle {
 		return did{}, nil
 	}
-	actions, err := a.home.Actions(ctx, a.env, api.ActionQuery{After: of.since, Notable: true})
+	actions, err := a.home.Actions(ctx, a.env, api.ActionQuery{After: of.since, Version: of.version, Notable: true})
 	if err != nil {
 		return did{}, err
 	}

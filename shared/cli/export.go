@@ -122,7 +122,8 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		return err
 	}
 	var of asked
-	if f.wait && !f.noRelease { // else nobody asks what came of it
+	byVersion := a.remote() && !f.check && !f.retry // then all that is done for it is done for its version
+	if f.wait && !f.noRelease && !byVersion {       // else nobody asks what came of it
 		var err error
 		if of, err = a.mark(ctx); err != nil {
 			return cutShort(ctx, err)
@@ -139,6 +140,9 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
 	if !f.wait || f.noRelease {
 		return a.stored(ctx, r, began)
+	}
+	if byVersion {
+		of.version = out.Version
 	}
 	of.nothing, of.idle = !f.check, a.remote() && !f.check && !f.retry && out.Changed+out.Removed == 0
 	done, err := a.wait(ctx, of)

@@ -24,6 +24,7 @@ type waited struct {
 // is done once, and both count it.
 type asked struct {
 	since   string // id of the last action before it asked
+	version int    // only what was done for a version; 0: any
 	nothing bool   // it asked for no comparison with reality
 	idle    bool   // it asked for nothing at all
 	filter  deploy.Filter
