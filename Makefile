@@ -41,12 +41,12 @@ LONG := ./shared/cli ./shared/aws/logs ./shared/aws/dynamo
 
 # Everything is compiled in two ways only: with the race detector, which vet can read, too, and as what is shipped, which tests build as well.
 SHIPPED := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -tags servers
-ALONE := $(SHIPPED) -timeout 10m -run 'Many|Large|Cost' # tests that hold much and share nothing, in files of their own
+ALONE := $(SHIPPED) -timeout 40m -run 'Many|Large|Cost' # tests that hold much and share nothing, in files of their own
 
 test: formatted build ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
 	$(GO) vet -race -tags servers ./...
-	$(GO) test -race -vet=off -timeout 15m -tags servers $(LONG) $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
-	$(SHIPPED) -timeout 10m ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
+	$(GO) test -race -vet=off -timeout 40m -tags servers $(LONG) $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
+	$(SHIPPED) -timeout 40m ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
 	$(ALONE) ./shared/aws/logs
 	$(MAKE) --no-print-directory e2e
 
@@ -60,7 +60,7 @@ test-aws: ## what needs servers, but not the whole stack
 	$(ALONE) ./shared/aws/logs
 
 e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E_ENDPOINT= for AWS or another emulator
-	$(SHIPPED) -count=1 -timeout 20m -parallel 6 -v ./localstack/e2e
+	$(SHIPPED) -count=1 -timeout 40m -parallel 6 -v ./localstack/e2e
 
 N ?= 100000
 sim: ## N= seeds of the simulator

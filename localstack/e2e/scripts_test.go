@@ -12,7 +12,7 @@ import (
 // scripts runs the command line's own scripts against the stack. Their agents are on this machine, and served from here.
 func scripts(t *testing.T, w *world) {
 	began := time.Now()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-vet=off", "-count=1", "-timeout=10m", "-parallel=6", "-run=^TestScriptsOverAPI$", "./shared/cli")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-vet=off", "-count=1", "-timeout=40m", "-parallel=6", "-run=^TestScriptsOverAPI$", "./shared/cli")
 	cmd.Dir = w.stack.Root
 	cmd.Env = append(os.Environ(), w.stack.Variables(w.out)...)
 	cmd.Env = append(cmd.Env, "SOUTHBOUND_TEST_API="+w.out["ApiUrl"], "CGO_ENABLED=0")
