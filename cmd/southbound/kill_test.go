@@ -110,7 +110,7 @@ func checkTree(t *testing.T, root string, files, generation int) {
 // checkActions wants every action once, and at most one deploy of a resource for each version.
 func checkActions(t *testing.T, bin, data string) {
 	t.Helper()
-	out, err := exec.Command(bin, "logs", "--json", "--data", data).Output()
+	out, err := exec.Command(bin, "logs", "--all", "--json", "--data", data).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

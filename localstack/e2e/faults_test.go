@@ -175,7 +175,7 @@ func doubled(t *testing.T, w *world) {
 	u.settled(t, "b", 20)
 	type line struct{ Resource, Action, Outcome string }
 	times := map[string]int{}
-	for _, l := range decode[line](t, u.run(t, 0, "logs", "--json", "--limit", "1000")) {
+	for _, l := range decode[line](t, u.run(t, 0, "logs", "--all", "--json", "--limit", "1000")) {
 		if l.Action == "deploy" && strings.Contains(l.Resource, "name=b") {
 			times[l.Resource]++
 		}

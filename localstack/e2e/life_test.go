@@ -101,7 +101,7 @@ func life(t *testing.T, w *world) {
 	}
 
 	type line struct{ Resource, Action, Outcome, Change string }
-	lines := decode[line](t, u.run(t, 0, "logs", "--json"))
+	lines := decode[line](t, u.run(t, 0, "logs", "--all", "--json"))
 	if !slices.ContainsFunc(lines, func(l line) bool { return strings.HasPrefix(l.Resource, "aws::s3::Object") && l.Change == "created" }) {
 		t.Errorf("the log does not tell that the object was created: %+v", lines)
 	}
