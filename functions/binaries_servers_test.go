@@ -225,9 +225,7 @@ func TestHandler(t *testing.T) {
 		t.Errorf("%d were deployed", n)
 	}
 	for _, want := range []string{`"request":"request-1"`, `"environment":"prod"`, `"fence":`, `"Deployed":30`, `"CloudWatchMetrics"`} {
-		if !strings.Contains(f.said.String(), want) {
-			t.Errorf("it did not say %s:\n%s", want, f.said.String())
-		}
+		hometest.Until(t, "it says "+want, func() bool { return strings.Contains(f.said.String(), want) })
 	}
 
 	export(t, h, model("web2", "aws", 40, 50))
@@ -247,9 +245,7 @@ func TestHandler(t *testing.T) {
 	if a := next.invoke(event); a.body != done {
 		t.Errorf("%+v", a)
 	}
-	if !strings.Contains(next.said.String(), `"LanesBusy"`) {
-		t.Errorf("it said %s", next.said.String())
-	}
+	hometest.Until(t, "it says that the lane is busy", func() bool { return strings.Contains(next.said.String(), `"LanesBusy"`) })
 }
 
 // TestSweep pins that the sweep rings for what is scheduled and sends to rest what is not.

@@ -254,7 +254,7 @@ func without(v any) any {
 	case map[string]any:
 		for name, e := range v {
 			switch name {
-			case "agents", "id", "at", "started", "finished", "duration_ms", "last_action", "took", "took_ms", "ms", "updated":
+			case "agents", "id", "at", "seen_at", "started", "finished", "duration_ms", "last_action", "pack", "took", "took_ms", "ms", "updated":
 				delete(v, name)
 			default:
 				v[name] = without(e)
