@@ -14,42 +14,44 @@ import (
 // mostPages bounds how many pages of a list are read.
 const mostPages = 1000
 
-// list reads all pages of a list.
-func (a *api) list(path string) ([]any, error) {
+// list reads all pages of a list. It also returns how many bytes they had.
+func (a *api) list(path string) ([]any, int, error) {
 	var out []any
 	var before []byte
+	size := 0
 	pages := &pages{a: a, first: path, seen: map[string]bool{path: true}}
 	for n := 0; path != ""; n++ {
 		if n == mostPages {
-			return nil, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, mostPages)
+			return nil, 0, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, mostPages)
 		}
 		r, err := a.call(http.MethodGet, path, nil, "", "")
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, 0, err
 		case r.missing() && (n == 0 || pages.counted()):
-			return out, nil
+			return out, size, nil
 		case !r.ok():
-			return nil, a.refused(http.MethodGet, r)
+			return nil, 0, a.refused(http.MethodGet, r)
 		}
+		size += len(r.Body)
 		v, err := r.json()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		in, _ := at(v, a.pointer("items"))
 		items, ok := in.([]any)
 		if !ok && in != nil {
-			return nil, provider.Errorf(provider.NeedsChange, "what %s answers at %q is no list; see items of find", path, a.pointer("items"))
+			return nil, 0, provider.Errorf(provider.NeedsChange, "what %s answers at %q is no list; see items of find", path, a.pointer("items"))
 		}
 		if n > 0 && len(items) > 0 && bytes.Equal(r.Body, before) {
-			return nil, provider.Errorf(provider.NeedsChange, "the list at %s answers the same page twice; see page, offset and cursor of find", path)
+			return nil, 0, provider.Errorf(provider.NeedsChange, "the list at %s answers the same page twice; see page, offset and cursor of find", path)
 		}
 		out, before = append(out, items...), r.Body
 		if path, err = pages.next(r, v, path, len(items)); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return out, nil
+	return out, size, nil
 }
 
 // pages goes from page to page.
@@ -184,7 +186,7 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	if path, err = a.scope.path(path); err != nil {
 		return err
 	}
-	items, err := a.list(path)
+	items, _, err := a.list(path)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type thing struct {
 
 // lists are the lists that one batch has read, by their paths.
 type lists struct {
+	keep bool // for as long as they serve what reads them
 	mu   sync.Mutex
 	read map[string]func() ([]any, error)
 }
@@ -28,16 +29,16 @@ func (o object) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	return a.read(&lists{})
+	return a.read(&lists{keep: true})
 }
 
 // atOnce is how many objects of a batch are read side by side.
 const atOnce = 8
 
-// ReadBatch implements provider.BatchReader: some at a time, and each list once.
+// ReadBatch implements provider.BatchReader: some at a time, and each list once in a run of a lane, as far as it is not out of date.
 func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
-	shared := &lists{}
+	shared := &lists{keep: true}
 	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup
 	for i := range items {
@@ -228,7 +229,7 @@ func (a *api) find(shared *lists) (*thing, error) {
 		return nil, err
 	}
 	items, err := shared.once(path+"\n"+a.pointer("items")+"\n"+a.pointer("next")+"\n"+a.pointer("cursor")+"\n"+a.pointer("page")+"\n"+a.pointer("offset")+"\n"+headerKey(a.want),
-		func() ([]any, error) { return a.list(path) })
+		func(key string) ([]any, error) { return a.listed(shared, key, path) })
 	if err != nil {
 		return nil, err
 	}
@@ -252,6 +253,16 @@ func (a *api) find(shared *lists) (*thing, error) {
 	return found, nil
 }
 
+// listed reads a list, or takes the one that was read before in this run of the lane.
+func (a *api) listed(shared *lists, key, path string) ([]any, error) {
+	if !shared.keep {
+		items, _, err := a.list(path)
+		return items, err
+	}
+	return provider.Listed(a.ctx, provider.Key{Name: "find", Args: []any{key}},
+		func(*provider.Context) ([]any, int, error) { return a.list(path) })
+}
+
 // headerKey tells apart resources whose own headers may lead to other lists.
 func headerKey(r provider.Resource) string {
 	if r.Attributes["headers"] == nil {
@@ -266,14 +277,14 @@ func (a *api) pointer(name string) string {
 }
 
 // once returns what f returns, and calls it once for a key.
-func (l *lists) once(key string, f func() ([]any, error)) ([]any, error) {
+func (l *lists) once(key string, f func(key string) ([]any, error)) ([]any, error) {
 	l.mu.Lock()
 	if l.read == nil {
 		l.read = map[string]func() ([]any, error){}
 	}
 	get := l.read[key]
 	if get == nil {
-		get = sync.OnceValues(f)
+		get = sync.OnceValues(func() ([]any, error) { return f(key) })
 		l.read[key] = get
 	}
 	l.mu.Unlock()

@@ -110,11 +110,7 @@ type discoverer struct {
 
 // list asks the handler what exists and takes what it finds.
 func (d *discoverer) list(ctx context.Context) error {
-	var keys []resource.Key
-	for _, name := range d.typ.Namevars() {
-		keys = append(keys, resource.Key{Name: name, Value: "*"})
-	}
-	nobody := resource.NewID(d.typ.Name, d.agent.Name, keys...)
+	nobody := anyOf(d.typ, d.agent.Name)
 	r := d.e.newRun(&Row{ID: nobody, Body: d.encode(&resource.Resource{ID: nobody, Type: d.typ.Name, Agent: d.agent.Name})}, &d.session)
 	if !r.over() {
 		r.dry = true

@@ -68,6 +68,18 @@ type dryRunner struct {
 	whole   bool // values as long as they are
 	strict  provider.Strictness
 	out     DryRun
+	inLane  []*Row // of the lane that is being read
+}
+
+// scheduledOf returns what is to be read of a type in the same session.
+func (d *dryRunner) scheduledOf(typ string) []resource.ID {
+	var out []resource.ID
+	for _, r := range d.inLane {
+		if r.ID.Type() == typ {
+			out = append(out, r.ID)
+		}
+	}
+	return out
 }
 
 // hideSecrets hides the attributes that hold secrets according to the intents in force, or earlier ones: the things still show them. It is
@@ -178,6 +190,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 			agent = a
 		}
 	}
+	d.inLane = rows
 	for i, part := range parts {
 		actions, err := d.part(ctx, part, &s, agent, results)
 		if err != nil {
@@ -241,7 +254,8 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 		r.claim = &claim{row: row}
 	}
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
-		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict, env: d.env}
+		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict, env: d.env,
+			scheduled: d.scheduledOf}
 		if err := x.execute(ctx); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -25,6 +26,8 @@ type executor struct {
 	each bool
 	// strict says what is done when a handler reports values that are not as it declares them.
 	strict provider.Strictness
+	// scheduled, when not nil, says what else of a type is to be read in this session.
+	scheduled func(typ string) []resource.ID
 	// mark records what has to be known of a run if it ends in the middle, such as that a create begins; false means that it must not go on.
 	mark func(ctx context.Context, r *run) (bool, error)
 	// seen, when not nil, is called once everything is read.

@@ -13,6 +13,7 @@ import (
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/redact"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -36,6 +37,9 @@ const (
 type host struct {
 	e       *Engine
 	session *session
+	lists   *lists // of the session
+	need    need
+	id      resource.ID
 	state   []byte
 	local   map[string]Blob // files that are not stored yet, for a preview
 
@@ -62,7 +66,7 @@ type host struct {
 func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &host{e: h.e, session: h.session, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
+	return &host{e: h.e, session: h.session, lists: h.lists, need: h.need, id: h.id, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
 		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), hidden: maps.Clone(h.hidden), whole: h.whole,
 		typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
 		provider: h.provider, providerWhy: h.providerWhy}

@@ -13,7 +13,7 @@ import (
 // read observes the thing of each run, in one call if the handler can do that.
 func (x *executor) read(ctx context.Context, runs []*run) {
 	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
-	if !ok && len(runs) > 1 && !x.each && x.readList(ctx, runs) {
+	if !ok && len(runs) > 0 && !x.each && x.readList(ctx, runs) {
 		return
 	}
 	if !ok || len(runs) < 2 {
@@ -74,49 +74,6 @@ func handlerOf(runs []*run) provider.Handler {
 		return nil
 	}
 	return runs[0].handler
-}
-
-// readList reads a batch from the handler's list of all that exists. What the list lacks is absent and is not asked for again. What the list
-// does not show to be as wanted is read by itself, since a list does not know what a resource asks for. It returns false if the handler
-// cannot list or the list failed; then each thing has to be read by itself, and says why that fails.
-func (x *executor) readList(ctx context.Context, runs []*run) bool {
-	lister, ok := provider.As[provider.Lister](runs[0].handler)
-	if !ok {
-		return false
-	}
-	type listed struct {
-		byID map[resource.ID]map[string]any
-		err  error
-	}
-	first := runs[0]
-	var out *listed
-	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) {
-		got := &listed{byID: map[resource.ID]map[string]any{}}
-		got.err = lister.List(first.ctx.With(ctx), func(f provider.Found) error {
-			attributes := provider.ObservedAll(f.Attributes)
-			if id, ok := foundID(first.typ, first.res.Agent, attributes); ok {
-				got.byID[id] = attributes
-			}
-			return ctx.Err()
-		})
-		out = got
-	})
-	if err != nil || out == nil || out.err != nil {
-		first.host = first.host.detach() // a call that was left behind may still write
-		first.bind(ctx)
-		return false
-	}
-	for _, r := range runs {
-		attrs, exists := out.byID[r.res.ID]
-		switch {
-		case !exists:
-		case r.want.Purged || shows(r.typ, attrs, r.want.Attributes):
-			x.observe(r, provider.Reading{Observation: provider.Observation{Exists: true, Attributes: observable(r.typ, attrs)}})
-		default:
-			x.readOne(ctx, r)
-		}
-	}
-	return true
 }
 
 // shows reports whether a list shows all that is wanted of a thing, and shows it as wanted.

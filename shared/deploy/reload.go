@@ -88,6 +88,7 @@ func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, erro
 			w.rows[int32(i)] = r //nolint:gosec // see Node
 		}
 	}
+	w.sawTickets()
 	for n := range w.rows {
 		if w.frontier.ready(n) {
 			w.push(n)

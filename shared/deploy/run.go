@@ -24,14 +24,23 @@ type session struct {
 	waited    time.Duration // how long it was waited for that
 	agent     resource.Agent
 	checked   map[resource.ID]bool
-	changed   bool // rows were changed by others: read again
+	changed   bool   // rows were changed by others: read again
+	lists     *lists // while it is connected
+}
+
+// known returns what the session knows from lists.
+func (s *session) known() *lists {
+	if s.lists == nil {
+		s.lists = &lists{}
+	}
+	return s.lists
 }
 
 func (s *session) close() {
 	if c, ok := s.transport.(io.Closer); ok && s.connected {
 		_ = c.Close()
 	}
-	s.transport, s.connected = nil, false
+	s.transport, s.connected, s.lists = nil, false, nil
 }
 
 // forgetFailure lets a connection that could not be made be tried once more, when that is not long ago compared with how long it took: an
@@ -97,7 +106,8 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		}
 		runs = append(runs, w.prepare(ctx, c))
 	}
-	x := &executor{e: w.e, runs: runs, mark: w.markCreating, cover: w.cover, strict: w.state.Settings.Strict, env: w.env}
+	x := &executor{e: w.e, runs: runs, mark: w.markCreating, cover: w.cover,
+		strict: w.state.Settings.Strict, env: w.env, scheduled: w.scheduledOf}
 	err := x.execute(ctx)
 	if err != nil && x.lost == nil {
 		w.unrecorded = true
@@ -114,6 +124,9 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 // conclude completes the result of a run and hands it to its claim.
 func (w *worker) conclude(r *run) {
 	r.finished = w.e.Clock.Now()
+	if r.acted {
+		r.host.lists.didChange(r.claim.row.ID)
+	}
 	switch r.outcome {
 	case StatusDeployed:
 		r.kept, r.replaced = r.written(), r.replaces
@@ -158,6 +171,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	}
 	r.reload = w.changedSince(c, r.res)
 	r.heard = r.reload
+	r.host.need = w.needOf(c)
 	r.host.cache = e.cacheOf(w.env, r.res.Agent)
 	e.resolveFiles(ctx, r)
 	e.resolveSecrets(ctx, r)
@@ -168,7 +182,7 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 // newRun starts a run of a row's intent.
 func (e *Engine) newRun(row *Row, s *session) *run {
 	r := &run{result: &result{action: e.NewID(), started: e.Clock.Now(), change: plan.NoChange}}
-	r.host = &host{e: e, session: s}
+	r.host = &host{e: e, session: s, lists: s.known(), id: row.ID}
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		r.damaged = true

@@ -1,0 +1,369 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// mostListed bounds how many bytes a session keeps of lists. What does not fit is read by itself.
+const mostListed = 64 << 20
+
+// lists is what a session knows from lists of all that exists: each is read once, and not once a
+// batch. What happens in the session is counted, so that it can be told what a list may have missed.
+type lists struct {
+	mu      sync.Mutex
+	count   int64
+	kept    map[string]*listed    // by type, or by what a handler calls it
+	changed map[resource.ID]int64 // when this session changed a resource since it has lists
+	tickets []learned             // oldest first
+	wave    learned
+	size    int
+}
+
+// listed is one list.
+type listed struct {
+	count  int64
+	began  time.Time
+	failed bool
+	value  any // of a handler
+	// found has a member for each resource that was to be looked for and was not left out for its
+	// size; nil: it was not found.
+	found map[resource.ID]map[string]any
+	size  int
+	gone  bool // nobody uses it any more
+}
+
+// learned is when a session first saw a ticket, or the number of a wave.
+type learned struct{ ticket, count int64 }
+
+// need says how new a list has to be for a run: begun after something that was counted, and after a
+// time that another process has recorded.
+type need struct {
+	count int64
+	at    time.Time
+}
+
+// mostLearned bounds how exactly it is remembered when tickets were learned.
+const mostLearned = 16
+
+// tick counts something that has happened. The caller holds mu.
+func (l *lists) tick() int64 {
+	l.count++
+	return l.count
+}
+
+// sawSchedule notes which tickets and which wave are known from now on. Who gave them may want to
+// know what has become of things since, so that older lists do not serve them.
+func (l *lists) sawSchedule(ticket, epoch int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch > l.wave.ticket {
+		l.wave = learned{epoch, l.tick()}
+	}
+	if n := len(l.tickets); n > 0 && l.tickets[n-1].ticket >= ticket {
+		return
+	}
+	l.tickets = append(l.tickets, learned{ticket, l.tick()})
+	if len(l.tickets) > mostLearned {
+		l.tickets = l.tickets[1:] // what the first stood for counts as learned with the next
+	}
+}
+
+// asks returns how new a list has to be for a ticket, or for a wave.
+func (l *lists) asks(ticket int64, waved bool) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := l.count // if it was not seen
+	for _, t := range l.tickets {
+		if ticket <= t.ticket {
+			count = t.count
+			break
+		}
+	}
+	if waved {
+		count = max(count, l.wave.count)
+	}
+	return count
+}
+
+// didChange notes that this session has changed a resource.
+func (l *lists) didChange(id resource.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.kept) == 0 {
+		return // lists that are still to come show it
+	}
+	if l.changed == nil {
+		l.changed = map[resource.ID]int64{}
+	}
+	l.changed[id] = l.tick()
+}
+
+// changedAt returns when this session changed a resource, 0 if it has not since it has lists.
+func (l *lists) changedAt(id resource.ID) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed[id]
+}
+
+// begin notes the start of a list, which takes the place of an older one.
+func (l *lists) begin(key string, now time.Time) *listed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept == nil {
+		l.kept = map[string]*listed{}
+	}
+	if old := l.kept[key]; old != nil {
+		l.size -= old.size
+		old.gone = true
+	}
+	out := &listed{count: l.tick(), began: now}
+	l.kept[key] = out
+	return out
+}
+
+// room takes room for a part of a list, and reports whether there is any.
+func (l *lists) room(of *listed, size int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if of.gone || l.size+size > mostListed {
+		return false
+	}
+	l.size += size
+	of.size += size
+	return true
+}
+
+// get returns a list that was read before, nil if there is none.
+func (l *lists) get(key string) *listed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept[key]
+}
+
+// drop forgets a list.
+func (l *lists) drop(key string, of *listed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept[key] == of {
+		l.size -= of.size
+		of.gone = true
+		delete(l.kept, key)
+	}
+}
+
+// serves reports whether a list is new enough. Of equal times it cannot be told which came first.
+func (l *listed) serves(n need) bool {
+	return l.count > n.count && (n.at.IsZero() || l.began.After(n.at))
+}
+
+// Listed implements provider.ListKeeper.
+func (h *host) Listed(key string, build func() (any, int, error)) (any, error) {
+	l := h.lists
+	n := h.need
+	n.count = max(n.count, l.changedAt(h.id))
+	if have := l.get(key); have != nil && have.serves(n) {
+		return have.value, nil
+	}
+	now := l.begin(key, h.e.Clock.Now())
+	v, size, err := build()
+	if err != nil || !l.room(now, size) {
+		l.drop(key, now)
+		return v, err
+	}
+	l.mu.Lock()
+	now.value = v
+	l.mu.Unlock()
+	return v, nil
+}
+
+// needOf returns how new a list has to be for a claim: newer than what asked for it, and than what
+// it requires, which may have made what is listed.
+func (w *worker) needOf(c *claim) need {
+	l := w.session.known()
+	n := need{count: l.asks(c.row.Ticket, c.waved)}
+	if c.node < 0 {
+		return n
+	}
+	for _, q := range w.graph.Requires(c.node) {
+		n.count = max(n.count, l.changedAt(w.graph.IDs[q]))
+		if r := w.deps[q]; r != nil && w.rows[q] == nil && r.LastAt.After(n.at) {
+			n.at = r.LastAt
+		}
+	}
+	return n
+}
+
+// sawTickets tells the session which tickets are known.
+func (w *worker) sawTickets() {
+	newest := int64(0)
+	for _, r := range w.rows {
+		newest = max(newest, r.Ticket)
+	}
+	for _, r := range w.loose {
+		newest = max(newest, r.Ticket)
+	}
+	w.session.known().sawSchedule(newest, w.sched.Wave.Epoch)
+}
+
+// scheduledOf returns what is scheduled of a type in this lane.
+func (w *worker) scheduledOf(typ string) []resource.ID {
+	var out []resource.ID
+	for n, r := range w.rows {
+		if w.frontier.needs[n] && r.ID.Type() == typ {
+			out = append(out, r.ID)
+		}
+	}
+	return out
+}
+
+// readList reads runs from the handler's list of all that exists, which the session keeps. What the
+// list lacks is absent and is not asked for again. What the list does not show to be as wanted is
+// read by itself, since a list does not know what a resource asks for; so is what the session has
+// changed since. It returns false if there is no list; then each thing has to be read by itself.
+func (x *executor) readList(ctx context.Context, runs []*run) bool {
+	lister, ok := provider.As[provider.Lister](handlerOf(runs))
+	if !ok {
+		return false
+	}
+	list, old := x.listFor(runs)
+	if list != nil && list.failed {
+		return false
+	}
+	if len(old) > 1 {
+		if list = x.list(ctx, lister, runs); list == nil {
+			return false
+		}
+		old = nil
+	}
+	if list == nil {
+		return false
+	}
+	for _, r := range runs {
+		attrs, known := list.found[r.res.ID]
+		exists := attrs != nil
+		switch changed := r.host.lists.changedAt(r.res.ID) > list.count; {
+		case !known || changed || old[r]:
+			x.readOne(ctx, r)
+		case !exists:
+		case r.want.Purged || shows(r.typ, attrs, r.want.Attributes):
+			x.observe(r, provider.Reading{Observation: provider.Observation{Exists: true,
+				Attributes: observable(r.typ, attrs)}})
+		default:
+			x.readOne(ctx, r)
+		}
+	}
+	return true
+}
+
+// listFor returns the list that the session has for runs of one type, and for which of them it is
+// too old.
+func (x *executor) listFor(runs []*run) (*listed, map[*run]bool) {
+	list := runs[0].host.lists.get(runs[0].typ.Name)
+	old := map[*run]bool{}
+	for _, r := range runs {
+		if list == nil || !list.serves(r.host.need) {
+			old[r] = true
+		}
+	}
+	return list, old
+}
+
+// list reads the list of a type, and keeps of it what concerns this lane. If that fails, the session
+// does not try again, and says so once.
+func (x *executor) list(ctx context.Context, lister provider.Lister, runs []*run) *listed {
+	first := runs[0]
+	kept := first.host.lists
+	into := kept.begin(first.typ.Name, x.e.Clock.Now())
+	wanted := map[resource.ID]bool{}
+	for _, r := range runs {
+		wanted[r.res.ID] = true
+	}
+	if x.scheduled != nil {
+		for _, id := range x.scheduled(first.typ.Name) {
+			wanted[id] = true
+		}
+	}
+	type answer struct {
+		found map[resource.ID]map[string]any
+		err   error
+	}
+	said := make(chan answer, 1) // a call that was left behind may still answer
+	at := first.listContext(ctx)
+	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) {
+		var a answer
+		a.found, a.err = collect(at.With(ctx), lister, first.typ, wanted,
+			func(n int) bool { return kept.room(into, n) })
+		said <- a
+	})
+	var got answer
+	if err == nil {
+		got = <-said
+		err = got.err
+	}
+	if err != nil {
+		x.listFailed(ctx, first, into, err)
+		return nil
+	}
+	into.found = got.found
+	return into
+}
+
+// listContext returns the context of a list, which is for no resource.
+func (r *run) listContext(ctx context.Context) *provider.Context {
+	nobody := anyOf(r.typ, r.res.Agent)
+	return provider.NewContext(ctx, r.host, provider.Options{ID: nobody, DryRun: r.dry, Version: r.version,
+		Desired: provider.Resource{ID: nobody, Type: r.typ.Name, Agent: r.res.Agent, Attributes: map[string]any{}}})
+}
+
+// anyOf is the id that stands for all resources of a type on an agent.
+func anyOf(typ *schema.Compiled, agent string) resource.ID {
+	keys := make([]resource.Key, 0, len(typ.Namevars()))
+	for _, name := range typ.Namevars() {
+		keys = append(keys, resource.Key{Name: name, Value: "*"})
+	}
+	return resource.NewID(typ.Name, agent, keys...)
+}
+
+// collect reads a list and keeps what is wanted of it. What there is no room for is left out, as if
+// it had not been looked for.
+func collect(ctx *provider.Context, l provider.Lister, typ *schema.Compiled, wanted map[resource.ID]bool,
+	room func(size int) bool) (map[resource.ID]map[string]any, error) {
+	out := make(map[resource.ID]map[string]any, len(wanted))
+	for id := range wanted {
+		out[id] = nil
+	}
+	agent := ctx.ID().Agent()
+	return out, l.List(ctx, func(f provider.Found) error {
+		attributes := provider.ObservedAll(f.Attributes)
+		if id, ok := foundID(typ, agent, attributes); ok && wanted[id] {
+			if room(sizeOf(attributes)) {
+				out[id] = attributes
+			} else {
+				delete(out, id)
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+// listFailed says that a list cannot be used, unless it is the caller or the lane that has ended.
+func (x *executor) listFailed(ctx context.Context, r *run, of *listed, err error) {
+	kept := r.host.lists
+	kept.drop(r.typ.Name, of)
+	r.host = r.host.detach() // a call that was left behind may still write
+	r.bind(ctx)
+	if x.lost != nil || ctx.Err() != nil {
+		return
+	}
+	kept.begin(r.typ.Name, x.e.Clock.Now()).failed = true
+	r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelWarning,
+		Msg: fmt.Sprintf("what exists of %s cannot be listed, so each is read by itself, which may take long: %s",
+			r.typ.Name, hinted(err))})
+}
