@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws bench bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws fuzz-api bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -68,6 +68,10 @@ sim: ## N= seeds of the simulator
 
 sim-aws: ## N= seeds of the simulator of the state on AWS
 	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
+
+EXAMPLES ?= 200
+fuzz-api: ## EXAMPLES= requests of each kind for an operation of the HTTP API, made up from its description
+	$(GO) test -count 1 -timeout 10h -tags servers -v ./cmd/southbound -run TestSchemathesis -examples $(EXAMPLES) -api-seed $$$$
 
 bench: build ## time the program against the floor, in one run; over ssh, too, where there is a server of OpenSSH
 	$(GO) run ./shared/bench -bin $(BIN) $(if $(wildcard /usr/sbin/sshd),-ssh)

@@ -25,6 +25,8 @@ var (
 	samLock []byte
 	//go:embed schemas.txt
 	schemasLock []byte
+	//go:embed schemathesis.txt
+	schemathesisLock []byte
 )
 
 // marker is written last into a folder, so that an installation that was cut short is seen.
@@ -104,6 +106,8 @@ func (k Kind) lock() []byte {
 		return samLock
 	case ciSchemas:
 		return schemasLock
+	case schemathesis:
+		return schemathesisLock
 	default:
 		return localstackLock
 	}
@@ -116,7 +120,7 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 		return mavenInto
 	case MiniStack, ciSchemas:
 		version = "3.10+"
-	case samTools:
+	case samTools, schemathesis:
 		version = "3.11+"
 	default:
 		version = "3.13"

@@ -16,34 +16,34 @@ import (
 
 // Bundle is an export as it travels: what was uploaded before, by hash, and what is asked for.
 type Bundle struct {
-	Chunks      []string  `json:"chunks" maxItems:"20000" doc:"hashes of files of resources"`
-	Agents      string    `json:"agents,omitempty" doc:"hash of a file of agents"`
+	Chunks      []string  `json:"chunks" maxItems:"20000" pattern:"^[0-9a-f]{64}$" doc:"hashes of files of resources"`
+	Agents      string    `json:"agents,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of a file of agents"`
 	Partial     bool      `json:"partial,omitempty" doc:"replace only the resource sets that are exported"`
-	DeleteSets  []string  `json:"delete_sets,omitempty" doc:"sets to remove, with partial"`
+	DeleteSets  []string  `json:"delete_sets,omitempty" maxItems:"1000" maxLength:"255" doc:"sets to remove, with partial"`
 	NoRelease   bool      `json:"no_release,omitempty" doc:"only store the version"`
 	Check       bool      `json:"check,omitempty" doc:"check everything else against reality"`
 	RetryFailed bool      `json:"retry_failed,omitempty" doc:"schedule what failed, too"`
 	Settings    *Settings `json:"settings,omitempty" doc:"replace those of the environment"`
 	Fingerprint string    `json:"fingerprint,omitempty" maxLength:"200" doc:"identifies the inputs, to recognise an export of the same"`
 	Origin      *Origin   `json:"origin,omitempty" doc:"where it comes from; kept with the version, if a new one is stored"`
-	Expect      string    `json:"expect,omitempty" maxLength:"64" doc:"state of a plan: refused unless it does exactly that"`
+	Expect      string    `json:"expect,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"state of a plan: refused unless it does exactly that"`
 	Limits      *Limits   `json:"limits,omitempty" doc:"refused if more would leave"`
 }
 
 // Limits bounds what may leave by an export; see deploy.Limits.
 type Limits struct {
-	Delete int `json:"delete" minimum:"-1" doc:"how many resources it may delete; -1: any number"`
-	Leave  int `json:"leave" minimum:"-1" doc:"how many may leave the model; -1: any number"`
+	Delete int `json:"delete" minimum:"-1" maximum:"2147483647" doc:"how many resources it may delete; -1: any number"`
+	Leave  int `json:"leave" minimum:"-1" maximum:"2147483647" doc:"how many may leave the model; -1: any number"`
 }
 
 // Settings of an environment; see deploy.Settings.
 type Settings struct {
-	DeployTimer   string `json:"deploy_timer,omitempty" doc:"seconds or cron (UTC); 0: off"`
-	RepairTimer   string `json:"repair_timer,omitempty" doc:"seconds or cron (UTC); 0: off"`
-	RetryBaseMS   int64  `json:"retry_base_ms,omitempty" minimum:"0"`
-	RetryMaxMS    int64  `json:"retry_max_ms,omitempty" minimum:"0"`
+	DeployTimer   string `json:"deploy_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: as it is by default"`
+	RepairTimer   string `json:"repair_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: as it is by default"`
+	RetryBaseMS   int64  `json:"retry_base_ms,omitempty" minimum:"0" maximum:"3153600000000" doc:"at most retry_max_ms, unless that is 0"`
+	RetryMaxMS    int64  `json:"retry_max_ms,omitempty" minimum:"0" maximum:"3153600000000"`
 	KeepVersions  int    `json:"keep_versions,omitempty" minimum:"0" maximum:"1000000"`
-	KeepActionsMS int64  `json:"keep_actions_ms,omitempty" minimum:"0"`
+	KeepActionsMS int64  `json:"keep_actions_ms,omitempty" minimum:"0" maximum:"3153600000000"`
 	Strict        string `json:"strict,omitempty" enum:"warning,error" doc:"what is done when a handler reports values that are not in its own canonical form; left out: nothing"`
 }
 

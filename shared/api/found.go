@@ -13,8 +13,8 @@ import (
 
 // Discover asks what exists.
 type Discover struct {
-	Type  string            `json:"type" maxLength:"1000"`
-	Agent string            `json:"agent" maxLength:"255"`
+	Type  string            `json:"type" minLength:"1" maxLength:"1000"`
+	Agent string            `json:"agent" minLength:"1" maxLength:"255"`
 	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that say what is listed, for types that have to be told"`
 }
 

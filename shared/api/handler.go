@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -31,6 +30,7 @@ func handler(s *Service, all bool) http.Handler {
 	config.Info.Description = "Desired state, what became of it, and what to do about it."
 	config.Transformers = []huma.Transformer{ownErrors}
 	r := &routes{s: s, api: humago.New(mux, config)}
+	r.api.UseMiddleware(notEmpty)
 	r.discovery()
 	r.exports()
 	r.releases()
@@ -81,27 +81,6 @@ func (r *routes) discovery() {
 	serve(r, http.MethodGet, "/{$}", "discover", "What this is", func(context.Context, *struct{}) (*out[Discovery], error) {
 		return answer(r.s.About, nil)
 	})
-}
-
-// document puts our errors into the description, in place of those of the library.
-func (r *routes) document() {
-	doc := r.api.OpenAPI()
-	schemas := doc.Components.Schemas
-	exact(schemas.Map())
-	ours := &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: schemas.Schema(reflect.TypeFor[ErrorBody](), true, "Error")}}}
-	if root := doc.Paths["/{$}"]; root != nil {
-		doc.Paths["/"] = root
-		delete(doc.Paths, "/{$}")
-	}
-	for _, path := range doc.Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Delete} {
-			if op != nil {
-				op.Responses["default"] = ours
-			}
-		}
-	}
-	delete(schemas.Map(), "ErrorModel")
-	delete(schemas.Map(), "ErrorDetail")
 }
 
 func writeProblem(w http.ResponseWriter, p *ErrorBody) {

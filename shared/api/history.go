@@ -183,8 +183,8 @@ func (d *Detail) attributes(row *deploy.Row) {
 
 // Forgetting says what to let go of: one of the two.
 type Forgetting struct {
-	ID    resource.ID `json:"id,omitempty" maxLength:"4096" doc:"a resource that left the model"`
-	Agent string      `json:"agent,omitempty" maxLength:"255" doc:"an agent that no resource is managed on any more"`
+	ID    resource.ID `json:"id,omitempty" minLength:"1" maxLength:"4096" doc:"a resource that left the model"`
+	Agent string      `json:"agent,omitempty" minLength:"1" maxLength:"255" doc:"an agent that no resource is managed on any more"`
 }
 
 // Forgotten says what was let go of.

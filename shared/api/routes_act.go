@@ -22,7 +22,7 @@ type Done struct {
 type workIn struct {
 	InEnvironment
 	Body struct {
-		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"terms as on the command line; agent= may be there for each of many"`
+		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"all of these must match, and one agent= of several; each other key and an id once"`
 		RetryFailed bool     `json:"retry_failed,omitempty"`
 	}
 }
@@ -30,7 +30,7 @@ type workIn struct {
 // InNamed is what a request about a parameter has.
 type InNamed struct {
 	InEnvironment
-	Name string `query:"name" required:"true" maxLength:"4096"`
+	Name string `query:"name" required:"true" minLength:"1" maxLength:"4096"`
 }
 
 func (r *routes) acts() {
@@ -47,7 +47,7 @@ func (r *routes) acts() {
 	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun", "Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
 		InEnvironment
 		Body struct {
-			Version int `json:"version,omitempty" minimum:"0" doc:"0: the released one"`
+			Version int `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"0: the released one"`
 		}
 	}) (*out[ReadDone], error) {
 		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version}))
@@ -61,7 +61,7 @@ func (r *routes) acts() {
 	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Stop claims of agents, or let them go on", func(ctx context.Context, i *struct {
 		InEnvironment
 		Body struct {
-			Agents []string `json:"agents" minItems:"1" maxItems:"1000"`
+			Agents []string `json:"agents" minItems:"1" maxItems:"1000" minLength:"1" maxLength:"255"`
 			Paused bool     `json:"paused"`
 		}
 	}) (*out[Done], error) {
@@ -113,7 +113,7 @@ func (r *routes) parameters() {
 	})
 	serve(r, http.MethodPut, inEnv+"/parameter", "setParameter", "Set a parameter", func(ctx context.Context, i *struct {
 		InEnvironment
-		Name string `query:"name" required:"true" maxLength:"4096"`
+		Name string `query:"name" required:"true" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$"`
 		Body struct {
 			Value string `json:"value"`
 		}

@@ -129,12 +129,7 @@ func (r *routes) putFile() {
 	r.api.OpenAPI().AddOperation(op)
 	r.api.Adapter().Handle(op, func(c huma.Context) {
 		if err := r.store(c); err != nil {
-			p := problemOf(err)
-			c.SetHeader("Content-Type", problemType)
-			c.SetStatus(p.Status)
-			if b, err := encode(p); err == nil {
-				_, _ = c.BodyWriter().Write(b)
-			}
+			send(c, problemOf(err))
 			return
 		}
 		c.SetStatus(http.StatusNoContent)

@@ -16,7 +16,7 @@ func (r *routes) releases() {
 	serve(r, http.MethodPost, inEnv+"/releases", "release", "Put a stored version in force, an earlier or a later one", func(ctx context.Context, i *struct {
 		InEnvironment
 		Body struct {
-			Version int `json:"version" minimum:"1"`
+			Version int `json:"version" minimum:"1" maximum:"2147483647"`
 		}
 	}) (*out[ExportDone], error) {
 		x, err := r.s.Release(ctx, i.Env, i.Body.Version)
@@ -27,7 +27,7 @@ func (r *routes) releases() {
 // InVersion is what a request about a stored version has.
 type InVersion struct {
 	InEnvironment
-	Number int `path:"number" minimum:"1" doc:"of the version"`
+	Number int `path:"number" minimum:"1" maximum:"2147483647" doc:"of the version"`
 }
 
 // history serves what is stored of versions.
@@ -35,8 +35,8 @@ func (r *routes) history() {
 	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions", "What differs between two stored versions", func(ctx context.Context, i *struct {
 		InEnvironment
 		Body struct {
-			From int `json:"from" minimum:"1"`
-			To   int `json:"to" minimum:"1"`
+			From int `json:"from" minimum:"1" maximum:"2147483647"`
+			To   int `json:"to" minimum:"1" maximum:"2147483647"`
 		}
 	}) (*out[ReadDone], error) {
 		d, err := r.s.Compare(ctx, i.Env, i.Body.From, i.Body.To)
@@ -77,8 +77,8 @@ func (r *routes) file(ctx context.Context, i *struct {
 
 type descriptionsIn struct {
 	InVersion
-	ID     string `query:"id" maxLength:"4096" doc:"only the resource of this id"`
-	Cursor string `query:"cursor" maxLength:"20" pattern:"^[0-9]*$" doc:"next of the page before"`
+	ID     string `query:"id" minLength:"1" maxLength:"4096" doc:"only the resource of this id"`
+	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"next of the page before"`
 }
 
 // descriptions answers with one part of a version a page: that costs the same however many there are.

@@ -24,10 +24,15 @@ type Page[T any] struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// Paging is how far to go.
+// Limit is how far to go.
+type Limit struct {
+	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"1000" doc:"of items in a page; it may have fewer, and a next all the same"`
+}
+
+// Paging goes through a list whose cursors are numbers.
 type Paging struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"5000" default:"1000"`
-	Cursor string `query:"cursor" maxLength:"4096" doc:"next of the page before"`
+	Limit
+	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"next of the page before"`
 }
 
 // pager makes pages that are bounded in items and bytes.
@@ -63,7 +68,7 @@ func pageOf[T any](list []T, g Paging, err error) (*out[Page[T]], error) {
 			err = fault.New(fault.Usage, "", "this is no cursor of this list")
 		}
 	}
-	p := newPager[T](g.Limit)
+	p := newPager[T](g.Limit.Limit)
 	for i := min(from, len(list)); err == nil && i < len(list); i++ {
 		var ok bool
 		if ok, err = p.add(list[i]); !ok && err == nil {
@@ -112,7 +117,7 @@ func (r *routes) versions(ctx context.Context, env string, g Paging) (*out[Page[
 		}
 	}
 	list, err := r.s.Versions(ctx, env)
-	p := newPager[Version](g.Limit)
+	p := newPager[Version](g.Limit.Limit)
 	for _, v := range list {
 		if v.Version <= after {
 			continue
@@ -127,8 +132,9 @@ func (r *routes) versions(ctx context.Context, env string, g Paging) (*out[Page[
 
 type resourcesIn struct {
 	InEnvironment
-	Paging
-	Filter []string `query:"filter,explode" maxItems:"20" doc:"terms as on the command line: type=, agent=, status=, set=, an id or a glob of one"`
+	Limit
+	Cursor string   `query:"cursor" minLength:"1" maxLength:"4096" doc:"next of the page before: an id"`
+	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all of these must match, and one agent= of several; each other key and an id once"`
 }
 
 // scanRows is how many rows are read at once, and mostScanned how many for one page, however few of them match.
@@ -146,7 +152,7 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	p := newPager[Resource](i.Limit)
+	p := newPager[Resource](i.Limit.Limit)
 	after := resource.ID(i.Cursor)
 	for scanned := 0; ; scanned += scanRows {
 		if scanned >= mostScanned {
@@ -181,28 +187,29 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 
 type actionsIn struct {
 	InEnvironment
-	Paging
-	Resource string    `query:"resource"`
-	Agent    string    `query:"agent"`
-	Version  int       `query:"version" minimum:"0"`
+	Limit
+	Cursor   string    `query:"cursor" minLength:"1" maxLength:"100" doc:"next of the page before: only actions with a smaller id"`
+	Resource string    `query:"resource" minLength:"1" maxLength:"4096" doc:"of the resource with this id"`
+	Agent    string    `query:"agent" minLength:"1" maxLength:"255"`
+	Version  int       `query:"version" minimum:"0" maximum:"2147483647" doc:"of what this version wanted; 0: of any"`
 	Action   string    `query:"action" enum:"deploy,repair,dryrun"`
-	Outcome  string    `query:"outcome" doc:"a status of resources"`
-	After    string    `query:"after" doc:"only actions with a greater id: what is new since"`
+	Outcome  string    `query:"outcome" enum:"deployed,failed,skipped,blocked,undefined,available,deploying,orphaned,non_compliant,unavailable"`
+	After    string    `query:"after" minLength:"1" maxLength:"100" doc:"only actions with a greater id: what is new since"`
 	Since    time.Time `query:"since"`
 	Until    time.Time `query:"until"`
 	Level    string    `query:"level" enum:"DEBUG,INFO,WARNING,ERROR,debug,info,warning,error" doc:"with a line at least this severe"`
-	Text     string    `query:"text" maxLength:"1000" doc:"with a line that contains it"`
+	Text     string    `query:"text" minLength:"1" maxLength:"1000" doc:"with a line that contains it"`
 	Notable  bool      `query:"notable" doc:"only those that changed something or did not go well"`
 }
 
 func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
 	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version, Action: deploy.ActionKind(i.Action), Outcome: deploy.Status(i.Outcome),
-		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit, 1), mostItems)}
+		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit.Limit, 1), mostItems)}
 	found, next, err := r.s.actionsPage(ctx, i.Env, q)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	p := newPager[Action](i.Limit)
+	p := newPager[Action](i.Limit.Limit)
 	p.page.Next = next
 	for n := range found {
 		ok, err := p.add(found[n])
@@ -219,7 +226,7 @@ func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]],
 
 func (r *routes) single() {
 	serve(r, http.MethodGet, "/v1/type", "type", "One resource type", func(ctx context.Context, i *struct {
-		Name string `query:"name" required:"true"`
+		Name string `query:"name" required:"true" minLength:"1" maxLength:"1000"`
 	}) (*out[Type], error) {
 		t, ok := r.s.Engine.Types.Type(i.Name)
 		if !ok {
@@ -241,7 +248,7 @@ func (r *routes) single() {
 	})
 	serve(r, http.MethodGet, inEnv+"/resource", "resource", "One resource", func(ctx context.Context, i *struct {
 		InEnvironment
-		ID string `query:"id" required:"true" maxLength:"4096"`
+		ID string `query:"id" required:"true" minLength:"1" maxLength:"4096"`
 	}) (*out[Detail], error) {
 		return answer(r.s.Resource(ctx, i.Env, resource.ID(i.ID)))
 	})

@@ -1,20 +1,27 @@
 package api
 
 import (
+	"bytes"
 	stdjson "encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"southbound/shared/fault"
 )
 
-// strict reads bodies so that nothing in them is passed over: a member that is not known, or in another case, twice, or text that is not
-// UTF-8 is refused. What is read into any is checked against the description.
+// strict reads bodies so that nothing in them is passed over: a member that is not known, or in
+// another case, twice, null, or text that is not UTF-8 is refused. A whole number may be written as
+// JSON Schema lets it be: 2.0 is 2. What is read into any is checked against the description.
 func strict() map[string]huma.Format {
 	f := huma.Format{
 		Marshal: func(w io.Writer, v any) error { return huma.DefaultJSONFormat.Marshal(w, v) },
@@ -25,32 +32,101 @@ func strict() map[string]huma.Format {
 				}
 				return stdjson.Unmarshal(data, loose)
 			}
-			return json.Unmarshal(data, v, json.RejectUnknownMembers(true))
+			if err := noNull(data); err != nil {
+				return err
+			}
+			return json.Unmarshal(data, v, json.RejectUnknownMembers(true), json.WithUnmarshalers(whole))
 		},
 	}
 	return map[string]huma.Format{"application/json": f, "json": f}
 }
 
-// exact makes schemas say what is so: lists are never null.
-func exact(schemas map[string]*huma.Schema) {
-	for _, s := range schemas {
-		exactly(s)
+// noNull refuses null: no request has a member that may be null, and left out it says as much.
+func noNull(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for {
+		token, err := dec.ReadToken()
+		if err != nil { // what is no JSON is for the decoder to tell
+			return nil
+		}
+		if token.Kind() == 'n' {
+			return fmt.Errorf("null within %q: leave the member out", dec.StackPointer())
+		}
 	}
 }
 
-func exactly(s *huma.Schema) {
-	if s == nil {
+// whole reads whole numbers also where they are written with a fraction of zero or an exponent.
+var whole = json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *int) error {
+		n, err := readWhole(dec)
+		if err == nil {
+			*v = int(n)
+		}
+		return err
+	}),
+	json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *int64) error {
+		n, err := readWhole(dec)
+		if err == nil {
+			*v = n
+		}
+		return err
+	}))
+
+func readWhole(dec *jsontext.Decoder) (int64, error) {
+	if dec.PeekKind() != '0' {
+		return 0, errors.ErrUnsupported
+	}
+	text, err := dec.ReadValue()
+	if err != nil {
+		return 0, err
+	}
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return n, nil
+	}
+	const exact = 1 << 53 // what is greater may be another number than the one that was written
+	n, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > exact {
+		return 0, fmt.Errorf("%s is not a whole number that can be used", text)
+	}
+	return int64(n), nil
+}
+
+// notEmpty refuses parameters that are there without a value, where the description asks for one.
+// The library takes them for left out, and a client that forgot a value would get everything.
+func notEmpty(c huma.Context, next func(huma.Context)) {
+	u := c.URL()
+	if u.RawQuery == "" {
+		next(c)
 		return
 	}
-	if s.Type == huma.TypeArray {
-		s.Nullable = false
-		exactly(s.Items)
+	asked := u.Query()
+	for _, p := range c.Operation().Parameters {
+		values := asked[p.Name]
+		if p.In != "query" || len(values) == 0 {
+			continue
+		}
+		list := p.Schema.Type == huma.TypeArray
+		if values[0] != "" && (list || len(values) == 1) {
+			continue
+		}
+		wrong := "it is there without a value: leave it out"
+		if values[0] != "" {
+			wrong = "it is there twice"
+		}
+		f := Failure{Kind: fault.Invalid, Message: "query." + p.Name + ": " + wrong,
+			Hint: "GET /openapi.json describes what can be asked for", Problems: []Wrong{}}
+		send(c, problemWith(http.StatusUnprocessableEntity, f))
+		return
 	}
-	for _, p := range s.Properties {
-		exactly(p)
-	}
-	if more, is := s.AdditionalProperties.(*huma.Schema); is {
-		exactly(more)
+	next(c)
+}
+
+// send answers with an error, in place of the library.
+func send(c huma.Context, p *ErrorBody) {
+	c.SetHeader("Content-Type", problemType)
+	c.SetStatus(p.Status)
+	if b, err := encode(p); err == nil {
+		_, _ = c.BodyWriter().Write(b)
 	}
 }
 

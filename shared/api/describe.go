@@ -1,0 +1,176 @@
+package api
+
+import (
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// document makes the description exact: our errors in place of those of the library, lists that
+// are never null, how to authenticate, rules across members, and links.
+func (r *routes) document() {
+	doc := r.api.OpenAPI()
+	schemas := doc.Components.Schemas
+	for _, s := range schemas.Map() {
+		exactly(s)
+	}
+	if root := doc.Paths["/{$}"]; root != nil {
+		doc.Paths["/"] = root
+		delete(doc.Paths, "/{$}")
+	}
+	failure := schemas.Schema(reflect.TypeFor[ErrorBody](), true, "Error")
+	ours := &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: failure}}}
+	byID := map[string]*huma.Operation{}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Delete} {
+			if op != nil {
+				op.Responses["default"] = ours
+				byID[op.OperationID] = op
+			}
+		}
+	}
+	delete(schemas.Map(), "ErrorModel")
+	delete(schemas.Map(), "ErrorDetail")
+	r.security(doc, byID["discover"])
+	across(schemas.Map(), byID["resources"])
+	link(byID)
+}
+
+func exactly(s *huma.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Type == huma.TypeArray {
+		s.Nullable = false
+		exactly(s.Items)
+	}
+	for _, p := range s.Properties {
+		exactly(p)
+	}
+	if more, is := s.AdditionalProperties.(*huma.Schema); is {
+		exactly(more)
+	}
+}
+
+// security says how requests are authenticated, and that anybody may ask what this is.
+func (r *routes) security(doc *huma.OpenAPI, anybody *huma.Operation) {
+	scheme := &huma.SecurityScheme{Type: "http", Scheme: "bearer",
+		Description: "the token of the server, from the file api-token of its data directory"}
+	switch r.s.About.Auth {
+	case AuthBearer:
+	case AuthSigV4:
+		scheme = &huma.SecurityScheme{Type: "apiKey", In: "header", Name: "Authorization",
+			Description: "a signature of AWS, version 4, for the service lambda",
+			Extensions:  map[string]any{"x-amazon-apigateway-authtype": "awsSigv4"}}
+	default:
+		return
+	}
+	name := r.s.About.Auth
+	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{name: scheme}
+	doc.Security = []map[string][]string{{name: {}}}
+	anybody.Security = []map[string][]string{}
+}
+
+// across adds the rules about several members. The service checks them itself, with errors that say
+// more than a schema could: the library knows nothing of them.
+func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
+	type object = map[string]any
+	say := func(s *huma.Schema, keyword string, rule any) {
+		if s == nil { // only exports are served
+			return
+		}
+		if s.Extensions == nil {
+			s.Extensions = object{}
+		}
+		s.Extensions[keyword] = rule
+	}
+	either := []object{{"required": []string{"id"}}, {"required": []string{"agent"}}}
+	say(schemas["Forgetting"], "oneOf", either)
+	for _, name := range []string{"Bundle", "PlanAsked"} {
+		say(schemas[name], "anyOf", []object{
+			{"properties": object{"delete_sets": object{"maxItems": 0}}},
+			{"required": []string{"partial"}, "properties": object{"partial": object{"const": true}}},
+		})
+	}
+	if s := schemas["WorkInBody"]; s != nil {
+		filter(s.Properties["filter"], say)
+	}
+	if s := schemas["Detail"]; s != nil { // null where there is nothing yet
+		s.Properties["seen"].Nullable = true
+		s.Properties["last"] = &huma.Schema{AnyOf: []*huma.Schema{s.Properties["last"], {Type: "null"}}}
+	}
+	if resources != nil {
+		for _, p := range resources.Parameters {
+			if p.Name == "filter" {
+				filter(p.Schema, say)
+			}
+		}
+	}
+}
+
+// filter describes the terms of a filter, and that all but agents are there once at most.
+func filter(s *huma.Schema, say func(*huma.Schema, string, any)) {
+	type object = map[string]any
+	const id = `^([^=]*|[^=]*[\[:*?][^=]*=[\s\S]*)$`
+	kinds := []string{`^type=[\s\S]*$`, `^set=[\s\S]*$`, `^status=(deployed|failed|skipped|blocked|undefined|available|deploying|orphaned|non_compliant|unavailable)$`, id}
+	terms, once := []object{{"pattern": `^agent=[\s\S]*$`}}, []object{}
+	for _, pattern := range kinds {
+		terms = append(terms, object{"pattern": pattern})
+		once = append(once, object{"contains": object{"pattern": pattern}, "minContains": 0, "maxContains": 1})
+	}
+	s.Nullable = false
+	say(s.Items, "anyOf", terms)
+	say(s, "allOf", once)
+}
+
+// link says where values of answers lead to. From the first item of a list, since a link cannot
+// stand for each.
+func link(ops map[string]*huma.Operation) {
+	const env, body, first = "$request.path.env", "$response.body#", "$response.body#/items/0"
+	type values = map[string]any
+	for _, l := range []struct {
+		from, name, to string
+		values         values
+	}{
+		{"environments", "progress", "progress", values{"env": first}},
+		{"environments", "resources", "resources", values{"env": first}},
+		{"environments", "versions", "versions", values{"env": first}},
+		{"environments", "parameters", "parameters", values{"env": first}},
+		{"environments", "agents", "agents", values{"env": first}},
+		{"environments", "actions", "actions", values{"env": first}},
+		{"types", "one", "type", values{"name": first + "/name"}},
+		{"types", "next", "types", values{"cursor": body + "/next"}},
+		{"resources", "one", "resource", values{"env": env, "id": first + "/id"}},
+		{"resources", "next", "resources", values{"env": env, "cursor": body + "/next"}},
+		{"resources", "actions", "actions", values{"env": env, "resource": first + "/id"}},
+		{"actions", "of", "resource", values{"env": env, "id": first + "/resource"}},
+		{"actions", "next", "actions", values{"env": env, "cursor": body + "/next"}},
+		{"versions", "one", "version", values{"env": env, "number": first + "/version"}},
+		{"versions", "its", "versionResources", values{"env": env, "number": first + "/version"}},
+		{"versionResources", "now", "resource", values{"env": env, "id": first + "/id"}},
+		{"versionResources", "next", "versionResources", values{"env": env, "number": "$request.path.number", "cursor": body + "/next"}},
+		{"parameters", "one", "parameter", values{"env": env, "name": first + "/name"}},
+		{"parameters", "history", "parameterHistory", values{"env": env, "name": first + "/name"}},
+		{"parameters", "delete", "deleteParameter", values{"env": env, "name": first + "/name"}},
+		{"setParameter", "one", "parameter", values{"env": env, "name": body + "/name"}},
+		{"setParameter", "history", "parameterHistory", values{"env": env, "name": body + "/name"}},
+		{"setParameter", "delete", "deleteParameter", values{"env": env, "name": body + "/name"}},
+		{"agents", "resources", "actions", values{"env": env, "agent": first + "/name"}},
+		{"export", "version", "version", values{"env": env, "number": body + "/version"}},
+		{"export", "progress", "progress", values{"env": env}},
+		{"release", "version", "version", values{"env": env, "number": body + "/version"}},
+		{"plan", "part", "result", values{"env": env, "hash": body + "/parts/0"}},
+		{"dryRun", "part", "result", values{"env": env, "hash": body + "/parts/0"}},
+		{"compareVersions", "part", "result", values{"env": env, "hash": body + "/parts/0"}},
+	} {
+		from, to := ops[l.from], ops[l.to]
+		if from == nil || to == nil {
+			continue
+		}
+		answer := from.Responses["200"]
+		if answer.Links == nil {
+			answer.Links = map[string]*huma.Link{}
+		}
+		answer.Links[l.name] = &huma.Link{OperationID: l.to, Parameters: l.values}
+	}
+}
