@@ -19,7 +19,7 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 		conn, err := sqlite.OpenConn(filepath.Join(dir, "southbound.db"), sqlite.OpenReadWrite)
 		ts.Check(err)
 		defer conn.Close()
-		ts.Check(sqlitex.ExecuteTransient(conn, "UPDATE bodies SET body = CAST(replace(CAST(body AS TEXT), ?, ?) AS BLOB)", &sqlitex.ExecOptions{
+		ts.Check(sqlitex.ExecuteTransient(conn, "UPDATE block_bodies SET bodies = unhex(replace(hex(bodies), hex(?), hex(?)))", &sqlitex.ExecOptions{
 			Args: []any{args[1], args[2]},
 		}))
 		if conn.Changes() == 0 {

@@ -11,25 +11,71 @@ import (
 	"southbound/shared/resource"
 )
 
-// stateFormat is the first byte of a stored state vector.
-const stateFormat = 1
+// stateFormat is the first byte of a stored state vector; stateFormat1 that of a former one.
+const (
+	stateFormat  = 2
+	stateFormat1 = 1
+)
 
-// encodeState encodes the part of a row that has no column of its own.
+// The bits of an encoded state: what is so, and which rare parts follow.
+const (
+	isOrphaned = 1 << iota
+	isRemoving
+	wantsFacts
+	isUnsure
+	wasTried
+	hasNotes
+	isDeployed // Deployed is Hash
+	hasMore    // something of what putMore writes is set
+)
+
+// stateWords are the words of the state vector that are stored in one byte. Others may be added at the end.
+func stateWords() []string {
+	return []string{"", string(deploy.Compliant), string(deploy.RunSuccess), string(deploy.NotBlocked), string(deploy.RunNew),
+		string(deploy.HasUpdate), string(deploy.NonCompliant), string(deploy.Undefined), string(deploy.RunFailed),
+		string(deploy.RunSkipped), string(deploy.BlockedYes), string(deploy.BlockedTemp), string(deploy.NeedsPerson)}
+}
+
+// encodeState encodes the part of a row that its record in a block does not show.
 func encodeState(r *deploy.Row) []byte {
-	w := &binform.Writer{}
+	more := !r.NotBefore.IsZero() || r.Attempts != 0 || len(r.Waiting) > 0 || len(r.Missing)+len(r.Causes)+len(r.Hidden)+len(r.Left) > 0 ||
+		r.Reason != "" || r.Class != "" || r.Creating != ""
+	w := &binform.Writer{B: make([]byte, 0, 96)}
 	w.Byte(stateFormat)
+	w.Byte(bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure, !r.TriedAt.IsZero(), len(r.Notes) > 0, r.Deployed == r.Hash, more))
 	w.Int(int64(r.Version))
-	w.Text(r.Hash)
-	w.Byte(bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure, !r.TriedAt.IsZero()))
 	w.Int(int64(r.Priority))
-	for _, s := range []string{string(r.Compliance), string(r.LastRun), string(r.Blocked), r.Deployed, r.LastAction, r.Reason,
-		string(r.Class), r.Creating, string(r.Waiting)} {
-		w.Text(s)
+	w.Hex(r.Hash)
+	if r.Deployed != r.Hash {
+		w.Hex(r.Deployed)
 	}
-	for _, t := range []time.Time{r.NotBefore, r.LastAt, r.ChangedAt, r.SucceededAt} {
+	words := stateWords()
+	for _, s := range []string{string(r.Compliance), string(r.LastRun), string(r.Blocked)} {
+		w.Word(s, words)
+	}
+	w.Hex(r.LastAction)
+	for _, t := range []time.Time{r.LastAt, r.ChangedAt, r.SucceededAt} {
 		w.Time(t)
 	}
+	if !r.TriedAt.IsZero() {
+		w.Time(r.TriedAt)
+	}
+	if len(r.Notes) > 0 {
+		w.Bytes(r.Notes)
+	}
+	if more {
+		putMore(w, r)
+	}
+	return w.B
+}
+
+// putMore writes what rows that are in order have not.
+func putMore(w *binform.Writer, r *deploy.Row) {
+	w.Time(r.NotBefore)
 	w.Int(int64(r.Attempts))
+	for _, s := range []string{r.Reason, string(r.Class), r.Creating, string(r.Waiting)} {
+		w.Text(s)
+	}
 	w.Texts(r.Missing)
 	w.Len(len(r.Causes))
 	for _, id := range r.Causes {
@@ -37,13 +83,21 @@ func encodeState(r *deploy.Row) []byte {
 	}
 	w.Texts(r.Hidden)
 	w.Texts(r.Left)
-	if !r.TriedAt.IsZero() {
-		w.Time(r.TriedAt)
+}
+
+// getMore is the inverse of putMore.
+func getMore(d *binform.Reader, r *deploy.Row) {
+	r.NotBefore = d.Time()
+	r.Attempts = int(d.Int())
+	r.Reason, r.Class, r.Creating = d.Text(), provider.Class(d.Text()), d.Text()
+	if w := d.Text(); w != "" {
+		r.Waiting = []byte(w)
 	}
-	if len(r.Notes) > 0 { // few rows have them
-		w.Bytes(r.Notes)
+	r.Missing = d.Texts()
+	for n := d.Len(); n > 0 && !d.Bad; n-- {
+		r.Causes = append(r.Causes, resource.ID(d.Text()))
 	}
-	return w.B
+	r.Hidden, r.Left = d.Texts(), d.Texts()
 }
 
 func bits(flags ...bool) byte {
@@ -59,9 +113,43 @@ func bits(flags ...bool) byte {
 // decodeState is the inverse of encodeState; what does not decode is Damaged.
 func decodeState(b []byte, r *deploy.Row) error {
 	d := &binform.Reader{B: b}
-	if d.Byte() != stateFormat {
+	switch d.Byte() {
+	case stateFormat:
+	case stateFormat1:
+		return decodeState1(d, r)
+	default:
 		return damagedRow(r.ID)
 	}
+	flags, words := d.Byte(), stateWords()
+	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = flags&isOrphaned != 0, flags&isRemoving != 0, flags&wantsFacts != 0, flags&isUnsure != 0
+	r.Version, r.Priority = int(d.Int()), deploy.Priority(d.Int())
+	r.Hash = d.Hex()
+	r.Deployed = r.Hash
+	if flags&isDeployed == 0 {
+		r.Deployed = d.Hex()
+	}
+	r.Compliance, r.LastRun, r.Blocked = deploy.Compliance(d.Word(words)), deploy.LastRun(d.Word(words)), deploy.Blocked(d.Word(words))
+	r.LastAction = d.Hex()
+	r.LastAt, r.ChangedAt, r.SucceededAt = d.Time(), d.Time(), d.Time()
+	if flags&wasTried != 0 {
+		r.TriedAt = d.Time()
+	}
+	if flags&hasNotes != 0 {
+		if notes := d.Bytes(); len(notes) > 0 {
+			r.Notes = bytes.Clone(notes)
+		}
+	}
+	if flags&hasMore != 0 {
+		getMore(d, r)
+	}
+	if !d.Done() {
+		return damagedRow(r.ID)
+	}
+	return nil
+}
+
+// decodeState1 reads a state of the first format, after its first byte.
+func decodeState1(d *binform.Reader, r *deploy.Row) error {
 	r.Version = int(d.Int())
 	r.Hash = d.Text()
 	flags := d.Byte()

@@ -16,7 +16,8 @@ func (h *Home) Commit(ctx context.Context, env string, in deploy.Commit) (deploy
 	var out deploy.Committed
 	err := h.write(ctx, "commit", func(c *sqlite.Conn) error {
 		out = deploy.Committed{}
-		t := &tx{c: c, env: env, in: &in, out: &out, counts: map[countKey]int{}}
+		t := &tx{c: c, env: env, in: &in, out: &out, counts: map[countKey]int{},
+			blocks: blocks{c: c, env: env}}
 		return t.run()
 	})
 	return out, err
@@ -30,6 +31,7 @@ type tx struct {
 	out    *deploy.Committed
 	counts map[countKey]int
 	ran    []resource.ID // what the lease said runs
+	blocks blocks
 }
 
 type countKey struct {
@@ -59,7 +61,7 @@ func (t *tx) run() error {
 			return err
 		}
 	}
-	for _, step := range []func() error{t.addCounts, t.checked, t.actions, t.outbox, t.plan, t.lease} {
+	for _, step := range []func() error{t.blocks.flush, t.addCounts, t.checked, t.actions, t.outbox, t.plan, t.lease} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -97,59 +99,55 @@ func (t *tx) store() error {
 
 // row writes one row, or notes that it has changed.
 func (t *tx) row(r *deploy.Row) error {
-	if r.Rev == 0 {
-		if r.Gone {
-			return nil
-		}
-		return t.insert(r)
-	}
-	var k, rev int64
-	var was countKey
-	if err := query(t.c, "SELECT k, rev, lane, status FROM rows WHERE env = ? AND id = ?", func(s *sqlite.Stmt) error {
-		k, rev, was = s.ColumnInt64(0), s.ColumnInt64(1), countKey{s.ColumnText(2), deploy.Status(s.ColumnText(3))}
-		return nil
-	}, t.env, string(r.ID)); err != nil {
+	in, have, err := t.blocks.find(r.ID)
+	switch {
+	case err != nil:
 		return err
+	case have == nil && r.Rev == 0 && r.Gone:
+		return nil
+	case have == nil && r.Rev == 0:
+		return t.insert(r)
+	case have == nil || have.rev != r.Rev:
+		return t.conflict(in, have, r.ID)
 	}
-	if rev != r.Rev {
-		return t.conflict(r.ID)
+	t.counts[countKey{have.lane, deploy.Status(have.status)}]--
+	if r.Gone || t.in.Plan {
+		err = t.blocks.rewrite(in)
+	} else {
+		in.change()
 	}
-	t.counts[was]--
-	if r.Gone {
-		if err := query(t.c, "DELETE FROM rows WHERE k = ?", nil, k); err != nil {
-			return err
-		}
-		return query(t.c, "DELETE FROM bodies WHERE k = ?", nil, k)
+	if have.gone = r.Gone; r.Gone || err != nil {
+		return err
 	}
 	status := r.Status()
 	t.counts[countKey{r.Lane, status}]++
-	if err := query(t.c, "UPDATE rows SET rev = rev + 1, lane = ?, ticket = ?, next_at = ?, checked = ?, status = ?, state = ? WHERE k = ?", nil,
-		r.Lane, r.Ticket, binform.Nanos(r.NextAt), r.Checked, string(status), encodeState(r), k); err != nil {
-		return err
-	}
+	have.set(r, status)
 	if t.in.Plan {
-		return query(t.c, "UPDATE bodies SET body = ?, sum = ? WHERE k = ?", nil, r.Body, sumOf(r.Body), k)
+		have.setBody(r.Body)
 	}
 	return nil
 }
 
 func (t *tx) insert(r *deploy.Row) error {
 	status := r.Status()
-	if err := query(t.c, `INSERT INTO rows (env, id, rev, lane, ticket, next_at, checked, status, state) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING`, nil, t.env, string(r.ID), r.Lane, r.Ticket, binform.Nanos(r.NextAt), r.Checked, string(status), encodeState(r)); err != nil {
-		return err
-	}
-	if t.c.Changes() == 0 {
-		return t.conflict(r.ID)
-	}
 	t.counts[countKey{r.Lane, status}]++
-	return query(t.c, "INSERT INTO bodies (k, body, sum) VALUES (?, ?, ?)", nil, t.c.LastInsertRowID(), r.Body, sumOf(r.Body))
+	rec := &record{id: r.ID}
+	rec.set(r, status)
+	rec.setBody(r.Body)
+	return t.blocks.add(rec)
 }
 
-func (t *tx) conflict(id resource.ID) error {
+// conflict notes how a row is now that others have changed.
+func (t *tx) conflict(in *block, have *record, id resource.ID) error {
 	now := deploy.Row{ID: id}
-	if err := readRow(t.c, t.env, id, func(r deploy.Row) { now = r }); err != nil {
-		return err
+	if have != nil {
+		err := t.blocks.bodies(in)
+		if err == nil {
+			now, err = have.row()
+		}
+		if err != nil {
+			return err
+		}
 	}
 	t.out.Conflicts = append(t.out.Conflicts, now)
 	return nil

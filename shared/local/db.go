@@ -81,7 +81,7 @@ func keepPrivate(path string) {
 
 // prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does not wait for locks where that could be a
 // deadlock, such as the one for switching to the write-ahead log.
-func prepareSoon(conn *sqlite.Conn, path string, steps []string) error {
+func prepareSoon(conn *sqlite.Conn, path string, steps []step) error {
 	pause := time.Millisecond
 	for until := time.Now().Add(busyTimeout); ; pause = min(2*pause, 50*time.Millisecond) {
 		err := prepareDB(conn, path, steps)
@@ -94,7 +94,7 @@ func prepareSoon(conn *sqlite.Conn, path string, steps []string) error {
 }
 
 // prepareDB checks that the database is ours, and brings its tables to the layout that this program knows.
-func prepareDB(conn *sqlite.Conn, path string, steps []string) error {
+func prepareDB(conn *sqlite.Conn, path string, steps []step) error {
 	layout, err := func() (_ int, err error) {
 		defer sqlitex.Transaction(conn)(&err) // for a consistent view: another process may be making the tables
 		return identify(conn, path, len(steps))

@@ -75,26 +75,36 @@ func identify(conn *sqlite.Conn, path string, known int) (layout int, err error)
 	return int(version), nil
 }
 
-// migrations returns the scripts that each lead from one layout to the next, in order.
-func migrations() ([]string, error) {
+// step leads from one layout to the next: statements, and then what they cannot say.
+type step struct {
+	statements string
+	move       func(conn *sqlite.Conn) error // nil: nothing
+}
+
+// migrations returns the steps that each lead from one layout to the next, in order.
+func migrations() ([]step, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "list migrations", err)
 	}
-	var steps []string
+	var steps []step
 	for _, n := range names {
 		text, err := migrationFiles.ReadFile(n)
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, "read migration", err)
 		}
-		steps = append(steps, string(text))
+		one := step{statements: string(text)}
+		if strings.HasSuffix(n, "-blocks.sql") {
+			one.move = moveRows
+		}
+		steps = append(steps, one)
 	}
 	return steps, nil
 }
 
 // migrate runs the migrations that the database lacks, all of them or none. Of several processes one does it; the others wait, and find it
 // done.
-func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
+func migrate(conn *sqlite.Conn, path string, steps []step) (err error) {
 	end, err := sqlitex.ImmediateTransaction(conn)
 	if err != nil {
 		return err
@@ -105,7 +115,11 @@ func migrate(conn *sqlite.Conn, path string, steps []string) (err error) {
 		return err
 	}
 	for ; layout < len(steps); layout++ {
-		if err := script(conn, steps[layout]); err != nil {
+		err := script(conn, steps[layout].statements)
+		if move := steps[layout].move; err == nil && move != nil {
+			err = move(conn)
+		}
+		if err != nil {
 			return fmt.Errorf("take the tables to layout %d: %w", layout+1, err)
 		}
 	}

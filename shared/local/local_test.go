@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -204,39 +203,6 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestLaneRows pins that all rows of a lane are found, each once, however they are looked up: in the lane that holds most of many, which is read in two halves,
-// and in a small one beside it.
-func TestLaneRows(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	h, g := openWithLane(t)
-	want := map[string]map[resource.ID]bool{"a/0": {}, "b/0": {}}
-	rows := make([]deploy.Row, worthHalves+100)
-	for i := range rows {
-		lane := "a/0"
-		if i%50 == 0 {
-			lane = "b/0"
-		}
-		rows[i] = deploy.Row{ID: resource.ID(fmt.Sprintf("std::Null[a,name=%d]", i)), Lane: lane, Body: []byte("{}"), Ticket: int64(i % 3)}
-		want[lane][rows[i].ID] = true
-	}
-	if _, err := h.Commit(ctx, "e", deploy.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
-		t.Fatal(err)
-	}
-	for lane, ids := range want {
-		got, err := h.LaneRows(ctx, "e", lane, true)
-		if err != nil || len(got) != len(ids) {
-			t.Fatalf("%s: %d rows, want %d (%v)", lane, len(got), len(ids), err)
-		}
-		for i := range got {
-			if !ids[got[i].ID] || got[i].Lane != lane || got[i].Rev != 1 {
-				t.Fatalf("%s: %+v is not there, or not as it was written, or came twice", lane, got[i])
-			}
-			delete(ids, got[i].ID)
-		}
-	}
-}
-
 // TestNoHash pins that what is no hash never becomes a path.
 func TestNoHash(t *testing.T) {
 	t.Parallel()
@@ -416,7 +382,11 @@ func TestMigrations(t *testing.T) {
 			defer conn.Close()
 			for i, steps := range c.steps {
 				fails := c.fails && i == len(c.steps)-1
-				if err := prepareDB(conn, "test", steps); (err != nil) != fails {
+				var scripts []step
+				for _, text := range steps {
+					scripts = append(scripts, step{statements: text})
+				}
+				if err := prepareDB(conn, "test", scripts); (err != nil) != fails {
 					t.Fatalf("%s: opening %d: %v", c.reason, i+1, err)
 				}
 			}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -22,14 +23,7 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (depl
 		}
 		out = deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
 		for _, r := range rangesOf(agents) {
-			const sql = `SELECT id, lane, ticket FROM rows INDEXED BY rows_ticket
-				WHERE env = +? AND ticket <> 0 AND lane >= +? AND lane < +?`
-			if err := query(c, sql, func(s *sqlite.Stmt) error {
-				if lane := s.ColumnText(1); r.holds(lane) {
-					out.Tickets = append(out.Tickets, deploy.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: lane, N: s.ColumnInt64(2)})
-				}
-				return nil
-			}, env, r.from, r.to); err != nil {
+			if err := tickets(c, env, r, &out); err != nil {
 				return err
 			}
 		}
@@ -39,6 +33,23 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (depl
 		return unfinished(c, env, e.Wave.Epoch, rangesOf(agents), &out)
 	})
 	return out, err
+}
+
+// tickets adds what is scheduled in a range of lanes.
+func tickets(c *sqlite.Conn, env string, in laneRange, out *deploy.Schedule) error {
+	const sql = `SELECT rows FROM blocks WHERE k IN (
+		SELECT k FROM block_lanes INDEXED BY block_lanes_scheduled
+		WHERE env = +? AND lane >= +? AND lane < +? AND scheduled)`
+	return query(c, sql, func(s *sqlite.Stmt) error {
+		recs, err := decodeRecords(columnBytes(s, 0))
+		for i := range recs {
+			r := &recs[i]
+			if r.ticket != 0 && in.from <= r.lane && r.lane < in.to && in.holds(r.lane) {
+				out.Tickets = append(out.Tickets, deploy.Ticket{ID: r.id, Lane: r.lane, N: r.ticket})
+			}
+		}
+		return err
+	}, env, in.from, in.to)
 }
 
 // laneRange is a range of lanes in the order of the database, and of whose agents they are to be: those that a set holds, or all when it is nil.
@@ -143,19 +154,17 @@ func eachChecked(c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []
 func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
 	var out []resource.ID
 	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
+		in, waves := blocks{c: c, env: env}, map[string]int64{}
 		for _, id := range ids {
-			done := true
-			if err := query(c, `SELECT r.ticket, r.checked, r.lane, coalesce(l.wave, 0) FROM rows r LEFT JOIN leases l ON l.env = r.env AND l.key = r.lane
-				WHERE r.env = +? AND r.id = +?`, func(s *sqlite.Stmt) error {
-				done = s.ColumnInt64(0) == 0
-				if !done || epoch == 0 || s.ColumnInt64(1) >= epoch || s.ColumnInt64(3) >= epoch {
-					return nil
+			_, r, err := in.find(id)
+			if err != nil {
+				return err
+			}
+			done := r == nil || r.ticket == 0
+			if done && r != nil && epoch != 0 && r.checked < epoch {
+				if done, err = h.passed(c, waveKey{env, r.lane, epoch}, waves, id); err != nil {
+					return err
 				}
-				var err error
-				done, err = h.wasChecked(c, waveKey{env, s.ColumnText(2), epoch}, id)
-				return err
-			}, env, string(id)); err != nil {
-				return err
 			}
 			if done {
 				out = append(out, id)
@@ -164,6 +173,22 @@ func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoc
 		return nil
 	})
 	return out, err
+}
+
+// passed reports whether a wave has finished in a lane or has checked a resource there. What it
+// learns of lanes it keeps in waves.
+func (h *Home) passed(c *sqlite.Conn, key waveKey, waves map[string]int64, id resource.ID) (bool, error) {
+	if _, known := waves[key.lane]; !known {
+		l, err := readLease(c, key.env, key.lane)
+		if err != nil {
+			return false, err
+		}
+		waves[key.lane] = l.Wave
+	}
+	if waves[key.lane] >= key.epoch {
+		return true, nil
+	}
+	return h.wasChecked(c, key, id)
 }
 
 // wasChecked reports whether a wave has checked a resource in a lane.
@@ -192,21 +217,37 @@ func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, er
 
 // Due implements deploy.State.
 func (h *Home) Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
-	var ids []resource.ID
-	var next time.Time
+	var due []record
+	next, now := int64(0), binform.Nanos(at)
+	later := func(n int64) {
+		if n > now && (next == 0 || n < next) {
+			next = n
+		}
+	}
 	err := h.read(ctx, "read timers", func(c *sqlite.Conn) error {
-		if err := query(c, "SELECT id FROM rows WHERE env = ? AND next_at > 0 AND next_at <= ? ORDER BY next_at LIMIT ?", func(s *sqlite.Stmt) error {
-			ids = append(ids, resource.ID(s.ColumnText(0)))
-			return nil
-		}, env, binform.Nanos(at), limit); err != nil {
+		if err := query(c, "SELECT rows FROM blocks WHERE env = ? AND due > 0 AND due <= ?", func(s *sqlite.Stmt) error {
+			recs, err := decodeRecords(columnBytes(s, 0))
+			for i := range recs {
+				if r := &recs[i]; r.nextAt > 0 && r.nextAt <= now {
+					due = append(due, *r)
+				}
+				later(recs[i].nextAt)
+			}
+			return err
+		}, env, now); err != nil {
 			return err
 		}
-		return query(c, "SELECT next_at FROM rows WHERE env = ? AND next_at > 0 AND next_at > ? ORDER BY next_at LIMIT 1", func(s *sqlite.Stmt) error {
-			next = binform.TimeOf(s.ColumnInt64(0))
+		return query(c, "SELECT due FROM blocks WHERE env = ? AND due > 0 AND due > ? ORDER BY due LIMIT 1", func(s *sqlite.Stmt) error {
+			later(s.ColumnInt64(0))
 			return nil
-		}, env, binform.Nanos(at))
+		}, env, now)
 	})
-	return ids, next, err
+	slices.SortStableFunc(due, func(a, b record) int { return cmp.Compare(a.nextAt, b.nextAt) })
+	var ids []resource.ID
+	for i := range due[:min(limit, len(due))] {
+		ids = append(ids, due[i].id)
+	}
+	return ids, binform.TimeOf(next), err
 }
 
 // Counts implements deploy.State.

@@ -1,18 +1,11 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"hash/crc32"
-	"math"
-	"slices"
-	"sync"
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -271,137 +264,6 @@ func splitIDs(text string) []resource.ID {
 		out = append(out, resource.ID(s))
 	}
 	return out
-}
-
-const (
-	rowColumns = "r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body, b.sum"
-	selectRows = "SELECT " + rowColumns + " FROM rows r JOIN bodies b ON b.k = r.k "
-	// selectVia is the same by a certain index, or by none.
-	selectVia = "SELECT " + rowColumns +
-		" FROM rows r %s JOIN bodies b ON b.k = r.k WHERE r.env = +? AND r.lane = +?"
-)
-
-func scanRow(s *sqlite.Stmt) (deploy.Row, error) {
-	r := deploy.Row{ID: resource.ID(s.ColumnText(0)), Rev: s.ColumnInt64(1), Lane: s.ColumnText(2), Ticket: s.ColumnInt64(3),
-		NextAt: binform.TimeOf(s.ColumnInt64(4)), Checked: s.ColumnInt64(5)}
-	if err := decodeState(columnBytes(s, 6), &r); err != nil {
-		return r, err
-	}
-	body := columnBytes(s, 7)
-	if s.ColumnType(8) == sqlite.TypeNull || s.ColumnInt64(8) == sumOf(body) { // an older program has stored none
-		r.Body = body
-	}
-	return r, nil
-}
-
-// castagnoli is the checksum that processors compute themselves.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// sumOf is what is stored beside a body, to tell whether it is still the one that was written.
-func sumOf(body []byte) int64 { return int64(crc32.Checksum(body, castagnoli)) }
-
-// Rows implements deploy.State.
-func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
-	var out []deploy.Row
-	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
-		for _, id := range ids {
-			if err := readRow(c, env, id, func(r deploy.Row) { out = append(out, r) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return out, err
-}
-
-func readRow(c *sqlite.Conn, env string, id resource.ID, found func(deploy.Row)) error {
-	return query(c, selectRows+"WHERE r.env = +? AND r.id = +?", func(s *sqlite.Stmt) error {
-		r, err := scanRow(s)
-		if err == nil {
-			found(r)
-		}
-		return err
-	}, env, string(id))
-}
-
-// LaneRows implements deploy.State.
-func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
-	if !all {
-		sql := fmt.Sprintf(selectVia, "INDEXED BY rows_ticket") + " AND r.ticket <> 0"
-		return h.scan(ctx, sql, env, lane)
-	}
-	here, last, err := h.sizes(ctx, env, lane)
-	switch {
-	case err != nil:
-		return nil, err
-	case 2*here <= last:
-		return h.scan(ctx, fmt.Sprintf(selectVia, "INDEXED BY rows_lane"), env, lane)
-	}
-	return h.readThrough(ctx, env, lane, last)
-}
-
-// sizes returns how many rows a lane has, and the highest number of any row.
-func (h *Home) sizes(ctx context.Context, env, lane string) (here, last int64, err error) {
-	err = h.read(ctx, "count resources", func(c *sqlite.Conn) error {
-		if err := query(c, "SELECT coalesce(sum(n), 0) FROM counts WHERE env = ? AND lane = ?", func(s *sqlite.Stmt) error {
-			here = s.ColumnInt64(0)
-			return nil
-		}, env, lane); err != nil {
-			return err
-		}
-		return query(c, "SELECT coalesce(max(k), 0) FROM rows", func(s *sqlite.Stmt) error {
-			last = s.ColumnInt64(0)
-			return nil
-		})
-	})
-	return here, last, err
-}
-
-// worthHalves is from how many rows on a second connection pays.
-const worthHalves = 4000
-
-// readThrough returns the rows of a lane that holds most of them. To read all in their order is quicker than to look each up, and many are read in two
-// halves at once. What a planner writes in between makes the claim fail that is based on them, like anything that it writes later.
-func (h *Home) readThrough(ctx context.Context, env, lane string, last int64) ([]deploy.Row, error) {
-	sql := fmt.Sprintf(selectVia, "NOT INDEXED") + " AND r.k > +? AND r.k <= +?"
-	if last < worthHalves {
-		return h.scan(ctx, sql, env, lane, 0, int64(math.MaxInt64))
-	}
-	var lower, upper []deploy.Row
-	var lowerErr, upperErr error
-	var wg sync.WaitGroup
-	wg.Go(func() { upper, upperErr = h.scan(ctx, sql, env, lane, last/2, int64(math.MaxInt64)) })
-	lower, lowerErr = h.scan(ctx, sql, env, lane, 0, last/2)
-	wg.Wait()
-	return append(lower, upper...), cmp.Or(lowerErr, upperErr)
-}
-
-// ScanRows implements deploy.State.
-func (h *Home) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]deploy.Row, error) {
-	return h.scan(ctx, selectRows+"WHERE r.env = +? AND r.id > +? ORDER BY r.id LIMIT ?",
-		env, string(after), limit)
-}
-
-func (h *Home) scan(ctx context.Context, sql string, args ...any) ([]deploy.Row, error) {
-	var blocks [][]deploy.Row // rows are large, and one slice that grows would copy them again and again
-	room := 32
-	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
-		return query(c, sql, func(s *sqlite.Stmt) error {
-			r, err := scanRow(s)
-			last := len(blocks) - 1
-			if last < 0 || len(blocks[last]) == cap(blocks[last]) {
-				blocks = append(blocks, make([]deploy.Row, 0, room))
-				room = min(2*room, 4096)
-				last++
-			}
-			blocks[last] = append(blocks[last], r)
-			return err
-		}, args...)
-	})
-	if len(blocks) == 1 {
-		return blocks[0], err
-	}
-	return slices.Concat(blocks...), err
 }
 
 // Outbox implements deploy.State.
