@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -53,16 +55,22 @@ func (l *loader) document(ctx context.Context, d document) result {
 		p.dropped = append(p.dropped, "")
 		return out
 	}
-	switch d.format {
-	case formatLines:
-		out.parts = append(out.parts, l.lines(ctx, d, text)...)
-	case formatJSON:
-		out.parts = append(out.parts, l.json(ctx, d, text)...)
+	b := newBudget(len(text))
+	switch {
+	case d.format == formatLines:
+		out.parts = append(out.parts, l.lines(ctx, d, text, b)...)
+	case d.format == formatJSON || isJSON(text):
+		out.parts = append(out.parts, l.json(ctx, d, text, b)...)
 	default:
-		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text))...)
+		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text), b)...)
 	}
 	if ctx.Err() != nil { // some parts were left out
 		return out
+	}
+	if b.over.Load() {
+		p.dropped = append(p.dropped, "")
+		b.tooMuch(&p.report)
+		out.parts = []*part{p}
 	}
 	for _, p := range out.parts {
 		p.blame()
@@ -83,20 +91,36 @@ func (r *report) unreadable(err error) {
 	r.add(place{1, 1}, hint, "the document cannot be read: %v", err)
 }
 
-func (l *loader) yaml(ctx context.Context, d document, text []byte) []*part {
-	if o, ok := outlineYAML(text, l.pieceSize); ok {
-		if parts, ok := l.pieces(ctx, d, o, func(_ *part, p piece) ([]node, bool) { return o.itemsYAML(p) }); ok {
+// isJSON reports whether a text in YAML is JSON, which is read faster and in less memory. YAML takes it for the same, unless there are other line
+// breaks in it.
+func isJSON(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, jsonBlanks), []byte("{")) && !hasOtherBreaks(text) &&
+		jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true))
+}
+
+func (l *loader) yaml(ctx context.Context, d document, text []byte, b *budget) []*part {
+	t := l.taker(d, b)
+	if o, ok := t.outlineYAML(text, l.pieceSize); ok {
+		items := func(t *part, p piece) ([]node, bool) { return o.itemsYAML(&t.report, p) }
+		if parts, ok := l.pieces(ctx, d, o, b, items); ok {
+			return parts
+		}
+		o.before(b)
+		if parts, ok := l.pieces(ctx, d, o, b, items); ok {
 			return parts
 		}
 	}
-	t := l.taker(d)
+	if b.over.Load() {
+		return nil
+	}
+	b.again()
 	docs, ok := t.parseYAML(text)
 	if len(docs) == 0 && ok {
 		t.add(place{1, 1}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
 	}
 	if len(t.broken) > 0 {
 		if !t.full {
-			if p, ok := l.salvage(d, text); ok {
+			if p, ok := l.salvage(d, text, b); ok {
 				return []*part{p}
 			}
 		}
@@ -118,8 +142,8 @@ func (t *taker) document(n *node) {
 	}
 }
 
-func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
-	t := l.taker(d)
+func (l *loader) json(ctx context.Context, d document, text []byte, b *budget) []*part {
+	t := l.taker(d, b)
 	if len(bytes.Trim(text, jsonBlanks)) == 0 {
 		t.add(place{1, 1}, `a document starts with {"southbound": 1`, "there is no document in the file")
 		return []*part{t.part}
@@ -132,46 +156,12 @@ func (l *loader) json(ctx context.Context, d document, text []byte) []*part {
 		t.document(&o.root)
 		return []*part{t.part}
 	}
-	parts, _ := l.pieces(ctx, d, o, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
+	parts, _ := l.pieces(ctx, d, o, b, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
 	return append(parts, t.part)
 }
 
-// pieces reads the pieces of an outline, in parallel. It gives up if one of them cannot be read by itself.
-func (l *loader) pieces(ctx context.Context, d document, o outline, items func(*part, piece) ([]node, bool)) ([]*part, bool) {
-	head := l.taker(d)
-	goOn := head.header(&o.root)
-	if !goOn {
-		head.dropped = append(head.dropped, "")
-	}
-	parts := make([]*part, len(o.pieces), len(o.pieces)+1)
-	var failed atomic.Bool
-	parallel(len(o.pieces), func(i int) {
-		if failed.Load() || ctx.Err() != nil {
-			return
-		}
-		t := l.taker(d)
-		t.defaults = head.defaults
-		parts[i] = t.part
-		nodes, ok := items(t.part, o.pieces[i])
-		if !ok {
-			failed.Store(true)
-			return
-		}
-		if goOn {
-			t.resources(nodes)
-		}
-	})
-	if goOn && o.last != nil {
-		head.resource(o.last)
-	}
-	if failed.Load() || ctx.Err() != nil {
-		return nil, false
-	}
-	return append(parts, head.part), true
-}
-
 // lines reads JSON lines, each of which is a document.
-func (l *loader) lines(ctx context.Context, d document, text []byte) []*part {
+func (l *loader) lines(ctx context.Context, d document, text []byte, b *budget) []*part {
 	var starts []piece
 	from, at := 0, place{1, 1}
 	for i, line := 0, int32(1); i < len(text); line++ {
@@ -187,11 +177,14 @@ func (l *loader) lines(ctx context.Context, d document, text []byte) []*part {
 	}
 	parts := make([]*part, len(starts))
 	var found atomic.Bool
+	costs := costsOf(starts)
+	b.reserve(slices.Max(append(costs, 0)))
 	parallel(len(starts), func(i int) {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || b.over.Load() {
 			return
 		}
-		t := l.taker(d)
+		defer b.gate.enter(costs[i])()
+		t := l.taker(d, b)
 		parts[i] = t.part
 		at := starts[i].at
 		for line := range bytes.Lines(starts[i].text) {
@@ -203,7 +196,7 @@ func (l *loader) lines(ctx context.Context, d document, text []byte) []*part {
 		}
 	})
 	if !found.Load() {
-		t := l.taker(d)
+		t := l.taker(d, b)
 		t.add(place{1, 1}, `each line is a document: {"southbound": 1, "resources": [...]}`, "there is no document on standard input")
 		parts = append(parts, t.part)
 	}
@@ -234,8 +227,8 @@ type taker struct {
 	relative bool              // what is being read has an id that leaves out its agent
 }
 
-func (l *loader) taker(d document) *taker {
-	return &taker{part: &part{report: report{file: d.name}}, loader: l, doc: d, defaults: l.defaults, texts: map[string]string{}}
+func (l *loader) taker(d document, b *budget) *taker {
+	return &taker{part: &part{report: report{file: d.name, budget: b}}, loader: l, doc: d, defaults: l.defaults, texts: map[string]string{}}
 }
 
 // defaults are the values for resources of a document that do not say otherwise.
@@ -273,6 +266,9 @@ func (t *taker) header(n *node) bool {
 	var format *node
 	for i := range n.items {
 		m := &n.items[i]
+		if m.key != keyResources && !t.budget.keep(keptOf(m)) {
+			return false
+		}
 		t.spans = append(t.spans, span{at: m.keyAt})
 		switch m.key {
 		case keySouthbound:
@@ -438,7 +434,11 @@ func (t *taker) resources(nodes []node) {
 	t.part.resources = slices.Grow(t.part.resources, len(nodes))
 	t.places = slices.Grow(t.places, len(nodes))
 	for i := range nodes {
+		if !t.budget.keep(keptOfResource(&nodes[i])) {
+			return
+		}
 		t.resource(&nodes[i])
+		nodes[i] = node{}
 	}
 	if len(t.part.resources) < cap(t.part.resources)/2 { // most are wrong: do not keep the room for them
 		t.part.resources, t.places = slices.Clone(t.part.resources), slices.Clone(t.places)

@@ -18,6 +18,8 @@ type jsonReader struct {
 	seen   int   // the offset in text whose place at is
 	at     place // of text[seen]
 	single bool  // the text is one line of JSON lines
+	values int64 // that were read
+	first  place // of the item of a list of resources, or of what else is being read
 }
 
 // jsonBlanks may stand between tokens.
@@ -131,6 +133,13 @@ func (j *jsonReader) only() string {
 func (j *jsonReader) value(depth int) (node, error) {
 	k, at := j.next()
 	n := node{at: at}
+	if depth <= 2 {
+		j.first = at
+	}
+	if j.values++; j.budget != nil && j.values > j.budget.values(costJSON) {
+		j.budget.tooMany(j.report, j.first, costJSON)
+		return n, errReported
+	}
 	switch k {
 	case '{', '[':
 		if depth >= maxDepth {
@@ -217,7 +226,7 @@ func (j *jsonReader) list(n *node, depth int) error {
 }
 
 func (j *jsonReader) object(n *node, depth int) error {
-	n.kind, n.items = object, make([]node, 0, 4)
+	n.kind = object
 	var seen map[string]int
 	for {
 		name, at, err := j.name()

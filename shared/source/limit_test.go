@@ -1,43 +1,23 @@
 package source
 
 import (
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// TestLimit pins that the library stops at the first list or map too many, wherever that is, and that what is within the limits is read.
-func TestLimit(t *testing.T) {
+// TestDepth pins that the library stops where something is nested absurdly deep, before its stack grows.
+func TestDepth(t *testing.T) {
 	t.Parallel()
-	const most = 300
-	for name, c := range map[string]struct {
-		text string
-		ok   bool
-	}{
-		"nested dashes":     {strings.Repeat(strings.Repeat("- ", 90)+"a\n", 4), false},
-		"lists in a list":   {"[" + strings.Repeat("[],", most) + "]", false},
-		"as many as may be": {"[" + strings.Repeat("{},", most-1) + "]", true},
-		"maps in a list":    {strings.Repeat("- a: 1\n", most), false},
-		"texts":             {"- |\n" + strings.Repeat("  - [{ - \n", 10*most) + "- '" + strings.Repeat("[{", most) + "'\n", true},
-		"in a later one":    {"a\n---\n" + strings.Repeat("- - a\n", most), false},
-		"as deep as may be": {strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), true},
-		"in blocks, too":    {strings.Repeat("- ", maxDepth) + "a\n", true},
-	} {
-		loader, err := yaml.NewLoader(strings.NewReader(c.text), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(limit(most)))))
-		for err == nil {
-			err = loader.Load(&yaml.Node{})
-		}
-		if errors.Is(err, io.EOF) != c.ok || !c.ok && !strings.Contains(err.Error(), tooMany) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 	deep := (&report{}).parsed(strings.Repeat("- ", 20_000) + "a")
 	if len(deep.list) != 1 || !strings.Contains(deep.list[0].Message, "exceeded max depth of 10000") {
 		t.Errorf("nested dashes without end: %v", deep.list)
+	}
+	for _, text := range []string{strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), strings.Repeat("- ", maxDepth) + "a\n"} {
+		if r := (&report{}).parsed(text); !r.clean() {
+			t.Errorf("as deep as may be: %v", r.list)
+		}
 	}
 }
 
@@ -45,4 +25,54 @@ func TestLimit(t *testing.T) {
 func (r *report) parsed(text string) *report {
 	r.parseYAML([]byte(text))
 	return r
+}
+
+// countsEnough checks that no text holds more values than are counted in it.
+func countsEnough(t *testing.T, text []byte) {
+	t.Helper()
+	loader, err := yaml.NewLoader(strings.NewReader(string(text)))
+	var values int64
+	for err == nil {
+		var n yaml.Node
+		if err = loader.Load(&n); err == nil {
+			values += countOf(&n)
+		}
+	}
+	for _, counted := range []int64{valuesIn(text), mostValues(text, 0)} {
+		if counted < values {
+			t.Errorf("%d values counted, and there are %d in %.300q", counted, values, text)
+		}
+	}
+}
+
+// TestCount pins that values are never undercounted, and how much is left out.
+func TestCount(t *testing.T) {
+	t.Parallel()
+	const many = ", a, b: [c], d"
+	for name, text := range hostile(2000) {
+		if strings.HasSuffix(name, ".yaml") {
+			countsEnough(t, []byte(text))
+		}
+	}
+	for _, text := range append(goodYAML(), string(yamlOf(30))) {
+		countsEnough(t, []byte(text))
+	}
+	for text, counted := range map[string]bool{
+		"a: |\n  x" + many + "\n":                                    false,
+		"- a: |\n    x" + many + "\n":                                false,
+		"- a: |\n  b: {x" + many + "}\n":                             true, // not indented more than a
+		"a: \"\nb: |\n  x\", [" + many + "]\n":                       true, // within quotes
+		"a: [b\n, c: |\n  x" + many + "]\n":                          true, // within brackets
+		"a: 'b' # it's\nc: |\n  x" + many + "\n":                     true, // not certain
+		"a: [\"b\", \"c\"]\nd: >2-\n  x" + many + "\n":               false,
+		"a: [b\"c, \"d]\ne: |\n  x\", x" + many + "]\n":              true,
+		"# it's\n\na: \"b\"\nc: 'd'\ne: |+\n\n  x" + many + "\nf: g": false,
+		"a: |\r\n  x" + many + "\r\nb: c\r\n":                        false,
+		"a: |\r  x" + many + "\n":                                    true,
+	} {
+		countsEnough(t, []byte(text))
+		if got := mostValues([]byte(text), 0) == valuesIn([]byte(text)); got != counted {
+			t.Errorf("%q: all counted: %v, want %v", text, got, counted)
+		}
+	}
 }

@@ -105,6 +105,7 @@ func short(s string) string {
 // report collects the problems of one file, or of one part of it.
 type report struct {
 	file   string
+	budget *budget // nil: not bounded
 	list   diag.Problems
 	last   place   // of the last problem in the text
 	more   []place // of further problems, which are counted and not kept

@@ -13,6 +13,8 @@ type outline struct {
 	last     *node         // an item behind the pieces, which could not be read to its end
 	pieces   []piece       // of the list of resources; nil: the list is in root
 	expanded *atomic.Int64 // see converter
+	anchors  *anchors      // of what was read before, if that counts
+	head     []byte        // the text in front of the pieces
 }
 
 // piece is the text of some consecutive items of the list of resources.
@@ -116,7 +118,7 @@ func (j *jsonReader) item(offset int) *node {
 	rest := bytes.TrimLeft(j.text[offset:], jsonBlanks+",")
 	at := place{j.at.line, j.at.column}
 	at = at.after(j.text[min(j.seen, len(j.text)-len(rest)) : len(j.text)-len(rest)])
-	again := (&report{file: j.file}).newJSON(rest, at)
+	again := (&report{file: j.file, budget: j.budget}).newJSON(rest, at)
 	n, err := again.value(2)
 	j.take(again.report)
 	if err == nil || n.kind != object {
@@ -132,5 +134,8 @@ func (r *report) itemsJSON(p piece) ([]node, bool) {
 	at.column--
 	j := r.newJSON(text, at)
 	n, err := j.value(1)
+	if j.full {
+		return nil, true
+	}
 	return n.items, err == nil
 }

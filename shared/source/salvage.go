@@ -11,8 +11,8 @@ import (
 // resource in which that is. What may stand behind it is not taken to be missing.
 
 // salvage reports what is wrong with a stream of documents at least one of which cannot be read; false if all can be, one by one.
-func (l *loader) salvage(d document, text []byte) (*part, bool) {
-	t := l.taker(d)
+func (l *loader) salvage(d document, text []byte, b *budget) (*part, bool) {
+	t := l.taker(d, b)
 	if hasOtherBreaks(text) { // lines cannot be counted
 		return nil, false
 	}
@@ -83,7 +83,7 @@ func (r *report) beginning(p piece, at place) []node {
 		if end <= 0 {
 			return nil
 		}
-		c := &converter{report: &report{file: r.file}, shift: p.at.line - 1, expanded: new(atomic.Int64)}
+		c := &converter{report: &report{file: r.file, budget: r.budget}, shift: p.at.line - 1, expanded: new(atomic.Int64)}
 		docs, _ := c.parse(p.text[:end])
 		if len(c.broken) == 0 {
 			if len(docs) == 1 {

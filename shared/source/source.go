@@ -112,10 +112,13 @@ type loader struct {
 const pieceSize = 64 << 10
 
 // parallel calls f for 0 to n-1 on all cores and waits.
-func parallel(n int, f func(i int)) {
+func parallel(n int, f func(i int)) { parallelOn(runtime.GOMAXPROCS(0), n, f) }
+
+// parallelOn is parallel with a number of workers.
+func parallelOn(workers, n int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, workers) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(i)

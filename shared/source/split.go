@@ -12,14 +12,14 @@ import (
 //     item, because it ends everything that stands deeper, block scalars included.
 //   - The first such line that is not in block context stands within quotes or brackets. Up to it the piece reads as the whole does, so it
 //     ends with something open, which is an error.
-//   - After any error in any piece, and if the text is not exactly one document, the whole is read as one. So it is if an alias refers to
-//     something outside its piece.
+//   - After any error in any piece the pieces are read once more, in order, so that an alias finds what stands in front of its piece. After an error
+//     in that, and if the text is not exactly one document, the whole is read as one.
 //
 // TestSplitReadsAsWhole and FuzzYAML compare this with reading the text as one.
 
 // outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false when it is short, or not of the form that
 // can be cut.
-func outlineYAML(text []byte, size int) (outline, bool) {
+func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 	if len(text) < 2*size || hasOtherBreaks(text) {
 		return outline{}, false
 	}
@@ -34,8 +34,8 @@ func outlineYAML(text []byte, size int) (outline, bool) {
 		return outline{}, false
 	}
 	skeleton := append(append(make([]byte, 0, head+len(rest)), text[:head]...), rest...)
-	o := outline{pieces: s.pieces, expanded: new(atomic.Int64)}
-	c := converter{report: &report{}, from: first, shift: s.line - 1 - first, expanded: o.expanded}
+	o := outline{pieces: s.pieces, expanded: new(atomic.Int64), head: text[:head]}
+	c := converter{report: &report{budget: r.budget}, from: first, shift: s.line - 1 - first, expanded: o.expanded}
 	docs, ok := c.parse(skeleton)
 	if !ok || len(docs) != 1 || docs[0].kind != object {
 		return outline{}, false
@@ -48,14 +48,36 @@ func outlineYAML(text []byte, size int) (outline, bool) {
 	return o, true
 }
 
-// itemsYAML reads the items of a piece. It returns false if the piece cannot be read by itself.
-func (o *outline) itemsYAML(p piece) ([]node, bool) {
-	c := converter{report: &report{}, shift: p.at.line - 1, expanded: o.expanded}
+// itemsYAML reads the items of a piece. It returns false if the piece cannot be read by itself. One that holds too much is reported.
+func (o *outline) itemsYAML(r *report, p piece) ([]node, bool) {
+	if r.budget.refuses(&report{}, place{}, p.text) {
+		last := lastItem(p.text)
+		at := place{p.at.line + int32(bytes.Count(p.text[:last], newline)), int32(indentOf(p.text)) + 1} //nolint:gosec // texts are bounded
+		return nil, r.budget.refuses(r, at, p.text)
+	}
+	c := converter{report: &report{budget: r.budget}, shift: p.at.line - 1, expanded: o.expanded, anchors: o.anchors}
 	docs, ok := c.parse(p.text)
 	if !ok || len(docs) != 1 || docs[0].kind != list {
 		return nil, false
 	}
 	return docs[0].items, true
+}
+
+func indentOf(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " ")) }
+
+// lastItem returns where the last item of a piece starts: the one that makes it long, as a piece ends where it is long enough.
+func lastItem(text []byte) int {
+	item := append(append([]byte{'\n'}, text[:indentOf(text)]...), "- "...)
+	return bytes.LastIndex(text, item) + 1
+}
+
+// before reads what stands in front of the pieces for what it names.
+func (o *outline) before(b *budget) {
+	b.again()
+	o.expanded.Store(0)
+	o.anchors = newAnchors(b)
+	c := converter{report: &report{budget: b}, expanded: o.expanded, anchors: o.anchors}
+	c.parse(o.head)
 }
 
 var newline = []byte{'\n'}

@@ -155,13 +155,13 @@ func TestSplitCuts(t *testing.T) {
 		{"brackets", "southbound: 1\nresources: [" + strings.Repeat("{type: std::Null, agent: a, attributes: {name: x}}, ", 50) + "]\n", false},
 		{"two documents", head + items.String() + "---\n" + head + items.String(), false},
 	} {
-		o, ok := outlineYAML([]byte(c.text), 500)
+		o, ok := (&report{}).outlineYAML([]byte(c.text), 500)
 		if ok != c.cut || ok && len(o.pieces) < 5 {
 			t.Errorf("%s: cut %v into %d pieces, want %v", c.why, ok, len(o.pieces), c.cut)
 		}
 		n := 0
 		for _, p := range o.pieces {
-			nodes, ok := o.itemsYAML(p)
+			nodes, ok := o.itemsYAML(&report{}, p)
 			if !ok {
 				t.Errorf("%s: a piece cannot be read:\n%s", c.why, p.text)
 			}

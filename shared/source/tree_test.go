@@ -157,14 +157,14 @@ func TestBounds(t *testing.T) {
 		{"a long line of resources", file("line.yaml", "southbound: 1\nresources: ["+strings.Repeat("{type: std::Null, agent: a, attributes: {name: x}}, ", 5_000)+"]\n"), ""},
 		{"a long number", file("number.yaml", head+"  - {type: std::Null, attributes: {name: x, a: "+strings.Repeat("7", 1<<20)+"}}\n"), "the number is too long"},
 		{"a long name", file("name.yaml", "southbound: 1\n"+strings.Repeat("k", 1<<20)+": 1\n"), `unknown member "kkkk`},
-		{"many open brackets", file("open.yaml", head+"  - "+strings.Repeat("[", 1<<20)), "exceeded max depth"},
+		{"many open brackets", file("open.yaml", head+"  - "+strings.Repeat("[", 50_000)), "exceeded max depth"},
 		{"many open brackets in JSON", file("open.json", `{"southbound": 1, "resources": `+strings.Repeat("[", 1<<20)), "nested too deeply"},
 		{"many open maps in JSON", file("maps.json", strings.Repeat(`{"a":`, 1<<20)), "nested too deeply"},
 		{"much nested by indentation", file("indent.yaml", indented(1000)), "nested deeper than 100"},
 		{"many names twice", file("twice.yaml", head+"  - type: std::Null\n    attributes:\n      name: x\n      a:\n"+strings.Repeat("        k: 1\n", 20_000)), `"k" is there twice`},
 		{"many names", file("names.yaml", head+"  - type: std::Null\n    attributes:\n      name: x\n      a:\n"+numbered("        k%d: 1\n", 20_000)), ""},
 		{"many aliases", file("aliases.yaml", head+"  - {type: std::Null, attributes: {name: x, a: &a ["+strings.Repeat("x,", 20_000)+"], b: ["+strings.Repeat("*a,", 20_000)+"]}}\n"),
-			"the aliases up to this one stand for more than 1000000 values"},
+			"the aliases up to this one stand for more than"},
 		{"many directives and comments", file("comments.yaml", strings.Repeat("# hi\n", 100_000)+head), ""},
 	} {
 		var before, after runtime.MemStats

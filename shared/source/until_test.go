@@ -54,7 +54,8 @@ func TestPiecesAreInterrupted(t *testing.T) {
 func TestMark(t *testing.T) {
 	t.Parallel()
 	l := &loader{types: testTypes(t), pieceSize: 1 << 30}
-	p := l.json(t.Context(), document{name: "x"}, []byte(`{"southbound": 1, "resources": [`+strings.Repeat("1,", 10*maxProblems)+"1]}"))
+	text := []byte(`{"southbound": 1, "resources": [` + strings.Repeat("1,", 10*maxProblems) + "1]}")
+	p := l.json(t.Context(), document{name: "x"}, text, newBudget(1<<30))
 	marks, room := 0, 0
 	for _, p := range p {
 		marks, room = marks+len(p.spans), room+cap(p.resources)

@@ -18,7 +18,15 @@ func (r *report) parseYAML(text []byte) ([]node, bool) {
 }
 
 func (c *converter) parse(text []byte) ([]node, bool) {
-	loader, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(limit(maxNested)))))
+	if c.budget.refuses(c.report, place{1 + c.shift, 1}, text) {
+		return nil, false
+	}
+	plugins := []any{loaderlimits.New(loaderlimits.DepthFunc(limit))}
+	if c.anchors != nil {
+		c.anchors.shift = c.shift
+		plugins = append(plugins, c.anchors)
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithPlugin(plugins...))
 	if err != nil {
 		c.yamlError(text, err)
 		return nil, false
@@ -42,26 +50,12 @@ func (c *converter) parse(text []byte) ([]node, bool) {
 	}
 }
 
-// maxNested is how many lists and maps a text may hold that is read at once. Each costs the library some 300 bytes, so that 100 MiB of
-// nothing else would take 15 GB. No document with as many resources as fit into 100 MiB has more.
-const maxNested = 5_000_000
-
-// tooMany is what is told of more.
-const tooMany = "more lists and maps than can be read at once"
-
-// limit returns a function that the library calls when it meets the start of a list or a map, so that it gives up where it would otherwise
-// build what is refused later anyway. That something is nested too deeply is told better by converter, unless it is absurd.
-func limit(most int) func(depth int, _ *loaderlimits.DepthContext) error {
-	n := 0
-	return func(depth int, _ *loaderlimits.DepthContext) error {
-		if n++; n > most {
-			return errors.New(tooMany)
-		}
-		if depth > 100*maxDepth {
-			return fmt.Errorf("exceeded max depth of %d", 100*maxDepth)
-		}
-		return nil
+// limit gives up where something is nested absurdly deep. That it is nested too deeply is told better by converter.
+func limit(depth int, _ *loaderlimits.DepthContext) error {
+	if depth > 100*maxDepth {
+		return fmt.Errorf("exceeded max depth of %d", 100*maxDepth)
 	}
+	return nil
 }
 
 // yamlHints say what the author most likely meant, where the library only says what it could not read.
@@ -82,7 +76,6 @@ var yamlHints = []struct{ message, hint string }{
 	{"incompatible", "remove the directive; documents are YAML 1.2 anyway"},
 	{"tag", "remove the tag, or put text that starts with ! in quotes"},
 	{"exceeded max depth", "write it less nested"},
-	{tooMany, "split it into several files of a directory"},
 }
 
 // yamlError reports an error of the library.
@@ -102,7 +95,6 @@ func (c *converter) yamlError(text []byte, err error) {
 			at = place{int32(mark.Line), int32(mark.Column)} //nolint:gosec // texts are bounded
 		}
 	}
-	c.full = c.full || strings.Contains(message, tooMany)
 	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 && !hasOtherBreaks(text) {
 		at = end // the library counts a line after the last one
 	}
@@ -142,13 +134,11 @@ func startHint(text []byte, at place) string {
 	return "indent with spaces, not tabs"
 }
 
-// maxExpanded bounds how many values all aliases of a document together may stand for.
-const maxExpanded = 1_000_000
-
 // converter turns the library's nodes into ours, and refuses what is ambiguous.
 type converter struct {
 	*report
 	from, shift int32         // lines after from are shift lines further down in the file
+	anchors     *anchors      // of what was read before, if that counts
 	open        []*yaml.Node  // aliases that are being replaced
 	aliasAt     place         // of the first of them
 	expanded    *atomic.Int64 // how many values aliases have been replaced by, in the whole document
@@ -170,9 +160,10 @@ func (c *converter) bad(n *yaml.Node, hint, format string, args ...any) node {
 
 func (c *converter) convert(n *yaml.Node, depth int) node {
 	if len(c.open) > 0 {
-		if count := c.expanded.Add(1); count > maxExpanded {
-			if count == maxExpanded+1 {
-				c.add(c.aliasAt, "write out what the aliases (*name) stand for", "the aliases up to this one stand for more than %d values", maxExpanded)
+		most := c.budget.expansions()
+		if count := c.expanded.Add(1); count > most {
+			if count == most+1 {
+				c.add(c.aliasAt, "write out what the aliases (*name) stand for", "the aliases up to this one stand for more than %d values", most)
 			}
 			return node{at: c.place(n), bad: true}
 		}
@@ -220,10 +211,15 @@ func (c *converter) alias(n *yaml.Node, depth int) node {
 	if len(c.open) == 0 {
 		c.aliasAt = c.place(n)
 	}
+	at, from, shift := c.place(n), c.from, c.shift
+	if s, elsewhere := c.anchors.shiftOf(n.Alias); elsewhere {
+		c.from, c.shift = 0, s
+	}
 	c.open = append(c.open, n.Alias)
 	out := c.convert(n.Alias, depth)
 	c.open = c.open[:len(c.open)-1]
-	out.at = c.place(n)
+	c.from, c.shift = from, shift
+	out.at = at
 	return out
 }
 
