@@ -89,16 +89,11 @@ func bundleOf(x deploy.Export, p packed) Bundle {
 // commit uploads what is missing and calls do with the number of files of the model that were. When something that was stored is gone by then it
 // does so once more. Problems come back with their places in the documents.
 func (c *Client) commit(ctx context.Context, env string, m *deploy.Model, p packed, files bool, told func(Sent), do func(uploaded int) error) error {
-	blobs := slices.Clone(p.chunks)
-	if p.agents != nil {
-		blobs = append(blobs, *p.agents)
-	}
+	sent := &deploy.Model{}
 	if files {
-		for _, b := range m.Files {
-			blobs = append(blobs, b)
-		}
+		sent = m
 	}
-	slices.SortFunc(blobs, func(a, b deploy.Blob) int { return strings.Compare(a.Hash, b.Hash) })
+	blobs := blobsOf(sent, p)
 	for again := false; ; again = true {
 		u := &uploads{c: c, env: env, model: m, told: told}
 		err := u.store(ctx, blobs)

@@ -12,6 +12,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/schema"
 )
 
 // Bundle is an export as it travels: what was uploaded before, by hash, and what is asked for.
@@ -125,6 +126,11 @@ const placeMark = "\x00"
 
 // unpack reads what an export refers to.
 func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
+	return unbundle(ctx, s.Engine.Files, s.Engine.Types, b)
+}
+
+// unbundle reads what an export refers to from files.
+func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, b Bundle) (deploy.Export, error) {
 	settings, err := b.Settings.engine()
 	if err != nil {
 		return deploy.Export{}, err
@@ -137,7 +143,7 @@ func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 	m := &deploy.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
 		return diag.Pos{File: placeMark + attribute, Line: i + 1}
 	}}
-	u := &unpacker{files: s.Engine.Files, types: s.Engine.Types}
+	u := &unpacker{files: files, types: types}
 	u.room.Store(mostModel)
 	if b.Agents != "" {
 		if m.Agents, err = u.agents(ctx, b.Agents); err != nil {

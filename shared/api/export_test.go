@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,7 +110,7 @@ func TestExport(t *testing.T) {
 	var told api.Sent
 	x := deploy.Export{Model: withFiles(nulls(300), 20)}
 	out, err := c.Export(ctx, "e", x, func(s api.Sent) { told = s })
-	if want := (deploy.Exported{Version: 1, Resources: 322, Changed: 322, FilesUploaded: 22, New: true}); err != nil || out != want {
+	if want := (deploy.Exported{Version: 1, Resources: 322, Changed: 322, FilesUploaded: 22, New: true}); err != nil || !reflect.DeepEqual(out, want) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if told.Files != told.OfFiles || told.Bytes != told.OfBytes || told.Files < 24 {
@@ -162,7 +163,7 @@ func TestSameAsEmbedded(t *testing.T) {
 		}
 		a, errA := there.client(t).Export(ctx, "e", deploy.Export{Model: model()}, nil)
 		b, errB := here.service.Export(ctx, "e", deploy.Export{Model: model()}, nil)
-		if errA != nil || errB != nil || a != b {
+		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
 			t.Errorf("%+v, %v over the API, %+v, %v here", a, errA, b, errB)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // ExportDone says what an export led to.
@@ -22,6 +23,8 @@ type ExportDone struct {
 	Removed   int  `json:"removed"`
 	New       bool `json:"new" doc:"a version was stored; false: equal to the last one"`
 	Origin
+	Left      int           `json:"left,omitempty" doc:"how many of the removed stay as they are"`
+	LeftFirst []resource.ID `json:"left_first,omitempty" doc:"a few of these"`
 }
 
 // KnownDone says whether inputs are what is released.
@@ -31,12 +34,12 @@ type KnownDone struct {
 }
 
 func exportDone(x deploy.Exported) ExportDone {
-	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New, Origin(x.Origin)}
+	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New, Origin(x.Origin), x.Left, x.LeftFirst}
 }
 
 func (d ExportDone) exported() deploy.Exported {
 	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed, Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
-		Origin: deploy.Origin(d.Origin)}
+		Origin: deploy.Origin(d.Origin), Left: d.Left, LeftFirst: d.LeftFirst}
 }
 
 type uploadsAsked struct {

@@ -353,6 +353,9 @@ func (a *app) failText(err error, problems diag.Problems, more int) {
 	}
 	if fault.Is(err, fault.Refused) {
 		a.complain("southbound: %s", api.FailureOf(err).Message)
+		if hint := fault.HintOf(err); hint != "" {
+			a.complain("  %s", hint)
+		}
 		return
 	}
 	a.complain("southbound: %s; nothing was stored", api.CountProblems(len(problems)+more))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"southbound/shared/api"
@@ -17,17 +18,16 @@ import (
 const mostAsked = 20
 
 // limited exports a model, unless more would be deleted than may be. Where somebody sits at a
-// terminal, that is asked; otherwise the documents have said it.
+// terminal, that is asked, and also what would be left behind; otherwise the documents have said it.
 func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent)) (deploy.Exported, error) {
 	if f.allowDelete >= 0 {
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}
-	_, sits := terminal(a.stdin)
-	if x.NoRelease || f.yes || !f.asks || !sits {
+	if _, sits := terminal(a.stdin); x.NoRelease || f.yes || !f.asks || !sits {
 		return a.home.Export(ctx, a.env, x, sent)
 	}
 	bound := x.Limits
-	x.Limits = &deploy.Limits{Leave: -1}
+	x.Limits = &deploy.Limits{} // whatever leaves is asked for
 	out, err := a.home.Export(ctx, a.env, x, sent)
 	for fault.Is(err, fault.Refused) {
 		if x.Expect != "" {
@@ -40,7 +40,7 @@ func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent 
 		}
 		gone := deleted(d.Would)
 		if bound == nil || len(gone) <= bound.Delete {
-			if err := a.confirm(ctx, gone); err != nil {
+			if err := a.confirm(ctx, gone, left(d.Would)); err != nil {
 				return out, err
 			}
 			x.Expect = d.State
@@ -50,6 +50,28 @@ func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent 
 		}
 	}
 	return out, err
+}
+
+// leftBehind says what an export has left behind: perhaps the documents were only some of those that
+// were exported before.
+func (a *app) leftBehind(out deploy.Exported) {
+	if out.Left == 0 {
+		return
+	}
+	a.say("%s not in these documents and left the model: %s", are(out.Left, "resource"),
+		moreIDs(out.LeftFirst[:min(len(out.LeftFirst), mostTold)], out.Left))
+	a.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; --partial keeps what is not in the documents")
+}
+
+// mostTold is how many resources a message names.
+const mostTold = 3
+
+// are returns a number with its noun and its verb.
+func are(n int, what string) string {
+	if n == 1 {
+		return plural(n, what) + " is"
+	}
+	return plural(n, what) + " are"
 }
 
 // deleted returns what would be deleted, and be it to be made anew.
@@ -63,30 +85,62 @@ func deleted(would []deploy.Would) []deploy.Would {
 	return out
 }
 
-// confirm asks whether things may be deleted.
-func (a *app) confirm(ctx context.Context, gone []deploy.Would) error {
+// left returns what would leave the model and stay as it is.
+func left(would []deploy.Would) []deploy.Would {
+	var out []deploy.Would
+	for _, w := range would {
+		if w.Action == "orphan" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// confirm asks whether things may be deleted, and left behind.
+func (a *app) confirm(ctx context.Context, gone, stays []deploy.Would) error {
 	var b strings.Builder
-	for i, w := range gone {
+	for i, w := range slices.Concat(gone, stays) {
 		if i == mostAsked {
-			fmt.Fprintf(&b, "          and %d more; `southbound plan` lists all\n", len(gone)-mostAsked)
+			fmt.Fprintf(&b, "          and %d more; `southbound plan` lists all\n", len(gone)+len(stays)-mostAsked)
 			break
 		}
-		word := "delete"
+		word := w.Action
 		if w.Replace {
 			word = "replace"
 		}
 		fmt.Fprintf(&b, "%-9s %s\n", word, oneLine(string(w.ID)))
 	}
-	fmt.Fprintf(&b, "Delete %s? [y/N] ", plural(len(gone), "resource"))
+	if len(stays) > 0 {
+		fmt.Fprintf(&b, "%s not in these documents, and would stay as %s, orphaned and managed no more.\n",
+			are(len(stays), "resource"), itOrThey(len(stays)))
+	}
+	switch {
+	case len(stays) == 0:
+		fmt.Fprintf(&b, "Delete %s? [y/N] ", plural(len(gone), "resource"))
+	case len(gone) == 0:
+		fmt.Fprintf(&b, "Leave %s behind? [y/N] ", plural(len(stays), "resource"))
+	default:
+		fmt.Fprintf(&b, "Delete %s and leave %d behind? [y/N] ", plural(len(gone), "resource"), len(stays))
+	}
 	answer, err := a.ask(ctx, b.String())
 	if err != nil {
 		return err
 	}
 	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
-		return fault.New(fault.Refused, "", "not confirmed; nothing was done").
-			WithHint("--yes answers beforehand")
+		hint := "--yes answers beforehand"
+		if len(stays) > 0 {
+			hint += "; --partial keeps what is not in the documents"
+		}
+		return fault.New(fault.Refused, "", "not confirmed; nothing was done").WithHint("%s", hint)
 	}
 	return nil
+}
+
+func itOrThey(n int) string {
+	if n == 1 {
+		return "it is"
+	}
+	return "they are"
 }
 
 // ask writes a question to the terminal and returns the line that is typed there.

@@ -44,13 +44,20 @@ func (a *app) exportCommands() []*cobra.Command {
 	apply := &cobra.Command{
 		Use: "apply PATH", Short: "Make it so: deploy what changed, check the rest for drift",
 		Long: "apply stores the documents under PATH as a version, deploys what changed, checks everything else against reality and sets it\n" +
-			"right, and waits until that is done. PATH is a file, a directory, or - for JSON lines on standard input.",
-		Example: "  southbound apply site.yaml\n  southbound apply . --json\n  generate | southbound apply -",
+			"right, and waits until that is done. PATH is a file, a directory, or - for JSON lines on standard input. If it is a plan that `plan --out`\n" +
+			"has kept, exactly that is done, or nothing where the state or reality is not what the plan was made from.",
+		Example: "  southbound apply site.yaml\n  southbound apply . --json\n  generate | southbound apply -\n  southbound apply site.plan",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.wait, f.check, f.asks = true, !f.changedOnly, true
 			if err := f.checked(cmd); err != nil {
 				return err
+			}
+			if keeps(args[0]) {
+				if err := f.asPlanned(cmd); err != nil {
+					return err
+				}
+				return a.applyKept(cmd.Context(), args[0], f)
 			}
 			return a.export(cmd.Context(), args[0], f)
 		},
@@ -98,6 +105,20 @@ func (f *exportFlags) checked(cmd *cobra.Command) error {
 	return nil
 }
 
+// asPlanned refuses flags that would have something else done than a plan says.
+func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
+	if err := notNegative(cmd.Name(), "timeout", f.timeout); err != nil {
+		return err
+	}
+	for _, name := range []string{"changed-only", "partial", "delete-set"} {
+		if cmd.Flags().Changed(name) {
+			return fault.New(fault.Usage, cmd.Name(), "--%s does not go with a plan, which says what is to be done", name).
+				WithHint("say it when the plan is made, or apply the documents")
+		}
+	}
+	return nil
+}
+
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
 	if err := notNegative("export", "timeout", f.timeout); err != nil {
@@ -136,13 +157,19 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	if err != nil {
 		return cutShort(ctx, err)
 	}
+	if byVersion {
+		of.version = out.Version
+	}
+	return a.exported(ctx, out, of, f, began)
+}
+
+// exported waits for what an export has asked for, if that is wanted, and writes what came of it.
+func (a *app) exported(ctx context.Context, out deploy.Exported, of asked, f exportFlags, began time.Time) error {
+	a.leftBehind(out)
 	r := api.Report{Environment: a.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
 	if !f.wait || f.noRelease {
 		return a.stored(ctx, r, began)
-	}
-	if byVersion {
-		of.version = out.Version
 	}
 	of.nothing, of.idle = !f.check, a.remote() && !f.check && !f.retry && out.Changed+out.Removed == 0
 	done, err := a.wait(ctx, of)
@@ -188,6 +215,9 @@ type loaded struct {
 }
 
 func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, error) {
+	if path != "-" && keeps(path) {
+		return nil, fault.New(fault.Usage, "read "+path, "this is a plan that was kept, and not documents").WithHint("`southbound apply %s` does it", path)
+	}
 	opts, err := a.options(path, f.partial)
 	if err != nil {
 		return nil, err

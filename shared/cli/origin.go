@@ -36,7 +36,7 @@ const (
 // else by git, in whose work tree they may be.
 func originOf(ctx context.Context, path string, said deploy.Origin) deploy.Origin {
 	ci := deploy.Origin{
-		Author:  firstVariable("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_USER_ID"),
+		Author:  firstVariable(authors()...),
 		Message: firstVariable("CI_COMMIT_TITLE"),
 		Commit:  firstVariable("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"),
 	}
@@ -51,6 +51,14 @@ func originOf(ctx context.Context, path string, said deploy.Origin) deploy.Origi
 	}
 	out.Author, out.Commit, out.Message = firstBytes(out.Author, mostName), firstBytes(out.Commit, mostName), firstBytes(out.Message, mostMessage)
 	return out
+}
+
+// authors are the variables in which CI names who has started it.
+func authors() []string { return []string{"GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_USER_ID"} }
+
+// applier names whoever has the program run.
+func applier() string {
+	return firstBytes(cmp.Or(firstVariable(authors()...), userName()), mostName)
 }
 
 func firstVariable(names ...string) string {

@@ -17,12 +17,20 @@ import (
 func (a *app) planCommand() *cobra.Command {
 	var f exportFlags
 	var exitCode, read bool
+	var out string
 	cmd := &cobra.Command{
 		Use: "plan PATH", Short: "Show what an export would change",
-		Long:    "plan compares the documents under PATH with the last version, or, with --read, with reality. It changes and stores nothing.",
-		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
+		Long: "plan compares the documents under PATH with the last version, or, with --read, with reality. It changes and stores nothing.\n" +
+			"With --out the plan is kept in a file, and `southbound apply FILE` does exactly what was shown, or nothing if the state or reality has\n" +
+			"moved on. Such a file holds the documents and their files, and no values of secrets.",
+		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan . --read --out site.plan\n  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if out != "" {
+				if err := mayKeep(out); err != nil {
+					return err
+				}
+			}
 			if err := a.look(args[0]); err != nil {
 				return err
 			}
@@ -40,8 +48,12 @@ func (a *app) planCommand() *cobra.Command {
 					return err
 				}
 			}
-			x := deploy.Export{Model: in.model, Partial: f.partial, DeleteSets: f.deleteSets}
-			d, err := a.home.Plan(cmd.Context(), a.env, x, deploy.Look{Read: read, Whole: a.full})
+			x := deploy.Export{Model: in.model, Partial: f.partial, DeleteSets: f.deleteSets, Settings: a.project.Settings}
+			look := deploy.Look{Read: read, Whole: a.full}
+			if out != "" {
+				return a.showKept(cmd.Context(), args[0], out, x, look, exitCode)
+			}
+			d, err := a.home.Plan(cmd.Context(), a.env, x, look)
 			if err != nil {
 				return err
 			}
@@ -51,6 +63,7 @@ func (a *app) planCommand() *cobra.Command {
 	a.fullFlag(cmd)
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
+	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this file, for `apply FILE`")
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
 	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "plan that a resource set is removed; with --partial")
 	return cmd

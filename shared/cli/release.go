@@ -70,7 +70,7 @@ func (a *app) mayRelease(ctx context.Context, number int, f releaseFlags) error 
 		return fault.New(fault.Refused, "release", "%s would be deleted, and --allow-delete says at most %d", plural(len(gone), "resource"), f.allowDelete).
 			WithHint("`southbound diff %d %d` lists them; nothing was done", p.Released, number)
 	case asks && len(gone) > 0:
-		return a.confirm(ctx, gone)
+		return a.confirm(ctx, gone, nil)
 	}
 	return nil
 }

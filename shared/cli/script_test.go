@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"archive/zip"
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"os/signal"
@@ -10,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"southbound/shared/cli"
@@ -48,6 +51,7 @@ func params(home string) testscript.Params {
 			"exits":  exits,
 			"expand": expand,
 			"lines":  lines,
+			"unzip":  unzip,
 		},
 	}
 }
@@ -58,6 +62,31 @@ func expand(ts *testscript.TestScript, _ bool, args []string) {
 		text := strings.ReplaceAll(ts.ReadFile(name), "$WORK", ts.Getenv("WORK"))
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
 	}
+}
+
+// unzip writes all that is in a zip file, decompressed, into one file: unzip FILE INTO.
+func unzip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: unzip FILE INTO")
+	}
+	z, err := zip.OpenReader(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer func() { _ = z.Close() }()
+	zstds, err := zstd.NewReader(nil)
+	ts.Check(err)
+	defer zstds.Close()
+	var all []byte
+	for _, f := range z.File {
+		r, err := f.Open()
+		ts.Check(err)
+		b, err := io.ReadAll(io.LimitReader(r, 1<<20))
+		ts.Check(err)
+		if plain, err := zstds.DecodeAll(b, nil); err == nil {
+			b = plain
+		}
+		all = append(append(all, b...), '\n')
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), all, 0o600))
 }
 
 // exits runs a command and wants an exit code: exits 3 southbound apply site.yaml.

@@ -47,7 +47,10 @@ type Exported struct {
 	Removed       int
 	FilesUploaded int
 	New           bool // a version was stored; false: equal to the last one
-	Origin        Origin
+	// Left is how many of the removed stay as they are, and LeftFirst names a few of them.
+	Left      int
+	LeftFirst []resource.ID
+	Origin    Origin
 }
 
 // Export validates, stores and releases a model. The same export again, also after a crash, gives the same version. A model with problems
@@ -164,6 +167,7 @@ type next struct {
 
 // next makes the version that follows from an export, and stores nothing.
 func (p *planner) next(ctx context.Context, x Export) (next, error) {
+	p.retry = x.RetryFailed
 	last, err := p.version(ctx, p.env.Last)
 	if err != nil {
 		return next{}, err
@@ -243,8 +247,25 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 		return Exported{}, err
 	}
 	out.Changed, out.Removed = diff.changed, diff.removed
+	out.Left, out.LeftFirst = p.leftBehind()
 	out.Unchanged = v.Resources - diff.changed
 	return out, p.request(ctx, x)
+}
+
+// mostLeft is how many of what is left behind are named.
+const mostLeft = 20
+
+// leftBehind returns how many rows become orphans by what is planned, and the first of these.
+func (p *planner) leftBehind() (n int, first []resource.ID) {
+	for _, id := range p.order {
+		if p.rows[id].Orphaned && !p.before[id].Orphaned {
+			if n++; n <= mostLeft {
+				first = append(first, id)
+			}
+		}
+	}
+	slices.Sort(first)
+	return n, first
 }
 
 // compareVersions counts what is new or has another intent in v, and what has left; entries are those of v. Chunks that both versions have

@@ -157,7 +157,7 @@ func (p *planner) step(was, now *Row) (w Would, told bool, err error) {
 		return w, !was.Orphaned, nil
 	case now.Compliance == Undefined, now.Blocked == BlockedYes:
 		w.Action, w.Reason = "undefined", now.Reason
-	case now.Removing && now.Ticket == 0 && now.Blocked != BlockedTemp:
+	case now.Removing && now.Ticket == 0 && now.Blocked != BlockedTemp && !p.retry:
 		// A check of everything leaves it out.
 		w.Action, w.Failed, w.Reason = "delete", true, "waits to be tried again: "+now.Reason
 	case now.Removing:

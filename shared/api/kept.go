@@ -1,0 +1,185 @@
+package api
+
+import (
+	"archive/zip"
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Kept is a plan as a file keeps it: what is to be done, what that was shown as, and the state it was made from; see docs/design/kept-plans.md.
+type Kept struct {
+	Made        time.Time
+	Program     string // the build of the program that made it
+	Environment string
+	Home        string // where the environment is, for people
+	Last        int    // the highest version stored
+	Released    int    // the version in force
+	Look        deploy.Look
+	// Export is what is to be done. Its Expect is the State of a preview that did not look at reality.
+	Export deploy.Export
+	Would  []deploy.Would // what was shown
+}
+
+const (
+	keptFormat = 1
+	keptHeader = "plan.json"
+	keptShown  = "shown"
+	keptBlobs  = "blobs/"
+)
+
+// The bounds of a kept plan.
+const (
+	mostKeptEntries   = 65_000
+	mostKeptDirectory = 16 << 20
+	mostKeptHeader    = 16 << 20
+	mostKeptShown     = 128 << 20
+	mostKept          = 3 << 30 // unpacked, so that the zip file needs no extensions
+)
+
+// keptPlan is the first entry of a kept plan.
+type keptPlan struct {
+	Format      int        `json:"southbound_plan"`
+	Made        time.Time  `json:"made"`
+	Program     string     `json:"program"`
+	Environment string     `json:"environment"`
+	Home        string     `json:"home"`
+	Last        int        `json:"last"`
+	Released    int        `json:"released"`
+	Read        bool       `json:"read"`
+	Whole       bool       `json:"whole"`
+	Bundle      Bundle     `json:"bundle"`
+	Blobs       []FileSize `json:"blobs"` // chunks, agents and files
+	Files       []string   `json:"files"` // those of the blobs that resources refer to
+	Shown       FileSize   `json:"shown"`
+}
+
+// Write writes a plan. One that is too large to be read again is Unsupported.
+func (k *Kept) Write(to io.Writer) error {
+	p, err := pack(k.Export.Model)
+	if err != nil {
+		return err
+	}
+	h := keptPlan{Format: keptFormat, Made: k.Made.UTC(), Program: k.Program, Environment: k.Environment, Home: k.Home, Last: k.Last,
+		Released: k.Released, Read: k.Look.Read, Whole: k.Look.Whole, Bundle: bundleOf(k.Export, p), Blobs: []FileSize{},
+		Files: slices.Sorted(maps.Keys(k.Export.Model.Files))}
+	blobs := blobsOf(k.Export.Model, p)
+	total := int64(0)
+	for _, b := range blobs {
+		h.Blobs = append(h.Blobs, FileSize{b.Hash, b.Size})
+		total += b.Size
+	}
+	if h.Shown, err = writeShown(io.Discard, k.Would); err != nil {
+		return err
+	}
+	if len(blobs) > mostKeptEntries-2 || total > mostKept-mostKeptShown || h.Shown.Size > mostKeptShown {
+		return fault.New(fault.Unsupported, "keep a plan", "it has %d files of %d bytes and shows %d bytes, and a plan that is kept has at most %d, %d and %d",
+			len(blobs), total, h.Shown.Size, mostKeptEntries-2, int64(mostKept-mostKeptShown), mostKeptShown).
+			WithHint("apply the documents, or plan a part of them")
+	}
+	z := zip.NewWriter(to)
+	if err := h.write(z, k.Would, blobs); err != nil {
+		return err
+	}
+	return fault.Wrap(fault.Unavailable, "write plan", z.Close())
+}
+
+// write writes all entries.
+func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []deploy.Blob) error {
+	head, err := encode(h)
+	if err != nil {
+		return err
+	}
+	if len(head) > mostKeptHeader {
+		return fault.New(fault.Unsupported, "keep a plan", "it has too many files")
+	}
+	entry := func(name string, write func(w io.Writer) error) error {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, "write plan", err)
+		}
+		return write(w)
+	}
+	err = entry(keptHeader, func(w io.Writer) error {
+		_, err := w.Write(head)
+		return fault.Wrap(fault.Unavailable, "write plan", err)
+	})
+	if err == nil {
+		err = entry(keptShown, func(w io.Writer) error {
+			_, err := writeShown(w, would)
+			return err
+		})
+	}
+	for i := 0; i < len(blobs) && err == nil; i++ {
+		err = entry(keptBlobs+blobs[i].Hash, func(w io.Writer) error { return copyBlob(w, blobs[i]) })
+	}
+	return err
+}
+
+// blobsOf returns all that an export sends, sorted by hash.
+func blobsOf(m *deploy.Model, p packed) []deploy.Blob {
+	blobs := slices.Clone(p.chunks)
+	if p.agents != nil {
+		blobs = append(blobs, *p.agents)
+	}
+	blobs = slices.AppendSeq(blobs, maps.Values(m.Files))
+	slices.SortFunc(blobs, func(a, b deploy.Blob) int { return cmp.Compare(a.Hash, b.Hash) })
+	return slices.CompactFunc(blobs, func(a, b deploy.Blob) bool { return a.Hash == b.Hash })
+}
+
+// copyBlob writes the bytes of a blob, if they are still those of its hash.
+func copyBlob(w io.Writer, b deploy.Blob) error {
+	src, err := open(b)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read file", err)
+	}
+	defer func() { _ = src.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(src, b.Size+1)); err != nil {
+		return fault.Wrap(fault.Unavailable, "write plan", err)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != b.Hash {
+		return fault.New(fault.Invalid, "write plan", "a file that the documents name changed while it was read").WithHint("make the plan again")
+	}
+	return nil
+}
+
+// writeShown writes what was shown, one a line.
+func writeShown(w io.Writer, would []deploy.Would) (FileSize, error) {
+	d := &digested{to: w, sum: sha256.New()}
+	out := bufio.NewWriterSize(d, 64<<10)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for i := range would {
+		if err := enc.Encode(Would(would[i])); err != nil {
+			return FileSize{}, fault.Wrap(fault.Unavailable, "write plan", err)
+		}
+	}
+	err := out.Flush()
+	return FileSize{hex.EncodeToString(d.sum.Sum(nil)), d.n}, fault.Wrap(fault.Unavailable, "write plan", err)
+}
+
+// digested hashes and counts what is written.
+type digested struct {
+	to  io.Writer
+	sum hash.Hash
+	n   int64
+}
+
+// Write implements io.Writer.
+func (d *digested) Write(p []byte) (int, error) {
+	n, err := d.to.Write(p)
+	_, _ = d.sum.Write(p[:n])
+	d.n += int64(n)
+	return n, err //nolint:wrapcheck // callers say what it was
+}

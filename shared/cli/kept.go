@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/machine"
+)
+
+// planExt is how the name of a plan that is kept usually ends.
+const planExt = ".plan"
+
+// keeps reports whether path is a plan that is kept, and not documents.
+func keeps(path string) bool {
+	f, err := os.Open(path) //nolint:gosec // it is what the user names
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	head := make([]byte, 4)
+	n, _ := io.ReadFull(f, head)
+	return api.LooksKept(head[:n]) || filepath.Ext(path) == planExt
+}
+
+// mayKeep refuses to write a plan over a file that is none.
+func mayKeep(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault.Wrap(fault.Usage, "plan --out", err)
+	case !info.Mode().IsRegular() || info.Size() > 0 && !keeps(path):
+		return fault.New(fault.Usage, "plan --out", "%s is there, and is not a plan", path).WithHint("name a file that does not exist yet, such as site%s", planExt)
+	}
+	return nil
+}
+
+// previewed is what was shown of an export, and the state that this is so in.
+type previewed struct {
+	at    api.Progress
+	state string
+	would []deploy.Would
+}
+
+// preview makes the plan of an export as a plan that is kept is made and compared.
+func (a *app) preview(ctx context.Context, x deploy.Export, look deploy.Look) (previewed, error) {
+	var out previewed
+	var err error
+	if out.at, err = a.home.Progress(ctx, a.env); err != nil {
+		return out, err
+	}
+	x.Expect, x.Limits = "", nil
+	d, err := a.home.Plan(ctx, a.env, x, deploy.Look{Whole: look.Whole})
+	if err != nil {
+		return out, err
+	}
+	out.state, out.would = d.State, d.Would
+	if look.Read {
+		if d, err = a.home.Plan(ctx, a.env, x, look); err != nil {
+			return out, err
+		}
+		out.would = d.Would
+	}
+	return out, nil
+}
+
+// keep makes a plan and writes it to a file, whole or not at all.
+func (a *app) keep(ctx context.Context, file string, x deploy.Export, look deploy.Look) ([]deploy.Would, error) {
+	x.Check, x.RetryFailed = look.Read, !look.Read
+	now, err := a.preview(ctx, x, look)
+	if err != nil {
+		return nil, err
+	}
+	x.Expect = now.state
+	k := &api.Kept{Made: time.Now(), Program: machine.Build(), Environment: a.env, Home: a.where(), Last: now.at.Last, Released: now.at.Released,
+		Look: look, Export: x, Would: now.would}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "write plan", err)
+	}
+	if err = k.Write(tmp); err == nil {
+		err = fault.Wrap(fault.Unavailable, "write plan", tmp.Sync())
+	}
+	err = cmp.Or(err, fault.Wrap(fault.Unavailable, "write plan", tmp.Close()))
+	if err == nil {
+		err = fault.Wrap(fault.Unavailable, "write plan", os.Rename(tmp.Name(), file))
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return now.would, err
+}
+
+// showKept makes a plan, keeps it in a file, and shows it.
+func (a *app) showKept(ctx context.Context, path, file string, x deploy.Export, look deploy.Look, exitCode bool) error {
+	m := *x.Model
+	m.Fingerprint = a.fingerprint(m.Fingerprint)
+	x.Model, x.Origin = &m, originOf(ctx, path, deploy.Origin{})
+	would, err := a.keep(ctx, file, x, look)
+	if err != nil {
+		return err
+	}
+	if err := a.showPlan(would, exitCode); err != nil {
+		return err
+	}
+	a.say("kept in %s; `southbound apply %s` does exactly this", file, file)
+	return nil
+}
+
+// where says for people where the environments are that this program works on.
+func (a *app) where() string {
+	if a.remote() {
+		return a.api
+	}
+	if dir, err := filepath.Abs(a.data); err == nil {
+		return dir
+	}
+	return a.data
+}
+
+// applyKept does what a kept plan says, exactly that, or refuses.
+func (a *app) applyKept(ctx context.Context, path string, f exportFlags) error {
+	began := time.Now()
+	ctx, cancel := withTimeout(ctx, f.timeout)
+	defer cancel()
+	file, err := os.Open(path) //nolint:gosec // it is what the user names
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read plan", err)
+	}
+	defer func() { _ = file.Close() }()
+	k, err := a.readKept(ctx, file)
+	if err != nil {
+		return cutShort(ctx, err)
+	}
+	if err := a.locate(""); err != nil {
+		return err
+	}
+	if !a.named {
+		a.env = k.Environment
+	}
+	if a.env != k.Environment {
+		return fault.New(fault.Refused, "apply "+path, "the plan is for the environment %q, and not for %q; nothing was done", k.Environment, a.env).
+			WithHint("leave out the name of the environment, or say --environment %s", k.Environment)
+	}
+	if err := a.reach(); err != nil {
+		return err
+	}
+	x := k.Export
+	x.Origin.Author = cmp.Or(f.origin.Author, applier())
+	x.Origin.Message, x.Origin.Commit = cmp.Or(f.origin.Message, x.Origin.Message), cmp.Or(f.origin.Commit, x.Origin.Commit)
+	now, err := a.preview(ctx, x, k.Look)
+	if err != nil {
+		return cutShort(ctx, err)
+	}
+	if err := a.moved(k, now); err != nil {
+		return err
+	}
+	if err := a.mayApply(ctx, k.Would, f); err != nil {
+		return err
+	}
+	f.check, f.retry = x.Check, x.RetryFailed
+	of, err := a.mark(ctx)
+	if err != nil {
+		return cutShort(ctx, err)
+	}
+	pr := a.progress()
+	out, err := a.home.Export(ctx, a.env, x, pr.sent)
+	pr.end()
+	if err != nil {
+		return cutShort(ctx, err)
+	}
+	return a.exported(ctx, out, of, f, began)
+}
+
+// readKept reads a plan and makes all checks of its model that need no state.
+func (a *app) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read plan", err)
+	}
+	types, err := a.registry()
+	if err != nil {
+		return nil, err
+	}
+	k, err := api.ReadKept(ctx, file, info.Size(), types)
+	if fault.Is(err, fault.Damaged) || fault.Is(err, fault.Foreign) || fault.Is(err, fault.Unsupported) {
+		// What is wrong is what was given, and nothing that is stored.
+		return nil, &fault.Error{Kind: fault.Invalid, Op: file.Name(), Err: err, Hint: fault.HintOf(err)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	opts, err := a.options("", k.Export.Partial)
+	if err != nil {
+		return nil, err
+	}
+	return k, opts.Check(k.Export.Model).Err()
+}
+
+// mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one that deletes more than it may.
+func (a *app) mayApply(ctx context.Context, would []deploy.Would, f exportFlags) error {
+	gone, stays := deleted(would), left(would)
+	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
+		return fault.New(fault.Refused, "apply", "%s would be deleted, and --allow-delete says at most %d; nothing was done",
+			plural(len(gone), "resource"), f.allowDelete)
+	}
+	if _, sits := terminal(a.stdin); !sits || f.yes || len(gone)+len(stays) == 0 {
+		return nil
+	}
+	return a.confirm(ctx, gone, stays)
+}

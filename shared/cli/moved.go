@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/machine"
+	"southbound/shared/resource"
+)
+
+// moved refuses a plan that would not do what was shown, and says what has moved since it was made.
+func (a *app) moved(k *api.Kept, now previewed) error {
+	var problems diag.Problems
+	say := func(id resource.ID, format string, args ...any) {
+		problems.Add(diag.Problem{Resource: string(id), Message: fmt.Sprintf(format, args...)})
+	}
+	if now.at.Last != k.Last {
+		say("", "version %d is the last one; it was version %d", now.at.Last, k.Last)
+	}
+	if now.at.Released != k.Released {
+		say("", "version %d is in force; it was version %d", now.at.Released, k.Released)
+	}
+	differences(k.Would, now.would, say)
+	if now.state == k.Export.Expect && len(problems) == 0 {
+		return nil
+	}
+	if home := a.where(); home != k.Home {
+		say("", "the plan was made for %s, and this is %s", k.Home, home)
+	}
+	if here := machine.Build(); here != k.Program {
+		say("", "another build of the program made the plan: %s, and this is %s", k.Program, here)
+	}
+	if len(problems) == 0 {
+		say("", "a secret, the program that deploys, or what resources were last deployed as has changed, though the plan looks the same")
+	}
+	return &fault.Error{Kind: fault.Refused, Err: problems.Err(), Message: "what the plan was made from has moved on since " +
+		k.Made.Format(time.RFC3339) + "; nothing was done", Hint: "make the plan again: `southbound plan PATH --out FILE`"}
+}
+
+// differences says what would become of resources now in place of what was shown.
+func differences(shown, now []deploy.Would, say func(id resource.ID, format string, args ...any)) {
+	byID := make(map[resource.ID]*deploy.Would, len(shown))
+	for i := range shown {
+		byID[shown[i].ID] = &shown[i]
+	}
+	for i := range now {
+		w := &now[i]
+		was := byID[w.ID]
+		delete(byID, w.ID)
+		switch {
+		case was == nil && w.Action == "none":
+		case was == nil:
+			say(w.ID, "not in the plan; now: %s", became(w))
+		case became(was) != became(w):
+			say(w.ID, "in the plan: %s; now: %s", became(was), became(w))
+		case !sameChanges(was, w):
+			say(w.ID, "%s, but with other differences than the plan shows", became(w))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		if byID[id].Action != "none" {
+			say(id, "in the plan: %s; now: nothing", became(byID[id]))
+		}
+	}
+}
+
+// became says in words what would be done.
+func became(w *deploy.Would) string {
+	switch {
+	case w.Failed:
+		return "it would fail, or cannot be read"
+	case w.Replace:
+		return "replace"
+	case w.Action == "none":
+		return "as it is"
+	}
+	return w.Action
+}
+
+// sameChanges reports whether two would make the same differences. One of them may have come from a file or a server, so both are compared as they
+// are written there.
+func sameChanges(a, b *deploy.Would) bool {
+	if len(a.Changes)+len(b.Changes) == 0 {
+		return true
+	}
+	one, err1 := json.Marshal(a.Changes)
+	two, err2 := json.Marshal(b.Changes)
+	return err1 == nil && err2 == nil && bytes.Equal(one, two)
+}
