@@ -43,6 +43,9 @@ type pending struct {
 	found   []map[string]any
 	err     error
 	ended   chan struct{}
+	agent   string // as errors name it
+	held    int64  // bytes of what the machine has sent for it
+	secrets int64  // of these, of secrets
 }
 
 // newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each end shows that it lives, 0: 15 s. before
@@ -100,6 +103,9 @@ func (c *Conn) greet(r *frameReader) error {
 	if k != kindHello {
 		return fault.New(fault.Damaged, "", "it does not begin as it should")
 	}
+	if _, err := weighed(k, body); err != nil {
+		return err
+	}
 	if err := unmarshal(body, &h); err != nil {
 		return err
 	}
@@ -130,15 +136,16 @@ func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, p := range c.calls {
-		p.err = c.lost()
+		p.err = c.lost(p.agent)
 		close(p.ended)
 		delete(c.calls, id)
 	}
 }
 
-// lost is the error of calls when the connection has ended.
-func (c *Conn) lost() error {
-	return provider.Errorf(provider.Retryable, "%w", &fault.Error{Kind: fault.Unavailable, Op: "the connection with the machine is lost", Err: &lostError{context.Cause(c.ctx)}})
+// lost is the error of a call when the connection has ended.
+func (c *Conn) lost(agent string) error {
+	return provider.Errorf(provider.Retryable, "%w", &fault.Error{Kind: fault.Unavailable,
+		Op: "the connection with the machine" + agent + " is lost", Err: &lostError{context.Cause(c.ctx)}})
 }
 
 // lostError marks calls that may or may not have happened.
@@ -155,11 +162,11 @@ func wasLost(err error) bool {
 
 // do calls a method for items and waits for the answers, one for each; or until ctx is done.
 func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs []*provider.Context) (*pending, error) {
-	p := &pending{ctxs: ctxs, answers: make([]*answer, len(items)), ended: make(chan struct{})}
+	p := &pending{ctxs: ctxs, agent: agentOf(items), answers: make([]*answer, len(items)), ended: make(chan struct{})}
 	c.mu.Lock()
 	if c.ctx.Err() != nil {
 		c.mu.Unlock()
-		return nil, c.lost()
+		return nil, c.lost(p.agent)
 	}
 	c.last++
 	id := c.last
@@ -226,8 +233,12 @@ func (c *Conn) forget(id uint64) {
 func (c *Conn) read(r *frameReader) error {
 	for {
 		k, body, err := r.next()
+		var n int64
 		if err == nil {
-			err = c.take(k, body)
+			n, err = weighed(k, body)
+		}
+		if err == nil {
+			err = c.take(k, body, n)
 		}
 		if err != nil {
 			return err
@@ -235,8 +246,8 @@ func (c *Conn) read(r *frameReader) error {
 	}
 }
 
-// take handles one frame. Its error ends the connection.
-func (c *Conn) take(k kind, body []byte) error {
+// take handles one frame, which takes n bytes. Its error ends the connection.
+func (c *Conn) take(k kind, body []byte, n int64) error {
 	switch k {
 	case kindPing:
 		return nil
@@ -248,7 +259,7 @@ func (c *Conn) take(k kind, body []byte) error {
 		if p, ok := c.pending(m.Call, m.Item); ok {
 			p.answers[m.Item] = &m
 		}
-		return nil
+		return c.hold(m.Call, k, n)
 	case kindDone:
 		var m done
 		if err := unmarshal(body, &m); err != nil {
@@ -257,7 +268,7 @@ func (c *Conn) take(k kind, body []byte) error {
 		c.end(m)
 		return nil
 	case kindLog:
-		return c.log(body)
+		return c.log(body, n)
 	case kindFound:
 		var m found
 		if err := unmarshal(body, &m); err != nil {
@@ -266,9 +277,9 @@ func (c *Conn) take(k kind, body []byte) error {
 		if p, ok := c.pending(m.Call, 0); ok && len(p.found) < mostFound {
 			p.found = append(p.found, m.Attributes)
 		}
-		return nil
+		return c.hold(m.Call, k, n)
 	case kindChanged, kindFact, kindSecret, kindProvider, kindOverride:
-		return c.named(k, body)
+		return c.named(k, body, n)
 	case kindOpen:
 		var m open
 		if err := unmarshal(body, &m); err != nil {
@@ -314,9 +325,12 @@ func (c *Conn) end(m done) {
 }
 
 // log hands a log line to the run.
-func (c *Conn) log(body []byte) error {
+func (c *Conn) log(body []byte, n int64) error {
 	var m logged
 	if err := unmarshal(body, &m); err != nil {
+		return err
+	}
+	if err := c.hold(m.Call, kindLog, n); err != nil {
 		return err
 	}
 	p, ok := c.pending(m.Call, m.Item)
@@ -342,9 +356,12 @@ func (c *Conn) log(body []byte) error {
 }
 
 // named hands a change, a fact or a secret to the run.
-func (c *Conn) named(k kind, body []byte) error {
+func (c *Conn) named(k kind, body []byte, n int64) error {
 	var m named
 	if err := unmarshal(body, &m); err != nil {
+		return err
+	}
+	if err := c.hold(m.Call, k, n); err != nil {
 		return err
 	}
 	p, ok := c.pending(m.Call, m.Item)

@@ -35,7 +35,7 @@ const (
 )
 
 const (
-	mostFrame = 64 << 20  // bytes of a frame
+	mostFrame = 16 << 20  // bytes of a frame
 	pieceSize = 256 << 10 // bytes of a file in one frame
 	window    = 4         // pieces of a file on their way to one reader
 	headSize  = 5
@@ -60,7 +60,7 @@ func (f *frameReader) next() (kind, []byte, error) {
 	}
 	size := binary.BigEndian.Uint32(head[:4])
 	if size > mostFrame {
-		return 0, nil, fault.New(fault.Damaged, "read frame", "a frame of %d bytes, and the most is %d", size, mostFrame)
+		return 0, nil, fault.New(fault.Damaged, "read frame", "a frame of %d bytes, and the most is %d", size, mostFrame).WithHint("%s", hintHostile)
 	}
 	k := kind(head[4])
 	if k < kindHello || k > kindFound {

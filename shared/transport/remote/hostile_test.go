@@ -1,0 +1,140 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/provider/providertest"
+)
+
+// frameOf is a frame as it is sent; size is what it announces, -1: what it has.
+func frameOf(k kind, body []byte, size int) []byte {
+	head := make([]byte, headSize)
+	if size < 0 {
+		size = len(body)
+	}
+	binary.BigEndian.PutUint32(head, uint32(size)) //nolint:gosec // small
+	head[4] = byte(k)
+	return append(head, body...)
+}
+
+// hostileFrames are what a hostile machine answers to a call: a frame, and how often it comes.
+func hostileFrames(t *testing.T) map[string]struct {
+	frame []byte
+	times int
+} {
+	t.Helper()
+	type sent = struct {
+		frame []byte
+		times int
+	}
+	made := func(k kind, v any) []byte {
+		b, err := marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return frameOf(k, b, -1)
+	}
+	// An answer whose attribute is a list of so many empty lists: a byte each.
+	lists := func(n int) []byte {
+		b := append([]byte{0xa3, 1, 1, 2, 0, 3, 0xa1, 2, 0xa1, 0x61, 'a', 0x9a}, binary.BigEndian.AppendUint32(nil, uint32(n))...) //nolint:gosec // small
+		return frameOf(kindAnswer, append(b, bytes.Repeat([]byte{0x80}, n)...), -1)
+	}
+	kilo := strings.Repeat("x", 1000)
+	many := map[string]any{"k": strings.Repeat("y", 1000)}
+	return map[string]sent{
+		"a frame of many values":        {lists(15 << 20), 1},
+		"frames of many values":         {lists(500_000), 100},
+		"a frame that is too long":      {frameOf(kindAnswer, make([]byte, 1<<20), mostFrame+1), 100},
+		"a frame that never ends":       {frameOf(kindAnswer, make([]byte, 1<<20), 1<<31), 1},
+		"secrets":                       {made(kindSecret, named{Call: 1, Text: kilo}), 600_000},
+		"short secrets":                 {made(kindSecret, named{Call: 1, Text: "abcdefgh"}), 3_000_000},
+		"facts":                         {made(kindFact, named{Call: 1, Name: kilo, Text: kilo}), 300_000},
+		"log lines":                     {made(kindLog, logged{Call: 1, Msg: kilo, Kwargs: many}), 300_000},
+		"changes":                       {made(kindChanged, named{Call: 1, Name: kilo, Diff: &plan.Diff{Current: kilo, Desired: kilo}}), 300_000},
+		"things that exist":             {made(kindFound, found{Call: 1, Attributes: many}), 600_000},
+		"providers":                     {made(kindProvider, named{Call: 1, Name: kilo, Text: kilo}), 300_000},
+		"answers to one item":           {made(kindAnswer, answer{Call: 1, Observed: &observed{Exists: true, Attributes: many}}), 600_000},
+		"answers to what was not asked": {made(kindAnswer, answer{Call: 7, Observed: &observed{Exists: true, Attributes: many}}), 300_000},
+		"files that nobody named":       {made(kindOpen, open{Call: 1, Stream: 1, Hash: kilo}), 10},
+	}
+}
+
+// TestHostileMachine pins that a machine, whatever it sends, makes this program take little memory and ends with an error that names the agent.
+func TestHostileMachine(t *testing.T) {
+	if name := os.Getenv("REMOTE_HOSTILE_TEST"); name != "" {
+		h := hostileFrames(t)[name]
+		tellHostile(t, h.frame, h.times)
+		return
+	}
+	for name := range hostileFrames(t) {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHostileMachine$") //nolint:gosec // this program
+		cmd.Env = append(os.Environ(), "REMOTE_HOSTILE_TEST="+name)
+		out, err := cmd.CombinedOutput()
+		var kb int64
+		_, said, _ := strings.Cut(string(out), "MEMORY ")
+		if _, scanned := fmt.Sscan(said, &kb); err != nil || scanned != nil {
+			t.Fatalf("%s: %v\n%.2000s", name, err, out)
+		}
+		t.Logf("%-30s %4d MB %s", name, kb>>10, said)
+		if kb > 256<<10 {
+			t.Errorf("%s: it takes %d MB", name, kb>>10)
+		}
+		if !strings.Contains(said, "the connection with the machine of agent a is lost") {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
+}
+
+// tellHostile calls a machine that answers with a frame again and again, and prints what that took and came to.
+func tellHostile(t *testing.T, frame []byte, times int) {
+	t.Helper()
+	toEngine, fromMachine := io.Pipe()
+	go func() {
+		w := newFrameWriter(fromMachine)
+		_ = w.send(newHello(t))
+		for range times {
+			if _, err := fromMachine.Write(frame); err != nil {
+				return
+			}
+		}
+		_ = fromMachine.Close()
+	}()
+	c, err := newConn(t.Context(), toEngine, io.Discard, 0, Running{}, func() { _ = toEngine.Close() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = forward(t, c, echoType()).Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
+	kb := 0
+	status, _ := os.ReadFile("/proc/self/status")
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	if _, err := fmt.Sscan(peak, &kb); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("MEMORY %d %v (%s)\n", kb, err, fault.HintOf(err))
+}
+
+func newHello(*testing.T) frame {
+	return frame{kindHello, hello{Protocol: protocol, Types: map[string]string{"test::Echo": digest(echoType())}}}
+}
+
+// TestHello pins that the first frame is bounded, too.
+func TestHello(t *testing.T) {
+	t.Parallel()
+	var in bytes.Buffer
+	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol, Facts: map[string]string{"x": strings.Repeat("x", mostHello)}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err, fault.Damaged) || !strings.Contains(err.Error(), "the machine sends a frame of") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+package remote
+
+import (
+	"encoding/binary"
+
+	"southbound/shared/fault"
+)
+
+// A machine may be hostile: a few bytes can stand for many values, and many small frames for much. So what a machine sends is weighed before it is
+// decoded, and all that the calls that wait for an answer hold is bounded together.
+const (
+	mostHeld    = 64 << 20 // bytes that the open calls of a connection may hold
+	mostHello   = 1 << 20  // of the first frame
+	mostSecrets = 1 << 20  // bytes of the secrets of one call; each is looked for in all that is written
+	costValue   = 64       // bytes that a value takes besides its own, at most, when it is decoded
+)
+
+// weigh returns what decoding a frame takes, about. What is not CBOR weighs its bytes, and is refused by who decodes it.
+func weigh(body []byte) int64 {
+	total := int64(len(body))
+	for at := 0; at < len(body); {
+		total += costValue
+		kind, info := body[at]>>5, body[at]&31
+		at++
+		value := uint64(info)
+		if info >= 24 {
+			size := 1 << (info - 24)
+			if info > 27 || at+size > len(body) {
+				return total
+			}
+			var wide [8]byte
+			copy(wide[8-size:], body[at:at+size])
+			value = binary.BigEndian.Uint64(wide[:])
+			at += size
+		}
+		if kind == 2 || kind == 3 { // bytes and text
+			if value > uint64(len(body)-at) {
+				return total
+			}
+			at += int(value) //nolint:gosec // bounded by the body
+		}
+	}
+	return total
+}
+
+// weighed refuses a frame that would take too much, and returns what it takes.
+func weighed(k kind, body []byte) (int64, error) {
+	n := weigh(body)
+	if k == kindHello && len(body) > mostHello || n > mostHeld {
+		return n, fault.New(fault.Damaged, "read frame", "the machine sends a frame of %d bytes, which would take %d MB, and the most is %d MB",
+			len(body), n>>20, int64(mostHeld>>20)).WithHint("%s", hintHostile)
+	}
+	return n, nil
+}
+
+// hintHostile says what to do about a machine that sends too much.
+const hintHostile = "a program that is not ours may answer there; look at the machine before it gets anything else"
+
+// hold notes what a call holds of what the machine has sent, and refuses what is too much. What was given up holds nothing.
+func (c *Conn) hold(id uint64, k kind, n int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.calls[id]
+	if p == nil {
+		return nil
+	}
+	p.held += n
+	if k == kindSecret {
+		p.secrets += n
+	}
+	total := int64(0)
+	for _, p := range c.calls {
+		total += p.held
+	}
+	if total > mostHeld {
+		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB for calls that have not ended", int64(mostHeld>>20)).
+			WithHint("%s", hintHostile)
+	}
+	if p.secrets > mostSecrets {
+		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB of secrets for one call", int64(mostSecrets>>20)).
+			WithHint("%s", hintHostile)
+	}
+	return nil
+}
+
+// agentOf is how the agent of a call is named in errors.
+func agentOf(items []item) string {
+	if len(items) == 0 || items[0].Agent == "" {
+		return ""
+	}
+	return " of agent " + items[0].Agent
+}
