@@ -40,6 +40,13 @@ func (g *Graph) Cycles() [][]int32 {
 	return out
 }
 
+// Parts returns for each node the number of the strongly connected part that it belongs to: of two
+// nodes in one part, each requires the other, directly or through others.
+func (g *Graph) Parts() []int32 {
+	part, _ := g.parts()
+	return part
+}
+
 // parts numbers the strongly connected part of each node: Tarjan's algorithm with its own stack.
 func (g *Graph) parts() (part []int32, count int32) {
 	n := g.Len()

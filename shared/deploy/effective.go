@@ -29,11 +29,11 @@ func (p *planner) effectiveGraph(ctx context.Context, r *releaser) (*Graph, erro
 		nodes = append(nodes, graphNode{ID: res.ID, Lane: laneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
 	}
 	nodes = reversePurged(nodes, purged)
-	removing, err := p.removing(ctx, r, nodes)
+	removing, rows, err := p.removing(ctx, r, nodes)
 	if err != nil {
 		return nil, err
 	}
-	return buildGraph(append(nodes, removing...)), nil
+	return buildGraph(p.e.makeRoom(nodes, resources, removing, rows)), nil
 }
 
 // reversePurged turns round the edges between purged nodes, unless that would make a cycle with other edges.
@@ -72,15 +72,13 @@ func reversePurged(nodes []graphNode, purged map[resource.ID]bool) []graphNode {
 	return out
 }
 
-// removing returns the nodes of what is being purged because it left the model: what leaves with this version, and what an
-// earlier one has left to do.
-func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) ([]graphNode, error) {
+// removing returns the nodes of what is being purged because it left the model, with their rows: what
+// leaves with this version, and what an earlier one has left to do.
+func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) ([]graphNode,
+	map[resource.ID]*Row, error) {
 	old, err := p.inForce(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if len(old.IDs) == 0 {
-		return nil, nil
+	if err != nil || len(old.IDs) == 0 {
+		return nil, nil, err
 	}
 	stays := make(map[resource.ID]bool, len(kept))
 	for i := range kept {
@@ -113,8 +111,9 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 	return p.stillRemoving(ctx, out, r)
 }
 
-// stillRemoving drops nodes whose purge is done.
-func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *releaser) ([]graphNode, error) {
+// stillRemoving drops nodes whose purge is done, and returns the rows of the others.
+func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *releaser) ([]graphNode,
+	map[resource.ID]*Row, error) {
 	var unknown []resource.ID
 	for _, n := range nodes {
 		if r.rows[n.ID] == nil {
@@ -123,11 +122,17 @@ func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *relea
 	}
 	rows, err := p.load(ctx, unknown)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.DeleteFunc(nodes, func(n graphNode) bool {
+	nodes = slices.DeleteFunc(nodes, func(n graphNode) bool {
 		return r.rows[n.ID] == nil && (rows[n.ID] == nil || !rows[n.ID].Removing)
-	}), nil
+	})
+	for _, n := range nodes {
+		if rows[n.ID] == nil {
+			rows[n.ID] = r.rows[n.ID]
+		}
+	}
+	return nodes, rows, nil
 }
 
 func purgeOnDelete(row *Row) bool {

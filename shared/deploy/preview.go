@@ -242,7 +242,8 @@ func (d *dryRunner) read(ctx context.Context, p *planner, s *steps) error {
 		if now := s.rows[w.ID]; now != nil {
 			rows[w.ID] = &Row{ID: w.ID, Lane: now.Lane, Version: now.Version, Hash: now.Hash,
 				Body: now.Body}
-			blocked[w.ID] = w.Action == "undefined" || w.Failed
+			// Before another thing makes room, that is what a handler would find.
+			blocked[w.ID] = w.Action == "undefined" || w.Failed || s.getsRoom(g, w.ID)
 		}
 	}
 	err = d.compare(ctx, g, rows, blocked, func(id resource.ID) Would { return *planned[id] })
@@ -253,6 +254,14 @@ func (d *dryRunner) read(ctx context.Context, p *planner, s *steps) error {
 		}
 	}
 	return err
+}
+
+// getsRoom reports whether something that leaves has to be gone before a resource can be as wanted.
+func (s *steps) getsRoom(g *Graph, id resource.ID) bool {
+	n := g.Node(id)
+	return n >= 0 && !g.Removing[n] && slices.ContainsFunc(g.Requires(n), func(q int32) bool {
+		return g.Removing[q] && s.rows[g.IDs[q]] != nil
+	})
 }
 
 // skip notes of what requires something that would not be as wanted that it would be skipped. What

@@ -136,7 +136,11 @@ func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
 	for _, id := range next {
 		i, ok := r.books.effect.index[id]
 		row := e.rows[id]
-		if !ok || row == nil || row.Removing { // what is removed also waits for what required it in versions before the last
+		if !ok || row == nil {
+			continue
+		}
+		if row.Removing { // it also waits for what required it in versions before the last
+			earlier |= 1 << i
 			continue
 		}
 		now := rank{row.Priority, row.Ticket}

@@ -109,6 +109,7 @@ func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *eff
 	if !e.fill(c, removing, true) {
 		e.fill(c, removing, false)
 	}
+	e.room(c, removing)
 	return e
 }
 

@@ -20,6 +20,8 @@ const (
 	typeLonely   = "sim::Lonely"   // the same, and it cannot
 	typeRigid    = "sim::Rigid"    // what is fixed in it changes by replacing it: deleted first
 	typeSwap     = "sim::Swap"     // the same, created first: the world chooses the identity, and a create can be looked up
+	typeFile     = "sim::File"     // shares rooms with folders: one thing is in each
+	typeFolder   = "sim::Folder"
 )
 
 // How long one handler call may take: longer, for operations that do, than a lane is held beyond what it is taken for.
@@ -39,7 +41,8 @@ func limitOf(id resource.ID) time.Duration {
 // newTypes returns the registry of the types.
 func newTypes() (*schema.Registry, error) {
 	var types []schema.Type
-	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely, typeRigid, typeSwap} {
+	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely, typeRigid,
+		typeSwap, typeFile, typeFolder} {
 		types = append(types, schema.Type{
 			Name: name, Timeout: callLimit, Assigned: name == typeAssigned || name == typeLonely,
 			Attributes: []schema.Attribute{
@@ -52,7 +55,12 @@ func newTypes() (*schema.Registry, error) {
 	}
 	types[2].Timeout = slowLimit
 	for i := range types {
-		if t := &types[i]; t.Name == typeRigid || t.Name == typeSwap {
+		t := &types[i]
+		if t.Name == typeFile || t.Name == typeFolder {
+			t.Space = "rooms"
+			t.Thing = func(attrs map[string]any) string { return room(fmt.Sprint(attrs["name"])) }
+		}
+		if t.Name == typeRigid || t.Name == typeSwap {
 			t.Attributes[3].Behaviour = schema.Replace
 			t.Assigned, t.CreateFirst = t.Name == typeSwap, t.Name == typeSwap
 			t.Attributes = append(t.Attributes, schema.Attribute{Name: "serial", Type: "Integer", Behaviour: schema.ReadOnly},
@@ -75,6 +83,7 @@ func (r *run) newHandlers() map[string]provider.Handler {
 	h := handler{r}
 	return map[string]provider.Handler{
 		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h}, typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
+		typeFile: h, typeFolder: h,
 		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
 	}
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -34,78 +33,6 @@ type Plan struct {
 	sizes    deploy.Sizes  // of what the engine reads at a time: small, so that there are several
 	rates    [kinds]float64
 	faults   faults
-}
-
-// faults are the kinds of faults of a run and how often they happen.
-type faults struct {
-	state, files, bell, world, secrets, connect faultRates
-	lost, doubled, late                         float64 // of messages
-	hang, panics, refuses                       float64 // of handler calls
-}
-
-// faultRates are the shares of calls that meet each fate, in 2^-20, each added to those before.
-type faultRates struct{ stall, slow, before, after, crash uint64 }
-
-// kind is one kind of fault.
-type kind int
-
-const (
-	kindStall kind = iota
-	kindSlow
-	kindBefore
-	kindAfter
-	kindCrash
-	kindLost
-	kindDoubled
-	kindLate
-	kindHang
-	kindPanic
-	kindRefuse
-	kindSecrets
-	kindConnect
-	kinds
-)
-
-// drawFaults chooses some kinds of faults: runs in which everything fails at once explore little.
-func drawFaults(rng *rand.Rand) [kinds]float64 {
-	var rates [kinds]float64
-	if rng.IntN(10) == 0 {
-		return rates
-	}
-	for k := range rates {
-		if rng.IntN(3) == 0 {
-			rates[k] = []float64{0.003, 0.01, 0.03, 0.1}[rng.IntN(4)]
-		}
-	}
-	rates[kindStall] /= 4
-	rates[kindCrash] /= 4
-	for _, k := range []kind{kindLost, kindDoubled, kindLate} {
-		rates[k] = min(1, rates[k]*5)
-	}
-	return rates
-}
-
-// faultsOf turns rates into what runs use.
-func faultsOf(rates [kinds]float64) faults {
-	share := func(of ...kind) faultRates {
-		var sum float64
-		next := func(k kind) uint64 {
-			if slices.Contains(of, k) {
-				sum += rates[k]
-			}
-			return uint64(sum * (1 << 20))
-		}
-		return faultRates{next(kindStall), next(kindSlow), next(kindBefore), next(kindAfter), next(kindCrash)}
-	}
-	ports := share(kindStall, kindSlow, kindBefore, kindAfter, kindCrash)
-	f := faults{state: ports, files: ports, bell: ports, world: ports,
-		lost: rates[kindLost], doubled: rates[kindDoubled], late: rates[kindLate], hang: rates[kindHang], panics: rates[kindPanic], refuses: rates[kindRefuse]}
-	f.secrets.before = uint64(rates[kindSecrets] * (1 << 20))
-	f.connect.before = uint64(rates[kindConnect] * (1 << 20))
-	for _, r := range []*faultRates{&f.secrets, &f.connect} {
-		r.after, r.crash = r.before, r.before
-	}
-	return f
 }
 
 // spec is one resource as a model describes it.
@@ -253,122 +180,6 @@ func (d *drawer) collections(rng *rand.Rand) {
 	}
 }
 
-// drawer draws the operations of a plan while it keeps the model as the author has it.
-type drawer struct {
-	rng    *rand.Rand
-	p      *Plan
-	pool   []spec // all resources there will ever be
-	in     []bool // which are in the model now
-	agents []resource.Agent
-	sets   bool
-}
-
-func (d *drawer) one(n int) bool { return d.rng.IntN(n) == 0 }
-
-// population draws agents and resources.
-func (d *drawer) population() {
-	for i := range 1 + d.rng.IntN(3) {
-		d.agents = append(d.agents, resource.Agent{Name: fmt.Sprintf("a%d", i), Transport: "local", Lanes: []int{1, 1, 2, 3}[d.rng.IntN(4)]})
-	}
-	n := 2 + d.rng.IntN(8)
-	if d.one(10) {
-		n = 20 + d.rng.IntN(10)
-	}
-	d.sets = d.one(4)
-	kinds := rand.New(rand.NewPCG(d.p.Seed, 0x5e91)) //nolint:gosec // a simulation
-	rigid := kinds.IntN(3) == 0
-	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
-	for i := range n {
-		s := spec{v: 1, flags: resource.Flags{ReceiveEvents: !d.one(5), SendEvent: d.one(3), PurgeOnDelete: d.one(2)}}
-		s.id = resource.NewID(types[d.rng.IntN(len(types))], d.agents[d.rng.IntN(len(d.agents))].Name, resource.Key{Name: "name", Value: fmt.Sprintf("r%02d", i)})
-		if rigid && kinds.IntN(3) > 0 {
-			s.id = resource.NewID([]string{typeRigid, typeSwap}[kinds.IntN(2)], s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
-		}
-		if d.sets {
-			s.set = []string{"", "s1", "s2"}[d.rng.IntN(3)]
-		}
-		d.pool = append(d.pool, s)
-		d.pool[i].text, d.pool[i].requires = d.text(i), d.requires(i)
-		d.tie(i)
-		d.in = append(d.in, !d.one(5))
-	}
-	d.in[0] = true
-}
-
-// text draws the text of resource i: mostly none, else a value, a secret, a parameter or a fact.
-func (d *drawer) text(i int) any {
-	switch d.rng.IntN(10) {
-	case 0:
-		return plainText
-	case 1, 2:
-		if d.p.Secrets {
-			return resource.Secret{Source: "env:" + []string{"A", "B"}[d.rng.IntN(2)]}
-		}
-	case 3:
-		return resource.Parameter{Name: "p0"}
-	case 4:
-		if i > 0 && d.pool[0].id.Type() == typeThing {
-			return resource.Fact{Name: factName, Of: d.pool[0].id}
-		}
-	}
-	return nil
-}
-
-// requires draws what resource i requires: resources before it, of its own set or of the shared one.
-func (d *drawer) requires(i int) []resource.ID {
-	var out []resource.ID
-	for range d.rng.IntN(4) {
-		if i == 0 {
-			break
-		}
-		if o := d.pool[d.rng.IntN(i)]; (o.set == "" || o.set == d.pool[i].set) && !slices.Contains(out, o.id) {
-			out = append(out, o.id)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// tie draws what resource i subscribes to, and what notifies it, of what it requires: what an author says as well, so that types add no requirement.
-func (d *drawer) tie(i int) {
-	s := &d.pool[i]
-	s.ear = ""
-	for _, id := range s.requires {
-		j := slices.IndexFunc(d.pool, func(o spec) bool { return o.id == id })
-		if s.id.Type() != typeThing || id.Type() != typeThing {
-			continue
-		}
-		switch q := &d.pool[j]; d.rng.IntN(6) {
-		case 0, 1:
-			s.ear = id
-		case 2:
-			if q.set == s.set { // of the same set, or an older one would tie it in a partial export
-				q.mouth = s.id
-			}
-		}
-	}
-}
-
-// model returns the model as it is now; requirements that are not in it are left out.
-func (d *drawer) model(sets []string) []spec {
-	in := map[resource.ID]bool{}
-	for i, s := range d.pool {
-		in[s.id] = d.in[i]
-	}
-	var out []spec
-	for i, s := range d.pool {
-		if !d.in[i] || sets != nil && s.set != "" && !slices.Contains(sets, s.set) {
-			continue
-		}
-		s.requires = slices.DeleteFunc(slices.Clone(s.requires), func(id resource.ID) bool { return !in[id] })
-		if !slices.ContainsFunc(d.pool, func(o spec) bool { return o.id == s.mouth && slices.Contains(o.requires, s.id) }) {
-			s.mouth = ""
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
 // edit changes the model a little.
 func (d *drawer) edit() {
 	for range 1 + d.rng.IntN(3) {
@@ -385,6 +196,7 @@ func (d *drawer) edit() {
 			}
 		case 4, 5:
 			d.in[i] = !d.in[i]
+			d.swap(i)
 		case 6:
 			s.flags.Purged = !s.flags.Purged
 		case 7:

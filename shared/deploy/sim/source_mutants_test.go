@@ -32,6 +32,8 @@ func sourceMutants() []sourceMutant {
 			"\tw.unrecorded = true\n\tcommitted, err :=",
 			"\tif mutating(\"RingsFirst\") {\n\t\tw.flushRings(ctx)\n\t}\n" +
 				"\tw.unrecorded = true\n\tcommitted, err :=", "late", 1000},
+		{"NoRoom", "what takes the place of something does not wait until that is gone", "room.go",
+			"if id, ok := left[of]; ok {", `if id, ok := left[of]; ok && !mutating("NoRoom") {`, "D1", 300},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier", "requirements.go",
 			"!r.ChangedAt.Before(c.row.SucceededAt)",
 			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "", 8000},
