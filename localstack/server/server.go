@@ -177,7 +177,8 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 	switch k {
 	case DynamoDB:
 		lib := filepath.Join(dir, "lib")
-		return []string{"java", "-Xmx512m", "-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
+		// It lives for seconds: compiling it well, and collecting garbage on all cores, would cost more than all that it is asked.
+		return []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
 			"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", p, "-disableTelemetry"}, nil
 	case MiniStack:
 		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p, "BIND_HOST=127.0.0.1",

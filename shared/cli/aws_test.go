@@ -58,7 +58,10 @@ func TestScriptsOverAWS(t *testing.T) {
 			p.Files = append(p.Files, f)
 		}
 	}
-	p.Setup = func(env *testscript.Env) error { return through(env, there.URL) }
+	p.Setup = func(env *testscript.Env) error {
+		ship(env)
+		return through(env, there.URL)
+	}
 	t.Run("scripts", func(t *testing.T) { testscript.Run(t, p) })
 }
 

@@ -53,6 +53,7 @@ func TestScriptsOverAPI(t *testing.T) {
 		}
 	}
 	p.Setup = func(env *testscript.Env) error {
+		ship(env)
 		if there := os.Getenv(variable); there != "" {
 			return through(env, there)
 		}
@@ -61,7 +62,7 @@ func TestScriptsOverAPI(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// serve starts `southbound run --listen` for a script.
+// serve starts `southbound run --listen` for a script; the race detector watches it where there is one.
 func serve(env *testscript.Env) error {
 	data, err := os.MkdirTemp("", "southbound-test-")
 	if err != nil {
@@ -69,7 +70,7 @@ func serve(env *testscript.Env) error {
 	}
 	env.Defer(func() { _ = os.RemoveAll(data) })
 	cmd := exec.Command("southbound", "run", "--listen", "127.0.0.1:0", "--data", data)
-	cmd.Dir = env.WorkDir
+	cmd.Dir, cmd.Env = env.WorkDir, append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -177,7 +178,7 @@ func agents(env *testscript.Env, environment string) error {
 			return err
 		}
 		env.Defer(func() { _ = os.RemoveAll(data) })
-		cmd := exec.Command("southbound", "agent", "run", name, "--environment", environment, "--data", data)
+		cmd := exec.Command(program(), "agent", "run", name, "--environment", environment, "--data", data)
 		cmd.Dir = env.WorkDir
 		if err := cmd.Start(); err != nil {
 			return err

@@ -3,10 +3,13 @@ package cli_test
 import (
 	"archive/zip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +20,10 @@ import (
 
 	"southbound/shared/cli"
 )
+
+// shipped is the folder of a program that the race detector does not watch, or empty where none does. Scripts over an API start hundreds of
+// programs, each of which costs ten times as much with the detector; TestScripts runs all of them with it.
+var shipped string
 
 func TestMain(m *testing.M) {
 	testscript.Main(hangsUp{m}, map[string]func(){
@@ -30,7 +37,38 @@ type hangsUp struct{ *testing.M }
 // Run implements testscript.TestingM.
 func (m hangsUp) Run() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	if !raced {
+		return m.M.Run()
+	}
+	dir, err := os.MkdirTemp("", "southbound-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-trimpath", "-o", dir, "southbound/cmd/southbound")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+		return 1
+	}
+	shipped = dir
 	return m.M.Run()
+}
+
+// ship has the scripts of a home run the program as it is shipped.
+func ship(env *testscript.Env) {
+	if shipped != "" {
+		env.Setenv("PATH", shipped+string(os.PathListSeparator)+env.Getenv("PATH"))
+	}
+}
+
+// program is what scripts call southbound, for what a test starts beside them.
+func program() string {
+	if shipped != "" {
+		return filepath.Join(shipped, "southbound")
+	}
+	return "southbound"
 }
 
 // TestScripts runs the command line as people do; see testdata.
@@ -45,6 +83,7 @@ func TestScripts(t *testing.T) {
 func params(home string) testscript.Params {
 	return testscript.Params{
 		Dir:       "testdata",
+		Setup:     prompt,
 		Condition: func(cond string) (bool, error) { return cond == home || cond == "stack" && deployed(), nil },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"damage": damage,
@@ -54,6 +93,12 @@ func params(home string) testscript.Params {
 			"unzip":  unzip,
 		},
 	}
+}
+
+// prompt has programs with the race detector end when they are done, and not a second later.
+func prompt(env *testscript.Env) error {
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
+	return nil
 }
 
 // expand replaces $WORK in files by the script's directory.
