@@ -64,17 +64,16 @@ func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, er
 	if err != nil {
 		return out, err
 	}
-	state, err := e.State.Env(ctx, env)
-	if err != nil {
-		return out, fault.Wrap(fault.Unknown, "read environment", err)
-	}
 	store := func(mending bool) error {
 		return e.planMending(ctx, env, mending, func(p *planner) (err error) {
 			out, err = p.export(ctx, x)
 			return err
 		})
 	}
-	mending := !e.intact(ctx, state)
+	mending, err := e.mustMend(ctx, env)
+	if err != nil {
+		return out, err
+	}
 	if err = store(mending); unreadable(err) && !mending {
 		err = store(true)
 	}

@@ -78,9 +78,11 @@ func (e *Engine) dropWaiting(
 // some of the rows.
 func (p *planner) ringPlanned(ctx context.Context, rows []Row, all bool) {
 	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
+	sizes := map[string]int{}
 	for i := range rows {
 		if rows[i].Ticket != 0 {
 			planned[rows[i].ID] = true
+			sizes[rows[i].Lane]++
 		}
 	}
 	g, err := p.e.graph(ctx, p.env.Graph)
@@ -97,7 +99,11 @@ func (p *planner) ringPlanned(ctx context.Context, rows []Row, all bool) {
 			lanes[r.Lane] = true
 		}
 	}
-	p.ringLanes(ctx, lanes)
+	rings := RingsOf(slices.Sorted(maps.Keys(lanes)))
+	for i := range rings {
+		rings[i].Size = sizes[rings[i].Lane]
+	}
+	p.e.ring(ctx, p.env.Name, rings)
 }
 
 // ringWave rings every lane in which a wave may start. The others are rung when what they wait for

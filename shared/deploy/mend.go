@@ -17,8 +17,21 @@ type Verifier interface {
 // unreadable reports whether an error says that something which was stored is gone or has other bytes.
 func unreadable(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) }
 
+// mustMend reports whether files that the engine made itself are lost. Homes in which files do not
+// change by themselves are not asked, which takes no request either.
+func (e *Engine) mustMend(ctx context.Context, env string) (bool, error) {
+	if _, asks := e.Files.(Verifier); !asks {
+		return false, nil
+	}
+	state, err := e.State.Env(ctx, env)
+	if err != nil {
+		return false, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	return !e.intact(ctx, state), nil
+}
+
 // intact reports whether the files that the engine made itself can be read: the graph in force, and the resources of that version and of the
-// last one. Homes in which files do not change by themselves are not asked.
+// last one.
 func (e *Engine) intact(ctx context.Context, state Env) bool {
 	v, asks := e.Files.(Verifier)
 	if !asks || state.Last == 0 {

@@ -105,6 +105,8 @@ type Ring struct {
 	Lane string
 	// Done names resources of other lanes that may have finished: a hint on what to look at.
 	Done []resource.ID
+	// Size is how many resources were scheduled in the lane with this ring; 0: that is not known.
+	Size int
 }
 
 // Clock tells the time and waits; the engine uses no other.

@@ -12,6 +12,7 @@ import (
 	"southbound/functions/internal/run"
 	"southbound/shared/api"
 	"southbound/shared/aws/emf"
+	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
@@ -23,10 +24,12 @@ type function struct {
 	*run.Function
 	server  *serve.Server
 	service *api.Service
+	worked  *logs.Gatherer
 }
 
 func (f *function) prepare() {
 	h := f.Home
+	f.worked = &logs.Gatherer{Bell: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
 	f.service = api.New(api.Config{Engine: h.Engine})
 }
@@ -76,6 +79,7 @@ func (f *function) serve(ctx context.Context, records []events.SQSMessage) (even
 	for _, id := range f.server.Serve(ctx, f.messages(records), f.queueOf(ctx, records[0].EventSourceARN), deadline) {
 		out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
 	}
+	f.worked.Flush(ctx)
 	f.Metrics.Add("Faults", emf.Count, float64(len(out.BatchItemFailures)))
 	return out, nil
 }
@@ -116,10 +120,8 @@ func (f *function) ran(ctx context.Context, r serve.Run) {
 	f.Metrics.Add("LaneRuns", emf.Count, 1)
 	f.Metrics.Sample("LaneTime", emf.Milliseconds, float64(r.Took.Milliseconds()))
 	f.Log.DebugContext(ctx, "lane", "environment", r.Env, "lane", r.Lane, "ran", r.Out.Ran, "more", r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
-	if r.Out.Ran > 0 && f.Home.Logs != nil {
-		if err := f.Home.Logs.Notify(ctx, r.Env, r.Lane); err != nil { // the sweep makes up for it
-			f.Log.WarnContext(ctx, "the log was not rung", "environment", r.Env, "lane", r.Lane, "error", err.Error())
-		}
+	if r.Out.Ran > 0 {
+		f.worked.Add(ctx, r.Env, r.Lane)
 	}
 }
 

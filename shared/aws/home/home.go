@@ -108,10 +108,39 @@ func (h *Home) queues() error {
 
 // ringer returns what rings queues. A process that may make them does not do so while it rings: see provision.Provisioner.Bell.
 func (h *Home) ringer() deploy.Doorbell {
+	b := queue.NewBell(h.SQS, h.Queues)
 	if h.Provisioner != nil {
-		return h.Provisioner.Bell()
+		b = h.Provisioner.Bell()
 	}
-	return queue.NewBell(h.SQS, h.Queues)
+	b.Together = h.together
+	return b
+}
+
+// together returns those of some lanes that one invocation may serve together. That a function has
+// served a lane before shows that its agent has a queue, which what follows may ring.
+func (h *Home) together(ctx context.Context, env string, lanes []string) (map[string]bool, error) {
+	leases, err := h.State.Leases(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	served := map[string]bool{}
+	for i := range leases {
+		served[leases[i].Key] = true
+	}
+	var names []string
+	for _, lane := range lanes {
+		names = append(names, deploy.AgentOf(lane))
+	}
+	agents, err := h.State.Agents(ctx, env, names...)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	out := map[string]bool{}
+	for _, lane := range lanes {
+		a, known := agents[deploy.AgentOf(lane)]
+		out[lane] = known && served[lane] && !a.Paused && !queue.ByRunner(a.Agent)
+	}
+	return out, nil
 }
 
 // loadAWS finds credentials and the region.

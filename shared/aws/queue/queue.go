@@ -46,6 +46,10 @@ type Bell struct {
 	// PutOff, when not nil, is told of an agent whose queue is not there, with the rings that it was meant to get: somebody else makes it, and rings
 	// then. Set it before the first ring.
 	PutOff func(env, agent string, rings []deploy.Ring)
+	// Together, when not nil, returns those of some lanes that one invocation may serve together with
+	// others: lanes of agents that functions reach, and that a function has served before. Set it
+	// before the first ring.
+	Together func(ctx context.Context, env string, lanes []string) (map[string]bool, error)
 
 	api    Sender
 	queues Finder
@@ -82,13 +86,18 @@ type Message struct {
 	Env    string        `json:"env"`
 	Lane   string        `json:"lane"`
 	Done   []resource.ID `json:"done,omitempty"`
+	// With are lanes of other agents that whoever gets the message serves, too.
+	With []string `json:"with,omitempty"`
 }
 
 const format = 1
 
 // encode returns the message of a ring. Hints that would make it long are left out: without any, everything is looked at.
-func encode(env string, r deploy.Ring) (string, error) {
+func encode(env string, r deploy.Ring, with ...deploy.Ring) (string, error) {
 	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
+	for _, other := range with {
+		m.With = append(m.With, other.Lane)
+	}
 	n := 0
 	for _, id := range r.Done {
 		n += len(id) + 3
@@ -118,6 +127,7 @@ func Decode(body string) (Message, error) {
 
 // Ring implements deploy.Doorbell. Agents are rung side by side; an error of one does not keep others from being rung.
 func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
+	rings = b.ringTogether(ctx, env, rings)
 	byAgent := map[string][]deploy.Ring{}
 	for _, r := range rings {
 		agent := deploy.AgentOf(r.Lane)

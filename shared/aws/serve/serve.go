@@ -145,7 +145,9 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 			s.Log.ErrorContext(ctx, "a message cannot be read, and is dropped", "message", m.ID, "error", err.Error())
 			continue
 		}
-		decoded, of = append(decoded, got), append(of, m)
+		for _, one := range got.Each() {
+			decoded, of = append(decoded, one), append(of, m)
+		}
 	}
 	var out []*laneWork
 	for _, h := range queue.Merge(decoded) {

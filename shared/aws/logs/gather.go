@@ -1,0 +1,98 @@
+package logs
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy"
+)
+
+// Gatherer rings the log for lanes that ran, several at a time. It may be used by any number of
+// goroutines.
+type Gatherer struct {
+	Bell  *Bell // nil: nothing is rung
+	Clock deploy.Clock
+	Log   *slog.Logger
+
+	mu      sync.Mutex
+	lanes   map[string]map[string]bool // by environment
+	waiting *waiting                   // nil: nobody waits for more lanes
+}
+
+// waiting is somebody who waits for more lanes, and rings then.
+type waiting struct {
+	end  context.CancelFunc
+	done chan struct{}
+}
+
+// gather is how long a lane waits for others: what was done is in the log that much later.
+const gather = time.Second
+
+// Add notes that a lane ran. The log is rung a second later, or by Flush.
+func (g *Gatherer) Add(ctx context.Context, env, lane string) {
+	if g.Bell == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lanes == nil {
+		g.lanes = map[string]map[string]bool{}
+	}
+	if g.lanes[env] == nil {
+		g.lanes[env] = map[string]bool{}
+	}
+	g.lanes[env][lane] = true
+	if g.waiting == nil {
+		wait, end := context.WithCancel(ctx)
+		g.waiting = &waiting{end, make(chan struct{})}
+		go g.wait(wait, g.waiting)
+	}
+}
+
+// wait rings as long as lanes come, and ends without a ring when ctx does.
+func (g *Gatherer) wait(ctx context.Context, w *waiting) {
+	defer close(w.done)
+	defer w.end()
+	for {
+		if g.Clock.Sleep(ctx, gather) == nil {
+			g.ring(context.WithoutCancel(ctx))
+		}
+		g.mu.Lock()
+		over := ctx.Err() != nil || len(g.lanes) == 0
+		if over {
+			g.waiting = nil
+		}
+		g.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// Flush rings for what was noted and returns when that is done.
+func (g *Gatherer) Flush(ctx context.Context) {
+	g.mu.Lock()
+	w := g.waiting
+	g.mu.Unlock()
+	if w != nil {
+		w.end()
+		<-w.done
+	}
+	g.ring(context.WithoutCancel(ctx))
+}
+
+func (g *Gatherer) ring(ctx context.Context) {
+	g.mu.Lock()
+	lanes := g.lanes
+	g.lanes = nil
+	g.mu.Unlock()
+	for env, of := range lanes {
+		if err := g.Bell.Notify(ctx, env, slices.Sorted(maps.Keys(of))...); err != nil { // the sweep makes up for it
+			g.Log.WarnContext(ctx, "the log was not rung", "environment", env, "lanes", len(of), "error", err.Error())
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package queue
+
+import (
+	"context"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Agents with little work share a message: each has a queue, but one of them carries the lanes of
+// several. A message of its own would take five requests of SQS and an invocation for each.
+const (
+	fewResources = 25  // of a lane that shares
+	mostTogether = 10  // lanes of a message
+	mostShared   = 100 // resources of a message
+	worthIt      = 4   // lanes, before it is asked which of them may share
+)
+
+// Each returns the messages that one stands for: one a lane.
+func (m Message) Each() []Message {
+	out := []Message{{Format: m.Format, Env: m.Env, Lane: m.Lane, Done: m.Done}}
+	for _, lane := range m.With {
+		out = append(out, Message{Format: m.Format, Env: m.Env, Lane: lane})
+	}
+	return out
+}
+
+// ringTogether rings lanes with little work several at a time, and returns those that are to be
+// rung alone: all others, and those that could not be rung together.
+func (b *Bell) ringTogether(ctx context.Context, env string, rings []deploy.Ring) (alone []deploy.Ring) {
+	groups, alone := b.groups(ctx, env, rings)
+	failed := make([]bool, len(groups))
+	slots := make(chan struct{}, workers)
+	var wg sync.WaitGroup
+	for i, g := range groups {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			failed[i] = b.ringGroup(ctx, env, g) != nil
+		})
+	}
+	wg.Wait()
+	for i, g := range groups {
+		if failed[i] {
+			alone = append(alone, g...)
+		}
+	}
+	return alone
+}
+
+// groups sorts rings into those that share a message, and those that have one each. An agent with
+// several lanes shares none: its desk serves all of them.
+func (b *Bell) groups(ctx context.Context, env string, rings []deploy.Ring) (groups [][]deploy.Ring, alone []deploy.Ring) {
+	if b.Together == nil || len(rings) < worthIt {
+		return nil, rings
+	}
+	lanesOf := map[string]int{}
+	for _, r := range rings {
+		lanesOf[deploy.AgentOf(r.Lane)]++
+	}
+	small := func(r deploy.Ring) bool {
+		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0 && lanesOf[deploy.AgentOf(r.Lane)] == 1
+	}
+	var lanes []string
+	for _, r := range rings {
+		if small(r) {
+			lanes = append(lanes, r.Lane)
+		}
+	}
+	if len(lanes) < worthIt {
+		return nil, rings
+	}
+	may, err := b.Together(ctx, env, lanes)
+	if err != nil { // it only costs more
+		return nil, rings
+	}
+	var group []deploy.Ring
+	size := 0
+	for _, r := range rings {
+		if !small(r) || !may[r.Lane] {
+			alone = append(alone, r)
+			continue
+		}
+		if len(group) == mostTogether || size+r.Size > mostShared {
+			groups, group, size = append(groups, group), nil, 0
+		}
+		group, size = append(group, r), size+r.Size
+	}
+	if len(group) > 0 {
+		groups = append(groups, group)
+	}
+	return groups, alone
+}
+
+// ringGroup sends one message for several lanes to the queue of the first. All their agents are
+// woken, as if each had been rung: what follows from this work may ring them alone.
+func (b *Bell) ringGroup(ctx context.Context, env string, rings []deploy.Ring) error {
+	if len(rings) == 1 {
+		return fault.New(fault.Refused, "ring together", "there is only one lane")
+	}
+	body, err := encode(env, rings[0], rings[1:]...)
+	if err != nil {
+		return err
+	}
+	first := rings[0].Lane
+	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body, MessageGroupId: aws.String(group(env, first)),
+		MessageDeduplicationId: aws.String(b.dispatch())}
+	if err := b.send(ctx, env, deploy.AgentOf(first), []types.SendMessageBatchRequestEntry{entry}); err != nil {
+		return err
+	}
+	for _, r := range rings {
+		if err := b.queues.Rang(ctx, env, deploy.AgentOf(r.Lane)); err != nil {
+			return fault.Wrap(fault.Unknown, "wake agent", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+//go:build servers
+
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"southbound/shared/aws/queue"
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// finder notes who was woken.
+type finder struct {
+	fake
+	mu   sync.Mutex
+	rang []string
+}
+
+func (f *finder) Rang(_ context.Context, _, agent string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rang = append(f.rang, agent)
+	return nil
+}
+
+// TestTogether wants lanes with little work to share messages, each lane in one message, and all of
+// their agents to be woken; and everything else to be rung as ever.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	ring := func(size, agents int) (out []deploy.Ring) {
+		for i := range agents {
+			out = append(out, deploy.Ring{Lane: fmt.Sprintf("a%03d/0", i), Size: size})
+		}
+		return out
+	}
+	hinted := ring(1, 20)
+	for i := range hinted {
+		hinted[i].Done = []resource.ID{"std::Null[x,name=y]"}
+	}
+	all := func(_ context.Context, _ string, lanes []string) (map[string]bool, error) {
+		out := map[string]bool{}
+		for _, l := range lanes {
+			out[l] = true
+		}
+		return out, nil
+	}
+	for _, c := range []struct {
+		reason   string
+		rings    []deploy.Ring
+		together func(context.Context, string, []string) (map[string]bool, error)
+		fail     func(int, *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
+		messages int
+	}{
+		{"ten lanes of ten resources share a message", ring(10, 100), all, nil, 10},
+		{"a message has a hundred resources at most", ring(25, 100), all, nil, 25},
+		{"lanes with more work have one each", ring(26, 100), all, nil, 100},
+		{"of how much work is not known, too", ring(0, 100), all, nil, 100},
+		{"few lanes are not worth a look", ring(1, 3), func(context.Context, string, []string) (map[string]bool, error) {
+			t.Error("it was looked at three lanes")
+			return nil, nil
+		}, nil, 3},
+		{"hints stay with their lane", hinted, all, nil, 20},
+		{"several lanes of an agent are its own", []deploy.Ring{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1}, {Lane: "b/1", Size: 1}}, all, nil, 4},
+		{"agents that functions do not reach have their own", ring(1, 20), func(_ context.Context, _ string, lanes []string) (map[string]bool, error) {
+			out, err := all(t.Context(), "", lanes)
+			for _, l := range lanes[:10] {
+				out[l] = false
+			}
+			return out, err
+		}, nil, 11},
+		{"what is not known is not shared", ring(1, 20), func(context.Context, string, []string) (map[string]bool, error) {
+			return nil, errors.New("no answer")
+		}, nil, 20},
+		{"what cannot be rung together is rung alone", ring(1, 10), all, func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+			if call == 1 {
+				return nil, errors.New("connection refused")
+			}
+			return nil, nil
+		}, 10},
+	} {
+		f := &finder{fake: fake{fail: c.fail}}
+		b := queue.NewBell(&f.fake, f)
+		b.Together = c.together
+		if err := b.Ring(t.Context(), "e", c.rings); err != nil {
+			t.Errorf("%s: %v", c.reason, err)
+		}
+		var got, want []string
+		for _, m := range f.sent {
+			message, err := queue.Decode(*m.MessageBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range message.Each() {
+				got = append(got, one.Lane)
+			}
+		}
+		agents := map[string]bool{}
+		for _, r := range c.rings {
+			want = append(want, r.Lane)
+			agents[deploy.AgentOf(r.Lane)] = true
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if len(f.sent) != c.messages || !slices.Equal(got, want) {
+			t.Errorf("%s: %d messages, want %d, for %d lanes: %v", c.reason, len(f.sent), c.messages, len(want), got)
+		}
+		for _, agent := range f.rang {
+			delete(agents, agent)
+		}
+		if len(agents) > 0 {
+			t.Errorf("%s: %d agents were not woken", c.reason, len(agents))
+		}
+	}
+}
