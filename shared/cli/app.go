@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"southbound/handlers"
 	"southbound/shared/api"
@@ -82,6 +83,7 @@ type app struct {
 	scratch string         // the temporary directory that look has made
 	ran     atomic.Int64   // resources that this process has run
 	stop    chan struct{}  // closed when what handlers do is to be ended
+	grace   time.Duration  // how long that may take to finish when the program is asked to stop
 
 	aws  aws.Sessions
 	http http.Sessions
@@ -98,14 +100,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func MainWith(definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
-	go func() {
-		<-ctx.Done()
-		if context.Cause(ctx) != context.Canceled { //nolint:errorlint // the cause is a signal
-			signal.Ignore(syscall.SIGHUP) // a terminal that is closed sends it more than once
-		}
-		stop() // a second signal of another kind ends the program at once, and nothing is lost by that
-	}()
-	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions}
+	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions, grace: graceOf()}
+	defer a.watch(ctx)()
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
@@ -270,7 +266,7 @@ func (a *app) connector(known deploy.Secrets) deploy.Connector {
 }
 
 func (a *app) runner() *local.Runner {
-	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran, Abandon: sync.OnceFunc(func() { close(a.stop) })}
+	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran, Abandon: sync.OnceFunc(func() { close(a.stop) }), Grace: a.grace, Late: a.late}
 }
 
 // say writes a message for people.

@@ -173,7 +173,7 @@ func (p *progress) stopping(why error) {
 		p.a.say("the time to wait is over; what still runs is ended, and stays scheduled")
 		return
 	}
-	p.a.say("stopping when what runs has finished; Ctrl-C again stops at once")
+	p.a.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once", p.a.grace)
 }
 
 // summary writes the result of a command that waited: first the root causes of failures, then what was skipped because of them. exported says

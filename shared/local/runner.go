@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // Runner serves the lanes of environments in this process.
@@ -18,6 +19,10 @@ type Runner struct {
 	Ran *atomic.Int64
 	// Abandon, when not nil, ends what handlers do, because the process is about to end: see machine.Caller.
 	Abandon func()
+	// Grace is how long what runs may take to finish when the context of Drain or Serve is cancelled; 0: as long as it takes. Then it is ended.
+	Grace time.Duration
+	// Late, when not nil, is called with what has not finished in time, before that is ended.
+	Late func([]resource.ID)
 }
 
 // Drained says how Drain ended.
@@ -103,7 +108,7 @@ func (l *lanes) failed() error {
 }
 
 // Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a few times a second. When ctx ends, nothing
-// more is started, and Drain returns once what runs has finished; if a timeout ended it, what runs gets no more than a moment.
+// more is started, and Drain returns once what runs has finished or was ended; if a timeout ended it, what runs gets no more than a moment.
 func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progress)) (Drained, error) {
 	l := r.lanesOf(env)
 	ticker := time.NewTicker(200 * time.Millisecond)
@@ -165,11 +170,16 @@ func (r *Runner) ringWork(ctx context.Context, env string) error {
 // lastWords is how long what runs may take to finish once the time to wait is over, and then to be ended.
 const lastWords = time.Second
 
-// settle waits until no lane is served any more. If it was the time to wait that ran out, it does not wait long: what runs is ended.
+// settle waits until no lane is served any more. What runs is ended if it takes longer than Grace, or, if it was the time to wait that ran
+// out, if it takes long at all.
 func (l *lanes) settle(ctx context.Context) {
 	var over <-chan time.Time
-	if l.r.Abandon != nil && fault.Is(context.Cause(ctx), fault.Timeout) {
+	switch timeout := fault.Is(context.Cause(ctx), fault.Timeout); {
+	case l.r.Abandon == nil:
+	case timeout:
 		over = time.After(lastWords)
+	case ctx.Err() != nil && l.r.Grace > 0:
+		over = time.After(l.r.Grace)
 	}
 	for abandoned := false; ; {
 		l.mu.Lock()
@@ -184,9 +194,22 @@ func (l *lanes) settle(ctx context.Context) {
 			if abandoned {
 				return
 			}
+			l.late(ctx)
 			l.r.Abandon()
 			abandoned, over = true, time.After(lastWords)
 		}
+	}
+}
+
+// late tells what is still running.
+func (l *lanes) late(ctx context.Context) {
+	if l.r.Late == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if p, err := l.r.Engine.Progress(ctx, l.env); err == nil {
+		l.r.Late(p.Running)
 	}
 }
 

@@ -1,0 +1,130 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// TestSignals pins that the program ends when it is asked to, whatever hangs: what runs gets a grace period, then it is named and ended; a second
+// signal ends the program at once. Either way it stays scheduled.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	bin := build(t)
+	const term, hup = syscall.SIGTERM, syscall.SIGHUP
+	const named = "not finished in time, ended, and still scheduled: exec::Run[a,name=hang]"
+	for _, c := range []struct {
+		why     string
+		grace   string
+		timeout string
+		signals []os.Signal
+		code    int
+		says    string
+	}{
+		{"a grace period", "1ms", "", []os.Signal{term}, 130, named},
+		{"also after Ctrl-C", "1ms", "", []os.Signal{os.Interrupt}, 130, named},
+		{"also when a terminal is closed", "1ms", "", []os.Signal{hup, hup}, 130, named},
+		{"twice", "1h", "", []os.Signal{term, term}, 130, "ended at once"},
+		{"Ctrl-C twice", "1h", "", []os.Signal{os.Interrupt, os.Interrupt}, 130, "ended at once"},
+		{"one after the other", "1h", "", []os.Signal{os.Interrupt, term}, 130, "ended at once"},
+		{"the terminal, then at once", "1h", "", []os.Signal{hup, term}, 130, "ended at once"},
+		{"the time to wait", "1h", "1s", nil, 4, named},
+	} {
+		dir := t.TempDir()
+		data, fifo, model := filepath.Join(dir, "data"), filepath.Join(dir, "fifo"), filepath.Join(dir, "site.yaml")
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("southbound: 1\nresources:\n  - type: exec::Run\n    agent: a\n    attributes:\n      name: hang\n"+
+			"      command: [sh, -c, \"trap '' TERM INT HUP; echo $$ > %s; while :; do read x < %s; done\"]\n", fifo, fifo)
+		if err := os.WriteFile(model, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"apply", model, "--data", data}
+		if c.timeout != "" {
+			args = append(args, "--timeout", c.timeout)
+		}
+		cmd := exec.Command(bin, args...)
+		cmd.Env = append(os.Environ(), "SOUTHBOUND_GRACE="+c.grace)
+		stderr := &said{}
+		cmd.Stderr, cmd.Stdout = stderr, stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		started, err := os.ReadFile(fifo) // waits until it runs
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(started)))
+		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		for i, s := range c.signals {
+			if i > 0 {
+				stderr.wait("stopping when what runs has finished")
+			}
+			_ = cmd.Process.Signal(s)
+		}
+		var exit *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.code {
+			t.Errorf("%s: %v, want exit code %d\n%s", c.why, err, c.code, stderr.String())
+		}
+		if !strings.Contains(stderr.String(), c.says) {
+			t.Errorf("%s: it says\n%s", c.why, stderr.String())
+		}
+		out, err := exec.Command(bin, "resources", "--json", "--data", data).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), `"compliance":"has_update"`) {
+			t.Errorf("%s: %v: %s", c.why, err, out)
+		}
+	}
+}
+
+// said is what a program has written.
+type said struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	waits map[string]chan struct{}
+}
+
+// Write implements io.Writer.
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(b)
+	for what, ch := range s.waits {
+		if strings.Contains(s.text.String(), what) {
+			close(ch)
+			delete(s.waits, what)
+		}
+	}
+	return len(b), nil
+}
+
+// wait returns once a text was written.
+func (s *said) wait(what string) {
+	s.mu.Lock()
+	if strings.Contains(s.text.String(), what) {
+		s.mu.Unlock()
+		return
+	}
+	if s.waits == nil {
+		s.waits = map[string]chan struct{}{}
+	}
+	ch := make(chan struct{})
+	s.waits[what] = ch
+	s.mu.Unlock()
+	<-ch
+}
+
+// String returns all of it.
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}

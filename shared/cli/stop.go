@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"southbound/shared/resource"
+)
+
+const (
+	// usualGrace is how long what runs may take to finish after the program was asked to stop.
+	usualGrace = 30 * time.Second
+	// lastResort is how long after that the program may take to end.
+	lastResort = 10 * time.Second
+	// mostLate is how many resources are named that have not finished.
+	mostLate = 10
+)
+
+// graceOf returns how long what runs may take to finish, as SOUTHBOUND_GRACE says.
+func graceOf() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("SOUTHBOUND_GRACE")); err == nil && d > 0 {
+		return d
+	}
+	return usualGrace
+}
+
+// watch ends the program after it was asked to stop, when it is asked once more or when it takes too long: a handler, a machine or a disk may hang.
+// That loses nothing, as a crash does not. The result ends the watch.
+func (a *app) watch(ctx context.Context) (stop func()) {
+	asked := make(chan os.Signal, 4)
+	signal.Notify(asked, stopSignals()...)
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		<-asked                       // the signal that has ended ctx
+		signal.Ignore(syscall.SIGHUP) // a terminal that is closed sends it more than once
+		late := time.After(a.grace + lastResort)
+		for {
+			select {
+			case <-ended:
+				return
+			case s := <-asked:
+				if s != syscall.SIGHUP {
+					a.endAtOnce("ended at once")
+				}
+			case <-late:
+				a.endAtOnce("something hangs; ended after all")
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(asked)
+		close(ended)
+	}
+}
+
+func (a *app) endAtOnce(why string) {
+	a.complain("southbound: %s; what was done is recorded, what was running stays scheduled", why)
+	a.complain("  the same command, or `southbound deploy`, goes on")
+	os.Exit(exitInterrupted)
+}
+
+// late says what has not finished in time, and is ended.
+func (a *app) late(ids []resource.ID) {
+	names := make([]string, 0, mostLate)
+	for _, id := range ids[:min(len(ids), mostLate)] {
+		names = append(names, string(id))
+	}
+	more := ""
+	if len(ids) > mostLate {
+		more = " and " + plural(len(ids)-mostLate, "other")
+	}
+	if len(ids) > 0 {
+		a.say("not finished in time, ended, and still scheduled: %s%s", strings.Join(names, ", "), more)
+	}
+}
