@@ -36,19 +36,11 @@ verify: formatted ## formatting and vet
 formatted:
 	@test -z "$$(gofmt -l cmd examples functions handlers infra localstack shared)" || { gofmt -l cmd examples functions handlers infra localstack shared; exit 1; }
 
-# The packages whose tests take longest are begun first, so that none of them runs alone at the end.
-LONG := ./shared/cli ./shared/aws/logs ./shared/aws/dynamo
-
-# Everything is compiled in two ways only: with the race detector, which vet can read, too, and as what is shipped, which tests build as well.
 SHIPPED := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -tags servers
 ALONE := $(SHIPPED) -timeout 40m -run 'Many|Large|Cost' # tests that hold much and share nothing, in files of their own
 
 test: formatted build ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
-	$(GO) vet -race -tags servers ./...
-	$(GO) test -race -vet=off -timeout 40m -tags servers $(LONG) $$($(GO) list ./... | grep -v -e /localstack/e2e -e /aws/cost)
-	$(SHIPPED) -timeout 40m ./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost # many seeds, and counts
-	$(ALONE) ./shared/aws/logs
-	$(MAKE) --no-print-directory e2e
+	@GO="$(GO)" infra/test.sh
 
 test-fast: verify ## what needs no servers
 	$(GO) test -race -timeout 15m ./...

@@ -41,11 +41,11 @@ func content(i, generation int) string {
 	return fmt.Sprintf("file %d of generation %d\n", i, generation)
 }
 
-// TestKill kills the program at a random instant, more than a hundred times, while it creates and replaces 2,000 files. The next run
+// TestKill kills the program at a random instant, more than a hundred times, while it creates and replaces 1,000 files. The next run
 // always finishes: the tree is exact, nothing is left over, and every action is recorded once.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	const files, rounds, killsInRound = 2000, 4, 26
+	const files, rounds, killsInRound = 1000, 4, 26
 	bin := build(t)
 	rnd := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	for round := range rounds {
@@ -60,13 +60,13 @@ func TestKill(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			timer := time.AfterFunc(time.Duration(rnd.IntN(400))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			timer := time.AfterFunc(time.Duration(rnd.IntN(200))*time.Millisecond, func() { _ = cmd.Process.Kill() })
 			if err := cmd.Wait(); err != nil {
 				kills++
 			}
 			timer.Stop()
 			if generation%5 == 4 || kills == killsInRound {
-				finish(t, bin, model, data)
+				finish(t, bin, model, data, files)
 				checkTree(t, root, files, generation)
 			}
 		}
@@ -76,7 +76,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-func finish(t *testing.T, bin, model, data string) {
+func finish(t *testing.T, bin, model, data string, files int) {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd := exec.Command(bin, "apply", model, "--data", data, "--json")
@@ -88,7 +88,7 @@ func finish(t *testing.T, bin, model, data string) {
 	var r struct {
 		Counts map[string]int `json:"counts"`
 	}
-	if err := json.Unmarshal(out, &r); err != nil || r.Counts["deployed"] != 2001 {
+	if err := json.Unmarshal(out, &r); err != nil || r.Counts["deployed"] != files+1 {
 		t.Fatalf("apply after kills: %v: %s", err, out)
 	}
 }

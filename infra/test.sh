@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# All tests, as `make test` runs them: phases with their times, and a line for each package as soon as it is done. The end-to-end suite waits
+# more than it works, so it runs beside all others. A phase that fails does not keep the next from running; the exit code tells of any.
+#
+# Everything is compiled in two ways only: with the race detector, which vet can read, too, and as what is shipped, which tests build as well.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+logs=$PWD/bin/test
+limit=-timeout=40m                   # for what hangs: a slow machine takes what it takes
+export GORACE=atexit_sleep_ms=0      # a program with the race detector sleeps for a second when it ends, otherwise
+export GOFLAGS="${GOFLAGS:-} -trimpath"
+many=$(($(getconf _NPROCESSORS_ONLN) + 1)) # packages at a time: most of them wait now and then
+
+# What takes longest is begun first, so that none of it runs alone at the end.
+long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/aws ./handlers/sql ./handlers/svc ./handlers/pkg)
+# Tests of programs that they build themselves, and of files: what runs at once there is not in the test.
+programs=(./cmd/southbound ./examples/caddy ./examples/etc ./functions ./functions/log ./infra/... ./shared/scaffold)
+# Many seeds, counts.
+counts=(./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost)
+
+# raced lists the packages that are watched by the race detector: all others. The simulators run in both ways, with fewer seeds there.
+raced() {
+  $go list -tags servers "${programs[@]}" ./shared/aws/cost ./localstack/e2e | grep -vxFf - <($go list -tags servers ./...)
+}
+
+# tests runs go test; a line for each package when it is done.
+tests() {
+  if [ -x "$logs/gotestsum" ]; then
+    "$logs/gotestsum" --format pkgname --format-icons text --hide-summary skipped -- "$@"
+  else
+    $go test "$@"
+  fi
+}
+
+shipped() { CGO_ENABLED=0 tests -vet=off -tags servers "$limit" "$@"; }
+
+failed=()
+phase() { # NAME COMMAND...: run it, and say how long it took
+  local name=$1 began=$SECONDS
+  shift
+  echo "== $name"
+  if "$@"; then
+    echo "== $name: $((SECONDS - began)) s"
+  else
+    failed+=("$name")
+    echo "== $name: failed, $((SECONDS - began)) s"
+  fi
+}
+
+beside() { # the end-to-end suite
+  local began=$SECONDS
+  if make --no-print-directory e2e >"$logs/e2e.log" 2>&1; then
+    echo "== end to end, beside: $((SECONDS - began)) s"
+  else
+    echo "== end to end, beside: failed, $((SECONDS - began)) s; see the end"
+    return 1
+  fi
+}
+
+mkdir -p "$logs"
+(cd / && GOBIN=$logs CGO_ENABLED=0 $go install gotest.tools/gotestsum@v1.13.0) || echo "without gotestsum, packages are told in order, not when they are done"
+
+set -m # a process group of its own, which can be ended with all that it has begun
+beside &
+e2e=$!
+set +m
+trap 'kill -- -$e2e 2>/dev/null' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+phase 'compile with the race detector, and vet' $go vet -race -tags servers ./...
+phase 'tests with the race detector' tests -race -vet=off -tags servers -p "$many" "$limit" "${long[@]}" $(raced)
+phase 'tests as shipped: seeds, counts, programs' shipped -p "$many" "${counts[@]}" "${programs[@]}"
+phase 'tests that hold much, one after the other' shipped -run 'Many|Large|Cost' ./shared/aws/logs
+echo '== end to end'
+if wait "$e2e"; then
+  grep -e '^ *--- ' -e 'took' -e 'recovered' "$logs/e2e.log"
+else
+  failed+=('end to end')
+  cat "$logs/e2e.log"
+fi
+echo "== all: $SECONDS s${failed[*]/#/; failed: }"
+[ ${#failed[@]} -eq 0 ]
