@@ -24,15 +24,15 @@ type Failure struct {
 
 // Wrong is one thing that is wrong with an input.
 type Wrong struct {
-	File      string     `json:"file"`
-	Line      int        `json:"line"`
-	Column    int        `json:"column"`
-	Resource  string     `json:"resource"`
-	Attribute string     `json:"attribute"`
-	Code      string     `json:"code,omitempty" doc:"a stable word for what is wrong, where there is one"`
-	Message   string     `json:"message"`
-	Hint      string     `json:"hint"`
-	Related   []diag.Pos `json:"related,omitempty"`
+	File      string         `json:"file"`
+	Line      int            `json:"line"`
+	Column    int            `json:"column"`
+	Resource  string         `json:"resource"`
+	Attribute string         `json:"attribute"`
+	Code      string         `json:"code,omitempty" doc:"a stable word for what is wrong, where there is one"`
+	Message   string         `json:"message"`
+	Hint      string         `json:"hint"`
+	Related   []diag.Related `json:"related,omitempty"`
 	// Place stands for file, line and column where only the client knows these.
 	Place *Place `json:"place,omitempty"`
 	// Others stand for Related.
@@ -80,7 +80,7 @@ func wrongOf(p diag.Problem) Wrong {
 		w.File, w.Line, w.Place = "", 0, &Place{i, attribute}
 	}
 	for _, at := range p.Related {
-		if i, attribute, is := placeless(at); is {
+		if i, attribute, is := placeless(at.Pos); is {
 			w.Others = append(w.Others, Place{i, attribute})
 		} else {
 			w.Related = append(w.Related, at)
@@ -104,14 +104,14 @@ func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
 	}
 	var out diag.Problems
 	for _, w := range f.Problems {
-		p := diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line, Column: w.Column}, Resource: w.Resource, Attribute: w.Attribute, Message: w.Message, Hint: w.Hint,
-			Related: w.Related}
+		p := diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line, Column: w.Column}, Resource: w.Resource, Attribute: w.Attribute, Code: w.Code, Message: w.Message,
+			Hint: w.Hint, Related: w.Related}
 		if w.Place != nil && where != nil {
 			p.Pos = where(w.Place.Index, w.Place.Attribute)
 		}
 		for _, at := range w.Others {
 			if where != nil {
-				p.Related = append(p.Related, where(at.Index, at.Attribute))
+				p.Related = append(p.Related, diag.At(where(at.Index, at.Attribute))...)
 			}
 		}
 		out.Add(p)

@@ -170,7 +170,7 @@ func modelProblems(file string, problems []syntax.Problem) diag.Problems {
 		}
 		q := diag.Problem{Pos: at(p.Pos), Code: p.Code, Message: p.Message, Hint: p.Hint}
 		for _, r := range p.Related {
-			q.Related = append(q.Related, at(r.Pos))
+			q.Related = append(q.Related, diag.Related{Pos: at(r.Pos), Message: r.Message})
 		}
 		out.Add(q)
 	}

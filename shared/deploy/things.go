@@ -53,7 +53,7 @@ func (e *Engine) things(resources []resource.Resource, mine int, at func(i int, 
 // sameThing says that resource i stands for the same thing as another.
 func sameThing(resources []resource.Resource, i, other int, name string, at func(i int, attribute string) diag.Pos) diag.Problem {
 	a, b := &resources[i], &resources[other]
-	p := diag.Problem{Pos: at(i, ""), Resource: string(a.ID), Related: []diag.Pos{at(other, "")},
+	p := diag.Problem{Pos: at(i, ""), Resource: string(a.ID), Related: diag.At(at(other, "")),
 		Message: fmt.Sprintf("it is the same thing as %s: %s", b.ID, name), Hint: "describe a thing once"}
 	if a.Type != b.Type {
 		p.Hint = "describe what is to be there, and leave the other one out; " +

@@ -150,7 +150,7 @@ func (v *validator) identities() {
 			v.byID[r.ID] = i
 			continue
 		}
-		p := diag.Problem{Pos: v.m.at(i, ""), Resource: string(r.ID), Related: []diag.Pos{v.m.at(first, "")}}
+		p := diag.Problem{Pos: v.m.at(i, ""), Resource: string(r.ID), Related: diag.At(v.m.at(first, ""))}
 		where := ""
 		if at := v.m.at(first, "").String(); at != "" {
 			where = ", first at " + at
@@ -227,7 +227,7 @@ func (e *Engine) checkCycles(resources []resource.Resource, at func(i int, attri
 		p := diag.Problem{Pos: at(int(cycle[0]), "requires"), Resource: string(resources[cycle[0]].ID)}
 		for _, n := range cycle {
 			names = append(names, string(resources[n].ID))
-			p.Related = append(p.Related, at(int(n), "requires"))
+			p.Related = append(p.Related, diag.At(at(int(n), "requires"))...)
 		}
 		names = append(names, names[0])
 		p.Message = "dependency cycle: " + strings.Join(names, " requires ")

@@ -38,7 +38,23 @@ type Problem struct {
 	Code      string `json:"code,omitempty"` // a stable word for what is wrong, where there is one
 	Message   string `json:"message"`
 	Hint      string `json:"hint,omitempty"`
-	Related   []Pos  `json:"related,omitempty"` // other places that take part, such as the first of two duplicates
+	// Related are other places that take part, such as the first of two duplicates.
+	Related []Related `json:"related,omitempty"`
+}
+
+// Related is another place that takes part in a problem, and, where that is not clear, how.
+type Related struct {
+	Pos
+	Message string `json:"message,omitempty"`
+}
+
+// At returns places that take part and need no words.
+func At(places ...Pos) []Related {
+	out := make([]Related, len(places))
+	for i, p := range places {
+		out[i].Pos = p
+	}
+	return out
 }
 
 // String returns the problem on one line, without the hint.

@@ -234,7 +234,7 @@ func (r *run) agent(e Entity, a AgentMapping) {
 		known := r.agents[i]
 		if known.Transport != out.Transport || known.Lanes != out.Lanes || !resource.Equal(known.Options, out.Options) {
 			r.problems.Add(diag.Problem{Pos: e.Pos(), Resource: kindOf(e), Message: fmt.Sprintf("the agent %q is described differently elsewhere", out.Name),
-				Related: []diag.Pos{r.agentAt[i]}})
+				Related: diag.At(r.agentAt[i])})
 		}
 		return
 	}

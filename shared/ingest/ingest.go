@@ -168,7 +168,7 @@ func relative(err error, dir string) error {
 		out[i].Pos = name(out[i].Pos)
 		out[i].Related = slices.Clone(out[i].Related)
 		for j := range out[i].Related {
-			out[i].Related[j] = name(out[i].Related[j])
+			out[i].Related[j].Pos = name(out[i].Related[j].Pos)
 		}
 	}
 	return out.ErrAnd(more)

@@ -99,7 +99,7 @@ func (p *part) blame() {
 			continue
 		}
 		if len(q.Related) == 1 && q.Related[0].File == p.file {
-			at = placeAt(q.Related[0]) // the first of two members with one name
+			at = placeAt(q.Related[0].Pos) // the first of two members with one name
 		}
 		s := p.spanAt(at)
 		if q.Resource == "" {

@@ -75,7 +75,7 @@ const smallObject = 16
 func (r *report) append(members []node, seen map[string]int, m node) ([]node, map[string]int) {
 	if first := twice(members, m.key, seen); first != nil {
 		r.add(m.keyAt, "remove one of the two", "%q is there twice, first at %d:%d", short(m.key), first.keyAt.line, first.keyAt.column).
-			Related = []diag.Pos{first.keyAt.in(r.file)}
+			Related = diag.At(first.keyAt.in(r.file))
 		return members, seen
 	}
 	if len(members) == smallObject {

@@ -373,6 +373,6 @@ func sameAgent(a, b resource.Agent) bool {
 func conflict(first, second agentAt) diag.Problem {
 	return diag.Problem{
 		Pos: second.at, Message: fmt.Sprintf("the agent %q is described differently at %s", short(second.Name), first.at),
-		Hint: "describe it once, or alike", Related: []diag.Pos{first.at},
+		Hint: "describe it once, or alike", Related: diag.At(first.at),
 	}
 }

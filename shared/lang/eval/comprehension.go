@@ -1,0 +1,148 @@
+package eval
+
+import (
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// comprehensionNode is [of for x in in if guard].
+type comprehensionNode struct {
+	shape
+	in        node // in a frame of its own
+	of, guard node // in frames of their own, in the block of the variable; guard may be nil
+	slot      int
+}
+
+func (n *comprehensionNode) emit(
+	e *engine,
+	s *scope,
+	f frame,
+) *fail {
+	return n.start(e, s, f, nil)
+}
+
+func (n *comprehensionNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fail) {
+	return true, n.start(e, s, f, c)
+}
+
+func (n *comprehensionNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
+	return f.get(n.slot), nil
+}
+
+func (n *comprehensionNode) start(e *engine, s *scope, f frame, c collector) *fail {
+	w := &comprehending{node: n, engine: e, scope: s, to: c, result: &variable{}}
+	g := newFrame(n.in)
+	tells := false
+	if c == nil {
+		if x := n.in.emit(e, s, g); x != nil {
+			return x
+		}
+	} else {
+		own, x := n.in.gradual(e, s, g, w)
+		if x != nil {
+			return x
+		}
+		tells = !own
+	}
+	f.set(n.slot, w.result)
+	e.start(
+		&later{at: n.at, replace: true, do: func(u *unit) *fail { return w.finish(u, tells) }},
+		g,
+	)
+	return nil
+}
+
+// comprehending is a comprehension at work.
+type comprehending struct {
+	node    *comprehensionNode
+	engine  *engine
+	scope   *scope
+	to      collector // what takes the values one by one; nil for none
+	results []*variable
+	result  *variable
+}
+
+// pure implements collector.
+func (w *comprehending) pure() bool { return true }
+
+// finish runs when the list is complete.
+func (w *comprehending) finish(u *unit, tells bool) *fail {
+	if x := u.take(); x != nil {
+		return x
+	}
+	v, x := w.node.in.value(u.engine, w.scope, u.frame)
+	if x != nil {
+		return x
+	}
+	if tells {
+		if x := tell(w, v, w.node.in.pos()); x != nil {
+			return x
+		}
+	}
+	if types.IsUnknown(v) {
+		v = &types.List{Items: []types.Value{v}}
+	}
+	l, ok := v.(*types.List)
+	if !ok {
+		return failed(
+			CodeNotList,
+			w.node.at,
+			"a list comprehension goes over a list or a relation, and this is %s",
+			types.Kind(v),
+		).heavy(10)
+	}
+	if len(w.results) == 0 {
+		for _, item := range l.Items {
+			if _, x := w.receive(item, w.node.at); x != nil {
+				return x
+			}
+		}
+	}
+	e := u.engine
+	e.start(&later{at: w.node.at, replace: true, do: w.collect}, frame{vars: w.results})
+	return nil
+}
+
+// filtered stands for a value that the guard left out.
+type filtered struct{}
+
+// collect joins the values when all are there.
+func (w *comprehending) collect(*unit) *fail {
+	out := &types.List{Items: make([]types.Value, 0, len(w.results))}
+	for _, v := range w.results {
+		switch v := v.value.(type) {
+		case filtered:
+		case *types.List:
+			out.Items = append(out.Items, v.Items...)
+		default:
+			out.Items = append(out.Items, v)
+		}
+	}
+	if x := w.engine.spend(16*len(out.Items), w.node.at); x != nil {
+		return x
+	}
+	return w.result.set(out, w.node.at, true)
+}
+
+// receive implements collector: it starts the computation of the value for an element.
+func (w *comprehending) receive(v types.Value, at *diag.Pos) (bool, *fail) {
+	s := &scope{parent: w.scope, vars: []variable{{value: v, ready: true, at: at, kind: element}}}
+	result := &variable{}
+	w.results = append(w.results, result)
+	var n node = w.node.of
+	if types.IsUnknown(v) {
+		n = &constant{shape: shape{at: w.node.at}, result: v}
+	}
+	if w.node.guard != nil {
+		n = &choiceNode{
+			shape: shape{at: w.node.at, size: 1}, test: w.node.guard, yes: n,
+			no: &leftOut{constant{shape: shape{at: w.node.at}, result: filtered{}}},
+		}
+	}
+	return false, w.engine.gradually(n, s, result, n.pos(), w.to)
+}
+
+// leftOut is the value of an element that the guard leaves out. No consumer gets it.
+type leftOut struct{ constant }
+
+func (n *leftOut) gradual(*engine, *scope, frame, collector) (bool, *fail) { return true, nil }

@@ -1,0 +1,288 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+func (n *constructNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *constructNode) emit(e *engine, s *scope, f frame) *fail {
+	for i := range n.direct {
+		if x := n.direct[i].of.emit(e, s, f); x != nil {
+			return x
+		}
+	}
+	for i := range n.spreads {
+		if x := n.spreads[i].of.emit(e, s, f); x != nil {
+			return x
+		}
+	}
+	if n.forOf != nil {
+		return n.forOf.emit(e, s, f)
+	}
+	return nil
+}
+
+func (n *constructNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	late, x := n.late(e, s, f)
+	if x != nil {
+		return nil, x
+	}
+	values := make([]named, 0, len(n.direct)+len(late))
+	for i := range n.direct {
+		v, x := n.direct[i].of.value(e, s, f)
+		if x != nil {
+			return nil, x
+		}
+		values = append(values, named{n.direct[i].name, v})
+	}
+	values = overridden(values, late)
+	o, x := n.instance(e, s, values)
+	if x != nil {
+		return nil, x
+	}
+	if x := n.setOthers(e, s, o, late); x != nil {
+		return nil, x
+	}
+	return o, e.build(o)
+}
+
+// overridden returns values with others that come later, which win.
+func overridden(values, late []named) []named {
+	for _, l := range late {
+		if i := slices.IndexFunc(values, func(v named) bool { return v.name == l.name }); i >= 0 {
+			values[i] = l
+			continue
+		}
+		values = append(values, l)
+	}
+	return values
+}
+
+// late returns what dictionaries and the other end of a relation give.
+func (n *constructNode) late(e *engine, s *scope, f frame) ([]named, *fail) {
+	if len(n.spreads) == 0 && n.forOf == nil {
+		return nil, nil
+	}
+	out := []named{}
+	has := func(name string) bool { return slices.ContainsFunc(out, func(o named) bool { return o.name == name }) }
+	for i := range n.spreads {
+		v, x := n.spreads[i].of.value(e, s, f)
+		if x != nil {
+			return nil, x
+		}
+		d, ok := v.(*types.Dict)
+		if !ok {
+			return nil, failed(
+				CodeArguments,
+				n.spreads[i].of.pos(),
+				"** stands before a dict, and this is %s",
+				types.Kind(v),
+			).heavy(10)
+		}
+		for _, k := range d.Keys() {
+			if has(k) || n.written(k) {
+				return nil, failed(
+					CodeDuplicateArg,
+					n.at,
+					"the attribute %s is set twice in this constructor",
+					k,
+				)
+			}
+			if n.entity.Attribute(k) == nil {
+				return nil, failed(
+					CodeUnknownAttr,
+					n.at,
+					"%s has no attribute %s",
+					n.entity.FullName(),
+					k,
+				).heavy(10).
+					advise("%s", didYouMean(k, attributeNames(n.entity)))
+			}
+			item, _ := d.Get(k)
+			out = append(out, named{k, item})
+		}
+	}
+	inverse, x := n.otherEnd(e, s, f, has)
+	if x != nil {
+		return nil, x
+	}
+	if inverse.value != nil {
+		out = append([]named{inverse}, out...)
+	}
+	for _, name := range n.missing {
+		if !has(name) && name != inverse.name {
+			return nil, missingIndexed(n.entity, []string{name}, n.at)
+		}
+	}
+	return out, nil
+}
+
+// written reports whether an attribute stands in the constructor itself.
+func (n *constructNode) written(name string) bool {
+	is := func(a argument) bool {
+		if a.name != name {
+			return false
+		}
+		c, constant := a.of.(*constant)
+		return !constant || c.at != n.at // not a default
+	}
+	return slices.ContainsFunc(n.direct, is) || slices.ContainsFunc(n.others, is)
+}
+
+// otherEnd returns the attribute that leads back to what this value is for, if an index needs it.
+func (n *constructNode) otherEnd(
+	e *engine,
+	s *scope,
+	f frame,
+	has func(string) bool,
+) (named, *fail) {
+	if n.forOf == nil {
+		return named{}, nil
+	}
+	v, x := n.forOf.value(e, s, f)
+	if x != nil {
+		return named{}, x
+	}
+	o, ok := v.(*Instance)
+	if !ok {
+		return named{}, failed(
+			CodeNotEntity,
+			n.at,
+			"this is made for an attribute of %s, which is not an instance",
+			types.Kind(v),
+		)
+	}
+	a := o.entity.Attribute(n.forName)
+	if a == nil || a.Relation == nil {
+		return named{}, failed(
+			CodeType,
+			n.at,
+			"an instance of %s cannot be a value of %s of %s, which is not a relation",
+			n.entity.FullName(),
+			n.forName,
+			o.entity.FullName(),
+		)
+	}
+	inverse := a.Relation.Inverse
+	if inverse == nil || has(inverse.Name) || !n.entity.Is(inverse.Entity) ||
+		!slices.Contains(n.missing, inverse.Name) {
+		return named{}, nil
+	}
+	return named{inverse.Name, o}, nil
+}
+
+// instance finds the instance in the indexes, or makes it.
+func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance, *fail) {
+	var found *Instance
+	for _, index := range n.entity.Indexes {
+		var params []named
+		for _, name := range index {
+			if i := slices.IndexFunc(values, func(v named) bool { return v.name == name }); i >= 0 {
+				params = append(params, values[i])
+			}
+		}
+		o, x := e.find(n.entity, params, n.at, nil)
+		switch {
+		case x != nil:
+			return nil, x
+		case o == nil:
+			continue
+		case o.entity != n.entity:
+			x := failed(
+				CodeIndexCollision,
+				n.at,
+				"an instance of %s with %s is there already, and is not an instance of %s",
+				o.entity.FullName(),
+				strings.Join(index, ", "),
+				n.entity.FullName(),
+			).heavy(40)
+			return nil, x.with(o.lastAt(), "it is made here")
+		case found != nil && found != o:
+			x := failed(
+				CodeIndexCollision,
+				n.at,
+				"the indexes of %s lead to different instances",
+				n.entity.FullName(),
+			).heavy(10)
+			return nil, x.with(found.lastAt(), "one of them is made here").
+				with(o.lastAt(), "the other one is made here")
+		}
+		found = o
+	}
+	if found == nil {
+		return e.make(n.entity, values, n.at, s.depth())
+	}
+	found.at = append(found.at, n.at)
+	for _, v := range values {
+		if x := found.setAttribute(v.name, v.value, n.at, true); x != nil {
+			return nil, x
+		}
+	}
+	return found, nil
+}
+
+// setOthers starts the computation of the attributes that are not needed to make the instance.
+func (n *constructNode) setOthers(e *engine, s *scope, o *Instance, late []named) *fail {
+	inner := s
+	if n.nested {
+		inner = &scope{parent: s, vars: []variable{{value: o, ready: true}}}
+	}
+	for i := range n.others {
+		a := &n.others[i]
+		if slices.ContainsFunc(late, func(l named) bool { return l.name == a.name }) {
+			continue
+		}
+		if x := e.setLater(o, a.name, a.of, inner, n.at); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// setLater starts the computation of the value of an attribute.
+func (e *engine) setLater(o *Instance, name string, of node, s *scope, by *diag.Pos) *fail {
+	v := o.variable(name)
+	f := newFrame(of)
+	c := &compute{node: of, scope: s, by: by, instance: o, name: name}
+	if v.kind == many {
+		c.collect = &filling{v: v, instance: o, name: name, at: by}
+		own, x := of.gradual(e, s, f, c.collect)
+		if x != nil {
+			return x
+		}
+		c.tells = !own
+	} else if x := of.emit(e, s, f); x != nil {
+		return x
+	}
+	c.result = v.announce()
+	e.start(c, f)
+	return nil
+}
+
+// filling gives a relation its values one by one.
+type filling struct {
+	v        *variable
+	instance *Instance
+	name     string
+	at       *diag.Pos
+}
+
+func (w *filling) pure() bool { return true }
+
+func (w *filling) receive(v types.Value, at *diag.Pos) (bool, *fail) {
+	f := w.v.set(v, at, true)
+	switch {
+	case f == nil:
+		return false, nil
+	case f.cause != nil:
+		return false, f.in(w.at, false)
+	}
+	return false, setting(w.instance, w.name, w.at, f.in(w.at, false))
+}

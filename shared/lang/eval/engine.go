@@ -1,0 +1,353 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// engine runs the statements of a program.
+type engine struct {
+	program   *program
+	ctx       context.Context
+	limits    Limits
+	queue     ring[*unit]
+	waiting   candidates
+	idle      idle
+	stirred   []*variable // idle ones that may have become of interest
+	first     *unit
+	last      *unit
+	instances []*Instance
+	perEntity []entityData
+	out       strings.Builder
+	spent     int64 // bytes of texts and lists
+	steps     int
+	now       *unit // the unit at work
+}
+
+func (e *engine) print(text string) {
+	if e.program.input.Print != nil {
+		e.program.input.Print(text)
+	}
+	if int64(e.out.Len()+len(text)) <= e.limits.Bytes {
+		e.out.WriteString(text)
+	}
+}
+
+// room reports that there is no room for one more instance.
+func (e *engine) room(depth int, at *diag.Pos) *fail {
+	if depth > e.limits.Depth {
+		return failed(
+			CodeEndless,
+			at,
+			"implementations make instances whose implementations make instances, %d levels deep",
+			e.limits.Depth,
+		).
+			advise("look for an implementation that makes, directly or through others, an instance of its own entity, and end that with `implement ... when`").
+			heavy(1)
+	}
+	if len(e.instances) >= e.limits.Instances {
+		return failed(
+			CodeLimit,
+			at,
+			"the model has more than %d instances",
+			e.limits.Instances,
+		).heavy(1)
+	}
+	return nil
+}
+
+// spend reports that the model has made more data than it may.
+func (e *engine) spend(bytes int, at *diag.Pos) *fail {
+	if e.spent += int64(bytes); e.spent > e.limits.Bytes {
+		return failed(
+			CodeLimit,
+			at,
+			"the texts and lists that the model computes are larger than %d MiB together",
+			e.limits.Bytes>>20,
+		).heavy(1)
+	}
+	return nil
+}
+
+// loop runs all that can be run, and freezes what may be complete when nothing else goes on, until
+// nothing is left.
+func (e *engine) loop() *fail {
+	for round := 0; e.queue.len()+e.waiting.n+e.idle.n > 0; round++ {
+		if round >= e.limits.Rounds {
+			return e.endless()
+		}
+		if f := e.drain(); f != nil {
+			return f
+		}
+		if e.freezeOne() || e.freezeStirred() || e.freezeCycle() {
+			continue
+		}
+		for v := e.idle.pop(); v != nil; v = e.idle.pop() {
+			v.freeze()
+		}
+	}
+	return nil
+}
+
+// drain runs all units that are ready.
+func (e *engine) drain() *fail {
+	for e.queue.len() > 0 {
+		u := e.queue.pop()
+		if e.steps++; e.steps&0xfff == 0 {
+			if err := e.ctx.Err(); err != nil {
+				return failed(CodeLimit, u.task.pos(), "the model was not done in time").heavy(1)
+			}
+			if e.steps > e.limits.Steps {
+				return e.endless()
+			}
+		}
+		e.now = u
+		f := u.task.run(u)
+		switch {
+		case f == nil:
+			e.unlink(u)
+		case len(f.unset) > 0:
+			e.again(u, f.unset)
+		default:
+			return f
+		}
+	}
+	e.now = nil
+	return nil
+}
+
+// again lets a unit wait for what turned out to be needed.
+func (e *engine) again(u *unit, vars []*variable) {
+	u.wait = 1
+	for _, v := range vars {
+		u.frame.vars = append(u.frame.vars, v)
+		v.waitFor(u)
+	}
+	u.done()
+}
+
+// freezeOne freezes the first candidate for which somebody waits and nothing is announced.
+func (e *engine) freezeOne() bool {
+	for e.waiting.n > 0 {
+		v := e.waiting.pop()
+		switch {
+		case v.ready:
+		case v.potential() <= 0:
+			e.idle.push(v)
+		case v.late.promised > 0:
+			v.late.queued = false // it comes back with its next value
+		default:
+			v.freeze()
+			return true
+		}
+	}
+	return false
+}
+
+// freezeStirred looks again at those for which nobody waited.
+func (e *engine) freezeStirred() bool {
+	slices.SortFunc(
+		e.stirred,
+		func(a, b *variable) int { return cmp.Compare(a.late.order, b.late.order) },
+	)
+	for _, v := range e.stirred {
+		if !v.late.idle || v.ready || v.potential() <= 0 {
+			continue
+		}
+		e.idle.remove(v)
+		e.waiting.push(v)
+	}
+	e.stirred = e.stirred[:0]
+	for e.waiting.n > 0 {
+		v := e.waiting.pop()
+		if v.late.promised > 0 {
+			v.late.queued = false
+			continue
+		}
+		v.freeze()
+		return true
+	}
+	return false
+}
+
+// freezeCycle freezes one of the variables that wait for each other.
+func (e *engine) freezeCycle() bool {
+	found := newCandidates(e.waiting.order)
+	for u := e.first; u != nil; u = u.next {
+		for _, v := range u.frame.vars {
+			if v = v.real(); v == nil || v.late == nil || v.ready {
+				continue
+			}
+			if v.late.promised > 0 && v.potential() > 0 {
+				found.push(v)
+			}
+		}
+	}
+	if found.n == 0 {
+		return false
+	}
+	found.pop().freeze()
+	return true
+}
+
+// finish looks for what is not complete when nothing goes on any more.
+func (e *engine) finish() []*fail {
+	var out []*fail
+	for _, entity := range e.program.entities {
+		d := e.data(entity)
+		for _, key := range d.keys {
+			for _, l := range d.lookups[key] {
+				f := failed(
+					CodeNoMatch,
+					l.at,
+					"there is no instance of %s with %s",
+					entity.FullName(),
+					key,
+				).heavy(20)
+				out = append(out, f.with(entity.At, "the entity is defined here"))
+			}
+		}
+		out = append(out, e.annotations(entity)...)
+	}
+	for _, o := range e.instances {
+		out = append(out, e.complete(o)...)
+	}
+	if len(out) == 0 && e.first != nil {
+		out = append(out, e.stuck())
+	}
+	return out
+}
+
+// annotations looks for annotations of relations that have no value.
+func (e *engine) annotations(entity *types.Entity) []*fail {
+	var out []*fail
+	for _, a := range entity.Own {
+		for _, v := range e.program.annotations[a] {
+			switch {
+			case !v.ready:
+				out = append(
+					out,
+					failed(
+						CodeIncomplete,
+						a.At,
+						"an annotation of the relation %s has no value",
+						a.Name,
+					),
+				)
+			case types.IsUnknown(v.value):
+				out = append(
+					out,
+					failed(
+						CodeType,
+						a.At,
+						"an annotation of the relation %s is unknown",
+						a.Name,
+					).heavy(10),
+				)
+			}
+		}
+	}
+	return out
+}
+
+// complete freezes what an instance holds, and looks for what it lacks.
+func (e *engine) complete(o *Instance) []*fail {
+	var out []*fail
+	if len(o.done) == 0 {
+		f := failed(
+			CodeNoImplement,
+			o.lastAt(),
+			"no implementation holds for this instance of %s",
+			o.entity.FullName(),
+		)
+		f.hint = "write `implement " + o.entity.Name + " using std::none` if it needs none"
+		if len(e.data(o.entity).builders) > 0 {
+			f.hint = "none of the conditions of its `implement ... when` is true; add one that is"
+		}
+		out = append(out, f.with(o.entity.At, "the entity is defined here"))
+	}
+	for i := range o.vars {
+		v := &o.vars[i]
+		switch {
+		case v.isReady():
+		case v.late != nil && v.complete():
+			v.freeze()
+		default:
+			out = append(out, e.lacking(o, v))
+		}
+	}
+	return out
+}
+
+func (e *engine) lacking(o *Instance, v *variable) *fail {
+	at := o.lastAt()
+	f := failed(
+		CodeIncomplete,
+		at,
+		"%s of this instance of %s is not set",
+		v.attr.Name,
+		o.entity.FullName(),
+	)
+	if r := v.attr.Relation; r != nil && v.kind == many {
+		f = failed(
+			CodeIncomplete,
+			at,
+			"%s of this instance of %s needs at least %d values, and has %d",
+			v.attr.Name,
+			o.entity.FullName(),
+			r.Low,
+			len(v.late.list.Items),
+		)
+	}
+	f.hint = "give it a value where the instance is made, or in an implementation"
+	return f.with(v.attr.At, v.attr.Name+" is defined here")
+}
+
+// stuck says what waits for what.
+func (e *engine) stuck() *fail {
+	var f *fail
+	n := 0
+	for u := e.first; u != nil && n < 20; u = u.next {
+		if _, ok := u.task.(*compute); !ok {
+			continue
+		}
+		n++
+		if f == nil {
+			f = failed(
+				CodeStuck,
+				u.task.pos(),
+				"statements wait for each other, or for values that never come, beginning here",
+			).
+				advise("follow the places: each waits for a variable or an attribute that has no value")
+			continue
+		}
+		f.with(u.task.pos(), "this waits too")
+	}
+	if f == nil {
+		f = failed(CodeStuck, e.first.task.pos(), "a statement waits for a value that never comes")
+	}
+	return f
+}
+
+// endless says what kept going.
+func (e *engine) endless() *fail {
+	f := failed(
+		CodeEndless,
+		nil,
+		"the model does not come to an end: it still went on after %d rounds",
+		e.limits.Rounds,
+	).heavy(1)
+	for u, n := e.first, 0; u != nil && n < 5; u, n = u.next, n+1 {
+		if f.at == nil {
+			f.at = u.task.pos()
+			continue
+		}
+		f.with(u.task.pos(), "this still went on")
+	}
+	return f
+}

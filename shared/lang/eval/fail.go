@@ -1,0 +1,115 @@
+package eval
+
+import (
+	"fmt"
+
+	"southbound/shared/diag"
+)
+
+// fail is what is wrong with a model. It finds its place on its way up: the innermost statement
+// that has one gives it.
+type fail struct {
+	code    string
+	message string
+	hint    string
+	at      *diag.Pos // where it is reported
+	by      *diag.Pos // the place of the statement that it belongs to; nil as long as none is known
+	cause   *fail
+	related []related
+	// weight orders several problems: what is more likely the reason of the others comes first.
+	weight int
+	// unset are variables without which a plugin cannot go on. It is not a problem then.
+	unset []*variable
+}
+
+// related is another place that takes part.
+type related struct {
+	at      *diag.Pos
+	message string
+}
+
+func failed(code string, at *diag.Pos, format string, args ...any) *fail {
+	return &fail{code: code, message: fmt.Sprintf(format, args...), at: at, by: at, weight: 100}
+}
+
+// Error implements error.
+func (f *fail) Error() string { return f.message }
+
+func (f *fail) with(at *diag.Pos, message string) *fail {
+	if at != nil {
+		f.related = append(f.related, related{at, message})
+	}
+	return f
+}
+
+func (f *fail) advise(format string, args ...any) *fail {
+	f.hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+func (f *fail) heavy(weight int) *fail {
+	f.weight = weight
+	return f
+}
+
+// in says to which statement a problem belongs, unless an inner one is known, or it has to replace
+// that.
+func (f *fail) in(at *diag.Pos, replace bool) *fail {
+	if f == nil || len(f.unset) > 0 {
+		return f
+	}
+	if f.cause != nil {
+		f.cause.in(at, replace)
+	}
+	if replace || f.by == nil {
+		if f.at == nil || f.by != nil && f.at == f.by {
+			f.at = at
+		}
+		f.by = at
+	}
+	return f
+}
+
+// setting wraps what is wrong with the setting of an attribute.
+func setting(o *Instance, name string, at *diag.Pos, cause *fail) *fail {
+	if cause == nil || len(cause.unset) > 0 {
+		return cause
+	}
+	return &fail{
+		code:    cause.code,
+		message: fmt.Sprintf("the attribute %s of %s cannot be set", name, o),
+		at:      at,
+		by:      at,
+		cause:   cause,
+		weight:  cause.weight + 1,
+	}
+}
+
+// problem returns a problem for people: what is innermost says what is wrong, and what is around it
+// where.
+func (f *fail) problem() diag.Problem {
+	inner := f
+	var places []related
+	for ; inner.cause != nil; inner = inner.cause {
+		places = append(places, related{inner.at, inner.message})
+		places = append(places, inner.related...)
+	}
+	p := diag.Problem{Code: inner.code, Message: inner.message, Hint: inner.hint}
+	at := inner.at
+	if f.at != nil && f != inner {
+		at = f.at
+		p.Message = f.message + ": " + inner.message
+		places = append([]related{{inner.at, inner.message}}, places...)
+	}
+	if at != nil {
+		p.Pos = *at
+	}
+	seen := map[diag.Pos]bool{p.Pos: true}
+	for _, r := range append(places, inner.related...) {
+		if r.at != nil && !seen[*r.at] {
+			seen[*r.at] = true
+			p.Related = append(p.Related, diag.Related{Pos: *r.at, Message: r.message})
+		}
+	}
+	return p
+}

@@ -1,0 +1,351 @@
+package eval
+
+import (
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// Instance is an instance of an entity.
+type Instance struct {
+	entity *types.Entity
+	number int
+	depth  int // how many implementations were one in the other where it was made
+	vars   []variable
+	self   variable
+	at     []*diag.Pos // where it was made, and made again
+	done   []*implementation
+	scope  *scope
+}
+
+// Type implements types.Object.
+func (o *Instance) Type() *types.Entity { return o.entity }
+
+// Number implements types.Object.
+func (o *Instance) Number() int { return o.number }
+
+// String implements types.Object.
+func (o *Instance) String() string {
+	places := make([]string, len(o.at))
+	for i, at := range o.at {
+		places[i] = at.String()
+	}
+	return o.entity.FullName() + " (made at " + strings.Join(places, ", ") + ")"
+}
+
+// Pos returns where the instance was made.
+func (o *Instance) Pos() diag.Pos { return *o.at[len(o.at)-1] }
+
+// variable returns the variable of an attribute, or self; nil if there is none.
+func (o *Instance) variable(name string) *variable {
+	if i := o.entity.Place(name); i >= 0 {
+		return &o.vars[i]
+	}
+	if name == "self" {
+		return &o.self
+	}
+	return nil
+}
+
+// Value returns what an attribute holds; false if there is no such attribute, or it holds nothing.
+func (o *Instance) Value(name string) (types.Value, bool) {
+	v := o.variable(name)
+	if v == nil || !v.isReady() {
+		return nil, false
+	}
+	out, f := v.get()
+	return out, f == nil
+}
+
+// lastAt returns where the instance was made last.
+func (o *Instance) lastAt() *diag.Pos { return o.at[len(o.at)-1] }
+
+func (o *Instance) setAttribute(name string, value types.Value, at *diag.Pos, turn bool) *fail {
+	v := o.variable(name)
+	if v == nil {
+		return failed(
+			CodeUnknownAttr,
+			nil,
+			"%s has no attribute %s",
+			o.entity.FullName(),
+			name,
+		).heavy(20)
+	}
+	return setting(o, name, o.lastAt(), v.set(value, at, turn))
+}
+
+// make makes an instance with the values of its indexed attributes.
+func (e *engine) make(
+	entity *types.Entity,
+	values []named,
+	at *diag.Pos,
+	depth int,
+) (*Instance, *fail) {
+	if f := e.room(depth, at); f != nil {
+		return nil, f
+	}
+	o := &Instance{entity: entity, number: len(e.instances), depth: depth, at: []*diag.Pos{at}}
+	o.self = variable{value: o, ready: true}
+	all := entity.All()
+	o.vars = make([]variable, len(all))
+	for i, a := range all {
+		e.initialise(&o.vars[i], a, o)
+	}
+	o.scope = &scope{instance: o}
+	for _, n := range values {
+		if f := o.setAttribute(n.name, n.value, at, true); f != nil {
+			return nil, f
+		}
+	}
+	e.instances = append(e.instances, o)
+	return o, e.register(o, entity, map[*types.Entity]bool{})
+}
+
+// initialise makes the variable of an attribute.
+func (e *engine) initialise(v *variable, a *types.Attribute, o *Instance) {
+	v.attr, v.owner = a, o
+	r := a.Relation
+	switch {
+	case r == nil:
+		return
+	case r.Low == 1 && r.High == 1:
+		v.kind = single
+		return
+	case r.Low == 0 && r.High == 1:
+		v.kind = option
+		v.late = &late{engine: e}
+	default:
+		v.kind = many
+		v.late = &late{engine: e, list: &types.List{}}
+	}
+	v.offer()
+}
+
+// named is a value with the name of an attribute.
+type named struct {
+	name  string
+	value types.Value
+}
+
+// register counts an instance for its entity and those that it extends, and enters it in their
+// indexes.
+func (e *engine) register(o *Instance, entity *types.Entity, seen map[*types.Entity]bool) *fail {
+	d := e.data(entity)
+	if !seen[entity] {
+		seen[entity] = true
+		d.count++
+	}
+	if f := e.enter(o, entity, d); f != nil {
+		return f
+	}
+	for _, p := range entity.Parents {
+		if f := e.register(o, p, seen); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// entityData is what a run knows of an entity.
+type entityData struct {
+	count    int
+	index    map[string]*Instance
+	lookups  map[string][]lookup
+	keys     []string // of lookups, in order
+	builders []*subConstructor
+	ready    bool
+}
+
+// lookup is a search for an instance that is not there yet.
+type lookup struct {
+	target *variable
+	at     *diag.Pos
+}
+
+func (e *engine) data(entity *types.Entity) *entityData { return &e.perEntity[entity.ID] }
+
+// key returns the key of values in an index whose names are sorted.
+func indexKey(names []string, value func(name string) (types.Value, bool)) (string, bool, *fail) {
+	var b strings.Builder
+	for i, name := range names {
+		v, ok := value(name)
+		if !ok {
+			return "", false, nil
+		}
+		if _, reference := v.(types.Reference); reference {
+			return "", false, failed(
+				CodeReference,
+				nil,
+				"the value of %s is a reference, which cannot be part of an index",
+				name,
+			)
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(name)
+		b.WriteByte('=')
+		b.WriteString(types.Repr(v))
+	}
+	return b.String(), true, nil
+}
+
+// enter enters an instance in the indexes of an entity.
+func (e *engine) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
+	for _, names := range entity.Indexes {
+		key, ok, f := indexKey(names, func(name string) (types.Value, bool) {
+			v := o.variable(name)
+			if v == nil || !v.ready {
+				return nil, false
+			}
+			return v.value, v.value != nil
+		})
+		if f != nil {
+			return f
+		}
+		if !ok {
+			continue
+		}
+		if other := d.index[key]; other != nil && other != o {
+			f := failed(
+				CodeIndexCollision,
+				o.lastAt(),
+				"there is an instance of %s with %s already",
+				entity.FullName(),
+				key,
+			).heavy(40)
+			return f.with(other.lastAt(), "the other instance is made here")
+		}
+		if d.index == nil {
+			d.index = map[string]*Instance{}
+		}
+		d.index[key] = o
+		for _, l := range d.lookups[key] {
+			if f := l.target.set(o, l.at, true); f != nil {
+				return f
+			}
+		}
+		delete(d.lookups, key)
+	}
+	return nil
+}
+
+// find looks for an instance by an index. Without a target it returns what is there; with one, that
+// gets the instance, now or later.
+func (e *engine) find(
+	entity *types.Entity,
+	values []named,
+	at *diag.Pos,
+	target *variable,
+) (*Instance, *fail) {
+	byName := make(map[string]types.Value, len(values))
+	for _, n := range values {
+		if _, twice := byName[n.name]; twice {
+			return nil, failed(
+				CodeDuplicateArg,
+				at,
+				"the attribute %s is there twice in the look-up",
+				n.name,
+			)
+		}
+		byName[n.name] = n.value
+	}
+	names := matching(entity, byName)
+	if names == nil {
+		f := failed(
+			CodeIndex,
+			at,
+			"%s has no index over %s",
+			entity.FullName(),
+			namesOf(values),
+		).heavy(20)
+		return nil, f.advise("%s", indexHint(entity))
+	}
+	key, _, f := indexKey(
+		names,
+		func(name string) (types.Value, bool) { return asIndexed(entity.Attribute(name), byName[name]), true },
+	)
+	if f != nil {
+		return nil, f
+	}
+	d := e.data(entity)
+	found := d.index[key]
+	switch {
+	case target == nil:
+		return found, nil
+	case found != nil:
+		return found, target.set(found, at, true)
+	}
+	if d.lookups == nil {
+		d.lookups = map[string][]lookup{}
+	}
+	if d.lookups[key] == nil {
+		d.keys = append(d.keys, key)
+	}
+	d.lookups[key] = append(d.lookups[key], lookup{target, at})
+	return nil, nil
+}
+
+// matching returns the index over exactly these attributes; nil if there is none.
+func matching(entity *types.Entity, byName map[string]types.Value) []string {
+	for _, index := range entity.Indexes {
+		n := 0
+		for i, name := range index {
+			if _, ok := byName[name]; ok && (i == 0 || index[i-1] != name) {
+				n++
+			}
+		}
+		if n == len(byName) && n == distinct(index) {
+			return index
+		}
+	}
+	return nil
+}
+
+func distinct(sorted []string) int {
+	n := 0
+	for i, s := range sorted {
+		if i == 0 || sorted[i-1] != s {
+			n++
+		}
+	}
+	return n
+}
+
+func namesOf(values []named) string {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = v.name
+	}
+	return strings.Join(names, ", ")
+}
+
+func indexHint(entity *types.Entity) string {
+	if len(entity.Indexes) == 0 {
+		return "write an index, such as `index " + entity.Name + "(name)`"
+	}
+	var out []string
+	for _, i := range entity.Indexes {
+		out = append(out, "("+strings.Join(i, ", ")+")")
+	}
+	return "its indexes are over " + strings.Join(out, " and ")
+}
+
+// asIndexed makes a whole number a float where the attribute is one, so that 1 finds 1.0.
+func asIndexed(a *types.Attribute, v types.Value) types.Value {
+	t := a.Type
+	if n, ok := t.(*types.Nullable); ok {
+		if _, null := v.(types.Null); null {
+			return v
+		}
+		t = n.Of
+	}
+	if t != types.Type(types.Float) {
+		return v
+	}
+	if f, err := types.Cast(types.Float, v); err == nil {
+		return f
+	}
+	return v
+}

@@ -1,0 +1,189 @@
+package eval
+
+import (
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/syntax"
+	"southbound/shared/lang/types"
+)
+
+// namespace holds the names of a module or of a part of one.
+type namespace struct {
+	name     string // as it is written: a::b
+	parent   *namespace
+	types    map[string]any // *types.Entity, *types.Typedef, *implementation or *Plugin
+	visible  map[string]*view
+	block    *block // its statements; nil for a namespace without a file
+	scope    *scope
+	file     *file
+	children map[string]*namespace
+}
+
+// view is a namespace that can be seen from another one.
+type view struct {
+	target *namespace
+	at     *diag.Pos // of the import; nil for what is seen without one
+}
+
+// file is a text with its tokens, for places.
+type file struct {
+	path   string
+	syntax *syntax.File
+}
+
+// token returns the place of a token.
+func (f *file) token(i int32) *diag.Pos {
+	p := f.syntax.Tokens[i].Pos
+	return &diag.Pos{File: f.path, Line: int(p.Line), Column: int(p.Column)}
+}
+
+// onLine returns where a node begins if that is on the line of a token, and else the token: the
+// line is what the reference says, the
+// column what people look at.
+func (f *file) onLine(n syntax.Node, i int32) *diag.Pos {
+	if from := n.Tokens().From; f.syntax.Tokens[from].Pos.Line == f.syntax.Tokens[i].Pos.Line {
+		return f.token(from)
+	}
+	return f.token(i)
+}
+
+// pos returns where a node begins.
+func (f *file) pos(n syntax.Node) *diag.Pos { return f.token(n.Tokens().From) }
+
+func (n *namespace) child(name string) *namespace {
+	if c := n.children[name]; c != nil {
+		return c
+	}
+	full := name
+	if n.parent != nil {
+		full = n.name + "::" + name
+	}
+	c := &namespace{
+		name:     full,
+		parent:   n,
+		types:    map[string]any{},
+		children: map[string]*namespace{},
+	}
+	c.visible = map[string]*view{full: {target: c}}
+	n.children[name] = c
+	return c
+}
+
+// namespaceOf returns the namespace of a name, made if it is not there.
+func (p *program) namespaceOf(name string) *namespace {
+	n := p.root
+	for part := range strings.SplitSeq(name, "::") {
+		n = n.child(part)
+	}
+	return n
+}
+
+// within splits a name into its namespace, "" for none, and what is behind it.
+func within(name string) (ns, last string) {
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		return name[:i], name[i+2:]
+	}
+	return "", name
+}
+
+// typeOf finds a type, an implementation or a plugin by its name.
+func (n *namespace) typeOf(name string, at *diag.Pos) (any, *fail) {
+	ns, last := within(name)
+	if ns != "" {
+		v := n.visible[ns]
+		if v == nil {
+			f := failed(
+				CodeUnknownType,
+				at,
+				"there is no %s here: the namespace %s is not imported",
+				name,
+				ns,
+			).heavy(20)
+			return nil, f.advise("write `import %s` at the top of the file", ns)
+		}
+		if t := v.target.types[last]; t != nil {
+			return t, nil
+		}
+		f := failed(CodeUnknownType, at, "the namespace %s has no %s", ns, last).heavy(20)
+		return nil, f.advise("%s", didYouMean(last, v.target.typeNames()))
+	}
+	if t := types.Builtin(name); t != nil {
+		return t, nil
+	}
+	var all []string
+	for at := n; at != nil; at = at.parent {
+		if t := at.types[name]; t != nil {
+			return t, nil
+		}
+		all = append(all, at.typeNames()...)
+	}
+	f := failed(CodeUnknownType, at, "there is no %s in the namespace %s", name, n.name).heavy(20)
+	return nil, f.advise("%s", n.elsewhere(name, all))
+}
+
+func (n *namespace) typeNames() []string {
+	var out []string
+	for name := range n.types {
+		out = append(out, name)
+	}
+	return out
+}
+
+// elsewhere says where a name may be meant to come from.
+func (n *namespace) elsewhere(name string, near []string) string {
+	for _, v := range n.visible {
+		if v.target.types[name] != nil {
+			return "did you mean " + v.target.name + "::" + name + "?"
+		}
+	}
+	return didYouMean(name, near)
+}
+
+// didYouMean names the nearest of several names; "" if none is near.
+func didYouMean(name string, names []string) string {
+	best, least := "", len(name)/3+2
+	for _, n := range names {
+		if d := distance(name, n); d < least || d == least && best != "" && n < best {
+			best, least = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
+}
+
+// distance counts the letters in which two names differ.
+func distance(a, b string) int {
+	const most = 64
+	if len(a) > most || len(b) > most {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := last
+			if a[i] != b[j] {
+				cost++
+			}
+			last = row[j+1]
+			row[j+1] = min(cost, last+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// namespaceSeen returns a namespace that can be seen from this one.
+func (n *namespace) namespaceSeen(name string, at *diag.Pos) (*namespace, *fail) {
+	if v := n.visible[name]; v != nil {
+		return v.target, nil
+	}
+	f := failed(CodeNamespace, at, "the namespace %s is not known here", name).heavy(20)
+	return nil, f.advise("write `import %s` at the top of the file", name)
+}

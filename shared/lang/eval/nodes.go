@@ -1,0 +1,376 @@
+package eval
+
+import (
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// constant is a value that the text says.
+type constant struct {
+	shape
+	result types.Value
+}
+
+func (n *constant) emit(*engine, *scope, frame) *fail                       { return nil }
+func (n *constant) gradual(*engine, *scope, frame, collector) (bool, *fail) { return false, nil }
+func (n *constant) value(*engine, *scope, frame) (types.Value, *fail)       { return n.result, nil }
+
+// refNode is a variable.
+type refNode struct {
+	shape
+	where spot
+	slot  int
+}
+
+func (n *refNode) emit(_ *engine, s *scope, f frame) *fail {
+	v, x := n.where.lookUp(s, n.at)
+	if x != nil {
+		return x
+	}
+	f.set(n.slot, v)
+	return nil
+}
+
+func (n *refNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fail) {
+	if x := n.emit(e, s, f); x != nil {
+		return false, x
+	}
+	return f.at(n.slot).listen(c, n.at)
+}
+
+func (n *refNode) value(
+	_ *engine,
+	_ *scope,
+	f frame,
+) (types.Value, *fail) {
+	return f.get(n.slot), nil
+}
+
+// attrNode is an attribute of what another node leads to.
+type attrNode struct {
+	shape
+	of   node // in a frame of its own
+	name string
+	slot int
+}
+
+func (n *attrNode) emit(e *engine, s *scope, f frame) *fail { return n.start(e, s, f, nil, false) }
+
+func (n *attrNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fail) {
+	return true, n.start(e, s, f, c, false)
+}
+
+func (n *attrNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
+	return f.get(n.slot), nil
+}
+
+// start makes a proxy, and connects it as soon as the instance is known.
+func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) *fail {
+	p := &variable{kind: proxy, far: &far{listen: c, at: n.at}}
+	if x := hook(e, s, n.of, n.name, n.at, unset, p.connect); x != nil {
+		return x
+	}
+	f.set(n.slot, p)
+	return nil
+}
+
+// hook calls use with the variable of an attribute as soon as the instance is known. With unset, an
+// optional relation on the way that is
+// empty is given instead.
+func hook(
+	e *engine,
+	s *scope,
+	of node,
+	name string,
+	at *diag.Pos,
+	unset bool,
+	use func(*variable) *fail,
+) *fail {
+	f := newFrame(of)
+	if x := emitPath(e, s, of, f, unset); x != nil {
+		return x
+	}
+	e.start(&later{at: at, replace: true, do: func(u *unit) *fail {
+		if unset {
+			for _, v := range u.frame.vars {
+				if r := v.real(); r.kind == option && r.value == nil {
+					return use(r)
+				}
+			}
+		}
+		v, x := attribute(u, of, s, name, at)
+		if x != nil {
+			return x
+		}
+		return use(v)
+	}}, f)
+	return nil
+}
+
+// emitPath is emit of a variable or of an attribute of one, with the unset of hook.
+func emitPath(e *engine, s *scope, of node, f frame, unset bool) *fail {
+	if a, ok := of.(*attrNode); ok {
+		return a.start(e, s, f, nil, unset)
+	}
+	return of.emit(e, s, f)
+}
+
+// attribute returns the variable of an attribute of what a node leads to.
+func attribute(u *unit, of node, s *scope, name string, at *diag.Pos) (*variable, *fail) {
+	if x := u.take(); x != nil {
+		return nil, x
+	}
+	value, x := of.value(u.engine, s, u.frame)
+	if x != nil {
+		return nil, x
+	}
+	o, ok := value.(*Instance)
+	if !ok {
+		return nil, failed(
+			CodeNotEntity,
+			at,
+			"there is no attribute %s: this is %s, not an instance",
+			name,
+			types.Kind(value),
+		)
+	}
+	v := o.variable(name)
+	if v == nil {
+		x := failed(
+			CodeUnknownAttr,
+			at,
+			"%s has no attribute %s",
+			o.entity.FullName(),
+			name,
+		).heavy(20)
+		return nil, x.advise("%s", didYouMean(name, attributeNames(o.entity))).
+			with(o.entity.At, "the entity is defined here")
+	}
+	return v, nil
+}
+
+func attributeNames(e *types.Entity) []string {
+	var out []string
+	for _, a := range e.All() {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+// part is a piece of a text: what is written, or a value.
+type part struct {
+	text       string
+	of         node
+	name       string
+	conversion byte
+	spec       []part
+}
+
+// formatNode is a text with values in it.
+type formatNode struct {
+	shape
+	parts  []part
+	python bool // an f-string
+}
+
+func (n *formatNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *formatNode) emit(e *engine, s *scope, f frame) *fail {
+	return emitParts(n.parts, n.at, e, s, f)
+}
+
+func emitParts(parts []part, at *diag.Pos, e *engine, s *scope, f frame) *fail {
+	for i := range parts {
+		if parts[i].of == nil {
+			continue
+		}
+		if x := parts[i].of.emit(e, s, f); x != nil {
+			return x.in(at, false)
+		}
+		if x := emitParts(parts[i].spec, at, e, s, f); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+func (n *formatNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	text, unknown, x := joined(n.parts, n, e, s, f)
+	if x != nil {
+		return nil, x
+	}
+	if unknown {
+		return &types.Unknown{}, nil
+	}
+	if x := e.spend(len(text), n.at); x != nil {
+		return nil, x
+	}
+	return text, nil
+}
+
+// listNode is a list of values that have to be computed.
+type listNode struct {
+	shape
+	items []node
+	slot  int
+}
+
+func (n *listNode) emit(e *engine, s *scope, f frame) *fail {
+	for _, item := range n.items {
+		if x := item.emit(e, s, f); x != nil {
+			return x.in(n.at, false)
+		}
+	}
+	return nil
+}
+
+// gradual starts each element by itself.
+func (n *listNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fail) {
+	if len(n.items) == 0 {
+		return true, nil
+	}
+	v := &variable{kind: literal, late: &late{engine: e, list: &types.List{}}}
+	v.offer()
+	for _, item := range n.items {
+		if x := e.gradually(item, s, v, n.at, c); x != nil {
+			return true, x
+		}
+	}
+	f.set(n.slot, v)
+	return true, nil
+}
+
+func (n *listNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	if f.at(n.slot) != nil {
+		return f.get(n.slot), nil
+	}
+	out := &types.List{Items: make([]types.Value, 0, len(n.items))}
+	for _, item := range n.items {
+		v, x := item.value(e, s, f)
+		if x != nil {
+			return nil, x
+		}
+		if l, ok := v.(*types.List); ok {
+			out.Items = append(out.Items, l.Items...)
+			continue
+		}
+		out.Items = append(out.Items, v)
+	}
+	return out, e.spend(16*len(out.Items), n.at)
+}
+
+// dictNode is a dictionary of values that have to be computed.
+type dictNode struct {
+	shape
+	keys   []string
+	values []node
+}
+
+func (n *dictNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *dictNode) emit(e *engine, s *scope, f frame) *fail {
+	for _, v := range n.values {
+		if x := v.emit(e, s, f); x != nil {
+			return x.in(n.at, false)
+		}
+	}
+	return nil
+}
+
+func (n *dictNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	out := types.NewDict(len(n.keys))
+	for i, k := range n.keys {
+		v, x := n.values[i].value(e, s, f)
+		if x != nil {
+			return nil, x
+		}
+		out.Set(k, v)
+	}
+	return out, nil
+}
+
+// lookupNode is the value of a key.
+type lookupNode struct {
+	shape
+	of, key node
+}
+
+func (n *lookupNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *lookupNode) emit(e *engine, s *scope, f frame) *fail {
+	if x := n.of.emit(e, s, f); x != nil {
+		return x.in(n.at, false)
+	}
+	return n.key.emit(e, s, f).in(n.at, false)
+}
+
+func (n *lookupNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	of, x := n.of.value(e, s, f)
+	if x != nil || types.IsUnknown(of) {
+		return unknownOr(x)
+	}
+	d, ok := of.(*types.Dict)
+	if !ok {
+		return nil, failed(
+			CodeKey,
+			n.at,
+			"[ ] looks up a key of a dict, and this is %s",
+			types.Kind(of),
+		).heavy(10)
+	}
+	key, x := n.key.value(e, s, f)
+	if x != nil || types.IsUnknown(key) {
+		return unknownOr(x)
+	}
+	return entry(d, key, n.at)
+}
+
+func unknownOr(x *fail) (types.Value, *fail) {
+	if x != nil {
+		return nil, x
+	}
+	return &types.Unknown{}, nil
+}
+
+func entry(d *types.Dict, key types.Value, at *diag.Pos) (types.Value, *fail) {
+	k, ok := key.(string)
+	if !ok {
+		return nil, failed(
+			CodeKey,
+			at,
+			"the key of a dict is a string, and this is %s",
+			types.Kind(key),
+		).heavy(10)
+	}
+	v, ok := d.Get(k)
+	if !ok {
+		return nil, failed(
+			CodeKey,
+			at,
+			"the dict has no key %q",
+			k,
+		).heavy(70).
+			advise("%s", keysHint(k, d))
+	}
+	return v, nil
+}
+
+func keysHint(key string, d *types.Dict) string {
+	if near := didYouMean(key, d.Keys()); near != "" {
+		return near
+	}
+	if d.Len() == 0 {
+		return "the dict is empty"
+	}
+	keys := &types.List{}
+	for _, k := range d.Keys() {
+		keys.Items = append(keys.Items, k)
+	}
+	return "its keys are " + types.Short(keys)
+}

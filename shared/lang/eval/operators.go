@@ -1,0 +1,496 @@
+package eval
+
+import (
+	"math"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// binaryNode is an operation that needs both of its sides.
+type binaryNode struct {
+	shape
+	op          string
+	left, right node
+}
+
+func (n *binaryNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *binaryNode) emit(e *engine, s *scope, f frame) *fail {
+	if x := n.left.emit(e, s, f); x != nil {
+		return x.in(n.at, false)
+	}
+	return n.right.emit(e, s, f).in(n.at, false)
+}
+
+func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	a, x := n.left.value(e, s, f)
+	if x != nil {
+		return nil, x
+	}
+	b, x := n.right.value(e, s, f)
+	if x != nil {
+		return nil, x
+	}
+	v, err := operate(n.op, a, b)
+	if err != nil {
+		return nil, failed(CodeOperator, n.at, "%v", err).heavy(10)
+	}
+	if t, ok := v.(string); ok {
+		return v, e.spend(len(t), n.at)
+	}
+	return v, nil
+}
+
+// operate computes a op b; unknown, if one of them is.
+func operate(op string, a, b types.Value) (types.Value, error) {
+	if types.IsUnknown(a) || types.IsUnknown(b) {
+		return &types.Unknown{}, nil
+	}
+	switch op {
+	case "==":
+		return types.Equal(a, b), nil
+	case "!=":
+		return !types.Equal(a, b), nil
+	case "<", "<=", ">", ">=":
+		return types.Compare(op, a, b)
+	}
+	return types.Arithmetic(op, a, b)
+}
+
+// inNode asks whether a value is in a list, or a key in a dict.
+type inNode struct {
+	shape
+	left, right node
+}
+
+func (n *inNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *inNode) emit(e *engine, s *scope, f frame) *fail {
+	if x := n.left.emit(e, s, f); x != nil {
+		return x.in(n.at, false)
+	}
+	return n.right.emit(e, s, f).in(n.at, false)
+}
+
+func (n *inNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	a, x := n.left.value(e, s, f)
+	if x != nil {
+		return nil, x
+	}
+	b, x := n.right.value(e, s, f)
+	if x != nil {
+		return nil, x
+	}
+	v, ok := contains(a, b)
+	if !ok {
+		return nil, failed(
+			CodeOperator,
+			n.at,
+			"`in` looks into a list or a dict, and this is %s",
+			types.Kind(b),
+		).heavy(10)
+	}
+	return v, nil
+}
+
+// contains reports whether a value is in a list or a key in a dict: unknown, if that depends on an
+// unknown value.
+func contains(a, b types.Value) (types.Value, bool) {
+	if types.IsUnknown(a) {
+		return &types.Unknown{}, true
+	}
+	switch b := b.(type) {
+	case *types.Dict:
+		key, ok := a.(string)
+		if ok {
+			_, ok = b.Get(key)
+		}
+		return ok, true
+	case *types.List:
+		unknown := false
+		for _, item := range b.Items {
+			if types.Equal(item, a) {
+				return true, true
+			}
+			unknown = unknown || types.IsUnknown(item)
+		}
+		if unknown {
+			return &types.Unknown{}, true
+		}
+		return false, true
+	}
+	return nil, false
+}
+
+// notNode is `not`.
+type notNode struct {
+	shape
+	of node
+}
+
+func (n *notNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *notNode) emit(
+	e *engine,
+	s *scope,
+	f frame,
+) *fail {
+	return n.of.emit(e, s, f).in(n.at, false)
+}
+
+func (n *notNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	v, x := n.of.value(e, s, f)
+	if x != nil || types.IsUnknown(v) {
+		return unknownOr(x)
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return nil, failed(CodeType, n.at, "`not` needs a bool, and this is %s", types.Kind(v))
+	}
+	return !b, nil
+}
+
+// matchNode asks whether a text matches a regular expression from its beginning.
+type matchNode struct {
+	shape
+	of node
+	re *regex
+}
+
+func (n *matchNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+func (n *matchNode) emit(e *engine, s *scope, f frame) *fail {
+	return n.of.emit(e, s, f).in(n.at, false)
+}
+
+func (n *matchNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	v, x := n.of.value(e, s, f)
+	if x != nil || types.IsUnknown(v) {
+		return unknownOr(x)
+	}
+	ok, err := n.re.matches(v)
+	if err != nil {
+		return nil, failed(CodeRegex, n.at, "%v", err).heavy(10)
+	}
+	return ok, nil
+}
+
+// lazyNode is `and` or `or`. What is on the right does not even begin if the left side decides.
+type lazyNode struct {
+	shape
+	or          bool
+	left, right node // in frames of their own
+	slot        int
+}
+
+func (n *lazyNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *lazyNode) name() string {
+	if n.or {
+		return "or"
+	}
+	return "and"
+}
+
+func (n *lazyNode) emit(e *engine, s *scope, f frame) *fail {
+	result := &variable{kind: truth}
+	g := newFrame(n.left)
+	if x := n.left.emit(e, s, g); x != nil {
+		return x
+	}
+	f.set(n.slot, result)
+	e.start(&later{at: n.at, do: func(u *unit) *fail {
+		if x := u.take(); x != nil {
+			return x
+		}
+		v, x := n.left.value(e, s, u.frame)
+		if x != nil {
+			return x
+		}
+		if types.IsUnknown(v) {
+			return result.set(v, n.at, true)
+		}
+		b, ok := v.(bool)
+		if !ok {
+			return failed(
+				CodeType,
+				n.at,
+				"the left side of `%s` has to be a bool, and this is %s",
+				n.name(),
+				types.Kind(v),
+			)
+		}
+		if b == n.or {
+			return result.set(v, n.at, true)
+		}
+		return e.compute(n.right, s, result, n.at)
+	}}, g)
+	return nil
+}
+
+func (n *lazyNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
+	return f.get(n.slot), nil
+}
+
+// choiceNode is `test ? yes : no`. Only one of the two begins.
+type choiceNode struct {
+	shape
+	test, yes, no node // in frames of their own
+	slot          int
+}
+
+func (n *choiceNode) emit(e *engine, s *scope, f frame) *fail { return n.start(e, s, f, nil) }
+
+func (n *choiceNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fail) {
+	return true, n.start(e, s, f, c)
+}
+
+func (n *choiceNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
+	return f.get(n.slot), nil
+}
+
+func (n *choiceNode) start(e *engine, s *scope, f frame, c collector) *fail {
+	result := &variable{}
+	g := newFrame(n.test)
+	if x := n.test.emit(e, s, g); x != nil {
+		return x
+	}
+	f.set(n.slot, result)
+	e.start(&later{at: n.at, keep: true, do: func(u *unit) *fail {
+		if x := u.take(); x != nil {
+			return x
+		}
+		v, x := n.test.value(e, s, u.frame)
+		if x != nil {
+			return x
+		}
+		if types.IsUnknown(v) {
+			return result.set(&types.Unknown{}, n.at, true)
+		}
+		b, ok := v.(bool)
+		if !ok {
+			return failed(
+				CodeCondition,
+				n.at,
+				"the condition before ? has to be a bool, and this is %s",
+				types.Kind(v),
+			)
+		}
+		chosen := n.no
+		if b {
+			chosen = n.yes
+		}
+		return e.follow(chosen, s, c, n.at, result)
+	}}, g)
+	return nil
+}
+
+// follow computes a node for a result, and for a consumer that takes values one by one.
+func (e *engine) follow(n node, s *scope, c collector, at *diag.Pos, result *variable) *fail {
+	f := newFrame(n)
+	tells := false
+	if c == nil {
+		if x := n.emit(e, s, f); x != nil {
+			return x
+		}
+	} else {
+		own, x := n.gradual(e, s, f, c)
+		if x != nil {
+			return x
+		}
+		tells = !own
+	}
+	e.start(&later{at: at, replace: true, do: func(u *unit) *fail {
+		if x := u.take(); x != nil {
+			return x
+		}
+		v, x := n.value(e, s, u.frame)
+		if x != nil {
+			return x
+		}
+		if tells {
+			if x := tell(c, v, n.pos()); x != nil {
+				return x
+			}
+		}
+		return result.set(v, at, true)
+	}}, f)
+	return nil
+}
+
+// definedNode is `is defined` of a variable or of an attribute.
+type definedNode struct {
+	shape
+	where spot // of a variable
+	of    node // the instance, in a frame of its own; nil for a variable
+	name  string
+	slot  int
+}
+
+func (n *definedNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+	return false, n.emit(e, s, f)
+}
+
+func (n *definedNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
+	return f.get(n.slot), nil
+}
+
+func (n *definedNode) emit(e *engine, s *scope, f frame) *fail {
+	d := &definedness{node: n, engine: e, result: &variable{}}
+	if n.of != nil {
+		if x := hook(e, s, n.of, n.name, n.at, false, d.ask); x != nil {
+			return x.in(n.at, false)
+		}
+	} else {
+		v, x := n.where.lookUp(s, n.at)
+		if x != nil {
+			return x.in(n.at, false)
+		}
+		if x := d.ask(v); x != nil {
+			return x.in(n.at, false)
+		}
+	}
+	f.set(n.slot, d.result)
+	return nil
+}
+
+// definedness learns whether a variable is defined as soon as that is certain.
+type definedness struct {
+	node   *definedNode
+	engine *engine
+	result *variable
+}
+
+// pure implements collector: an empty list is not defined, which is known when it is complete.
+func (d *definedness) pure() bool { return false }
+
+func (d *definedness) receive(v types.Value, _ *diag.Pos) (bool, *fail) {
+	if types.IsUnknown(v) {
+		return false, nil
+	}
+	return true, d.result.set(true, d.node.at, true)
+}
+
+func (d *definedness) ask(v *variable) *fail {
+	if v.isReady() {
+		return d.decide(v)
+	}
+	if _, x := v.listen(d, d.node.at); x != nil {
+		return x
+	}
+	d.engine.start(
+		&later{at: d.node.at, keep: true, do: func(*unit) *fail { return d.decide(v) }},
+		frame{vars: []*variable{v}},
+	)
+	return nil
+}
+
+func (d *definedness) decide(v *variable) *fail {
+	var out types.Value = true
+	value, x := v.get()
+	if x != nil {
+		return d.result.set(false, d.node.at, true)
+	}
+	switch value := value.(type) {
+	case *types.Unknown:
+		out = &types.Unknown{}
+	case types.Null:
+		out = false
+	case *types.List:
+		unknown := 0
+		for _, item := range value.Items {
+			if types.IsUnknown(item) {
+				unknown++
+			}
+		}
+		switch {
+		case len(value.Items) == 0:
+			out = false
+		case unknown == len(value.Items):
+			out = &types.Unknown{}
+		}
+	}
+	return d.result.set(out, d.node.at, true)
+}
+
+// joined puts the values into a text.
+func joined(
+	parts []part,
+	n *formatNode,
+	e *engine,
+	s *scope,
+	f frame,
+) (text string, unknown bool, x *fail) {
+	var b strings.Builder
+	for i := range parts {
+		p := &parts[i]
+		if p.of == nil {
+			b.WriteString(p.text)
+			continue
+		}
+		v, x := p.of.value(e, s, f)
+		if x != nil {
+			return "", false, x
+		}
+		if types.IsUnknown(v) {
+			unknown = true
+			continue
+		}
+		format, specUnknown, x := joined(p.spec, n, e, s, f)
+		if x != nil {
+			return "", false, x
+		}
+		if unknown = unknown || specUnknown; unknown {
+			continue
+		}
+		t, x := n.shown(p, v, format)
+		if x != nil {
+			return "", false, x
+		}
+		b.WriteString(t)
+	}
+	return b.String(), unknown, nil
+}
+
+// shown returns a value as it stands in the text. A float without a fraction is an int there.
+func (n *formatNode) shown(p *part, v types.Value, format string) (string, *fail) {
+	if r, ok := v.(types.Reference); ok {
+		return "", failed(
+			CodeReference,
+			n.at,
+			"%s is a reference (%s), whose value is not known before it is deployed, so it cannot be put into a text",
+			p.name,
+			r.ReferenceName(),
+		)
+	}
+	if f, ok := v.(float64); ok && f == math.Trunc(f) && !math.IsInf(f, 0) {
+		v, _ = types.Cast(types.Int, f)
+	}
+	switch p.conversion {
+	case 'r':
+		v = types.Repr(v)
+	case 'a':
+		v = types.ASCII(types.Repr(v))
+	case 's':
+		v = types.Text(v)
+	}
+	if !n.python {
+		return types.Text(v), nil
+	}
+	out, err := types.Format(v, format)
+	if err != nil {
+		return "", failed(CodeFormat, n.at, "%s cannot be formatted: %v", p.name, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,170 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// Plugin is a function that models call.
+type Plugin struct {
+	Name   string // with its namespace: std::count
+	Doc    string // what it does and returns, in a sentence or more; parameters by their names
+	Params []Param
+	Rest   *Param // *args: what further values are; nil where there are none
+	Named  *Param // **kwargs: what further named values are
+	Result string // its type, as Param.Type
+	// AllowUnknown calls the plugin for unknown arguments too. Without it the result is unknown if
+	// an argument is.
+	AllowUnknown bool
+	// InContext says that the plugin needs the Context of a call in a model; a typedef cannot call
+	// it.
+	InContext  bool
+	Deprecated bool
+	ReplacedBy string // the plugin to use instead of a deprecated one
+	Call       func(c *Context, a Args) (types.Value, error)
+
+	at *diag.Pos
+}
+
+// Param is a parameter of a plugin.
+type Param struct {
+	Name string
+	// Type is a type as models write it (string, int[], std::Host, port?), or list, dict, any,
+	// null, or several with | between them.
+	Type string
+	// Default is what it is when a call does not say; nil where it has to.
+	Default types.Value
+	// ByName says that it is only given by its name.
+	ByName bool
+}
+
+// Args are the arguments of a call: one for each of Params, in their order, then those for Rest;
+// Named has those for Named, or is nil.
+type Args struct {
+	Values []types.Value
+	Rest   []types.Value
+	Named  *types.Dict
+}
+
+// Text returns an argument that is a string; "" for null.
+func (a Args) Text(i int) string { s, _ := a.Values[i].(string); return s }
+
+// Int returns an argument that is an int; 0 for null or what is beyond int64.
+func (a Args) Int(i int) int64 {
+	switch v := a.Values[i].(type) {
+	case int64:
+		return v
+	case bool:
+		if v {
+			return 1
+		}
+	}
+	return 0
+}
+
+// Bool returns an argument that is a bool; false for null.
+func (a Args) Bool(i int) bool { b, _ := a.Values[i].(bool); return b }
+
+// List returns an argument that is a list; an empty one for null.
+func (a Args) List(i int) *types.List {
+	if l, ok := a.Values[i].(*types.List); ok {
+		return l
+	}
+	return &types.List{}
+}
+
+// Dict returns an argument that is a dict; an empty one for null.
+func (a Args) Dict(i int) *types.Dict {
+	if d, ok := a.Values[i].(*types.Dict); ok {
+		return d
+	}
+	return types.NewDict(0)
+}
+
+// Null reports whether an argument is null.
+func (a Args) Null(i int) bool { _, ok := a.Values[i].(types.Null); return ok }
+
+// ErrUnset is what Context returns for what has no value yet.
+var ErrUnset = errors.New("not known yet")
+
+// Context is the place from which a plugin is called.
+type Context struct {
+	Ctx context.Context
+	// Namespace is that of the call, and At its place.
+	Namespace string
+	At        diag.Pos
+	// Env is what the program was given for its plugins (Program.Env).
+	Env any
+
+	engine *engine
+	scope  *scope
+	block  *block
+	waits  []*variable
+}
+
+// Print writes what the model prints.
+func (c *Context) Print(text string) {
+	if c.engine != nil {
+		c.engine.print(text)
+	}
+}
+
+// Attribute returns what an instance holds. It returns ErrUnset if that is not known yet, and an
+// error that says so if an optional
+// relation is empty or there is no such attribute. A relation to many is complete with this.
+func (c *Context) Attribute(of types.Object, name string) (types.Value, error) {
+	v := of.(*Instance).variable(name)
+	if v == nil {
+		return nil, fmt.Errorf("%s has no attribute %s", of.Type().FullName(), name)
+	}
+	return c.read(v)
+}
+
+// Variable returns what the caller sees under a name, attributes of self among it. It returns
+// ErrUnset if that is not known yet.
+func (c *Context) Variable(name string) (types.Value, error) {
+	v := c.block.dynamic(name, c.scope)
+	if v == nil {
+		return nil, fmt.Errorf("the variable %s is not defined", name)
+	}
+	return c.read(v)
+}
+
+func (c *Context) read(v *variable) (types.Value, error) {
+	if !v.isReady() {
+		c.waits = append(c.waits, v)
+		return nil, ErrUnset
+	}
+	out, f := v.get()
+	if f != nil {
+		return nil, errors.New(f.message)
+	}
+	return out, nil
+}
+
+// Type returns the entity or the typedef of a name with its namespace; nil if there is none.
+func (c *Context) Type(name string) types.Type { return c.engine.program.named(name) }
+
+// signature returns how the plugin is called, for messages.
+func (p *Plugin) signature() string {
+	var parts []string
+	for _, a := range p.Params {
+		text := a.Name + ": " + a.Type
+		if a.Default != nil {
+			text += " = " + types.Repr(a.Default)
+		}
+		parts = append(parts, text)
+	}
+	if p.Rest != nil {
+		parts = append(parts, "*"+p.Rest.Name+": "+p.Rest.Type)
+	}
+	if p.Named != nil {
+		parts = append(parts, "**"+p.Named.Name+": "+p.Named.Type)
+	}
+	return p.Name + "(" + strings.Join(parts, ", ") + ")"
+}

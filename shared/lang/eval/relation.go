@@ -1,0 +1,133 @@
+package eval
+
+import (
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// setMany adds a value or a list of them to a relation to many.
+func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
+	list := v.late.list
+	if _, null := value.(types.Null); null {
+		if len(list.Items) > 0 {
+			return &fail{
+				code: CodeNull, message: "the relation " + v.attr.Name + " of " + v.owner.String() + " is set to null, and it has values already",
+				at: at, weight: 100,
+			}
+		}
+		v.freeze()
+		return nil
+	}
+	if l, ok := value.(*types.List); ok {
+		return v.setAll(l, at, turn)
+	}
+	if v.ready && !v.holds(value) {
+		return v.tooLate(value, at, turn)
+	}
+	if v.ready {
+		return nil
+	}
+	if f := v.check(value); f != nil {
+		return f
+	}
+	if v.holds(value) {
+		v.offer()
+		return nil
+	}
+	v.append(value)
+	if f := v.notify(value, at); f != nil {
+		return f
+	}
+	return v.added(value, at, turn)
+}
+
+// added does what follows when a relation has got a value.
+func (v *variable) added(value types.Value, at *diag.Pos, turn bool) *fail {
+	if turn {
+		if f := v.turn(value, at); f != nil {
+			return f
+		}
+	}
+	list, high := v.late.list, v.attr.Relation.High
+	if high >= 0 && len(list.Items) > high {
+		return v.overFull(at)
+	}
+	if high >= 0 && len(list.Items) == high {
+		v.freeze()
+	}
+	v.offer()
+	return nil
+}
+
+func (v *variable) setAll(l *types.List, at *diag.Pos, turn bool) *fail {
+	if v.ready {
+		for _, item := range l.Items {
+			if !v.holds(item) {
+				return v.tooLate(item, at, turn)
+			}
+		}
+	}
+	if len(l.Items) == 0 {
+		v.offer()
+		return nil
+	}
+	for _, item := range l.Items {
+		if f := v.set(item, at, turn); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// small is how many values are looked through one by one.
+const small = 16
+
+// holds reports whether a relation has a value already.
+func (v *variable) holds(value types.Value) bool {
+	l := v.late
+	if l.seen != nil {
+		_, ok := l.seen[value]
+		return ok
+	}
+	for _, item := range l.list.Items {
+		if item == value {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *variable) append(value types.Value) {
+	l := v.late
+	l.list.Items = append(l.list.Items, value)
+	switch {
+	case l.seen != nil:
+		l.seen[value] = struct{}{}
+	case len(l.list.Items) > small:
+		l.seen = make(map[types.Value]struct{}, 2*small)
+		for _, item := range l.list.Items {
+			l.seen[item] = struct{}{}
+		}
+	}
+}
+
+func (v *variable) notify(value types.Value, at *diag.Pos) *fail {
+	for _, c := range slices.Clone(v.late.listeners) {
+		done, f := c.receive(value, at)
+		if f != nil {
+			return f
+		}
+		if done {
+			if !c.pure() {
+				v.late.quiet++
+			}
+			v.late.listeners = slices.DeleteFunc(
+				v.late.listeners,
+				func(o collector) bool { return o == c },
+			)
+		}
+	}
+	return nil
+}

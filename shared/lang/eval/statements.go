@@ -1,0 +1,427 @@
+package eval
+
+import (
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/syntax"
+	"southbound/shared/lang/types"
+)
+
+// statement is a bound statement.
+type statement interface {
+	emit(e *engine, s *scope) *fail
+	pos() *diag.Pos
+}
+
+// body is a block with its statements.
+type body struct {
+	block      *block
+	statements []statement
+}
+
+// emit starts all statements of a body in a scope.
+func (y *body) emit(e *engine, s *scope) *fail {
+	for _, st := range y.statements {
+		if f := st.emit(e, s); f != nil {
+			return f.in(st.pos(), false)
+		}
+	}
+	return nil
+}
+
+// planned is an assignment to an attribute that may come from a body that has not begun.
+type planned struct {
+	of   syntax.Expression
+	name string
+	root string // the variable with which of begins
+	at   *diag.Pos
+}
+
+// names returns the variables that statements declare.
+func names(statements []syntax.Statement, into map[string]int) map[string]int {
+	for _, st := range statements {
+		if a, ok := st.(*syntax.Assign); ok {
+			if r, ok := a.Target.(*syntax.Ref); ok {
+				if _, there := into[r.Name.Text]; !there {
+					into[r.Name.Text] = len(into)
+				}
+			}
+		}
+	}
+	return into
+}
+
+// plans returns the assignments to attributes in a body that are of variables from outside.
+func (b *binder) plans(statements []syntax.Statement, own map[string]int) []planned {
+	var out []planned
+	for _, st := range slices.Backward(statements) {
+		switch st := st.(type) {
+		case *syntax.Assign:
+			if a, ok := st.Target.(*syntax.Attr); ok {
+				out = append(out, planned{of: a.Of, name: a.Name.Text, root: rootOf(a.Of), at: b.file.token(a.To + 1)})
+			}
+		case *syntax.For:
+			out = append(out, b.plans(st.Body, names(st.Body, map[string]int{st.Variable.Text: 0}))...)
+		case *syntax.If:
+			out = append(out, b.plans(st.Then, names(st.Then, map[string]int{}))...)
+			out = append(out, b.plans(st.Else, names(st.Else, map[string]int{}))...)
+		}
+	}
+	return slices.DeleteFunc(
+		out,
+		func(p planned) bool { _, declared := own[p.root]; return declared },
+	)
+}
+
+func rootOf(x syntax.Expression) string {
+	for {
+		switch y := x.(type) {
+		case *syntax.Attr:
+			x = y.Of
+		case *syntax.Ref:
+			return y.Name.Text
+		default:
+			return ""
+		}
+	}
+}
+
+// body binds the statements of a block that is in another one. Its last statement begins first, as
+// in the reference.
+func (b *binder) body(statements []syntax.Statement, extra ...string) *body {
+	own := map[string]int{}
+	for _, name := range extra {
+		own[name] = len(own)
+	}
+	out := &body{block: &block{parent: b.block, names: names(statements, own), ns: b.block.ns}}
+	b.inside(out.block, func() {
+		for _, st := range slices.Backward(statements) {
+			if s := b.statement(st); s != nil {
+				out.statements = append(out.statements, s)
+			}
+		}
+	})
+	return out
+}
+
+// statement binds a statement; nil for what is not run.
+func (b *binder) statement(st syntax.Statement) statement {
+	switch st := st.(type) {
+	case *syntax.Assign:
+		return b.assign(st)
+	case *syntax.For:
+		out := &forStatement{at: b.file.pos(st), in: b.root(st.In, nil)}
+		out.body = b.body(st.Body, st.Variable.Text)
+		out.holds = b.promises(b.plans(st.Body, out.body.block.names))
+		return out
+	case *syntax.If:
+		out := &ifStatement{at: b.placeOfIf(st), test: b.root(st.Condition, nil)}
+		out.yes, out.no = b.body(st.Then), b.body(st.Else)
+		plans := b.plans(st.Then, out.yes.block.names)
+		out.holds = b.promises(append(plans, b.plans(st.Else, out.no.block.names)...))
+		return out
+	case *syntax.Bare:
+		n := b.root(st.Value, nil)
+		return &bareStatement{of: n}
+	}
+	return nil
+}
+
+// placeOfIf is the place of the word `if`, and for `elif` that of its colon, as in the reference.
+func (b *binder) placeOfIf(st *syntax.If) *diag.Pos {
+	if b.file.syntax.Tokens[st.From].Text == "elif" {
+		return b.file.token(st.Condition.Tokens().To + 1)
+	}
+	return b.file.pos(st)
+}
+
+func (b *binder) assign(st *syntax.Assign) statement {
+	at := b.file.onLine(st, st.Target.Tokens().To+1)
+	if r, ok := st.Target.(*syntax.Ref); ok {
+		where, f := b.block.find(r.Name.Text, b.file.pos(r))
+		if f != nil {
+			b.problem(f)
+			return nil
+		}
+		return &assignStatement{at: at, where: where, of: b.root(st.Value, nil)}
+	}
+	target := st.Target.(*syntax.Attr)
+	out := &setStatement{at: at, name: target.Name.Text, add: st.Extend}
+	out.of = b.root(target.Of, nil)
+	out.value = b.root(st.Value, &hint{of: target.Of, name: target.Name.Text})
+	return out
+}
+
+// assignStatement is x = value.
+type assignStatement struct {
+	at    *diag.Pos
+	where spot
+	of    node
+}
+
+func (st *assignStatement) pos() *diag.Pos { return st.at }
+
+func (st *assignStatement) emit(e *engine, s *scope) *fail {
+	v, f := st.where.lookUp(s, st.at)
+	if f != nil {
+		return f
+	}
+	return e.compute(st.of, s, v, st.at)
+}
+
+// setStatement is x.name = value, or +=.
+type setStatement struct {
+	at    *diag.Pos
+	of    node
+	name  string
+	add   bool
+	value node
+}
+
+func (st *setStatement) pos() *diag.Pos { return st.at }
+
+func (st *setStatement) emit(e *engine, s *scope) *fail {
+	f := newFrame(st.of)
+	if x := st.of.emit(e, s, f); x != nil {
+		return x
+	}
+	e.start(&later{at: st.at, do: func(u *unit) *fail { return st.set(u, s) }}, f)
+	return nil
+}
+
+func (st *setStatement) set(u *unit, s *scope) *fail {
+	if x := u.take(); x != nil {
+		return x
+	}
+	value, x := st.of.value(u.engine, s, u.frame)
+	if x != nil {
+		return x
+	}
+	o, ok := value.(*Instance)
+	if !ok {
+		return failed(
+			CodeNotEntity,
+			st.at,
+			"%s cannot be set: this is %s, not an instance",
+			st.name,
+			types.Kind(value),
+		).heavy(10)
+	}
+	v := o.variable(st.name)
+	if v == nil {
+		x := failed(
+			CodeUnknownAttr,
+			st.at,
+			"%s has no attribute %s",
+			o.entity.FullName(),
+			st.name,
+		).heavy(20)
+		return x.advise("%s", didYouMean(st.name, attributeNames(o.entity))).
+			with(o.entity.At, "the entity is defined here")
+	}
+	if st.add && v.kind != many {
+		return failed(
+			CodeRelation,
+			st.at,
+			"+= adds to relations to many, and %s of %s is not one",
+			st.name,
+			o.entity.FullName(),
+		).heavy(10).
+			advise("write =")
+	}
+	return u.engine.setLater(o, st.name, st.value, s, st.at)
+}
+
+// bareStatement is an expression whose value nobody uses.
+type bareStatement struct{ of node }
+
+func (st *bareStatement) pos() *diag.Pos { return st.of.pos() }
+
+func (st *bareStatement) emit(e *engine, s *scope) *fail {
+	return e.compute(st.of, s, nil, st.of.pos())
+}
+
+// hold is what a body that has not begun may assign: as long as that is open, the attribute is not
+// complete.
+type hold struct {
+	of   node
+	name string
+	at   *diag.Pos
+}
+
+// promises binds planned assignments in the block around their body.
+func (b *binder) promises(plans []planned) []hold {
+	out := make([]hold, 0, len(plans))
+	for _, p := range plans {
+		out = append(out, hold{of: b.root(p.of, nil), name: p.name, at: p.at})
+	}
+	return out
+}
+
+// held is a hold at work.
+type held struct {
+	promise promise
+	over    bool
+}
+
+// hold makes attributes wait for what may be assigned to them.
+func (e *engine) hold(holds []hold, s *scope) ([]*held, *fail) {
+	out := make([]*held, 0, len(holds))
+	for i := range holds {
+		h := &held{}
+		out = append(out, h)
+		x := hook(e, s, holds[i].of, holds[i].name, holds[i].at, true, func(v *variable) *fail {
+			if !h.over {
+				h.promise = v.announce()
+			}
+			return nil
+		})
+		if x != nil {
+			return nil, x
+		}
+	}
+	return out, nil
+}
+
+func release(all []*held) {
+	for _, h := range all {
+		h.over = true
+		if h.promise.of != nil {
+			h.promise.keep()
+		}
+	}
+}
+
+// ifStatement is `if`.
+type ifStatement struct {
+	at      *diag.Pos
+	test    node
+	yes, no *body
+	holds   []hold
+}
+
+func (st *ifStatement) pos() *diag.Pos { return st.at }
+
+func (st *ifStatement) emit(e *engine, s *scope) *fail {
+	all, x := e.hold(st.holds, s)
+	if x != nil {
+		return x
+	}
+	f := newFrame(st.test)
+	if x := st.test.emit(e, s, f); x != nil {
+		return x
+	}
+	e.start(&running{at: st.at, do: func(u *unit) *fail {
+		if x := u.take(); x != nil {
+			return x
+		}
+		release(all)
+		return st.choose(u, s)
+	}}, f)
+	return nil
+}
+
+func (st *ifStatement) choose(u *unit, s *scope) *fail {
+	v, x := st.test.value(u.engine, s, u.frame)
+	if x != nil || types.IsUnknown(v) {
+		return x
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return failed(
+			CodeCondition,
+			st.at,
+			"the condition of an `if` has to be a bool, and this is %s",
+			types.Kind(v),
+		)
+	}
+	y := st.no
+	if b {
+		y = st.yes
+	}
+	return y.emit(u.engine, y.block.open(s))
+}
+
+// running is a task of a statement. What goes wrong in it keeps its place, if it has one.
+type running struct {
+	at *diag.Pos
+	do func(u *unit) *fail
+}
+
+func (r *running) pos() *diag.Pos { return r.at }
+
+func (r *running) run(u *unit) *fail { return r.do(u).in(r.at, false) }
+
+// forStatement is `for`.
+type forStatement struct {
+	at    *diag.Pos
+	in    node
+	body  *body
+	holds []hold
+}
+
+func (st *forStatement) pos() *diag.Pos { return st.at }
+
+func (st *forStatement) emit(e *engine, s *scope) *fail {
+	all, x := e.hold(st.holds, s)
+	if x != nil {
+		return x
+	}
+	c := &each{statement: st, engine: e, scope: s}
+	f := newFrame(st.in)
+	own, x := st.in.gradual(e, s, f, c)
+	if x != nil {
+		return x
+	}
+	e.start(&running{at: st.at, do: func(u *unit) *fail {
+		if x := u.take(); x != nil {
+			return x
+		}
+		release(all)
+		return st.finish(u, s, c, !own)
+	}}, f)
+	return nil
+}
+
+func (st *forStatement) finish(u *unit, s *scope, c collector, tells bool) *fail {
+	v, x := st.in.value(u.engine, s, u.frame)
+	if x != nil {
+		return x
+	}
+	if tells {
+		if x := tell(c, v, st.in.pos()); x != nil {
+			return x
+		}
+	}
+	if _, ok := v.(*types.List); !ok && !types.IsUnknown(v) {
+		return failed(
+			CodeNotList,
+			st.at,
+			"`for` goes over a list or a relation, and this is %s",
+			types.Kind(v),
+		).heavy(10)
+	}
+	return nil
+}
+
+// each runs the body of a `for` for one value after the other.
+type each struct {
+	statement *forStatement
+	engine    *engine
+	scope     *scope
+}
+
+func (c *each) pure() bool { return true }
+
+func (c *each) receive(v types.Value, _ *diag.Pos) (bool, *fail) {
+	if types.IsUnknown(v) {
+		return false, nil
+	}
+	y := c.statement.body
+	s := y.block.open(c.scope)
+	if x := s.vars[0].set(v, c.statement.at, true); x != nil {
+		return false, x
+	}
+	return false, y.emit(c.engine, s)
+}

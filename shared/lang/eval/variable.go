@@ -1,0 +1,402 @@
+package eval
+
+import (
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// kind is the kind of a variable.
+type kind uint8
+
+const (
+	plain   kind = iota // set once
+	element             // the variable of a comprehension, which knows its value and tells it to listeners
+	truth               // plain, and holds a bool: the result of `and` and `or`
+	single              // a relation to one
+	option              // a relation to one or none
+	many                // a relation to many
+	literal             // the list that a literal becomes, element by element
+	proxy               // what a variable that is not found yet will hold
+)
+
+// variable holds a value, now or later. Units wait for it, and consumers that take values one by
+// one listen to it.
+type variable struct {
+	value   types.Value
+	at      *diag.Pos // where the value was set
+	waiters []*unit
+	attr    *types.Attribute // what it is of an instance; nil for what is no attribute
+	owner   *Instance        // of a relation
+	late    *late            // for option, many and literal
+	far     *far             // for proxy
+	kind    kind
+	ready   bool
+}
+
+// late is what a variable has more when it is not clear how many values will come.
+type late struct {
+	engine    *engine
+	list      *types.List // of many and literal
+	seen      map[types.Value]struct{}
+	listeners []collector
+	quiet     int   // waiters that a freeze does not help: those of listeners
+	promised  int   // values that were announced and have not come
+	order     int64 // among those without effective waiters
+	queued    bool
+	idle      bool // among those without effective waiters
+}
+
+// far is what a proxy has more.
+type far struct {
+	to     *variable
+	listen collector
+	notify bool // to does not tell values one by one; they are told when it is read
+	at     *diag.Pos
+}
+
+// collector takes values one by one, as they become known.
+type collector interface {
+	// receive takes a value. done says that no more are of use.
+	receive(v types.Value, at *diag.Pos) (done bool, f *fail)
+	// pure says that nothing happens when the list is complete.
+	pure() bool
+}
+
+// tell gives a value, or the values of a list, to a collector.
+func tell(c collector, v types.Value, at *diag.Pos) *fail {
+	l, ok := v.(*types.List)
+	if !ok {
+		_, f := c.receive(v, at)
+		return f
+	}
+	for _, item := range l.Items {
+		if done, f := c.receive(item, at); done || f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func known(v types.Value) *variable { return &variable{value: v, ready: true} }
+
+func (v *variable) isReady() bool {
+	if v.kind == proxy {
+		return v.far.to != nil && v.far.to.isReady()
+	}
+	return v.ready
+}
+
+// real returns the variable behind proxies; nil if it is not found yet.
+func (v *variable) real() *variable {
+	for v != nil && v.kind == proxy {
+		v = v.far.to
+	}
+	return v
+}
+
+// get returns the value of a variable that is ready.
+func (v *variable) get() (types.Value, *fail) {
+	if v.kind == proxy {
+		out, f := v.far.to.get()
+		if f != nil || !v.far.notify {
+			return out, f
+		}
+		c := v.far.listen
+		v.far.listen, v.far.notify = nil, false
+		return out, tell(c, out, v.far.at)
+	}
+	switch {
+	case v.kind == many || v.kind == literal:
+		return v.late.list, nil
+	case v.value == nil && v.kind == option:
+		return nil, &fail{
+			code: CodeOptional, message: "the optional relation " + v.attr.Name + " of " + v.owner.String() + " is empty, and its value is needed here",
+			hint: "ask with `is defined` before", weight: 61,
+		}
+	}
+	return v.value, nil
+}
+
+// waitFor makes a unit wait for the variable.
+func (v *variable) waitFor(u *unit) {
+	switch {
+	case v.kind == proxy && v.far.to != nil:
+		u.wait++
+		v.far.to.resume(u)
+	case v.kind != proxy && v.ready:
+	default:
+		u.wait++
+		v.add(u)
+	}
+}
+
+// resume lets a unit that was counted wait here, or go on.
+func (v *variable) resume(u *unit) {
+	if v.kind == proxy && v.far.to != nil {
+		v.far.to.resume(u)
+		return
+	}
+	if v.kind != proxy && v.ready {
+		u.done()
+		return
+	}
+	v.add(u)
+}
+
+func (v *variable) add(u *unit) {
+	v.waiters = append(v.waiters, u)
+	v.stir()
+}
+
+// stir notes that an idle variable may have become of interest.
+func (v *variable) stir() {
+	if v.late != nil && v.late.idle && v.late.engine != nil {
+		v.late.engine.stirred = append(v.late.engine.stirred, v)
+	}
+}
+
+// connect makes a proxy stand for a variable.
+func (v *variable) connect(to *variable) *fail {
+	v.far.to = to
+	if v.far.listen != nil {
+		heard, f := to.listen(v.far.listen, v.far.at)
+		if f != nil {
+			return f
+		}
+		if v.far.notify = !heard; heard {
+			v.far.listen = nil
+		}
+	}
+	waiters := v.waiters
+	v.waiters = nil
+	for _, u := range waiters {
+		to.resume(u)
+	}
+	return nil
+}
+
+// listen adds a consumer that takes values one by one. It returns false, and tells nothing, if the
+// variable does not work so.
+func (v *variable) listen(c collector, at *diag.Pos) (bool, *fail) {
+	switch v.kind {
+	case element:
+		_, f := c.receive(v.value, at)
+		return true, f
+	case many:
+	default:
+		return false, nil
+	}
+	for _, item := range slices.Clone(v.late.list.Items) {
+		if _, f := c.receive(item, at); f != nil {
+			return true, f
+		}
+	}
+	if v.ready {
+		return true, nil
+	}
+	if slices.Contains(v.late.listeners, c) {
+		v.late.quiet++
+		return true, nil
+	}
+	v.late.listeners = append(v.late.listeners, c)
+	if c.pure() {
+		v.late.quiet++
+	}
+	v.stir()
+	return true, nil
+}
+
+// wake lets all go on that waited.
+func (v *variable) wake() {
+	waiters := v.waiters
+	v.waiters = nil
+	for _, u := range waiters {
+		u.done()
+	}
+}
+
+// set gives a variable a value, or one of its values. turn says that the other end of a relation
+// has to be set too.
+func (v *variable) set(value types.Value, at *diag.Pos, turn bool) *fail {
+	switch v.kind {
+	case many:
+		return v.setMany(value, at, turn)
+	case option:
+		return v.setOption(value, at, turn)
+	case literal:
+		v.setLiteral(value)
+		return nil
+	}
+	return v.setOnce(value, at, turn)
+}
+
+func (v *variable) setOnce(value types.Value, at *diag.Pos, turn bool) *fail {
+	if v.ready {
+		if !types.Equal(v.value, value) {
+			return v.twice(value, at)
+		}
+		return nil
+	}
+	if f := v.check(value); f != nil {
+		return f
+	}
+	v.value, v.at, v.ready = value, at, true
+	if v.kind == single && turn {
+		if f := v.turn(value, at); f != nil {
+			return f
+		}
+	}
+	v.wake()
+	return nil
+}
+
+// check returns what is wrong with the type of a value.
+func (v *variable) check(value types.Value) *fail {
+	switch {
+	case v.kind == truth:
+		if err := types.Bool.Check(value); err != nil {
+			return &fail{code: CodeType, message: err.Error(), weight: 100}
+		}
+	case v.attr != nil && !types.IsUnknown(value):
+		if err := v.attr.Accepts.Check(value); err != nil {
+			return typeFail(err)
+		}
+	}
+	return nil
+}
+
+// turn sets the other end of a relation.
+func (v *variable) turn(value types.Value, at *diag.Pos) *fail {
+	inverse := v.attr.Relation.Inverse
+	if inverse == nil {
+		return nil
+	}
+	o, ok := value.(*Instance)
+	if !ok {
+		return &fail{
+			code:    CodeType,
+			message: "a relation that has another end cannot be set to " + types.Kind(value),
+			weight:  100,
+		}
+	}
+	return o.setAttribute(inverse.Name, v.owner, at, false)
+}
+
+func (v *variable) setOption(value types.Value, at *diag.Pos, turn bool) *fail {
+	_, null := value.(types.Null)
+	if v.ready {
+		switch {
+		case v.value == nil && null:
+			return nil
+		case v.value == nil:
+			return v.tooLate(value, at, turn)
+		case !types.Equal(v.value, value):
+			return v.twice(value, at)
+		}
+	}
+	if !null {
+		if f := v.check(value); f != nil {
+			return f
+		}
+	}
+	if _, ok := value.(*Instance); ok && turn {
+		if f := v.turn(value, at); f != nil {
+			return f
+		}
+	}
+	if !null {
+		v.value = value
+	}
+	v.at = at
+	v.freeze()
+	return nil
+}
+
+func (v *variable) setLiteral(value types.Value) {
+	if l, ok := value.(*types.List); ok {
+		v.late.list.Items = append(v.late.list.Items, l.Items...)
+		return
+	}
+	v.late.list.Items = append(v.late.list.Items, value)
+}
+
+// complete reports whether a variable may have all its values: it has enough, and none are
+// announced.
+func (v *variable) complete() bool {
+	switch v.kind {
+	case many:
+		return len(v.late.list.Items) >= v.attr.Relation.Low && v.late.promised <= 0
+	case option, literal:
+		return v.late.promised <= 0
+	}
+	return v.ready
+}
+
+// offer queues a variable that may be complete, to be frozen when nothing else goes on.
+func (v *variable) offer() {
+	if v.ready || v.late.queued || !v.complete() {
+		return
+	}
+	v.late.queued = true
+	v.late.engine.waiting.push(v)
+}
+
+// potential returns how many waiters go on when the variable is frozen.
+func (v *variable) potential() int {
+	if v.kind == literal {
+		return 0
+	}
+	n := len(v.waiters) - v.late.quiet
+	if v.attr.Relation.First {
+		n++
+	}
+	return n
+}
+
+// freeze closes a variable: it is as it is.
+func (v *variable) freeze() {
+	if v.ready {
+		return
+	}
+	v.ready, v.late.queued = true, true
+	v.late.listeners = nil
+	v.wake()
+}
+
+// promise is a value that was announced.
+type promise struct {
+	of   *variable
+	kept bool
+}
+
+// announce returns a promise of a value; for variables that do not count them, one that does
+// nothing.
+func (v *variable) announce() promise {
+	if v.late == nil || v.ready {
+		return promise{of: v, kept: true}
+	}
+	v.late.promised++
+	return promise{of: v}
+}
+
+// keep says that no more comes of a promise.
+func (p *promise) keep() {
+	if p.kept {
+		return
+	}
+	p.kept = true
+	v := p.of
+	if v.ready {
+		return
+	}
+	v.late.promised--
+	if v.kind == literal {
+		if v.late.promised == 0 {
+			v.freeze()
+		}
+		return
+	}
+	v.offer()
+}

@@ -1,0 +1,402 @@
+package project_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/project"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/types"
+)
+
+var (
+	oracle = flag.String(
+		"oracle",
+		"",
+		"command of the reference compiler: reads cases and writes results, a JSON object a line. Without it nothing new is tried",
+	)
+	models = flag.Int("models", 500, "how many models to make")
+	seed   = flag.Uint64("seed", 1, "of the models")
+	save   = flag.String("save", "", "file to which results are saved as a corpus")
+	cases  = flag.String(
+		"cases",
+		"",
+		"file with models to run instead of made ones, a JSON object a line",
+	)
+	show = flag.Int("show", 5, "how many differences to show")
+)
+
+// testCase is a model.
+type testCase struct {
+	ID    string `json:"id"`
+	Model string `json:"model"`
+	Std   bool   `json:"std"`
+}
+
+// outcome is what a compiler did with a model.
+type outcome struct {
+	ID        string         `json:"id"`
+	Outcome   string         `json:"outcome"`
+	Phase     string         `json:"phase,omitempty"`
+	Type      []string       `json:"type,omitempty"`
+	Message   string         `json:"message,omitempty"`
+	Trace     string         `json:"trace,omitempty"`
+	Variables map[string]any `json:"variables,omitempty"`
+	Instances map[string]int `json:"instances,omitempty"`
+	Output    string         `json:"output,omitempty"`
+	Why       string         `json:"why,omitempty"`
+}
+
+// saved is a model with what the reference compiler did.
+type saved struct {
+	testCase
+	Want outcome `json:"want"`
+}
+
+// TestCorpus holds the compiler against saved results of the reference compiler.
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	corpus := readCorpus(t, "testdata/corpus.jsonl.gz")
+	if len(corpus) < 150 {
+		t.Fatalf("only %d models", len(corpus))
+	}
+	lines := tally{}
+	for _, c := range corpus {
+		if d := lines.difference(c, run(t, c.testCase)); d != "" {
+			t.Errorf("model %s\n%s\n%s", c.ID, numbered(c.Model), d)
+		}
+	}
+	if lines.elsewhere*20 > lines.errors {
+		t.Errorf(
+			"of %d errors %d are on lines of which nothing is said",
+			lines.errors,
+			lines.elsewhere,
+		)
+	}
+}
+
+func readCorpus(t *testing.T, file string) []saved {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decode[saved](t, z)
+}
+
+func decode[T any](t *testing.T, r io.Reader) []T {
+	t.Helper()
+	var out []T
+	d := json.NewDecoder(r)
+	d.UseNumber()
+	for {
+		var v T
+		if err := d.Decode(&v); err == io.EOF {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+}
+
+// TestOracle makes models and compares with the reference compiler, when that is given.
+func TestOracle(t *testing.T) {
+	t.Parallel()
+	var made []testCase
+	if *cases != "" {
+		f, err := os.Open(*cases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		made = decode[testCase](t, f)
+	} else {
+		for i := range *models {
+			made = append(made, testCase{ID: strconv.Itoa(i), Model: generate(rand.New(rand.NewPCG(*seed, uint64(i)))), Std: true})
+		}
+	}
+	if *oracle == "" {
+		for _, c := range made[:min(len(made), 200)] {
+			run(t, c) // no panic, no hang
+		}
+		return
+	}
+	wants := ask(t, made)
+	total := tally{}
+	shown := 0
+	var keep []saved
+	for i, c := range made {
+		s := saved{c, wants[i]}
+		if s.Want.Outcome == "harness" {
+			total.harness++
+			continue
+		}
+		keep = append(keep, s)
+		if d := total.difference(s, run(t, c)); d != "" {
+			total.differ++
+			if shown++; shown <= *show {
+				t.Errorf("model %s\n%s\n%s", c.ID, numbered(c.Model), d)
+			}
+		}
+	}
+	t.Logf("%+v of %d", total, len(made))
+	if *save != "" {
+		write(t, *save, keep)
+	}
+}
+
+func write(t *testing.T, file string, corpus []saved) {
+	t.Helper()
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	e := json.NewEncoder(z)
+	for _, s := range corpus {
+		if err := e.Encode(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask asks the reference compiler.
+func ask(t *testing.T, made []testCase) []outcome {
+	t.Helper()
+	var in bytes.Buffer
+	e := json.NewEncoder(&in)
+	for _, c := range made {
+		if err := e.Encode(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	words := strings.Fields(*oracle)
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stdin, cmd.Stderr = &in, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := decode[outcome](t, bufio.NewReader(bytes.NewReader(out)))
+	if len(wants) != len(made) {
+		t.Fatalf("%d results for %d models", len(wants), len(made))
+	}
+	return wants
+}
+
+// got is what this compiler did.
+type got struct {
+	outcome
+	problems diag.Problems
+}
+
+// run compiles a model here.
+func run(t *testing.T, c testCase) got {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, project.MainFile)
+	if err := os.WriteFile(file, []byte(c.Model), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	g := got{outcome: outcome{Outcome: "ok"}}
+	p, err := project.Load(dir, project.Options{NoStd: !c.Std})
+	if err == nil {
+		limits := eval.DefaultLimits()
+		limits.Depth, limits.Instances, limits.Steps = 500, 20_000, 2_000_000
+		var r *eval.Result
+		r, _, err = eval.Run(
+			context.Background(),
+			eval.Program{
+				Sources: p.Sources,
+				Rules:   p.Rules,
+				Plugins: std.Plugins(),
+				Limits:  limits,
+			},
+		)
+		g.Output = r.Output
+		if err == nil {
+			g.Instances, g.Variables = r.Counts, map[string]any{}
+			for name, v := range r.Variables {
+				g.Variables[name] = plain(v)
+			}
+		}
+	}
+	if err != nil {
+		g.Outcome = "error"
+		g.problems, _ = diag.Of(err)
+		if len(g.problems) == 0 {
+			t.Errorf("%s: an error without a problem: %v", c.ID, err)
+		}
+	}
+	return g
+}
+
+// plain returns a value as the oracle shows it.
+func plain(v types.Value) any {
+	switch v := v.(type) {
+	case types.Null:
+		return nil
+	case int64:
+		return json.Number(strconv.FormatInt(v, 10))
+	case *big.Int:
+		return json.Number(v.String())
+	case float64:
+		return v
+	case *types.List:
+		out := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			out[i] = plain(item)
+		}
+		return out
+	case *types.Dict:
+		out := map[string]any{}
+		for _, k := range v.Keys() {
+			item, _ := v.Get(k)
+			out[k] = plain(item)
+		}
+		return out
+	case *types.Unknown:
+		return map[string]any{"unknown": true}
+	case types.Object:
+		return map[string]any{"instance": v.Type().FullName()}
+	}
+	return v
+}
+
+// same compares values; numbers by what they are, and whether they are whole.
+func same(want, have any) bool {
+	if n, ok := want.(json.Number); ok {
+		f, isFloat := have.(float64)
+		if !isFloat {
+			return n == have
+		}
+		w, err := n.Float64()
+		return err == nil && strings.ContainsAny(n.String(), ".e") && w == f
+	}
+	switch want := want.(type) {
+	case []any:
+		h, ok := have.([]any)
+		return ok && slices.EqualFunc(want, h, same)
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		return ok && maps.EqualFunc(want, h, same)
+	}
+	return want == have
+}
+
+// tally counts what came out.
+type tally struct{ errors, elsewhere, harness, differ int }
+
+var place = regexp.MustCompile(`main\.cf:(\d+)`)
+
+// difference says in what a run differs from the reference; "" if it does not.
+func (n *tally) difference(s saved, g got) string {
+	want := s.Want
+	var out []string
+	if want.Outcome != g.Outcome {
+		return fmt.Sprintf(
+			"reference: %s %s\nhere: %s %v",
+			want.Outcome,
+			want.Trace,
+			g.Outcome,
+			g.problems,
+		)
+	}
+	if want.Output != g.Output {
+		out = append(out, fmt.Sprintf("reference printed:\n%s\nhere:\n%s", want.Output, g.Output))
+	}
+	if want.Outcome == "error" {
+		n.errors++
+		if !n.onLine(want, g) {
+			n.elsewhere++
+			if *oracle != "" {
+				out = append(
+					out,
+					fmt.Sprintf("lines: reference: %s\nhere: %+v", want.Trace, g.problems),
+				)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	if !maps.Equal(want.Instances, g.Instances) {
+		out = append(
+			out,
+			fmt.Sprintf("instances: reference %v\nhere %v", want.Instances, g.Instances),
+		)
+	}
+	if !maps.EqualFunc(want.Variables, g.Variables, same) {
+		out = append(
+			out,
+			fmt.Sprintf("variables: reference %v\nhere %v", want.Variables, g.Variables),
+		)
+	}
+	return strings.Join(out, "\n")
+}
+
+// onLine reports whether the line that the reference names first is among the places here.
+func (n *tally) onLine(want outcome, g got) bool {
+	m := place.FindStringSubmatch(lastPlace(want.Trace))
+	if m == nil {
+		return true
+	}
+	line, _ := strconv.Atoi(m[1])
+	for _, p := range g.problems {
+		if p.Line == line {
+			return true
+		}
+		for _, r := range p.Related {
+			if r.Line == line {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lastPlace returns the part of a trace that says where the first problem was reported.
+func lastPlace(trace string) string {
+	if i := strings.Index(trace, "(reported in"); i >= 0 {
+		line, _, _ := strings.Cut(trace[i:], "\n")
+		if j := strings.LastIndex(line, "main.cf:"); j >= 0 {
+			return line[j:]
+		}
+	}
+	return trace
+}
+
+func numbered(text string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		fmt.Fprintf(&b, "%3d %s\n", i+1, line)
+	}
+	return b.String()
+}

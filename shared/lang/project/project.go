@@ -1,0 +1,330 @@
+// Package project finds the texts of a model: main.cf and the modules that it imports.
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/syntax"
+)
+
+// MainFile is the file of a model.
+const MainFile = "main.cf"
+
+// Options say how a model is loaded.
+type Options struct {
+	NoStd bool // import nothing by itself
+}
+
+// Project is a model with its modules.
+type Project struct {
+	Dir      string
+	Sources  []eval.Source
+	Rules    []eval.Rule
+	Warnings diag.Problems
+}
+
+// Is reports whether a path is that of a model: a .cf file, or a directory with a main.cf.
+func Is(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		return filepath.Ext(path) == ".cf"
+	}
+	_, err = os.Lstat(filepath.Join(path, MainFile))
+	return err == nil
+}
+
+// settings are what project.yml says that matters here.
+type settings struct {
+	ModulePath any      `yaml:"modulepath"`
+	Policy     []string `yaml:"relation_precedence_policy"`
+}
+
+// Load reads the model at a path: a .cf file, or a directory with a main.cf. What is wrong with its
+// texts are diag.Problems.
+func Load(path string, o Options) (*Project, error) {
+	main := path
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read the model", err)
+	}
+	if info.IsDir() {
+		main = filepath.Join(path, MainFile)
+	}
+	l := &loader{project: &Project{Dir: filepath.Dir(main)}, options: o, done: map[string]bool{}}
+	if err := l.settings(); err != nil {
+		return nil, err
+	}
+	f, err := l.read(main)
+	if err != nil {
+		return nil, err
+	}
+	l.project.Sources = append(
+		l.project.Sources,
+		eval.Source{Namespace: eval.Main, Path: main, File: f},
+	)
+	l.imports(main, f, true)
+	if err := l.follow(); err != nil {
+		return nil, err
+	}
+	return l.project, l.problems.Err()
+}
+
+// loader reads texts, one import after the other.
+type loader struct {
+	project  *Project
+	options  Options
+	paths    []string // where modules are
+	open     []imported
+	done     map[string]bool
+	modules  []string // in the order in which they were found
+	sources  map[string][]eval.Source
+	problems diag.Problems
+}
+
+// imported is an import that was not followed yet.
+type imported struct {
+	name string
+	at   diag.Pos
+}
+
+var rule = regexp.MustCompile(`^\s*([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)\s*$`)
+
+// settings reads project.yml, if there is one.
+func (l *loader) settings() error {
+	l.paths = []string{filepath.Join(l.project.Dir, "libs")}
+	file := filepath.Join(l.project.Dir, "project.yml")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read "+file, err)
+	}
+	var s settings
+	if err := yaml.Unmarshal(data, &s); err != nil {
+		return diag.Problems{
+			{
+				Pos:     diag.Pos{File: file},
+				Code:    "project",
+				Message: "project.yml cannot be read: " + err.Error(),
+			},
+		}
+	}
+	if paths := modulePaths(s.ModulePath); paths != nil {
+		l.paths = paths
+	}
+	for i, p := range l.paths {
+		if !filepath.IsAbs(p) {
+			l.paths[i] = filepath.Join(l.project.Dir, p)
+		}
+	}
+	for _, text := range s.Policy {
+		m := rule.FindStringSubmatch(text)
+		if m == nil {
+			l.problems.Add(diag.Problem{
+				Pos: diag.Pos{
+					File: file,
+				}, Code: eval.CodePolicy, Message: text + " is not a valid rule of relation_precedence_policy",
+				Hint: "write it such as `ns::Host.files before ns::Service.hosts`",
+			})
+			continue
+		}
+		l.project.Rules = append(
+			l.project.Rules,
+			eval.Rule{
+				FirstEntity: m[1],
+				First:       m[2],
+				ThenEntity:  m[3],
+				Then:        m[4],
+				At:          diag.Pos{File: file},
+			},
+		)
+	}
+	return nil
+}
+
+// modulePaths returns a list of paths, or one; nil if there is none.
+func modulePaths(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, item := range v {
+			if s, ok := item.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// read reads and parses a file. Problems of its text are kept.
+func (l *loader) read(path string) (*syntax.File, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fault.Wrap(fault.Invalid, "read the model", err)
+	case info.IsDir():
+		return nil, fault.New(fault.Invalid, "read the model", "%s is a directory", path)
+	case info.Size() > syntax.MaxText:
+		l.problems.Add(diag.Problem{
+			Pos: diag.Pos{File: path, Line: 1, Column: 1}, Code: syntax.CodeTooLarge,
+			Message: "the file is too large for a model", Hint: "divide it into several files",
+		})
+		return &syntax.File{Tokens: []syntax.Token{{Kind: syntax.EOF}}}, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read the model", err)
+	}
+	return l.parse(path, string(text)), nil
+}
+
+func (l *loader) parse(path, text string) *syntax.File {
+	f, problems := syntax.Parse(text)
+	at := func(p syntax.Pos) diag.Pos { return diag.Pos{File: path, Line: int(p.Line), Column: int(p.Column)} }
+	for _, p := range problems {
+		q := diag.Problem{Pos: at(p.Pos), Code: p.Code, Message: p.Message, Hint: p.Hint}
+		for _, r := range p.Related {
+			q.Related = append(q.Related, diag.Related{Pos: at(r.Pos), Message: r.Message})
+		}
+		if p.Warning {
+			l.project.Warnings.Add(q)
+		} else {
+			l.problems.Add(q)
+		}
+	}
+	return f
+}
+
+// imports notes the imports of a text.
+func (l *loader) imports(path string, f *syntax.File, std bool) {
+	if std && !l.options.NoStd {
+		l.open = append(l.open, imported{name: "std"})
+	}
+	for _, st := range f.Body {
+		if i, ok := st.(*syntax.Import); ok {
+			p := f.Pos(i)
+			l.open = append(
+				l.open,
+				imported{
+					i.Module.Text,
+					diag.Pos{File: path, Line: int(p.Line), Column: int(p.Column)},
+				},
+			)
+		}
+	}
+}
+
+// follow reads all that is imported, the last import first, and puts the texts of a module
+// together.
+func (l *loader) follow() error {
+	l.sources = map[string][]eval.Source{}
+	for len(l.open) > 0 {
+		i := l.open[len(l.open)-1]
+		l.open = l.open[:len(l.open)-1]
+		if l.done[i.name] {
+			continue
+		}
+		parts := strings.Split(i.name, "::")
+		for n := 1; n <= len(parts); n++ {
+			if name := strings.Join(parts[:n], "::"); !l.done[name] {
+				l.done[name] = true
+				if err := l.load(name, parts[:n], i); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, m := range l.modules {
+		l.project.Sources = append(l.project.Sources, l.sources[m]...)
+	}
+	return nil
+}
+
+// load reads the text of a namespace.
+func (l *loader) load(name string, parts []string, by imported) error {
+	path, f, err := l.find(parts)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		hint := "modules are looked for in " + strings.Join(l.paths, ", ")
+		if len(parts) > 1 {
+			hint = "the module " + parts[0] + " has neither model/" + strings.Join(
+				parts[1:],
+				"/",
+			) + ".cf nor such a directory with an _init.cf"
+		}
+		l.problems.Add(
+			diag.Problem{
+				Pos:     by.at,
+				Code:    eval.CodeImport,
+				Message: "there is no module " + name,
+				Hint:    hint,
+			},
+		)
+		return nil
+	}
+	if l.sources[parts[0]] == nil {
+		l.modules = append(l.modules, parts[0])
+	}
+	l.sources[parts[0]] = append(
+		l.sources[parts[0]],
+		eval.Source{Namespace: name, Path: path, File: f},
+	)
+	l.imports(path, f, parts[0] != "std")
+	return nil
+}
+
+// find finds and reads the text of a namespace; nil if there is none.
+func (l *loader) find(parts []string) (string, *syntax.File, error) {
+	for _, p := range l.paths {
+		dir := filepath.Join(p, parts[0])
+		if _, err := os.Stat(filepath.Join(dir, "model")); err != nil {
+			continue
+		}
+		rest := filepath.Join(append([]string{dir, "model"}, parts[1:]...)...)
+		for _, path := range []string{filepath.Join(rest, "_init.cf"), rest + ".cf"} {
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				f, err := l.read(path)
+				return path, f, err
+			}
+		}
+		return "", nil, nil
+	}
+	if parts[0] == "std" {
+		return l.builtIn(parts)
+	}
+	return "", nil, nil
+}
+
+// builtIn reads a text of the module std, which is part of the program.
+func (l *loader) builtIn(parts []string) (string, *syntax.File, error) {
+	name := "model/_init.cf"
+	if len(parts) > 1 {
+		name = "model/" + strings.Join(parts[1:], "/") + ".cf"
+	}
+	text, err := std.Model.ReadFile(name)
+	if err != nil {
+		return "", nil, nil //nolint:nilerr // there is no such part
+	}
+	path := "std/" + name
+	return path, l.parse(path, string(text)), nil
+}

@@ -1,0 +1,335 @@
+package types
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxWidth bounds what a format may blow up a text to.
+const maxWidth = 1 << 20
+
+// spec is a format of Python: [[fill]align][sign][z][#][0][width][grouping][.precision][type].
+type spec struct {
+	fill      rune
+	align     byte // < > = ^ or 0
+	sign      byte // + - blank or 0
+	noMinus   bool // z: no negative zero
+	alternate bool
+	grouping  byte // , _ or 0
+	width     int
+	precision int // -1 for none
+	kind      byte
+}
+
+func parseSpec(text string) (spec, error) {
+	s := spec{fill: ' ', precision: -1}
+	rest := text
+	if r, n := utf8.DecodeRuneInString(rest); n > 0 && len(rest) > n &&
+		strings.IndexByte("<>=^", rest[n]) >= 0 {
+		s.fill, s.align, rest = r, rest[n], rest[n+1:]
+	} else if rest != "" && strings.IndexByte("<>=^", rest[0]) >= 0 {
+		s.align, rest = rest[0], rest[1:]
+	}
+	take := func(set string) byte {
+		if rest != "" && strings.IndexByte(set, rest[0]) >= 0 {
+			c := rest[0]
+			rest = rest[1:]
+			return c
+		}
+		return 0
+	}
+	s.sign = take("+- ")
+	s.noMinus = take("z") != 0
+	s.alternate = take("#") != 0
+	if take("0") != 0 && s.align == 0 {
+		s.fill, s.align = '0', '='
+	}
+	var err error
+	if s.width, rest, err = digits(rest); err != nil {
+		return s, err
+	}
+	s.width = max(s.width, 0)
+	s.grouping = take(",_")
+	if take(".") != 0 {
+		if s.precision, rest, err = digits(rest); err != nil {
+			return s, err
+		}
+		if s.precision < 0 {
+			return s, errors.New("a precision is missing behind the point")
+		}
+	}
+	if rest != "" {
+		s.kind, rest = rest[0], rest[1:]
+	}
+	if rest != "" {
+		return s, fmt.Errorf("%q is not a valid format", text)
+	}
+	return s, nil
+}
+
+// digits reads a number, -1 if there is none.
+func digits(text string) (n int, rest string, err error) {
+	i := 0
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	if i == 0 {
+		return -1, text, nil
+	}
+	n, err = strconv.Atoi(text[:i])
+	if err != nil || n > maxWidth {
+		return 0, "", fmt.Errorf("the format is wider than %d characters", maxWidth)
+	}
+	return n, text[i:], nil
+}
+
+// Format returns a value as text in a format of Python, as format() does.
+func Format(v Value, format string) (string, error) {
+	if format == "" {
+		return Text(v), nil
+	}
+	switch v.(type) {
+	case string, int64, *big.Int, float64, bool:
+	default:
+		return "", fmt.Errorf("%s cannot be formatted with %q", Kind(v), format)
+	}
+	s, err := parseSpec(format)
+	if err != nil {
+		return "", err
+	}
+	switch v := v.(type) {
+	case string:
+		return s.text(v)
+	case float64:
+		return s.float(v)
+	}
+	if strings.IndexByte("eEfFgG%", s.kind) >= 0 && s.kind != 0 {
+		f, ok := toFloat(v)
+		if !ok {
+			return "", errTooLarge
+		}
+		return s.float(f)
+	}
+	n, _ := whole(v)
+	return s.integer(n)
+}
+
+func (s spec) unknownKind(of string) error {
+	return fmt.Errorf("the format %q is not for %s", string(rune(s.kind)), of)
+}
+
+func (s spec) text(v string) (string, error) {
+	switch {
+	case s.kind != 0 && s.kind != 's':
+		return "", s.unknownKind("a string")
+	case s.sign != 0:
+		return "", errors.New("a sign cannot be asked for in the format of a string")
+	case s.align == '=' && s.fill != '0':
+		return "", errors.New("= cannot be used in the format of a string")
+	case s.align == '=':
+		s.align = '<' // 05 of a string fills behind it
+	case s.grouping != 0:
+		return "", errors.New("digits cannot be grouped in the format of a string")
+	case s.alternate || s.noMinus:
+		return "", errors.New("# and z cannot be used in the format of a string")
+	}
+	if s.precision >= 0 && utf8.RuneCountInString(v) > s.precision {
+		v = string([]rune(v)[:s.precision])
+	}
+	return s.pad("", v, '<'), nil
+}
+
+func (s spec) integer(n *big.Int) (string, error) {
+	if s.precision >= 0 {
+		return "", errors.New("a precision cannot be used in the format of an int")
+	}
+	abs := new(big.Int).Abs(n)
+	prefix, body := "", ""
+	group := 3
+	switch s.kind {
+	case 0, 'd', 'n':
+		body = abs.String()
+	case 'x', 'X', 'o', 'b':
+		base := map[byte]int{'x': 16, 'X': 16, 'o': 8, 'b': 2}[s.kind]
+		body, group = abs.Text(base), 4
+		if s.alternate {
+			prefix = "0" + string(rune(s.kind))
+		}
+		if s.kind == 'X' {
+			body = strings.ToUpper(body)
+		}
+		if s.grouping == ',' {
+			return "", fmt.Errorf("digits cannot be grouped by , with the format %c", s.kind)
+		}
+	case 'c':
+		if s.sign != 0 || !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune {
+			return "", errors.New("c formats the number of a character, without a sign")
+		}
+		return s.pad("", string(rune(n.Int64())), '>'), nil //nolint:gosec // checked
+	default:
+		return "", s.unknownKind("an int")
+	}
+	return s.number(signOf(n.Sign() < 0, s.sign)+prefix, body, "", group), nil
+}
+
+func signOf(negative bool, asked byte) string {
+	switch {
+	case negative:
+		return "-"
+	case asked == '+' || asked == ' ':
+		return string(rune(asked))
+	}
+	return ""
+}
+
+func (s spec) float(f float64) (string, error) {
+	body, err := s.floatBody(math.Abs(f))
+	if err != nil {
+		return "", err
+	}
+	negative := math.Signbit(f) && !math.IsNaN(f)
+	if s.noMinus && strings.Trim(body, "0.%e+-") == "" {
+		negative = false
+	}
+	whole, rest := body, ""
+	if i := strings.IndexAny(body, ".eE%"); i >= 0 {
+		whole, rest = body[:i], body[i:]
+	}
+	return s.number(signOf(negative, s.sign), whole, rest, 3), nil
+}
+
+// floatBody formats a float that is not negative.
+func (s spec) floatBody(f float64) (string, error) {
+	special := math.IsInf(f, 0) || math.IsNaN(f)
+	text := ""
+	precision := s.precision
+	if precision < 0 {
+		precision = 6
+	}
+	switch s.kind {
+	case 0:
+		text = s.plainFloat(f)
+	case 'e', 'E':
+		text = strconv.FormatFloat(f, 'e', precision, 64)
+	case 'f', 'F':
+		text = strconv.FormatFloat(f, 'f', precision, 64)
+	case 'g', 'G', 'n':
+		text = s.general(f, max(precision, 1), false)
+	case '%':
+		text = strconv.FormatFloat(f*100, 'f', precision, 64) + "%"
+	default:
+		return "", s.unknownKind("a float")
+	}
+	if special {
+		text = strings.ToLower(strings.TrimLeft(strconv.FormatFloat(f, 'f', -1, 64), "+"))
+		if s.kind == '%' {
+			text += "%"
+		}
+	}
+	if s.kind == 'E' || s.kind == 'F' || s.kind == 'G' {
+		text = strings.ToUpper(text)
+	}
+	return text, nil
+}
+
+// plainFloat is the format without a letter: all digits, or general with at least one behind the
+// point.
+func (s spec) plainFloat(f float64) string {
+	if s.precision < 0 {
+		return FloatText(f)
+	}
+	return s.general(f, max(s.precision, 1), true)
+}
+
+// general chooses between digits and an exponent.
+func (s spec) general(f float64, precision int, point bool) string {
+	e := strconv.FormatFloat(f, 'e', precision-1, 64)
+	i := strings.IndexByte(e, 'e')
+	if i < 0 {
+		return e // infinite
+	}
+	exponent, _ := strconv.Atoi(e[i+1:])
+	limit := precision
+	if point {
+		limit = precision - 1
+	}
+	if exponent < -4 ||
+		exponent >= max(limit, 0) && !(exponent == 0 && limit <= 0 && !point) && exponent >= limit {
+		mantissa := e[:i]
+		if !s.alternate {
+			mantissa = trimZeros(mantissa)
+		}
+		return mantissa + e[i:]
+	}
+	text := strconv.FormatFloat(f, 'f', max(precision-1-exponent, 0), 64)
+	if !s.alternate {
+		text = trimZeros(text)
+	}
+	if point && !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}
+
+func trimZeros(text string) string {
+	if !strings.Contains(text, ".") {
+		return text
+	}
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}
+
+// number joins the parts of a number, grouped and padded.
+func (s spec) number(before, whole, rest string, group int) string {
+	if s.grouping != 0 && s.kind != 'c' {
+		least := 0
+		if s.align == '=' && s.fill == '0' {
+			least = s.width - len(before) - len(rest)
+		}
+		whole = grouped(whole, string(rune(s.grouping)), group, least)
+	}
+	return s.pad(before, whole+rest, '>')
+}
+
+// grouped puts marks between groups of digits, with zeros before them up to a width.
+func grouped(digits, mark string, group, least int) string {
+	if digits == "" || digits[0] < '0' || digits[0] > 'f' {
+		return digits
+	}
+	for len(digits)+(len(digits)-1)/group < least {
+		digits = "0" + digits
+	}
+	var b strings.Builder
+	for i := range len(digits) {
+		if i > 0 && (len(digits)-i)%group == 0 {
+			b.WriteString(mark)
+		}
+		b.WriteByte(digits[i])
+	}
+	return b.String()
+}
+
+// pad fills a text up to the width. before is a sign or a prefix, which stays in front with =.
+func (s spec) pad(before, body string, align byte) string {
+	if s.align != 0 {
+		align = s.align
+	}
+	n := s.width - utf8.RuneCountInString(before) - utf8.RuneCountInString(body)
+	if n <= 0 {
+		return before + body
+	}
+	fill := func(n int) string { return strings.Repeat(string(s.fill), n) }
+	switch align {
+	case '<':
+		return before + body + fill(n)
+	case '^':
+		return fill(n/2) + before + body + fill(n-n/2)
+	case '=':
+		return before + fill(n) + body
+	}
+	return fill(n) + before + body
+}

@@ -1,0 +1,175 @@
+package types
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns a value as text, as str() of Python does.
+func Text(v Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case Object:
+		return v.String()
+	}
+	return Repr(v)
+}
+
+// Repr returns a value as Python shows it in lists: strings between quotes. null is null.
+func Repr(v Value) string {
+	var b strings.Builder
+	repr(&b, v)
+	return b.String()
+}
+
+func repr(b *strings.Builder, v Value) {
+	switch v := v.(type) {
+	case Null:
+		b.WriteString("null")
+	case bool:
+		if v {
+			b.WriteString("True")
+		} else {
+			b.WriteString("False")
+		}
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case *big.Int:
+		b.WriteString(v.String())
+	case float64:
+		b.WriteString(FloatText(v))
+	case string:
+		quote(b, v)
+	case *List:
+		b.WriteByte('[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			repr(b, item)
+		}
+		b.WriteByte(']')
+	case *Dict:
+		b.WriteByte('{')
+		for i, k := range v.keys {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			quote(b, k)
+			b.WriteString(": ")
+			repr(b, v.values[k])
+		}
+		b.WriteByte('}')
+	case *Unknown:
+		b.WriteString("<unknown>")
+	case Object:
+		fmt.Fprintf(b, "%s %02x", v.Type().FullName(), v.Number())
+	case Reference:
+		b.WriteString(v.ReferenceName())
+	default:
+		fmt.Fprintf(b, "<%T>", v)
+	}
+}
+
+// shown is a value in a message of an error: its kind and, shortened, itself.
+func shown(v Value) string {
+	switch v.(type) {
+	case Null, Object, *Unknown:
+		return Kind(v)
+	}
+	return Kind(v) + " (" + Short(v) + ")"
+}
+
+// Short returns the Repr of a value, shortened for a message.
+func Short(v Value) string {
+	const most = 60
+	if o, ok := v.(Object); ok {
+		return o.String()
+	}
+	s := Repr(v)
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most]) + "…"
+	}
+	return s
+}
+
+// FloatText returns a float as Python shows it.
+func FloatText(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 0):
+		return infText(f)
+	}
+	s := strconv.FormatFloat(f, 'e', -1, 64)
+	exponent, _ := strconv.Atoi(s[strings.IndexByte(s, 'e')+1:])
+	if exponent >= -4 && exponent < 16 {
+		s = strconv.FormatFloat(f, 'f', -1, 64)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+	}
+	return s
+}
+
+func infText(f float64) string {
+	if f < 0 {
+		return "-inf"
+	}
+	return "inf"
+}
+
+// quote writes a string as repr() does: between ' unless it holds one and no ".
+func quote(b *strings.Builder, s string) {
+	mark := byte('\'')
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		mark = '"'
+	}
+	b.WriteByte(mark)
+	for _, r := range s {
+		switch {
+		case r == rune(mark) || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == ' ' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(b, `\U%08x`, r)
+		}
+	}
+	b.WriteByte(mark)
+}
+
+// ASCII returns a text with everything beyond ASCII escaped, as ascii() does of a Repr.
+func ASCII(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r < 0x80:
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
