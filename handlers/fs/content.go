@@ -10,51 +10,70 @@ import (
 	"io"
 	"strings"
 
+	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 const (
-	// mostShown bounds how much of a differing file is kept to be shown.
-	mostShown = 4 << 10
+	// mostShown is the size of the largest text that is kept to be shown when it differs.
+	mostShown = 64 << 10
 	// mostHashed bounds how large a file of the wrong size may be to be hashed all the same, so that people see which one it is.
 	mostHashed = 1 << 20
 )
 
-// contentOf reports the content of an open file in the form in which it is wanted: the wanted value itself when it is the same, else text
-// (the beginning of a long one) or the hash (empty for a large file whose size tells it apart). No more than buf is held in memory.
+// contentOf reports the content of an open file in the form in which it is wanted: the wanted value itself when it is the same, else its
+// text, or what has no text that people can read, or a long one, by size and hash (none for a large file whose size tells it apart). A text is
+// whole or not there at all, so that it never seems to differ in what was not read. buf takes mostShown bytes, and no more is held in memory.
 func contentOf(ctx context.Context, f openFile, size int64, want any, buf []byte) (any, error) {
-	switch want := want.(type) {
-	case string:
-		same, shown, err := sameText(ctx, f, size, want, buf)
-		if same {
-			return want, err
-		}
-		return shown, err
-	case resource.File:
-		if size != want.Size && size > mostHashed {
-			return resource.File{Size: size}, nil
-		}
-		have, err := hashOf(ctx, f, size, buf)
-		return have, err
-	}
-	return nil, provider.Errorf(provider.NeedsChange, "content is neither text nor a file")
-}
-
-// hashOf hashes an open file. A small one takes a single read.
-func hashOf(ctx context.Context, f openFile, size int64, buf []byte) (resource.File, error) {
-	if size < int64(len(buf)) {
+	text, isText := want.(string)
+	file, isFile := want.(resource.File)
+	switch {
+	case !isText && !isFile:
+		return nil, provider.Errorf(provider.NeedsChange, "content is neither text nor a file")
+	case size <= mostShown:
 		n, err := readUpTo(f, buf, int(size))
 		if err == nil && n < int(size) {
 			err = provider.Errorf(provider.Retryable, "something else changed the file while it was read")
 		}
 		if err != nil {
-			return resource.File{}, err
+			return nil, err
 		}
-		sum := sha256.Sum256(buf[:n])
-		return resource.File{Hash: hex.EncodeToString(sum[:]), Size: size}, nil
+		return small(buf[:n], want), nil
+	case isText && size == int64(len(text)):
+		if same, err := sameText(ctx, f, text, buf); same || err != nil {
+			return want, err
+		}
+		if err := f.rewind(); err != nil {
+			return nil, err
+		}
 	}
+	if size > mostHashed && !(isFile && size == file.Size) {
+		return resource.File{Size: size}, nil
+	}
+	return hashOf(ctx, f, buf)
+}
+
+// small reports a content that is in memory.
+func small(have []byte, want any) any {
+	if text, is := want.(string); is && text == string(have) {
+		return want
+	}
+	_, hashed := want.(resource.File)
+	if !hashed && diffview.IsText(have) {
+		return string(have)
+	}
+	sum := sha256.Sum256(have)
+	file := resource.File{Hash: hex.EncodeToString(sum[:]), Size: int64(len(have))}
+	if want == file || !diffview.IsText(have) {
+		return file
+	}
+	return string(have)
+}
+
+// hashOf hashes an open file.
+func hashOf(ctx context.Context, f openFile, buf []byte) (resource.File, error) {
 	h := sha256.New()
 	n, err := pump(ctx, nil, h, f, buf)
 	return resource.File{Hash: hex.EncodeToString(h.Sum(nil)), Size: n}, err
@@ -69,31 +88,19 @@ func readUpTo(f openFile, buf []byte, n int) (int, error) {
 	return got, err
 }
 
-// sameText compares an open file with a text. When they differ, shown is the beginning of the file.
-func sameText(ctx context.Context, f openFile, size int64, want string, buf []byte) (same bool, shown string, err error) {
-	if size != int64(len(want)) {
-		n, err := readUpTo(f, buf, min(mostShown+1, len(buf)))
-		return false, preview(buf[:n], size), err
-	}
-	head := ""
+// sameText reports whether an open file begins with a text.
+func sameText(ctx context.Context, f openFile, want string, buf []byte) (bool, error) {
 	for rest := want; rest != ""; {
 		if err := ctx.Err(); err != nil {
-			return false, "", err
+			return false, err
 		}
 		n, err := readUpTo(f, buf, min(len(rest), len(buf)))
-		if err != nil {
-			return false, "", err
-		}
-		same := n > 0 && string(buf[:n]) == rest[:n]
-		if head == "" && !(same && n == len(rest)) {
-			head = preview(buf[:min(n, mostShown+1)], size)
-		}
-		if !same {
-			return false, head, nil
+		if err != nil || n == 0 || string(buf[:n]) != rest[:n] {
+			return false, err
 		}
 		rest = rest[n:]
 	}
-	return true, "", nil
+	return true, nil
 }
 
 // sameBytes reports whether two files are the same.
@@ -118,15 +125,6 @@ func sameBytes(ctx context.Context, a, b openFile) (bool, error) {
 			return true, nil
 		}
 	}
-}
-
-// preview is the beginning of a file, as text.
-func preview(head []byte, size int64) string {
-	more := ""
-	if size > mostShown {
-		head, more = head[:min(len(head), mostShown)], "…"
-	}
-	return strings.ToValidUTF8(string(head), "?") + more
 }
 
 // pump copies src to the end into dst, which may be nil, and h, which may be nil, and stops when ctx is over.

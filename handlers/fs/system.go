@@ -87,6 +87,12 @@ func (f openFile) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// rewind goes back to the beginning.
+func (f openFile) rewind() error {
+	_, err := unix.Seek(f.fd, 0, io.SeekStart)
+	return err
+}
+
 // Write implements io.Writer.
 func (f openFile) Write(p []byte) (done int, err error) {
 	for done < len(p) {

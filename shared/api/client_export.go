@@ -64,7 +64,11 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, look dep
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return c.gather(ctx, env, done)
+	out, err := c.gather(ctx, env, done)
+	if err == nil && !look.Read {
+		c.texts(ctx, env, x.Model, look, out.Would)
+	}
+	return out, err
 }
 
 func bundleOf(x deploy.Export, p packed) Bundle {

@@ -160,7 +160,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 		if r.changes == nil {
 			r.changes = map[string]plan.Diff{}
 		}
-		for name, d := range r.host.redactDiff(r.host.changed) {
+		for name, d := range r.host.redactDiff(r.host.changed, r.texts()) {
 			r.changes[name] = d
 		}
 		if r.change == plan.NoChange {
@@ -255,7 +255,7 @@ func (x *executor) noop(ctx context.Context) {
 		if len(r.host.changed) > 0 && r.changes == nil {
 			r.changes = map[string]plan.Diff{}
 		}
-		for name, d := range r.host.redactDiff(r.host.changed) {
+		for name, d := range r.host.redactDiff(r.host.changed, r.texts()) {
 			r.changes[name] = d
 		}
 	}

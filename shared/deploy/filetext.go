@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -47,6 +48,66 @@ func (e *Engine) resolveFiles(ctx context.Context, r *run) {
 		}
 		r.want.Attributes[name] = resolved
 	}
+}
+
+// MostCompared is the greatest length, in bytes, of a file that is shown by its text.
+const MostCompared = 256 << 10
+
+// fileTexts gives files as texts that people can read; false for others, for long ones, and for those that are not at hand.
+type fileTexts func(f resource.File) (string, bool)
+
+// of returns the text of a value: of a file, a text itself, or nothing.
+func (t fileTexts) of(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case string:
+		return v, true
+	case resource.File:
+		if v.Hash == "" || v.Size > MostCompared {
+			return "", false
+		}
+		return t(v)
+	}
+	return "", false
+}
+
+// textsOf returns texts from files. It never fails: what cannot be had is shown by size and hash.
+func textsOf(ctx context.Context, from provider.Files) fileTexts {
+	return func(f resource.File) (string, bool) {
+		in, err := from.Open(ctx, f.Hash)
+		if err != nil {
+			return "", false
+		}
+		defer func() { _ = in.Close() }()
+		b, err := io.ReadAll(io.LimitReader(in, MostCompared+1))
+		if err != nil || int64(len(b)) != f.Size || !diffview.IsText(b) {
+			return "", false
+		}
+		return string(b), true
+	}
+}
+
+// mostTexts is how many files one preview reads to show them by their texts.
+const mostTexts = 1000
+
+// few gives only so many texts.
+func few(t fileTexts) fileTexts {
+	left := mostTexts
+	return func(f resource.File) (string, bool) {
+		if left--; left < 0 {
+			return "", false
+		}
+		return t(f)
+	}
+}
+
+// texts gives the files that a run is about as texts.
+func (r *run) texts() fileTexts {
+	if r.ctx == nil || r.ctx.Context == nil {
+		return nil
+	}
+	return textsOf(r.ctx.Context, r.host.Files())
 }
 
 // fileText returns the text of a file.

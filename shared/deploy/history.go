@@ -93,7 +93,7 @@ func (e *Engine) Compare(ctx context.Context, env string, from, to int) ([]Would
 	if err != nil {
 		return nil, err
 	}
-	return e.comparePlans(before, sorted(after))
+	return e.comparePlans(before, sorted(after), few(textsOf(ctx, e.Files)))
 }
 
 // Part is a part of the resources of a version, in order of id.

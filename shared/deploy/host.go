@@ -125,7 +125,7 @@ func (h *host) Now() time.Time { return h.e.Clock.Now() }
 func (h *host) Changed(attribute string, d plan.Diff) {
 	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
 	if h.unmanaged(attribute) {
-		shown := h.redactDiff(map[string]plan.Diff{attribute: d})[attribute]
+		shown := h.redactDiff(map[string]plan.Diff{attribute: d}, nil)[attribute]
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning, Msg: "drift of an attribute that the resource does not set; it is not a change of this run",
 			Kwargs: map[string]any{"attribute": attribute, "current": shown.Current, "desired": shown.Desired}})
 		return

@@ -20,6 +20,7 @@ type planner struct {
 	lease   Lease
 	dry     bool                 // nothing is stored; see Preview
 	look    Look                 // of a preview
+	texts   fileTexts            // of a preview; nil: files are not shown by their text
 	retry   bool                 // what failed is asked for, too
 	commits int64                // number of commits made so far
 	rows    map[resource.ID]*Row // the planned rows, to be written

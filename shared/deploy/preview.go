@@ -45,7 +45,7 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 	if err != nil {
 		return DryRun{}, err
 	}
-	p.look = look
+	p.look, p.texts = look, few(textsOf(ctx, files{e.Files, x.Model.Files}))
 	if state.Releasing == 0 {
 		_, err = p.release(ctx, next.version, next.entries)
 	} else {
@@ -192,10 +192,10 @@ func (p *planner) change(w *Would, was, now *Row) error {
 	case there && was.Deployed == now.Hash && asWanted(was):
 		// It left, was let alone, and comes back.
 	case there:
-		w.Action, w.Changes = "update", p.e.intentDiff(base, res, p.look)
+		w.Action, w.Changes = "update", p.e.intentDiff(base, res, p.look, p.texts)
 		p.e.wouldReplace(w, res)
 	default:
-		w.Action, w.Changes = "create", p.e.intentDiff(nil, res, p.look)
+		w.Action, w.Changes = "create", p.e.intentDiff(nil, res, p.look, p.texts)
 	}
 	if was.Hash == now.Hash && w.Reason == "" {
 		w.Reason = now.Reason // why it is still to be done

@@ -150,7 +150,7 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 }
 
 // comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
-func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Would, error) {
+func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, texts fileTexts) ([]Would, error) {
 	var out []Would
 	for i := range after {
 		now := &after[i]
@@ -178,7 +178,7 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Wo
 					w.Action = "create"
 				}
 			}
-			w.Changes = e.intentDiff(was, res, Look{})
+			w.Changes = e.intentDiff(was, res, Look{}, texts)
 			if w.Action == "update" {
 				e.wouldReplace(&w, res)
 			}
@@ -196,8 +196,9 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry) ([]Wo
 	return out, nil
 }
 
-// intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret.
-func (e *Engine) intentDiff(was, now *resource.Resource, look Look) map[string]plan.Diff {
+// intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret. texts
+// may be nil.
+func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTexts) map[string]plan.Diff {
 	h := &host{e: e, whole: look.Whole}
 	if t, ok := e.Types.Type(now.Type); ok {
 		for i := range t.Attributes {
@@ -221,15 +222,13 @@ func (e *Engine) intentDiff(was, now *resource.Resource, look Look) map[string]p
 			diffs[name] = plan.Diff{Current: plainRef(v)}
 		}
 	}
-	return h.redactDiff(diffs)
+	return h.redactDiff(diffs, texts)
 }
 
-// plainRef returns v with references in the form that they have in documents.
+// plainRef returns v with references in the form that they have in documents, but for files, which stay as they are.
 func plainRef(v any) any {
 	out, err := resource.Walk(v, func(ref any) (any, error) {
 		switch r := ref.(type) {
-		case resource.File:
-			return map[string]any{"file": r.Hash, "size": r.Size}, nil
 		case resource.Secret:
 			return map[string]any{"secret": r.Source, "version": r.Version}, nil
 		case resource.Parameter:

@@ -97,8 +97,8 @@ func (h *host) redactAny(v any) any {
 	return h.redact(fmt.Sprint(v))
 }
 
-// redactDiff returns differences in a form that may be stored and shown.
-func (h *host) redactDiff(diffs map[string]plan.Diff) map[string]plan.Diff {
+// redactDiff returns differences in a form that may be stored and shown. texts, when not nil, gives files as texts.
+func (h *host) redactDiff(diffs map[string]plan.Diff, texts fileTexts) map[string]plan.Diff {
 	out := make(map[string]plan.Diff, len(diffs))
 	for name, d := range diffs {
 		if h.hidden[name] {
@@ -106,7 +106,7 @@ func (h *host) redactDiff(diffs map[string]plan.Diff) map[string]plan.Diff {
 			continue
 		}
 		shown := plan.Diff{Current: h.shown(d.Current), Desired: h.shown(d.Desired)}
-		shown.Unified = h.unified(d)
+		shown.Unified = h.unified(d, texts)
 		out[name] = shown
 	}
 	return out
@@ -121,25 +121,53 @@ func hideValue(v any) any {
 
 // unified returns the difference as one of texts where that tells more than the values, which are
 // cut.
-func (h *host) unified(d plan.Diff) string {
+func (h *host) unified(d plan.Diff, texts fileTexts) string {
 	most := mostUnified
 	if h.whole {
 		most = mostWhole
 	}
-	if d.Unified != "" || d.Current == nil || d.Desired == nil {
+	if d.Unified != "" {
 		return cutLines(h.clean(d.Unified), most)
+	}
+	if diff, ofFiles := h.unifiedFiles(d, texts); ofFiles {
+		return cutLines(diff, most)
+	}
+	if d.Current == nil || d.Desired == nil {
+		return ""
 	}
 	now, isText := d.Current.(string)
 	wanted, both := d.Desired.(string)
 	if isText && both {
 		return cutLines(diffview.Of(h.clean(now), h.clean(wanted)), most)
 	}
-	for _, v := range []any{d.Current, d.Desired} {
-		if _, isFile := v.(resource.File); isFile {
-			return ""
-		}
-	}
 	return cutLines(diffview.Of(h.redactAny(d.Current), h.redactAny(d.Desired)), most)
+}
+
+// unifiedFiles is unified where one of the values is a file. It returns "" if they are not both
+// texts that can be had, as values tell them apart then.
+func (h *host) unifiedFiles(d plan.Diff, texts fileTexts) (diff string, ofFiles bool) {
+	_, one := d.Current.(resource.File)
+	_, other := d.Desired.(resource.File)
+	if !one && !other {
+		return "", false
+	}
+	if texts == nil || (d.Current == nil || d.Desired == nil) && !h.whole {
+		return "", true
+	}
+	now, isText := texts.of(d.Current)
+	wanted, both := texts.of(d.Desired)
+	if !isText || !both {
+		return "", true
+	}
+	return diffview.Unified(h.clean(now), h.clean(wanted)), true
+}
+
+// UnifiedFiles returns the unified diff of two files with these texts, as long as changes have it.
+func UnifiedFiles(current, desired string, whole bool) string {
+	if whole {
+		return cutLines(diffview.Unified(current, desired), mostWhole)
+	}
+	return cutLines(diffview.Unified(current, desired), mostUnified)
 }
 
 // cutLines bounds the length of a unified diff.

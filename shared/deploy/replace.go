@@ -64,7 +64,7 @@ func (r *run) leftover() {
 		for name, v := range old[0] {
 			r.changes[name] = plan.Diff{Current: v, Desired: r.seen.Attributes[name]}
 		}
-		r.changes = r.host.redactDiff(r.changes)
+		r.changes = r.host.redactDiff(r.changes, r.texts())
 	}
 	r.leaves = true
 }

@@ -107,7 +107,7 @@ func textOf(v any) (text string, is bool) {
 func severalLines(s string) bool { return strings.Contains(strings.TrimSuffix(s, "\n"), "\n") }
 
 func structured(v any) bool {
-	if _, _, isFile := fileOf(v); isFile {
+	if _, _, isFile := File(v); isFile {
 		return false
 	}
 	switch v.(type) {

@@ -16,7 +16,10 @@ func short(v any, most int) string {
 	if v == nil {
 		return "nothing"
 	}
-	if size, hash, is := fileOf(v); is {
+	if size, hash, is := File(v); is {
+		if hash == "" {
+			return bytesText(size)
+		}
 		return fmt.Sprintf("%s, SHA-256 %.12s", bytesText(size), hash)
 	}
 	text, err := PlainJSON(v)
@@ -45,8 +48,8 @@ func PlainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// fileOf recognises a reference to a file, also in the form that it has in JSON.
-func fileOf(v any) (size int64, hash string, is bool) {
+// File recognises a reference to a file, also in the form that it has in JSON.
+func File(v any) (size int64, hash string, is bool) {
 	switch v := v.(type) {
 	case resource.File:
 		return v.Size, v.Hash, true

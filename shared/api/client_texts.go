@@ -1,0 +1,60 @@
+package api
+
+import (
+	"context"
+	"io"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diffview"
+	"southbound/shared/plan"
+)
+
+// mostTexts is how many files of a plan are asked for to be shown by their texts.
+const mostTexts = 50
+
+// texts adds to a plan how files differ as texts, where the server has had only the old ones to look at. It never fails: what cannot be had is
+// shown by size and hash.
+func (c *Client) texts(ctx context.Context, env string, m *deploy.Model, look deploy.Look, would []deploy.Would) {
+	number, left := 0, mostTexts
+	for i := range would {
+		for name, d := range would[i].Changes {
+			old, wanted, both := filesOf(d, m)
+			if !both || left == 0 {
+				continue
+			}
+			if number == 0 {
+				p, err := c.Progress(ctx, env)
+				if err != nil || p.Released == 0 {
+					return
+				}
+				number = p.Released
+			}
+			left--
+			now, err := c.VersionFile(ctx, env, number, old)
+			desired, readable := textOf(wanted)
+			if err == nil && readable && diffview.IsText(now) {
+				d.Unified = deploy.UnifiedFiles(string(now), desired, look.Whole)
+				would[i].Changes[name] = d
+			}
+		}
+	}
+}
+
+// filesOf returns the hash of the file that is, and the file of a model that is wanted, if a difference is one of such, and they are small.
+func filesOf(d plan.Diff, m *deploy.Model) (old string, wanted deploy.Blob, both bool) {
+	size, old, is := diffview.File(d.Current)
+	_, hash, other := diffview.File(d.Desired)
+	wanted, here := m.Files[hash]
+	return old, wanted, d.Unified == "" && is && other && here && max(size, wanted.Size) <= deploy.MostCompared
+}
+
+// textOf returns the text of a blob.
+func textOf(b deploy.Blob) (string, bool) {
+	src, err := open(b)
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = src.Close() }()
+	text, err := io.ReadAll(io.LimitReader(src, deploy.MostCompared+1))
+	return string(text), err == nil && int64(len(text)) == b.Size && diffview.IsText(text)
+}
