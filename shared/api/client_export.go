@@ -73,7 +73,7 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, look dep
 
 func bundleOf(x deploy.Export, p packed) Bundle {
 	b := Bundle{Chunks: make([]string, len(p.chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets, NoRelease: x.NoRelease, Check: x.Check,
-		RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings), Fingerprint: x.Model.Fingerprint,
+		Target: x.Target.Terms(), Defer: x.Defer, CheckAgents: x.CheckAgents, RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings), Fingerprint: x.Model.Fingerprint,
 		Expect: x.Expect}
 	if x.Limits != nil {
 		b.Limits = &Limits{x.Limits.Delete, x.Limits.Leave}

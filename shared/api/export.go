@@ -21,8 +21,11 @@ type Bundle struct {
 	Agents      string    `json:"agents,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of a file of agents"`
 	Partial     bool      `json:"partial,omitempty" doc:"replace only the resource sets that are exported"`
 	DeleteSets  []string  `json:"delete_sets,omitempty" maxItems:"1000" maxLength:"255" doc:"sets to remove, with partial"`
+	Target      []string  `json:"target,omitempty" maxItems:"20000" maxLength:"4096" doc:"terms of a filter: only what matches, and what that requires; all else stays as it is in force"`
+	Defer       bool      `json:"defer,omitempty" doc:"with target: what would leave and is still required stays for now"`
 	NoRelease   bool      `json:"no_release,omitempty" doc:"only store the version"`
 	Check       bool      `json:"check,omitempty" doc:"check everything else against reality"`
+	CheckAgents []string  `json:"check_agents,omitempty" maxItems:"20000" doc:"with check: only what is at these agents"`
 	RetryFailed bool      `json:"retry_failed,omitempty" doc:"schedule what failed, too"`
 	Settings    *Settings `json:"settings,omitempty" doc:"replace those of the environment"`
 	Fingerprint string    `json:"fingerprint,omitempty" maxLength:"200" doc:"identifies the inputs, to recognise an export of the same"`
@@ -153,7 +156,11 @@ func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, b
 	if m.Resources, err = u.resources(ctx, b.Chunks); err != nil {
 		return deploy.Export{}, err
 	}
-	x := deploy.Export{Model: m, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease,
+	target, err := deploy.ParseFilter(b.Target)
+	if err != nil {
+		return deploy.Export{}, err
+	}
+	x := deploy.Export{Model: m, Target: target, Defer: b.Defer, CheckAgents: b.CheckAgents, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease,
 		Check: b.Check, RetryFailed: b.RetryFailed, Settings: settings, Expect: b.Expect}
 	if b.Limits != nil {
 		x.Limits = &deploy.Limits{Delete: b.Limits.Delete, Leave: b.Limits.Leave}

@@ -24,10 +24,12 @@ type Would struct {
 
 // ReadJob is a comparison: of a stored version, or of an export, with reality.
 type ReadJob struct {
-	Environment string  `json:"environment"`
-	Version     int     `json:"version,omitempty"` // 0: the released one, unless there is a bundle
-	Bundle      *Bundle `json:"bundle,omitempty"`
-	Whole       bool    `json:"whole,omitempty"` // values as long as they are
+	Environment string `json:"environment"`
+	Version     int    `json:"version,omitempty"` // 0: the released one, unless there is a bundle
+	// Filter, when not empty, selects what of the version is compared.
+	Filter []string `json:"filter,omitempty"`
+	Bundle *Bundle  `json:"bundle,omitempty"`
+	Whole  bool     `json:"whole,omitempty"` // values as long as they are
 	// Discover, when not nil, asks what exists in place of a comparison.
 	Discover *Discover `json:"discover,omitempty"`
 }
@@ -57,11 +59,20 @@ const (
 )
 
 // DryRun implements Home.
-func (s *Service) DryRun(ctx context.Context, env string, version int) (deploy.DryRun, error) {
+func (s *Service) DryRun(ctx context.Context, env string, version int, filter []string) (deploy.DryRun, error) {
+	job := ReadJob{Environment: env, Version: version, Filter: filter}
 	if s.Elsewhere == nil {
-		return s.Engine.DryRun(ctx, env, version)
+		return s.dryRun(ctx, job)
 	}
-	return s.elsewhere(ctx, ReadJob{Environment: env, Version: version})
+	return s.elsewhere(ctx, job)
+}
+
+func (s *Service) dryRun(ctx context.Context, job ReadJob) (deploy.DryRun, error) {
+	only, err := deploy.ParseFilter(job.Filter)
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only)
 }
 
 // Plan implements Home.
@@ -78,7 +89,7 @@ func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
 	var d deploy.DryRun
 	var err error
 	if job.Bundle == nil {
-		d, err = s.Engine.DryRun(ctx, job.Environment, job.Version)
+		d, err = s.dryRun(ctx, job)
 	} else {
 		var x deploy.Export
 		if x, err = s.unpack(ctx, *job.Bundle); err == nil {

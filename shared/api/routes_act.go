@@ -27,6 +27,11 @@ type workIn struct {
 	}
 }
 
+type dryRunAsked struct {
+	Version int      `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"0: the released one"`
+	Filter  []string `json:"filter,omitempty" maxItems:"20000" maxLength:"4096" doc:"terms as on the command line: only what matches"`
+}
+
 // InNamed is what a request about a parameter has.
 type InNamed struct {
 	InEnvironment
@@ -46,11 +51,9 @@ func (r *routes) acts() {
 	}
 	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun", "Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
 		InEnvironment
-		Body struct {
-			Version int `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"0: the released one"`
-		}
+		Body dryRunAsked
 	}) (*out[ReadDone], error) {
-		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version}))
+		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version, Filter: i.Body.Filter}))
 	})
 	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources", "Describe what exists of a type on an agent, and change nothing", func(ctx context.Context, i *struct {
 		InEnvironment

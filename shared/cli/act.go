@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -189,17 +188,19 @@ func total(p api.Progress) int {
 
 func (a *app) dryRunCommand() *cobra.Command {
 	var noWait, exitCode bool
+	var waves waveFlags
 	cmd := &cobra.Command{
-		Use: "dryrun [VERSION]", Short: "Compare a version with reality and change nothing", Args: atMostOne("one version"),
-		Long:    "dryrun reads everything that a version describes, the released one unless another is named, and says what a repair would change.",
-		Example: "  southbound dryrun\n  southbound dryrun 12 --json",
+		Use: "dryrun [VERSION] [FILTER]", Short: "Compare a version with reality and change nothing",
+		Long: "dryrun reads what a version describes, the released one unless another is named, and says what a repair would change.\n" +
+			filterHelp,
+		Example: "  southbound dryrun\n  southbound dryrun agent=web1\n  southbound dryrun 12 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			number := 0
-			if len(args) == 1 {
-				var err error
-				if number, err = strconv.Atoi(args[0]); err != nil || number < 1 {
-					return fault.New(fault.Usage, "dryrun", "%q is no version", args[0]).WithHint("`southbound versions` lists them")
-				}
+			number, terms, err := versionAndFilter(args)
+			if err != nil {
+				return err
+			}
+			if _, err := waves.waves(nil); err != nil {
+				return err
 			}
 			if noWait {
 				return fault.New(fault.Unsupported, "dryrun", "a dry run is made while the command waits").WithHint("leave out --no-wait")
@@ -212,7 +213,7 @@ func (a *app) dryRunCommand() *cobra.Command {
 			} else if number == 0 && p.Released == 0 {
 				return fault.New(fault.NotFound, "dryrun", "nothing is released yet").WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares what is not stored")
 			}
-			d, err := a.home.DryRun(cmd.Context(), a.env, number)
+			d, err := a.dryRun(cmd.Context(), number, terms, waves)
 			if err != nil {
 				return err
 			}
@@ -221,6 +222,7 @@ func (a *app) dryRunCommand() *cobra.Command {
 		},
 	}
 	a.fullFlag(cmd)
+	waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	return cmd

@@ -36,19 +36,22 @@ type exportFlags struct {
 	asks        bool // before it deletes, on a terminal
 	yes         bool // the answer
 	allowDelete int  // -1: any number
+	filter      []string
+	waves       waveFlags
 	origin      deploy.Origin
 }
 
 func (a *app) exportCommands() []*cobra.Command {
 	var f exportFlags
 	apply := &cobra.Command{
-		Use: "apply PATH", Short: "Make it so: deploy what changed, check the rest for drift",
+		Use: "apply PATH [FILTER]", Short: "Make it so: deploy what changed, check the rest for drift",
 		Long: "apply stores the documents under PATH as a version, deploys what changed, checks everything else against reality and sets it\n" +
 			"right, and waits until that is done. PATH is a file, a directory, or - for JSON lines on standard input. If it is a plan that `plan --out`\n" +
-			"has kept, exactly that is done, or nothing where the state or reality is not what the plan was made from.",
-		Example: "  southbound apply site.yaml\n  southbound apply . --json\n  generate | southbound apply -\n  southbound apply site.plan",
-		Args:    exactArgs(1, "one path"),
+			"has kept, exactly that is done, or nothing where the state or reality is not what the plan was made from.\n" + targetHelp,
+		Example: "  southbound apply site.yaml\n  southbound apply . agent=web1\n  southbound apply . --batch 1,10%,100%\n  generate | southbound apply -\n  southbound apply site.plan",
+		Args:    pathAndFilter,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.filter = args[1:]
 			f.wait, f.check, f.asks = true, !f.changedOnly, true
 			if err := f.checked(cmd); err != nil {
 				return err
@@ -69,6 +72,7 @@ func (a *app) exportCommands() []*cobra.Command {
 	apply.Flags().BoolVar(&f.yes, "yes", false, "delete without asking, on a terminal too")
 	apply.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(apply.Flags(), &f.origin)
+	f.waves.add(apply.Flags())
 	export := &cobra.Command{
 		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
 		Long: "export stores the documents under PATH as a version and asks for what changed to be deployed, without looking at the rest. It\n" +
@@ -102,7 +106,7 @@ func (f *exportFlags) checked(cmd *cobra.Command) error {
 	if f.allowDelete < -1 {
 		return fault.New(fault.Usage, cmd.Name(), "--allow-delete is a number from 0")
 	}
-	return nil
+	return f.targeted(cmd.Name())
 }
 
 // asPlanned refuses flags that would have something else done than a plan says.
@@ -110,7 +114,11 @@ func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 	if err := notNegative(cmd.Name(), "timeout", f.timeout); err != nil {
 		return err
 	}
-	for _, name := range []string{"changed-only", "partial", "delete-set"} {
+	if len(f.filter) > 0 {
+		return fault.New(fault.Usage, cmd.Name(), "a FILTER does not go with a plan, which says what is to be done").
+			WithHint("say it when the plan is made, or apply the documents")
+	}
+	for _, name := range []string{"changed-only", "partial", "delete-set", "batch", "max-parallel"} {
 		if cmd.Flags().Changed(name) {
 			return fault.New(fault.Usage, cmd.Name(), "--%s does not go with a plan, which says what is to be done", name).
 				WithHint("say it when the plan is made, or apply the documents")
@@ -141,6 +149,9 @@ func (a *app) export(ctx context.Context, path string, f exportFlags) error {
 	}
 	if err := a.reach(); err != nil {
 		return err
+	}
+	if f.waves.set() {
+		return a.applyInWaves(ctx, path, f, read, began)
 	}
 	var of asked
 	byVersion := a.remote() && !f.check && !f.retry // then all that is done for it is done for its version
@@ -178,7 +189,18 @@ func (a *app) exported(ctx context.Context, out deploy.Exported, of asked, f exp
 	}
 	r.Repaired = done.Did.fixed
 	r.Tell(done.Did.changes)
+	return a.applied(ctx, r, done, f.filter, began)
+}
+
+// applied writes what came of an export of what the terms of a filter select, and was waited for.
+func (a *app) applied(ctx context.Context, r api.Report, done waited, terms []string, began time.Time) (err error) {
 	r.Counts = done.Progress.ByStatus()
+	if done.Scope, err = a.scopeOf(ctx, terms); err != nil {
+		return err
+	}
+	if s := done.Scope; s != nil {
+		r.Resources, r.Counts, r.Unchanged = s.total, s.counts, max(s.total-r.Changed, 0)
+	}
 	r.DurationMS = time.Since(began).Milliseconds()
 	return a.summary(ctx, r, done, true)
 }
@@ -229,7 +251,7 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 // store exports the documents. It does not parse them if they have not changed since the last export.
 func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
 	cache := a.inputsFile(path)
-	whole := !f.partial && !f.noRelease && len(f.deleteSets) == 0
+	whole := !f.partial && !f.noRelease && len(f.deleteSets)+len(f.filter) == 0
 	lost := a.mayHaveLost(ctx)
 	if read == nil && whole && !lost {
 		if sum, ok := a.unchanged(path, cache); ok {
@@ -249,24 +271,37 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 			return out, err
 		}
 	}
-	if lost {
-		if n, err := a.own.Files().Mend(ctx, maps.Values(read.model.Files)); err != nil {
-			return deploy.Exported{}, err
-		} else if n > 0 {
-			a.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
-		}
+	if err := a.mend(ctx, read, lost); err != nil {
+		return deploy.Exported{}, err
 	}
-	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
 	pr := a.progress()
-	x := deploy.Export{Model: read.model, Partial: f.partial, DeleteSets: f.deleteSets,
-		NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings,
-		Origin: originOf(ctx, path, f.origin)}
-	out, err := a.limited(ctx, x, f, pr.sent)
+	out, err := a.limited(ctx, a.asExport(ctx, path, f, read), f, pr.sent)
 	pr.end()
 	if err == nil && whole && path != "-" && !a.remote() {
 		saveInputs(cache, read.inputs)
 	}
 	return out, err
+}
+
+// mend stores files of the documents again that the data directory has lost.
+func (a *app) mend(ctx context.Context, read *loaded, lost bool) error {
+	if lost {
+		if n, err := a.own.Files().Mend(ctx, maps.Values(read.model.Files)); err != nil {
+			return err
+		} else if n > 0 {
+			a.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
+		}
+	}
+	return nil
+}
+
+// asExport returns the export that flags ask for, of documents that were read. It is called once for them.
+func (a *app) asExport(ctx context.Context, path string, f exportFlags, read *loaded) deploy.Export {
+	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
+	target, _ := deploy.ParseFilter(f.filter) // was parsed before
+	return deploy.Export{Model: read.model, Target: target, Partial: f.partial, DeleteSets: f.deleteSets,
+		NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings,
+		Origin: originOf(ctx, path, f.origin)}
 }
 
 // mayHaveLost reports that something fails on this machine, which may be for want of stored bytes.

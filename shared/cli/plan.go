@@ -19,14 +19,22 @@ func (a *app) planCommand() *cobra.Command {
 	var exitCode, read bool
 	var out string
 	cmd := &cobra.Command{
-		Use: "plan PATH", Short: "Show what an export would change",
+		Use: "plan PATH [FILTER]", Short: "Show what an export would change",
 		Long: "plan compares the documents under PATH with the last version, or, with --read, with reality. It changes and stores nothing.\n" +
 			"With --out the plan is kept in a file, and `southbound apply FILE` does exactly what was shown, or nothing if the state or reality has\n" +
-			"moved on. Such a file holds the documents and their files, and no values of secrets.",
-		Example: "  southbound plan .\n  southbound plan . --read\n  southbound plan . --read --out site.plan\n  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
-		Args:    exactArgs(1, "one path"),
+			"moved on. Such a file holds the documents and their files, and no values of secrets.\n" + targetHelp,
+		Example: "  southbound plan .\n  southbound plan . agent=web1\n  southbound plan . --read\n  southbound plan . --read --out site.plan\n  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
+		Args:    pathAndFilter,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.filter = args[1:]
+			if err := f.targeted("plan"); err != nil {
+				return err
+			}
 			if out != "" {
+				if f.waves.set() {
+					return fault.New(fault.Usage, "plan", "a plan that is kept is carried out in one go").
+						WithHint("leave out --batch and --max-parallel, or keep no plan")
+				}
 				if err := mayKeep(out); err != nil {
 					return err
 				}
@@ -48,7 +56,8 @@ func (a *app) planCommand() *cobra.Command {
 					return err
 				}
 			}
-			x := deploy.Export{Model: in.model, Partial: f.partial, DeleteSets: f.deleteSets, Settings: a.project.Settings}
+			target, _ := deploy.ParseFilter(f.filter)
+			x := deploy.Export{Model: in.model, Target: target, Partial: f.partial, DeleteSets: f.deleteSets, Settings: a.project.Settings}
 			look := deploy.Look{Read: read, Whole: a.full}
 			if out != "" {
 				return a.showKept(cmd.Context(), args[0], out, x, look, exitCode)
@@ -57,10 +66,14 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := a.inOrder(d.Would, f.waves); err != nil {
+				return err
+			}
 			return a.showPlan(d.Would, exitCode)
 		},
 	}
 	a.fullFlag(cmd)
+	f.waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
 	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this file, for `apply FILE`")

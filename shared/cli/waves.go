@@ -62,52 +62,77 @@ func (f *waveFlags) waves(agents []string) ([][]string, error) {
 	return out, nil
 }
 
-// inWaves does work on agents in waves. With --batch it stops when a wave has left something that
-// is not well, and leaves the agents after it as they are.
+// inWaves does work on agents in waves.
 func (a *app) inWaves(ctx context.Context, work api.Work, f workFlags, of asked, began time.Time) error {
 	agents, err := a.agentsOf(ctx, work.Filter)
 	if err != nil {
 		return a.interrupted(err)
 	}
-	waves, err := f.waves.waves(agents)
-	if err != nil {
-		return err
-	}
-	terms := slices.DeleteFunc(slices.Clone(work.Filter), func(t string) bool { return strings.HasPrefix(t, "agent=") })
-	var done waited
-	for i, wave := range waves {
-		a.say("wave %d of %d: %s", i+1, len(waves), named(wave))
-		part := work
-		part.Filter = slices.Clone(terms)
-		for _, name := range wave {
-			part.Filter = append(part.Filter, "agent="+name)
+	done, err := a.eachWave(ctx, work.Filter, f.waves, agents, of, func(wave []string, _ bool) error {
+		if len(wave) == 0 {
+			return nil // nothing matches
 		}
-		if _, err := a.home.Schedule(ctx, a.env, part); err != nil {
-			return a.interrupted(err)
+		part := work
+		part.Filter = atAgents(work.Filter, wave)
+		_, err := a.home.Schedule(ctx, a.env, part)
+		return err
+	})
+	if err != nil {
+		return a.interrupted(err)
+	}
+	return a.worked(ctx, work.Filter, done, began)
+}
+
+// eachWave has do ask for the work of each wave of agents, and waits for it. With --batch it stops
+// when a wave has left something that matches and is not well, and leaves the agents after it as
+// they are.
+func (a *app) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string, of asked,
+	do func(wave []string, last bool) error) (done waited, err error) {
+	waves, err := f.waves(agents)
+	if err != nil {
+		return done, err
+	}
+	if len(waves) == 0 {
+		waves = [][]string{nil}
+	}
+	for i, wave := range waves {
+		if len(wave) > 0 {
+			a.say("wave %d of %d: %s", i+1, len(waves), named(wave))
+		}
+		if err := do(wave, i+1 == len(waves)); err != nil {
+			return done, err
 		}
 		fixed := done.Did.fixed
 		if done, err = a.wait(ctx, of); err != nil {
-			return a.interrupted(err)
+			return done, err
 		}
 		if !a.remote() {
 			done.Did.fixed += fixed // each wait counts its own
 		}
-		bad, err := a.unwell(ctx, wave)
-		if err != nil {
-			return err
+		rest := slices.Concat(waves[i+1:]...)
+		if f.batch == "" || len(rest) == 0 {
+			continue
 		}
-		if rest := slices.Concat(waves[i+1:]...); f.waves.batch != "" && (bad > 0 || done.Stuck) && len(rest) > 0 {
+		bad, err := a.unwell(ctx, atAgents(terms, wave))
+		if err != nil {
+			return done, err
+		}
+		if bad > 0 || done.Stuck {
 			a.say("wave %d did not go well; left as they are: %s", i+1, named(rest))
 			a.code = exitUnhealthy
 			break
 		}
 	}
-	if len(waves) == 0 {
-		if done, err = a.wait(ctx, of); err != nil {
-			return a.interrupted(err)
-		}
+	return done, nil
+}
+
+// atAgents returns terms of a filter with these agents in place of those that they name.
+func atAgents(terms, agents []string) []string {
+	out := slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "agent=") })
+	for _, name := range agents {
+		out = append(out, "agent="+name)
 	}
-	return a.worked(ctx, work.Filter, done, began)
+	return out
 }
 
 // agentsOf returns the agents of the resources that match, sorted.
@@ -122,14 +147,14 @@ func (a *app) agentsOf(ctx context.Context, filter []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), err
 }
 
-// unwell counts the resources of agents that something is wrong with.
-func (a *app) unwell(ctx context.Context, agents []string) (int, error) {
+// unwell counts the resources that match and that something is wrong with. What the terms say of a
+// status was meant for before the work.
+func (a *app) unwell(ctx context.Context, terms []string) (int, error) {
+	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") })
 	n := 0
 	for _, s := range api.Unhealthy() {
-		if err := a.home.Resources(ctx, a.env, []string{"status=" + string(s)}, func(r *api.Resource) error {
-			if slices.Contains(agents, r.Agent) {
-				n++
-			}
+		if err := a.home.Resources(ctx, a.env, append(slices.Clip(terms), "status="+string(s)), func(*api.Resource) error {
+			n++
 			return nil
 		}); err != nil {
 			return n, err

@@ -34,6 +34,11 @@ type DryRun struct {
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
 // are read, so nothing runs in it meanwhile. Each comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
+	return e.DryRunOf(ctx, env, number, Filter{})
+}
+
+// DryRunOf is DryRun of those resources of a version that a filter selects.
+func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filter) (DryRun, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
@@ -53,7 +58,12 @@ func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, er
 	if err != nil {
 		return DryRun{}, err
 	}
+	status, err := e.withStatus(ctx, env, only.Status)
+	if err != nil {
+		return DryRun{}, err
+	}
 	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true, strict: state.Settings.Strict}
+	d.only = func(r *resource.Resource) bool { return only.picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
 	return d.run(ctx, sorted(byID))
 }
 
@@ -65,7 +75,8 @@ type dryRunner struct {
 	agents  []resource.Agent
 	files   map[string]Blob
 	record  bool
-	whole   bool // values as long as they are
+	only    func(*resource.Resource) bool // what is compared
+	whole   bool                          // values as long as they are
 	strict  provider.Strictness
 	out     DryRun
 	inLane  []*Row // of the lane that is being read
@@ -109,6 +120,7 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 	lanes := lanesOf(d.agents)
 	rows := make(map[resource.ID]*Row, len(entries))
 	nodes := make([]graphNode, 0, len(entries))
+	var others []resource.ID
 	for i := range entries {
 		res, err := resource.Decode(entries[i].Body)
 		if err != nil {
@@ -118,6 +130,9 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 		rows[res.ID] = &Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
 			Body: entries[i].Body, Missing: missingOf(res.Attributes)}
 		nodes = append(nodes, graphNode{ID: res.ID, Lane: lane, Requires: res.Requires})
+		if !d.only(res) {
+			others = append(others, res.ID)
+		}
 	}
 	g := buildGraph(nodes)
 	blocked := map[resource.ID]bool{}
@@ -127,6 +142,9 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 		for _, q := range g.Requires(n) {
 			blocked[id] = blocked[id] || blocked[g.IDs[q]]
 		}
+	}
+	for _, id := range others {
+		delete(rows, id)
 	}
 	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) Would {
 		w := Would{ID: id, Action: "undefined", Reason: "something it needs is not known"}

@@ -20,10 +20,18 @@ type Export struct {
 	Partial bool
 	// DeleteSets names sets that are removed with all they hold; only with Partial.
 	DeleteSets []string
+	// Target, unless it is empty, selects what the export is about: what matches in the model or in
+	// the version in force, and what the model says that this requires. Everything else stays as it
+	// is in force. It does not go together with Partial or NoRelease.
+	Target Filter
+	// Defer leaves what was to leave by Target and is still required by what stays to a later export.
+	Defer bool
 	// NoRelease stores the version and does not release it.
 	NoRelease bool
-	// Check asks for everything to be checked against reality, not only what changed.
-	Check bool
+	// Check asks for everything that the export is about to be checked against reality, not only
+	// what changed, or if CheckAgents names agents, for what is at these.
+	Check       bool
+	CheckAgents []string
 	// RetryFailed also schedules what failed or was skipped.
 	RetryFailed bool
 	// Settings, when not nil, replace those of the environment.
@@ -84,6 +92,9 @@ func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, er
 func (e *Engine) validateExport(x Export) diag.Problems {
 	var problems diag.Problems
 	switch {
+	case !x.Target.Empty() && (x.Partial || x.NoRelease):
+		problems.Add(diag.Problem{Message: "a filter does not go together with a partial export, or one that is not released",
+			Hint: "leave out one of the two"})
 	case x.Partial:
 		problems = e.Validate(x.Model)
 		sets := map[string]bool{}
@@ -174,29 +185,17 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
 		x.Model = x.Model.clone()
 	}
-	m, base := x.Model, last
-	if x.Partial {
-		if base, err = p.base(ctx, last); err != nil {
-			return next{}, err
-		}
-		if m, err = p.merge(ctx, x, base); err != nil {
-			return next{}, err
-		}
-	}
-	if x.Settings != nil {
-		p.env.Settings = *x.Settings
-	}
-	set, err := p.resolveModel(ctx, m)
+	set, sets, base, err := p.content(ctx, x, last)
 	if err != nil {
 		return next{}, err
 	}
+	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
+		p.env.Settings = *x.Settings
+	}
 	blobs, digest := chunks(set.entries, p.e.Sizes.Chunk)
 	v := Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries),
-		Digest: versionDigest(digest, set.agents), Agents: set.agents, Sets: setsOf(m.Resources),
+		Digest: versionDigest(digest, set.agents), Agents: set.agents, Sets: sets, Base: base,
 		Pack: p.e.Pack, Files: set.files, Origin: x.Origin}
-	if x.Partial {
-		v.Base = base.Number
-	}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
 	}
@@ -208,6 +207,29 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 	return next{v, last, fresh, set.entries, blobs, set.volatile}, nil
 }
 
+// content returns what the version after last holds, its sets, and the version that the rest was taken from; 0: none.
+func (p *planner) content(ctx context.Context, x Export, last Version) (set intents, sets []string, base int, err error) {
+	if !x.Target.Empty() {
+		t, err := p.target(ctx, x)
+		if err != nil {
+			return intents{}, nil, 0, err
+		}
+		return t.set, t.sets, t.base.Number, nil
+	}
+	m := x.Model
+	if x.Partial {
+		if last, err = p.base(ctx, last); err != nil {
+			return intents{}, nil, 0, err
+		}
+		if m, err = p.merge(ctx, x, last); err != nil {
+			return intents{}, nil, 0, err
+		}
+		base = last.Number
+	}
+	set, err = p.resolveModel(ctx, m)
+	return set, setsOf(m.Resources), base, err
+}
+
 // export does the part of an export that is serialised with other exports.
 func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	next, err := p.next(ctx, x)
@@ -217,7 +239,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	v := next.version
 	p.env.Last, p.env.Fingerprint, p.env.Applied = v.Number, "", x.Expect
 	p.env.Base = 0
-	if !x.Partial && !next.volatile {
+	if !x.Partial && x.Target.Empty() && !next.volatile {
 		p.env.Fingerprint = x.Model.Fingerprint
 	}
 	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: next.fresh,
@@ -290,13 +312,21 @@ func (p *planner) compareVersions(ctx context.Context, last, v Version, entries 
 
 // request plans what an export asks for besides the release, and writes all that is planned.
 func (p *planner) request(ctx context.Context, x Export) error {
-	if x.Check {
+	some := x.Check && (p.targets != nil || len(x.CheckAgents) > 0)
+	switch {
+	case some:
+		if err := p.checkTargets(ctx, x.CheckAgents); err != nil {
+			return err
+		}
+	case x.Check:
 		p.startWave(PriorityUserRepair, false)
 	}
 	if x.RetryFailed {
-		if err := p.scheduleUnfinished(ctx, PriorityUserDeploy, true, nil); err != nil {
+		if err := p.scheduleUnfinished(ctx, PriorityUserDeploy, true, p.targets.match); err != nil {
 			return err
 		}
+	}
+	if some || x.RetryFailed {
 		graph, err := p.e.graph(ctx, p.env.Graph)
 		if err != nil {
 			return err

@@ -16,12 +16,16 @@ type Filter struct {
 	Status    Status
 	ID        string // an id, or a glob of one: * any text, ? one character
 	hasSet    bool
+	terms     []string
 }
+
+// Terms returns the terms that the filter was read from.
+func (f Filter) Terms() []string { return f.terms }
 
 // ParseFilter reads terms type=, status=, set=, each at most once, agent=, any of which may match, and at most one id or glob. All of these
 // must match.
 func ParseFilter(terms []string) (Filter, error) {
-	var f Filter
+	f := Filter{terms: terms}
 	said := map[string]bool{}
 	for _, term := range terms {
 		key, value, ok := strings.Cut(term, "=")
@@ -73,12 +77,23 @@ func (f Filter) Empty() bool {
 // Match reports whether a row is selected. A row does not know whether it is being deployed, so the status deploying matches every row, and
 // the caller has to compare it.
 func (f Filter) Match(r *Row) bool {
+	if f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status {
+		return false
+	}
+	set := ""
+	if f.hasSet {
+		set = setOf(r)
+	}
+	return f.picks(r.ID, set)
+}
+
+// picks reports whether a resource of a set is selected, whatever its status is.
+func (f Filter) picks(id resource.ID, set string) bool {
 	switch {
-	case f.Type != "" && r.ID.Type() != f.Type:
-	case len(f.Agents) > 0 && !slices.Contains(f.Agents, r.ID.Agent()):
-	case f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status:
-	case f.ID != "" && string(r.ID) != f.ID && !glob(f.ID, string(r.ID)):
-	case f.hasSet && setOf(r) != f.Set:
+	case f.Type != "" && id.Type() != f.Type:
+	case len(f.Agents) > 0 && !slices.Contains(f.Agents, id.Agent()):
+	case f.ID != "" && string(id) != f.ID && !glob(f.ID, string(id)):
+	case f.hasSet && set != f.Set:
 	default:
 		return true
 	}

@@ -22,6 +22,7 @@ type planner struct {
 	look    Look                 // of a preview
 	texts   fileTexts            // of a preview; nil: files are not shown by their text
 	retry   bool                 // what failed is asked for, too
+	targets *targets             // what an export is about; nil: everything
 	commits int64                // number of commits made so far
 	rows    map[resource.ID]*Row // the planned rows, to be written
 	order   []resource.ID        // ids of rows, requirements first

@@ -95,7 +95,7 @@ func (p *planner) steps(ctx context.Context) (*steps, error) {
 	var leaving []Would
 	add := func(was, now *Row) error {
 		w, told, err := p.step(was, now)
-		if err != nil || !told {
+		if err != nil || !told || !p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || unfinished(now)) {
 			return err
 		}
 		if w.Action != "orphan" {

@@ -3,6 +3,7 @@ package deploy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,8 +77,21 @@ func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
 
 // resolveModel resolves the references of a model, in m itself, and encodes its resources.
 func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
-	var out intents
 	p.e.gather(m)
+	known, refs, err := p.references(ctx, m)
+	if err != nil {
+		return intents{}, err
+	}
+	agents, problems := p.resolveAgents(ctx, m, known)
+	out, err := p.resolveResources(ctx, m, refs, known, agents)
+	if more := (diag.Problems)(nil); errors.As(err, &more) || len(problems) > 0 {
+		return intents{}, append(problems, more...).Err()
+	}
+	return out, err
+}
+
+// references returns the references of each resource of a model, and what is known of the values of all.
+func (p *planner) references(ctx context.Context, m *Model) (*values, [][]any, error) {
 	refs := make([][]any, len(m.Resources))
 	var all []any
 	for i := range m.Resources {
@@ -91,12 +105,13 @@ func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 	}
 	p.e.prefetchVersions(ctx, all)
 	known, err := p.lookup(ctx, all)
-	if err != nil {
-		return out, err
-	}
-	out.volatile = known.volatile
-	agents, problems := p.resolveAgents(ctx, m, known)
-	out.agents = agents.list
+	return known, refs, err
+}
+
+// resolveResources resolves refs, the references of the resources of a model, in m itself, and encodes the resources.
+func (p *planner) resolveResources(ctx context.Context, m *Model, refs [][]any, known *values, agents agentSet) (intents, error) {
+	out := intents{agents: agents.list, volatile: known.volatile}
+	var problems diag.Problems
 	files := map[string]bool{}
 	for i := range m.Resources {
 		r := &m.Resources[i]
@@ -122,6 +137,7 @@ func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 		out.files = append(out.files, h)
 	}
 	slices.Sort(out.files)
+	var err error
 	out.entries, err = encodeAll(m.Resources, agents.byName)
 	return out, err
 }

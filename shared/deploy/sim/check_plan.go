@@ -65,6 +65,7 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 		r.checkEnv(t, &b.env)
 	}
 	r.checkUntouched(t, old, c, out, b)
+	r.checkNotTargeted(t, old, c, out, b)
 	r.checkPrefix(t, c)
 	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !settles(c) {
 		r.checkAsked(t, c)
@@ -162,7 +163,7 @@ func (r *run) knowsSettings(t *task) bool { return r.books.settled != 0 && t.beg
 // checkFingerprint checks that an export is only remembered as one that need not be done again when it is what the last version holds and will be.
 func (r *run) checkFingerprint(t *task, now *deploy.Env) {
 	o, c := r.books.prints[now.Fingerprint], r.books.visible[now.Last]
-	if o == nil || c == nil || o.partial != nil {
+	if o == nil || c == nil || o.partial != nil || o.target != "" {
 		r.violate("V1", "%s remembers an export that nobody has made", t.name)
 		return
 	}
@@ -226,11 +227,17 @@ func (r *run) checkVisible(t *task, e *environment, was, now int) {
 		r.violate("V1", "%s makes version %d of what version %d is already", t.name, now, was)
 	}
 	r.checkPinned(t, c)
-	if base := r.books.visible[v.Base]; v.Base != 0 && base != nil && t.books.export != nil {
-		r.checkMerged(t, t.books.export.op, base, c)
+	book := t.books.export
+	if book != nil && book.op.target != "" {
+		r.checkTargeted(t, book.op, v.Base, c)
+		r.books.visible[now], r.books.last = c, now
+		return
+	}
+	if base := r.books.visible[v.Base]; v.Base != 0 && base != nil && book != nil {
+		r.checkMerged(t, book.op, base, c)
 	}
 	r.books.visible[now], r.books.last = c, now
-	if book := t.books.export; book != nil {
+	if book != nil {
 		r.checkContent(t, book, c)
 	}
 }

@@ -213,9 +213,12 @@ func (r *run) try(book *exportBook, tries int) {
 	name := "Export"
 	t := r.task(p, name, func(t *task) error {
 		t.books.inForce = len(r.books.inForce)
+		was := r.looks(book.op)
 		out, err := p.engine.Export(taskContext{t}, env, r.exportOf(book.op))
 		var problems diag.Problems
 		switch {
+		case refusable(book.op, err):
+			return nil
 		case errors.As(err, &problems):
 			if len(book.op.partial) == 0 {
 				r.violate("errors", "%s: a valid model is refused: %v", t.name, err)
@@ -224,11 +227,12 @@ func (r *run) try(book *exportBook, tries int) {
 			r.again(book, tries)
 		default:
 			r.checkExported(t, book, out)
+			r.checkLooks(t, was)
 		}
 		return err
 	})
 	t.books.export = book
-	t.books.retries = book.op.retryFailed && !book.op.noRelease
+	t.books.retries = book.op.retryFailed && !book.op.noRelease && book.op.target == ""
 	t.books.plain = !book.op.check && !book.op.retryFailed
 }
 
@@ -246,6 +250,7 @@ func (r *run) exportOf(o *op) deploy.Export {
 		s := r.plan.Settings
 		x.Settings = &s
 	}
+	o.aim(&x)
 	x.Model.Fingerprint = fmt.Sprintf("export %p", o)
 	r.books.prints[x.Model.Fingerprint] = o
 	have := map[resource.ID]bool{}
@@ -320,11 +325,14 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 		r.violate("V1", "%s says that it made version %d, which nobody sees", t.name, out.Version)
 		return
 	}
-	r.checkContent(t, book, c)
-	if have := r.state.look(env).env.Settings; book.op.partial == nil && have != r.plan.Settings {
+	whole := book.op.target == ""
+	if whole {
+		r.checkContent(t, book, c)
+	}
+	if have := r.state.look(env).env.Settings; whole && book.op.partial == nil && have != r.plan.Settings {
 		r.violate("V1", "%s ends, and the settings are %+v, not %+v", t.name, have, r.plan.Settings)
 	}
-	if book.op.check && !book.op.noRelease && !t.books.waved {
+	if whole && book.op.check && !book.op.noRelease && !t.books.waved {
 		r.violate("V1", "%s was to have everything checked, and has not asked for it", t.name)
 	}
 	if book.op.noRelease {

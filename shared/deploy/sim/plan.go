@@ -80,6 +80,8 @@ type op struct {
 	model                         []spec
 	agents                        []resource.Agent
 	partial                       []string // sets
+	target                        string   // a term of a filter; "": everything
+	later                         bool     // what is still required leaves later
 	noRelease, check, retryFailed bool
 	twice                         bool // a second pipeline does the same at the same time
 	tries                         int
@@ -119,6 +121,7 @@ func Draw(seed uint64) *Plan {
 	d.forgets(rand.New(rand.NewPCG(seed, 0xf09e)))      //nolint:gosec // a simulation
 	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))    //nolint:gosec // a simulation
 	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
+	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))      //nolint:gosec // a simulation
 	p.calm()
 	return p
 }

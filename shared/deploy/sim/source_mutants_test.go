@@ -37,6 +37,18 @@ func sourceMutants() []sourceMutant {
 		{"EqualIsBefore", "of two equal times the change counts as the earlier", "requirements.go",
 			"!r.ChangedAt.Before(c.row.SucceededAt)",
 			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "", 8000},
+		{"TargetOfLast", "a targeted export takes the rest from a version that is not in force", "target.go",
+			"base, err := p.version(ctx, p.env.Released)",
+			"number := p.env.Released\n\tif mutating(\"TargetOfLast\") {\n\t\tnumber = p.env.Last\n\t}\n" +
+				"\tbase, err := p.version(ctx, number)", "target", 1000},
+		{"TargetAlone", "what is required is not targeted", "target.go", "\t\t\tout.needed[id] = true\n",
+			"\t\t\tif mutating(\"TargetAlone\") {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tout.needed[id] = true\n", "target", 300},
+		{"TargetResolves", "what is not targeted gets the values of now", "target.go",
+			"row.Compliance != Undefined {", `row.Compliance != Undefined && !mutating("TargetResolves") {`, "", 8000},
+		{"TargetNotChecked", "what is targeted is not compared with reality", "target.go",
+			"\t\t\tp.schedule(r, PriorityUserRepair)\n\t\t\treturn true",
+			"\t\t\tif mutating(\"TargetNotChecked\") {\n\t\t\t\treturn false\n\t\t\t}\n" +
+				"\t\t\tp.schedule(r, PriorityUserRepair)\n\t\t\treturn true", "target", 300},
 	}
 }
 

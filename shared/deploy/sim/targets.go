@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// targets has one plan in four export by filters.
+func (d *drawer) targets(rng *rand.Rand) {
+	if rng.IntN(4) != 0 {
+		return
+	}
+	for i := range d.p.Ops {
+		o := &d.p.Ops[i]
+		if o.kind != opExport || o.At == 0 || o.partial != nil || o.noRelease || rng.IntN(3) == 0 {
+			continue
+		}
+		s := d.pool[rng.IntN(len(d.pool))]
+		o.target = []string{"agent=" + s.id.Agent(), "type=" + s.id.Type(), "set=" + s.set, string(s.id)}[rng.IntN(4)]
+		o.later, o.check = rng.IntN(3) == 0, o.check || rng.IntN(2) == 0
+	}
+}
+
+// aim gives an export the filter of its operation.
+func (o *op) aim(x *deploy.Export) {
+	if o.target == "" {
+		return
+	}
+	f, err := deploy.ParseFilter([]string{o.target})
+	if err != nil {
+		panic(err)
+	}
+	x.Target, x.Defer = f, o.later
+}
+
+// hits reports whether the filter of an operation selects a resource.
+func (o *op) hits(id resource.ID, set string) bool {
+	key, value, _ := strings.Cut(o.target, "=")
+	switch key {
+	case "agent":
+		return id.Agent() == value
+	case "type":
+		return id.Type() == value
+	case "set":
+		return set == value
+	}
+	return string(id) == o.target
+}
+
+// about returns what a targeted export is about, if base is in force.
+func (o *op) about(base *content) map[resource.ID]bool {
+	out := map[resource.ID]bool{}
+	if base != nil {
+		for id, it := range base.entries {
+			out[id] = o.hits(id, it.res.Set)
+		}
+	}
+	for i := range o.model {
+		s := &o.model[i]
+		out[s.id] = out[s.id] || o.hits(s.id, s.set)
+	}
+	for range o.model { // each requires only what comes before it, so this is enough
+		for i := range o.model {
+			if s := &o.model[i]; out[s.id] {
+				for _, id := range s.requires {
+					out[id] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// refusable reports whether a targeted export may be refused with an error: it depends on what else
+// there is.
+func refusable(o *op, err error) bool {
+	return o.target != "" && (errors.As(err, new(diag.Problems)) || fault.Is(err, fault.Invalid))
+}
+
+// looks returns the looks of the rows that a targeted export is to have checked in any case.
+func (r *run) looks(o *op) map[resource.ID]look {
+	out := map[resource.ID]look{}
+	if o.target == "" || !o.check {
+		return out
+	}
+	for i := range o.model {
+		if s := &o.model[i]; o.hits(s.id, s.set) {
+			out[s.id] = r.lookOf(s.id)
+		}
+	}
+	return out
+}
+
+// checkLooks checks that all was asked for that was to be checked.
+func (r *run) checkLooks(t *task, was map[resource.ID]look) {
+	for id, before := range was {
+		if before.rev != 0 && r.lookOf(id) == before {
+			r.violate("target", "%s was to have %s checked, and has not asked for it", t.name, id)
+		}
+	}
+}
+
+// checkTargeted compares the version of a targeted export with the documents and with what was in
+// force.
+func (r *run) checkTargeted(t *task, o *op, number int, c *content) {
+	base := r.books.released
+	if base == nil && number != 0 || base != nil && base.number != number {
+		r.violate("target", "%s makes version %d of version %d, which is not in force", t.name, c.number, number)
+		return
+	}
+	about := o.about(base)
+	mine := map[resource.ID]bool{}
+	x := r.exportOf(o)
+	for i := range x.Model.Resources {
+		mine[x.Model.Resources[i].ID] = true
+	}
+	// By its type something that stays may be required, too.
+	ours := func(ids []resource.ID) []resource.ID {
+		return slices.DeleteFunc(slices.Clone(ids), func(id resource.ID) bool { return !mine[id] })
+	}
+	for i := range x.Model.Resources {
+		w := &x.Model.Resources[i]
+		have := c.entries[w.ID]
+		switch {
+		case !about[w.ID]:
+			if have != nil && (base == nil || base.entries[w.ID] == nil) {
+				r.violate("target", "%s: version %d has %s, which is new and not targeted", t.name, c.number, w.ID)
+			}
+		case have == nil:
+			r.violate("target", "%s: version %d lacks %s", t.name, c.number, w.ID)
+		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags || !slices.Equal(ours(have.res.Requires), ours(c.tied(w))):
+			r.violate("target", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, w.ID, have.body)
+		}
+	}
+	if base != nil {
+		r.checkOthers(t, o, base, c, about, mine)
+	}
+}
+
+// checkOthers checks what a targeted export makes of what was in force.
+func (r *run) checkOthers(t *task, o *op, base, c *content, about, mine map[resource.ID]bool) {
+	rows := r.state.look(env).rows
+	for id, was := range base.entries {
+		now := c.entries[id]
+		switch {
+		case about[id] && mine[id]:
+		case about[id]:
+			if now != nil && !(o.later && c.requires(id)) {
+				r.violate("target", "%s: version %d has %s, which was to leave", t.name, c.number, id)
+			}
+		case now == nil:
+			r.violate("target", "%s: version %d lacks %s, which is not targeted", t.name, c.number, id)
+		case now.res.Flags != was.res.Flags || now.res.Attributes["v"] != was.res.Attributes["v"],
+			now.hash != was.hash && (rows[id] == nil || rows[id].Hash != now.hash || len(resource.References(was.res.Attributes)) == 0):
+			r.violate("target", "%s: version %d has %s as %s, and it was %s and is not targeted", t.name, c.number, id, now.body, was.body)
+		}
+	}
+}
+
+// requires reports whether something in a version requires a resource.
+func (c *content) requires(id resource.ID) bool {
+	for _, it := range c.entries {
+		if slices.Contains(it.res.Requires, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkNotTargeted checks what a targeted export leaves alone when it is released; old is what was in force.
+func (r *run) checkNotTargeted(t *task, old *content, c *deploy.Commit, out *deploy.Committed, b before) {
+	book := t.books.export
+	if book == nil || book.op.target == "" || c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 {
+		return
+	}
+	about := book.op.about(old)
+	written(c, out, func(row *deploy.Row) {
+		was, had := b.rows[row.ID]
+		switch {
+		case about[row.ID], had && was.Compliance == deploy.Undefined: // the latter gets what is known by now
+		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing:
+			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)
+		case row.Ticket != was.Ticket && was.Ticket == 0 && asWanted(&was) && was.Blocked == deploy.NotBlocked && string(row.Body) == string(was.Body) && !row.WantFacts:
+			r.violate("target", "%s asks for %s, which is not targeted", t.name, row.ID)
+		}
+	})
+}

@@ -1,0 +1,347 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// targets is what a targeted export is about; nil: everything. See docs/design/targets.md.
+type targets struct {
+	asked  map[resource.ID]bool // what the filter selects, in the model or in the version in force
+	needed map[resource.ID]bool // what that requires, directly or not, in the model
+}
+
+// shows reports whether a preview tells of what would become of a resource; runs says that it would
+// be run although nobody asks for a look at it.
+func (t *targets) shows(id resource.ID, runs bool) bool {
+	return t == nil || t.asked[id] || t.needed[id] && runs
+}
+
+// match reports whether an export asks for a row.
+func (t *targets) match(r *Row) bool { return t == nil || t.asked[r.ID] || t.needed[r.ID] }
+
+// targeted is what one call of target works on.
+type targeted struct {
+	p       *planner
+	x       Export
+	base    Version
+	entries map[resource.ID]entry              // of the base
+	old     map[resource.ID]*resource.Resource // the same, decoded
+	index   map[resource.ID]int                // of the model's resources
+	mine    []int                              // which of these are in the version
+	removed map[resource.ID]bool               // of the base, what is left out
+	late    map[resource.ID]bool               // of the base, what is left out only later, since it is still required
+	kept    []*resource.Resource               // of the base, what stays
+	set     intents
+	sets    []string
+}
+
+// target makes what a targeted export stores: of the model what it is about, of the version in
+// force all the rest, as it is there.
+func (p *planner) target(ctx context.Context, x Export) (*targeted, error) {
+	base, err := p.version(ctx, p.env.Released)
+	if err != nil {
+		return nil, err
+	}
+	t := &targeted{p: p, x: x, base: base, index: map[resource.ID]int{}}
+	if t.entries, err = p.e.readChunks(ctx, base.Chunks); err != nil {
+		return nil, err
+	}
+	for i := range x.Model.Resources {
+		t.index[x.Model.Resources[i].ID] = i
+	}
+	if err := t.current(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.find(ctx); err != nil {
+		return nil, err
+	}
+	t.keep()
+	m := &Model{Agents: t.agents(x.Model.Agents)}
+	for _, i := range t.mine {
+		m.Resources = append(m.Resources, x.Model.Resources[i])
+	}
+	m.Where = func(i int, a string) diag.Pos {
+		if i < len(t.mine) {
+			return x.Model.at(t.mine[i], a)
+		}
+		return diag.Pos{}
+	}
+	if problems := t.check(m); len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	return t, t.resolve(ctx, m)
+}
+
+// current decodes the base as it is in force. Where a value became known after the version was
+// stored, the row has it and the version has not: what is not targeted keeps that value.
+func (t *targeted) current(ctx context.Context) error {
+	var open []resource.ID
+	for id := range t.entries {
+		if en := t.entries[id]; en.open() {
+			open = append(open, id)
+		}
+	}
+	slices.Sort(open)
+	rows, err := t.p.load(ctx, open)
+	if err != nil {
+		return err
+	}
+	for id, row := range rows {
+		if !row.Orphaned && !row.Removing && !row.Damaged() && row.Compliance != Undefined {
+			t.entries[id] = entry{ID: id, Hash: row.Hash, Body: row.Body}
+		}
+	}
+	t.old = make(map[resource.ID]*resource.Resource, len(t.entries))
+	for id, en := range t.entries {
+		if t.old[id], err = resource.Decode(en.Body); err != nil {
+			return fault.Wrap(fault.Damaged, "read version", err)
+		}
+	}
+	return nil
+}
+
+// find decides what the export is about.
+func (t *targeted) find(ctx context.Context) error {
+	status, err := t.p.e.withStatus(ctx, t.p.env.Name, t.x.Target.Status)
+	if err != nil {
+		return err
+	}
+	picks := func(id resource.ID, set string) bool {
+		return t.x.Target.picks(id, set) && (status == nil || status[id])
+	}
+	out := &targets{asked: map[resource.ID]bool{}, needed: map[resource.ID]bool{}}
+	t.removed, t.late = map[resource.ID]bool{}, map[resource.ID]bool{}
+	for id, r := range t.old {
+		if picks(id, r.Set) {
+			out.asked[id] = true
+			if _, stays := t.index[id]; !stays {
+				t.removed[id] = true
+			}
+		}
+	}
+	resources := t.x.Model.Resources
+	var follow []resource.ID
+	for i := range resources {
+		if r := &resources[i]; out.asked[r.ID] || picks(r.ID, r.Set) {
+			out.asked[r.ID] = true
+			follow = append(follow, r.Requires...)
+		}
+	}
+	for len(follow) > 0 {
+		id := follow[len(follow)-1]
+		follow = follow[:len(follow)-1]
+		if i, there := t.index[id]; there && !out.asked[id] && !out.needed[id] {
+			out.needed[id] = true
+			follow = append(follow, resources[i].Requires...)
+		}
+	}
+	for i := range resources {
+		if id := resources[i].ID; out.asked[id] || out.needed[id] {
+			t.mine = append(t.mine, i)
+		}
+	}
+	t.p.targets = out
+	if len(out.asked) == 0 && status == nil && !t.x.Defer {
+		return fault.New(fault.Invalid, "", "nothing matches, neither in the documents nor in the version in force").
+			WithHint("`southbound resources` lists what there is")
+	}
+	return nil
+}
+
+// withStatus returns the resources that have a status; nil if none is asked for.
+func (e *Engine) withStatus(ctx context.Context, env string, status Status) (map[resource.ID]bool, error) {
+	if status == "" {
+		return nil, nil //nolint:nilnil // any
+	}
+	f := Filter{Status: status}
+	out := map[resource.ID]bool{}
+	return out, e.eachRow(ctx, env, func(r *Row) error {
+		if f.Match(r) {
+			out[r.ID] = true
+		}
+		return nil
+	})
+}
+
+// keep decides what of the base stays: all that the export is not about and, where that is to come
+// later, what these still require.
+func (t *targeted) keep() {
+	about := t.p.targets
+	var follow []resource.ID
+	stay := func(id resource.ID) {
+		t.kept = append(t.kept, t.old[id])
+		follow = append(follow, id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.old)) {
+		if !about.asked[id] && !about.needed[id] {
+			stay(id)
+		}
+	}
+	for ; t.x.Defer && len(follow) > 0; follow = follow[1:] {
+		r := t.old[follow[0]]
+		for _, id := range r.Requires {
+			if t.removed[id] && !t.p.e.tied(r, t.old[id]) {
+				delete(t.removed, id)
+				delete(about.asked, id)
+				t.late[id] = true
+				stay(id)
+			}
+		}
+	}
+	for _, r := range t.kept {
+		r.Requires = slices.DeleteFunc(slices.Clone(r.Requires), func(id resource.ID) bool {
+			return t.removed[id] && t.p.e.tied(r, t.old[id])
+		})
+	}
+}
+
+// agents returns those of a model that what is targeted is at.
+func (t *targeted) agents(of []resource.Agent) []resource.Agent {
+	used := map[string]bool{}
+	for _, i := range t.mine {
+		used[t.x.Model.Resources[i].Agent] = true
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(a resource.Agent) bool { return !used[a.Name] })
+}
+
+// check checks what is targeted, which is all of m, together with what stays.
+func (t *targeted) check(m *Model) diag.Problems {
+	e, n := t.p.e, len(m.Resources)
+	all := slices.Clone(m.Resources)
+	byID := map[resource.ID]int{}
+	for _, r := range t.kept {
+		all = append(all, *r)
+	}
+	for i := range all {
+		byID[all[i].ID] = i
+	}
+	e.relate(all, byID)
+	copy(m.Resources, all[:n])
+	for i, r := range t.kept {
+		all[n+i] = *r // stays as it is
+	}
+	var problems diag.Problems
+	for _, r := range t.kept {
+		for _, id := range r.Requires {
+			if t.removed[id] {
+				problems.Add(diag.Problem{Resource: string(r.ID), Hint: "target both, or apply everything",
+					Message: fmt.Sprintf("requires %s, which leaves; what requires it is not targeted", id)})
+			}
+		}
+	}
+	if len(problems) == 0 {
+		problems = e.checkThere(all, m.at)
+	}
+	problems = append(problems, e.things(all, n, m.at)...)
+	problems = append(problems, e.checkCycles(all, m.at)...)
+	gathered := &Model{Resources: all}
+	e.gather(gathered)
+	copy(m.Resources, all[:n])
+	t.sets = setsOf(all)
+	return problems
+}
+
+// resolve makes the entries of the version.
+func (t *targeted) resolve(ctx context.Context, m *Model) error {
+	known, refs, err := t.p.references(ctx, m)
+	if err != nil {
+		return err
+	}
+	agents, problems := t.p.resolveAgents(ctx, m, known)
+	problems = append(problems, t.settle(&agents)...)
+	problems = append(problems, t.p.e.checkReach(&Model{Resources: m.Resources, Agents: agents.list, Where: m.Where}, true)...)
+	if len(problems) > 0 {
+		return problems.Err()
+	}
+	if t.set, err = t.p.resolveResources(ctx, m, refs, known, agents); err != nil {
+		return err
+	}
+	files := map[string]bool{}
+	for _, h := range t.set.files {
+		files[h] = true
+	}
+	for _, r := range t.kept {
+		en := t.entries[r.ID]
+		if was, err := resource.Decode(en.Body); err != nil || len(was.Requires) != len(r.Requires) {
+			if en.Body, err = r.Encode(); err != nil {
+				return fault.Wrap(fault.Internal, "encode resource "+string(r.ID), err)
+			}
+		}
+		t.set.entries = append(t.set.entries, en)
+		for _, ref := range resource.References(r.Attributes) {
+			if f, is := ref.(resource.File); is {
+				files[f.Hash] = true
+			}
+		}
+	}
+	t.set.files = slices.Sorted(maps.Keys(files))
+	slices.SortFunc(t.set.entries, func(a, b entry) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return nil
+}
+
+// settle decides how the agents are reached: as the documents say where all that an agent has is
+// targeted, and otherwise as it is.
+func (t *targeted) settle(agents *agentSet) diag.Problems {
+	var problems diag.Problems
+	shared, asked := map[string]bool{}, map[string]bool{}
+	for _, r := range t.kept {
+		shared[r.Agent] = shared[r.Agent] || !t.late[r.ID]
+	}
+	for id := range t.p.targets.asked {
+		asked[id.Agent()] = true
+	}
+	for _, was := range t.base.Agents {
+		now, described := agents.byName[was.Name]
+		same := described && sameAgents([]resource.Agent{was}, []resource.Agent{now})
+		if described && (same || !shared[was.Name]) {
+			continue
+		}
+		if described && asked[was.Name] && !t.x.Defer {
+			problems.Add(diag.Problem{Hint: fmt.Sprintf("target all of it (agent=%s), or apply everything", was.Name),
+				Message: fmt.Sprintf("the documents describe the agent %q in another way than before, and not all that it has is targeted", was.Name)})
+			continue
+		}
+		agents.byName[was.Name] = was
+	}
+	agents.list = slices.SortedFunc(maps.Values(agents.byName), func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	return problems
+}
+
+// checkTargets schedules what a targeted export is about to be compared with reality, and what that
+// requires where it is not deployed as wanted. With agents, only what is at these is checked.
+func (p *planner) checkTargets(ctx context.Context, agents []string) error {
+	asks := func(r *Row) bool {
+		t := p.targets
+		switch {
+		case !runnable(r) || len(agents) > 0 && !slices.Contains(agents, r.ID.Agent()):
+			return false
+		case t == nil:
+			return !r.Removing
+		}
+		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && unfinished(r)
+	}
+	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+		if planned := p.rows[r.ID]; planned != nil {
+			r = planned
+		}
+		if !asks(r) {
+			return nil
+		}
+		p.set(r, func(r *Row) bool {
+			if !asks(r) {
+				return false
+			}
+			p.schedule(r, PriorityUserRepair)
+			return true
+		})
+		return nil
+	})
+}
