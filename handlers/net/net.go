@@ -204,8 +204,13 @@ func (w wanted) put(ls *fs.Lines) {
 		missing = missing[1:]
 		w.rewrite(ls, i, e)
 	}
+	like := entry{} // a new line says what the first one does, where the resource does not
+	if len(own) > 0 {
+		like, _ = parse(ls.At(own[0]))
+	}
 	for _, ip := range missing {
-		ls.Replace(last, last, entry{ip, w.name, w.aliases, w.comment}.String())
+		like.ip = ip
+		ls.Replace(last, last, w.over(like).String())
 		last++
 	}
 	for _, i := range slices.Backward(removed) {
@@ -220,7 +225,10 @@ func (w wanted) write(ls *fs.Lines, i int, e entry) {
 	}
 }
 
-func (w wanted) rewrite(ls *fs.Lines, i int, e entry) {
+func (w wanted) rewrite(ls *fs.Lines, i int, e entry) { ls.Replace(i, i+1, w.over(e).String()) }
+
+// over lays what the resource says over what a line says beside its address.
+func (w wanted) over(e entry) entry {
 	e.name = w.name
 	if w.says["aliases"] {
 		e.aliases = w.aliases
@@ -228,7 +236,7 @@ func (w wanted) rewrite(ls *fs.Lines, i int, e entry) {
 	if w.says["comment"] {
 		e.comment = w.comment
 	}
-	ls.Replace(i, i+1, e.String())
+	return e
 }
 
 // look describes the lines of this name, in the words of the resource where they say the same.

@@ -52,13 +52,12 @@ func TestConformance(t *testing.T) {
 		c := providertest.Case{
 			Attributes: map[string]any{"name": "web1", "file": file, "ip": "10.0.0.7"},
 			Updates: []map[string]any{
-				{"ip": []any{"10.0.0.8", "2001:DB8:0::8"}}, {"aliases": []any{"www", "web1.example.org"}}, {"comment": "one of ours"}, {"ip": "10.0.0.9"}, {"aliases": []any{}},
+				{"ip": []any{"10.0.0.8", "2001:DB8:0::8"}}, {"aliases": []any{"www", "web1.example.org"}}, {"comment": "one of ours"}, {"ip": []any{"10.0.0.9", "10.0.0.8", "::7"}}, {"ip": "10.0.0.9"}, {"aliases": []any{}},
 			},
 			World:     func() (string, error) { data, err := os.ReadFile(file); return string(data), err },
 			Vanish:    put,
 			Interrupt: s.Interrupt,
 			Edges:     []string{"*"},
-			Resets:    map[string]string{"comment": "the line is written whole"},
 		}
 		for i := range 4 {
 			c.Others = append(c.Others, map[string]any{"name": fmt.Sprint("n", i), "file": file, "ip": fmt.Sprint("10.1.0.", i), "aliases": []any{fmt.Sprint("a", i)}})
@@ -86,6 +85,8 @@ func TestHostEntry(t *testing.T) {
 		{"the name as an alias, or in a comment, is another matter", "10.0.0.1 a x\n#10.0.0.2 x\n", map[string]any{"ip": "10.0.0.3"}, plan.Created, "10.0.0.1 a x\n#10.0.0.2 x\n10.0.0.3\tx\n"},
 		{"what is no entry stays", "10.0.0.999 x\nnonsense\n\x00\n", map[string]any{"ip": "10.0.0.3"}, plan.Created, "10.0.0.999 x\nnonsense\n\x00\n10.0.0.3\tx\n"},
 		{"no aliases at all", "10.0.0.1 x y\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{}}, plan.Updated, "10.0.0.1\tx\n"},
+		{"a new line says what the first does", "10.0.0.1 x y # c\n", map[string]any{"ip": []any{"10.0.0.1", "10.0.0.2"}}, plan.Updated,
+			"10.0.0.1 x y # c\n10.0.0.2\tx y\t# c\n"},
 		{"comment taken away", "10.0.0.1 x y # c\n", map[string]any{"ip": "10.0.0.1", "comment": ""}, plan.Updated, "10.0.0.1\tx y\n"},
 		{"a file of the other kind", "1.1.1.1 a\r\n", map[string]any{"ip": "10.0.0.1"}, plan.Created, "1.1.1.1 a\r\n10.0.0.1\tx\r\n"},
 		{"purge", "# x\r\n10.0.0.1 x\r\n::1 x\r\nb", nil, plan.Purged, "# x\r\nb"},
