@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -19,8 +20,8 @@ type Subject struct {
 	// Transport is what the handler finds in its context.
 	Transport any
 
-	// Alone says that no other test runs in the process meanwhile (none is t.Parallel). Then it is looked at what calls leave in the directory for
-	// temporary files, and for secrets on standard error, of which a process has one each.
+	// Alone says to Verify that nothing else runs in the process meanwhile; Run finds out by itself. Then it is looked at what calls leave in the
+	// directory for temporary files, and for secrets on standard error, of which a process has one each.
 	Alone bool
 
 	grace time.Duration // how long a call may go on after its caller has given up; 0: grace
@@ -87,6 +88,8 @@ func Run(t *testing.T, s Subject) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
+			s := s
+			s.Alone = s.Alone || alone(t)
 			err := c.run(ctx, s, func() (string, error) { return t.TempDir(), nil })
 			if why := skipped(err); why != "" {
 				t.Skip(why)
@@ -100,6 +103,15 @@ func Run(t *testing.T, s Subject) {
 			return // nothing can be said of a handler without a case
 		}
 	}
+}
+
+// alone reports whether no other test can run in the process meanwhile: package testing lets parallel ones wait for one that is not, and
+// refuses to set the environment of the process for one that is, or is part of one.
+func alone(t *testing.T) (yes bool) {
+	t.Helper()
+	defer func() { yes = recover() == nil }()
+	t.Setenv(tempVar, os.TempDir())
+	return true
 }
 
 // Verify runs every check without package testing and returns those that failed. newDir returns empty directories.

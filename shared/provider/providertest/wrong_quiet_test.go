@@ -123,7 +123,7 @@ func TestWrongInTheProcess(t *testing.T) {
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			s := twisted(tc.change)
-			s.Alone = true
+			s.Alone = alone(t)
 			says, fix := only(t.Context(), t, s, tc.check)
 			if !strings.Contains(says, tc.says) || !strings.Contains(fix, tc.fix) {
 				t.Fatalf("found: %q, to do: %q", says, fix)
@@ -131,9 +131,15 @@ func TestWrongInTheProcess(t *testing.T) {
 		})
 	}
 	t.Run("right", func(t *testing.T) {
-		s := twisted(func(*twist) {})
-		s.Alone = true
-		Run(t, s)
+		Run(t, twisted(func(*twist) {}))
+	})
+	t.Run("beside others", func(t *testing.T) {
+		t.Parallel()
+		t.Run("within", func(t *testing.T) {
+			if alone(t) {
+				t.Error("a part of a test that is parallel takes itself to be alone")
+			}
+		})
 	})
 }
 
