@@ -1,0 +1,411 @@
+package jinja
+
+import (
+	"fmt"
+	"strings"
+
+	"southbound/shared/lang/types"
+)
+
+// rendering is what all of one rendering shares.
+type rendering struct {
+	host Host
+	lib  *library
+	*work
+}
+
+// work is what a rendering has done so far, and how deep it is.
+type work struct {
+	steps int
+	depth int
+}
+
+// state is a place in a rendering: where text goes, and what names mean.
+type state struct {
+	*rendering
+	tpl      *Template
+	out      *strings.Builder
+	scope    *scope
+	escaping bool
+	// blockText is the text that the innermost filter of a block works on.
+	blockText types.Value
+	// blocks are those of the template and of all that it extends, the most derived first.
+	blocks map[string][]*blockNode
+	// parent is the template that this one extends; what it writes outside blocks is dropped.
+	parent *Template
+}
+
+// scope holds the names that a part of a template set. Loops and macros have their own; if does
+// not.
+type scope struct {
+	names  []string
+	values []types.Value
+	outer  *scope
+	top    bool
+}
+
+func (c *scope) set(name string, v types.Value) {
+	for i, n := range c.names {
+		if n == name {
+			c.values[i] = v
+			return
+		}
+	}
+	c.names, c.values = append(c.names, name), append(c.values, v)
+}
+
+func (c *scope) get(name string) (types.Value, bool) {
+	for ; c != nil; c = c.outer {
+		for i, n := range c.names {
+			if n == name {
+				return c.values[i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (s *state) lookup(name string) (types.Value, bool, error) {
+	if v, ok := s.scope.get(name); ok {
+		return v, true, nil
+	}
+	if name == "self" {
+		return &self{s}, true, nil
+	}
+	if v, ok, err := s.host.Lookup(name); ok || err != nil {
+		return v, ok, err
+	}
+	if g, ok := s.lib.globals[name]; ok {
+		return &function{name, g}, true, nil
+	}
+	return nil, false, nil
+}
+
+// spend counts work, so that no template runs for ever.
+func (s *state) spend(n int) error {
+	if s.steps += n + 1; s.steps > maxSteps {
+		return failf("the template does not end: it made %d steps", maxSteps)
+	}
+	return nil
+}
+
+func (s *state) enter() error {
+	if s.depth++; s.depth > maxDepth {
+		return failf("calls are nested more than %d deep", maxDepth)
+	}
+	return nil
+}
+
+func (s *state) leave() { s.depth-- }
+
+// template runs a template, and those that it extends.
+func (s *state) template(t *Template) error {
+	for {
+		if err := s.known(t); err != nil {
+			return err
+		}
+		for name, b := range t.blocks {
+			s.blocks[name] = append(s.blocks[name], b)
+		}
+		inner := *s
+		inner.tpl = t
+		if err := inner.run(t.body); err != nil {
+			return err
+		}
+		if inner.parent == nil {
+			return nil
+		}
+		if err := s.enter(); err != nil {
+			return err
+		}
+		defer s.leave()
+		t = inner.parent
+	}
+}
+
+// known refuses a template that uses a filter that does not exist.
+func (s *state) known(t *Template) error {
+	for _, u := range t.filters {
+		if !s.lib.hasFilter(u.name) && !s.host.HasFilter(u.name) {
+			return &Error{
+				Template: t.Name,
+				Line:     u.line,
+				Syntax:   true,
+				Reason:   s.lib.noFilter(u.name),
+			}
+		}
+	}
+	return nil
+}
+
+// run runs statements. Its error has the place of the innermost of them.
+func (s *state) run(body []node) error {
+	for _, n := range body {
+		err := s.spend(0)
+		if err == nil {
+			err = n.exec(s)
+		}
+		if err != nil {
+			return at(err, s.tpl, n.place(), false)
+		}
+	}
+	return nil
+}
+
+// captured runs statements and returns what they write.
+func (s *state) captured(body []node) (string, error) {
+	inner := *s
+	inner.out = &strings.Builder{}
+	err := inner.run(body)
+	return inner.out.String(), err
+}
+
+// markup returns text that a template wrote, as a value.
+func (s *state) markup(text string) types.Value {
+	if s.escaping {
+		return Markup(text)
+	}
+	return text
+}
+
+// write appends to the output.
+func (s *state) write(text string) error {
+	if s.out.Len()+len(text) > maxOutput {
+		return failf("the output becomes longer than %d bytes", maxOutput)
+	}
+	s.out.WriteString(text)
+	return nil
+}
+
+func (n *dataNode) exec(s *state) error {
+	if s.dropped() {
+		return nil
+	}
+	return s.write(n.text)
+}
+
+// dropped reports whether what is written here belongs to no block of a template that extends
+// another.
+func (s *state) dropped() bool { return s.parent != nil && s.scope.top }
+
+func (n *printNode) exec(s *state) error {
+	if s.dropped() {
+		return nil
+	}
+	v, err := n.what.eval(s)
+	if err != nil {
+		return err
+	}
+	text, err := s.written(v, s.escaping)
+	if err != nil {
+		return err
+	}
+	return s.write(text)
+}
+
+func (n *ifNode) exec(s *state) error {
+	ok, err := s.test(n.test)
+	if err != nil {
+		return err
+	}
+	if ok {
+		return s.run(n.then)
+	}
+	return s.run(n.rest)
+}
+
+// assign gives a target its value.
+func (s *state) assign(to target, v types.Value) error {
+	switch to := to.(type) {
+	case nameTarget:
+		s.scope.set(string(to), v)
+	case tupleTarget:
+		items, err := s.items(v)
+		if err != nil {
+			return err
+		}
+		if len(items) != len(to) {
+			return failf("%d values cannot be assigned to %d names", len(items), len(to))
+		}
+		for i := range to {
+			if err := s.assign(to[i], items[i]); err != nil {
+				return err
+			}
+		}
+	case attrTarget:
+		of, ok, err := s.lookup(to.of)
+		if err != nil {
+			return err
+		}
+		ns, is := of.(*namespace)
+		if !ok || !is {
+			return failf("%q is not a namespace: an attribute of it cannot be set", to.of)
+		}
+		return ns.attrs.set(to.name, v)
+	}
+	return nil
+}
+
+func (n *setNode) exec(s *state) error {
+	v, err := n.value.eval(s)
+	if err != nil {
+		return err
+	}
+	return s.assign(n.target, v)
+}
+
+func (n *setBlockNode) exec(s *state) error {
+	inner := *s
+	inner.scope = &scope{outer: s.scope}
+	text, err := inner.captured(n.body)
+	if err != nil {
+		return err
+	}
+	v := s.markup(text)
+	if n.filter != nil {
+		inner := *s
+		inner.blockText = v
+		if v, err = n.filter.eval(&inner); err != nil {
+			return err
+		}
+	}
+	return s.assign(n.target, v)
+}
+
+func (n *withNode) exec(s *state) error {
+	values, err := s.all(n.values)
+	if err != nil {
+		return err
+	}
+	inner := *s
+	inner.scope = &scope{outer: s.scope}
+	for i, to := range n.targets {
+		if err := inner.assign(to, values[i]); err != nil {
+			return err
+		}
+	}
+	return inner.run(n.body)
+}
+
+func (n *filterNode) exec(s *state) error {
+	inner := *s
+	inner.scope = &scope{outer: s.scope}
+	text, err := inner.captured(n.body)
+	if err != nil {
+		return err
+	}
+	inner.blockText = s.markup(text)
+	v, err := n.filter.eval(&inner)
+	if err != nil {
+		return err
+	}
+	if text, err = s.written(v, s.escaping); err != nil {
+		return err
+	}
+	return s.write(text)
+}
+
+func (n *autoescapeNode) exec(s *state) error {
+	on, err := s.test(n.on)
+	if err != nil {
+		return err
+	}
+	inner := *s
+	inner.escaping, inner.scope = on, &scope{outer: s.scope}
+	return inner.run(n.body)
+}
+
+func (n *macroNode) exec(s *state) error {
+	s.scope.set(n.macro.name, s.macro(n.macro))
+	return nil
+}
+
+func (n *callNode) exec(s *state) error {
+	of, err := n.call.of.eval(s)
+	if err != nil {
+		return err
+	}
+	args, named, err := s.arguments(n.call.args)
+	if err != nil {
+		return err
+	}
+	v, err := s.call(of, args, append(named, namedValue{"caller", s.macro(n.body)}))
+	if err != nil {
+		return err
+	}
+	text, err := s.written(v, s.escaping)
+	if err != nil {
+		return err
+	}
+	return s.write(text)
+}
+
+func (n *blockNode) exec(s *state) error {
+	if s.dropped() {
+		return nil // the template that it extends says where it stands
+	}
+	outer := s.scope
+	if !n.scoped {
+		outer = s.topScope()
+	}
+	return s.block(n.name, 0, outer)
+}
+
+func (s *state) topScope() *scope {
+	c := s.scope
+	for !c.top && c.outer != nil {
+		c = c.outer
+	}
+	return c
+}
+
+// block writes a block, in the version of the template that is level extensions away from the most
+// derived.
+func (s *state) block(name string, level int, outer *scope) error {
+	versions := s.blocks[name]
+	if level >= len(versions) {
+		return failf("there is no block %q", name)
+	}
+	b := versions[level]
+	if b.required && level == 0 {
+		return failf("the block %q has to be filled by a template that extends this one", name)
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	inner := *s
+	inner.tpl, inner.parent, inner.scope = b.tpl, nil, &scope{outer: outer}
+	inner.scope.set(
+		"super",
+		&function{"super", func(*state, []types.Value, []namedValue) (types.Value, error) {
+			if level+1 >= len(versions) {
+				return &Undefined{
+					name:   "super",
+					reason: fmt.Sprintf("there is no parent block called %q", name),
+				}, nil
+			}
+			text := inner
+			text.out = &strings.Builder{}
+			err := text.block(name, level+1, outer)
+			return s.markup(text.out.String()), err
+		}},
+	)
+	return inner.run(b.body)
+}
+
+func (n *extendsNode) exec(s *state) error {
+	v, err := n.parent.eval(s)
+	if err != nil {
+		return err
+	}
+	if s.parent != nil {
+		return failf("a template can extend one other only")
+	}
+	t, err := s.load(v)
+	if err != nil {
+		return err
+	}
+	s.parent = t
+	return nil
+}

@@ -1,0 +1,151 @@
+package jinja
+
+import (
+	"math/big"
+	"strings"
+
+	"southbound/shared/lang/types"
+)
+
+// makeTests returns what can stand behind is.
+func makeTests() map[string]builtin {
+	t := map[string]builtin{
+		"defined":   isKind(func(v types.Value) bool { _, un := v.(*Undefined); return !un }),
+		"undefined": isKind(func(v types.Value) bool { _, un := v.(*Undefined); return un }),
+		"none":      isKind(func(v types.Value) bool { return v == types.Null{} }),
+		"boolean":   isKind(func(v types.Value) bool { _, ok := v.(bool); return ok }),
+		"true":      isKind(func(v types.Value) bool { return v == true }),
+		"false":     isKind(func(v types.Value) bool { return v == false }),
+		"integer":   isKind(isInteger),
+		"float":     isKind(func(v types.Value) bool { _, ok := v.(float64); return ok }),
+		"number":    isKind(isNumber),
+		"string":    isKind(func(v types.Value) bool { _, ok := stringOf(v); return ok }),
+		"mapping":   isKind(func(v types.Value) bool { _, _, ok := entries(v); return ok }),
+		"sequence":  isKind(isSequence),
+		"callable":  isKind(isCallable),
+		"escaped":   isKind(func(v types.Value) bool { _, ok := v.(Markup); return ok }),
+		"iterable":  {params: "value", call: isIterable},
+		"filter":    {params: "name", call: isFilter},
+		"test":      {params: "name", call: isTest},
+		"sameas": {
+			params: "value, other",
+			call:   func(_ *state, a []types.Value) (types.Value, error) { return same(a[0], a[1]), nil },
+		},
+		"in": {params: "value, seq", call: func(s *state, a []types.Value) (types.Value, error) {
+			return s.contains(a[1], a[0])
+		}},
+		"odd": {
+			params: "value",
+			call:   func(s *state, a []types.Value) (types.Value, error) { return s.remainder(a[0], int64(2), 1) },
+		},
+		"even": {
+			params: "value",
+			call:   func(s *state, a []types.Value) (types.Value, error) { return s.remainder(a[0], int64(2), 0) },
+		},
+		"divisibleby": {
+			params: "value, num",
+			call:   func(s *state, a []types.Value) (types.Value, error) { return s.remainder(a[0], a[1], 0) },
+		},
+		"lower": {params: "value", call: func(s *state, a []types.Value) (types.Value, error) {
+			return s.cased(a[0], strings.ToUpper, strings.ToLower)
+		}},
+		"upper": {params: "value", call: func(s *state, a []types.Value) (types.Value, error) {
+			return s.cased(a[0], strings.ToLower, strings.ToUpper)
+		}},
+	}
+	for op, names := range map[string][]string{
+		"==": {"==", "eq", "equalto"}, "!=": {"!=", "ne"}, "<": {"<", "lt", "lessthan"}, "<=": {"<=", "le"}, ">": {">", "gt", "greaterthan"}, ">=": {">=", "ge"},
+	} {
+		for _, name := range names {
+			t[name] = builtin{
+				params: "a, b",
+				call:   func(s *state, a []types.Value) (types.Value, error) { return s.compare(op, a[0], a[1]) },
+			}
+		}
+	}
+	return t
+}
+
+func isKind(f func(types.Value) bool) builtin {
+	return builtin{params: "value", call: func(_ *state, a []types.Value) (types.Value, error) {
+		if _, ok := a[0].(*types.Unknown); ok {
+			return nil, ErrUnknown
+		}
+		return f(a[0]), nil
+	}}
+}
+
+func isInteger(v types.Value) bool {
+	switch v.(type) {
+	case int64, *big.Int:
+		return true
+	}
+	return false
+}
+
+func isSequence(v types.Value) bool {
+	if _, ok := lengthOf(v); ok {
+		switch v.(type) {
+		case *view, *loop:
+			return false
+		}
+		return true
+	}
+	return false
+}
+
+func isCallable(v types.Value) bool {
+	switch v.(type) {
+	case *function, *macroValue, *loop, *Undefined:
+		return true
+	}
+	return false
+}
+
+func isIterable(_ *state, a []types.Value) (types.Value, error) {
+	switch v := a[0].(type) {
+	case *Undefined:
+		return nil, v.err()
+	case *types.Unknown:
+		return nil, ErrUnknown
+	case *iterator:
+		return true, nil
+	}
+	_, ok := lengthOf(a[0])
+	return ok, nil
+}
+
+func isFilter(s *state, a []types.Value) (types.Value, error) {
+	name, _ := stringOf(a[0])
+	return s.lib.hasFilter(name) || s.host.HasFilter(name), nil
+}
+
+func isTest(s *state, a []types.Value) (types.Value, error) {
+	name, _ := stringOf(a[0])
+	return s.lib.tests[name].call != nil, nil
+}
+
+// same is "is" of Python: numbers and strings of one kind that are equal, and the same lists and
+// dicts.
+func same(a, b types.Value) bool {
+	switch a.(type) {
+	case bool, types.Null, int64, string:
+		return a == b
+	}
+	return a == b
+}
+
+// remainder reports whether a number has a remainder.
+func (s *state) remainder(v, by types.Value, want int64) (types.Value, error) {
+	m, err := s.compute("%", v, by)
+	if err != nil {
+		return nil, err
+	}
+	return equal(m, want, 0)
+}
+
+// cased reports whether a text has letters, all of one case.
+func (s *state) cased(v types.Value, away, to func(string) string) (types.Value, error) {
+	text, err := s.text(v)
+	return text == to(text) && text != away(text), err
+}

@@ -1,0 +1,152 @@
+package jinja
+
+import (
+	"fmt"
+	"strings"
+
+	"southbound/shared/lang/types"
+)
+
+// text returns a value as a template writes it, as str() of Python does.
+func (s *state) text(v types.Value) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case Markup:
+		return string(v), nil
+	case *Undefined:
+		return "", v.used()
+	case *types.Unknown:
+		return "", ErrUnknown
+	case *module:
+		return v.text, nil
+	case types.Object:
+		return v.String(), nil
+	}
+	return s.repr(v)
+}
+
+// repr returns a value as Python shows it in a list.
+func (s *state) repr(v types.Value) (string, error) {
+	w := &reprWriter{s: s}
+	if err := w.write(v, 0); err != nil {
+		return "", err
+	}
+	return w.b.String(), nil
+}
+
+type reprWriter struct {
+	s *state
+	b strings.Builder
+}
+
+// write writes a value. A value that holds itself ends with an error, as what is too long does.
+func (w *reprWriter) write(v types.Value, depth int) error {
+	if w.b.Len() > maxOutput || depth > maxDepth {
+		return failf("the text of %s becomes too long", kindOf(v))
+	}
+	switch v := v.(type) {
+	case types.Null:
+		w.b.WriteString("None")
+	case Markup:
+		w.b.WriteString("Markup(" + types.Repr(string(v)) + ")")
+	case *Undefined:
+		w.b.WriteString("Undefined")
+	case *types.Unknown:
+		return ErrUnknown
+	case *List:
+		return w.list("[", v.items, "]", depth)
+	case *types.List:
+		return w.list("[", v.Items, "]", depth)
+	case *Tuple:
+		if len(v.items) == 1 {
+			return w.list("(", v.items, ",)", depth)
+		}
+		return w.list("(", v.items, ")", depth)
+	case *Dict, *types.Dict:
+		return w.dict(v, depth)
+	case *view:
+		w.b.WriteString(v.what + "(")
+		err := w.list("[", v.items(), "])", depth)
+		return err
+	case *rangeValue:
+		if v.step == 1 {
+			fmt.Fprintf(&w.b, "range(%d, %d)", v.from, v.to)
+		} else {
+			fmt.Fprintf(&w.b, "range(%d, %d, %d)", v.from, v.to, v.step)
+		}
+	case *iterator:
+		fmt.Fprintf(&w.b, "<generator object %s>", v.what)
+	case *namespace:
+		w.b.WriteString("<Namespace ")
+		if err := w.dict(v.attrs, depth); err != nil {
+			return err
+		}
+		w.b.WriteString(">")
+	case *macroValue:
+		fmt.Fprintf(&w.b, "<Macro %s>", types.Repr(v.macro.name))
+	case *function:
+		fmt.Fprintf(&w.b, "<function %s>", v.name)
+	case *loop:
+		fmt.Fprintf(&w.b, "<LoopContext %d/%d>", v.at+1, len(v.items))
+	default:
+		w.b.WriteString(types.Repr(v))
+	}
+	return nil
+}
+
+func (w *reprWriter) list(open string, items []types.Value, end string, depth int) error {
+	w.b.WriteString(open)
+	for i, item := range items {
+		if i > 0 {
+			w.b.WriteString(", ")
+		}
+		if err := w.write(item, depth+1); err != nil {
+			return err
+		}
+	}
+	w.b.WriteString(end)
+	return nil
+}
+
+func (w *reprWriter) dict(d types.Value, depth int) error {
+	keys, values, _ := entries(d)
+	w.b.WriteString("{")
+	for i := range keys {
+		if i > 0 {
+			w.b.WriteString(", ")
+		}
+		if err := w.write(keys[i], depth+1); err != nil {
+			return err
+		}
+		w.b.WriteString(": ")
+		if err := w.write(values[i], depth+1); err != nil {
+			return err
+		}
+	}
+	w.b.WriteString("}")
+	return nil
+}
+
+var escaper = strings.NewReplacer(
+	"&",
+	"&amp;",
+	"<",
+	"&lt;",
+	">",
+	"&gt;",
+	"'",
+	"&#39;",
+	`"`,
+	"&#34;",
+)
+
+// escape returns the text of a value with what means something in HTML escaped. Markup stays as it
+// is.
+func (s *state) escape(v types.Value) (Markup, error) {
+	if m, ok := v.(Markup); ok {
+		return m, nil
+	}
+	text, err := s.text(v)
+	return Markup(escaper.Replace(text)), err
+}

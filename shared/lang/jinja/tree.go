@@ -1,0 +1,199 @@
+package jinja
+
+import "southbound/shared/lang/types"
+
+// node is a statement.
+type node interface {
+	exec(s *state) error
+	place() int
+}
+
+// expr is an expression.
+type expr interface {
+	eval(s *state) (types.Value, error)
+}
+
+// line is the place of a statement.
+type line int
+
+func (l line) place() int { return int(l) }
+
+type (
+	dataNode struct {
+		line
+		text string
+	}
+	printNode struct {
+		line
+		what expr
+	}
+	ifNode struct {
+		line
+		test       expr
+		then, rest []node
+	}
+	forNode struct {
+		line
+		target    target
+		over      expr
+		test      expr // nil without
+		body      []node
+		otherwise []node
+		recursive bool
+	}
+	setNode struct {
+		line
+		target target
+		value  expr
+	}
+	setBlockNode struct {
+		line
+		target target
+		filter *filterExpr // nil without; its innermost value is the block
+		body   []node
+	}
+	withNode struct {
+		line
+		targets []target
+		values  []expr
+		body    []node
+	}
+	macroNode struct {
+		line
+		macro *macro
+	}
+	callNode struct {
+		line
+		call *callExpr
+		body *macro
+	}
+	filterNode struct {
+		line
+		filter *filterExpr
+		body   []node
+	}
+	autoescapeNode struct {
+		line
+		on   expr
+		body []node
+	}
+	blockNode struct {
+		line
+		name     string
+		body     []node
+		scoped   bool
+		required bool
+		tpl      *Template
+	}
+	extendsNode struct {
+		line
+		parent expr
+	}
+	includeNode struct {
+		line
+		what          expr
+		ignoreMissing bool
+		context       bool
+	}
+	importNode struct {
+		line
+		what    expr
+		as      string
+		context bool
+	}
+	fromNode struct {
+		line
+		what    expr
+		names   [][2]string // name, and what it is called here
+		context bool
+	}
+)
+
+// target is what can be assigned to: a name, a tuple of targets, or an attribute of a namespace.
+type target interface{ targetNode() }
+
+type (
+	nameTarget  string
+	tupleTarget []target
+	attrTarget  struct{ of, name string }
+)
+
+func (nameTarget) targetNode()  {}
+func (tupleTarget) targetNode() {}
+func (attrTarget) targetNode()  {}
+
+type (
+	constExpr struct{ value types.Value }
+	nameExpr  struct{ name string }
+	tupleExpr struct{ items []expr }
+	listExpr  struct{ items []expr }
+	dictExpr  struct{ keys, values []expr }
+	condExpr  struct{ test, then, rest expr } // rest is nil without else
+	binExpr   struct {
+		op          string
+		left, right expr
+	}
+	logicExpr struct {
+		and         bool
+		left, right expr
+	}
+	notExpr  struct{ of expr }
+	signExpr struct {
+		op string
+		of expr
+	}
+	concatExpr  struct{ items []expr }
+	compareExpr struct {
+		first expr
+		ops   []string
+		rest  []expr
+	}
+	attrExpr struct {
+		of   expr
+		name string
+	}
+	itemExpr  struct{ of, at expr }
+	sliceExpr struct{ of, from, to, step expr } // nil where nothing was written
+	callExpr  struct {
+		of   expr
+		args arguments
+	}
+	filterExpr struct {
+		name string
+		of   expr // nil for the text of a block
+		args arguments
+	}
+	testExpr struct {
+		name string
+		of   expr
+		args arguments
+	}
+)
+
+// arguments are what stands in the brackets of a call.
+type arguments struct {
+	args     []expr
+	named    []namedExpr
+	list     expr // *x
+	dict     expr // **x
+	lineThen int  // of the call
+}
+
+type namedExpr struct {
+	name  string
+	value expr
+}
+
+// macro is a function that a template defines.
+type macro struct {
+	name     string // "" of the body of a call block
+	params   []string
+	defaults []expr // of the last params
+	body     []node
+	// uses says which of its special names it reads; what it does not read it does not take.
+	varargs, kwargs, caller bool
+	line                    int
+	// scope is that in which it was defined, once it is a value.
+	scope *scope
+	tpl   *Template
+}

@@ -1,0 +1,381 @@
+package jinja
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+
+	"southbound/shared/lang/types"
+)
+
+// The values that only templates have. Those of models are in package types; lists and dictionaries
+// of models never change.
+type (
+	// Markup is text that needs no escaping.
+	Markup string
+	// List is a list that a template made; it can change.
+	List struct{ items []types.Value }
+	// Tuple is a list that cannot change. One of groupby has names.
+	Tuple struct {
+		items []types.Value
+		names []string
+	}
+	// Dict is a dictionary that a template made: its keys are of any kind that has a hash in
+	// Python.
+	Dict struct {
+		keys  []types.Value
+		index map[any]int // by hashKey; places in keys and values
+		vals  []types.Value
+	}
+	// Undefined is what a name stands for that does not exist. It can be asked for with is defined
+	// and default, and nothing else.
+	Undefined struct {
+		name, reason string
+		// empty says that it may be used as an empty text or list: what "x if y" is where y is
+		// false.
+		empty bool
+	}
+	// iterator is what can be gone through once.
+	iterator struct {
+		items []types.Value
+		next  int
+		what  string
+		err   error // for whoever goes through it
+	}
+	// view is what keys(), values() and items() of a dictionary return.
+	view struct {
+		of   types.Value
+		what string
+	}
+	rangeValue struct{ from, to, step int64 }
+	namespace  struct{ attrs *Dict }
+	function   struct {
+		name string
+		call func(s *state, args []types.Value, named []namedValue) (types.Value, error)
+	}
+)
+
+type namedValue struct {
+	name  string
+	value types.Value
+}
+
+func newList(items []types.Value) *List { return &List{items} }
+
+func newDict() *Dict { return &Dict{index: map[any]int{}} }
+
+func (d *Dict) get(key types.Value) (types.Value, bool, error) {
+	h, err := hashKey(key)
+	if err != nil {
+		return nil, false, err
+	}
+	i, ok := d.index[h]
+	if !ok {
+		return nil, false, nil
+	}
+	return d.vals[i], true, nil
+}
+
+func (d *Dict) set(key, value types.Value) error {
+	h, err := hashKey(key)
+	if err != nil {
+		return err
+	}
+	if i, ok := d.index[h]; ok {
+		d.vals[i] = value
+		return nil
+	}
+	d.index[h] = len(d.keys)
+	d.keys, d.vals = append(d.keys, key), append(d.vals, value)
+	return nil
+}
+
+func (d *Dict) remove(key types.Value) {
+	h, _ := hashKey(key)
+	at, ok := d.index[h]
+	if !ok {
+		return
+	}
+	d.keys = append(d.keys[:at:at], d.keys[at+1:]...)
+	d.vals = append(d.vals[:at:at], d.vals[at+1:]...)
+	delete(d.index, h)
+	for k, i := range d.index {
+		if i > at {
+			d.index[k] = i - 1
+		}
+	}
+}
+
+type (
+	bigKey   string
+	tupleKey string
+)
+
+// hashKey returns what two keys have in common if they are the same key: 1, 1.0 and true are.
+func hashKey(v types.Value) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case Markup:
+		return string(v), nil
+	case bool:
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case *big.Int:
+		return bigKey(v.String()), nil
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<62 {
+			return int64(v), nil
+		}
+		return v, nil
+	case *Tuple:
+		var b strings.Builder
+		for _, item := range v.items {
+			h, err := hashKey(item)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, "%T:%v,", h, h)
+		}
+		return tupleKey(b.String()), nil
+	case *List, *Dict, *types.List, *types.Dict:
+		return nil, failf("%s cannot be a key", kindOf(v))
+	case *Undefined:
+		return nil, v.err()
+	}
+	return v, nil
+}
+
+// err is the error of using it.
+func (u *Undefined) err() error { return &undefinedError{u.name, u.reason} }
+
+// used is the error of using it as a text, a list or a condition; nil if it is an empty one.
+func (u *Undefined) used() error {
+	if u.empty {
+		return nil
+	}
+	return u.err()
+}
+
+// kindOf names the kind of a value for messages.
+func kindOf(v types.Value) string {
+	switch v.(type) {
+	case types.Null:
+		return "none"
+	case Markup:
+		return "a string"
+	case *List:
+		return "a list"
+	case *Tuple:
+		return "a tuple"
+	case *Dict:
+		return "a dict"
+	case *Undefined:
+		return "an undefined value"
+	case *iterator:
+		return "an iterator"
+	case *view:
+		return "a view of a dict"
+	case *rangeValue:
+		return "a range"
+	case *namespace:
+		return "a namespace"
+	case *function, *macroValue:
+		return "a function"
+	case *loop:
+		return "a loop"
+	}
+	return types.Kind(v)
+}
+
+// stringOf returns a value that is a string.
+func stringOf(v types.Value) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case Markup:
+		return string(v), true
+	}
+	return "", false
+}
+
+// truth reports whether a value counts as true.
+func (s *state) truth(v types.Value) (bool, error) {
+	switch v := v.(type) {
+	case bool:
+		return v, nil
+	case types.Null:
+		return false, nil
+	case int64:
+		return v != 0, nil
+	case *big.Int:
+		return v.Sign() != 0, nil
+	case float64:
+		return v != 0, nil
+	case string:
+		return v != "", nil
+	case Markup:
+		return v != "", nil
+	case *Undefined:
+		return false, v.used()
+	case *types.Unknown:
+		return false, ErrUnknown
+	}
+	if n, ok := lengthOf(v); ok {
+		return n > 0, nil
+	}
+	return true, nil
+}
+
+// lengthOf returns the number of items or characters of what has one.
+func lengthOf(v types.Value) (int, bool) {
+	switch v := v.(type) {
+	case string:
+		return len([]rune(v)), true
+	case Markup:
+		return len([]rune(string(v))), true
+	case *List:
+		return len(v.items), true
+	case *types.List:
+		return len(v.Items), true
+	case *Tuple:
+		return len(v.items), true
+	case *Dict:
+		return len(v.keys), true
+	case *types.Dict:
+		return v.Len(), true
+	case *view:
+		return lengthOf(v.of)
+	case *rangeValue:
+		return v.len(), true
+	case *loop:
+		return len(v.items), true
+	case *Undefined:
+		return 0, v.empty
+	}
+	return 0, false
+}
+
+// items returns what a for loop goes through. The slice is not to be changed.
+func (s *state) items(v types.Value) ([]types.Value, error) {
+	switch v := v.(type) {
+	case *List:
+		return v.items, nil
+	case *types.List:
+		return v.Items, nil
+	case *Tuple:
+		return v.items, nil
+	case *Dict:
+		return v.keys, nil
+	case *types.Dict:
+		return textsOf(v.Keys()), nil
+	case *iterator:
+		if v.err != nil {
+			return nil, v.err
+		}
+		rest := v.items[v.next:]
+		v.next = len(v.items)
+		return rest, nil
+	case *view:
+		return v.items(), nil
+	case *rangeValue:
+		return v.items(s)
+	case *Undefined:
+		return nil, v.used()
+	case *types.Unknown:
+		return nil, ErrUnknown
+	case *loop:
+		return v.items[min(v.at+1, len(v.items)):], nil
+	}
+	if text, ok := stringOf(v); ok {
+		runes := []rune(text)
+		out := make([]types.Value, len(runes))
+		for i, r := range runes {
+			out[i] = string(r)
+		}
+		return out, nil
+	}
+	return nil, failf("%s cannot be gone through: it has no items", kindOf(v))
+}
+
+func textsOf(keys []string) []types.Value {
+	out := make([]types.Value, len(keys))
+	for i, k := range keys {
+		out[i] = k
+	}
+	return out
+}
+
+// entries returns the keys and values of a dictionary, and whether it is one.
+func entries(v types.Value) (keys, values []types.Value, ok bool) {
+	switch v := v.(type) {
+	case *Dict:
+		return v.keys, v.vals, true
+	case *types.Dict:
+		for _, k := range v.Keys() {
+			x, _ := v.Get(k)
+			keys, values = append(keys, k), append(values, x)
+		}
+		return keys, values, true
+	}
+	return nil, nil, false
+}
+
+func (v *view) items() []types.Value {
+	keys, values, _ := entries(v.of)
+	switch v.what {
+	case "dict_keys":
+		return keys
+	case "dict_values":
+		return values
+	}
+	out := make([]types.Value, len(keys))
+	for i := range keys {
+		out[i] = &Tuple{items: []types.Value{keys[i], values[i]}}
+	}
+	return out
+}
+
+func (r *rangeValue) len() int {
+	if r.step > 0 && r.from < r.to {
+		return int((r.to - r.from + r.step - 1) / r.step)
+	}
+	if r.step < 0 && r.from > r.to {
+		return int((r.from - r.to - r.step - 1) / -r.step)
+	}
+	return 0
+}
+
+func (r *rangeValue) items(s *state) ([]types.Value, error) {
+	n := r.len()
+	if err := s.spend(n); err != nil {
+		return nil, err
+	}
+	out := make([]types.Value, n)
+	for i := range out {
+		out[i] = r.from + int64(i)*r.step
+	}
+	return out, nil
+}
+
+// lookup finds a key in a dictionary.
+func lookup(d, key types.Value) (types.Value, bool, error) {
+	switch d := d.(type) {
+	case *Dict:
+		return d.get(key)
+	case *types.Dict:
+		if _, err := hashKey(key); err != nil {
+			return nil, false, err
+		}
+		text, ok := stringOf(key)
+		if !ok {
+			return nil, false, nil
+		}
+		v, ok := d.Get(text)
+		return v, ok, nil
+	}
+	return nil, false, nil
+}
