@@ -10,6 +10,7 @@ type anchors struct {
 	budget *budget
 	shift  int32        // of the piece that is being read
 	fresh  []*yaml.Node // that it has named
+	lost   bool         // what stands before cannot all be read, so that an alias may be right that finds nothing
 }
 
 func newAnchors(b *budget) *anchors {
@@ -35,6 +36,9 @@ func (a *anchors) EndDocument() error {
 
 // DefineAnchor implements yaml.AliasDataContext.
 func (a *anchors) DefineAnchor(name string, n *yaml.Node) error {
+	if a.named == nil {
+		return nil
+	}
 	a.named[name], a.shifts[n], a.fresh = n, a.shift, append(a.fresh, n)
 	return nil
 }
@@ -42,8 +46,14 @@ func (a *anchors) DefineAnchor(name string, n *yaml.Node) error {
 // ResolveAlias implements yaml.AliasDataContext.
 func (a *anchors) ResolveAlias(name string) (*yaml.Node, bool, error) {
 	n, ok := a.named[name]
+	if !ok && a.lost {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagLost}, true, nil
+	}
 	return n, ok, nil
 }
+
+// tagLost marks what an alias stands for that cannot be found.
+const tagLost = "!lost"
 
 // shiftOf returns how far down the lines of a node are; false if no text was read before.
 func (a *anchors) shiftOf(n *yaml.Node) (int32, bool) {

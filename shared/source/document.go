@@ -100,7 +100,8 @@ func isJSON(text []byte) bool {
 
 func (l *loader) yaml(ctx context.Context, d document, text []byte, b *budget) []*part {
 	t := l.taker(d, b)
-	if o, ok := t.outlineYAML(text, l.pieceSize); ok {
+	o, cut := t.outlineYAML(text, l.pieceSize)
+	if cut {
 		items := func(t *part, p piece) ([]node, bool) { return o.itemsYAML(&t.report, p) }
 		if parts, ok := l.pieces(ctx, d, o, b, items); ok {
 			return parts
@@ -114,6 +115,12 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte, b *budget) [
 		return nil
 	}
 	b.again()
+	if cut && b.refuses(&report{}, place{}, text) {
+		if p, ok := l.salvagePieces(d, o, b); ok {
+			return []*part{p}
+		}
+		b.again()
+	}
 	docs, ok := t.parseYAML(text)
 	if len(docs) == 0 && ok {
 		t.add(place{1, 1}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")

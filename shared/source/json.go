@@ -15,11 +15,12 @@ type jsonReader struct {
 	*report
 	dec    *jsontext.Decoder
 	text   []byte
-	seen   int   // the offset in text whose place at is
-	at     place // of text[seen]
-	single bool  // the text is one line of JSON lines
-	values int64 // that were read
-	first  place // of the item of a list of resources, or of what else is being read
+	seen   int    // the offset in text whose place at is
+	at     place  // of text[seen]
+	single bool   // the text is one line of JSON lines
+	values int64  // that were read
+	starts string // what stands before each item of the list of resources; "" when that is not known
+	first  place  // of the item of a list of resources, or of what else is being read
 }
 
 // jsonBlanks may stand between tokens.

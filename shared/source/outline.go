@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -10,7 +11,7 @@ import (
 // outline is a document whose list of resources, if it is long, has not been read yet but cut into pieces that can be read in parallel.
 type outline struct {
 	root     node
-	last     *node         // an item behind the pieces, which could not be read to its end
+	last     []*node       // items that could not be read to their end
 	pieces   []piece       // of the list of resources; nil: the list is in root
 	expanded *atomic.Int64 // see converter
 	anchors  *anchors      // of what was read before, if that counts
@@ -75,8 +76,59 @@ func (j *jsonReader) members(out *outline, size int) error {
 	}
 }
 
-// cut skips a list and returns its items in pieces. An item that cannot be read to its end is returned as far as it can.
-func (j *jsonReader) cut(size int) ([]piece, *node, error) {
+// cut skips a list and returns its items in pieces. Items that cannot be read to their end are returned as far as they can; behind them it goes on
+// where the next item starts, if that can be told.
+func (j *jsonReader) cut(size int) ([]piece, []*node, error) {
+	pieces, last, err := j.cutUntil(size)
+	if err == nil || j.full {
+		return pieces, last, err
+	}
+	sub := j
+	text := slices.Clone(j.text)
+	for len(j.report.list) < maxProblems {
+		next, ok := sub.resume()
+		if !ok {
+			break
+		}
+		// The item is made the first one of a list of its own.
+		at := place{sub.at.line, sub.at.column}.after(sub.text[sub.seen:next])
+		at.column--
+		text = text[next-1:]
+		text[0] = '['
+		sub = j.newJSON(text, at)
+		sub.starts = j.starts
+		more, cut, failed := sub.cutUntil(size)
+		pieces, last = append(pieces, more...), append(last, cut...)
+		if failed == nil {
+			break
+		}
+	}
+	return pieces, last, err
+}
+
+// resume returns where the item behind the place of a syntax error starts: on a line of its own, as the first item did.
+func (j *jsonReader) resume() (int, bool) {
+	if j.starts == "" {
+		return 0, false
+	}
+	at := bytes.Index(j.text[j.seen:], []byte(j.starts))
+	if at < 0 {
+		return 0, false
+	}
+	return j.seen + at + len(j.starts) - 1, true
+}
+
+// startsOf returns what stands before each item of a list, if each stands on a line of its own: the indentation, and the bracket of the item.
+func startsOf(text []byte, at int) string {
+	line := bytes.LastIndexByte(text[:at], '\n')
+	if line < 0 || text[at] != '{' || len(bytes.Trim(text[line:at], jsonBlanks)) > 0 {
+		return ""
+	}
+	return string(text[line : at+1])
+}
+
+// cutUntil is cut up to the first item that cannot be read to its end.
+func (j *jsonReader) cutUntil(size int) ([]piece, []*node, error) {
 	if _, err := j.dec.ReadToken(); err != nil {
 		return nil, nil, j.fail(err)
 	}
@@ -97,6 +149,8 @@ func (j *jsonReader) cut(size int) ([]piece, *node, error) {
 			from, open = j.seen, true
 			if k == jsontext.KindInvalid {
 				from = int(j.dec.InputOffset()) // nothing is there to begin with
+			} else if j.starts == "" && len(pieces) == 0 {
+				j.starts = startsOf(j.text, from)
 			}
 		}
 		before := int(j.dec.InputOffset())
@@ -104,7 +158,11 @@ func (j *jsonReader) cut(size int) ([]piece, *node, error) {
 			if before > from {
 				pieces = append(pieces, piece{j.text[from:before], start})
 			}
-			return pieces, j.item(before), j.fail(err)
+			var last []*node
+			if n := j.item(before); n != nil {
+				last = []*node{n}
+			}
+			return pieces, last, j.fail(err)
 		}
 		if int(j.dec.InputOffset())-from >= size {
 			pieces = append(pieces, piece{j.text[from:j.dec.InputOffset()], start})

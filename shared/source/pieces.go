@@ -43,8 +43,10 @@ func (l *loader) pieces(ctx context.Context, d document, o outline, b *budget, i
 			t.resources(nodes)
 		}
 	})
-	if goOn && o.last != nil {
-		head.resource(o.last)
+	for _, n := range o.last {
+		if goOn {
+			head.resource(n)
+		}
 	}
 	if failed.Load() || ctx.Err() != nil || b.over.Load() {
 		return nil, false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,9 +51,28 @@ func TestProblemsBesideSyntax(t *testing.T) {
 			[]string{"a.yaml:1|this is no YAML", "b.yaml:4" + unknown, "c.json:1|this is no JSON", "d.yaml:1|the text is not UTF-8"}},
 		{"another format", map[string]string{"a.yaml": "southbound: 2\n", "b.yaml": head + needs}, []string{"a.yaml:1|the format 2"}},
 		{"what is no map", map[string]string{"a.yaml": head + "  - std::Null[a,name=gone]\n" + needs}, []string{"a.yaml:4|a resource is a map"}},
+		{"behind it", map[string]string{"a.yaml": head + wrong + "  - {type: [}\n" + wrong + needs + "  - type: std::Null\n    attributes: {name: }}\n" + wrong},
+			[]string{"a.yaml:4" + unknown, "a.yaml:5|this is no YAML", "a.yaml:6" + unknown, "a.yaml:9|this is no YAML", "a.yaml:10" + unknown}},
+		{"what is open ends with the next", map[string]string{"a.yaml": head + "  - {type: [\n" + wrong + wrong}, []string{"a.yaml:5|this is no YAML", "a.yaml:5" + unknown, "a.yaml:6" + unknown}},
+		{"quotes without end", map[string]string{"a.yaml": head + wrong + "  - type: \"std::Null\n    attributes: {name: x}\n" + wrong},
+			[]string{"a.yaml:4" + unknown, "a.yaml:5|this is no YAML", "a.yaml:7" + unknown}},
+		{"aliases may be named in it", map[string]string{"a.yaml": head + "  - {type: std::Null, attributes: &a {name: x}, }, }\n  - {type: std::Null, attributes: *a}\n  - {type: std::Nul, attributes: *a}\n"},
+			[]string{"a.yaml:4|this is no YAML", "a.yaml:6" + unknown}},
+		{"defaults stand behind it", map[string]string{"a.yaml": "southbound: 1\nresources:\n  - [\n" + wrong + "  - {type: std::Null, attributes: {name: x}}\ndefaults: {agent: a, sett: b}\n"},
+			[]string{"a.yaml:4|this is no YAML", "a.yaml:4" + unknown, `a.yaml:6|unknown member "sett"`}},
+		{"no indentation", map[string]string{"a.yaml": head + "- ]\n" + strings.ReplaceAll(wrong, "  - ", "- ") + "- type: std::Null\n  attributes:\n  name: x\n- }\n" + strings.ReplaceAll(wrong, "  - ", "- ")},
+			[]string{"a.yaml:4|this is no YAML", "a.yaml:5" + unknown, "a.yaml:7|attributes is a map", `a.yaml:8|"name" is an attribute of`, "a.yaml:9|this is no YAML", "a.yaml:10" + unknown}},
+		{"a list that is none of resources", map[string]string{"a.yaml": head + "  - ]\nother:\n  - {type: std::Nul}\n"}, []string{"a.yaml:4|this is no YAML"}},
+		{"block texts", map[string]string{"a.yaml": head + "  - type: std::Null\n    attributes:\n      name: x\n      a: |\n        - [\n        - ]\n  - ]\n" + wrong},
+			[]string{"a.yaml:10|this is no YAML", "a.yaml:11" + unknown}},
 		{"JSON", map[string]string{"a.json": "{\"southbound\":1,\"defaults\":{\"agent\":\"a\"},\"x\":1,\n\"resources\":[\n{\"type\":\"std::Nul\",\"attributes\":{\"name\":\"x\"}},\n" +
 			"{\"type\":\"std::Null\",\"attributes\":{\"name\":\"n\"},\"requires\":[\"std::Null[a,name=gone]\"]},\n{\"type\":\"std::Nil\",\"attributes\":{\"name\":\"y\",}},\n{\"type\":\"std::Nul\"}]}"},
-			[]string{"a.json:1|unknown member", "a.json:3" + unknown, `a.json:5|unknown type "std::Nil"`, "a.json:5|this is no JSON"}},
+			[]string{"a.json:1|unknown member", "a.json:3" + unknown, `a.json:5|unknown type "std::Nil"`, "a.json:5|this is no JSON", "a.json:6|the resource has no attributes", "a.json:6" + unknown}},
+		{"behind it in JSON", map[string]string{"a.json": "{\n  \"southbound\": 1,\n  \"resources\": [\n    {\n      \"type\": \"std::Null,\n      \"agent\": \"a\"\n    },\n" +
+			"    {\n      \"type\": \"std::Nul\",\n      \"agent\": \"a\",\n      \"attributes\": {\n        \"name\": 'x'\n      }\n    },\n" +
+			"    {\n      \"type\": \"std::Nul\"\n    }\n  ]\n}\n"},
+			[]string{"a.json:5|this is no JSON", "a.json:9" + unknown, "a.json:12|this is no JSON", "a.json:15|the resource has no attributes", "a.json:16" + unknown}},
+		{"behind it in one line of JSON", map[string]string{"a.json": `{"southbound":1,"resources":[{"type":},{"type":"std::Nul"}]}`}, []string{"a.json:1|this is no JSON"}},
 	} {
 		dir := t.TempDir()
 		for name, text := range c.files {
@@ -76,5 +96,24 @@ func TestProblemsBesideSyntax(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", c.why, diff)
 			}
 		}
+	}
+}
+
+// TestSyntaxInLongDocument pins that what is wrong in a document that is too long to be read at once is told where it is.
+func TestSyntaxInLongDocument(t *testing.T) {
+	t.Parallel()
+	lines := strings.Split(string(yamlOf(30_000)), "\n")
+	lines[3+6*20_000] = "  - type: [std::Null"
+	lines[3+6*25_000] = "  - type: fs::Fil"
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, strings.Join(lines, "\n"))
+	_, _, err := Load(t.Context(), Options{Path: path, Types: testTypes(t)})
+	problems, _ := diag.Of(err)
+	var at []int
+	for _, p := range problems {
+		at = append(at, p.Line)
+	}
+	if want := []int{3 + 6*20_000 + 2, 3 + 6*25_000 + 1}; !slices.Equal(at, want) {
+		t.Errorf("problems in the lines %v, want %v: %v", at, want, err)
 	}
 }

@@ -208,6 +208,9 @@ func (c *converter) alias(n *yaml.Node, depth int) node {
 	if n.Alias == nil {
 		return c.bad(n, "text that starts with * needs quotes", "the alias *%s names nothing", short(n.Value))
 	}
+	if n.Alias.Tag == tagLost && n.Alias.Line == 0 {
+		return node{at: c.place(n), bad: true}
+	}
 	if len(c.open) == 0 {
 		c.aliasAt = c.place(n)
 	}
