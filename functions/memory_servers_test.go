@@ -28,10 +28,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// What the functions are given and must do with, in megabytes: the export function half of what the template says, the handler function all.
+// What the functions are given and must do with, in megabytes: less than the template says.
 const (
 	exportMemory  = "512"
-	handlerMemory = "512"
+	handlerMemory = "320"
 )
 
 func most(megabytes string) int {

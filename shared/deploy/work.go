@@ -91,6 +91,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	}
 	w.out.Ran += len(done)
 	err := w.record(ctx, done)
+	w.letGo(done)
 	if w.e.Ran != nil {
 		w.e.Ran(len(done))
 	}
@@ -164,4 +165,15 @@ func (w *worker) finish(c *claim) {
 	}
 	w.rows[c.node] = &c.wrote
 	w.clear(c.node)
+}
+
+// letGo puts rows as they were written where they were read: what else is known of their runs would be
+// held as long as the lane runs, and is several times as large.
+func (w *worker) letGo(done []*claim) {
+	for _, c := range done {
+		if c.node >= 0 && w.rows[c.node] == &c.wrote {
+			*c.row = c.wrote
+			w.rows[c.node] = c.row
+		}
+	}
 }

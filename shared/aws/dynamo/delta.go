@@ -16,6 +16,8 @@ type delta struct {
 	run      bool
 	whole    bool // a run that holds all there is: what was before is forgotten
 	rows     []storedRow
+	of       []*imageRow // rows of a run that is made of an image; their intents, if written after a change
+	after    int64
 	gone     []resource.ID
 	epoch    int64 // of checked
 	checked  []resource.ID
@@ -34,7 +36,7 @@ type droppedParameter struct {
 }
 
 func (d *delta) empty() bool {
-	return len(d.rows)+len(d.gone)+len(d.checked)+len(d.add)+len(d.drop)+len(d.params)+len(d.without)+len(d.actions) == 0 && d.waveDone == 0 && !d.run
+	return len(d.rows)+len(d.of)+len(d.gone)+len(d.checked)+len(d.add)+len(d.drop)+len(d.params)+len(d.without)+len(d.actions) == 0 && d.waveDone == 0 && !d.run
 }
 
 // size estimates the bytes of the rows.
@@ -44,6 +46,12 @@ func (d *delta) size() int {
 		n += len(d.rows[i].ID) + 120
 		if d.rows[i].has&hasIntent != 0 {
 			n += len(d.rows[i].Body) + 40
+		}
+	}
+	for _, r := range d.of {
+		n += len(r.ID) + 120
+		if r.intent > d.after {
+			n += len(r.Body) + 40
 		}
 	}
 	return n
@@ -75,11 +83,14 @@ func (d *delta) encode() ([]byte, error) {
 		e.Bool(d.whole)
 		e.Int(d.epoch)
 	}
-	if len(d.rows) > 0 {
+	if n := len(d.rows) + len(d.of); n > 0 {
 		e.Byte(rowSection)
-		e.Len(len(d.rows))
+		e.Len(n)
 		for i := range d.rows {
 			e.row(&d.rows[i].Row, d.rows[i].has&hasIntent != 0)
+		}
+		for _, r := range d.of {
+			e.row(&r.Row, r.intent > d.after)
 		}
 	}
 	if len(d.gone) > 0 {

@@ -112,7 +112,8 @@ func (m *image) check(d *delta) {
 	}
 }
 
-// since returns what was changed after a number, as a run. From 0 on it is everything.
+// since returns what was changed after a number, as a run. From 0 on it is everything. Its rows are
+// those of the image, and not copied: a lane may have a hundred thousand.
 func (m *image) since(after int64) *delta {
 	d := &delta{run: true, whole: after == 0, epoch: m.epoch}
 	ids := make([]resource.ID, 0, len(m.rows))
@@ -122,13 +123,9 @@ func (m *image) since(after int64) *delta {
 		}
 	}
 	slices.Sort(ids)
-	d.rows = make([]storedRow, len(ids))
+	d.after, d.of = after, make([]*imageRow, len(ids))
 	for i, id := range ids {
-		r := m.rows[id]
-		d.rows[i].Row = r.Row
-		if r.intent > after {
-			d.rows[i].has = hasIntent
-		}
+		d.of[i] = m.rows[id]
 	}
 	if after > 0 {
 		for id, seq := range m.gone {
