@@ -255,7 +255,7 @@ func (a *app) openAt(dir string) error {
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
 		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: machine.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
-		Ran: func(n int) { a.ran.Add(int64(n)) }})
+		Ran: func(n int) { a.ran.Add(int64(n)) }, Sizes: local.Sizes()})
 	a.home = api.New(api.Config{Engine: a.engine, History: a.own.ParameterHistory})
 	return nil
 }

@@ -166,10 +166,11 @@ func (w *worker) elsewhere(leases []Lease, r *Row, now time.Time) (runs, ended b
 // claim is one row that was picked.
 type claim struct {
 	row        *Row
-	node       int32     // -1: not in the graph
-	generation int       // 0: ready; n: waits for something of generation n-1 in the same batch
-	at         time.Time // when it was claimed
-	waved      bool      // a wave asked for it
+	res        *resource.Resource // what the row wants, if it was decoded
+	node       int32              // -1: not in the graph
+	generation int                // 0: ready; n: waits for something of generation n-1 in the same batch
+	at         time.Time          // when it was claimed
+	waved      bool               // a wave asked for it
 	result     *result
 	wrote      Row // the row as the result leaves it
 }
@@ -184,7 +185,8 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	for i, c := range batch {
 		ids[i] = c.row.ID
 		c.at, c.waved = now, waving && w.inWave(c.row)
-		longest = max(longest, w.e.limitOf(c.row))
+		limit, res := w.e.limitAnd(c.row)
+		longest, c.res = max(longest, limit), res
 	}
 	longest += time.Duration(len(batch)) * batchItem
 	if w.session.forgetFailure(now); !w.session.connected {

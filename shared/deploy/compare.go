@@ -11,13 +11,21 @@ import (
 	"southbound/shared/schema"
 )
 
-// decide compares what was read with what is wanted and notes what has to be done.
-func (x *executor) decide(r *run) {
+// accept takes what was read: secrets in it are known from now on, and it is held to what the handler
+// declares, or else the run has failed.
+func (x *executor) accept(r *run) {
 	r.act = plan.NoChange
 	for name := range r.host.hidden {
 		r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
 	}
 	r.host.redactLines()
+	if r.seen.Exists && !r.want.Purged {
+		x.declared(r)
+	}
+}
+
+// decide compares what was read with what is wanted and notes what has to be done.
+func (x *executor) decide(r *run) {
 	switch {
 	case r.want.Purged && r.seen.Exists:
 		r.act = plan.Purged
@@ -27,7 +35,7 @@ func (x *executor) decide(r *run) {
 		r.act = plan.Created
 		r.changes = r.host.redactDiff(createDiff(r), r.texts())
 	default:
-		if !x.declared(r) || !x.compare(r) {
+		if !x.compare(r) {
 			return
 		}
 		r.unwritten()
@@ -64,16 +72,7 @@ func (x *executor) compare(r *run) bool {
 		}
 	}
 	if d, ok := provider.As[provider.Differ](r.handler); ok {
-		want, seen := r.want, r.seen
-		want.Attributes = desired
-		type answer struct {
-			diff map[string]plan.Diff
-			err  error
-		}
-		got, ok := call(r.ctx.Context, x, r, func(c *provider.Context) (out answer) {
-			out.diff, out.err = d.Diff(c, want, seen)
-			return out
-		})
+		got, ok := x.diffOne(r, d, desired)
 		if ok && got.err != nil {
 			x.fail(r, got.err)
 		}

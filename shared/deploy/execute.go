@@ -61,6 +61,10 @@ func (x *executor) execute(ctx context.Context) error {
 		}
 	}
 	for _, r := range x.open() {
+		x.accept(r)
+	}
+	x.diffAll(ctx, x.open())
+	for _, r := range x.open() {
 		x.decide(r)
 	}
 	if x.dry {

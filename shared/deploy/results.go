@@ -18,6 +18,11 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	}
 	c := Commit{Epoch: w.sched.Wave.Epoch}
 	_, waving := w.sched.Unfinished[w.lane]
+	c.Rows, c.Actions = make([]Row, 0, len(done)), make([]Action, 0, len(done))
+	if waving {
+		c.Checked = make([]resource.ID, 0, len(done))
+		c.Rows = nil // most are as they were
+	}
 	byID := make(map[resource.ID]*claim, len(done))
 	defer func() {
 		for i := range c.Rows { // the store has raised their revisions

@@ -67,6 +67,7 @@ type run struct {
 	want    provider.Resource  // as the handler sees it
 	seen    provider.Observation
 	diff    map[string]plan.Diff
+	diffed  *diffAnswer // of the handler, if it was asked together with others
 	act     plan.Change // what is to be done; NoChange: nothing
 	token   string
 	found   bool // what was begun with the token was made
@@ -147,7 +148,7 @@ func (w *worker) conclude(r *run) {
 // prepare makes a run and does all that needs no call of the handler. The run is over if it turns out that it cannot be carried out.
 func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	e := w.e
-	r := e.newRun(c.row, &w.session)
+	r := e.newRunOf(c.row, c.res, &w.session)
 	r.claim = c
 	r.follows = c.at
 	if c.generation > 0 {
@@ -180,10 +181,16 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 }
 
 // newRun starts a run of a row's intent.
-func (e *Engine) newRun(row *Row, s *session) *run {
+func (e *Engine) newRun(row *Row, s *session) *run { return e.newRunOf(row, nil, s) }
+
+// newRunOf is newRun; known is what the row wants, if it was decoded already.
+func (e *Engine) newRunOf(row *Row, known *resource.Resource, s *session) *run {
 	r := &run{result: &result{action: e.NewID(), started: e.Clock.Now(), change: plan.NoChange}}
 	r.host = &host{e: e, session: s, lists: s.known(), id: row.ID}
-	res, err := resource.Decode(row.Body)
+	res, err := known, error(nil)
+	if res == nil {
+		res, err = resource.Decode(row.Body)
+	}
 	if err != nil {
 		r.damaged = true
 		r.end(StatusUnavailable, ClassUnavailable, "what is stored of it is damaged; it is taken from its version once more, or else from the documents by the next apply")
@@ -403,16 +410,23 @@ const (
 
 // limitOf returns how long one call for a row may take, as executor.limit does for its run.
 func (e *Engine) limitOf(row *Row) time.Duration {
+	limit, _ := e.limitAnd(row)
+	return limit
+}
+
+// limitAnd is limitOf; it returns what is wanted as well, if it had to be decoded for that.
+func (e *Engine) limitAnd(row *Row) (limit time.Duration, res *resource.Resource) {
 	typ := row.ID.Type()
 	if h, ok := provider.As[provider.Timeouter](e.Handlers[typ]); ok {
-		if res, err := resource.Decode(row.Body); err == nil {
+		if got, err := resource.Decode(row.Body); err == nil {
+			res = got
 			if d := h.CallTimeout(provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: res.Attributes, Purged: res.Purged}); d > 0 {
-				return d
+				return d, res
 			}
 		}
 	}
 	if t, ok := e.Types.Type(typ); ok && t.Timeout > 0 {
-		return t.Timeout
+		return t.Timeout, res
 	}
-	return schema.DefaultTimeout
+	return schema.DefaultTimeout, res
 }

@@ -84,9 +84,7 @@ func encodeRecords(recs []record) []byte {
 	before, words := resource.ID(""), statusWords()
 	for i := range recs {
 		r := &recs[i]
-		same := commonPrefix(before, r.id)
-		w.Len(same)
-		w.Text(string(r.id[same:]))
+		putRest(w, string(before), string(r.id))
 		w.Len(index[r.lane])
 		for _, n := range []int64{r.rev, r.ticket, r.nextAt, r.checked} {
 			w.Int(n)
@@ -99,7 +97,8 @@ func encodeRecords(recs []record) []byte {
 	return w.B
 }
 
-func commonPrefix(a, b resource.ID) int {
+// commonPrefix returns how many bytes begin both.
+func commonPrefix[T ~string](a, b T) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -18,6 +18,8 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -331,4 +333,38 @@ func TestMoveRows(t *testing.T) {
 	w.same(err, due, []resource.ID{"std::Null[web1,name=bad]"})
 	other, err := h.LaneRows(t.Context(), "default", "web2/0", true)
 	w.same(err, len(other), 1)
+}
+
+// TestEarlierActions pins that actions which an earlier program has stored are found beside newer
+// ones.
+func TestEarlierActions(t *testing.T) {
+	t.Parallel()
+	h, ctx, id := open(t, unpacked(t)), t.Context(), resource.ID("std::Null[web1,name=bad]")
+	w := &world{t: t, h: h}
+	q := deploy.ActionQuery{Resource: id}
+	was, err := h.Actions(ctx, "default", q)
+	w.same(err, []any{len(was), was[0].Resource, was[0].Reason}, []any{1, id, "it is broken"})
+	all, err := h.Actions(ctx, "default", deploy.ActionQuery{})
+	w.same(err, len(all), 153)
+	l, err := h.Acquire(ctx, "default", "web1/0", h.Holder(), time.Now(), time.Now().Add(time.Minute))
+	w.same(err, l.Key, "web1/0")
+	fresh := deploy.Action{ID: h.NewID(), Resource: id, Version: 2, Action: deploy.ActionRepair,
+		Outcome: deploy.StatusDeployed, Change: plan.NoChange, Started: time.Now().UTC(), Pack: "p"}
+	fresh.Finished = fresh.Started.Add(time.Second)
+	said := fresh
+	said.ID, said.Change, said.Stale, said.Reason = h.NewID(), plan.Updated, true, "why"
+	said.Changes = map[string]plan.Diff{"value": {Current: "a", Desired: "b", Unified: "u"}}
+	said.Messages = []provider.Line{{At: fresh.Started, Level: provider.LevelInfo, Msg: "m",
+		Kwargs: map[string]any{"k": "v"}}}
+	other := fresh
+	other.ID, other.Resource = h.NewID(), "std::Null[web1,name=n001]"
+	_, err = h.Commit(ctx, "default", deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence},
+		Actions: []deploy.Action{fresh, said, other}})
+	w.same(err, nil, nil)
+	now, err := h.Actions(ctx, "default", q)
+	w.same(err, now, []deploy.Action{said, fresh, was[0]})
+	n, err := h.DropActions(ctx, "default", fresh.Finished)
+	w.same(err, n, 153)
+	now, err = h.Actions(ctx, "default", q)
+	w.same(err, now, []deploy.Action{said, fresh})
 }

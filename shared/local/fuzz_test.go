@@ -1,6 +1,8 @@
 package local
 
 import (
+	"bytes"
+	"encoding/binary"
 	"reflect"
 	"testing"
 
@@ -30,7 +32,17 @@ func FuzzDecodeState(f *testing.F) {
 // FuzzDecodeActions: damaged bytes are an error.
 func FuzzDecodeActions(f *testing.F) {
 	f.Add(packer().EncodeAll([]byte(`[{"id":"1"}]`), nil))
+	now, err := encodeActions([]deploy.Action{{ID: "1", Resource: "a", Pack: "p"},
+		{ID: "12", Resource: "ab", Reason: "why", Outcome: "odd"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(now)
 	f.Fuzz(func(t *testing.T, stored []byte) {
+		if len(stored) > sumSize && stored[0] == actionsFormat {
+			stored = bytes.Clone(stored)
+			binary.LittleEndian.PutUint32(stored[1:], sumOf(stored[1+sumSize:]))
+		}
 		if _, err := decodeActions(stored); err != nil && !fault.Is(err, fault.Damaged) {
 			t.Errorf("%v", err)
 		}

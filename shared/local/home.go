@@ -59,6 +59,10 @@ func (h *Home) Close() error {
 	return h.lock.Close()
 }
 
+// Sizes returns the sizes that suit a home on one machine: to make a file costs more there than to
+// read or write some more of it.
+func Sizes() deploy.Sizes { return deploy.Sizes{Chunk: 1024} }
+
 // Holder returns the name under which this process holds leases.
 func (h *Home) Holder() string { return h.holder }
 

@@ -65,7 +65,7 @@ func (h *Home) ScanRows(
 func (h *Home) scan(
 	ctx context.Context, limit int, wanted func(*record) bool, sql string, args ...any,
 ) ([]deploy.Row, error) {
-	var found [][]deploy.Row // rows are large: one slice that grows would copy them again and again
+	var found [][]record
 	n := 0
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
 		s, err := c.Prepare(sql)
@@ -79,51 +79,55 @@ func (h *Home) scan(
 			if err != nil || !more {
 				return err
 			}
-			rows, err := rowsOf(s, wanted)
+			recs, err := recordsOf(s, wanted)
 			if err != nil {
 				return err
 			}
 			if limit > 0 {
-				rows = rows[:min(len(rows), limit-n)]
+				recs = recs[:min(len(recs), limit-n)]
 			}
-			found, n = append(found, rows), n+len(rows)
+			found, n = append(found, recs), n+len(recs)
 		}
 		return nil
 	})
-	return slices.Concat(found...), err
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	out := make([]deploy.Row, 0, n) // rows are large
+	for _, recs := range found {
+		for i := range recs {
+			row, err := recs[i].row()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, row)
+		}
+	}
+	return out, nil
 }
 
-// rowsOf returns the rows of one block that are wanted, from its rows and its bodies.
-func rowsOf(s *sqlite.Stmt, wanted func(*record) bool) ([]deploy.Row, error) {
+// recordsOf returns the records of one block that are wanted, from its rows and its bodies.
+func recordsOf(s *sqlite.Stmt, wanted func(*record) bool) ([]record, error) {
 	recs, err := decodeRecords(columnBytes(s, 0))
 	if err != nil {
 		return nil, err
 	}
 	n := 0
 	for i := range recs {
-		if wanted(&recs[i]) {
+		if recs[i].gone = !wanted(&recs[i]); !recs[i].gone {
 			n++
-		} else {
-			recs[i].gone = true
 		}
 	}
 	if n == 0 {
 		return nil, nil
 	}
+	all := len(recs)
 	decodeBodies(columnBytes(s, 1), recs)
-	out := make([]deploy.Row, 0, n)
-	for i := range recs {
-		if recs[i].gone {
-			continue
+	recs = slices.DeleteFunc(recs, func(r record) bool { return r.gone })
+	if 2*n < all {
+		for i := range recs { // else a few rows would hold all bodies of the block
+			recs[i].body = bytes.Clone(recs[i].body)
 		}
-		row, err := recs[i].row()
-		if err != nil {
-			return nil, err
-		}
-		if 2*n < len(recs) {
-			row.Body = bytes.Clone(row.Body) // else a few rows would hold all bodies of the block
-		}
-		out = append(out, row)
 	}
-	return out, nil
+	return recs, nil
 }

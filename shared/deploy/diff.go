@@ -1,0 +1,69 @@
+package deploy
+
+import (
+	"context"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+)
+
+// diffAnswer is what a handler said of the differences of one thing.
+type diffAnswer struct {
+	diff map[string]plan.Diff
+	err  error
+}
+
+// differs returns the handler of a run as one that compares by itself, if it is to be asked.
+func differs(r *run) (provider.Differ, bool) {
+	if r.want.Purged || !r.seen.Exists {
+		return nil, false
+	}
+	return provider.As[provider.Differ](r.handler)
+}
+
+// diffAll asks the handler for the differences of all runs in one call: each is quick, and to make
+// a call costs more than most of them. If the call fails, each is asked for by itself later on, and
+// it is found out then which one hangs or panics. A handler that says by itself what is canonical is
+// asked that before, and so one by one.
+func (x *executor) diffAll(ctx context.Context, runs []*run) {
+	var asked []*run
+	for _, r := range runs {
+		_, canonical := provider.As[provider.Canonicaliser](r.handler)
+		if _, is := differs(r); is && !canonical {
+			asked = append(asked, r)
+		}
+	}
+	if len(asked) < 2 {
+		return
+	}
+	answers := make([]diffAnswer, len(asked))
+	err := x.within(ctx, x.batchLimit(asked), func(ctx context.Context) {
+		for i, r := range asked {
+			d, _ := differs(r)
+			answers[i].diff, answers[i].err = d.Diff(r.ctx.With(ctx), r.want, r.seen)
+		}
+	})
+	for i, r := range asked {
+		switch {
+		case err == nil:
+			r.diffed = &answers[i]
+		case x.lost == nil: // the call may still be running
+			r.host = r.host.detach()
+			r.bind(ctx)
+		}
+	}
+}
+
+// diffOne returns what the handler says of one run's differences; false: it did not answer, and the
+// run has ended.
+func (x *executor) diffOne(r *run, d provider.Differ, desired map[string]any) (diffAnswer, bool) {
+	if r.diffed != nil {
+		return *r.diffed, true
+	}
+	want, seen := r.want, r.seen
+	want.Attributes = desired
+	return call(r.ctx.Context, x, r, func(c *provider.Context) (out diffAnswer) {
+		out.diff, out.err = d.Diff(c, want, seen)
+		return out
+	})
+}
