@@ -19,10 +19,11 @@ var layers = [][]string{
 	{"shared/schema"},
 	{"shared/plan", "shared/typefile"},
 	{"shared/provider", "shared/diffview"},
-	{"shared/transport", "shared/report"},
+	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
 	{"shared/api"},
+	{"shared/report"},
 	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "infra"},
 	{"examples"}, // programs like those of users

@@ -258,6 +258,7 @@ type Changed struct {
 	ID         resource.ID `json:"id"`
 	Change     plan.Change `json:"change"`
 	Attributes []string    `json:"attributes"`
+	Replaced   bool        `json:"replaced,omitempty"` // the thing was deleted and created anew
 }
 
 // mostReported is how many changes a report has.

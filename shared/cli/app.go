@@ -314,7 +314,7 @@ func (a *app) fail(err error) int {
 		kind = fault.Invalid
 	}
 	if a.json {
-		a.line(map[string]api.Failure{"error": api.FailureOf(err)})
+		a.line(api.ErrorLine{Error: api.FailureOf(err)})
 	}
 	if !a.json || !a.quiet {
 		a.failText(err, problems, more)

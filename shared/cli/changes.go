@@ -42,11 +42,12 @@ func (a *app) did(ctx context.Context, of asked) (did, error) {
 		names := slices.Sorted(maps.Keys(x.Changes))
 		if n, again := at[x.Resource]; again {
 			c := &out.changes[n]
+			c.Replaced = c.Replaced || x.Replaced
 			c.Change, c.Attributes = x.Change, slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Attributes, names))))
 			continue
 		}
 		at[x.Resource] = len(out.changes)
-		out.changes = append(out.changes, api.Changed{ID: x.Resource, Change: x.Change, Attributes: append([]string{}, names...)})
+		out.changes = append(out.changes, api.Changed{ID: x.Resource, Change: x.Change, Attributes: append([]string{}, names...), Replaced: x.Replaced})
 	}
 	out.fixed = len(fixed)
 	return out, nil
@@ -62,10 +63,18 @@ func (a *app) changed(r *api.Report) {
 			a.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
 			return
 		}
-		a.printf("%-8s %s", c.Change, c.ID)
+		a.printf("%-8s %s", changeWord(c.Change, c.Replaced), c.ID)
 		if len(c.Attributes) > 0 && c.Change == plan.Updated {
 			a.printf("  %s", oneLine(strings.Join(c.Attributes, ", ")))
 		}
 		a.printf("\n")
 	}
+}
+
+// changeWord says what was done to a thing.
+func changeWord(c plan.Change, replaced bool) string {
+	if replaced && c == plan.Updated {
+		return "replaced"
+	}
+	return string(c)
 }

@@ -153,7 +153,8 @@ func (a *app) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
 }
 
 func (a *app) action(x *api.Action) {
-	a.printf("%s  %-7s %-13s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"), x.Action, x.Outcome, x.Change, x.Resource)
+	a.printf("%s  %-7s %-13s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"), x.Action, x.Outcome,
+		changeWord(x.Change, x.Replaced), x.Resource)
 	if x.Provider != "" {
 		a.printf("    provider %s: %s\n", x.Provider, x.Why)
 	}

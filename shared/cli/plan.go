@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/local"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 	"southbound/shared/source"
 )
@@ -82,16 +82,6 @@ func (a *app) planCommand() *cobra.Command {
 	return cmd
 }
 
-// planLine is one resource of a plan.
-type planLine struct {
-	ID      string               `json:"id"`
-	Action  string               `json:"action"`
-	Changes map[string]plan.Diff `json:"changes"`
-	Replace bool                 `json:"replace,omitempty"` // an update that deletes the thing and creates it anew
-	Reason  string               `json:"reason,omitempty"`
-	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
-}
-
 func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0, "undefined": 0, "failed": 0}
 	for _, w := range would {
@@ -100,20 +90,14 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		} else {
 			summary[w.Action]++
 		}
-		if w.Changes == nil {
-			w.Changes = map[string]plan.Diff{}
-		}
+		l := api.PlanLineOf(&w)
 		switch {
 		case a.json:
-			a.line(planLine{string(w.ID), w.Action, w.Changes, w.Replace, w.Reason, w.Failed})
+			a.line(l)
 		case w.Failed:
 			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
 		case w.Action != "none":
-			word := w.Action
-			if w.Replace {
-				word = "replace"
-			}
-			a.printf("%-9s %s%s\n", word, w.ID, because(w.Reason))
+			a.printf("%-9s %s%s\n", l.Word(), w.ID, because(w.Reason))
 			a.diff(w.Changes)
 		case len(w.Changes) > 0:
 			a.printf("%-9s %s%s\n", "differs", w.ID, because(w.Reason))
@@ -121,7 +105,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		}
 	}
 	if a.json {
-		a.line(map[string]any{"summary": summary})
+		a.line(api.PlanEnd{Summary: summary})
 	} else {
 		a.printf("%s\n", planText(summary))
 	}

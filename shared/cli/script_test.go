@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"southbound/handlers"
 	"southbound/shared/cli"
 )
 
@@ -28,6 +29,9 @@ var shipped string
 func TestMain(m *testing.M) {
 	testscript.Main(hangsUp{m}, map[string]func(){
 		"southbound": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"demo": func() {
+			os.Exit(cli.MainWith(append(handlers.All(), disks()...), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		},
 	})
 }
 

@@ -128,10 +128,10 @@ func (r *Report) wrong(d *document) {
 		return
 	}
 	d.add("\n| resource | status | reason |\n|---|---|---|\n")
-	for _, severe := range []bool{true, false} { // root causes first
+	for _, causes := range []bool{true, false} { // root causes first
 		for i := range r.Wrong {
-			if w := &r.Wrong[i]; w.severe() == severe {
-				d.add(fmt.Sprintf("| %s | %s | %s |\n", code(w.ID), w.Status, cell(w.Reason)))
+			if w := &r.Wrong[i]; severe(w) == causes {
+				d.add(fmt.Sprintf("| %s | %s | %s |\n", code(string(w.ID)), w.Status, cell(w.Reason)))
 			}
 		}
 	}
@@ -139,10 +139,10 @@ func (r *Report) wrong(d *document) {
 
 // steps shows what a plan would change, and what would fail.
 func (r *Report) steps(d *document) {
-	marks := map[string]string{"create": "+", "update": "!", "delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
+	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
 	shown := 0
 	for i := range r.Plan {
-		if r.Plan[i].word() != "none" {
+		if r.Plan[i].Word() != "none" {
 			shown++
 		}
 	}
@@ -152,7 +152,7 @@ func (r *Report) steps(d *document) {
 	d.add(fmt.Sprintf("\n<details%s><summary>%s</summary>\n", open(shown), plural(shown, "resource")))
 	for i := range r.Plan {
 		s := &r.Plan[i]
-		word := s.word()
+		word := s.Word()
 		if word == "none" {
 			continue
 		}

@@ -5,82 +5,27 @@ package report
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
+	"southbound/shared/api"
+	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
+	"southbound/shared/resource"
 )
 
-// Report is what commands have reported.
+// Report is what commands have reported, in the types in which they write it.
 type Report struct {
 	Title    string
-	Failures []Failure
-	Plan     []Step
+	Failures []api.Failure
+	Plan     []api.PlanLine
 	Planned  map[string]int // by action; nil: there was no plan
-	Result   *Result        // of apply or export; nil: there was none
-	Wrong    []Wrong
+	Result   *api.Report    // of apply or export; nil: there was none
+	Wrong    []api.Resource // what is not as it should be
 	// Place returns where a resource is described; nil: not known.
 	Place func(id string) diag.Pos
-}
-
-// Failure is an error object.
-type Failure struct {
-	Kind     fault.Kind     `json:"kind"`
-	Message  string         `json:"message"`
-	Hint     string         `json:"hint"`
-	Problems []diag.Problem `json:"problems"`
-}
-
-// Step is a line of a plan.
-type Step struct {
-	ID      string               `json:"id"`
-	Action  string               `json:"action"`
-	Reason  string               `json:"reason"`
-	Failed  bool                 `json:"failed"`
-	Changes map[string]plan.Diff `json:"changes"`
-}
-
-// word says what becomes of a resource.
-func (s *Step) word() string {
-	if s.Failed {
-		return "failed"
-	}
-	return s.Action
-}
-
-// Result is what apply and export answer.
-type Result struct {
-	Environment string         `json:"environment"`
-	Version     int            `json:"version"`
-	Resources   int            `json:"resources"`
-	Changed     int            `json:"changed"`
-	Unchanged   int            `json:"unchanged"`
-	Removed     int            `json:"removed"`
-	Repaired    int            `json:"repaired"`
-	Counts      map[string]int `json:"counts"`
-	DurationMS  int64          `json:"duration_ms"`
-}
-
-// Wrong is a resource that is not as it should be.
-type Wrong struct {
-	ID     string `json:"id"`
-	Status string `json:"status"`
-	Reason string `json:"reason"`
-}
-
-// line is an object that a command has written: what tells which one it is. Members of one name may be of different
-// kinds: the changes of a step are differences, those of a result are resources.
-type line struct {
-	Error   *Failure       `json:"error"`
-	Summary map[string]int `json:"summary"`
-	ID      string         `json:"id"`
-	Action  string         `json:"action"`
-	Status  string         `json:"status"`
-	Reason  string         `json:"reason"`
-	Counts  *struct{}      `json:"counts"`
 }
 
 // mostLine bounds the size of one object, in bytes.
@@ -103,47 +48,41 @@ func (r *Report) Read(from io.Reader) error {
 }
 
 func (r *Report) add(text []byte) error {
-	var l line
-	if err := json.Unmarshal(text, &l); err != nil {
-		return err
+	read, err := api.ReadLine(text)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller says what it was
 	}
-	switch {
-	case l.Error != nil:
-		r.Failures = append(r.Failures, *l.Error)
-	case l.Summary != nil:
-		r.Planned = l.Summary
-	case l.Action != "" && l.ID != "":
-		r.Plan = append(r.Plan, Step{})
-		return json.Unmarshal(text, &r.Plan[len(r.Plan)-1])
-	case l.Counts != nil:
-		r.Result = new(Result)
-		return json.Unmarshal(text, r.Result)
-	case l.Status != "" && l.ID != "":
-		if isWrong(l.Status) {
-			r.Wrong = append(r.Wrong, Wrong{l.ID, l.Status, l.Reason})
+	switch v := read.(type) {
+	case *api.ErrorLine:
+		r.Failures = append(r.Failures, v.Error)
+	case *api.PlanEnd:
+		r.Planned = v.Summary
+	case *api.PlanLine:
+		r.Plan = append(r.Plan, *v)
+	case *api.Report:
+		r.Result = v
+	case *api.Resource:
+		if isWrong(v.Status) {
+			r.Wrong = append(r.Wrong, *v)
 		}
 	}
 	return nil
 }
 
 // isWrong reports whether a status needs somebody to look.
-func isWrong(status string) bool {
-	switch status {
-	case "failed", "unavailable", "skipped", "blocked", "undefined":
-		return true
-	}
-	return false
-}
+func isWrong(status deploy.Status) bool { return slices.Contains(api.Unhealthy(), status) }
 
 // severe reports whether something is wrong with a resource itself, and not with another that it depends on.
-func (w *Wrong) severe() bool { return w.Status == "failed" || w.Status == "unavailable" }
+func severe(w *api.Resource) bool {
+	return w.Status == deploy.StatusFailed || w.Status == deploy.StatusUnavailable
+}
 
 // at returns where a resource is described.
-func (r *Report) at(id string) diag.Pos {
+func (r *Report) at(id resource.ID) diag.Pos {
 	if r.Place == nil {
 		return diag.Pos{}
 	}
-	return r.Place(id)
+	return r.Place(string(id))
 }
 
 // Finding is one thing to annotate.
@@ -166,7 +105,8 @@ func (r *Report) Findings() []Finding {
 			if p.Attribute != "" {
 				message = p.Attribute + ": " + message
 			}
-			out = append(out, Finding{p.Pos, true, "document", p.Resource, message, p.Hint})
+			at := diag.Pos{File: p.File, Line: p.Line, Column: p.Column}
+			out = append(out, Finding{at, true, "document", p.Resource, message, p.Hint})
 		}
 		if len(f.Problems) == 0 {
 			out = append(out, Finding{diag.Pos{}, true, string(f.Kind), "", f.Message, f.Hint})
@@ -174,12 +114,12 @@ func (r *Report) Findings() []Finding {
 	}
 	for i := range r.Plan {
 		if s := &r.Plan[i]; s.Failed {
-			out = append(out, Finding{r.at(s.ID), true, "plan", s.ID, "would fail, or could not be read: " + s.Reason, ""})
+			out = append(out, Finding{r.at(s.ID), true, "plan", string(s.ID), "would fail, or could not be read: " + s.Reason, ""})
 		}
 	}
 	for i := range r.Wrong {
 		w := &r.Wrong[i]
-		out = append(out, Finding{r.at(w.ID), w.severe(), w.Status, w.ID, w.Status + ": " + w.Reason, ""})
+		out = append(out, Finding{r.at(w.ID), severe(w), string(w.Status), string(w.ID), string(w.Status) + ": " + w.Reason, ""})
 	}
 	return out
 }

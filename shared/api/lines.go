@@ -1,0 +1,87 @@
+package api
+
+import (
+	"encoding/json"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// What commands write with --json is declared here and nowhere else: commands write these types, and ReadLine reads them back.
+
+// PlanLine is what would become of one resource, as plan, dryrun and diff write it.
+type PlanLine struct {
+	ID      resource.ID          `json:"id"`
+	Action  string               `json:"action"`
+	Changes map[string]plan.Diff `json:"changes"`
+	Replace bool                 `json:"replace,omitempty"` // an update that deletes the thing and creates it anew
+	Reason  string               `json:"reason,omitempty"`
+	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
+}
+
+// PlanLineOf returns the line of a resource.
+func PlanLineOf(w *deploy.Would) PlanLine {
+	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Reason, w.Failed}
+	if l.Changes == nil {
+		l.Changes = map[string]plan.Diff{}
+	}
+	return l
+}
+
+// Word says in one word what would become of the resource.
+func (l *PlanLine) Word() string {
+	switch {
+	case l.Failed:
+		return "failed"
+	case l.Replace && l.Action == "update":
+		return "replace"
+	}
+	return l.Action
+}
+
+// PlanEnd is the last line of a plan: how many resources there are of each action, and how many would fail.
+type PlanEnd struct {
+	Summary map[string]int `json:"summary"`
+}
+
+// ErrorLine is an error.
+type ErrorLine struct {
+	Error Failure `json:"error"`
+}
+
+// ReadLine reads what a command has written, as *PlanLine, *PlanEnd, *ErrorLine, *Report or *Resource. Objects of other commands are nil, and what
+// is not a JSON object is Invalid.
+func ReadLine(text []byte) (any, error) {
+	var has map[string]json.RawMessage
+	if err := json.Unmarshal(text, &has); err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read", err)
+	}
+	all := func(names ...string) bool {
+		for _, name := range names {
+			if has[name] == nil {
+				return false
+			}
+		}
+		return true
+	}
+	var out any
+	switch {
+	case all("error"):
+		out = new(ErrorLine)
+	case all("summary"):
+		out = new(PlanEnd)
+	case all("id", "resource", "outcome"): // an action
+		return nil, nil
+	case all("id", "action"):
+		out = new(PlanLine)
+	case all("counts", "duration_ms"):
+		out = new(Report)
+	case all("id", "status"):
+		out = new(Resource)
+	default:
+		return nil, nil
+	}
+	return out, fault.Wrap(fault.Invalid, "read", json.Unmarshal(text, out))
+}
