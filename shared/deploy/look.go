@@ -220,11 +220,6 @@ func (w *worker) narrow(l *look) {
 	scheduled := make([]bool, len(l.nodes))
 	w.tickets, w.unsure = make([]int64, len(l.nodes)), map[int32]bool{}
 	v.mu.Lock()
-	for _, n := range l.starts {
-		// Its own row says that it has to run. It may have counted as checked before by the record of
-		// a lane that it has left, which is gone when the wave is done there.
-		v.unclear(n)
-	}
 	for i, n := range l.nodes {
 		needs, unsure, ticket := v.needs[n] && !v.clear[n], v.unsure[n], v.tickets[n]
 		if a := v.graph.agentOf(n); a == l.agent {

@@ -151,7 +151,7 @@ func (r *releaser) replace(row *Row, en *entry, tells bool, lane string, missing
 			LastAt: row.LastAt, LastAction: row.LastAction, ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
 	}
 	row.hideSecrets()
-	row.move(lane)
+	r.move(row, lane)
 	// A run for the previous intent may be under way, and nobody will record what it changes.
 	row.Unsure = row.Unsure || tells && row.Rev > 0
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
@@ -178,7 +178,7 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 		return false
 	}
 	asked := row.Lane != lane && r.waveAsks(row)
-	row.move(lane)
+	r.move(row, lane)
 	row.Body = en.Body
 	switch {
 	case row.Blocked == BlockedTemp:
@@ -207,12 +207,25 @@ func (r *releaser) waveAsks(row *Row) bool {
 	if _, unfinished := r.wave.Unfinished[row.Lane]; !unfinished {
 		return false
 	}
-	for _, ids := range r.wave.Unfinished { // it may have been checked in another lane, before it was moved
-		if _, checked := slices.BinarySearch(ids, row.ID); checked {
-			return false
-		}
+	return !r.checked(row)
+}
+
+// checked reports whether a record says that the wave has checked a row where it is now.
+func (r *releaser) checked(row *Row) bool {
+	if r.wave == nil || r.p.env.Wave.Epoch > r.wave.Wave.Epoch {
+		return false
 	}
-	return true
+	_, listed := slices.BinarySearch(r.wave.Unfinished[row.Lane], row.ID)
+	return listed || row.Checked >= r.wave.Wave.Epoch
+}
+
+// move puts a row into a lane. The record that the wave has checked it moves with it.
+func (r *releaser) move(row *Row, lane string) {
+	checked := r.checked(row)
+	row.move(lane)
+	if checked {
+		row.Checked = r.wave.Wave.Epoch
+	}
 }
 
 // remove plans what left the model: purged where the model said so, orphaned otherwise.
@@ -252,7 +265,8 @@ func undefinedReason(missing []string) string {
 	return fmt.Sprintf("%s is not known", missing[0])
 }
 
-// move puts a row into a lane. It counts as not yet checked there, and in the lane that it left a run of it may still be under way.
+// move puts a row into a lane. It counts as not yet checked there, and in the lane that it left a run
+// of it may still be under way.
 func (r *Row) move(lane string) {
 	if r.Rev > 0 && r.Lane != lane {
 		r.Checked = 0

@@ -103,18 +103,6 @@ func (v *view) isClear(n int32) bool {
 	return v.clear[n]
 }
 
-// unclear notes that a node is scheduled although it was clear, so that nothing that requires it is
-// clear either. The caller holds mu.
-func (v *view) unclear(n int32) {
-	for stack := []int32{n}; len(stack) > 0; {
-		n, stack = stack[len(stack)-1], stack[:len(stack)-1]
-		if v.clear[n] {
-			v.clear[n] = false
-			stack = append(stack, v.graph.Dependants(n)...)
-		}
-	}
-}
-
 // agree settles in the frontier of a part of the graph what is known to be clear, and learns from
 // it what else is: of the nodes that were expanded, all that they require is in the part.
 func (v *view) agree(f *frontier, nodes, expanded []int32) {

@@ -13,7 +13,14 @@ import (
 type waves struct {
 	lanes   map[string][]resource.ID
 	agents  map[string]bool // only while a release is under way
-	checked map[resource.ID]bool
+	checked map[inLane]bool
+}
+
+// inLane is a resource where it was when a wave checked it. Only there does that count: it may have
+// been moved, and the record goes when the wave is done in the lane that it left.
+type inLane struct {
+	lane string
+	id   resource.ID
 }
 
 func wavesOf(s Schedule, releasing bool) waves {
@@ -21,11 +28,11 @@ func wavesOf(s Schedule, releasing bool) waves {
 	if len(s.Unfinished) == 0 {
 		return out
 	}
-	out.agents, out.checked = map[string]bool{}, map[resource.ID]bool{}
+	out.agents, out.checked = map[string]bool{}, map[inLane]bool{}
 	for lane, ids := range s.Unfinished {
 		out.agents[AgentOf(lane)] = releasing
 		for _, id := range ids {
-			out.checked[id] = true
+			out.checked[inLane{lane, id}] = true
 		}
 	}
 	return out
@@ -33,10 +40,10 @@ func wavesOf(s Schedule, releasing bool) waves {
 
 // ask reports whether the wave asks for a node, and whether it may do so wrongly.
 func (w waves) ask(g *Graph, n int32) (asks, unsure bool) {
-	if len(w.lanes) == 0 || g.Removing[n] || w.checked[g.IDs[n]] {
+	lane := g.Lane(n)
+	if len(w.lanes) == 0 || g.Removing[n] || w.checked[inLane{lane, g.IDs[n]}] {
 		return false, false
 	}
-	lane := g.Lane(n)
 	_, sure := w.lanes[lane]
 	unsure = w.agents[AgentOf(lane)]
 	return sure || unsure, unsure
@@ -55,14 +62,13 @@ func (w *worker) leftOut(r *Row) bool {
 	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && !passes(r.Class)
 }
 
-// checked returns the rows that the wave has checked, in whatever lane they were then: all lanes have to see the same.
+// checked returns the rows that the wave has checked in this lane. What another lane has checked that
+// moved here meanwhile does not count: its record goes when the wave is done there.
 func (w *worker) checked() map[resource.ID]bool {
 	if w.session.checked == nil {
 		w.session.checked = map[resource.ID]bool{}
-		for _, ids := range w.sched.Unfinished {
-			for _, id := range ids {
-				w.session.checked[id] = true
-			}
+		for _, id := range w.sched.Unfinished[w.lane] {
+			w.session.checked[id] = true
 		}
 	}
 	return w.session.checked

@@ -21,6 +21,7 @@ type books struct {
 	actions  map[string]bool
 	visible  map[int]*content // versions that have become visible
 	events   map[resource.ID]owed
+	sched    schedBook
 	removing map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
 	moved    map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
 	released *content
@@ -71,32 +72,34 @@ type taskBooks struct {
 	dry      bool                      // only compares
 	export   *exportBook
 	claims   map[resource.ID]claimBook
-	mine     map[string]bool           // records of runs that it has written
-	stale    map[string]resource.ID    // of these, those that have to be marked as stale
-	follows  []follow                  // that it does under the plan
-	planned  int                       // when it took the plan, in steps of the law
-	settles  int64                     // fence under which it does what follows from runs
-	open     int                       // connections
-	connects int                       // that were tried since something was claimed
-	spared   time.Time                 // until when a try to connect that failed stands for others; see connectorPort
-	removes  time.Time                 // until then it may remove files; zero: it does not hold the plan
-	grace    time.Duration             // that it collects with
-	changed  map[resource.ID]time.Time // when these had changed last, as it was known then
-	inherits map[string][]resource.ID  // what tells others, and ran under a lease when its holder before was lost
-	waved    bool                      // it has asked for a check of everything
-	failing  map[resource.ID]int64     // revisions of what had failed when it took the plan
-	retries  bool                      // it asks also for what waits
-	only     resource.ID               // of what it asks for; "": anything
-	until    time.Time                 // when it is to stop claiming
-	asks     deploy.Priority           // of what it asks for; 0: of no one priority
-	lenient  bool                      // asks for nothing that waits for its backoff or for a person
-	forgets  bool                      // it lets go of what left the model
-	releases int                       // the version that it is to put in force; 0: none
-	inForce  int                       // how many releases there had been when it began
-	plain    bool                      // asks for no more than what changed: an export without flags
-	orphaned bool                      // left behind
-	waving   bool                      // a wave was under way somewhere when it took the plan
-	lost     map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
+	mine     map[string]bool            // records of runs that it has written
+	stale    map[string]resource.ID     // of these, those that have to be marked as stale
+	follows  []follow                   // that it does under the plan
+	planned  int                        // when it took the plan, in steps of the law
+	settles  int64                      // fence under which it does what follows from runs
+	open     int                        // connections
+	connects int                        // that were tried since something was claimed
+	spared   time.Time                  // until when a try to connect that failed stands for others; see connectorPort
+	removes  time.Time                  // until then it may remove files; zero: it does not hold the plan
+	grace    time.Duration              // that it collects with
+	changed  map[resource.ID]time.Time  // when these had changed last, as it was known then
+	inherits map[string][]resource.ID   // what tells others, and ran under a lease when its holder before was lost
+	waved    bool                       // it has asked for a check of everything
+	failing  map[resource.ID]int64      // revisions of what had failed when it took the plan
+	retries  bool                       // it asks also for what waits
+	only     resource.ID                // of what it asks for; "": anything
+	until    time.Time                  // when it is to stop claiming
+	asks     deploy.Priority            // of what it asks for; 0: of no one priority
+	lenient  bool                       // asks for nothing that waits for its backoff or for a person
+	forgets  bool                       // it lets go of what left the model
+	releases int                        // the version that it is to put in force; 0: none
+	inForce  int                        // how many releases there had been when it began
+	plain    bool                       // asks for no more than what changed: an export without flags
+	orphaned bool                       // left behind
+	waving   bool                       // a wave was under way somewhere when it took the plan
+	lost     map[resource.ID]bool       // of what is claimed: a run of it was lost in a lane that it was moved from
+	skipped  map[string]bool            // records of runs that were skipped and looked at
+	saw      map[resource.ID]deploy.Row // what it has read by id, of what others may change
 	rings    int
 	rows     int // written
 	call     int // handler calls so far
@@ -142,7 +145,7 @@ func newBooks() *books {
 
 func newTaskBooks() *taskBooks {
 	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
-		inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
+		saw: map[resource.ID]deploy.Row{}, skipped: map[string]bool{}, inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 
@@ -33,6 +34,29 @@ func (r *run) checkCommit(c *deploy.Commit, out *deploy.Committed, b before) {
 	if have := r.books.leases[c.Guard.Key]; have != nil && have.by == t.books && c.Until.After(have.until) {
 		have.until = c.Until
 	}
+	r.checkShrinks(t)
+}
+
+// checkShrinks checks that in one schedule nothing comes to be scheduled: what processes have learned
+// of it is to stay true.
+func (r *run) checkShrinks(t *task) {
+	e, was := r.state.look(env), r.books.sched
+	if r.books.effect == nil {
+		return
+	}
+	now := schedBook{e.env.PlanSeq, r.books.effect, r.scheduled(e)}
+	if more := now.nodes &^ was.nodes; now.seq == was.seq && now.effect == was.effect && more != 0 {
+		r.violate("D1", "%s makes %s scheduled in a schedule in which it was not", t.name,
+			now.effect.ids[bits.TrailingZeros64(more)])
+	}
+	r.books.sched = now
+}
+
+// schedBook is what was scheduled when something was last written.
+type schedBook struct {
+	seq    int64
+	effect *effective
+	nodes  uint64
 }
 
 // checkFence is invariant D3: only who holds the lease writes.
@@ -113,6 +137,9 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 			r.violate("D7", "%s counts a failure of %s twice", t.name, row.ID)
 		}
 	})
+	for i := range c.Rows {
+		r.checkPatient(t, &c.Rows[i], c.Guard.Key)
+	}
 	for i := range c.Actions {
 		r.checkAction(t, &c.Actions[i])
 	}
@@ -123,6 +150,25 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 	for _, id := range c.Checked {
 		if have := t.books.runs[id]; have != nil {
 			have.recorded = true
+		}
+	}
+}
+
+// checkPatient checks that nothing is skipped for what is scheduled once more in another lane: that is
+// known when a requirement is read, and it is to wait for it.
+func (r *run) checkPatient(t *task, row *deploy.Row, lane string) {
+	eff := t.books.effect
+	if eff == nil || row.Blocked != deploy.BlockedTemp || !slices.Contains(t.books.claimed, row.ID) ||
+		row.LastAction == "" || t.books.skipped[row.LastAction] {
+		return
+	}
+	t.books.skipped[row.LastAction] = true
+	i, known := eff.index[row.ID]
+	for j, id := range eff.ids {
+		q, read := t.books.saw[id]
+		if known && eff.needs[i]&(1<<j) != 0 && read && q.Lane != lane && q.Ticket != 0 && !asWanted(&q) {
+			r.violate("D6", "%s skips %s, and has read that %s, which that requires, is scheduled",
+				t.name, row.ID, id)
 		}
 	}
 }

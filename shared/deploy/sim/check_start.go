@@ -175,14 +175,9 @@ func (r *run) inWave(e *environment, row *deploy.Row) bool {
 		row.Blocked != deploy.BlockedYes && row.Blocked != deploy.NeedsPerson && !(e.env.Wave.KeepTerminal && terminal)
 }
 
-// checkedInWave reports whether the last wave has checked a row, also where it was before it was moved.
+// checkedInWave reports whether the last wave has checked a row where it is now.
 func (*run) checkedInWave(e *environment, row *deploy.Row) bool {
-	checked := row.Checked >= e.env.Wave.Epoch
-	for _, c := range e.checks {
-		_, listed := slices.BinarySearch(c.ids, row.ID)
-		checked = checked || listed && c.epoch == e.env.Wave.Epoch
-	}
-	return checked
+	return row.Checked >= e.env.Wave.Epoch || e.wasChecked(row.ID, row.Lane, e.env.Wave.Epoch)
 }
 
 // unready returns what a node needs and is not deployed, leaving out what is claimed with it.

@@ -120,6 +120,7 @@ func Draw(seed uint64) *Plan {
 	d.collections(rand.New(rand.NewPCG(seed, 0xf11e)))  //nolint:gosec // a simulation
 	d.forgets(rand.New(rand.NewPCG(seed, 0xf09e)))      //nolint:gosec // a simulation
 	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))    //nolint:gosec // a simulation
+	d.frees(rand.New(rand.NewPCG(seed, 0xf5ee)))        //nolint:gosec // a simulation
 	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
 	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))      //nolint:gosec // a simulation
 	p.calm()

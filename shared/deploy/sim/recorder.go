@@ -97,6 +97,17 @@ func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 	return err
 }
 
+// Rows implements deploy.State.
+func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
+	rows, err := c.State.Rows(ctx, env, ids)
+	if b := c.r.sched.cur.books; err == nil && b.lane != "" && !b.dry {
+		for i := range rows {
+			b.saw[rows[i].ID] = rows[i]
+		}
+	}
+	return rows, err
+}
+
 // Put implements deploy.Files.
 func (c *recorder) Put(ctx context.Context, blobs []deploy.Blob) error {
 	err := c.Files.Put(ctx, blobs)
