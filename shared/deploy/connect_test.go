@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -32,6 +33,43 @@ func (s *slowly) Connect(ctx context.Context, _ resource.Agent) (any, error) {
 		}
 	}
 	return nil, s.err
+}
+
+// places connects to where the options of an agent say.
+type places struct{}
+
+func (places) Connect(_ context.Context, a resource.Agent) (any, error) {
+	return a.Options["host"], nil
+}
+
+// TestConnectionFollowsTheAgent changes where an agent is while its lane is served: what runs from then
+// on is to run there.
+func TestConnectionFollowsTheAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.e.Connector = places{}
+	at := map[string]any{}
+	export := func(host string) {
+		m := model(res("a"), res("b<a"))
+		m.Agents = []resource.Agent{{Name: "a", Transport: "local", Options: map[string]any{"host": host}}}
+		if _, err := r.e.Export(t.Context(), "e", deploy.Export{Model: m}); err != nil {
+			t.Error(err)
+		}
+	}
+	once := false
+	r.e.Handlers["t::T"] = &asking{clever{handler: handler{r.w}}, func(c *provider.Context) error {
+		at[nameOf(c.Desired())] = c.Transport()
+		if !once {
+			once = true
+			export("new")
+		}
+		return nil
+	}}
+	export("old")
+	r.drain()
+	if at["a"] != "new" || at["b"] != "new" {
+		t.Errorf("they were last looked at in %v", at)
+	}
 }
 
 // TestConnectingKeepsTheLane pins that nobody takes a lane while its worker is connecting to the agent, and that an agent that cannot be

@@ -43,6 +43,11 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	w.agent, w.view = agents[agent], w.e.view(w.env, w.sched.PlanSeq, g)
+	if w.agent.Name == "" {
+		w.session.follow(undescribed(agent))
+	} else {
+		w.session.follow(w.agent.Agent)
+	}
 	w.view.learn(w.sched, []string{agent}, w.state.Releasing != 0)
 	same, err := w.index(ctx, rows, waving)
 	if same && err == nil && waving {

@@ -43,6 +43,16 @@ func (s *session) close() {
 	s.transport, s.connected, s.lists = nil, false, nil
 }
 
+// follow ends a connection to where the agent is not any more.
+func (s *session) follow(agent resource.Agent) {
+	now := agent
+	now.Lanes = s.agent.Lanes
+	if s.connected && !sameAgents([]resource.Agent{s.agent}, []resource.Agent{now}) {
+		s.close()
+		s.connErr = nil
+	}
+}
+
 // forgetFailure lets a connection that could not be made be tried once more, when that is not long ago compared with how long it took: an
 // agent that cannot be reached costs one wait, and not one for each of its resources or batches.
 func (s *session) forgetFailure(now time.Time) {

@@ -41,7 +41,12 @@ func (r *run) checkAction(t *task, a *deploy.Action) {
 	case have != nil && !have.recorded && len(a.Messages) < have.lines:
 		r.violate("L1", "the handler of %s logged %d lines, and %d are recorded", a.Resource, have.lines, len(a.Messages))
 	}
-	if a.Outcome == deploy.StatusUnavailable && t.books.connects+t.books.open == 0 && !r.time().Before(t.books.spared) {
+	claimed := r.time()
+	if c, known := t.books.claims[a.Resource]; known {
+		claimed = c.at // whether to try was decided then
+	}
+	tried := t.books.connects+t.books.open > 0 || claimed.Before(t.books.spared)
+	if a.Outcome == deploy.StatusUnavailable && !tried {
 		r.violate("transport", "%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
 	}
 	r.checkRecord(t, a, have)
