@@ -284,9 +284,11 @@ func TestWaiting(t *testing.T) {
 		live, _ := pair(t, 10*time.Second, echoType())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
+		began := time.Now()
 		_, _ = forward(t, live, echoType()).Read(providertest.NewHost(nil).Context(ctx, provider.Options{}), asks("hang"))
-		if live.Context().Err() != nil || ctx.Err() == nil {
-			t.Errorf("a connection that waits was taken for dead: %v", context.Cause(live.Context()))
+		// The time is up at both ends in the same instant, and the other end may be the first to say so.
+		if waited := time.Since(began); live.Context().Err() != nil || waited < 59*time.Minute {
+			t.Errorf("a connection that waits was taken for dead after %v: %v", waited, context.Cause(live.Context()))
 		}
 	})
 }
