@@ -29,6 +29,16 @@ type argument struct {
 	of     node
 }
 
+// dict returns the dictionary behind **.
+func (a *argument) dict(v types.Value) (*types.Dict, *fail) {
+	d, ok := v.(*types.Dict)
+	if !ok {
+		const text = "** stands before a dict, and this is %s"
+		return nil, failed(CodeArguments, a.of.pos(), text, types.Kind(v)).heavy(10)
+	}
+	return d, nil
+}
+
 // call binds a call. Its arguments have a frame of their own.
 func (b *binder) call(x *syntax.Call) node {
 	at := b.file.pos(x)
@@ -163,14 +173,9 @@ func (n *callNode) given(e *engine, s *scope, f frame) (*given, *fail) {
 func (g *given) add(a *argument, v types.Value, at *diag.Pos) *fail {
 	switch {
 	case a.spread:
-		d, ok := v.(*types.Dict)
-		if !ok {
-			return failed(
-				CodeArguments,
-				a.of.pos(),
-				"** stands before a dict, and this is %s",
-				types.Kind(v),
-			).heavy(10)
+		d, f := a.dict(v)
+		if f != nil {
+			return f
 		}
 		for _, k := range d.Keys() {
 			if slices.ContainsFunc(g.named, func(o named) bool { return o.name == k }) {

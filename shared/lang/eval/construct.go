@@ -132,6 +132,17 @@ func (b *binder) constructed(x *syntax.Construct, h *hint, at *diag.Pos) (*types
 	case strings.Contains(name, "::"):
 		return nil, f
 	}
+	return b.amongFamily(x, target, f)
+}
+
+// amongFamily looks for the entity of a constructor among those that its value may be of. f is
+// what is said if there is none.
+func (b *binder) amongFamily(
+	x *syntax.Construct,
+	target *types.Entity,
+	f *fail,
+) (*types.Entity, *fail) {
+	name := x.Entity.Text
 	var candidates []*types.Entity
 	family(target, func(e *types.Entity) {
 		if e.Name == name && !slices.Contains(candidates, e) {
@@ -189,18 +200,7 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed map[
 		name := a.Name.Text
 		attribute := n.entity.Attribute(name)
 		if attribute == nil {
-			f := failed(
-				CodeUnknownAttr,
-				b.file.pos(a.Name),
-				"%s has no attribute %s",
-				n.entity.FullName(),
-				name,
-			).heavy(10)
-			b.problem(
-				f.advise("%s", didYouMean(name, attributeNames(n.entity))).
-					with(n.entity.At, "the entity is defined here"),
-			)
-			b.root(a.Value, nil)
+			b.unknownArg(n, a)
 			continue
 		}
 		if byName[name] == nil {
@@ -224,6 +224,15 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed map[
 			n.others = append(n.others, a)
 		}
 	}
+}
+
+// unknownArg says that an entity has no attribute of the name of an argument.
+func (b *binder) unknownArg(n *constructNode, a *syntax.Arg) {
+	name := a.Name.Text
+	f := failed(CodeUnknownAttr, b.file.pos(a.Name), "%s has no attribute %s", n.entity.FullName(), name)
+	f.heavy(10).advise("%s", didYouMean(name, attributeNames(n.entity)))
+	b.problem(f.with(n.entity.At, "the entity is defined here"))
+	b.root(a.Value, nil)
 }
 
 // hinted returns what a value has to be for an attribute.

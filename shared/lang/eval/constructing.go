@@ -71,42 +71,14 @@ func (n *constructNode) late(e *engine, s *scope, f frame) ([]named, *fail) {
 		return nil, nil
 	}
 	out := []named{}
-	has := func(name string) bool { return slices.ContainsFunc(out, func(o named) bool { return o.name == name }) }
+	has := func(name string) bool { return has(out, name) }
 	for i := range n.spreads {
 		v, x := n.spreads[i].of.value(e, s, f)
 		if x != nil {
 			return nil, x
 		}
-		d, ok := v.(*types.Dict)
-		if !ok {
-			return nil, failed(
-				CodeArguments,
-				n.spreads[i].of.pos(),
-				"** stands before a dict, and this is %s",
-				types.Kind(v),
-			).heavy(10)
-		}
-		for _, k := range d.Keys() {
-			if has(k) || n.written(k) {
-				return nil, failed(
-					CodeDuplicateArg,
-					n.at,
-					"the attribute %s is set twice in this constructor",
-					k,
-				)
-			}
-			if n.entity.Attribute(k) == nil {
-				return nil, failed(
-					CodeUnknownAttr,
-					n.at,
-					"%s has no attribute %s",
-					n.entity.FullName(),
-					k,
-				).heavy(10).
-					advise("%s", didYouMean(k, attributeNames(n.entity)))
-			}
-			item, _ := d.Get(k)
-			out = append(out, named{k, item})
+		if out, x = n.fromDict(&n.spreads[i], v, out); x != nil {
+			return nil, x
 		}
 	}
 	inverse, x := n.otherEnd(e, s, f, has)
@@ -120,6 +92,32 @@ func (n *constructNode) late(e *engine, s *scope, f frame) ([]named, *fail) {
 		if !has(name) && name != inverse.name {
 			return nil, missingIndexed(n.entity, []string{name}, n.at)
 		}
+	}
+	return out, nil
+}
+
+// has reports whether there is a value of a name.
+func has(values []named, name string) bool {
+	return slices.ContainsFunc(values, func(v named) bool { return v.name == name })
+}
+
+// fromDict adds the entries of a dictionary to values.
+func (n *constructNode) fromDict(a *argument, v types.Value, out []named) ([]named, *fail) {
+	d, f := a.dict(v)
+	if f != nil {
+		return nil, f
+	}
+	for _, k := range d.Keys() {
+		if has(out, k) || n.written(k) {
+			const text = "the attribute %s is set twice in this constructor"
+			return nil, failed(CodeDuplicateArg, n.at, text, k)
+		}
+		if n.entity.Attribute(k) == nil {
+			f := failed(CodeUnknownAttr, n.at, "%s has no attribute %s", n.entity.FullName(), k)
+			return nil, f.heavy(10).advise("%s", didYouMean(k, attributeNames(n.entity)))
+		}
+		item, _ := d.Get(k)
+		out = append(out, named{k, item})
 	}
 	return out, nil
 }

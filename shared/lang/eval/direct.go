@@ -441,27 +441,9 @@ func (d *direct) call(x *syntax.Call, vars *local) (types.Value, *fail) {
 	if f != nil {
 		return nil, f
 	}
-	g := &given{}
-	for i := range x.Args {
-		a := &x.Args[i]
-		if a.Spread {
-			return nil, failed(
-				CodeTypedef,
-				d.unit.pos(a),
-				"** cannot be part of the condition of a type",
-			).heavy(11)
-		}
-		v, f := d.eval(a.Value, vars)
-		if f != nil {
-			return nil, f
-		}
-		arg := &argument{}
-		if a.Name != nil {
-			arg.name = a.Name.Text
-		}
-		if f := g.add(arg, v, n.at); f != nil {
-			return nil, f
-		}
+	g, f := d.given(x, n, vars)
+	if f != nil {
+		return nil, f
 	}
 	if n.cast != nil {
 		return castCall(n.cast, g, n.at)
@@ -491,4 +473,31 @@ func (d *direct) call(x *syntax.Call, vars *local) (types.Value, *fail) {
 		args,
 		n.at,
 	)
+}
+
+// given computes the arguments of a call.
+func (d *direct) given(x *syntax.Call, n *callNode, vars *local) (*given, *fail) {
+	g := &given{}
+	for i := range x.Args {
+		a := &x.Args[i]
+		if a.Spread {
+			return nil, failed(
+				CodeTypedef,
+				d.unit.pos(a),
+				"** cannot be part of the condition of a type",
+			).heavy(11)
+		}
+		v, f := d.eval(a.Value, vars)
+		if f != nil {
+			return nil, f
+		}
+		arg := &argument{}
+		if a.Name != nil {
+			arg.name = a.Name.Text
+		}
+		if f := g.add(arg, v, n.at); f != nil {
+			return nil, f
+		}
+	}
+	return g, nil
 }

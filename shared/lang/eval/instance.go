@@ -239,17 +239,9 @@ func (e *engine) find(
 	at *diag.Pos,
 	target *variable,
 ) (*Instance, *fail) {
-	byName := make(map[string]types.Value, len(values))
-	for _, n := range values {
-		if _, twice := byName[n.name]; twice {
-			return nil, failed(
-				CodeDuplicateArg,
-				at,
-				"the attribute %s is there twice in the look-up",
-				n.name,
-			)
-		}
-		byName[n.name] = n.value
+	byName, f := namedValues(values, at)
+	if f != nil {
+		return nil, f
 	}
 	names := matching(entity, byName)
 	if names == nil {
@@ -285,6 +277,23 @@ func (e *engine) find(
 	}
 	d.lookups[key] = append(d.lookups[key], lookup{target, at})
 	return nil, nil
+}
+
+// namedValues returns values by their names, each of which is there once.
+func namedValues(values []named, at *diag.Pos) (map[string]types.Value, *fail) {
+	byName := make(map[string]types.Value, len(values))
+	for _, n := range values {
+		if _, twice := byName[n.name]; twice {
+			return nil, failed(
+				CodeDuplicateArg,
+				at,
+				"the attribute %s is there twice in the look-up",
+				n.name,
+			)
+		}
+		byName[n.name] = n.value
+	}
+	return byName, nil
 }
 
 // matching returns the index over exactly these attributes; nil if there is none.

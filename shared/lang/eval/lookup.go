@@ -95,14 +95,9 @@ func (n *indexNode) search(u *unit, s *scope, result *variable) *fail {
 			values = append(values, named{n.args[i].name, v})
 			continue
 		}
-		d, ok := v.(*types.Dict)
-		if !ok {
-			return failed(
-				CodeArguments,
-				n.args[i].of.pos(),
-				"** stands before a dict, and this is %s",
-				types.Kind(v),
-			).heavy(10)
+		d, x := n.args[i].dict(v)
+		if x != nil {
+			return x
 		}
 		for _, k := range d.Keys() {
 			item, _ := d.Get(k)

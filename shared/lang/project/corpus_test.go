@@ -76,7 +76,7 @@ type saved struct {
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	corpus := readCorpus(t, "testdata/corpus.jsonl.gz")
-	if len(corpus) < 150 {
+	if len(corpus) < 500 {
 		t.Fatalf("only %d models", len(corpus))
 	}
 	lines := tally{}

@@ -95,6 +95,11 @@ func (g *generator) value(typ string, depth int) string {
 			g.value(typ, depth-1),
 		)
 	}
+	return g.computed(typ, depth)
+}
+
+// computed returns an operation that gives a value of a type.
+func (g *generator) computed(typ string, depth int) string {
 	sub := func(t string) string { return g.value(t, depth-1) }
 	switch typ {
 	case "int":

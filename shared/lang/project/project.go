@@ -132,7 +132,13 @@ func (l *loader) settings() error {
 			l.paths[i] = filepath.Join(l.project.Dir, p)
 		}
 	}
-	for _, text := range s.Policy {
+	l.policy(file, s.Policy)
+	return nil
+}
+
+// policy reads the rules of relation_precedence_policy.
+func (l *loader) policy(file string, rules []string) {
+	for _, text := range rules {
 		m := rule.FindStringSubmatch(text)
 		if m == nil {
 			l.problems.Add(diag.Problem{
@@ -154,7 +160,6 @@ func (l *loader) settings() error {
 			},
 		)
 	}
-	return nil
 }
 
 // modulePaths returns a list of paths, or one; nil if there is none.

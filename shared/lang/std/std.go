@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"southbound/shared/lang/eval"
@@ -21,7 +22,10 @@ import (
 var Model embed.FS
 
 // Plugins returns the plugins of the module.
-func Plugins() []eval.Plugin {
+func Plugins() []eval.Plugin { return slices.Concat(ofData(), aboutModel()) }
+
+// ofData are the plugins that compute with data.
+func ofData() []eval.Plugin {
 	return []eval.Plugin{
 		{
 			Name: "std::print", Doc: "Prints a message.", Params: []eval.Param{{Name: "message", Type: "reference"}}, Result: "any",
@@ -52,6 +56,12 @@ func Plugins() []eval.Plugin {
 				{Name: "start", Type: "int", Default: int64(0)},
 			}, Call: sequence,
 		},
+	}
+}
+
+// aboutModel are the plugins that ask about values of a model and what is around it.
+func aboutModel() []eval.Plugin {
+	return []eval.Plugin{
 		{
 			Name: "std::get_env", Doc: "Returns an environment variable; an unknown value, if there is none and no default_value.", Result: "string",
 			Params: []eval.Param{

@@ -15,12 +15,12 @@ const MaxProblems = 100
 // MaxProblems.
 func Parse(text string) (*File, []Problem) {
 	tokens, problems := Scan(text)
-	f := &File{Text: text, Tokens: make([]Token, 0, len(tokens))}
-	for _, t := range tokens {
-		if t.Kind == Comment {
-			f.Comments = append(f.Comments, t)
+	f := &File{Text: text, Tokens: tokens[:0]}
+	for i := range tokens {
+		if t := &tokens[i]; t.Kind == Comment {
+			f.Comments = append(f.Comments, *t)
 		} else {
-			f.Tokens = append(f.Tokens, t)
+			f.Tokens = append(f.Tokens, *t)
 		}
 	}
 	p := &parser{file: f, tokens: f.Tokens, problems: problems}

@@ -42,7 +42,8 @@ const (
 // Scan returns the tokens of a text, with the comments among them, and what is wrong. The last token is an EOF. What cannot be
 // a token is reported, and is an Unknown.
 func Scan(text string) ([]Token, []Problem) {
-	s := &scanner{text: text, at: Pos{Line: 1, Column: 1}}
+	const perToken = 4 // bytes of text, about
+	s := &scanner{text: text, at: Pos{Line: 1, Column: 1}, tokens: make([]Token, 0, min(len(text), MaxText)/perToken+1)}
 	switch {
 	case len(text) > MaxText:
 		s.problem(CodeTooLarge, s.at, s.at, "divide it into several files", "the file is larger than %d MiB", MaxText>>20)
