@@ -43,9 +43,9 @@ func DefaultLimits() Limits {
 	return Limits{
 		Rounds:    100_000,
 		Steps:     500_000_000,
-		Instances: 2_000_000,
+		Instances: 1_000_000,
 		Depth:     10_000,
-		Bytes:     1 << 30,
+		Bytes:     256 << 20,
 	}
 }
 

@@ -60,7 +60,8 @@ func (p *parser) expression() Expression { return p.above(lowest) }
 func (p *parser) above(precedence int) (left Expression) {
 	p.nested(func() {
 		left = p.operand()
-		for {
+		for n := 0; ; n++ {
+			p.short(n)
 			if p.peek().is("?") && precedence < ofCondition {
 				left = p.conditionOf(left)
 				continue
@@ -192,9 +193,20 @@ func (p *parser) ofEntity(entity Path) Expression {
 	return nil
 }
 
+// maxChain is how many parts an expression may have one after the other: each is a level of the tree.
+const maxChain = 10_000
+
+// short refuses an expression that goes on and on.
+func (p *parser) short(n int) {
+	if n > maxChain {
+		p.fail(CodeTooDeep, p.peek(), "give parts of it names of their own", "this expression has more than %d parts", maxChain)
+	}
+}
+
 // attributes reads `.name`, as often as there is one, and `is defined`.
 func (p *parser) attributes(of Expression) Expression {
-	for p.peek().is(".") {
+	for n := 0; p.peek().is("."); n++ {
+		p.short(n)
 		p.step()
 		if t := p.peek(); t.Kind == TypeName {
 			p.fail(CodeNamespace, t, "write :: between a namespace and a name", "an attribute begins with a small letter, and namespaces are not left by a dot")
@@ -212,7 +224,8 @@ func (p *parser) attributes(of Expression) Expression {
 
 // lookups reads `[key]`, `[name=value]` and `is defined` behind a variable or an attribute.
 func (p *parser) lookups(of Expression) Expression {
-	for p.peek().is("[") {
+	for n := 0; p.peek().is("["); n++ {
+		p.short(n)
 		if attr, ok := of.(*Attr); ok && p.beginsArgs() {
 			args := p.args("[", "]", false)
 			return p.noAttribute(&IndexLookup{Span: p.spanFrom(attr), Of: attr, Args: args})

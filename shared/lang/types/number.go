@@ -283,8 +283,29 @@ func floatPower(x, y float64) (Value, error) {
 		return nil, errors.New("the power of a negative number with a fraction is not a number")
 	}
 	z := math.Pow(x, y)
+	if y == math.Trunc(y) && math.Abs(y) <= maxExact && !math.IsInf(z, 0) && !math.IsNaN(z) && z != 0 {
+		z = exactPower(x, int(y))
+	}
 	if math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 		return nil, errTooLarge
 	}
 	return z, nil
+}
+
+// maxExact is up to which exponent powers of floats are computed exactly.
+const maxExact = 64
+
+// exactPower returns a power of a float, rounded once as the C library does.
+func exactPower(x float64, n int) float64 {
+	const bits = 53
+	abs := max(n, -n)
+	z := new(big.Float).SetPrec(uint(bits * (abs + 2))).SetInt64(1) //nolint:gosec // small
+	for range abs {
+		z.Mul(z, new(big.Float).SetFloat64(x))
+	}
+	if n < 0 {
+		z.Quo(new(big.Float).SetPrec(z.Prec()).SetInt64(1), z)
+	}
+	f, _ := z.Float64()
+	return f
 }
