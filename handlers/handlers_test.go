@@ -86,3 +86,27 @@ func TestTransports(t *testing.T) {
 		}
 	}
 }
+
+// TestPurged pins that a resource of any type that is to be purged needs only what names it.
+func TestPurged(t *testing.T) {
+	names := map[string]any{"path": "/srv/x", "name": "x", "section": "s", "setting": "a", "table": "tab", "kind": "table", "bucket": "b123", "key": "k", "ip": "10.0.0.7",
+		"url": "http://127.0.0.1/x", "database": "d", "role": "r", "object": "o", "on": "database", "user": "u", "schema": "s"}
+	var types []schema.Type
+	for _, d := range All() {
+		types = append(types, d.Type)
+	}
+	r, err := schema.NewRegistry(types...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, typ := range types {
+		c, _ := r.Type(typ.Name)
+		attributes := map[string]any{}
+		for _, name := range c.Namevars() {
+			attributes[name] = names[name]
+		}
+		if _, problems := c.CheckPurged(attributes); len(problems) > 0 {
+			t.Errorf("%s with %v: %v", typ.Name, attributes, problems)
+		}
+	}
+}

@@ -23,7 +23,7 @@ func Line() provider.Definition {
 		Type: schema.Type{
 			Name: "fs::Line",
 			Description: "A line, or a block of lines between two markers, in a text file. All other bytes stay as they are: how lines end, a missing end of the last line, " +
-				"owner, mode and extended attributes. A symbolic link is refused. Purged, lines that are the same as line are removed; without line, those that match.",
+				"owner, mode and extended attributes. A symbolic link is refused. Purged, lines that are the same as line are removed; without line, those that match; without both, the block between the markers of name.",
 			Attributes: []schema.Attribute{
 				pathAttribute(),
 				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "what tells it from others in the same file; it stands in the markers of a block"},

@@ -104,6 +104,8 @@ func TestLine(t *testing.T) {
 		{"purge what is not there", "a\n", attrs{"line": "x", "match": "a"}, true, "a\n"},
 		{"purge leaves what only matches", "#x\nx\n", attrs{"line": "x", "match": "x"}, true, "#x\n"},
 		{"purge what matches", "k1\na\nk2\n", attrs{"match": "^k"}, true, "a\n"},
+		{"purge the block of the name", "a\n# BEGIN n\n1\n# END n\nb\n", attrs{}, true, "a\nb\n"},
+		{"purge a name that has no block", "a\nn\n", attrs{}, true, "a\nn\n"},
 		{"a block", "a\n", attrs{"block": "1\n2\n"}, false, "a\n# BEGIN n\n1\n2\n# END n\n"},
 		{"a block in a file of the other kind", "a\r\n", attrs{"block": "1\n2"}, false, "a\r\n# BEGIN n\r\n1\r\n2\r\n# END n\r\n"},
 		{"there already, with the other ends", "# BEGIN n\r\n1\r\n# END n", attrs{"block": "1\n"}, false, "# BEGIN n\r\n1\r\n# END n"},
@@ -118,8 +120,7 @@ func TestLine(t *testing.T) {
 			g := newRig(t, Line())
 			g.write("a", tc.before, 0o640)
 			tc.attrs["path"], tc.attrs["name"] = g.path("a"), "n"
-			r := g.resource(tc.attrs)
-			r.Purged = tc.purged
+			r := g.resource(tc.attrs, tc.purged)
 			if change, diff, err := g.apply(r); err != nil || (change != plan.NoChange) != (tc.before != tc.want) {
 				t.Fatalf("%s %v, %v", change, diff, err)
 			}

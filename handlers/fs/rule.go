@@ -56,6 +56,8 @@ func ruleOf(r provider.Resource) (*rule, error) {
 		if !u.isLine || strings.ContainsAny(u.line, "\r\n") {
 			return nil, provider.Errorf(provider.NeedsChange, "line must be a single line of text; for several there is block")
 		}
+	case u.match == nil && r.Purged: // only the block says by itself what its name is
+		u.isBlock = true
 	case u.match == nil:
 		return nil, provider.Errorf(provider.NeedsChange, "nothing says what the line is; give line or block")
 	case !r.Purged:

@@ -83,13 +83,17 @@ func memoryDir(t *testing.T) string {
 
 func (g *rig) path(name string) string { return filepath.Join(g.dir, name) }
 
-func (g *rig) resource(attrs map[string]any) provider.Resource {
+func (g *rig) resource(attrs map[string]any, purged ...bool) provider.Resource {
 	g.t.Helper()
-	full, problems := g.typ.Check(attrs)
+	check, gone := g.typ.Check, len(purged) > 0 && purged[0]
+	if gone {
+		check = g.typ.CheckPurged
+	}
+	full, problems := check(attrs)
 	if len(problems) > 0 {
 		g.t.Fatal(problems)
 	}
-	return provider.Resource{Type: g.typ.Name, Attributes: full}
+	return provider.Resource{Type: g.typ.Name, Attributes: full, Purged: gone}
 }
 
 func (g *rig) ctx() *provider.Context {

@@ -150,14 +150,14 @@ func (c *Compiled) together(attributes map[string]any) []diag.Problem {
 	return problems
 }
 
-// validatePurged asks the type's own Validate about a resource that must not exist. Where something is missing, which Validate need not
-// reckon with, only what it says of attributes that are there counts.
+// validatePurged asks the type's own Validate about a resource that must not exist. Only what it says of attributes that are there counts, since
+// that one needs no others; where something is missing that is required otherwise, Validate need not reckon with that.
 func (c *Compiled) validatePurged(attributes map[string]any, whole bool) (problems []diag.Problem) {
 	if c.Validate == nil {
 		return nil
 	}
 	if whole {
-		return c.Validate(attributes)
+		return slices.DeleteFunc(c.Validate(attributes), func(p diag.Problem) bool { return p.Attribute != "" && attributes[p.Attribute] == nil })
 	}
 	defer func() {
 		if recover() != nil {

@@ -35,10 +35,44 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 			keyAgents:    jsonObject{"type": []string{"object", "null"}, "additionalProperties": jsonObject{"$ref": "#/$defs/agent"}},
 			keyResources: jsonObject{"type": []string{"array", "null"}, "items": jsonObject{"$ref": "#/$defs/resource"}},
 		},
-		"$defs": jsonObject{"agent": agentSchema(text), "resource": resourceSchema(types, text, common)},
+		"$defs": jsonObject{"agent": agentSchema(text), "resource": resourceSchema(types, text, common), "wanted": wantedSchema(types)},
 	}
+	byDefault(doc)
 	out, err := json.MarshalIndent(doc, "", "  ")
 	return append(out, '\n'), fault.Wrap(fault.Internal, "write schema", err)
+}
+
+// byDefault adds to the schema of documents which resources have to say what is wanted: those that are not purged, by themselves or by default.
+func byDefault(doc jsonObject) {
+	is := func(purged bool) jsonObject {
+		return jsonObject{"type": "object", "properties": jsonObject{"purged": jsonObject{"const": purged}}, "required": []string{"purged"}}
+	}
+	wanted := jsonObject{"$ref": "#/$defs/wanted"}
+	items := func(rule jsonObject) jsonObject {
+		return jsonObject{"properties": jsonObject{keyResources: jsonObject{"items": rule}}}
+	}
+	doc["if"] = jsonObject{"properties": jsonObject{keyDefaults: is(true)}, "required": []string{keyDefaults}}
+	doc["then"] = items(jsonObject{"if": is(false), "then": wanted})
+	doc["else"] = items(jsonObject{"if": is(true), "else": wanted})
+}
+
+// wantedSchema describes what a resource has to say of what is to exist, besides what names it.
+func wantedSchema(types *schema.Registry) jsonObject {
+	byType := make([]any, 0, len(types.Names()))
+	for _, name := range types.Names() {
+		t, _ := types.Type(name)
+		_, wanted := typeSchema(t)
+		byType = append(byType, jsonObject{"if": isType(name), "then": wanted})
+	}
+	if len(byType) == 0 {
+		return jsonObject{}
+	}
+	return jsonObject{"allOf": byType}
+}
+
+// isType describes resources of a type.
+func isType(name string) jsonObject {
+	return jsonObject{"properties": jsonObject{"type": jsonObject{"const": name}}, "required": []string{"type"}}
 }
 
 // described returns a copy of a schema with a description.
@@ -77,10 +111,8 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 	byType := make([]any, 0, len(types.Names()))
 	for _, name := range types.Names() {
 		t, _ := types.Type(name)
-		byType = append(byType, jsonObject{
-			"if":   jsonObject{"properties": jsonObject{"type": jsonObject{"const": name}}, "required": []string{"type"}},
-			"then": typeSchema(t),
-		})
+		named, _ := typeSchema(t)
+		byType = append(byType, jsonObject{"if": isType(name), "then": named})
 	}
 	out := jsonObject{
 		"type": "object", "required": []string{"type"}, "additionalProperties": false, "properties": properties,
@@ -93,8 +125,9 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 	return out
 }
 
-// typeSchema describes the resources of a type. Attributes that the title gives are not required.
-func typeSchema(t *schema.Compiled) jsonObject {
+// typeSchema describes the resources of a type: all of them, and besides what those have to say that are to exist. Attributes that the title gives
+// are not required.
+func typeSchema(t *schema.Compiled) (out, unless jsonObject) {
 	attributes := described(t.JSONSchema(), t.Description)
 	title, gives := t.TitleSchema()
 	all, _ := attributes["required"].([]any)
@@ -115,21 +148,19 @@ func typeSchema(t *schema.Compiled) jsonObject {
 		delete(attributes, "allOf")
 	}
 	attributes["required"] = append([]any{}, names...)
-	out := jsonObject{"properties": jsonObject{"attributes": attributes, "title": title}}
+	out = jsonObject{"properties": jsonObject{"attributes": attributes, "title": title}}
 	if len(names) > 0 {
 		out["required"] = []string{"attributes"}
 	}
-	unless := jsonObject{"properties": jsonObject{"attributes": wanted}}
+	unless = jsonObject{"properties": jsonObject{"attributes": wanted}}
 	if len(others) > 0 {
 		unless["required"] = []string{"attributes"}
 	}
-	out["if"] = jsonObject{"properties": jsonObject{"purged": jsonObject{"const": true}}, "required": []string{"purged"}}
-	out["else"] = unless
 	if len(named) > 0 {
 		out["anyOf"] = []any{
 			jsonObject{"required": []string{"title"}},
 			jsonObject{"properties": jsonObject{"attributes": jsonObject{"required": named}}},
 		}
 	}
-	return out
+	return out, unless
 }

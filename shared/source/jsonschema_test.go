@@ -57,6 +57,12 @@ func TestJSONSchema(t *testing.T) {
 		{"number out of range", one(`{"type": "net::Port", "attributes": {"host": "h", "port": 0}}`), false},
 		{"misplaced attribute", one(`{"type": "fs::File", "mode": "0644", "attributes": {"path": "/x"}}`), false},
 		{"flag that is text", one(`{"type": "fs::File", "purged": "yes", "attributes": {"path": "/x"}}`), false},
+		{"purged", one(`{"type": "test::Zone", "purged": true, "attributes": {"name": "x"}}`), true},
+		{"not purged", one(`{"type": "test::Zone", "purged": false, "attributes": {"name": "x"}}`), false},
+		{"purged by default", `{"southbound": 1, "defaults": {"agent": "a", "purged": true}, "resources": [{"type": "test::Zone", "attributes": {"name": "x"}}]}`, true},
+		{"purged by default, and not named", `{"southbound": 1, "defaults": {"agent": "a", "purged": true}, "resources": [{"type": "test::Zone", "attributes": {}}]}`, false},
+		{"purged by default, and this one is not", `{"southbound": 1, "defaults": {"agent": "a", "purged": true}, "resources": [{"type": "test::Zone", "purged": false, "attributes": {"name": "x"}}]}`, false},
+		{"not purged by default", `{"southbound": 1, "defaults": {"agent": "a", "purged": false}, "resources": [{"type": "test::Zone", "attributes": {"name": "x"}}]}`, false},
 		{"lanes", `{"southbound": 1, "agents": {"a": {"lanes": 0}}}`, false},
 	} {
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(c.text))
