@@ -24,10 +24,10 @@ raced() {
   $go list -tags servers "${programs[@]}" ./shared/aws/cost ./localstack/e2e | grep -vxFf - <($go list -tags servers ./...)
 }
 
-# tests runs go test; a line for each package when it is done.
+# tests runs go test; a line for each package when it is done, and what a test that fails says as soon as it does.
 tests() {
   if [ -x "$logs/gotestsum" ]; then
-    "$logs/gotestsum" --format pkgname --format-icons text --hide-summary skipped -- "$@"
+    "$logs/gotestsum" --format pkgname-and-test-fails --format-icons text --hide-summary skipped -- "$@"
   else
     $go test "$@"
   fi
