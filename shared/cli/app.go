@@ -55,11 +55,12 @@ const (
 
 // app is one run of the program.
 type app struct {
-	stdin io.Reader
-	out   io.Writer
-	err   io.Writer
-	lost  error // the first thing that could not be written to standard output
-	code  int   // the exit code if there is no error
+	stdin   io.Reader
+	out     io.Writer
+	err     io.Writer
+	telling sync.Mutex // held while several write to standard output
+	lost    error      // the first thing that could not be written to standard output
+	code    int        // the exit code if there is no error
 
 	// What flags say. env, data and api are completed by locate.
 	json    bool

@@ -28,6 +28,7 @@ var notRemote = map[string]string{
 	"wait":    "it stops the process that does the work, and wants the work to stop",
 	"secret":  "it changes the environment of the process that resolves secrets",
 	"replace": "it has types of its own, which a server does not know",
+	"run":     "it is about the home of this machine",
 	"serve":   "it starts servers itself",
 }
 

@@ -42,7 +42,8 @@ func (a *app) runCommand() *cobra.Command {
 		return a.openAt(a.data)
 	}
 	cmd := &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair",
-		Long: "run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. With\n" +
+		Long: "run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. It\n" +
+			"says what it serves, and writes a line about whatever it changes and what does not go well; with --json, actions as logs has them. With\n" +
 			"--listen it serves the HTTP API, and all environments; who has the token in the file api-token of the data directory may ask it anything.",
 		Example: "  southbound run\n  southbound run --environment production\n  southbound run --listen 127.0.0.1:8300",
 		Args:    exactArgs(0, "nothing more"), RunE: after(open, func(ctx context.Context, _ []string) error {
@@ -50,13 +51,19 @@ func (a *app) runCommand() *cobra.Command {
 				return a.serveAPI(ctx, f)
 			}
 			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
-			a.runner().Serve(ctx, a.env, func(err error) { a.say("southbound: %v", err) })
+			defer a.stopsRunning(ctx)()
+			a.serve(ctx, a.env, "")
 			return nil
 		})}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "address of the HTTP API, such as 127.0.0.1:8300; port 0 takes a free one")
 	cmd.Flags().BoolVar(&f.remote, "allow-remote", false, "with --listen: also on an address that others can reach. Without TLS in front, they can read the token")
 	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "with --listen: a name under which the API may be asked, too, with its port")
 	return cmd
+}
+
+// stopsRunning says so when the program is asked to stop. What it returns ends that.
+func (a *app) stopsRunning(ctx context.Context) func() bool {
+	return context.AfterFunc(ctx, func() { a.say("stopping when what runs has finished; Ctrl-C again stops at once") })
 }
 
 // serveAPI serves the API, and all environments, until ctx ends.
@@ -72,19 +79,20 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	guard.Token = token
 	keep := a.keeper(ctx)
 	defer keep.wait()
-	keep.serve(a.env)
-	keep.wg.Go(keep.look)
 	service := api.New(api.Config{Engine: a.engine, Changed: keep.serve, History: a.own.ParameterHistory, About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
 	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
 	api.Bound(server)
-	a.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(a.data, tokenFile))
+	a.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(a.data, tokenFile)) // first: scripts wait for it
+	keep.serve(a.env)
+	keep.wg.Go(keep.look)
 	done := context.AfterFunc(ctx, func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		_ = server.Shutdown(late)
 	})
 	defer done()
+	defer a.stopsRunning(ctx)()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fault.Wrap(fault.Unavailable, "serve", err)
 	}
@@ -118,9 +126,7 @@ func (k *keeper) serve(env string) {
 		return
 	}
 	k.got[env] = true
-	k.wg.Go(func() {
-		k.a.runner().Serve(k.ctx, env, func(err error) { k.a.say("southbound: %s: %v", env, err) })
-	})
+	k.wg.Go(func() { k.a.serve(k.ctx, env, env+": ") })
 }
 
 // lookEvery is how often to look for environments that other processes have made.

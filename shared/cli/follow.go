@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/api"
+	"southbound/shared/local"
+	"southbound/shared/plan"
+)
+
+// overlap is how far back a follower looks for what it has not seen: what was finished first may be recorded last.
+const overlap = 2 * time.Second
+
+// lastLook is how long the last look of a follower may take.
+const lastLook = 5 * time.Second
+
+// mostServed is how many agents are named of an environment that is served.
+const mostServed = 10
+
+// serve does what is scheduled in an environment until ctx ends, and says what it does. label, which may be empty, stands before every line.
+func (a *app) serve(ctx context.Context, env, label string) {
+	a.serving(ctx, env, label)
+	f := &follower{a: a, env: env, label: label, from: time.Now(), seen: map[string]time.Time{}}
+	until, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.follow(until)
+	}()
+	a.runner().Serve(ctx, env, func(err error) { a.say("southbound: %s%v", label, err) })
+	end()
+	<-ended
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	f.look(last)
+}
+
+// serving says how an environment is that is to be served.
+func (a *app) serving(ctx context.Context, env, label string) {
+	p, err := a.home.Progress(ctx, env)
+	if err != nil {
+		return // Serve says so
+	}
+	if p.Last == 0 {
+		a.say("  %snothing was exported yet; `southbound apply PATH` starts", label)
+		return
+	}
+	a.say("  %sversion %d: %s", label, p.Released, countsText(p.ByStatus()))
+	if agents, err := a.home.Agents(ctx, env); err == nil && len(agents) > 0 {
+		var names []string
+		for _, g := range agents[:min(len(agents), mostServed)] {
+			names = append(names, oneLine(g.Name)+" ("+agentText(g)+")")
+		}
+		text := strings.Join(names, ", ")
+		if more := len(agents) - len(names); more > 0 {
+			text += " and " + plural(more, "more agent")
+		}
+		a.say("  %sagents: %s", label, text)
+	}
+	switch {
+	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
+		a.say("  %s%s", label, whyStuck(p))
+	case p.Scheduled > 0:
+		a.say("  %s%s to be done", label, plural(p.Scheduled, "resource"))
+	}
+}
+
+// follower tells what was changed and what did not go well in an environment, as it comes.
+type follower struct {
+	a          *app
+	env, label string
+	ran        int64     // what this process had run when it looked last
+	again      bool      // something was run shortly before that, and may be recorded since
+	from       time.Time // it told of nothing that was finished before
+	seen       map[string]time.Time
+}
+
+// follow looks whenever something was run, until ctx ends.
+func (f *follower) follow(ctx context.Context) {
+	for (local.Clock{}).Sleep(ctx, followEvery) == nil {
+		ran := f.a.ran.Load()
+		if ran == f.ran && !f.again {
+			continue
+		}
+		f.again = ran != f.ran
+		f.ran = ran
+		f.look(ctx)
+	}
+}
+
+// look tells what is new.
+func (f *follower) look(ctx context.Context) {
+	actions, err := f.a.home.Actions(ctx, f.env, api.ActionQuery{Since: f.from, Notable: true})
+	if err != nil {
+		return // it looks again
+	}
+	newest := f.from
+	for i := len(actions) - 1; i >= 0; i-- { // oldest first
+		x := &actions[i]
+		if _, told := f.seen[x.ID]; told {
+			continue
+		}
+		f.seen[x.ID] = x.Finished
+		if x.Finished.Add(-overlap).After(newest) {
+			newest = x.Finished.Add(-overlap)
+		}
+		f.tell(x)
+	}
+	f.from = newest
+	maps.DeleteFunc(f.seen, func(_ string, at time.Time) bool { return at.Before(newest) })
+}
+
+// ranLine is an action as run writes it.
+type ranLine struct {
+	Environment string `json:"environment"`
+	api.Action
+}
+
+// tell writes a line about an action: what was changed, or why not.
+func (f *follower) tell(x *api.Action) {
+	a := f.a
+	a.telling.Lock() // several environments may be followed
+	defer a.telling.Unlock()
+	switch at := x.Finished.UTC().Format(time.RFC3339); {
+	case a.json:
+		a.line(ranLine{f.env, *x})
+	case a.quiet:
+	case slices.Contains(api.Unhealthy(), x.Outcome):
+		a.printf("%s  %s%-8s %s%s\n", at, f.label, x.Outcome, x.Resource, because(oneLine(x.Reason)))
+	default:
+		text := ""
+		if names := slices.Sorted(maps.Keys(x.Changes)); len(names) > 0 && x.Change == plan.Updated {
+			text = "  " + oneLine(strings.Join(names, ", "))
+		}
+		word := changeWord(x.Change, x.Replaced)
+		if x.Change == plan.NoChange {
+			word = string(x.Outcome)
+		}
+		a.printf("%s  %s%-8s %s%s\n", at, f.label, word, x.Resource, text)
+	}
+}
