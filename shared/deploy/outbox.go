@@ -101,7 +101,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 			if !runnable(row) {
 				return false
 			}
-			if row.Ticket != 0 || waves && row.Checked < p.env.Wave.Epoch {
+			if row.Ticket != 0 || waves && p.waveChecks(row) {
 				if !busy[row.ID] || !slices.ContainsFunc(w.entries, func(o Outbox) bool { return row.Ticket < o.Ticket }) {
 					return false // it is going to run, and sees what has become of what it requires
 				}
@@ -116,6 +116,13 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		})
 	}
 	return nil
+}
+
+// waveChecks reports whether the wave, if it is not over in the lane of a row, has still to check that:
+// what is being removed, and what failed for good where a timer asks, it leaves out.
+func (p *planner) waveChecks(row *Row) bool {
+	wave := p.env.Wave
+	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !passes(row.Class))
 }
 
 // wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped, and something that it
