@@ -19,6 +19,7 @@ type Progress struct {
 	Halted       bool                  `json:"halted"`
 	Counts       map[deploy.Status]int `json:"counts" doc:"resources by status"`
 	Scheduled    int                   `json:"scheduled"`
+	Left         map[string]int        `json:"left,omitempty" doc:"what is scheduled, by agent"`
 	Running      []resource.ID         `json:"running" doc:"the first of what runs now"`
 	RunningCount int                   `json:"running_count"`
 	Lanes        []string              `json:"lanes" doc:"lanes with work"`

@@ -119,9 +119,11 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 
 // work schedules work on what is released and, unless told otherwise, waits for it.
 func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
+	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.workNow(ctx, work, f) })
+}
+
+func (a *app) workNow(ctx context.Context, work api.Work, f workFlags) error {
 	began := time.Now()
-	ctx, cancel := withTimeout(ctx, f.timeout)
-	defer cancel()
 	if err := a.lookAt(ctx); err != nil {
 		return err
 	}
@@ -189,6 +191,7 @@ func total(p api.Progress) int {
 func (a *app) dryRunCommand() *cobra.Command {
 	var noWait, exitCode bool
 	var waves waveFlags
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: "dryrun [VERSION] [FILTER]", Short: "Compare a version with reality and change nothing",
 		Long: "dryrun reads what a version describes, the released one unless another is named, and says what a repair would change.\n" +
@@ -205,24 +208,17 @@ func (a *app) dryRunCommand() *cobra.Command {
 			if noWait {
 				return fault.New(fault.Unsupported, "dryrun", "a dry run is made while the command waits").WithHint("leave out --no-wait")
 			}
-			if err := a.lookAt(cmd.Context()); err != nil {
+			if err := notNegative("dryrun", "timeout", timeout); err != nil {
 				return err
 			}
-			if p, err := a.home.Progress(cmd.Context(), a.env); err != nil {
-				return err
-			} else if number == 0 && p.Released == 0 {
-				return fault.New(fault.NotFound, "dryrun", "nothing is released yet").WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares what is not stored")
-			}
-			d, err := a.dryRun(cmd.Context(), number, terms, waves)
-			if err != nil {
-				return err
-			}
-			a.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered, len(d.Would))
-			return a.showPlan(d.Would, exitCode)
+			return a.within(cmd.Context(), timeout, func(ctx context.Context) error {
+				return a.dryRunNow(ctx, number, terms, waves, exitCode)
+			})
 		},
 	}
 	a.fullFlag(cmd)
 	waves.add(cmd.Flags())
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "end after this long, with exit code 4")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	return cmd

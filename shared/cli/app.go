@@ -83,7 +83,9 @@ type app struct {
 	engine  *deploy.Engine // over own
 	scratch string         // the temporary directory that look has made
 	ran     atomic.Int64   // resources that this process has run
+	waits   waits          // why agents are waited for
 	stop    chan struct{}  // closed when what handlers do is to be ended
+	abandon atomic.Value   // func(), which closes stop; unset: no handler runs here
 	grace   time.Duration  // how long that may take to finish when the program is asked to stop
 
 	aws  aws.Sessions
@@ -251,12 +253,14 @@ func (a *app) openAt(dir string) error {
 	if a.own, err = local.Open(dir); err != nil {
 		return err
 	}
-	a.stop = make(chan struct{})
+	stop := make(chan struct{})
+	a.stop = stop
+	a.abandon.Store(sync.OnceFunc(func() { close(stop) }))
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
 		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: machine.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
-		Ran: func(n int) { a.ran.Add(int64(n)) }, Sizes: local.Sizes()})
+		Ran: func(n int) { a.ran.Add(int64(n)) }, Waits: a.waits.note, Sizes: local.Sizes()})
 	a.home = api.New(api.Config{Engine: a.engine, History: a.own.ParameterHistory})
 	return nil
 }
@@ -266,8 +270,15 @@ func (a *app) connector(known deploy.Secrets) deploy.Connector {
 	return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}
 }
 
+// endHandlers ends what handlers do in this process, which is about to end.
+func (a *app) endHandlers() {
+	if end, ok := a.abandon.Load().(func()); ok {
+		end()
+	}
+}
+
 func (a *app) runner() *local.Runner {
-	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran, Abandon: sync.OnceFunc(func() { close(a.stop) }), Grace: a.grace, Late: a.late}
+	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran, Abandon: a.endHandlers, Grace: a.grace, Late: a.late}
 }
 
 // say writes a message for people.

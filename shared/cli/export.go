@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -128,12 +127,14 @@ func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 }
 
 func (a *app) export(ctx context.Context, path string, f exportFlags) error {
-	began := time.Now()
 	if err := notNegative("export", "timeout", f.timeout); err != nil {
 		return err
 	}
-	ctx, cancel := withTimeout(ctx, f.timeout)
-	defer cancel()
+	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.exportNow(ctx, path, f) })
+}
+
+func (a *app) exportNow(ctx context.Context, path string, f exportFlags) error {
+	began := time.Now()
 	if err := a.locate(path); err != nil {
 		return err
 	}
@@ -376,21 +377,6 @@ func cutShort(ctx context.Context, err error) error {
 	return err
 }
 
-// interrupted explains what it means that waiting was ended early.
-func (a *app) interrupted(err error) error {
-	switch fault.KindOf(err) {
-	case fault.Canceled:
-		return fault.New(fault.Canceled, "", "interrupted; what was done is recorded, what is left stays scheduled").
-			WithHint("the same command, or `southbound deploy`, goes on")
-	case fault.Timeout:
-		var f *fault.Error
-		if errors.As(err, &f) {
-			return fault.New(fault.Timeout, "", "the time to wait ran out; what is left stays scheduled").WithHint("`southbound status` shows how far it is, `southbound deploy` goes on")
-		}
-	}
-	return err
-}
-
 // options returns the options for reading documents with the types of this program. In a partial export, requirements may be met by resources
 // that are not in it.
 func (a *app) options(path string, partial bool) (source.Options, error) {
@@ -404,12 +390,4 @@ func (a *app) options(path string, partial bool) (source.Options, error) {
 		check = e.Validate
 	}
 	return source.Options{Path: path, Stdin: a.stdin, Types: types, Agent: transport.Check, Check: check}, nil
-}
-
-// withTimeout bounds how long a command waits; 0: as long as it takes.
-func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if d <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, d, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", d))
 }

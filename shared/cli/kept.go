@@ -133,9 +133,11 @@ func (a *app) where() string {
 
 // applyKept does what a kept plan says, exactly that, or refuses.
 func (a *app) applyKept(ctx context.Context, path string, f exportFlags) error {
+	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.applyKeptNow(ctx, path, f) })
+}
+
+func (a *app) applyKeptNow(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
-	ctx, cancel := withTimeout(ctx, f.timeout)
-	defer cancel()
 	file, err := os.Open(path) //nolint:gosec // it is what the user names
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "read plan", err)

@@ -76,9 +76,11 @@ func (a *app) mayRelease(ctx context.Context, number int, f releaseFlags) error 
 }
 
 func (a *app) release(ctx context.Context, number int, f releaseFlags) error {
+	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.releaseNow(ctx, number, f) })
+}
+
+func (a *app) releaseNow(ctx context.Context, number int, f releaseFlags) error {
 	began := time.Now()
-	ctx, cancel := withTimeout(ctx, f.timeout)
-	defer cancel()
 	of, err := a.mark(ctx)
 	if err != nil {
 		return cutShort(ctx, err)

@@ -28,6 +28,9 @@ type progress struct {
 	left  int
 	total int
 	wrote bool
+	// By agent: how much was to do, and is left. looked says when all of it was counted.
+	most, least map[string]int
+	looked      time.Time
 }
 
 func (a *app) progress() *progress {
@@ -55,7 +58,8 @@ func (p *progress) report(now api.Progress) {
 			text += fmt.Sprintf(", %d failed", bad)
 		}
 		text += p.runs(now, time.Now())
-		return text + waitsFor(now, still)
+		p.count(now)
+		return text + p.slowest() + p.a.waits.said(time.Now()) + waitsFor(now, still)
 	})
 }
 

@@ -144,6 +144,32 @@ func (a *app) allowed(ctx context.Context, plan deploy.DryRun, f exportFlags) (*
 	return &deploy.Limits{Delete: len(gone), Leave: -1}, nil
 }
 
+func (a *app) dryRunNow(ctx context.Context, number int, terms []string, waves waveFlags, exitCode bool) error {
+	if err := a.lookAt(ctx); err != nil {
+		return err
+	}
+	if p, err := a.home.Progress(ctx, a.env); err != nil {
+		return err
+	} else if number == 0 && p.Released == 0 {
+		return fault.New(fault.NotFound, "dryrun", "nothing is released yet").
+			WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares what is not stored")
+	}
+	d, err := a.dryRun(ctx, number, terms, waves)
+	if fault.Is(context.Cause(ctx), fault.Timeout) {
+		left := ""
+		if len(d.Left) > 0 {
+			left = ": what is on " + named(d.Left)
+		}
+		return fault.New(fault.Timeout, "", "the time to wait ran out before everything was compared with reality%s; nothing was changed", left).
+			WithHint("--timeout may be longer; a FILTER compares less")
+	}
+	if err != nil {
+		return err
+	}
+	a.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered, len(d.Would))
+	return a.showPlan(d.Would, exitCode)
+}
+
 // dryRun compares what matches of a version with reality, in waves if that is asked for.
 func (a *app) dryRun(ctx context.Context, number int, terms []string, f waveFlags) (deploy.DryRun, error) {
 	if !f.set() {
@@ -162,6 +188,7 @@ func (a *app) dryRun(ctx context.Context, number int, terms []string, f waveFlag
 		a.say("wave %d of %d: %s", i+1, len(waves), named(wave))
 		d, err := a.home.DryRun(ctx, a.env, number, atAgents(terms, wave))
 		if err != nil {
+			all.Left = slices.Concat(append([][]string{d.Left}, waves[i+1:]...)...)
 			return all, err
 		}
 		all.Version, all.Covered = d.Version, all.Covered+d.Covered

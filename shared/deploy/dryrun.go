@@ -29,6 +29,8 @@ type DryRun struct {
 	State   string  // of a preview: identifies it and the state that it was made from; see Export.Expect
 	Would   []Would // in the order in which they would run
 	Covered int     // how many were compared with reality
+	// Left names the agents that were not compared, or not wholly, when an error ended it.
+	Left []string
 }
 
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
@@ -168,8 +170,13 @@ func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]
 		}
 	}
 	results := map[resource.ID]Would{}
-	for _, lane := range slices.Sorted(maps.Keys(byLane)) {
+	lanes := slices.Sorted(maps.Keys(byLane))
+	for i, lane := range lanes {
 		if err := d.lane(ctx, lane, byLane[lane], results); err != nil {
+			for _, l := range lanes[i:] {
+				d.out.Left = append(d.out.Left, AgentOf(l))
+			}
+			d.out.Left = slices.Compact(d.out.Left)
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ type Progress struct {
 	Env       Env
 	Counts    map[Status]int
 	Scheduled int             // tickets, and what a wave has still to check
+	Left      map[string]int  // the same by agent; nil: not counted
 	Running   []resource.ID   // what runs now
 	Lanes     []string        // lanes with work
 	Paused    map[string]bool // paused agents
@@ -73,9 +74,11 @@ func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 
 func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) error {
 	lanes, waiting := map[string]bool{}, map[string]int{}
+	p.Left = map[string]int{}
 	for _, t := range s.Tickets {
 		lanes[t.Lane] = true
 		waiting[t.Lane]++
+		p.Left[AgentOf(t.Lane)]++
 	}
 	p.Scheduled = len(s.Tickets)
 	if len(s.Unfinished) > 0 {
@@ -92,7 +95,9 @@ func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) er
 		for i, lane := range g.Lanes {
 			if checked, ok := s.Unfinished[lane]; ok {
 				lanes[lane] = true
-				p.Scheduled += max(perLane[i]-len(checked)-waiting[lane], 0)
+				n := max(perLane[i]-len(checked)-waiting[lane], 0)
+				p.Scheduled += n
+				p.Left[AgentOf(lane)] += n
 			}
 		}
 		for lane := range s.Unfinished {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -34,6 +35,9 @@ type LaneRun struct {
 // failing resource is data.
 func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
 	w := &worker{e: e, env: env, lane: lane, until: until, claimSize: claimFirst}
+	if e.Waits != nil {
+		ctx = provider.OnWaits(ctx, func(why string) { e.Waits(AgentOf(lane), why) })
+	}
 	for {
 		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {
 			return w.out, err

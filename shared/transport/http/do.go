@@ -86,6 +86,11 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		if time.Now().Add(pause).After(end) {
 			return res, never(err)
 		}
+		if err != nil {
+			provider.Waits(ctx, err.Error())
+		} else {
+			provider.Waits(ctx, "the API answers "+http.StatusText(res.Status))
+		}
 		if (machine.Clock{}).Sleep(ctx, pause) != nil {
 			return nil, never(ctx.Err())
 		}

@@ -22,6 +22,7 @@ import (
 	std "net/http"
 
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/transport/http"
 )
@@ -243,6 +244,12 @@ func TestBounds(t *testing.T) {
 	gone.Close()
 	if err := connect(t, &s, gone.URL, map[string]any{"retry": int64(0)}).Verify(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("nobody answers: %v", err)
+	}
+	var told []string
+	watched := provider.OnWaits(t.Context(), func(why string) { told = append(told, why) })
+	if _, err := connect(t, &s, gone.URL, map[string]any{"retry": int64(1)}).Do(watched, http.Request{Path: "/"}); err == nil || len(told) == 0 ||
+		!strings.Contains(told[0], "connection refused") {
+		t.Errorf("while it is waited for: %q, %v", told, err)
 	}
 }
 

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/api"
+)
+
+const (
+	// countEvery is how often is counted what is left by agent, where that is not told anyway.
+	countEvery = 5 * time.Second
+	// mostSlow is how many agents a line of progress names.
+	mostSlow = 3
+	// freshWait is how long a line of progress says why an agent is waited for.
+	freshWait = 10 * time.Second
+)
+
+// count notes how much is left on each agent. It is called under the lock.
+func (p *progress) count(now api.Progress) {
+	if now.Left == nil && p.a.home != nil && time.Since(p.looked) >= countEvery {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		p.looked = time.Now()
+		if whole, err := p.a.home.Progress(ctx, p.a.env); err == nil {
+			now.Left = whole.Left
+		}
+	}
+	if now.Left == nil {
+		return
+	}
+	if p.most == nil {
+		p.most = map[string]int{}
+	}
+	p.least = now.Left
+	for name, n := range now.Left {
+		p.most[name] = max(p.most[name], n)
+	}
+}
+
+// slowest names the agents with the most to do, where there are several.
+func (p *progress) slowest() string {
+	if len(p.most) < 2 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(p.least), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.least[b], p.least[a]), strings.Compare(a, b))
+	})
+	names = slices.DeleteFunc(names, func(name string) bool { return p.least[name] == 0 })
+	if len(names) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, name := range names[:min(len(names), mostSlow)] {
+		parts = append(parts, fmt.Sprintf("%s %d of %d", oneLine(name), p.most[name]-p.least[name], p.most[name]))
+	}
+	text := fmt.Sprintf(", %d of %d agents done, slowest: %s", len(p.most)-len(names), len(p.most), strings.Join(parts, ", "))
+	if more := len(names) - mostSlow; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// waits knows why agents are waited for.
+type waits struct {
+	mu  sync.Mutex
+	why map[string]wait
+}
+
+type wait struct {
+	why string
+	at  time.Time
+}
+
+// note notes why an agent is waited for.
+func (w *waits) note(agent, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.why == nil {
+		w.why = map[string]wait{}
+	}
+	w.why[agent] = wait{why, time.Now()}
+}
+
+// said says of one agent why it is waited for, if that was told lately.
+func (w *waits) said(now time.Time) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.why, func(_ string, s wait) bool { return now.Sub(s.at) > freshWait })
+	if len(w.why) == 0 {
+		return ""
+	}
+	name := slices.Min(slices.Collect(maps.Keys(w.why)))
+	text := fmt.Sprintf(", %s is tried again: %s", oneLine(name), oneLine(w.why[name].why))
+	if len(w.why) > 1 {
+		text += fmt.Sprintf(" (and %d more agents)", len(w.why)-1)
+	}
+	return text
+}
