@@ -295,7 +295,7 @@ func floatPower(x, y float64) (Value, error) {
 // maxExact is up to which exponent powers of floats are computed exactly.
 const maxExact = 64
 
-// exactPower returns a power of a float, rounded once as the C library does.
+// exactPower returns a power of a float, rounded once, as the C library does but for ties.
 func exactPower(x float64, n int) float64 {
 	const bits = 53
 	abs := max(n, -n)
