@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -51,7 +52,10 @@ func (a *app) compile(cmd *cobra.Command, path string, o project.Options) error 
 	if err != nil {
 		return err
 	}
-	program := eval.Program{Sources: p.Sources, Rules: p.Rules, Plugins: std.Plugins()}
+	p.Env.Environment = cmp.Or(a.env, "default")
+	program := eval.Program{
+		Sources: p.Sources, Rules: p.Rules, Plugins: std.Plugins(), Env: p.Env,
+	}
 	if !a.json {
 		program.Print = func(text string) { fmt.Fprint(a.err, text) }
 	}

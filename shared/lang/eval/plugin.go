@@ -114,23 +114,33 @@ func (c *Context) Print(text string) {
 	}
 }
 
-// Attribute returns what an instance holds. It returns ErrUnset if that is not known yet, and an
-// error that says so if an optional
-// relation is empty or there is no such attribute. A relation to many is complete with this.
+// ErrMissing is what Context returns for what does not exist: a variable or an attribute without a
+// definition, and an optional relation that is empty.
+var ErrMissing = errors.New("missing")
+
+// missing is ErrMissing with what is missing.
+type missing struct{ text string }
+
+func (m missing) Error() string   { return m.text }
+func (m missing) Is(e error) bool { return e == ErrMissing } //nolint:errorlint // it is a sentinel
+
+// Attribute returns what an instance holds. It returns ErrUnset if that is not known yet, and
+// ErrMissing if an optional relation is empty or there is no such attribute. A relation to many is
+// complete with this.
 func (c *Context) Attribute(of types.Object, name string) (types.Value, error) {
 	v := of.(*Instance).variable(name)
 	if v == nil {
-		return nil, fmt.Errorf("%s has no attribute %s", of.Type().FullName(), name)
+		return nil, missing{fmt.Sprintf("%s has no attribute %s", of.Type().FullName(), name)}
 	}
 	return c.read(v)
 }
 
 // Variable returns what the caller sees under a name, attributes of self among it. It returns
-// ErrUnset if that is not known yet.
+// ErrUnset if that is not known yet, and ErrMissing if there is no such variable.
 func (c *Context) Variable(name string) (types.Value, error) {
 	v := c.block.dynamic(name, c.scope)
 	if v == nil {
-		return nil, fmt.Errorf("the variable %s is not defined", name)
+		return nil, missing{fmt.Sprintf("the variable %s is not defined", name)}
 	}
 	return c.read(v)
 }
@@ -141,10 +151,39 @@ func (c *Context) read(v *variable) (types.Value, error) {
 		return nil, ErrUnset
 	}
 	out, f := v.get()
-	if f != nil {
+	switch {
+	case f != nil && f.code == CodeOptional:
+		return nil, missing{f.message}
+	case f != nil:
 		return nil, errors.New(f.message)
 	}
 	return out, nil
+}
+
+// HasPlugin reports whether there is a plugin of a name.
+func (c *Context) HasPlugin(name string) bool { return c.engine.program.pluginNamed(name) != nil }
+
+// Apply calls another plugin with values. Its error is ErrUnset where that waits for something.
+func (c *Context) Apply(name string, args []types.Value) (types.Value, error) {
+	p := c.engine.program.pluginNamed(name)
+	if p == nil {
+		return nil, missing{fmt.Sprintf("there is no plugin %s", name)}
+	}
+	arranged, unknown, f := p.arrange(&given{positional: args}, &c.At)
+	if f != nil {
+		return nil, errors.New(f.message)
+	}
+	if unknown && !p.AllowUnknown {
+		return &types.Unknown{}, nil
+	}
+	v, f := p.call(c, arranged, &c.At)
+	switch {
+	case f != nil && len(f.unset) > 0:
+		return nil, ErrUnset
+	case f != nil:
+		return nil, errors.New(f.message)
+	}
+	return v, nil
 }
 
 // Type returns the entity or the typedef of a name with its namespace; nil if there is none.

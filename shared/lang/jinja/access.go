@@ -212,6 +212,9 @@ func (s *state) slice(of types.Value, bounds [3]*int) (types.Value, error) {
 	case kind == 't':
 		return &Tuple{items: out}, nil
 	}
+	if _, ok := of.(*types.List); ok {
+		return &types.List{Items: out}, nil
+	}
 	return newList(out), nil
 }
 

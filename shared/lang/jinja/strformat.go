@@ -71,7 +71,7 @@ func fieldEnd(text string) int {
 
 func (f *formatter) field(text string, depth int) (string, error) {
 	path, spec := text, ""
-	if i := strings.IndexAny(text, "!:"); i >= 0 && !strings.Contains(text[:i], "[") {
+	if i := specStart(text); i >= 0 {
 		path, spec = text[:i], text[i:]
 	}
 	v, err := f.value(path)
@@ -123,6 +123,20 @@ func (f *formatter) converted(kind byte, v types.Value) (types.Value, error) {
 		return types.ASCII(text), err
 	}
 	return nil, failf("!%c is not a conversion; there are !s, !r and !a", kind)
+}
+
+// specStart returns where the conversion or the form of a field begins, behind its brackets.
+func specStart(field string) int {
+	inside := false
+	for i, r := range field {
+		switch {
+		case r == '[' || r == ']':
+			inside = r == '['
+		case !inside && (r == '!' || r == ':'):
+			return i
+		}
+	}
+	return -1
 }
 
 // value finds what a field names: a place or a name, then .attributes and [items].

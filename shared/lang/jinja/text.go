@@ -20,8 +20,6 @@ func (s *state) text(v types.Value) (string, error) {
 		return "", ErrUnknown
 	case *module:
 		return v.text, nil
-	case types.Object:
-		return v.String(), nil
 	}
 	return s.repr(v)
 }
@@ -56,14 +54,16 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 		return ErrUnknown
 	case *List:
 		return w.list("[", v.items, "]", depth)
-	case *types.List:
-		return w.list("[", v.Items, "]", depth)
+	case *types.List, types.Object:
+		w.b.WriteString("@" + types.Repr(v)) // as Python shows what belongs to a model
 	case *Tuple:
 		if len(v.items) == 1 {
 			return w.list("(", v.items, ",)", depth)
 		}
 		return w.list("(", v.items, ")", depth)
-	case *Dict, *types.Dict:
+	case *types.Dict:
+		w.b.WriteString("@" + types.Repr(v))
+	case *Dict:
 		return w.dict(v, depth)
 	case *view:
 		w.b.WriteString(v.what + "(")

@@ -32,6 +32,8 @@ type Project struct {
 	Sources  []eval.Source
 	Rules    []eval.Rule
 	Warnings diag.Problems
+	// Env is what the plugins of std know of the project.
+	Env *std.Env
 }
 
 // Is reports whether a path is that of a model: a .cf file, or a directory with a main.cf.
@@ -64,7 +66,11 @@ func Load(path string, o Options) (*Project, error) {
 	if info.IsDir() {
 		main = filepath.Join(path, MainFile)
 	}
-	l := &loader{project: &Project{Dir: filepath.Dir(main)}, options: o, done: map[string]bool{}}
+	dir := filepath.Dir(main)
+	l := &loader{
+		project: &Project{Dir: dir, Env: std.NewEnv(dir, map[string]string{})},
+		options: o, done: map[string]bool{},
+	}
 	if err := l.settings(); err != nil {
 		return nil, err
 	}
@@ -305,6 +311,7 @@ func (l *loader) find(parts []string) (string, *syntax.File, error) {
 		if _, err := os.Stat(filepath.Join(dir, "model")); err != nil {
 			continue
 		}
+		l.project.Env.Modules[parts[0]] = dir
 		rest := filepath.Join(append([]string{dir, "model"}, parts[1:]...)...)
 		for _, path := range []string{filepath.Join(rest, "_init.cf"), rest + ".cf"} {
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {

@@ -1,0 +1,219 @@
+package std
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/types"
+)
+
+// constrained are the types of std::validate_type that have parameters.
+var constrained = map[string]func(types.Value, *types.Dict) (types.Value, error){
+	"pydantic.constr":     checkString,
+	"pydantic.conint":     checkInt,
+	"pydantic.confloat":   checkFloat,
+	"pydantic.condecimal": checkFloat,
+}
+
+// known refuses a parameter that a type does not have.
+func known(params *types.Dict, names ...string) error {
+	for _, k := range params.Keys() {
+		if !slices.Contains(names, k) {
+			return fmt.Errorf(
+				"%q is not a validation parameter here; there are %s", k, strings.Join(names, ", "),
+			)
+		}
+	}
+	return nil
+}
+
+// flag returns a parameter that is a truth.
+func flag(params *types.Dict, name string) bool {
+	v, _ := params.Get(name)
+	return v == true
+}
+
+func checkString(v types.Value, params *types.Dict) (types.Value, error) {
+	if err := known(params, "regex", "pattern", "strict", "min_length", "max_length",
+		"strip_whitespace", "to_upper", "to_lower"); err != nil {
+		return nil, err
+	}
+	s, ok := v.(string)
+	if !ok {
+		return false, nil
+	}
+	if flag(params, "strip_whitespace") {
+		s = strings.TrimFunc(s, unicode.IsSpace)
+	}
+	n := int64(len([]rune(s)))
+	if least, ok := params.Get("min_length"); ok && less(n, least) {
+		return false, nil
+	}
+	if most, ok := params.Get("max_length"); ok && less(most, n) {
+		return false, nil
+	}
+	for _, name := range []string{"regex", "pattern"} {
+		x, ok := params.Get(name)
+		text, isText := x.(string)
+		if !ok || !isText {
+			continue
+		}
+		if name == "pattern" {
+			text = `[\s\S]*?` + text // anywhere in the string
+		}
+		if ok, err := eval.MatchRegex(text, s); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// less compares two numbers; what is not a number, such as null, bounds nothing.
+func less(a, b types.Value) bool {
+	ok, err := types.Compare("<", a, b)
+	return ok && err == nil
+}
+
+// within checks a number against gt, ge, lt, le and multiple_of.
+func within(v types.Value, params *types.Dict) (types.Value, error) {
+	bounds := map[string]func(limit types.Value) bool{
+		"gt": func(l types.Value) bool { return less(l, v) },
+		"ge": func(l types.Value) bool { return !less(v, l) },
+		"lt": func(l types.Value) bool { return less(v, l) },
+		"le": func(l types.Value) bool { return !less(l, v) },
+		"multiple_of": func(l types.Value) bool {
+			m, err := types.Arithmetic("%", v, l)
+			return err == nil && types.Equal(m, int64(0))
+		},
+	}
+	for name, holds := range bounds {
+		limit, ok := params.Get(name)
+		if !ok || limit == (types.Null{}) {
+			continue
+		}
+		if _, err := types.Compare("<", limit, int64(0)); err != nil {
+			return nil, fmt.Errorf("the validation parameter %s is a number", name)
+		}
+		if !holds(limit) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func checkInt(v types.Value, params *types.Dict) (types.Value, error) {
+	if err := known(params, "gt", "ge", "lt", "le", "multiple_of", "strict"); err != nil {
+		return nil, err
+	}
+	if flag(params, "strict") && !isInt(v) {
+		return false, nil
+	}
+	n, ok := toInt(v)
+	if !ok {
+		return false, nil
+	}
+	return within(types.Integer(n), params)
+}
+
+func checkFloat(v types.Value, params *types.Dict) (types.Value, error) {
+	err := known(params, "gt", "ge", "lt", "le", "multiple_of", "strict", "allow_inf_nan",
+		"max_digits", "decimal_places")
+	if err != nil {
+		return nil, err
+	}
+	f, ok := toFloat(v)
+	if !ok {
+		return false, nil
+	}
+	if x, ok := params.Get("allow_inf_nan"); ok && x == false &&
+		(math.IsInf(f, 0) || math.IsNaN(f)) {
+		return false, nil
+	}
+	if ok, err := digits(types.FloatText(f), params); !ok || err != nil {
+		return false, err
+	}
+	return within(f, params)
+}
+
+// digits checks how many digits a decimal number has.
+func digits(text string, params *types.Dict) (bool, error) {
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	fraction = strings.TrimRight(fraction, "0")
+	sizes := map[string]int{
+		"decimal_places": len(fraction),
+		"max_digits":     len(strings.TrimLeft(whole, "0")) + len(fraction),
+	}
+	for name, n := range sizes {
+		most, ok := params.Get(name)
+		if !ok || most == (types.Null{}) {
+			continue
+		}
+		if !isInt(most) {
+			return false, errors.New("the validation parameter " + name + " is a whole number")
+		}
+		if less(most, int64(n)) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// toInt reads a whole number: also a float or a string that is one, and a truth.
+func toInt(v types.Value) (*big.Int, bool) {
+	switch v := v.(type) {
+	case int64:
+		return big.NewInt(v), true
+	case *big.Int:
+		return v, true
+	case bool:
+		if v {
+			return big.NewInt(1), true
+		}
+		return new(big.Int), true
+	case float64:
+		if v != math.Trunc(v) || math.IsInf(v, 0) {
+			return nil, false
+		}
+		n, _ := big.NewFloat(v).Int(nil)
+		return n, true
+	case string:
+		text := strings.TrimSpace(v)
+		if whole, zeros, ok := strings.Cut(text, "."); ok && strings.Trim(zeros, "0") == "" {
+			text = whole
+		}
+		text = strings.TrimPrefix(text, "+")
+		if strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") ||
+			strings.Contains(text, "__") || len(text) > 4300 {
+			return nil, false
+		}
+		return new(big.Int).SetString(strings.ReplaceAll(text, "_", ""), 10)
+	}
+	return nil, false
+}
+
+// toFloat reads a number: also a string that is one, and a truth.
+func toFloat(v types.Value) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case string:
+		text := strings.TrimSpace(v)
+		if strings.ContainsAny(text, "xXpP") {
+			return 0, false
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		return f, err == nil || math.IsInf(f, 0)
+	case int64, *big.Int, bool:
+		n, _ := toInt(v)
+		f, _ := new(big.Float).SetInt(n).Float64()
+		return f, true
+	}
+	return 0, false
+}

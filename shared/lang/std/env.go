@@ -1,0 +1,118 @@
+package std
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/jinja"
+	"southbound/shared/lang/types"
+)
+
+// Env is what the plugins of std need to know of the project: it is the Env of its eval.Program.
+type Env struct {
+	Dir string // of the project
+	// Modules are the folders of modules, by their names.
+	Modules map[string]string
+	// Environment is the name of the environment that the model is compiled for; "" if it is for
+	// none.
+	Environment string
+	// Fact returns a fact of the resource that an instance becomes, and whether it is known. It may
+	// be nil: then no facts are known.
+	Fact func(of types.Object, name string) (types.Value, bool, error)
+
+	templates *jinja.Environment
+}
+
+//go:embed templates
+var ownTemplates embed.FS
+
+// NewEnv returns the surroundings of a project in a folder.
+func NewEnv(dir string, modules map[string]string) *Env {
+	e := &Env{Dir: dir, Modules: modules}
+	e.templates = &jinja.Environment{Load: e.template}
+	return e
+}
+
+// maxFile bounds a file that a model reads.
+const maxFile = 64 << 20
+
+// template reads a template: module/path, or /path of the project itself.
+func (e *Env) template(name string) (string, error) {
+	module, rest, _ := strings.Cut(name, "/")
+	if dir := e.folder(module); dir != "" && filepath.IsLocal(rest) {
+		text, err := read(filepath.Join(dir, "templates", rest))
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || module != "std" {
+			return text, err
+		}
+	}
+	if module == "std" && filepath.IsLocal(rest) {
+		text, err := ownTemplates.ReadFile("templates/" + rest)
+		return string(text), err
+	}
+	return "", fs.ErrNotExist
+}
+
+// folder returns that of a module; that of the project for "".
+func (e *Env) folder(module string) string {
+	if module == "" {
+		return e.Dir
+	}
+	return e.Modules[module]
+}
+
+func read(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return "", fmt.Errorf("%s is not a file of at most %d bytes", path, maxFile)
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
+}
+
+// of returns the surroundings of a call; those of no project if the program was given none.
+func of(c *eval.Context) *Env {
+	if e, ok := c.Env.(*Env); ok {
+		return e
+	}
+	return NewEnv("", nil)
+}
+
+// own returns a path in which ./ is that of the module that calls.
+func (e *Env) own(c *eval.Context, path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "./")
+	if !ok {
+		return path, nil
+	}
+	module, _, _ := strings.Cut(c.Namespace, "::")
+	if e.Modules[module] == "" {
+		return "", fmt.Errorf("%q begins with ./, which is the folder of a module; "+
+			"this is not in a module: write the name of one before the path", path)
+	}
+	return module + "/" + rest, nil
+}
+
+// file returns where a file of a module stands: in its folder files.
+func (e *Env) file(c *eval.Context, path string) (string, error) {
+	full, err := e.own(c, path)
+	if err != nil {
+		return "", err
+	}
+	module, rest, _ := strings.Cut(full, "/")
+	dir := e.folder(module)
+	switch {
+	case dir == "":
+		return "", fmt.Errorf("there is no module %s for the path %q", module, path)
+	case rest != "" && !filepath.IsLocal(rest):
+		return "", fmt.Errorf("the path %q leads out of the module %s", path, module)
+	}
+	return filepath.Abs(filepath.Join(dir, "files", rest))
+}

@@ -1,0 +1,239 @@
+package std_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/project"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/types"
+)
+
+// compile runs a model with files beside it.
+func compile(t *testing.T, files map[string]string) (*eval.Result, string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := project.Load(dir, project.Options{})
+	if err != nil {
+		return nil, dir, err
+	}
+	r, _, err := eval.Run(t.Context(), eval.Program{
+		Sources: p.Sources, Rules: p.Rules, Plugins: std.Plugins(), Env: p.Env,
+	})
+	return r, dir, err
+}
+
+// plain returns a value as JSON has it.
+func plain(v types.Value) any {
+	switch v := v.(type) {
+	case types.Null:
+		return nil
+	case *types.List:
+		out := []any{}
+		for _, item := range v.Items {
+			out = append(out, plain(item))
+		}
+		return out
+	case *types.Dict:
+		out := map[string]any{}
+		for _, k := range v.Keys() {
+			item, _ := v.Get(k)
+			out[k] = plain(item)
+		}
+		return out
+	case *types.Unknown:
+		return map[string]any{"unknown": true}
+	case types.Object:
+		return map[string]any{"instance": v.Type().FullName()}
+	case float64:
+		return json.Number(types.FloatText(v))
+	case string, bool:
+		return v
+	}
+	return json.Number(types.Text(v))
+}
+
+// TestReference holds plugins against what the reference compiler said of the same models.
+func TestReference(t *testing.T) {
+	f, err := os.Open("testdata/reference.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
+		var want struct {
+			Model     string
+			Variables map[string]any
+			Output    string
+			Error     bool
+		}
+		d := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		d.UseNumber()
+		if err := d.Decode(&want); err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := compile(t, map[string]string{"main.cf": want.Model})
+		if (err != nil) != want.Error {
+			t.Errorf("%s\nerror %v, want one: %t", want.Model, err, want.Error)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		have := map[string]any{}
+		for name, v := range r.Variables {
+			have[name] = plain(v)
+		}
+		if !reflect.DeepEqual(have, want.Variables) || r.Output != want.Output {
+			t.Errorf("%s\nhave %v %q\nwant %v %q",
+				want.Model, have, r.Output, want.Variables, want.Output)
+		}
+	}
+	if n < 35 {
+		t.Errorf("%d models", n)
+	}
+}
+
+const module = `entity Site:
+    string name
+end
+Site.kids [0:] -- Site.parent [0:1]
+implement Site using std::none
+`
+
+func TestTemplate(t *testing.T) {
+	for _, k := range []struct{ template, call, want, why string }{
+		{"{{ s.name }} {{ n + 1 }}", `std::template("foo/t.j2")`, "top 8", "what the caller sees"},
+		{"{{ n }}", `std::template("foo/t.j2", n=9)`, "9", "values with names"},
+		{"{{ s|default('-') }}", `std::template("foo/t.j2", n=9)`, "-", "and nothing else then"},
+		{
+			"{% for k in s.kids|sort(attribute='name') %}{{ k.name }} {% endfor %}",
+			`std::template("foo/t.j2")`, "a b ", "a relation is complete",
+		},
+		{"{{ s.parent|default('none') }}", `std::template("foo/t.j2")`, "none", "an empty relation"},
+		{"{{ s.nope is defined }}", `std::template("foo/t.j2")`, "False", "no such attribute"},
+		{"{{ s.name|std.upper }}", `std::template("foo/t.j2")`, "TOP", "a plugin is a filter"},
+		{"{% include 'foo/p.j2' %}", `std::template("foo/t.j2")`, "part top", "an include"},
+		{"{{ l }} {{ l[0] }}", `std::template("foo/t.j2")`, "@[1, 2] 1", "a list of the model"},
+		{"{{ u }}", `std::is_unknown(std::template("foo/t.j2"))`, "True", "an unknown value"},
+	} {
+		r, _, err := compile(t, map[string]string{
+			"project.yml": "modulepath: libs\n", "libs/foo/model/_init.cf": module,
+			"libs/foo/templates/t.j2": k.template, "libs/foo/templates/p.j2": "part {{ s.name }}",
+			"main.cf": "import foo\ns = foo::Site(name=\"top\")\ns.kids += foo::Site(name=\"b\")\n" +
+				"s.kids += foo::Site(name=\"a\")\nn = 7\nl = [1, 2]\n" +
+				"u = std::get_env(\"SOUTHBOUND_NOT_SET\")\nt = " + k.call + "\n",
+		})
+		if err != nil {
+			t.Errorf("%s: %v", k.why, err)
+			continue
+		}
+		if have := types.Text(r.Variables["t"]); have != k.want {
+			t.Errorf("%s: %q, want %q", k.why, have, k.want)
+		}
+	}
+}
+
+// TestFaults holds that what is wrong is told with its place and its reason.
+func TestFaults(t *testing.T) {
+	for _, k := range []struct{ call, want, why string }{
+		{`std::template("foo/bad.j2")`, "foo/bad.j2:2: ", "a syntax error has the line"},
+		{`std::template("foo/missing.j2")`, `"missing" is not defined`, "an undefined variable"},
+		{`std::template("foo/none.j2")`, "there is no template foo/none.j2", "no such template"},
+		{`std::template("./t.j2")`, "not in a module", "./ outside of a module"},
+		{`std::source("foo/none")`, "there is no file foo/none", "no such file"},
+		{`std::source("foo/../../../../etc/passwd")`, "leads out of the module", "a way out"},
+		{`std::source("bar/x")`, "there is no module bar", "no such module"},
+		{`std::password("x")`, "there is no password x", "no such password"},
+		{`std::generate_password("a=b")`, "has no =", "a name with ="},
+		{`std::sequence(99999999999)`, "at most", "a long sequence"},
+		{`std::json_loads("[1,")`, "not JSON", "cut off"},
+		{`std::validate_type("pydantic.constr", "x", {"regex": "("})`, "", "a wrong regex"},
+	} {
+		_, _, err := compile(t, map[string]string{
+			"project.yml": "modulepath: libs\n", "libs/foo/model/_init.cf": module,
+			"libs/foo/templates/bad.j2":     "a\n{{ 1 + }}",
+			"libs/foo/templates/missing.j2": "{{ missing }}",
+			"main.cf":                       "import foo\nt = " + k.call + "\n",
+		})
+		var p diag.Problems
+		if !errors.As(err, &p) || len(p) == 0 {
+			t.Errorf("%s: %v is not a problem", k.why, err)
+			continue
+		}
+		if p[0].Pos.Line != 2 || !strings.Contains(p[0].Message, k.want) {
+			t.Errorf("%s: %v, want %q in line 2", k.why, p[0], k.want)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	r, dir, err := compile(t, map[string]string{
+		"project.yml": "modulepath: libs\n", "libs/foo/files/a.txt": "text\n",
+		"libs/foo/model/_init.cf": module + "x = std::source(\"./a.txt\")\n",
+		"files/own":               "mine",
+		"main.cf": `import foo
+a = foo::x
+b = std::source("/own")
+c = std::file("foo/a.txt")
+d = std::list_files("foo/")
+p = std::generate_password("db", 12)
+`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := fmt.Sprint(r.Variables["a"], r.Variables["b"], plain(r.Variables["d"]))
+	if have != "text\nmine[a.txt]" && have != "text\n mine [a.txt]" {
+		t.Errorf("%q", have)
+	}
+	if c, _ := r.Variables["c"].(string); !strings.HasSuffix(c, "/libs/foo/files/a.txt") {
+		t.Errorf("the mark of a file is %q", c)
+	}
+	path := filepath.Join(dir, "data", "std", "passwordfile.txt")
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	text, _ := os.ReadFile(path)
+	p, _ := r.Variables["p"].(string)
+	if len(p) != 12 || string(text) != "db="+p+"\n" {
+		t.Errorf("the file of passwords holds %q, the model %q", text, p)
+	}
+}
+
+// TestDocs holds that every plugin says what it does.
+func TestDocs(t *testing.T) {
+	names := []string{}
+	for _, p := range std.Plugins() {
+		if !strings.HasSuffix(p.Doc, ".") {
+			t.Errorf("%s: %q is not a sentence", p.Name, p.Doc)
+		}
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	if len(slices.Compact(names)) != len(std.Plugins()) {
+		t.Error("two plugins have one name")
+	}
+}

@@ -1,0 +1,97 @@
+package std
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/jinja"
+	"southbound/shared/lang/types"
+)
+
+func templatePlugin() eval.Plugin {
+	return eval.Plugin{
+		Name: "std::template", Result: "string", InContext: true, Call: template,
+		Doc: "Returns what the template at path makes: module/path is a file of the folder " +
+			"templates of a module, ./path one of the module that calls, /path one of the " +
+			"project. It sees the variables of the caller; if values with names are given, these " +
+			"alone. Plugins are filters, with . instead of ::.",
+		Params: []eval.Param{{Name: "path", Type: "string"}},
+		Named:  &eval.Param{Name: "kwargs", Type: "any"},
+	}
+}
+
+func template(c *eval.Context, a eval.Args) (types.Value, error) {
+	e := of(c)
+	name, err := e.own(c, a.Text(0))
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.templates.Get(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("there is no template " + a.Text(0))
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := host{c: c, context: a.Named == nil || a.Named.Len() == 0, given: a.Named}
+	out, err := t.Render(h)
+	if errors.Is(err, jinja.ErrUnknown) {
+		return &types.Unknown{Why: "the template " + a.Text(0) + " uses an unknown value"}, nil
+	}
+	return asText(out, err)
+}
+
+// host is what templates see of a model.
+type host struct {
+	c       *eval.Context
+	context bool // the variables of the caller are seen
+	given   *types.Dict
+}
+
+// Lookup implements jinja.Host.
+func (h host) Lookup(name string) (types.Value, bool, error) {
+	if h.context {
+		return found(h.c.Variable(name))
+	}
+	if h.given == nil {
+		return nil, false, nil
+	}
+	v, ok := h.given.Get(name)
+	return v, ok, nil
+}
+
+// found makes of what is missing that it is not there.
+func found(v types.Value, err error) (types.Value, bool, error) {
+	if errors.Is(err, eval.ErrMissing) {
+		return nil, false, nil
+	}
+	if r, ok := v.(types.Reference); ok {
+		return nil, false, errors.New("the reference " + r.ReferenceName() +
+			" cannot be used here: its value is known only when resources are deployed")
+	}
+	return v, err == nil, err
+}
+
+// Attr implements jinja.Host.
+func (h host) Attr(of types.Value, name string) (types.Value, bool, error) {
+	o, ok := of.(types.Object)
+	if !ok {
+		return nil, false, nil
+	}
+	return found(h.c.Attribute(o, name))
+}
+
+func plugin(filter string) string { return strings.ReplaceAll(filter, ".", "::") }
+
+// Filter implements jinja.Host: plugins are filters.
+func (h host) Filter(name string, args []types.Value) (types.Value, bool, error) {
+	v, err := h.c.Apply(plugin(name), args)
+	return v, true, err
+}
+
+// HasFilter implements jinja.Host.
+func (h host) HasFilter(name string) bool {
+	return strings.Contains(name, ".") && h.c.HasPlugin(plugin(name))
+}
