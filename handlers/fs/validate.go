@@ -126,14 +126,8 @@ func (c check) passes(ctx context.Context, file, path string) error {
 	case !errors.As(err, &failed) || failed.Code < 0:
 		return provider.Errorf(provider.Retryable, "validate: %w", err)
 	}
-	said := failed.Says
-	if said == "" {
-		said = failed.Output
-	}
-	said = strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(said, "?"), file, path))
-	if i := len(said) - mostRefusal; i > 0 {
-		said = "… " + strings.ToValidUTF8(said[i:], "")
-	}
+	said := strings.ReplaceAll(strings.ToValidUTF8(failed.Said(), "?"), file, path)
+	said = tool.Tail(strings.TrimSpace(said), mostRefusal)
 	if said != "" {
 		said = ": " + said
 	}

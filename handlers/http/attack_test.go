@@ -1,6 +1,8 @@
 package http
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"net/http"
@@ -159,7 +161,11 @@ func TestAnswers(t *testing.T) {
 		{403, "no", provider.Terminal, ""},
 		{400, `no "s3cr3t \"pw\"" here`, provider.NeedsChange, "no \"<redacted>\" here"},
 		{400, "s3cr3t%20%22pw%22 czNjcjN0ICJwdyI=", provider.NeedsChange, "<redacted> <redacted>"},
-		{422, strings.Repeat("x", 10_000), provider.NeedsChange, "xxx..."},
+		{422, strings.Repeat("x", 10_000), provider.NeedsChange, "xxx…"},
+		{400, hex.EncodeToString([]byte(`s3cr3t "pw"`)), provider.NeedsChange, ": <redacted>"},
+		{400, base64.StdEncoding.EncodeToString([]byte("me:s3cr3t-token")), provider.NeedsChange, ""},
+		{400, strings.Repeat(" ", 64<<10-8) + `s3cr3t "pw"`, provider.NeedsChange, ": <redacted>…"},
+		{307, "", provider.NeedsChange, "url"},
 		{422, "\x1b[31mred\n\n\x00line", provider.NeedsChange, "[31mred line"},
 		{500, "", provider.Retryable, "500 Internal Server Error"},
 		{409, "", provider.Retryable, ""},
@@ -172,6 +178,9 @@ func TestAnswers(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if c.status == 302 {
 				w.Header().Set("Location", "/login?s3cr3t-token")
+			}
+			if c.status == 307 { // what is shown of it ends within the secret
+				w.Header().Set("Location", "/"+strings.Repeat("x", 200-len("/s3cr3t-"))+"s3cr3t-token")
 			}
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.body))

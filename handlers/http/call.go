@@ -2,18 +2,18 @@ package http
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
 
 	"southbound/shared/fault"
+	"southbound/shared/plan"
 	"southbound/shared/provider"
+	"southbound/shared/redact"
 	"southbound/shared/resource"
 	conn "southbound/shared/transport/http"
 )
@@ -24,7 +24,9 @@ type api struct {
 	conn  *conn.Conn
 	want  provider.Resource
 	scope *scope
-	hide  []string // texts that nobody may see
+	// hidden has the secrets that nobody may see, in all their forms; concealed has them themselves.
+	hidden    redact.Set
+	concealed []string
 	// arrived: the request made last may have reached the API.
 	arrived bool
 }
@@ -44,32 +46,16 @@ func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
 	return a, nil
 }
 
-// conceal keeps secrets, in every form in which an API may repeat them, out of all that is said.
+// conceal keeps secrets out of all that is said.
 func (a *api) conceal(secrets ...string) {
 	for _, s := range secrets {
-		if slices.Contains(a.hide, s) {
+		if slices.Contains(a.concealed, s) {
 			continue
 		}
-		for _, form := range forms(s) {
-			a.ctx.Secret(form)
-			a.hide = append(a.hide, form)
-		}
+		a.concealed = append(a.concealed, s)
+		a.ctx.Secret(s)
+		a.hidden.Add(s)
 	}
-}
-
-// forms returns a secret as an API may repeat it.
-func forms(secret string) []string {
-	if secret == "" {
-		return nil
-	}
-	out := []string{secret}
-	quoted, _ := json.Marshal(secret)
-	for _, f := range []string{string(quoted[1 : len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))} {
-		if f != secret {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // text returns an attribute that is text, "" for any other.
@@ -199,7 +185,7 @@ func (a *api) refused(method string, r *answer) error {
 	}
 	class, hint := classOf(r.Status)
 	if at := r.Header.Get("Location"); r.Status/100 == 3 && at != "" {
-		text += " (to " + a.redact(clean(at, 200)) + ")"
+		text += " (to " + clean(a.redact(at), 200) + ")"
 	}
 	if hint != "" {
 		text += "; " + hint
@@ -232,23 +218,26 @@ func classOf(status int) (class provider.Class, hint string) {
 // mostExcerpt bounds, in bytes, what is shown of an answer.
 const mostExcerpt = 500
 
-// excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that none is cut in two and overlooked.
+// mostCleaned bounds, in bytes, what is looked at for an excerpt.
+const mostCleaned = 64 << 10
+
+// excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that none
+// is cut in two and overlooked.
 func (a *api) excerpt(body []byte) string {
-	return clean(a.redact(string(body[:min(len(body), 64<<10)])), mostExcerpt)
+	text := string(body)
+	if len(body) > mostCleaned {
+		text = string(body[:mostCleaned]) + "…" // by which redaction knows of the cut
+	}
+	return clean(a.redact(text), mostExcerpt)
 }
 
-func (a *api) redact(s string) string {
-	for _, h := range a.hide {
-		s = strings.ReplaceAll(s, h, "<redacted>")
-	}
-	return s
-}
+func (a *api) redact(s string) string { return a.hidden.Clean(s, plan.Redacted) }
 
 // clean returns a text on one line, bounded.
 func clean(s string, most int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
+		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }

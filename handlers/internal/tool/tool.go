@@ -29,10 +29,14 @@ func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = out, says
 	own(cmd)
 	err := cmd.Run()
+	if err == nil && out.cut {
+		err = fmt.Errorf("it wrote more than %d MiB, which is not read further", mostOutput>>20)
+	}
 	if err == nil {
 		return out.String(), nil
 	}
-	e := &Error{Program: argv[0], Code: -1, Output: out.String(), Says: strings.TrimSpace(says.String()), err: err}
+	e := &Error{Program: argv[0], Code: -1, Says: says.end(), err: err}
+	e.Output, e.cut = out.String(), out.cut
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		e.Code = exit.ExitCode()
@@ -46,24 +50,41 @@ func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 // Error is a program that failed.
 type Error struct {
 	Program string
-	Code    int    // its exit code; -1: it did not run, or was ended
+	Code    int    // its exit code; -1: it did not run, was ended, or wrote too much
 	Output  string // its standard output
-	Says    string // the end of its standard error
-	err     error
+	// Says is the end of its standard error. Where more was before it, an ellipsis stands there, which
+	// tells those that redact the text that it may begin in the middle of a secret.
+	Says string
+	err  error
+	cut  bool // Output is not all of it
 }
 
 // Error names the program, how it ended, and what it said last.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %v", e.Program, e.err)
-	says := e.Says
-	if says == "" {
-		says = strings.TrimSpace(e.Output)
+	if said := Tail(e.Said(), 1000); said != "" {
+		text += ": " + said
 	}
-	if i := len(says) - 1000; i > 0 {
-		says = "… " + strings.ToValidUTF8(says[i:], "")
+	return text
+}
+
+// Said returns what the program said last: on standard error, else on standard output. An ellipsis
+// stands wherever it was cut.
+func (e *Error) Said() string {
+	said := e.Says
+	if said == "" {
+		said = strings.TrimSpace(e.Output)
+		if e.cut {
+			said = strings.ToValidUTF8(said, "") + " …"
+		}
 	}
-	if says != "" {
-		text += ": " + says
+	return said
+}
+
+// Tail returns the last bytes of a text, at most so many, behind an ellipsis if there are more.
+func Tail(text string, most int) string {
+	if over := len(text) - most; over > 0 {
+		return "… " + strings.ToValidUTF8(text[over:], "")
 	}
 	return text
 }
@@ -80,22 +101,36 @@ func Code(err error) int {
 	return -1
 }
 
-// capped keeps the first bytes that are written to it, or the last.
+// capped keeps the first bytes that are written to it, or the last. It must not embed its Buffer:
+// io.Copy would go past Write by the Buffer's ReadFrom, and nothing would be bounded.
 type capped struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	most int
 	last bool
+	cut  bool // not everything was kept
+}
+
+// String returns what was kept.
+func (c *capped) String() string { return c.kept.String() }
+
+// end returns what was kept of the end of a text, behind an ellipsis if there was more.
+func (c *capped) end() string {
+	if c.cut {
+		return "… " + strings.TrimSpace(strings.ToValidUTF8(c.String(), ""))
+	}
+	return strings.TrimSpace(c.String())
 }
 
 // Write implements io.Writer; it never fails.
 func (c *capped) Write(p []byte) (int, error) {
 	n := len(p)
-	if !c.last {
-		p = p[:min(len(p), c.most-c.Len())]
+	if room := c.most - c.kept.Len(); !c.last && n > room {
+		p, c.cut = p[:room], true
 	}
-	_, _ = c.Buffer.Write(p)
-	if over := c.Len() - c.most; c.last && over > 0 {
-		c.Next(over)
+	_, _ = c.kept.Write(p)
+	if over := c.kept.Len() - c.most; c.last && over > 0 {
+		c.kept.Next(over)
+		c.cut = true
 	}
 	return n, nil
 }

@@ -3,11 +3,13 @@ package tool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/redact"
 )
 
 func TestRun(t *testing.T) {
@@ -22,6 +24,49 @@ func TestRun(t *testing.T) {
 	}
 	if _, err = tool.Run(t.Context(), nil, "no-such-program"); tool.Code(err) != -1 || tool.Code(errors.New("x")) != -1 {
 		t.Error(err)
+	}
+}
+
+// TestCutsAreRedacted pins that where what a program said was cut in the middle of a secret, the rest
+// of the secret is still taken out: of what is kept, and of the shorter message.
+func TestCutsAreRedacted(t *testing.T) {
+	t.Parallel()
+	const secret = "correct horse battery staple"
+	var hidden redact.Set
+	hidden.Add(secret)
+	for name, behind := range map[string]int{"what is kept": 4<<10 - 10, "the message": 1000 - 10} {
+		// After its thousands of zeros, ten bytes of the secret are within the bound.
+		script := fmt.Sprintf("printf '%%05000d%s' 0 >&2; printf '%%0%dd' 0 >&2; exit 1", secret, behind)
+		_, err := tool.Run(t.Context(), nil, "sh", "-c", script)
+		var failed *tool.Error
+		if !errors.As(err, &failed) {
+			t.Fatal(err)
+		}
+		if len(failed.Says) > 4<<10+len("… ") {
+			t.Errorf("%s: %d bytes of standard error are kept", name, len(failed.Says))
+		}
+		for _, text := range []string{failed.Says, err.Error()} {
+			if clean := hidden.Clean(text, "***"); strings.Contains(clean, "staple") {
+				t.Errorf("%s is cut: %.60q", name, clean)
+			}
+		}
+	}
+}
+
+// TestTooMuchOutput pins that a program's output is either whole or an error.
+func TestTooMuchOutput(t *testing.T) {
+	t.Parallel()
+	const most = 64 << 20
+	write := fmt.Sprintf("head -c %d /dev/zero", most)
+	if out, err := tool.Run(t.Context(), nil, "sh", "-c", write); err != nil || len(out) != most {
+		t.Errorf("%d bytes, %.200v", len(out), err)
+	}
+	out, err := tool.Run(t.Context(), nil, "sh", "-c", write+"; echo x")
+	if err == nil || len(out) != most || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("%d bytes, %.200v", len(out), err)
+	}
+	if err != nil && !strings.HasSuffix(err.Error(), "…") {
+		t.Error("nothing says that the output was cut")
 	}
 }
 
