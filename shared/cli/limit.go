@@ -32,7 +32,7 @@ func (a *app) within(ctx context.Context, d time.Duration, do func(context.Conte
 		return do(ctx)
 	}
 	done := make(chan error, 1)
-	go func() { done <- do(ctx) }()
+	go func() { done <- ranOut(ctx, do(ctx)) }()
 	select {
 	case err := <-done:
 		return err
@@ -54,6 +54,15 @@ func (a *app) within(ctx context.Context, d time.Duration, do func(context.Conte
 		return fault.New(fault.Timeout, "", "the time to wait ran out, and something that was begun does not end").
 			WithHint("it ends with this program; what was recorded is kept, and the same command goes on")
 	}
+}
+
+// ranOut says of an error that the end of the time has caused what it is, whatever was cut off by it.
+func ranOut(ctx context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || !fault.Is(context.Cause(ctx), fault.Timeout) {
+		return err
+	}
+	return fault.New(fault.Timeout, "", "the time to wait ran out; what is scheduled stays scheduled").
+		WithHint("`southbound status` shows how far it is; --timeout may be longer")
 }
 
 // interrupted explains what it means that waiting was ended early.

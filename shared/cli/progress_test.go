@@ -51,6 +51,13 @@ func TestWithin(t *testing.T) {
 	if !fault.Is(err, fault.Timeout) {
 		t.Errorf("deaf: %v", err)
 	}
+	err = a.within(t.Context(), time.Millisecond, func(ctx context.Context) error {
+		<-ctx.Done()
+		return fault.Wrap(fault.Timeout, "read environment", ctx.Err())
+	})
+	if !fault.Is(err, fault.Timeout) || !strings.Contains(err.Error(), "the time to wait ran out") {
+		t.Errorf("cut off: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	err = a.within(ctx, time.Hour, func(ctx context.Context) error {
 		cancel()
