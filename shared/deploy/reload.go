@@ -83,6 +83,7 @@ func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, erro
 			ends = append(ends, n)
 		}
 	}
+	ends = append(ends, g.nodes(w.recorded)...)
 	if same, err := w.lookAround(ctx, own, starts, ends); !same || err != nil {
 		return same, err
 	}

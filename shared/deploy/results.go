@@ -83,13 +83,20 @@ func (w *worker) tell(ctx context.Context, done []*claim, follows []Outbox, repl
 	}
 	// Those that are rung start at once, so what follows is planned before: it may ask for the same.
 	defer w.flushRings(ctx)
-	if err := w.propagate(ctx, follows); err != nil || !replanned {
+	if !replanned {
+		return w.propagate(ctx, follows)
+	}
+	// By now others may wait for these of whom this worker has not known.
+	w.recorded = make([]resource.ID, len(done))
+	for i, cl := range done {
+		w.recorded[i] = cl.row.ID
+	}
+	defer func() { w.recorded = nil }()
+	if err := w.propagate(ctx, follows); err != nil {
 		return err
 	}
-	for _, cl := range done { // by now others may wait for these of whom this worker has not known
-		if n := w.graph.Node(cl.row.ID); n >= 0 {
-			w.ringBehind(n)
-		}
+	for _, n := range w.graph.nodes(w.recorded) {
+		w.ringBehind(n)
 	}
 	return nil
 }

@@ -111,6 +111,7 @@ type worker struct {
 	rings    map[string][]resource.ID // to be sent: what finished here, by the lane in which something waits for it
 	laneDone bool                     // the wave is marked as finished in this lane
 	running  []resource.ID            // what was claimed last
+	recorded []resource.ID            // for what others may wait that are not known here: see tell
 	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
 	unrecorded bool
 	fenced     bool          // another holder has the lane

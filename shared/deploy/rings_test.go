@@ -1,0 +1,71 @@
+package deploy_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/local"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/transport"
+)
+
+// bells is a doorbell that notes what it is rung for.
+type bells struct {
+	mu    sync.Mutex
+	rings []deploy.Ring
+}
+
+// Ring implements deploy.Doorbell.
+func (b *bells) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rings = append(b.rings, rings...)
+	return nil
+}
+
+// TestDependantScheduledMeanwhileIsRungFor schedules a resource of another agent while what it
+// requires runs. The worker of that has not known of the other when it began, and nothing else is
+// scheduled in its lane, but it rings when it is done: nobody else would before the next sweep.
+func TestDependantScheduledMeanwhileIsRungFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	heard := &bells{}
+	r.e = deploy.New(deploy.Config{State: r.home, Files: r.home.Files(), Doorbell: heard, Clock: r.clock,
+		Connector: &transport.Connector{Local: true}, Types: r.types,
+		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: "test", Caller: local.Caller{},
+		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 }})
+	models := func(a, b string) *deploy.Model {
+		first, second := res("a"), res("b<a")
+		second.ID, second.Agent = "t::T[b,name=b]", "b"
+		first.Attributes["value"], second.Attributes["value"] = a, b
+		m := model(first, second)
+		m.Agents = []resource.Agent{{Name: "a", Transport: "local"}, {Name: "b", Transport: "local"}}
+		return m
+	}
+	r.export(deploy.Export{Model: models("1", "1")})
+	r.drain()
+	once := sync.Once{}
+	r.w.hook = func(call, name string) {
+		if call == "update" && name == "a" {
+			once.Do(func() {
+				r.export(deploy.Export{Model: models("2", "2")})
+				heard.rings = nil // the planner has rung for b, which has to wait
+			})
+		}
+	}
+	r.export(deploy.Export{Model: models("2", "1")})
+	if _, err := r.e.RunLane(context.Background(), "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	rung := func(x deploy.Ring) bool {
+		return x.Lane == "b/0" && slices.Equal(x.Done, []resource.ID{id("a")})
+	}
+	if !slices.ContainsFunc(heard.rings, rung) {
+		t.Errorf("rung for %+v, want b/0 for %s", heard.rings, id("a"))
+	}
+}
