@@ -23,7 +23,8 @@ func Line() provider.Definition {
 		Type: schema.Type{
 			Name: "fs::Line",
 			Description: "A line, or a block of lines between two markers, in a text file. All other bytes stay as they are: how lines end, a missing end of the last line, " +
-				"owner, mode and extended attributes. A symbolic link is refused. Purged, lines that are the same as line are removed; without line, those that match; without both, the block between the markers of name.",
+				"owner, mode and extended attributes. A symbolic link is refused. It needs line or block, unless it is purged. " +
+				"Purged, lines that are the same as line are removed; without line, those that match; without both, the block between the markers of name.",
 			Attributes: []schema.Attribute{
 				pathAttribute(),
 				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "what tells it from others in the same file; it stands in the markers of a block"},
@@ -73,8 +74,13 @@ func validLine(attrs map[string]any) []diag.Problem {
 		add("block", "make two resources of it", "a block and a line cannot be one resource")
 	case attrs["block"] != nil && attrs["match"] != nil:
 		add("match", "leave it out", "a block is found by its markers, not by match")
+	// What is said of line does not count where it is purged, since line is not there.
 	case attrs["block"] == nil && attrs["line"] == nil && attrs["match"] == nil:
-		add("line", "give line or block; match alone is for lines that must not exist", "nothing says what the line is")
+		add("line", "give line or block; purged: true removes the block of this name",
+			"nothing says what the line is")
+	case attrs["block"] == nil && attrs["line"] == nil:
+		add("line", "give line; purged: true removes what match matches",
+			"match alone does not say what the line is to be")
 	}
 	if attrs["after"] != nil && attrs["before"] != nil {
 		add("before", "choose one", "after and before exclude each other")

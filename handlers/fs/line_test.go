@@ -143,7 +143,6 @@ func TestLineRefused(t *testing.T) {
 		{"two blocks", "# BEGIN n\n# END n\n# BEGIN n\n# END n\n", map[string]any{"block": "x"}, provider.Terminal, "line 1, 3"},
 		{"no text", "a\x00b", map[string]any{"line": "x"}, provider.NeedsChange, "zero byte"},
 		{"a block with its own marker in it", "", map[string]any{"block": "# END n\nrm"}, provider.NeedsChange, "own markers"},
-		{"match alone, not purged", "", map[string]any{"match": "x"}, provider.NeedsChange, "purge"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			g := newRig(t, Line())
@@ -164,6 +163,7 @@ func TestLineDeclaration(t *testing.T) {
 		"references back":       {map[string]any{"line": "x", "after": `(a)\1`}, "after"},
 		"line and block":        {map[string]any{"line": "x", "block": "y"}, "block"},
 		"nothing":               {map[string]any{}, "line"},
+		"match alone":           {map[string]any{"match": "x"}, "line"},
 		"after and before":      {map[string]any{"line": "x", "after": "a", "before": "b"}, "before"},
 		"a marker without mark": {map[string]any{"block": "x", "marker": "# {name}"}, "marker"},
 		"a line with an end":    {map[string]any{"line": "x\n"}, "line"},
@@ -179,6 +179,24 @@ func TestLineDeclaration(t *testing.T) {
 				t.Fatal(problems)
 			}
 		})
+	}
+}
+
+// TestLineSaysWhatIsMissing pins that a line that says no more than its names, or what it matches, is
+// refused with what to write, and is enough where the line is to be purged.
+func TestLineSaysWhatIsMissing(t *testing.T) {
+	g := newRig(t, Line())
+	for hint, attrs := range map[string]map[string]any{
+		"give line or block; purged: true removes the block of this name": {},
+		"give line; purged: true removes what match matches":              {"match": "^x"},
+	} {
+		attrs["path"], attrs["name"] = "/a", "n"
+		if _, problems := g.typ.Check(attrs); len(problems) != 1 || problems[0].Hint != hint {
+			t.Errorf("%v: %+v", attrs, problems)
+		}
+		if _, problems := g.typ.CheckPurged(attrs); len(problems) > 0 {
+			t.Errorf("%v, purged: %+v", attrs, problems)
+		}
 	}
 }
 
