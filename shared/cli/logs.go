@@ -143,7 +143,7 @@ func (a *app) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
 			}
 		}
 		if !follow && len(actions) == 0 {
-			a.noActions(q)
+			a.noActions(ctx, q)
 		}
 		if !follow || a.lost != nil || (local.Clock{}).Sleep(ctx, every) != nil {
 			return nil
@@ -193,9 +193,16 @@ func indented(text, by string) string {
 }
 
 // noActions tells people that there is nothing to list.
-func (a *app) noActions(q api.ActionQuery) {
+func (a *app) noActions(ctx context.Context, q api.ActionQuery) {
+	if a.json {
+		return
+	}
+	if p, err := a.home.Progress(ctx, a.env); err == nil && p.Last == 0 {
+		a.say(neverExported, a.env)
+		return
+	}
 	switch only := (api.ActionQuery{Limit: q.Limit, Notable: q.Notable, Resource: q.Resource}); {
-	case q == only && q.Notable && !a.json:
+	case q == only && q.Notable:
 		a.say("nothing was changed and nothing went wrong; `southbound logs --all` shows every run")
 	default:
 		a.none("action matches", q != api.ActionQuery{Limit: q.Limit})

@@ -36,6 +36,9 @@ func (a *app) statusCommand() *cobra.Command {
 	return cmd
 }
 
+// neverExported says that an environment has no version.
+const neverExported = "environment %s: nothing was exported yet; `southbound apply PATH` starts"
+
 func (a *app) status(ctx context.Context, exitCode bool) error {
 	p, err := a.home.Progress(ctx, a.env)
 	if err != nil {
@@ -53,7 +56,7 @@ func (a *app) status(ctx context.Context, exitCode bool) error {
 		return a.statusJSON(ctx, p, counts, agents)
 	}
 	if p.Last == 0 {
-		a.printf("environment %s: nothing was exported yet; `southbound apply PATH` starts\n", a.env)
+		a.printf(neverExported+"\n", a.env)
 		return nil
 	}
 	if ill(counts) {
