@@ -198,9 +198,11 @@ func (c *Client) Collect(ctx context.Context, env string, grace time.Duration) (
 }
 
 // DryRun implements Home.
-func (c *Client) DryRun(ctx context.Context, env string, version int, filter []string) (deploy.DryRun, error) {
+func (c *Client) DryRun(ctx context.Context, env string, version int, filter []string,
+	whole bool) (deploy.DryRun, error) {
 	var done ReadDone
-	if err := c.call(ctx, http.MethodPost, envPath(env, "dryruns"), dryRunAsked{version, filter}, &done); err != nil {
+	asked := dryRunAsked{version, filter, whole}
+	if err := c.call(ctx, http.MethodPost, envPath(env, "dryruns"), asked, &done); err != nil {
 		return deploy.DryRun{}, err
 	}
 	return c.gather(ctx, env, done)

@@ -192,7 +192,7 @@ func TestNoSecrets(t *testing.T) {
 	if err != nil || detail.Last == nil || detail.Status != deploy.StatusDeployed {
 		t.Errorf("%+v, %v", detail, err)
 	}
-	if d, err := c.DryRun(ctx, "e", 0, nil); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" {
+	if d, err := c.DryRun(ctx, "e", 0, nil, false); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if d, err := c.Plan(ctx, "e", deploy.Export{Model: model()}, deploy.Look{Read: true}); err != nil || len(d.Would) != 1 {

@@ -43,8 +43,10 @@ type Home interface {
 	Types(ctx context.Context) ([]Type, error)
 	// Schedule asks for work on what is released and returns how many resources that are.
 	Schedule(ctx context.Context, env string, w Work) (int, error)
-	// DryRun compares what matches of a version (0: the released one) with reality.
-	DryRun(ctx context.Context, env string, version int, filter []string) (deploy.DryRun, error)
+	// DryRun compares what matches of a version (0: the released one) with reality; whole: it
+	// answers with values as long as they are.
+	DryRun(ctx context.Context, env string, version int, filter []string,
+		whole bool) (deploy.DryRun, error)
 	// Discover describes what exists of a type on an agent; see deploy.Engine.Discover.
 	Discover(ctx context.Context, env string, d Discover) (Discovered, error)
 	// Pause stops claims of agents, or lets them go on.

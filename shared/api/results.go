@@ -59,8 +59,9 @@ const (
 )
 
 // DryRun implements Home.
-func (s *Service) DryRun(ctx context.Context, env string, version int, filter []string) (deploy.DryRun, error) {
-	job := ReadJob{Environment: env, Version: version, Filter: filter}
+func (s *Service) DryRun(ctx context.Context, env string, version int, filter []string,
+	whole bool) (deploy.DryRun, error) {
+	job := ReadJob{Environment: env, Version: version, Filter: filter, Whole: whole}
 	if s.Elsewhere == nil {
 		return s.dryRun(ctx, job)
 	}
@@ -72,7 +73,7 @@ func (s *Service) dryRun(ctx context.Context, job ReadJob) (deploy.DryRun, error
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only)
+	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, job.Whole)
 }
 
 // Plan implements Home.

@@ -30,6 +30,7 @@ type workIn struct {
 type dryRunAsked struct {
 	Version int      `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"0: the released one"`
 	Filter  []string `json:"filter,omitempty" maxItems:"20000" maxLength:"4096" doc:"terms as on the command line: only what matches"`
+	Whole   bool     `json:"whole,omitempty" doc:"values as long as they are"`
 }
 
 // InNamed is what a request about a parameter has.
@@ -53,7 +54,8 @@ func (r *routes) acts() {
 		InEnvironment
 		Body dryRunAsked
 	}) (*out[ReadDone], error) {
-		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version, Filter: i.Body.Filter}))
+		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
+			Filter: i.Body.Filter, Whole: i.Body.Whole}))
 	})
 	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources", "Describe what exists of a type on an agent, and change nothing", func(ctx context.Context, i *struct {
 		InEnvironment

@@ -11,7 +11,6 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
-	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
@@ -136,6 +135,9 @@ func (a *app) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
 		slices.Reverse(actions)
 		for i := range actions {
 			q.After = max(q.After, actions[i].ID)
+			if err := a.whole(ctx, &actions[i]); err != nil {
+				return err
+			}
 			if a.json {
 				a.line(actions[i])
 			} else {
@@ -162,6 +164,7 @@ func (a *app) action(x *api.Action) {
 		a.printf("    %s\n", indented(x.Reason, "    "))
 	}
 	a.diff(x.Changes)
+	a.notKept(x.Changes)
 	for _, l := range x.Messages {
 		a.message(&l)
 	}
@@ -176,7 +179,7 @@ func (a *app) message(l *api.Message) {
 			long = append(long, text)
 			continue
 		}
-		a.printf(" %s=%s", k, diffview.Short(l.Kwargs[k]))
+		a.printf(" %s=%s", k, a.style("").Value(l.Kwargs[k]))
 	}
 	a.printf("\n")
 	for _, text := range long {

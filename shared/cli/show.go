@@ -83,6 +83,11 @@ func (a *app) resource(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if d.Last != nil {
+		if err := a.whole(ctx, d.Last); err != nil {
+			return err
+		}
+	}
 	if a.json {
 		a.line(d)
 		return nil
@@ -194,10 +199,10 @@ func (a *app) parameters(ctx context.Context, facts bool) error {
 func (a *app) attributes(d *api.Detail) {
 	a.printf("\nattributes\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Desired)) {
-		want := diffview.Short(d.Desired[name])
+		want := a.style("").Value(d.Desired[name])
 		a.printf("  %s: %s\n", name, want)
-		if seen, known := d.Seen[name]; known && diffview.Short(seen) != want {
-			a.printf("    last seen: %s\n", diffview.Short(seen))
+		if seen, known := d.Seen[name]; known {
+			a.seen(seen, d.Desired[name], want)
 		}
 	}
 	switch {
@@ -207,5 +212,21 @@ func (a *app) attributes(d *api.Detail) {
 		a.printf("  did not exist at %s\n", d.SeenAt.Format(time.RFC3339))
 	default:
 		a.printf("  last seen at %s\n", d.SeenAt.Format(time.RFC3339))
+	}
+}
+
+// seen shows a value that was seen last, if it differs from the one that is wanted, which is shown
+// as want.
+func (a *app) seen(seen, desired any, want string) {
+	exact := diffview.Style{Whole: true}
+	switch text := a.style("").Value(seen); {
+	case exact.Value(seen) == exact.Value(desired):
+	case text == want:
+		a.printf("    last seen: differs after what is shown here; --full shows more\n")
+	default:
+		a.printf("    last seen: %s\n", text)
+		if kept, size, cut := deploy.Cut(seen); cut && a.full {
+			a.printf("      %s\n", keptOnly(kept, size, "it"))
+		}
 	}
 }

@@ -173,7 +173,7 @@ func (a *app) dryRunNow(ctx context.Context, number int, terms []string, waves w
 // dryRun compares what matches of a version with reality, in waves if that is asked for.
 func (a *app) dryRun(ctx context.Context, number int, terms []string, f waveFlags) (deploy.DryRun, error) {
 	if !f.set() {
-		return a.home.DryRun(ctx, a.env, number, terms)
+		return a.home.DryRun(ctx, a.env, number, terms, a.full)
 	}
 	agents, err := a.agentsOfVersion(ctx, number, terms)
 	if err != nil {
@@ -186,7 +186,7 @@ func (a *app) dryRun(ctx context.Context, number int, terms []string, f waveFlag
 	all := deploy.DryRun{Version: number}
 	for i, wave := range waves {
 		a.say("wave %d of %d: %s", i+1, len(waves), named(wave))
-		d, err := a.home.DryRun(ctx, a.env, number, atAgents(terms, wave))
+		d, err := a.home.DryRun(ctx, a.env, number, atAgents(terms, wave), a.full)
 		if err != nil {
 			all.Left = slices.Concat(append([][]string{d.Left}, waves[i+1:]...)...)
 			return all, err

@@ -157,12 +157,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 		}
 	}
 	if len(r.host.changed) > 0 {
-		if r.changes == nil {
-			r.changes = map[string]plan.Diff{}
-		}
-		for name, d := range r.host.redactDiff(r.host.changed, r.texts()) {
-			r.changes[name] = d
-		}
+		r.addChanges(r.host.changed)
 		if r.change == plan.NoChange {
 			r.change = plan.Updated
 		}
@@ -252,11 +247,8 @@ func (x *executor) noop(ctx context.Context) {
 		if answered && err != nil {
 			x.fail(r, fmt.Errorf("a deploy would fail: %w", err))
 		}
-		if len(r.host.changed) > 0 && r.changes == nil {
-			r.changes = map[string]plan.Diff{}
-		}
-		for name, d := range r.host.redactDiff(r.host.changed, r.texts()) {
-			r.changes[name] = d
+		if len(r.host.changed) > 0 {
+			r.addChanges(r.host.changed)
 		}
 	}
 }

@@ -29,11 +29,11 @@ func (x *executor) decide(r *run) {
 	switch {
 	case r.want.Purged && r.seen.Exists:
 		r.act = plan.Purged
-		r.changes = r.host.redactDiff(purgeDiff(r), r.texts())
+		r.setChanges(purgeDiff(r))
 	case r.want.Purged:
 	case !r.seen.Exists:
 		r.act = plan.Created
-		r.changes = r.host.redactDiff(createDiff(r), r.texts())
+		r.setChanges(createDiff(r))
 	default:
 		if !x.compare(r) {
 			return
@@ -41,7 +41,7 @@ func (x *executor) decide(r *run) {
 		r.unwritten()
 		if len(r.diff) > 0 {
 			r.act = plan.Updated
-			r.changes = r.host.redactDiff(r.diff, r.texts())
+			r.setChanges(r.diff)
 			if fixed := plan.InitOnly(r.typ, r.diff); len(fixed) > 0 {
 				r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("%s can only be set when it is created; to change it, purge the resource and create it anew",
 					strings.Join(fixed, ", ")))

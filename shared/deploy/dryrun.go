@@ -36,11 +36,13 @@ type DryRun struct {
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
 // are read, so nothing runs in it meanwhile. Each comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
-	return e.DryRunOf(ctx, env, number, Filter{})
+	return e.DryRunOf(ctx, env, number, Filter{}, false)
 }
 
-// DryRunOf is DryRun of those resources of a version that a filter selects.
-func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filter) (DryRun, error) {
+// DryRunOf is DryRun of those resources of a version that a filter selects. When whole is set it
+// answers with values as long as they are; what it records is bounded all the same.
+func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filter,
+	whole bool) (DryRun, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
@@ -64,7 +66,8 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filt
 	if err != nil {
 		return DryRun{}, err
 	}
-	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true, strict: state.Settings.Strict}
+	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true, whole: whole,
+		strict: state.Settings.Strict}
 	d.only = func(r *resource.Resource) bool { return only.picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
 	return d.run(ctx, sorted(byID))
 }
@@ -288,7 +291,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 	var actions []Action
 	for _, r := range all {
 		row := r.claim.row
-		w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.changes, Reason: r.reason, Failed: r.over(), Replace: r.replaces}
+		w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.shown(), Reason: r.reason, Failed: r.over(), Replace: r.replaces}
 		if !w.Failed && r.res.ReportOnly && r.act != plan.NoChange {
 			w.Action, w.Reason, w.Replace = "none", reportOnly, false
 		}

@@ -51,7 +51,7 @@ type host struct {
 	facts   map[string]string
 	secrets redact.Set
 	hidden  map[string]bool // attributes whose values are not shown
-	whole   bool            // values in changes are as long as they are
+	whole   bool            // changes are to be shown with values as long as they are
 	typ     *schema.Compiled
 	want    map[string]any // attributes as the resource has them
 	cache   *provider.Cache
@@ -125,7 +125,7 @@ func (h *host) Now() time.Time { return h.e.Clock.Now() }
 func (h *host) Changed(attribute string, d plan.Diff) {
 	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
 	if h.unmanaged(attribute) {
-		shown := h.redactDiff(map[string]plan.Diff{attribute: d}, nil)[attribute]
+		shown := h.redactDiff(map[string]plan.Diff{attribute: d}, nil, false)[attribute]
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning, Msg: "drift of an attribute that the resource does not set; it is not a change of this run",
 			Kwargs: map[string]any{"attribute": attribute, "current": shown.Current, "desired": shown.Desired}})
 		return

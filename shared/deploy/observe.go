@@ -29,7 +29,7 @@ func (x *executor) declared(r *run) bool {
 		kw := map[string]any{"attribute": p.Attribute}
 		if a, declared := r.typ.Attribute(p.Attribute); declared {
 			kw["type"] = a.Type
-			kw["value"] = r.host.redactDiff(map[string]plan.Diff{p.Attribute: {Current: r.seen.Attributes[p.Attribute]}}, nil)[p.Attribute].Current
+			kw["value"] = r.host.redactDiff(map[string]plan.Diff{p.Attribute: {Current: r.seen.Attributes[p.Attribute]}}, nil, false)[p.Attribute].Current
 		}
 		text := fmt.Sprintf("the handler reports what its type does not declare: %s: %s", p.Attribute, p.Message)
 		if x.strict == provider.StrictError {

@@ -204,7 +204,7 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, texts
 // intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret. texts
 // may be nil.
 func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTexts) map[string]plan.Diff {
-	h := &host{e: e, whole: look.Whole}
+	h := &host{e: e}
 	if t, ok := e.Types.Type(now.Type); ok {
 		for i := range t.Attributes {
 			if t.Attributes[i].Sensitive {
@@ -227,7 +227,7 @@ func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTe
 			diffs[name] = plan.Diff{Current: plainRef(v)}
 		}
 	}
-	return h.redactDiff(diffs, texts)
+	return h.redactDiff(diffs, texts, look.Whole)
 }
 
 // plainRef returns v with references in the form that they have in documents, but for files, which stay as they are.

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"southbound/shared/diffview"
 	"southbound/shared/plan"
@@ -56,7 +58,10 @@ func (h *host) redactLines() {
 }
 
 // redact replaces secrets in a text and bounds its length.
-func (h *host) redact(s string) string { return shorten(h.clean(s), mostText) }
+func (h *host) redact(s string) string { return h.cleanTo(s, mostText) }
+
+// cleanTo is redact with another bound.
+func (h *host) cleanTo(s string, most int) string { return shorten(h.clean(s), most) }
 
 // clean replaces secrets in a text.
 func (h *host) clean(s string) string {
@@ -72,41 +77,70 @@ func shorten(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
+// Cut tells of a value in the changes of an action whether only its beginning was kept: that, and
+// how many bytes the value had, as JSON if it is not a text.
+func Cut(v any) (kept string, size int, is bool) {
+	text, _ := v.(string)
+	at := strings.LastIndex(text, "… (")
+	if at < mostValue-utf8.UTFMax {
+		return "", 0, false
+	}
+	digits, ends := strings.CutSuffix(text[at+len("… ("):], " bytes)")
+	size, err := strconv.Atoi(digits)
+	return text[:at], size, ends && err == nil && size > at
+}
+
+// CutLines returns how many lines were left out of a unified diff in the changes of an action.
+func CutLines(diff string) int {
+	last := diff[strings.LastIndexByte(strings.TrimSuffix(diff, "\n"), '\n')+1:]
+	digits, ends := strings.CutSuffix(strings.TrimPrefix(last, "\\ "), " more lines\n")
+	n, err := strconv.Atoi(digits)
+	if !ends || err != nil {
+		return 0
+	}
+	return n
+}
+
 // redactAny removes secrets from a value that is as provider.Plain makes it.
-func (h *host) redactAny(v any) any {
+func (h *host) redactAny(v any) any { return h.redactTo(v, mostText) }
+
+// redactTo is redactAny with another bound of each text.
+func (h *host) redactTo(v any, most int) any {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, *big.Int:
 		return v
 	case string:
-		return h.redact(v)
+		return h.cleanTo(v, most)
 	case resource.File:
 		return map[string]any{"file": v.Hash, "size": v.Size}
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = h.redactAny(e)
+			out[i] = h.redactTo(e, most)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[h.redact(k)] = h.redactAny(e)
+			out[h.cleanTo(k, most)] = h.redactTo(e, most)
 		}
 		return out
 	}
-	return h.redact(fmt.Sprint(v))
+	return h.cleanTo(fmt.Sprint(v), most)
 }
 
-// redactDiff returns differences in a form that may be stored and shown. texts, when not nil, gives files as texts.
-func (h *host) redactDiff(diffs map[string]plan.Diff, texts fileTexts) map[string]plan.Diff {
+// redactDiff returns differences in a form that may be shown and, unless they are whole, stored. texts,
+// when not nil, gives files as texts.
+func (h *host) redactDiff(diffs map[string]plan.Diff, texts fileTexts,
+	whole bool) map[string]plan.Diff {
 	out := make(map[string]plan.Diff, len(diffs))
 	for name, d := range diffs {
 		if h.hidden[name] {
 			out[name] = plan.Diff{Current: hideValue(d.Current), Desired: hideValue(d.Desired)}
 			continue
 		}
-		shown := plan.Diff{Current: h.shown(d.Current), Desired: h.shown(d.Desired)}
-		shown.Unified = h.unified(d, texts)
+		shown := plan.Diff{Current: h.shown(d.Current, whole), Desired: h.shown(d.Desired, whole)}
+		shown.Unified = h.unified(d, texts, whole)
 		out[name] = shown
 	}
 	return out
@@ -121,15 +155,15 @@ func hideValue(v any) any {
 
 // unified returns the difference as one of texts where that tells more than the values, which are
 // cut.
-func (h *host) unified(d plan.Diff, texts fileTexts) string {
-	most := mostUnified
-	if h.whole {
-		most = mostWhole
+func (h *host) unified(d plan.Diff, texts fileTexts, whole bool) string {
+	most, inside := mostUnified, mostText
+	if whole {
+		most, inside = mostWhole, mostWhole
 	}
 	if d.Unified != "" {
 		return cutLines(h.clean(d.Unified), most)
 	}
-	if diff, ofFiles := h.unifiedFiles(d, texts); ofFiles {
+	if diff, ofFiles := h.unifiedFiles(d, texts, whole); ofFiles {
 		return cutLines(diff, most)
 	}
 	if d.Current == nil || d.Desired == nil {
@@ -140,18 +174,18 @@ func (h *host) unified(d plan.Diff, texts fileTexts) string {
 	if isText && both {
 		return cutLines(diffview.Of(h.clean(now), h.clean(wanted)), most)
 	}
-	return cutLines(diffview.Of(h.redactAny(d.Current), h.redactAny(d.Desired)), most)
+	return cutLines(diffview.Of(h.redactTo(d.Current, inside), h.redactTo(d.Desired, inside)), most)
 }
 
 // unifiedFiles is unified where one of the values is a file. It returns "" if they are not both
 // texts that can be had, as values tell them apart then.
-func (h *host) unifiedFiles(d plan.Diff, texts fileTexts) (diff string, ofFiles bool) {
+func (h *host) unifiedFiles(d plan.Diff, texts fileTexts, whole bool) (diff string, ofFiles bool) {
 	_, one := d.Current.(resource.File)
 	_, other := d.Desired.(resource.File)
 	if !one && !other {
 		return "", false
 	}
-	if texts == nil || (d.Current == nil || d.Desired == nil) && !h.whole {
+	if texts == nil || (d.Current == nil || d.Desired == nil) && !whole {
 		return "", true
 	}
 	now, isText := texts.of(d.Current)
@@ -180,16 +214,16 @@ func cutLines(diff string, most int) string {
 }
 
 // shown returns a value as it may stand in changes: without secrets and bounded in length.
-func (h *host) shown(v any) any {
-	most := mostValue
-	if h.whole {
-		most = mostWhole
+func (h *host) shown(v any, whole bool) any {
+	most, inside := mostValue, mostText
+	if whole {
+		most, inside = mostWhole, mostWhole
 	}
 	switch v := v.(type) {
 	case string:
-		return shorten(h.clean(v), most)
+		return h.cleanTo(v, most)
 	case []any, map[string]any:
-		out := h.redactAny(v)
+		out := h.redactTo(v, inside)
 		if b, err := json.Marshal(out); err == nil && len(b) > most {
 			return shorten(string(b), most)
 		}

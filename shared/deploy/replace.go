@@ -60,11 +60,11 @@ func (r *run) leftover() {
 	}
 	if r.act == plan.NoChange {
 		r.act, r.diff = plan.Updated, nil
-		r.changes = map[string]plan.Diff{}
+		diffs := make(map[string]plan.Diff, len(old[0]))
 		for name, v := range old[0] {
-			r.changes[name] = plan.Diff{Current: v, Desired: r.seen.Attributes[name]}
+			diffs[name] = plan.Diff{Current: v, Desired: r.seen.Attributes[name]}
 		}
-		r.changes = r.host.redactDiff(r.changes, r.texts())
+		r.setChanges(diffs)
 	}
 	r.leaves = true
 }

@@ -89,6 +89,34 @@ type run struct {
 	reload           bool
 	dry              bool
 	version          int // the one that brought the intent
+	// whole are the changes with values as long as they are, if the host wants them. They are never
+	// stored.
+	whole map[string]plan.Diff
+}
+
+// setChanges notes how the thing differs.
+func (r *run) setChanges(diffs map[string]plan.Diff) {
+	r.changes, r.whole = nil, nil
+	r.addChanges(diffs)
+}
+
+// addChanges adds to how the thing differs.
+func (r *run) addChanges(diffs map[string]plan.Diff) {
+	if r.changes == nil {
+		r.changes, r.whole = map[string]plan.Diff{}, map[string]plan.Diff{}
+	}
+	maps.Copy(r.changes, r.host.redactDiff(diffs, r.texts(), false))
+	if r.host.whole {
+		maps.Copy(r.whole, r.host.redactDiff(diffs, r.texts(), true))
+	}
+}
+
+// shown returns the changes as they are to be shown.
+func (r *run) shown() map[string]plan.Diff {
+	if r.host.whole {
+		return r.whole
+	}
+	return r.changes
 }
 
 // over reports whether the run has its outcome.

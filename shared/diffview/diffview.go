@@ -47,7 +47,7 @@ func (s Style) Change(name string, d plan.Diff) string {
 	if diff := s.unified(d); diff != "" {
 		return s.Indent + name + ":\n" + s.Text(diff)
 	}
-	now, wanted := s.value(d.Current), s.value(d.Desired)
+	now, wanted := s.Value(d.Current), s.Value(d.Desired)
 	switch {
 	case d.Current == nil:
 		return fmt.Sprintf("%s%s: %s\n", s.Indent, name, wanted)
@@ -129,8 +129,8 @@ func indented(v any) string {
 	return b.String()
 }
 
-// value returns a value on one line.
-func (s Style) value(v any) string {
+// Value returns a value on one line.
+func (s Style) Value(v any) string {
 	if s.Whole {
 		return Visible(short(v, 0), "")
 	}

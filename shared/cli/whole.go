@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/diffview"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+)
+
+// whole fills in the values that were wanted and of which the record of an action has only the
+// beginning, if they are to be shown as long as they are. They are taken from the version that the
+// action deployed, which holds references in place of secrets.
+func (a *app) whole(ctx context.Context, x *api.Action) error {
+	cut := func(d plan.Diff) bool { _, _, is := deploy.Cut(d.Desired); return is }
+	if !a.full || !slices.ContainsFunc(slices.Collect(maps.Values(x.Changes)), cut) {
+		return nil
+	}
+	var wanted map[string]any
+	err := a.home.Descriptions(ctx, a.env, x.Version, x.Resource, func(d *api.Description) error {
+		wanted = d.Attributes
+		return nil
+	})
+	if err != nil && !fault.Is(err, fault.NotFound) { // the version may have been removed
+		return err
+	}
+	changes := maps.Clone(x.Changes)
+	for name, d := range changes {
+		changes[name] = completed(d, wanted[name])
+	}
+	x.Changes = changes
+	return nil
+}
+
+// completed returns a difference with all of the value that is wanted, if what was recorded is the
+// beginning of that. It is not where secrets were taken out, or the handler has another form of it.
+func completed(d plan.Diff, wanted any) plan.Diff {
+	kept, size, cut := deploy.Cut(d.Desired)
+	if written, is := wanted.(map[string]any); is && len(written) == 1 && written["value"] != nil {
+		wanted = written["value"]
+	}
+	text, is := wanted.(string)
+	if !is {
+		b, err := json.Marshal(wanted)
+		if err != nil {
+			return d
+		}
+		text = string(b)
+	}
+	if !cut || len(text) != size || !strings.HasPrefix(text, kept) {
+		return d
+	}
+	d.Desired = wanted
+	if _, _, cut := deploy.Cut(d.Current); !cut && deploy.CutLines(d.Unified) > 0 {
+		d.Unified = diffview.Of(d.Current, d.Desired)
+	}
+	return d
+}
+
+// notKept says, when values are to be shown as long as they are, of which only a part was recorded.
+func (a *app) notKept(changes map[string]plan.Diff) {
+	if !a.full {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		d := changes[name]
+		if n := deploy.CutLines(d.Unified); n > 0 {
+			a.printf("    %s: %s of the difference were not recorded\n", name, plural(n, "line"))
+		}
+		if d.Unified != "" {
+			continue
+		}
+		for _, side := range []struct {
+			value any
+			what  string
+		}{{d.Current, "what was there"}, {d.Desired, "what was wanted"}} {
+			if kept, size, cut := deploy.Cut(side.value); cut {
+				a.printf("    %s: %s\n", name, keptOnly(kept, size, side.what))
+			}
+		}
+	}
+}
+
+// keptOnly says how much of a value was recorded.
+func keptOnly(kept string, size int, what string) string {
+	return fmt.Sprintf("of %s only the first %d of %d bytes were recorded", what, len(kept), size)
+}
