@@ -58,6 +58,23 @@ func (s *State) readRecords(ctx context.Context, env string) ([]*record, error) 
 	}
 }
 
+// unmoved calls read until no row has moved between lanes meanwhile: every commit that moves one
+// changes the head. So what is nowhere was nowhere at some moment.
+func (s *State) unmoved(ctx context.Context, env string, read func() error) error {
+	before, err := s.readHead(ctx, env)
+	for err == nil {
+		if err = read(); err != nil {
+			break
+		}
+		var after *head
+		if after, err = s.readHead(ctx, env); err != nil || after.seq == before.seq {
+			break
+		}
+		before = after
+	}
+	return err
+}
+
 // withImage calls f with the rows of a bag as they are at rec or later, and with the number of that change in the image. Nothing of the
 // image may be used after f.
 func (s *State) withImage(ctx context.Context, env string, rec *record, f func(m *image) error) error {

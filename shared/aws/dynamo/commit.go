@@ -31,6 +31,8 @@ type commit struct {
 	lanes []*record          // all lanes, when they were read
 	tries int
 
+	atOnce bool // lanes are read as they are at one instant
+
 	head      *head // when the commit changes it
 	edits     map[string]*edit
 	where     map[resource.ID]place
@@ -107,7 +109,7 @@ func (c *commit) record(ctx context.Context, key string) (*record, error) {
 // all returns the records of all lanes as they are now.
 func (c *commit) all(ctx context.Context) ([]*record, error) {
 	if c.lanes == nil {
-		recs, err := c.s.readRecords(ctx, c.env)
+		recs, err := c.readLanes(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -122,6 +124,19 @@ func (c *commit) all(ctx context.Context) ([]*record, error) {
 		}
 	}
 	return c.lanes, nil
+}
+
+// readLanes reads the records of all lanes.
+func (c *commit) readLanes(ctx context.Context) ([]*record, error) {
+	if !c.atOnce {
+		return c.s.readRecords(ctx, c.env)
+	}
+	var recs []*record
+	err := c.s.unmoved(ctx, c.env, func() (err error) {
+		recs, err = c.s.readRecords(ctx, c.env)
+		return err
+	})
+	return recs, err
 }
 
 // certain reports whether all that was decided by was read in this commit.

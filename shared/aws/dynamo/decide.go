@@ -18,19 +18,30 @@ func (c *commit) changeEnv(ctx context.Context) error {
 	if c.in.Env == nil && !c.in.Plan && c.forward == nil {
 		return nil
 	}
+	if err := c.takeHead(ctx); err != nil {
+		return err
+	}
+	if c.in.Env != nil {
+		if err := c.head.replace(*c.in.Env); err != nil {
+			return err
+		}
+	}
+	if c.in.Plan {
+		c.head.plan++
+	}
+	return nil
+}
+
+// takeHead has the commit change the head, if it does not yet.
+func (c *commit) takeHead(ctx context.Context) error {
+	if c.head != nil {
+		return nil
+	}
 	h, err := c.s.readHead(ctx, c.env)
 	if err != nil {
 		return err
 	}
 	h.rest, h.trying = time.Time{}, false
-	if c.in.Env != nil {
-		if err := h.replace(*c.in.Env); err != nil {
-			return err
-		}
-	}
-	if c.in.Plan {
-		h.plan++
-	}
 	c.head = h
 	return nil
 }
@@ -80,7 +91,19 @@ func (c *commit) locate(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return c.lookOnce(missing)
+}
+
+// lookOnce has all lanes read again, as they are at one instant, when a row that was there is in
+// none of them: it may have moved from one not read yet to one read already.
+func (c *commit) lookOnce(missing []*deploy.Row) error {
+	gone := func(r *deploy.Row) bool { return r.Rev != 0 && c.where[r.ID].key == "" }
+	if c.atOnce || !slices.ContainsFunc(missing, gone) {
+		return nil
+	}
+	c.atOnce, c.lanes = true, nil
+	clear(c.known)
+	return errLost
 }
 
 // find looks for rows in one bag.
@@ -134,11 +157,9 @@ func (c *commit) rows(ctx context.Context) error {
 			continue
 		}
 		if at.key != "" && (r.Gone || at.key != keyOf(r.Lane)) {
-			e, err := c.edit(ctx, at.key)
-			if err != nil {
+			if err := c.remove(ctx, at, r.Gone); err != nil {
 				return err
 			}
-			e.remove(at.row)
 			c.where[r.ID] = place{}
 		}
 		if r.Gone {
@@ -159,6 +180,22 @@ func (c *commit) rows(ctx context.Context) error {
 		e.put(old, r)
 		c.where[r.ID] = place{at.key, &e.rows[len(e.rows)-1].Row}
 	}
+	return nil
+}
+
+// remove takes a row from the bag that it is in. One that moves to another changes the head: see
+// unmoved.
+func (c *commit) remove(ctx context.Context, at place, gone bool) error {
+	if !gone {
+		if err := c.takeHead(ctx); err != nil {
+			return err
+		}
+	}
+	e, err := c.edit(ctx, at.key)
+	if err != nil {
+		return err
+	}
+	e.remove(at.row)
 	return nil
 }
 

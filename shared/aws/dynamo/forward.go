@@ -161,8 +161,11 @@ func (c *commit) finish(ctx context.Context) error {
 	if len(misfits) == 0 {
 		return nil
 	}
-	rows, err := c.s.Rows(ctx, c.env, misfits)
-	if err != nil {
+	var rows []deploy.Row
+	if err := c.s.unmoved(ctx, c.env, func() (err error) {
+		rows, err = c.s.Rows(ctx, c.env, misfits)
+		return err
+	}); err != nil {
 		return err
 	}
 	for _, id := range misfits {

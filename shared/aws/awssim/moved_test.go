@@ -1,0 +1,114 @@
+package awssim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// parted calls then once, after a query of which there is more.
+type parted struct {
+	dynamo.API
+	then func()
+}
+
+// Query implements dynamo.API.
+func (b *parted) Query(
+	ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
+	out, err := b.API.Query(ctx, in, opts...)
+	if then := b.then; then != nil && err == nil && out.LastEvaluatedKey != nil {
+		b.then = nil
+		then()
+	}
+	return out, err
+}
+
+// TestRowThatMovesIsNotGone moves a row to a lane that was read already from one that is read next,
+// while the worker of neither looks for it: its commit is told of the row as it is, not that there
+// is none, which would make the result of a run void.
+func TestRowThatMovesIsNotGone(t *testing.T) {
+	t.Parallel()
+	for name, move := range map[string]deploy.Commit{
+		"planned": {Plan: true}, "alone": {},
+		"with the environment": {Env: &deploy.Env{Name: env, Rev: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			movesMeanwhile(t, move)
+		})
+	}
+}
+
+// movesMeanwhile has a worker write a row that is moved between two pages of what it reads.
+func movesMeanwhile(t *testing.T, move deploy.Commit) {
+	t.Helper()
+	table, objects := NewTable("t"), NewObjects()
+	table.Page = func() int { return 1 }
+	slow := &parted{API: table}
+	planner, worker := stateOn(t, table, objects), stateOn(t, slow, objects)
+	row, other := rowIn("a/2", "n"), rowIn("a/0", "o")
+	plan := leased(t, planner, "plan")
+	committed(t, planner, deploy.Commit{Guard: plan, Plan: true, Rows: []deploy.Row{row, other},
+		Env: &deploy.Env{Name: env}})
+	guard := leased(t, worker, "a/1")
+	row.Rev = 1
+	slow.then = func() {
+		moved := row
+		moved.Lane = "a/0"
+		move.Guard, move.Rows = plan, []deploy.Row{moved}
+		if out := committed(t, planner, move); len(out.Conflicts) > 0 {
+			t.Errorf("not moved: %+v", out)
+		}
+	}
+	late := row
+	late.Lane, late.Ticket = "a/1", 0 // where it was once: all lanes of its agent are looked through
+	out := committed(t, worker, deploy.Commit{Guard: guard, Rows: []deploy.Row{late}})
+	if slow.then != nil {
+		t.Fatal("nothing was read in parts")
+	}
+	if len(out.Conflicts) != 1 || out.Conflicts[0].Rev != 2 || out.Conflicts[0].Lane != "a/0" {
+		t.Errorf("conflicts %+v, want the row in its new lane", out.Conflicts)
+	}
+}
+
+func stateOn(t *testing.T, api dynamo.API, objects dynamo.Objects) *dynamo.State {
+	t.Helper()
+	s, err := dynamo.New(dynamo.Config{API: api, Table: "t", Objects: objects,
+		Host: dynamo.Host{Plain: true, Each: oneByOne}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func rowIn(lane, name string) deploy.Row {
+	return deploy.Row{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}),
+		Lane: lane, Hash: "1", Body: []byte("{}"), Ticket: 1,
+		Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
+}
+
+func leased(t *testing.T, s *dynamo.State, key string) deploy.Guard {
+	t.Helper()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	l, err := s.Acquire(context.Background(), env, key, key+"#1", now, now.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deploy.Guard{Key: key, Fence: l.Fence}
+}
+
+func committed(t *testing.T, s *dynamo.State, c deploy.Commit) deploy.Committed {
+	t.Helper()
+	out, err := s.Commit(context.Background(), env, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
