@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -39,47 +40,66 @@ func (a *app) planCommand() *cobra.Command {
 					return err
 				}
 			}
-			if err := a.look(args[0]); err != nil {
+			if err := notNegative("plan", "timeout", f.timeout); err != nil {
 				return err
 			}
-			if err := a.there(cmd.Context()); fault.Is(err, fault.NotFound) {
-				a.say("%v; %s", err, fault.HintOf(err))
-			} else if err != nil {
-				return err
-			}
-			in, err := a.load(cmd.Context(), args[0], f)
-			if err != nil {
-				return err
-			}
-			if a.remote() {
-				if err := in.check(in.model).Err(); err != nil {
-					return err
+			return a.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
+				err := a.planNow(ctx, args[0], out, f, read, exitCode)
+				if err != nil && fault.Is(context.Cause(ctx), fault.Timeout) {
+					return fault.New(fault.Timeout, "",
+						"the time to wait ran out before the plan was made; nothing was changed").
+						WithHint("--timeout may be longer; a FILTER looks at less")
 				}
-			}
-			target, _ := deploy.ParseFilter(f.filter)
-			x := deploy.Export{Model: in.model, Target: target, Partial: f.partial, DeleteSets: f.deleteSets, Settings: a.project.Settings}
-			look := deploy.Look{Read: read, Whole: a.full}
-			if out != "" {
-				return a.showKept(cmd.Context(), args[0], out, x, look, exitCode)
-			}
-			d, err := a.home.Plan(cmd.Context(), a.env, x, look)
-			if err != nil {
 				return err
-			}
-			if err := a.inOrder(d.Would, f.waves); err != nil {
-				return err
-			}
-			return a.showPlan(d.Would, exitCode)
+			})
 		},
 	}
 	a.fullFlag(cmd)
 	f.waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
 	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this file, for `apply FILE`")
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
 	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "plan that a resource set is removed; with --partial")
 	return cmd
+}
+
+// planNow makes a plan and shows it, and keeps it in a file if one is named.
+func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
+	read, exitCode bool) error {
+	if err := a.look(path); err != nil {
+		return err
+	}
+	if err := a.there(ctx); fault.Is(err, fault.NotFound) {
+		a.say("%v; %s", err, fault.HintOf(err))
+	} else if err != nil {
+		return err
+	}
+	in, err := a.load(ctx, path, f)
+	if err != nil {
+		return err
+	}
+	if a.remote() {
+		if err := in.check(in.model).Err(); err != nil {
+			return err
+		}
+	}
+	target, _ := deploy.ParseFilter(f.filter)
+	x := deploy.Export{Model: in.model, Target: target, Partial: f.partial,
+		DeleteSets: f.deleteSets, Settings: a.project.Settings}
+	look := deploy.Look{Read: read, Whole: a.full}
+	if out != "" {
+		return a.showKept(ctx, path, out, x, look, exitCode)
+	}
+	d, err := a.home.Plan(ctx, a.env, x, look)
+	if err != nil {
+		return err
+	}
+	if err := a.inOrder(d.Would, f.waves); err != nil {
+		return err
+	}
+	return a.showPlan(d.Would, exitCode)
 }
 
 func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
