@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
-	{"shared/api"},
+	{"shared/api", "shared/compile"},
 	{"shared/report"},
 	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "infra"},

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math/big"
@@ -9,30 +9,40 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
 
+	"southbound/shared/compile"
+	"southbound/shared/deploy"
 	"southbound/shared/diag"
-	"southbound/shared/lang/eval"
-	"southbound/shared/lang/project"
-	"southbound/shared/lang/std"
+	"southbound/shared/fault"
 	"southbound/shared/lang/types"
+	"southbound/shared/source"
 )
 
+// compileFlags are the flags of compile.
+type compileFlags struct{ noStd, resources bool }
+
 func (a *app) compileCommand() *cobra.Command {
-	o := project.Options{}
+	var f compileFlags
 	cmd := &cobra.Command{
 		Use: "compile [PATH]", Short: "Compile a model and say what came out",
-		Long: "compile reads main.cf and the modules that it imports, runs it, and says what came out. PATH is a directory with a main.cf or a " +
-			".cf file; the working directory, unless said. What the model prints goes to standard error.",
-		Example: "  southbound compile\n  southbound compile examples/model --json\n  southbound compile main.cf",
-		Args:    atMostOne("one path"),
+		Long: "compile reads main.cf and the modules that it imports, runs it, and says what came " +
+			"out. PATH is a directory with a main.cf or a\n.cf file; the working directory, unless " +
+			"said. What the model prints goes to standard error. With --resources it prints the\n" +
+			"agents and resources as a document; paths of files in it are relative to the directory " +
+			"of the model.",
+		Example: "  southbound compile\n  southbound compile examples/model --json\n" +
+			"  southbound compile main.cf --resources",
+		Args: atMostOne("one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := "."
 			if len(args) > 0 {
 				path = args[0]
 			}
-			return a.compile(cmd, path, o)
+			return a.compile(cmd, path, f)
 		}}
-	cmd.Flags().BoolVar(&o.NoStd, "no-std", false, "import nothing by itself")
+	cmd.Flags().BoolVar(&f.noStd, "no-std", false, "import nothing by itself")
+	cmd.Flags().BoolVar(&f.resources, "resources", false, "print the resources as a document")
 	return cmd
 }
 
@@ -46,37 +56,91 @@ type compiled struct {
 	DurationMS int64          `json:"duration_ms"`
 }
 
-func (a *app) compile(cmd *cobra.Command, path string, o project.Options) error {
+func (a *app) compile(cmd *cobra.Command, path string, f compileFlags) error {
 	began := time.Now()
-	p, err := project.Load(path, o)
+	c, err := a.model(cmd.Context(), path, f.noStd, !a.json || f.resources)
 	if err != nil {
 		return err
 	}
-	p.Env.Environment = cmp.Or(a.env, "default")
-	program := eval.Program{
-		Sources: p.Sources, Rules: p.Rules, Plugins: std.Plugins(), Env: p.Env,
-	}
-	if !a.json {
-		program.Print = func(text string) { fmt.Fprint(a.err, text) }
-	}
-	result, warnings, err := eval.Run(cmd.Context(), program)
-	if err != nil {
-		return err
-	}
-	warnings = append(slices.Clone(p.Warnings), warnings...)
-	if !a.json {
-		a.showCompiled(result, warnings)
+	switch {
+	case f.resources:
+		a.warn(c.Warnings)
+		return a.printResources(c.Resources)
+	case !a.json:
+		a.warn(c.Warnings)
+		a.showCompiled(c)
 		return nil
 	}
 	out := compiled{
-		Variables: map[string]any{}, Instances: result.Counts, Output: result.Output, Warnings: append([]diag.Problem{}, warnings...),
+		Variables: map[string]any{}, Instances: c.Counts, Resources: len(c.Resources.Resources),
+		Output: c.Output, Warnings: append([]diag.Problem{}, c.Warnings...),
 		DurationMS: time.Since(began).Milliseconds(),
 	}
-	for name, v := range result.Variables {
+	for name, v := range c.Variables {
 		out.Variables[name] = plainValue(v)
 	}
 	a.line(out)
 	return nil
+}
+
+// model compiles a model. With say, what it prints goes to standard error.
+func (a *app) model(
+	ctx context.Context, path string, noStd, say bool,
+) (*compile.Compiled, error) {
+	types, err := a.registry()
+	if err != nil {
+		return nil, err
+	}
+	p, err := source.FindProject(path)
+	if err != nil {
+		return nil, err
+	}
+	o := compile.Options{
+		Path: path, NoStd: noStd, Types: types,
+		Environment: pick(a.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
+	}
+	if say {
+		o.Print = func(text string) { fmt.Fprint(a.err, text) }
+	}
+	return compile.Model(ctx, o)
+}
+
+// loadModel compiles a model and returns what is deployed. Its warnings are told.
+func (a *app) loadModel(
+	ctx context.Context, path string, o source.Options,
+) (*deploy.Model, error) {
+	c, err := a.model(ctx, path, false, true)
+	if err != nil {
+		return nil, err
+	}
+	a.warn(c.Warnings)
+	return c.Deployable(ctx, o)
+}
+
+// printResources prints agents and resources as a document.
+func (a *app) printResources(b source.Built) error {
+	type document struct {
+		Southbound int              `json:"southbound" yaml:"southbound"`
+		Agents     map[string]any   `json:"agents,omitempty" yaml:"agents,omitempty"`
+		Resources  []map[string]any `json:"resources" yaml:"resources"`
+	}
+	doc := document{Southbound: 1, Agents: map[string]any{}, Resources: []map[string]any{}}
+	for _, e := range b.Agents {
+		doc.Agents[e.Name] = e.Members
+	}
+	for _, e := range b.Resources {
+		doc.Resources = append(doc.Resources, e.Members)
+	}
+	if a.json {
+		a.line(doc)
+		return nil
+	}
+	text, err := yaml.Marshal(doc)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "write the document", err)
+	}
+	_, err = output{a}.Write(text)
+	return err
 }
 
 // plainValue returns a value of a model as JSON shows it.
@@ -109,17 +173,24 @@ func plainValue(v types.Value) any {
 	return v
 }
 
-// showCompiled says what came out, for people: warnings, and the numbers of instances of the
-// entities of the model.
-func (a *app) showCompiled(r *eval.Result, warnings diag.Problems) {
+// warn tells people warnings of a model.
+func (a *app) warn(warnings diag.Problems) {
 	for _, w := range warnings {
 		a.complain("warning: %s", w.String())
 		if w.Hint != "" {
 			a.complain("  %s", w.Hint)
 		}
 	}
-	a.printf("%s\n", plural(len(r.Instances), "instance"))
-	for _, name := range slices.Sorted(maps.Keys(r.Counts)) {
-		a.printf("  %6d  %s\n", r.Counts[name], name)
+}
+
+// showCompiled says what came out, for people: the numbers of instances of the entities of the
+// model, and of resources.
+func (a *app) showCompiled(c *compile.Compiled) {
+	a.printf("%s\n", plural(len(c.Instances), "instance"))
+	for _, name := range slices.Sorted(maps.Keys(c.Counts)) {
+		a.printf("  %6d  %s\n", c.Counts[name], name)
+	}
+	if n := len(c.Resources.Resources); n > 0 {
+		a.printf("%s\n", plural(n, "resource"))
 	}
 }

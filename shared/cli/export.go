@@ -17,6 +17,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/project"
 	"southbound/shared/machine"
 	"southbound/shared/source"
 	"southbound/shared/transport"
@@ -245,6 +246,10 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 	if err != nil {
 		return nil, err
 	}
+	if project.Is(path) {
+		model, err := a.loadModel(ctx, path, opts)
+		return &loaded{model: model, check: opts.Check}, err
+	}
 	model, inputs, err := source.Load(ctx, opts)
 	return &loaded{model, inputs, opts.Check}, err
 }
@@ -254,7 +259,8 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets)+len(f.filter) == 0
 	lost := a.mayHaveLost(ctx)
-	if read == nil && whole && !lost {
+	documents := !project.Is(path) // what a model comes to depends on more than its texts
+	if read == nil && whole && !lost && documents {
 		if sum, ok := a.unchanged(path, cache); ok {
 			if out, known, err := a.known(ctx, sum, f); known || err != nil {
 				return out, err
@@ -278,7 +284,7 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	pr := a.progress()
 	out, err := a.limited(ctx, a.asExport(ctx, path, f, read), f, pr.sent)
 	pr.end()
-	if err == nil && whole && path != "-" && !a.remote() {
+	if err == nil && whole && documents && path != "-" && !a.remote() {
 		saveInputs(cache, read.inputs)
 	}
 	return out, err

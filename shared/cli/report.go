@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/project"
 	render "southbound/shared/report"
 	"southbound/shared/source"
 )
@@ -103,7 +105,12 @@ func (a *app) describedAt(ctx context.Context, path string) func(id string) diag
 	if err != nil {
 		return nil
 	}
-	model, _, err := source.Load(ctx, source.Options{Path: path, Types: types})
+	var model *deploy.Model
+	if project.Is(path) {
+		model, err = a.loadModel(ctx, path, source.Options{Path: path, Types: types})
+	} else {
+		model, _, err = source.Load(ctx, source.Options{Path: path, Types: types})
+	}
 	if err != nil || model.Where == nil {
 		return nil
 	}

@@ -58,6 +58,15 @@ func (o *Instance) Value(name string) (types.Value, bool) {
 	return out, f == nil
 }
 
+// Place returns where an attribute got its value, or where the instance was made if that is not
+// known.
+func (o *Instance) Place(name string) diag.Pos {
+	if v := o.variable(name).real(); v != nil && v.at != nil && v.at.Line > 0 {
+		return *v.at
+	}
+	return o.Pos()
+}
+
 // lastAt returns where the instance was made last.
 func (o *Instance) lastAt() *diag.Pos { return o.at[len(o.at)-1] }
 

@@ -55,10 +55,12 @@ type Program struct {
 	// them.
 	Sources []Source
 	Plugins []Plugin
-	Rules   []Rule
-	Env     any          // what plugins find in their Context
-	Print   func(string) // gets what the model prints, at once; may be nil
-	Limits  Limits
+	// Types are types that texts cannot define, by their names with the namespace of a text.
+	Types  map[string]types.Type
+	Rules  []Rule
+	Env    any          // what plugins find in their Context
+	Print  func(string) // gets what the model prints, at once; may be nil
+	Limits Limits
 }
 
 // Result is what a program came to.
@@ -142,6 +144,10 @@ func newProgram(in *Program) *program {
 		u.ns.file = u.file
 		u.ns.block = &block{names: names(s.File.Body, map[string]int{}), ns: u.ns}
 		p.units = append(p.units, u)
+	}
+	for name, t := range in.Types {
+		ns, last := within(name)
+		p.namespaceOf(ns).types[last] = t
 	}
 	return p
 }

@@ -24,6 +24,9 @@ const MainFile = "main.cf"
 // Options say how a model is loaded.
 type Options struct {
 	NoStd bool // import nothing by itself
+	// BuiltIn returns the text of a namespace that is part of the program, as std is, and whether
+	// there is such a namespace. A module of the same name goes before it. It may be nil.
+	BuiltIn func(namespace string) (text string, ok bool)
 }
 
 // Project is a model with its modules.
@@ -283,6 +286,9 @@ func (l *loader) load(name string, parts []string, by imported) error {
 				"/",
 			) + ".cf nor such a directory with an _init.cf"
 		}
+		if l.project.Env.Modules[parts[0]] == "" && l.sources[parts[0]] != nil {
+			hint = "the module " + parts[0] + " is part of the program, and has no such part"
+		}
 		l.problems.Add(
 			diag.Problem{
 				Pos:     by.at,
@@ -323,6 +329,12 @@ func (l *loader) find(parts []string) (string, *syntax.File, error) {
 	}
 	if parts[0] == "std" {
 		return l.builtIn(parts)
+	}
+	if l.options.BuiltIn != nil {
+		if text, ok := l.options.BuiltIn(strings.Join(parts, "::")); ok {
+			path := strings.Join(parts, "/") + ".cf"
+			return path, l.parse(path, text), nil
+		}
 	}
 	return "", nil, nil
 }

@@ -25,6 +25,9 @@ type Env struct {
 	// Fact returns a fact of the resource that an instance becomes, and whether it is known. It may
 	// be nil: then no facts are known.
 	Fact func(of types.Object, name string) (types.Value, bool, error)
+	// Later returns what stands for a fact until the resource is deployed, and whether there is
+	// such a thing for the instance. It may be nil.
+	Later func(of types.Object, name string) (types.Reference, bool)
 
 	templates *jinja.Environment
 }
@@ -98,6 +101,38 @@ func (e *Env) own(c *eval.Context, path string) (string, error) {
 			"this is not in a module: write the name of one before the path", path)
 	}
 	return module + "/" + rest, nil
+}
+
+// File returns where a file stands that a call names as std::file does, and that it is a file of
+// its module: links do not lead out of there.
+func File(c *eval.Context, path string) (string, error) {
+	e := of(c)
+	full, err := e.file(c, path)
+	if err != nil {
+		return "", err
+	}
+	module, _, _ := strings.Cut(path, "/")
+	if module == "." {
+		module, _, _ = strings.Cut(c.Namespace, "::")
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Join(e.folder(module), "files"))
+	if err != nil {
+		return "", fmt.Errorf("there is no folder files for the path %q", path)
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return "", err
+	}
+	file, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return "", fmt.Errorf("there is no file %s", full)
+	}
+	if rel, err := filepath.Rel(folder, file); err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("the file %s is a link that leads out of %s", full, folder)
+	}
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a file that can be read", full)
+	}
+	return file, nil
 }
 
 // file returns where a file of a module stands: in its folder files.

@@ -73,7 +73,7 @@ func surroundingPlugins() []eval.Plugin {
 			Call: func(*eval.Context, eval.Args) (types.Value, error) { return "", nil },
 		},
 		{
-			Name: "std::getfact", Result: "any", InContext: true, Call: getFact,
+			Name: "std::getfact", Result: "reference", InContext: true, Call: getFact,
 			Doc: "Returns a fact of resource; where it is not known default_value, or an unknown " +
 				"value if there is none.",
 			Params: []eval.Param{
@@ -128,6 +128,11 @@ func getFact(c *eval.Context, a eval.Args) (types.Value, error) {
 	}
 	if !a.Null(2) {
 		return a.Values[2], nil
+	}
+	if later := of(c).Later; later != nil {
+		if r, ok := later(o, a.Text(1)); ok {
+			return r, nil
+		}
 	}
 	return &types.Unknown{Why: "the fact " + a.Text(1) + " is not known yet"}, nil
 }

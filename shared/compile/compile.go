@@ -1,0 +1,96 @@
+// Package compile makes what is deployed from a model: it compiles it, collects its agents and
+// resources, and reads these as documents are read, with the same checks.
+package compile
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/project"
+	"southbound/shared/lang/resources"
+	"southbound/shared/lang/std"
+	"southbound/shared/schema"
+	"southbound/shared/source"
+)
+
+// Options say what to compile.
+type Options struct {
+	Path        string // a directory with a main.cf, or a .cf file
+	NoStd       bool   // import nothing by itself
+	Environment string // the name of the one that the model is compiled for
+	Types       *schema.Registry
+	Print       func(string) // gets what the model prints, at once; may be nil
+}
+
+// Compiled is a model that was compiled.
+type Compiled struct {
+	*eval.Result
+	Resources source.Built
+	Warnings  diag.Problems
+}
+
+// Model compiles a model. What is wrong with it are diag.Problems; the result is not nil then, and
+// has what was printed.
+func Model(ctx context.Context, o Options) (*Compiled, error) {
+	out := &Compiled{Result: &eval.Result{}}
+	builtIn := func(ns string) (string, bool) { return resources.Text(o.Types, ns) }
+	p, err := project.Load(o.Path, project.Options{NoStd: o.NoStd, BuiltIn: builtIn})
+	if err != nil {
+		return out, err
+	}
+	p.Env.Environment, p.Env.Later = o.Environment, resources.Fact
+	program := eval.Program{
+		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,
+		Plugins: std.Plugins(),
+	}
+	ours := func(s eval.Source) bool { return s.Namespace == resources.Namespace }
+	if slices.ContainsFunc(p.Sources, ours) {
+		program.Plugins = append(program.Plugins, resources.Plugins()...)
+		program.Types = resources.Types()
+	}
+	result, warnings, err := eval.Run(ctx, program)
+	out.Result, out.Warnings = result, append(slices.Clone(p.Warnings), warnings...)
+	if err != nil {
+		return out, err
+	}
+	return out, out.collect(p.Dir, o.Types)
+}
+
+// collect fills in the agents and resources.
+func (c *Compiled) collect(dir string, registry *schema.Registry) error {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read the model", err)
+	}
+	set, err := resources.Collect(c.Result, registry, func(path string) string {
+		if rel, err := filepath.Rel(dir, path); err == nil {
+			return filepath.ToSlash(rel)
+		}
+		return path
+	})
+	if err != nil {
+		return err
+	}
+	c.Warnings = append(c.Warnings, set.Warnings...)
+	c.Resources.Dir = dir
+	for _, e := range set.Agents {
+		c.Resources.Agents = append(c.Resources.Agents, source.Entry(e))
+	}
+	for _, e := range set.Resources {
+		c.Resources.Resources = append(c.Resources.Resources, source.Entry(e))
+	}
+	return nil
+}
+
+// Deployable returns what is deployed. It takes Types, Agent and Check of the options.
+func (c *Compiled) Deployable(ctx context.Context, o source.Options) (*deploy.Model, error) {
+	return source.LoadBuilt(ctx, c.Resources, o)
+}

@@ -1,0 +1,338 @@
+package resources
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/types"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Codes of problems with what a model wants to be deployed.
+const (
+	CodeResource = "resource" // it cannot become a resource
+	CodeRequires = "requires" // a requirement that is none
+)
+
+// Set is what a model has come to.
+type Set struct {
+	Agents    []Entry
+	Resources []Entry
+	Warnings  diag.Problems
+}
+
+// Entry is an agent or a resource, with the members that a document of format 1 gives it.
+type Entry struct {
+	Name    string // of an agent
+	Members map[string]any
+	At      diag.Pos
+	Places  map[string]diag.Pos // of members and attributes
+}
+
+// Collect returns the agents and resources of a model, in the order in which they were made. path
+// says how a document names the file at an absolute path. Problems are diag.Problems.
+func Collect(
+	r *eval.Result, registry *schema.Registry, path func(string) string,
+) (*Set, error) {
+	c := &collector{
+		registry: registry, path: path, mapped: map[*types.Entity]*schema.Compiled{},
+		agents: map[*types.Entity]bool{}, sets: map[*eval.Instance]*eval.Instance{},
+		ids: map[types.Object]resource.ID{}, out: &Set{},
+	}
+	for _, o := range r.Instances {
+		c.set(o)
+	}
+	for _, o := range r.Instances {
+		switch t := c.typeOf(o.Type()); {
+		case t != nil:
+			c.resource(o, t)
+		case c.agents[o.Type()]:
+			c.agent(o)
+		}
+	}
+	return c.out, c.problems.Err()
+}
+
+type collector struct {
+	registry *schema.Registry
+	path     func(string) string
+	mapped   map[*types.Entity]*schema.Compiled // nil: not a resource
+	agents   map[*types.Entity]bool
+	sets     map[*eval.Instance]*eval.Instance // of resources
+	ids      map[types.Object]resource.ID      // "" for what cannot be named
+	out      *Set
+	problems diag.Problems
+}
+
+// lineage goes through an entity and all that it extends, the nearest first.
+func lineage(e *types.Entity) iter.Seq[*types.Entity] {
+	return func(yield func(*types.Entity) bool) {
+		if !yield(e) {
+			return
+		}
+		for _, a := range slices.Backward(e.Ancestors()) {
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// typeOf returns the type of the resources that instances of an entity become; nil if they become
+// none.
+func (c *collector) typeOf(e *types.Entity) *schema.Compiled {
+	t, known := c.mapped[e]
+	if known {
+		return t
+	}
+	for a := range lineage(e) {
+		name, ours := strings.CutPrefix(a.FullName(), Namespace+"::")
+		if !ours {
+			continue
+		}
+		c.agents[e] = c.agents[e] || a.FullName() == agentEntity
+		if found, ok := c.registry.Type(name); ok && t == nil {
+			t = found
+		}
+	}
+	c.mapped[e] = t
+	return t
+}
+
+func (c *collector) bad(at diag.Pos, attribute, hint, format string, args ...any) {
+	c.problems.Add(diag.Problem{
+		Pos: at, Code: CodeResource, Attribute: attribute, Hint: hint,
+		Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// set notes what is in a set.
+func (c *collector) set(o *eval.Instance) {
+	in := func(e *types.Entity) bool { return e.FullName() == setEntity }
+	if !in(o.Type()) && !slices.ContainsFunc(o.Type().Ancestors(), in) {
+		return
+	}
+	for _, member := range instances(o, "resources") {
+		if first := c.sets[member]; first != nil && first != o {
+			c.problems.Add(diag.Problem{
+				Pos: member.Pos(), Code: CodeResource,
+				Message: "the resource belongs to two sets, " + said(first, "name") + " and " +
+					said(o, "name"),
+				Hint: "keep one of the two",
+				Related: []diag.Related{
+					{Pos: first.Pos(), Message: "a set"}, {Pos: o.Pos(), Message: "the other set"},
+				},
+			})
+			continue
+		}
+		c.sets[member] = o
+	}
+}
+
+// instances returns what a relation to many leads to.
+func instances(o *eval.Instance, relation string) []*eval.Instance {
+	v, _ := o.Value(relation)
+	list, ok := v.(*types.List)
+	if !ok {
+		return nil
+	}
+	out := make([]*eval.Instance, 0, len(list.Items))
+	for _, item := range list.Items {
+		if i, ok := item.(*eval.Instance); ok {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// said returns what an attribute holds, for messages.
+func said(o *eval.Instance, name string) string {
+	v, _ := o.Value(name)
+	return types.Repr(v)
+}
+
+// text returns an attribute that has to be known now.
+func (c *collector) text(o *eval.Instance, name, what string) string {
+	v, _ := o.Value(name)
+	s, ok := v.(string)
+	if !ok {
+		c.bad(o.Place(name), name, "write it, or compute it from what is known", "%s of %s is %s, and has to "+
+			"be known when the model is compiled", name, what, types.Kind(v))
+	}
+	return s
+}
+
+func (c *collector) agent(o *eval.Instance) {
+	e := Entry{
+		Name: c.text(o, "name", "an agent"), At: o.Pos(), Members: map[string]any{},
+		Places: map[string]diag.Pos{},
+	}
+	e.Members["transport"] = c.text(o, "transport", "an agent")
+	lanes, _ := o.Value("lanes")
+	e.Members["lanes"] = c.value(o, "lanes", lanes)
+	e.Places["transport"], e.Places["lanes"] = o.Place("transport"), o.Place("lanes")
+	options, _ := o.Value("options")
+	d, ok := options.(*types.Dict)
+	if !ok {
+		c.bad(o.Place("options"), "options", "write a dict of options", "the options of an agent are "+
+			"%s, and have to be known when the model is compiled", types.Kind(options))
+		return
+	}
+	for _, k := range d.Keys() {
+		if _, twice := e.Members[k]; twice {
+			c.bad(o.Place("options"), "options", "say it as the attribute "+k+" of the agent",
+				"%q is not an option of a transport", k)
+			continue
+		}
+		v, _ := d.Get(k)
+		e.Members[k] = c.value(o, "options", v)
+		e.Places[k] = o.Place("options")
+	}
+	c.out.Agents = append(c.out.Agents, e)
+}
+
+// flag is a member of resources that is true or false, with what it is unless said.
+type flag struct {
+	name  string
+	usual bool
+}
+
+func flags() []flag {
+	return []flag{
+		{"purged", false},
+		{"purge_on_delete", false},
+		{"prevent_destroy", false},
+		{"report_only", false},
+		{"send_event", false},
+		{"receive_events", true},
+		{"managed", true},
+	}
+}
+
+func (c *collector) resource(o *eval.Instance, t *schema.Compiled) {
+	e := Entry{
+		At: o.Pos(), Places: map[string]diag.Pos{},
+		Members: map[string]any{
+			"type": t.Name, "agent": c.agentOf(o), "attributes": c.attributes(o, t),
+		},
+	}
+	e.Places["agent"] = o.Place("agent")
+	for _, f := range flags() {
+		v, _ := o.Value(f.name)
+		b, ok := v.(bool)
+		if !ok {
+			c.bad(o.Place(f.name), f.name, "", "%s of a resource is %s, and has to be known when "+
+				"the model is compiled", f.name, types.Kind(v))
+			continue
+		}
+		if f.name == "managed" && !b {
+			return
+		}
+		if e.Places[f.name] = o.Place(f.name); b != f.usual {
+			e.Members[f.name] = b
+		}
+	}
+	if set := c.sets[o]; set != nil {
+		e.Members["set"], e.Places["set"] = c.text(set, "name", "a set"), set.Pos()
+	}
+	for _, a := range settable(t) {
+		e.Places[a.Name] = o.Place(member(a.Name))
+	}
+	if ids := c.requires(o); len(ids) > 0 {
+		e.Members["requires"], e.Places["requires"] = ids, o.Place("requires")
+	}
+	c.out.Resources = append(c.out.Resources, e)
+}
+
+// agentOf returns the name of the agent of a resource.
+func (c *collector) agentOf(o *eval.Instance) string {
+	v, _ := o.Value("agent")
+	agent, ok := v.(*eval.Instance)
+	if !ok {
+		return ""
+	}
+	v, _ = agent.Value("name")
+	name, _ := v.(string) // else the agent tells
+	return name
+}
+
+// attributes returns what is said of the attributes of a type.
+func (c *collector) attributes(o *eval.Instance, t *schema.Compiled) map[string]any {
+	out := map[string]any{}
+	for _, a := range settable(t) {
+		name := member(a.Name)
+		v, ok := o.Value(name)
+		if _, null := v.(types.Null); !ok || null && !a.Required() {
+			continue
+		}
+		if a.Behaviour == schema.Namevar {
+			switch v.(type) {
+			case *types.Unknown, types.Reference:
+				c.bad(o.Place(name), a.Name, "compute it from what is known",
+					"what names a resource has to be known when the model is compiled, and "+
+						"this is %s", types.Kind(v))
+				continue
+			}
+		}
+		out[a.Name] = c.value(o, name, v)
+	}
+	return out
+}
+
+// id returns the id of the resource that an instance becomes; "" if it becomes none, or has none
+// because of what is wrong with it.
+func (c *collector) id(o *eval.Instance) resource.ID {
+	if id, ok := c.ids[o]; ok {
+		return id
+	}
+	t := c.typeOf(o.Type())
+	if t == nil {
+		return ""
+	}
+	given := map[string]any{}
+	for _, name := range t.Namevars() {
+		switch v, _ := o.Value(member(name)); v.(type) {
+		case nil, *types.Unknown, types.Reference:
+		default:
+			given[name] = c.value(o, member(name), v)
+		}
+	}
+	id := resource.ID("")
+	agent := c.agentOf(o)
+	if keys, unnamed := t.Keys(given); unnamed == "" && agent != "" {
+		id = resource.NewID(t.Name, agent, keys...)
+	}
+	c.ids[o] = id
+	return id
+}
+
+// requires returns the ids of what a resource requires, sorted.
+func (c *collector) requires(o *eval.Instance) []any {
+	var ids []string
+	for _, r := range instances(o, "requires") {
+		switch id := c.id(r); {
+		case id != "":
+			ids = append(ids, string(id))
+		case c.typeOf(r.Type()) == nil:
+			c.out.Warnings.Add(diag.Problem{
+				Pos: o.Pos(), Code: CodeRequires,
+				Message: fmt.Sprintf("the resource requires an instance of %s, which does not "+
+					"become a resource, so that this has no effect", r.Type().FullName()),
+				Hint:    "require the resources that its implementations make",
+				Related: []diag.Related{{Pos: r.Pos(), Message: "it is made here"}},
+			})
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	out := make([]any, len(ids))
+	for i, id := range ids {
+		out[i] = id
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package resources
+
+import (
+	"math"
+	"math/big"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/types"
+)
+
+// value returns a value as documents have it.
+func (c *collector) value(o *eval.Instance, name string, v types.Value) any {
+	switch v := v.(type) {
+	case types.Null, nil:
+		return nil
+	case bool, string, int64, *big.Int:
+		return v
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			c.bad(o.Place(name), name, "", "%s is not a number that a resource can have", types.Repr(v))
+			return nil
+		}
+		return v
+	case *types.List:
+		out := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			out[i] = c.value(o, name, item)
+		}
+		return out
+	case *types.Dict:
+		return c.dict(o, name, v)
+	case *types.Unknown:
+		return unknown(v)
+	case reference:
+		return c.reference(v)
+	}
+	c.bad(o.Place(name), name, "write text, a number, true, false, a list or a dict",
+		"%s is not a value that a resource can have", types.Kind(v))
+	return nil
+}
+
+// unknown returns the form for what was not known when the model was compiled: a parameter that
+// nobody sets, named by the reason, so that the resource is undefined.
+func unknown(v *types.Unknown) any {
+	why := v.Why
+	if why == "" {
+		why = "a value that is computed from one that is not known"
+	}
+	return map[string]any{string(parameterKind): "unknown: " + why}
+}
+
+// dict returns a map; one that only looks like a form is marked as a literal.
+func (c *collector) dict(o *eval.Instance, name string, d *types.Dict) any {
+	out := make(map[string]any, d.Len())
+	for _, k := range d.Keys() {
+		v, _ := d.Get(k)
+		out[k] = c.value(o, name, v)
+	}
+	switch {
+	case !looksLikeForm(out):
+		return out
+	case data(d):
+		return map[string]any{"value": literal(d)}
+	default:
+		c.bad(o.Place(name), name, "add another key to the dict, or rename this one",
+			"a dict with the key %q as a form of documents has it cannot hold values that are known later", d.Keys()[0])
+		return nil
+	}
+}
+
+// literal returns data as it stands in a form that marks all of it as such.
+func literal(v types.Value) any {
+	switch v := v.(type) {
+	case *types.List:
+		out := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			out[i] = literal(item)
+		}
+		return out
+	case *types.Dict:
+		out := make(map[string]any, v.Len())
+		for _, k := range v.Keys() {
+			item, _ := v.Get(k)
+			out[k] = literal(item)
+		}
+		return out
+	case types.Null:
+		return nil
+	}
+	return v
+}
+
+// looksLikeForm reports whether a document would take a map for one of the forms.
+func looksLikeForm(m map[string]any) bool {
+	has := func(k string) bool { _, ok := m[k]; return ok }
+	switch len(m) {
+	case 1:
+		return has("file") || has("parameter") || has("value") || has("secret")
+	case 2:
+		return has("secret") && has("version") || has("fact") && has("of")
+	}
+	return false
+}
+
+// data reports whether a value holds nothing that is known later, and so that it can be
+// marked as a literal.
+func data(v types.Value) bool {
+	switch v := v.(type) {
+	case *types.List:
+		for _, item := range v.Items {
+			if !data(item) {
+				return false
+			}
+		}
+	case *types.Dict:
+		for _, k := range v.Keys() {
+			if item, _ := v.Get(k); !data(item) {
+				return false
+			}
+		}
+	case *types.Unknown, types.Reference:
+		return false
+	}
+	return true
+}
+
+// reference returns the form that documents have for a reference.
+func (c *collector) reference(r reference) any {
+	form := map[string]any{string(r.kind): r.name}
+	switch r.kind {
+	case fileKind:
+		form[string(fileKind)] = c.path(r.name)
+	case secretKind:
+		if r.version != "" {
+			form["version"] = r.version
+		}
+	case factKind:
+		if of, ok := r.of.(*eval.Instance); ok {
+			form["of"] = string(c.id(of))
+		}
+	}
+	return form
+}

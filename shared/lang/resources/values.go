@@ -1,0 +1,101 @@
+package resources
+
+import (
+	"fmt"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/types"
+)
+
+// kind is a form of documents: the member that says which one it is.
+type kind string
+
+const (
+	fileKind      kind = "file"
+	secretKind    kind = "secret"
+	parameterKind kind = "parameter"
+	factKind      kind = "fact"
+)
+
+// reference is a value that is known when resources are deployed.
+type reference struct {
+	kind    kind
+	name    string // for a file where it stands
+	version string // of a secret; "" for none
+	of      types.Object
+}
+
+// ReferenceName implements types.Reference.
+func (r reference) ReferenceName() string { return Namespace + "::" + string(r.kind) }
+
+// Of implements types.Reference: what it will be is checked against the type of the resource.
+func (r reference) Of() types.Type { return nil }
+
+// Fact returns a fact of the resource that an instance becomes; false if it becomes none.
+func Fact(of types.Object, name string) (types.Reference, bool) {
+	for e := range lineage(of.Type()) {
+		if e.FullName() == resourceEntity {
+			return reference{kind: factKind, name: name, of: of}, true
+		}
+	}
+	return nil, false
+}
+
+// Plugins returns the plugins of Namespace.
+func Plugins() []eval.Plugin {
+	named := func(k kind) func(*eval.Context, eval.Args) (types.Value, error) {
+		return func(_ *eval.Context, a eval.Args) (types.Value, error) {
+			if a.Text(0) == "" {
+				return nil, fmt.Errorf("a %s has a name, and this one is empty", k)
+			}
+			return reference{kind: k, name: a.Text(0)}, nil
+		}
+	}
+	text := func(name string) eval.Param { return eval.Param{Name: name, Type: "string"} }
+	return []eval.Plugin{
+		{
+			Name: Namespace + "::file", Result: "reference", InContext: true, Call: file,
+			Doc: "Returns the bytes of a file of a module: path is module/path, or ./path in the " +
+				"module that calls, or /path of the project, below the folder files.",
+			Params: []eval.Param{text("path")},
+		},
+		{
+			Name: Namespace + "::secret", Result: "reference", Call: secret,
+			Doc: "Returns a secret, which is looked up where it is needed and never stored: source " +
+				"is env:NAME, file:PATH, ssm:/name or secretsmanager:id.",
+			Params: []eval.Param{
+				text("source"), {Name: "version", Type: "string?", Default: types.Null{}},
+			},
+		},
+		{
+			Name: Namespace + "::parameter", Result: "reference", Call: named(parameterKind),
+			Doc: "Returns a parameter of the environment. A resource is undefined until that is set.",
+			Params: []eval.Param{
+				text("name"),
+			},
+		},
+		{
+			Name: Namespace + "::fact", Result: "reference", Call: fact,
+			Doc: "Returns what is known of a resource once it is there. A resource that needs it is " +
+				"undefined until then.",
+			Params: []eval.Param{{Name: "resource", Type: resourceEntity}, text("name")},
+		},
+	}
+}
+
+func file(c *eval.Context, a eval.Args) (types.Value, error) {
+	path, err := std.File(c, a.Text(0))
+	if err != nil {
+		return nil, err
+	}
+	return reference{kind: fileKind, name: path}, nil
+}
+
+func secret(_ *eval.Context, a eval.Args) (types.Value, error) {
+	return reference{kind: secretKind, name: a.Text(0), version: a.Text(1)}, nil
+}
+
+func fact(_ *eval.Context, a eval.Args) (types.Value, error) {
+	return reference{kind: factKind, name: a.Text(1), of: a.Values[0].(types.Object)}, nil
+}

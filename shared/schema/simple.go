@@ -1,0 +1,70 @@
+package schema
+
+import "strings"
+
+// Simple returns the nearest type of languages that have few: string, int, float, bool, list, dict,
+// string[] and the like for lists of scalars, and any where values are of several kinds. Whether a
+// value may be missing is not part of it.
+func (d *DataType) Simple() string {
+	switch d.kind {
+	case kindOptional, kindNotUndef, kindSensitive:
+		if len(d.of) == 1 {
+			return d.of[0].Simple()
+		}
+		return simpleAny
+	case kindVariant:
+		return d.simpleVariant()
+	case kindString, kindEnum, kindPattern, kindTimestamp, kindSemVer, kindSemVerRange, kindURI,
+		kindBinary:
+		return "string"
+	case kindInteger:
+		return "int"
+	case kindFloat:
+		return "float"
+	case kindBoolean:
+		return "bool"
+	case kindArray:
+		return d.simpleList()
+	case kindTuple:
+		return "list"
+	case kindHash, kindStruct:
+		return "dict"
+	}
+	return simpleAny
+}
+
+const simpleAny = "any"
+
+func (d *DataType) simpleVariant() string {
+	out := ""
+	for _, of := range d.of {
+		switch s := of.Simple(); {
+		case of.kind == kindUndef, s == out:
+		case out == "":
+			out = s
+		default:
+			return simpleAny
+		}
+	}
+	if out == "" {
+		return simpleAny
+	}
+	return out
+}
+
+func (d *DataType) simpleList() string {
+	if len(d.of) != 1 {
+		return "list"
+	}
+	switch of := d.of[0].Simple(); {
+	case d.of[0].undef, of == simpleAny, of == "dict", of == "list", strings.HasSuffix(of, "[]"):
+		return "list"
+	default:
+		return of + "[]"
+	}
+}
+
+// Required reports whether documents have to say an attribute.
+func (a *CompiledAttribute) Required() bool {
+	return a.Default == nil && (a.Behaviour == Namevar || !a.DataType.Optional())
+}
