@@ -26,17 +26,24 @@ import (
 // buildPack makes a pack as its author does, and builds it as `make deploy PACK=` does.
 func buildPack(t *testing.T) (program string) {
 	t.Helper()
-	dir, out := t.TempDir(), t.TempDir()
+	dir := t.TempDir()
 	if _, err := scaffold.Pack(dir, "acme", "..", false); err != nil {
 		t.Fatal(err)
 	}
+	return buildFrom(t, filepath.Join(dir, "acme"), "GOFLAGS=-mod=mod")
+}
+
+// buildFrom builds the pack in a directory as `make deploy PACK=` does.
+func buildFrom(t *testing.T, dir string, env ...string) (program string) {
+	t.Helper()
+	out := t.TempDir()
 	architecture := map[string]string{"amd64": "x86_64"}[runtime.GOARCH]
 	if architecture == "" {
 		architecture = runtime.GOARCH
 	}
-	build := exec.CommandContext(t.Context(), "make", "-f", "infra/build/"+architecture+"/Makefile", "build-HandlerFunction", "ARTIFACTS_DIR="+out, "PACK="+filepath.Join(dir, "acme"))
+	build := exec.CommandContext(t.Context(), "make", "-f", "infra/build/"+architecture+"/Makefile", "build-HandlerFunction", "ARTIFACTS_DIR="+out, "PACK="+dir)
 	build.Dir = ".."
-	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	build.Env = append(append(os.Environ(), "GOWORK=off"), env...)
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -3,10 +3,10 @@ package api
 import (
 	"strings"
 
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
-	"southbound/shared/transport"
 )
 
 const (
@@ -80,7 +80,7 @@ func checkReferences(v any) error {
 	return nil
 }
 
-func checkAgent(a resource.Agent, names map[string]bool) error {
+func checkAgent(a resource.Agent, names map[string]bool, wrong func(resource.Agent) []diag.Problem) error {
 	switch {
 	case !resource.ValidAgent(a.Name):
 		return fault.New(fault.Invalid, "", "this cannot name an agent").WithHint("use at most 255 bytes that all print")
@@ -91,7 +91,7 @@ func checkAgent(a resource.Agent, names map[string]bool) error {
 	case a.Transport == "" || len(a.Transport) > maxName:
 		return fault.New(fault.Invalid, "", "the agent %q has no transport", a.Name)
 	}
-	if problems := transport.Check(a); len(problems) > 0 {
+	if problems := wrong(a); len(problems) > 0 {
 		return fault.New(fault.Invalid, "", "agent %q: %s", a.Name, problems[0].Message).WithHint("%s", problems[0].Hint)
 	}
 	return checkReferences(map[string]any(a.Options))

@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"southbound/shared/deploy"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -138,7 +139,8 @@ func blobOf(data []byte) deploy.Blob {
 type unpacker struct {
 	files deploy.Files
 	types *schema.Registry
-	room  atomic.Int64 // bytes that may still be unpacked
+	wrong func(resource.Agent) []diag.Problem // with an agent
+	room  atomic.Int64                        // bytes that may still be unpacked
 }
 
 // mostModel bounds the encoded resources of one export.
@@ -212,17 +214,17 @@ func (u *unpacker) agents(ctx context.Context, hash string) ([]resource.Agent, e
 	if err != nil {
 		return nil, err
 	}
-	return readAgents(hash, text)
+	return readAgents(hash, text, u.wrong)
 }
 
-func readAgents(hash string, text []byte) ([]resource.Agent, error) {
+func readAgents(hash string, text []byte, wrong func(resource.Agent) []diag.Problem) ([]resource.Agent, error) {
 	var out []resource.Agent
 	names := map[string]bool{}
 	for line := range bytes.Lines(text) {
 		var a resource.Agent
 		err := json.Unmarshal(line, &a)
 		if err == nil {
-			err = checkAgent(a, names)
+			err = checkAgent(a, names, wrong)
 		}
 		if err != nil {
 			return nil, badChunk(hash, len(out)+1, err)

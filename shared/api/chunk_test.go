@@ -17,6 +17,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 func registry(t testing.TB) *schema.Registry {
@@ -171,7 +172,7 @@ func TestBadChunks(t *testing.T) {
 		"twice":               `{"name":"a","lanes":1,"transport":"local"}` + "\n" + `{"name":"a","lanes":2,"transport":"local"}`,
 		"a secret of nowhere": `{"name":"a","lanes":1,"transport":"ssh","options":{"password":{"secret":"hunter2"}}}`,
 	} {
-		if _, err := readAgents("h", []byte(line+"\n")); !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := readAgents("h", []byte(line+"\n"), transport.Check); !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("agents, %s: %v", why, err)
 		}
 	}
@@ -197,7 +198,7 @@ func FuzzChunk(f *testing.F) {
 				t.Fatalf("%s: %v", line, err)
 			}
 		}
-		if _, err := readAgents("h", text); err != nil && !fault.Is(err, fault.Invalid) {
+		if _, err := readAgents("h", text, transport.Check); err != nil && !fault.Is(err, fault.Invalid) {
 			t.Errorf("%v", err)
 		}
 		_, _ = unpack(text)

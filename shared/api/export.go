@@ -12,6 +12,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -129,11 +130,11 @@ const placeMark = "\x00"
 
 // unpack reads what an export refers to.
 func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
-	return unbundle(ctx, s.Engine.Files, s.Engine.Types, b)
+	return unbundle(ctx, s.Engine.Files, s.Engine.Types, s.Agent, b)
 }
 
 // unbundle reads what an export refers to from files.
-func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, b Bundle) (deploy.Export, error) {
+func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, wrong func(resource.Agent) []diag.Problem, b Bundle) (deploy.Export, error) {
 	settings, err := b.Settings.engine()
 	if err != nil {
 		return deploy.Export{}, err
@@ -146,7 +147,7 @@ func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, b
 	m := &deploy.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
 		return diag.Pos{File: placeMark + attribute, Line: i + 1}
 	}}
-	u := &unpacker{files: files, types: types}
+	u := &unpacker{files: files, types: types, wrong: wrong}
 	u.room.Store(mostModel)
 	if b.Agents != "" {
 		if m.Agents, err = u.agents(ctx, b.Agents); err != nil {

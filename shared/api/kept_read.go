@@ -16,7 +16,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"southbound/shared/deploy"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -24,8 +26,8 @@ import (
 func LooksKept(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
 // ReadKept reads a plan of so many bytes and checks all of it. What is not one, or not whole, is Damaged or Foreign. The files of the
-// model are read from it later, so it must stay open until they are not needed any more.
-func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.Registry) (*Kept, error) {
+// model are read from it later, so it must stay open until they are not needed any more. wrong says what is wrong with an agent, as Config.Agent does.
+func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.Registry, wrong func(resource.Agent) []diag.Problem) (*Kept, error) {
 	k := &keptReader{from: from}
 	if err := k.open(size); err != nil {
 		return nil, err
@@ -37,7 +39,7 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 		return nil, err
 	}
 	h := &k.head
-	x, err := unbundle(ctx, k, types, h.Bundle)
+	x, err := unbundle(ctx, k, types, wrong, h.Bundle)
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Damaged, Op: "read plan", Err: err, Hint: fault.HintOf(err)}
 	}

@@ -16,6 +16,7 @@ import (
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 )
 
 // keptModel is a plan with an agent, files, and what it was shown as.
@@ -46,7 +47,7 @@ func keptFile(t testing.TB, k *Kept) []byte {
 }
 
 func readKept(types *schema.Registry, b []byte) (*Kept, error) {
-	return ReadKept(context.Background(), bytes.NewReader(b), int64(len(b)), types)
+	return ReadKept(context.Background(), bytes.NewReader(b), int64(len(b)), types, transport.Check)
 }
 
 // TestKept wants a plan back from its file, and the same file of the same plan.

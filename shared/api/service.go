@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/transport"
 	"southbound/shared/typefile"
 )
 
@@ -29,6 +31,8 @@ type Config struct {
 	Changed func(env string)
 	// History, when not nil, does what Home.ParameterHistory says.
 	History func(ctx context.Context, env, name string) ([]deploy.ParameterChange, error)
+	// Agent, when not nil, says what is wrong with the description of an agent, in place of transport.Check: a pack may bring transports.
+	Agent func(resource.Agent) []diag.Problem
 	// Unneeded, when not nil, does what Home.Prune says.
 	Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// About is what the server says of itself; name, api and openapi are filled in.
@@ -42,6 +46,9 @@ type Service struct{ Config }
 func New(c Config) *Service {
 	c.About.Name, c.About.API, c.About.OpenAPI = "southbound", "v1", "/openapi.json"
 	c.About.Auth = cmp.Or(c.About.Auth, AuthNone)
+	if c.Agent == nil {
+		c.Agent = transport.Check
+	}
 	return &Service{c}
 }
 

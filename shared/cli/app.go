@@ -77,6 +77,7 @@ type app struct {
 
 	with  []provider.Definition // the types of this program with their handlers; nil: all that there are
 	types *schema.Registry      // made by registry
+	packs transport.Packs       // the transports that come with them
 
 	home    api.Home       // what all commands work through
 	own     *local.Home    // the embedded home; nil with --api
@@ -108,7 +109,10 @@ func MainWith(definitions []provider.Definition, args []string, stdin io.Reader,
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	var err error
+	if a.packs, err = transport.BroughtBy(a.definitions()); err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	a.close()
 	if a.lost != nil && (err == nil || errors.Is(err, a.lost)) {
 		err = fault.Wrap(fault.Unavailable, "write to standard output", a.lost)
@@ -261,13 +265,13 @@ func (a *app) openAt(dir string) error {
 		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: machine.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }, Waits: a.waits.note, Sizes: local.Sizes()})
-	a.home = api.New(api.Config{Engine: a.engine, History: a.own.ParameterHistory})
+	a.home = api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, History: a.own.ParameterHistory})
 	return nil
 }
 
 // connector returns what opens the connections of agents. close closes them.
 func (a *app) connector(known deploy.Secrets) deploy.Connector {
-	return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Secrets: known}
+	return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Packs: a.packs, Secrets: known}
 }
 
 // endHandlers ends what handlers do in this process, which is about to end.

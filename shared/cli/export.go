@@ -20,7 +20,6 @@ import (
 	"southbound/shared/lang/project"
 	"southbound/shared/machine"
 	"southbound/shared/source"
-	"southbound/shared/transport"
 )
 
 // exportFlags are the flags of apply and export.
@@ -395,5 +394,5 @@ func (a *app) options(path string, partial bool) (source.Options, error) {
 	if partial {
 		check = e.Validate
 	}
-	return source.Options{Path: path, Stdin: a.stdin, Types: types, Agent: transport.Check, Check: check}, nil
+	return source.Options{Path: path, Stdin: a.stdin, Types: types, Agent: a.packs.Check, Check: check}, nil
 }

@@ -197,7 +197,7 @@ func (a *app) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := api.ReadKept(ctx, file, info.Size(), types)
+	k, err := api.ReadKept(ctx, file, info.Size(), types, a.packs.Check)
 	if fault.Is(err, fault.Damaged) || fault.Is(err, fault.Foreign) || fault.Is(err, fault.Unsupported) {
 		// What is wrong is what was given, and nothing that is stored.
 		return nil, &fault.Error{Kind: fault.Invalid, Op: file.Name(), Err: err, Hint: fault.HintOf(err)}

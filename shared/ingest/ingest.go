@@ -15,7 +15,6 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/source"
-	"southbound/shared/transport"
 )
 
 // Event is a plain invoke of the export function.
@@ -144,7 +143,7 @@ func (x *Exporter) store(ctx context.Context, e Event, settings *deploy.Settings
 	if e.Partial {
 		check = engine.Validate
 	}
-	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: engine.Types, Agent: transport.Check, Check: check})
+	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: engine.Types, Agent: x.Service.Agent, Check: check})
 	if err != nil {
 		return deploy.Exported{}, err
 	}

@@ -16,6 +16,8 @@ import (
 type Definition struct {
 	Type    schema.Type
 	Handler Handler
+	// Transport, when not nil, is one that the pack brings; see Transport.
+	Transport *Transport
 }
 
 // Handler manages the things of one resource type. Every call is idempotent and may be repeated after a crash at any

@@ -182,7 +182,7 @@ func (c *compiler) transports(t *Type) {
 		switch {
 		case name == AnyTransport && len(t.Transports) > 1:
 			c.bad("", "leave the others out", "the transport %q stands for all, so it stands alone", name)
-		case name != AnyTransport && !transportName(name):
+		case name != AnyTransport && !TransportName(name):
 			c.bad("", "names are like ssh or postgresql: small letters, digits, - and _", "%q is not a name of a transport", name)
 		case name == transportSSH && !t.Machine:
 			c.bad("", "say that its things are on a machine, or leave ssh out", "over ssh handlers run on the machine, and the type is not about one")
@@ -193,7 +193,8 @@ func (c *compiler) transports(t *Type) {
 	c.part = ""
 }
 
-func transportName(s string) bool {
+// TransportName reports whether s can name a transport.
+func TransportName(s string) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z' && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	})

@@ -4,6 +4,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -52,13 +53,15 @@ type Connector struct {
 	SSH *ssh.Sessions
 	// PostgreSQL holds the sessions of agents with the transport postgresql; nil: this process serves none. Who made it closes it.
 	PostgreSQL *postgresql.Sessions
+	// Packs are the transports that the program's pack brings.
+	Packs Packs
 	// Secrets resolves secrets in options; nil: options must have none.
 	Secrets Secrets
 }
 
 // ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry a program there, an API or a server is
 // waited for as its options say, and the others only read secrets.
-func (*Connector) ConnectLimit(a resource.Agent) time.Duration {
+func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	const margin = 10 * time.Second
 	switch a.Transport {
 	case NameSSH:
@@ -68,11 +71,14 @@ func (*Connector) ConnectLimit(a resource.Agent) time.Duration {
 	case NamePostgreSQL:
 		return postgresql.Wait(a.Options) + margin
 	}
+	if b, ok := c.Packs.byName[a.Transport]; ok {
+		return b.limit(margin) + margin
+	}
 	return margin
 }
 
 // Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close
-// is to be called. Unsupported when this process does not serve the transport, Invalid when the options are wrong, and what the transport
+// is to be called, or what a pack connects with. Unsupported when this process does not serve the transport, Invalid when the options are wrong, and what the transport
 // itself answers, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
@@ -125,6 +131,13 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 	case a.Transport == NameAWS:
 		return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport aws")
 	}
+	if b, ok := c.Packs.byName[a.Transport]; ok {
+		options, err := c.options(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		return b.connect(ctx, a.Name, options)
+	}
 	return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport %q", a.Transport).
 		WithHint("there are %s", strings.Join(c.names(), ", "))
 }
@@ -147,7 +160,7 @@ func (c *Connector) names() []string {
 	if c.PostgreSQL != nil {
 		out = append(out, NamePostgreSQL)
 	}
-	return out
+	return append(out, slices.Sorted(maps.Keys(c.Packs.byName))...)
 }
 
 // options returns the options of an agent with secrets resolved.
@@ -169,7 +182,10 @@ func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]a
 
 // Check returns what is wrong with the options of an agent, for the author of a document; Attribute of a problem names the option. Options that are
 // references are not known yet and right.
-func Check(a resource.Agent) []diag.Problem {
+func Check(a resource.Agent) []diag.Problem { return check(a, Names()) }
+
+// check is Check in a program with transports of these names.
+func check(a resource.Agent, names []string) []diag.Problem {
 	var problems []diag.Problem
 	switch a.Transport {
 	case NameLocal:
@@ -183,8 +199,8 @@ func Check(a resource.Agent) []diag.Problem {
 	case NamePostgreSQL:
 		problems = postgresql.Check(a.Options)
 	default:
-		hint := "there are " + strings.Join(Names(), ", ")
-		if near := schema.Nearest(a.Transport, Names()); near != "" {
+		hint := "there are " + strings.Join(names, ", ")
+		if near := schema.Nearest(a.Transport, names); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		problems = []diag.Problem{{Attribute: "transport", Message: fmt.Sprintf("there is no transport %q", a.Transport), Hint: hint}}

@@ -57,5 +57,5 @@ func connector(c *home.Config, known deploy.Secrets) *transport.Connector {
 	guarded := c.Endpoint == ""
 	return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table}, Endpoint: c.Endpoint},
 		HTTP: &httptransport.Sessions{Guarded: guarded}, PostgreSQL: &postgresql.Sessions{Guarded: guarded},
-		SSH: &ssh.Sessions{Function: true, Guarded: guarded, Programs: &remote.Programs{Dir: cmp.Or(os.Getenv("SOUTHBOUND_PROGRAMS"), programs)}}, Secrets: known}
+		SSH: &ssh.Sessions{Function: true, Guarded: guarded, Programs: &remote.Programs{Dir: cmp.Or(os.Getenv("SOUTHBOUND_PROGRAMS"), programs)}}, Packs: c.Packs, Secrets: known}
 }

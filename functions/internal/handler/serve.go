@@ -31,7 +31,7 @@ func (f *function) prepare() {
 	h := f.Home
 	f.worked = &logs.Gatherer{Bell: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
-	f.service = api.New(api.Config{Engine: h.Engine})
+	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check})
 }
 
 // event is what the function may be called with: messages of a queue, or a comparison.

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home"
 	"southbound/shared/provider"
+	"southbound/shared/transport"
 )
 
 // EnvLogLevel names the environment variable that says what is logged: debug, info (the default), warn or error.
@@ -34,6 +35,9 @@ func Begin(ctx context.Context, definitions []provider.Definition, change func(c
 	}
 	f := &Function{Log: Logger(os.Getenv(EnvLogLevel)), Metrics: emf.NewSet(c.Prefix)}
 	c.Definitions, c.Log = definitions, f.Log
+	if c.Packs, err = transport.BroughtBy(definitions); err != nil {
+		return nil, err
+	}
 	if change != nil {
 		change(&c)
 	}

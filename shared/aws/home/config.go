@@ -16,6 +16,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/transport"
 )
 
 // Config says where the parts of the home are, and what the engine in this process may do.
@@ -36,6 +37,8 @@ type Config struct {
 
 	// Definitions are the types and their handlers.
 	Definitions []provider.Definition
+	// Packs are the transports that come with them.
+	Packs transport.Packs
 	// Machine resolves secrets of the machine, env: and file:; nil: they are refused, as in a function.
 	Machine deploy.Secrets
 	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected, as in a function that runs no handlers.
