@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"strings"
 
 	"southbound/shared/diag"
 )
@@ -108,8 +109,15 @@ func (f *fail) problem() diag.Problem {
 	for _, r := range append(places, inner.related...) {
 		if r.at != nil && !seen[*r.at] {
 			seen[*r.at] = true
-			p.Related = append(p.Related, diag.Related{Pos: *r.at, Message: r.message})
+			p.Related = append(p.Related, diag.Related{Pos: *r.at, Message: plainly(r.message)})
 		}
 	}
+	p.Message, p.Hint = plainly(p.Message), plainly(p.Hint)
 	return p
+}
+
+// plainly leaves out the namespace of main.cf, which nobody writes.
+func plainly(text string) string {
+	text = strings.ReplaceAll(text, " in the namespace "+Main, "")
+	return strings.ReplaceAll(text, Main+"::", "")
 }

@@ -25,6 +25,9 @@ type regex struct {
 func pattern(text string) (*regex, error) {
 	re, err := regexp2.Compile(`\A(?:`+pythonic(text)+`)`, regexp2.None)
 	if err != nil {
+		if _, alone := regexp2.Compile(pythonic(text), regexp2.None); alone != nil {
+			err = alone // which shows what was written, without what stands around it here
+		}
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	re.MatchTimeout = matchTimeout

@@ -73,7 +73,7 @@ func TestApplyCut(t *testing.T) {
 	for i, c := range []struct {
 		code int
 		says string
-	}{{3, "the connection with the machine is lost"}, {0, "51 deployed"}, {0, "51 deployed"}} {
+	}{{3, "the connection with the machine of agent web is lost"}, {0, "51 deployed"}, {0, "51 deployed"}} {
 		var out, say bytes.Buffer
 		code := cli.Main([]string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say)
 		if code != c.code || !strings.Contains(out.String()+say.String(), c.says) {
