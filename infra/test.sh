@@ -72,7 +72,7 @@ trap 'exit 143' TERM
 phase 'compile with the race detector, and vet' $go vet -race -tags servers ./...
 phase 'tests with the race detector' tests -race -vet=off -tags servers -p "$many" "$limit" "${long[@]}" $(raced)
 phase 'tests as shipped: seeds, counts, programs' shipped -p "$many" "${counts[@]}" "${programs[@]}"
-phase 'tests that hold much, one after the other' shipped -run 'Many|Large|Cost' ./shared/aws/logs
+phase 'tests that hold much, one after the other' shipped -p 1 -run 'Many|Large|Cost|TestMemory' ./shared/aws/logs ./shared/source
 echo '== end to end'
 if wait "$e2e"; then
   grep -e '^ *--- ' -e 'took' -e 'recovered' "$logs/e2e.log"

@@ -41,7 +41,7 @@ func sourceMutants() []sourceMutant {
 		{"StaleNotUnskipped", "what was skipped because of a result that does not count is not woken",
 			"results.go", "\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tc.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)",
 			"\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tif !mutating(\"StaleNotUnskipped\") {\n\t\t\t\tc.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)\n\t\t\t}",
-			"", 5000},
+			"", 25000},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier", "requirements.go",
 			"!r.ChangedAt.Before(c.row.SucceededAt)",
 			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "", 8000},

@@ -5,20 +5,34 @@ import (
 	"syscall"
 )
 
-// divert lets what the process writes to its standard error go to a file, until back is called.
+// divert lets what the process writes to its standard error go to a file, until back is called: to
+// the descriptor 2, and to os.Stderr where that is another one, as it is for go test -json.
 func divert(to *os.File) (back func()) {
 	const stderr = 2
-	saved, err := syscall.Dup(stderr)
+	backs := []func(){redirect(stderr, to)}
+	if fd := int(os.Stderr.Fd()); fd != stderr {
+		backs = append(backs, redirect(fd, to))
+	}
+	return func() {
+		for _, b := range backs {
+			b()
+		}
+	}
+}
+
+// redirect lets a descriptor be that of a file, until back is called.
+func redirect(fd int, to *os.File) (back func()) {
+	saved, err := syscall.Dup(fd)
 	if err != nil {
 		return func() {}
 	}
 	syscall.CloseOnExec(saved)
-	if err := syscall.Dup3(int(to.Fd()), stderr, 0); err != nil {
+	if err := syscall.Dup3(int(to.Fd()), fd, 0); err != nil {
 		_ = syscall.Close(saved)
 		return func() {}
 	}
 	return func() {
-		_ = syscall.Dup3(saved, stderr, 0)
+		_ = syscall.Dup3(saved, fd, 0)
 		_ = syscall.Close(saved)
 	}
 }
