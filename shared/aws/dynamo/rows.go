@@ -119,13 +119,13 @@ func (s *State) Schedule(ctx context.Context, env string, agents ...string) (dep
 		return deploy.Schedule{}, err
 	}
 	for {
-		out, bags, err := s.schedule(ctx, env, before, agents)
-		if err != nil || bags < 2 {
-			return out, err // what one record says is of one instant
+		out, err := s.schedule(ctx, env, before, agents)
+		if err != nil || out.bags < 2 {
+			return out.Schedule, err // what one record says is of one instant
 		}
 		after, err := s.readHead(ctx, env)
 		if err != nil || after.plannedAs(before) {
-			return out, err
+			return out.Schedule, err
 		}
 		before = after
 	}
@@ -134,36 +134,48 @@ func (s *State) Schedule(ctx context.Context, env string, agents ...string) (dep
 // plannedAs reports whether nothing was planned between two reads of a head.
 func (h *head) plannedAs(o *head) bool { return h.plan == o.plan && h.rev == o.rev && h.tx == o.tx }
 
-// schedule returns what is scheduled for some agents, or for all when none is given, and how many of their lanes have rows.
-func (s *State) schedule(ctx context.Context, env string, h *head, agents []string) (deploy.Schedule, int, error) {
+// scheduled is what is scheduled, as records say and the images that were loaded for it.
+type scheduled struct {
+	deploy.Schedule
+	bags  int  // lanes that have rows
+	newer bool // an image was newer than the record that it was loaded for
+}
+
+// schedule returns what is scheduled for some agents, or for all when none is given.
+func (s *State) schedule(
+	ctx context.Context, env string, h *head, agents []string,
+) (scheduled, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
-		return deploy.Schedule{}, 0, err
+		return scheduled{}, err
 	}
 	return s.scheduleIn(ctx, env, h, recs, agents)
 }
 
 // scheduleIn is the same of records that were read.
-func (s *State) scheduleIn(ctx context.Context, env string, h *head, recs []*record, agents []string) (deploy.Schedule, int, error) {
+func (s *State) scheduleIn(
+	ctx context.Context, env string, h *head, recs []*record, agents []string,
+) (scheduled, error) {
 	e, err := h.env()
 	if err != nil {
-		return deploy.Schedule{}, 0, err
+		return scheduled{}, err
 	}
-	out := deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
-	bags := 0
+	out := scheduled{Schedule: deploy.Schedule{
+		PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}}
 	for _, rec := range recs {
 		lane, _ := laneOf(rec.key)
 		if len(agents) > 0 && !slices.Contains(agents, deploy.AgentOf(lane)) {
 			continue
 		}
 		if rec.total() > 0 {
-			bags++
+			out.bags++
 		}
 		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch && rec.total() > 0
 		if rec.tickets == 0 && !waving {
 			continue
 		}
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
+			out.newer = out.newer || m.seq > rec.seq
 			for id, r := range m.rows {
 				if r.Ticket != 0 {
 					out.Tickets = append(out.Tickets, deploy.Ticket{ID: id, Lane: lane, N: r.Ticket})
@@ -181,10 +193,10 @@ func (s *State) scheduleIn(ctx context.Context, env string, h *head, recs []*rec
 			}
 			return nil
 		}); err != nil {
-			return out, 0, err
+			return out, err
 		}
 	}
-	return out, bags, nil
+	return out, nil
 }
 
 // Finished implements deploy.State.
