@@ -40,7 +40,7 @@ phase() { # NAME COMMAND...: run it, and say how long it took
   local name=$1 began=$SECONDS
   shift
   echo "== $name"
-  if "$@"; then
+  if "$@" 2>&1 | tee -a "$logs/all.log"; then
     echo "== $name: $((SECONDS - began)) s"
   else
     failed+=("$name")
@@ -58,7 +58,15 @@ beside() { # the end-to-end suite
   fi
 }
 
+# failures tells once more what failed, with the first lines of each: what the end of a log shows is what people see of it.
+failures() {
+  echo "== what failed"
+  grep -hE -A 12 -e '^ *--- FAIL: ' -e '^(panic|fatal error): ' -e '^WARNING: DATA RACE' -e '\[build failed\]' "$logs/all.log" |
+    awk '!seen[$0]++' | cut -c 1-300 | head -n 200
+}
+
 mkdir -p "$logs"
+: >"$logs/all.log"
 (cd / && GOBIN=$logs CGO_ENABLED=0 $go install gotest.tools/gotestsum@v1.13.0) || echo "without gotestsum, packages are told in order, not when they are done"
 
 set -m # a process group of its own, which can be ended with all that it has begun
@@ -78,7 +86,8 @@ if wait "$e2e"; then
   grep -e '^ *--- ' -e 'took' -e 'recovered' "$logs/e2e.log"
 else
   failed+=('end to end')
-  cat "$logs/e2e.log"
+  tee -a "$logs/all.log" <"$logs/e2e.log"
 fi
+[ ${#failed[@]} -eq 0 ] || failures
 echo "== all: $SECONDS s${failed[*]/#/; failed: }"
 [ ${#failed[@]} -eq 0 ]

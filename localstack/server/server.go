@@ -50,7 +50,7 @@ type Server struct {
 
 const (
 	startTries   = 3
-	startTimeout = 60 * time.Second
+	startTimeout = 5 * time.Minute
 )
 
 // Start installs a kind of server when that was not done yet, starts one on a free port and waits until it answers.

@@ -91,9 +91,17 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 			{"properties": object{"delete_sets": object{"maxItems": 0}}},
 			{"required": []string{"partial"}, "properties": object{"partial": object{"const": true}}},
 		})
+		say(schemas[name], "allOf", []object{{"anyOf": []object{
+			{"properties": object{"target": object{"maxItems": 0}}},
+			{"properties": object{"partial": object{"const": false}, "no_release": object{"const": false}}},
+		}}})
 	}
-	if s := schemas["WorkInBody"]; s != nil {
-		filter(s.Properties["filter"], say)
+	for name, member := range map[string]string{
+		"Bundle": "target", "PlanAsked": "target", "WorkInBody": "filter", "DryRunAsked": "filter",
+	} {
+		if s := schemas[name]; s != nil {
+			filter(s.Properties[member], say)
+		}
 	}
 	if s := schemas["Detail"]; s != nil { // null where there is nothing yet
 		s.Properties["seen"].Nullable = true
@@ -111,7 +119,7 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 // filter describes the terms of a filter, and that all but agents are there once at most.
 func filter(s *huma.Schema, say func(*huma.Schema, string, any)) {
 	type object = map[string]any
-	const id = `^([^=]*|[^=]*[\[:*?][^=]*=[\s\S]*)$`
+	const id = `^([^=]+|[^=]*[\[:*?][^=]*=[\s\S]*)$`
 	kinds := []string{`^type=[\s\S]*$`, `^set=[\s\S]*$`, `^status=(deployed|failed|skipped|blocked|undefined|available|deploying|orphaned|non_compliant|unavailable)$`, id}
 	terms, once := []object{{"pattern": `^agent=[\s\S]*$`}}, []object{}
 	for _, pattern := range kinds {

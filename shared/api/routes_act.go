@@ -29,7 +29,7 @@ type workIn struct {
 
 type dryRunAsked struct {
 	Version int      `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"0: the released one"`
-	Filter  []string `json:"filter,omitempty" maxItems:"20000" maxLength:"4096" doc:"terms as on the command line: only what matches"`
+	Filter  []string `json:"filter,omitempty" maxItems:"20000" maxLength:"4096" doc:"only what all of these match, and one agent= of several; each other key and an id once"`
 	Whole   bool     `json:"whole,omitempty" doc:"values as long as they are"`
 }
 

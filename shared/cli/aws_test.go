@@ -54,7 +54,8 @@ func TestScriptsOverAWS(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if notRemote[strings.TrimSuffix(filepath.Base(f), ".txtar")] == "" {
+		name := strings.TrimSuffix(filepath.Base(f), ".txtar")
+		if notRemote[name] == "" && name != "whole" { // its secret is in a file, which functions have none of
 			p.Files = append(p.Files, f)
 		}
 	}

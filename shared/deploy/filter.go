@@ -28,6 +28,10 @@ func ParseFilter(terms []string) (Filter, error) {
 	f := Filter{terms: terms}
 	said := map[string]bool{}
 	for _, term := range terms {
+		if term == "" { // a variable of a script that is not set, and never meant as everything
+			return f, fault.New(fault.Usage, "read filter", "an empty term").
+				WithHint("leave it out to select everything")
+		}
 		key, value, ok := strings.Cut(term, "=")
 		if !ok || strings.ContainsAny(key, "[:*?") {
 			if f.ID != "" {
