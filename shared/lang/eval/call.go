@@ -237,21 +237,31 @@ type boundPlugin struct {
 
 // call calls the plugin, and checks what it returns.
 func (p *boundPlugin) call(c *Context, args Args, at *diag.Pos) (types.Value, *fail) {
+	if c != nil && c.engine != nil {
+		if x := c.engine.look(args.size(), at); x != nil {
+			return nil, x
+		}
+	}
 	v, err := p.Call(c, args)
 	if errors.Is(err, ErrUnset) && len(c.waits) > 0 {
 		return nil, &fail{unset: c.waits}
 	}
 	if err != nil {
+		if f := limited(err); f != nil {
+			if f.at == nil {
+				f.message = p.Name + ": " + f.message
+			}
+			f.at, f.by = at, at
+			return nil, f
+		}
 		return nil, failed(CodePlugin, at, "%s: %v", p.Name, err).heavy(60)
 	}
 	if v == nil {
 		v = types.Null{}
 	}
 	if c != nil && c.engine != nil {
-		if t, ok := v.(string); ok {
-			if x := c.engine.spend(len(t), at); x != nil {
-				return nil, x
-			}
+		if x := c.engine.made(v, at); x != nil {
+			return nil, x
 		}
 	}
 	if !types.IsUnknown(v) {

@@ -74,11 +74,6 @@ func (w *comprehending) finish(u *unit, tells bool) *fail {
 	if x != nil {
 		return x
 	}
-	if tells {
-		if x := tell(w, v, w.node.in.pos()); x != nil {
-			return x
-		}
-	}
 	if types.IsUnknown(v) {
 		v = &types.List{Items: []types.Value{v}}
 	}
@@ -91,16 +86,20 @@ func (w *comprehending) finish(u *unit, tells bool) *fail {
 			types.Kind(v),
 		).heavy(10)
 	}
-	if len(w.results) == 0 {
-		for _, item := range l.Items {
-			if _, x := w.receive(item, w.node.at); x != nil {
-				return x
-			}
-		}
-	}
 	e := u.engine
-	e.start(&later{at: w.node.at, replace: true, do: w.collect}, frame{vars: w.results})
-	return nil
+	end := func() *fail {
+		e.start(&later{at: w.node.at, replace: true, do: w.collect}, frame{vars: w.results})
+		return nil
+	}
+	at := w.node.at
+	switch {
+	case tells:
+		at = w.node.in.pos()
+	case len(w.results) > 0:
+		return end()
+	}
+	again := func(do func(*unit) *fail) task { return &later{at: w.node.at, replace: true, do: do} }
+	return e.tellAll(w, l.Items, at, again, end)
 }
 
 // filtered stands for a value that the guard left out.
@@ -118,7 +117,8 @@ func (w *comprehending) collect(*unit) *fail {
 			out.Items = append(out.Items, v)
 		}
 	}
-	if x := w.engine.spend(16*len(out.Items), w.node.at); x != nil {
+	w.engine.used.live -= resultSize * int64(len(w.results))
+	if x := w.engine.made(out, w.node.at); x != nil {
 		return x
 	}
 	return w.result.set(out, w.node.at, true)
@@ -127,7 +127,11 @@ func (w *comprehending) collect(*unit) *fail {
 // receive implements collector: it starts the computation of the value for an element.
 func (w *comprehending) receive(v types.Value, at *diag.Pos) (bool, *fail) {
 	s := &scope{parent: w.scope, vars: []variable{{value: v, ready: true, at: at, kind: element}}}
+	if x := w.engine.work(1, w.node.at); x != nil {
+		return false, x
+	}
 	result := &variable{}
+	w.engine.used.live += resultSize
 	w.results = append(w.results, result)
 	var n node = w.node.of
 	if types.IsUnknown(v) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/diag"
 	"southbound/shared/lang/types"
 )
 
@@ -24,8 +23,7 @@ type engine struct {
 	instances []*Instance
 	perEntity []entityData
 	out       strings.Builder
-	spent     int64 // bytes of texts and lists
-	steps     int
+	used      used
 	now       *unit // the unit at work
 }
 
@@ -38,48 +36,15 @@ func (e *engine) print(text string) {
 	}
 }
 
-// room reports that there is no room for one more instance.
-func (e *engine) room(depth int, at *diag.Pos) *fail {
-	if depth > e.limits.Depth {
-		return failed(
-			CodeEndless,
-			at,
-			"implementations make instances whose implementations make instances, %d levels deep",
-			e.limits.Depth,
-		).
-			advise("look for an implementation that makes, directly or through others, an instance of its own entity, and end that with `implement ... when`").
-			heavy(1)
-	}
-	if len(e.instances) >= e.limits.Instances {
-		return failed(
-			CodeLimit,
-			at,
-			"the model has more than %d instances",
-			e.limits.Instances,
-		).heavy(1)
-	}
-	return nil
-}
-
-// spend reports that the model has made more data than it may.
-func (e *engine) spend(bytes int, at *diag.Pos) *fail {
-	if e.spent += int64(bytes); e.spent > e.limits.Bytes {
-		return failed(
-			CodeLimit,
-			at,
-			"the texts and lists that the model computes are larger than %d MiB together",
-			e.limits.Bytes>>20,
-		).heavy(1)
-	}
-	return nil
-}
-
 // loop runs all that can be run, and freezes what may be complete when nothing else goes on, until
 // nothing is left.
 func (e *engine) loop() *fail {
 	for round := 0; e.queue.len()+e.waiting.n+e.idle.n > 0; round++ {
 		if round >= e.limits.Rounds {
 			return e.endless()
+		}
+		if f := e.work(roundWork, nil); f != nil {
+			return f
 		}
 		if f := e.drain(); f != nil {
 			return f
@@ -98,15 +63,10 @@ func (e *engine) loop() *fail {
 func (e *engine) drain() *fail {
 	for e.queue.len() > 0 {
 		u := e.queue.pop()
-		if e.steps++; e.steps&0xfff == 0 {
-			if err := e.ctx.Err(); err != nil {
-				return failed(CodeLimit, u.task.pos(), "the model was not done in time").heavy(1)
-			}
-			if e.steps > e.limits.Steps {
-				return e.endless()
-			}
-		}
 		e.now = u
+		if f := e.work(1, u.task.pos()); f != nil {
+			return f
+		}
 		f := u.task.run(u)
 		switch {
 		case f == nil:
@@ -179,6 +139,7 @@ func (e *engine) freezeStirred() bool {
 func (e *engine) freezeCycle() bool {
 	found := newCandidates(e.waiting.order)
 	for u := e.first; u != nil; u = u.next {
+		e.used.steps++
 		for _, v := range u.frame.vars {
 			if v = v.real(); v == nil || v.late == nil || v.ready {
 				continue

@@ -91,7 +91,7 @@ func (e *engine) make(
 	at *diag.Pos,
 	depth int,
 ) (*Instance, *fail) {
-	if f := e.room(depth, at); f != nil {
+	if f := e.room(depth, len(entity.All()), at); f != nil {
 		return nil, f
 	}
 	o := &Instance{entity: entity, number: len(e.instances), depth: depth, at: []*diag.Pos{at}}

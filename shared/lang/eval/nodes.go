@@ -258,7 +258,7 @@ func (n *listNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 		}
 		out.Items = append(out.Items, v)
 	}
-	return out, e.spend(16*len(out.Items), n.at)
+	return out, e.made(out, n.at)
 }
 
 // dictNode is a dictionary of values that have to be computed.
@@ -290,7 +290,7 @@ func (n *dictNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 		}
 		out.Set(k, v)
 	}
-	return out, nil
+	return out, e.made(out, n.at)
 }
 
 // lookupNode is the value of a key.

@@ -35,14 +35,14 @@ func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	if x != nil {
 		return nil, x
 	}
+	if x := e.look(breadth(a)+breadth(b), n.at); x != nil {
+		return nil, x
+	}
 	v, err := operate(n.op, a, b)
 	if err != nil {
 		return nil, failed(CodeOperator, n.at, "%v", err).heavy(10)
 	}
-	if t, ok := v.(string); ok {
-		return v, e.spend(len(t), n.at)
-	}
-	return v, nil
+	return v, e.made(v, n.at)
 }
 
 // operate computes a op b; unknown, if one of them is.
@@ -85,6 +85,9 @@ func (n *inNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	}
 	b, x := n.right.value(e, s, f)
 	if x != nil {
+		return nil, x
+	}
+	if x := e.look(breadth(b), n.at); x != nil {
 		return nil, x
 	}
 	v, ok := contains(a, b)

@@ -89,6 +89,22 @@ func (a Args) Dict(i int) *types.Dict {
 // Null reports whether an argument is null.
 func (a Args) Null(i int) bool { _, ok := a.Values[i].(types.Null); return ok }
 
+// size returns how many items and bytes the arguments hold.
+func (a Args) size() int {
+	n := len(a.Rest)
+	for _, v := range a.Values {
+		switch v := v.(type) {
+		case *types.List:
+			n += len(v.Items)
+		case *types.Dict:
+			n += v.Len()
+		case string:
+			n += len(v)
+		}
+	}
+	return n
+}
+
 // ErrUnset is what Context returns for what has no value yet.
 var ErrUnset = errors.New("not known yet")
 
@@ -178,12 +194,26 @@ func (c *Context) Apply(name string, args []types.Value) (types.Value, error) {
 	}
 	v, f := p.call(c, arranged, &c.At)
 	switch {
+	case f != nil && f.code == CodeLimit:
+		return nil, f
 	case f != nil && len(f.unset) > 0:
 		return nil, ErrUnset
 	case f != nil:
 		return nil, errors.New(f.message)
 	}
 	return v, nil
+}
+
+// Work counts work that a plugin does by itself, in pieces that take about a microsecond. Its error
+// ends the call: the plugin returns it.
+func (c *Context) Work(pieces int) error {
+	if c.engine == nil {
+		return nil
+	}
+	if f := c.engine.work(pieces, &c.At); f != nil {
+		return f
+	}
+	return nil
 }
 
 // Type returns the entity or the typedef of a name with its namespace; nil if there is none.

@@ -29,26 +29,6 @@ type Rule struct {
 	At                 diag.Pos
 }
 
-// Limits bound what a model may take.
-type Limits struct {
-	Rounds    int // of freezing
-	Steps     int // pieces of work
-	Instances int
-	Depth     int   // of implementations that make instances whose implementations make instances
-	Bytes     int64 // of texts and lists that are computed, together, and of what is printed
-}
-
-// DefaultLimits are used where Program has none.
-func DefaultLimits() Limits {
-	return Limits{
-		Rounds:    100_000,
-		Steps:     500_000_000,
-		Instances: 1_000_000,
-		Depth:     10_000,
-		Bytes:     256 << 20,
-	}
-}
-
 // Program is what Run runs.
 type Program struct {
 	// Sources are the texts, that of Main first, the others in the order in which imports led to

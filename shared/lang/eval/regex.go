@@ -12,7 +12,7 @@ import (
 )
 
 // matchTimeout bounds how long a regular expression may look at one text.
-const matchTimeout = 2 * time.Second
+const matchTimeout = time.Second / 2
 
 // regex is a regular expression of Python, which matches from the beginning of a text.
 type regex struct {

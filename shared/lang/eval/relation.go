@@ -101,6 +101,7 @@ func (v *variable) holds(value types.Value) bool {
 
 func (v *variable) append(value types.Value) {
 	l := v.late
+	l.engine.used.live += memberSize
 	l.list.Items = append(l.list.Items, value)
 	switch {
 	case l.seen != nil:

@@ -389,12 +389,11 @@ func (st *forStatement) finish(u *unit, s *scope, c collector, tells bool) *fail
 	if x != nil {
 		return x
 	}
-	if tells {
-		if x := tell(c, v, st.in.pos()); x != nil {
-			return x
-		}
+	if types.IsUnknown(v) {
+		return nil
 	}
-	if _, ok := v.(*types.List); !ok && !types.IsUnknown(v) {
+	l, ok := v.(*types.List)
+	if !ok {
 		return failed(
 			CodeNotList,
 			st.at,
@@ -402,7 +401,11 @@ func (st *forStatement) finish(u *unit, s *scope, c collector, tells bool) *fail
 			types.Kind(v),
 		).heavy(10)
 	}
-	return nil
+	if !tells {
+		return nil
+	}
+	again := func(do func(*unit) *fail) task { return &running{at: st.at, do: do} }
+	return u.engine.tellAll(c, l.Items, st.in.pos(), again, func() *fail { return nil })
 }
 
 // each runs the body of a `for` for one value after the other.
@@ -417,6 +420,9 @@ func (c *each) pure() bool { return true }
 func (c *each) receive(v types.Value, _ *diag.Pos) (bool, *fail) {
 	if types.IsUnknown(v) {
 		return false, nil
+	}
+	if x := c.engine.work(1, c.statement.at); x != nil {
+		return false, x
 	}
 	y := c.statement.body
 	s := y.block.open(c.scope)

@@ -43,6 +43,7 @@ func (f frame) get(slot int) types.Value {
 func (e *engine) start(t task, f frame) *unit {
 	u := &unit{wait: 1, frame: f, task: t, engine: e}
 	e.link(u)
+	e.used.live += u.size()
 	for _, v := range f.vars {
 		if v != nil {
 			v.waitFor(u)
@@ -51,6 +52,10 @@ func (e *engine) start(t task, f frame) *unit {
 	u.done()
 	return u
 }
+
+// size is about how much memory a unit takes with its task, the variables of its frame and the
+// scope that it keeps.
+func (u *unit) size() int64 { return unitSize + slotSize*int64(len(u.frame.vars)) }
 
 // done says that one of the things that the unit waits for is there.
 func (u *unit) done() {
@@ -69,6 +74,7 @@ func (e *engine) link(u *unit) {
 }
 
 func (e *engine) unlink(u *unit) {
+	e.used.live -= u.size()
 	if u.prev != nil {
 		u.prev.next = u.next
 	} else {

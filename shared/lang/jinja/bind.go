@@ -58,13 +58,13 @@ func (b builtin) bound(
 	named []namedValue,
 ) (types.Value, error) {
 	if len(args) == len(b.parsed) && len(named) == 0 && b.parsed[len(b.parsed)-1].rest == "" {
-		return b.call(s, args)
+		return s.made(b.call(s, args))
 	}
 	a, err := bind(b.parsed, args, named)
 	if err != nil {
 		return nil, failf("%s %s %s", what, name, err)
 	}
-	return b.call(s, a)
+	return s.made(b.call(s, a))
 }
 
 // bind orders the values of a call by parameters. Its error goes on after the name of what is

@@ -153,7 +153,7 @@ func (s *state) join(a, b types.Value) (types.Value, error) {
 
 func checked(text string) (types.Value, error) {
 	if len(text) > maxOutput {
-		return nil, failf("a string becomes longer than %d bytes", maxOutput)
+		return nil, limitf("a string becomes longer than %d bytes", maxOutput)
 	}
 	return text, nil
 }
@@ -163,7 +163,7 @@ func (s *state) repeat(v types.Value, n int) (types.Value, error) {
 	n = max(n, 0)
 	if text, ok := stringOf(v); ok {
 		if len(text) > 0 && n > maxOutput/len(text) {
-			return nil, failf("a string becomes longer than %d bytes", maxOutput)
+			return nil, limitf("a string becomes longer than %d bytes", maxOutput)
 		}
 		text = strings.Repeat(text, n)
 		if _, ok := v.(Markup); ok {
@@ -176,7 +176,7 @@ func (s *state) repeat(v types.Value, n int) (types.Value, error) {
 		return nil, failf("* cannot be computed with %s and a number", kindOf(v))
 	}
 	if len(items) > 0 && n > maxItems/len(items) {
-		return nil, failf("a list becomes longer than %d items", maxItems)
+		return nil, limitf("a list becomes longer than %d items", maxItems)
 	}
 	if err := s.spend(len(items) * n); err != nil {
 		return nil, err

@@ -31,6 +31,12 @@ type Host interface {
 	HasFilter(name string) bool
 }
 
+// Budget is a Host that is told of the work that a rendering does, and can end it with an error.
+type Budget interface {
+	// Work counts pieces of work, each of which takes about a microsecond.
+	Work(pieces int) error
+}
+
 // Variables is a Host that has nothing but variables.
 type Variables map[string]types.Value
 
@@ -161,9 +167,14 @@ func (env *Environment) Get(name string) (*Template, error) {
 // *Error; the error of a host is its cause.
 func (t *Template) Render(host Host) (string, error) {
 	r := &rendering{host: host, lib: t.env.library(), work: &work{}}
+	r.budget, _ = host.(Budget)
 	s := &state{rendering: r, tpl: t, out: &strings.Builder{}, scope: &scope{top: true}}
 	s.blocks = map[string][]*blockNode{}
-	if err := s.template(t); err != nil {
+	err := s.template(t)
+	if err == nil {
+		err = s.tell()
+	}
+	if err != nil {
 		return "", at(err, t, 0, false)
 	}
 	return s.out.String(), nil
@@ -214,6 +225,16 @@ type failure string
 func (e failure) Error() string { return string(e) }
 
 func failf(format string, args ...any) error { return failure(fmt.Sprintf(format, args...)) }
+
+// limit is a bound of a rendering that was met.
+type limit string
+
+func (e limit) Error() string { return string(e) }
+
+// Limited tells this from what is wrong with a template. It is found in the chain of an *Error.
+func (limit) Limited() bool { return true }
+
+func limitf(format string, args ...any) error { return limit(fmt.Sprintf(format, args...)) }
 
 // undefinedError is the use of something that is not defined.
 type undefinedError struct{ name, reason string }

@@ -93,7 +93,7 @@ func (e *binExpr) eval(s *state) (types.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.compute(e.op, a, b)
+	return s.made(s.compute(e.op, a, b))
 }
 
 func (e *logicExpr) eval(s *state) (types.Value, error) {
@@ -147,9 +147,9 @@ func (e *concatExpr) eval(s *state) (types.Value, error) {
 		b.WriteString(text)
 	}
 	if s.escaping {
-		return Markup(b.String()), nil
+		return s.made(Markup(b.String()), nil)
 	}
-	return checked(b.String())
+	return s.made(checked(b.String()))
 }
 
 // written returns a value as text, escaped if that is wanted.
@@ -264,11 +264,11 @@ func (s *state) call(of types.Value, args []types.Value, named []namedValue) (ty
 	defer s.leave()
 	switch f := of.(type) {
 	case *function:
-		return f.call(s, args, named)
+		return s.made(f.call(s, args, named))
 	case *macroValue:
-		return f.call(s, args, named)
+		return s.made(f.call(s, args, named))
 	case *loop:
-		return f.call(s, args, named)
+		return s.made(f.call(s, args, named))
 	case *Undefined:
 		return nil, f.err()
 	}

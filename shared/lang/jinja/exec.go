@@ -16,8 +16,26 @@ type rendering struct {
 
 // work is what a rendering has done so far, and how deep it is.
 type work struct {
-	steps int
-	depth int
+	steps  int
+	told   int    // how many of the steps the host knows of
+	budget Budget // nil if the host does not count
+	depth  int
+}
+
+const (
+	tellEach     = 4096 // steps
+	stepsToPiece = 3    // how many steps take the time of a piece of work of a Budget
+	bytesToStep  = 32   // how many bytes of a text that is made take the time of a step
+)
+
+// tell tells the host of the work that was done.
+func (w *work) tell() error {
+	n := (w.steps - w.told) / stepsToPiece
+	if w.budget == nil || n == 0 {
+		return nil
+	}
+	w.told = w.steps
+	return w.budget.Work(n)
 }
 
 // state is a place in a rendering: where text goes, and what names mean.
@@ -84,9 +102,20 @@ func (s *state) lookup(name string) (types.Value, bool, error) {
 // spend counts work, so that no template runs for ever.
 func (s *state) spend(n int) error {
 	if s.steps += n + 1; s.steps > maxSteps {
-		return failf("the template does not end: it made %d steps", maxSteps)
+		return limitf("the template does not end: it made %d steps", maxSteps)
+	}
+	if s.steps-s.told >= tellEach {
+		return s.tell()
 	}
 	return nil
+}
+
+// made counts a value that was computed.
+func (s *state) made(v types.Value, err error) (types.Value, error) {
+	if text, ok := stringOf(v); ok && err == nil {
+		err = s.spend(len(text) / bytesToStep)
+	}
+	return v, err
 }
 
 func (s *state) enter() error {
@@ -156,8 +185,10 @@ func (s *state) run(body []node) error {
 func (s *state) captured(body []node) (string, error) {
 	inner := *s
 	inner.out = &strings.Builder{}
-	err := inner.run(body)
-	return inner.out.String(), err
+	if err := inner.run(body); err != nil {
+		return "", err
+	}
+	return inner.out.String(), s.spend(inner.out.Len() / bytesToStep)
 }
 
 // markup returns text that a template wrote, as a value.
@@ -171,7 +202,7 @@ func (s *state) markup(text string) types.Value {
 // write appends to the output.
 func (s *state) write(text string) error {
 	if s.out.Len()+len(text) > maxOutput {
-		return failf("the output becomes longer than %d bytes", maxOutput)
+		return limitf("the output becomes longer than %d bytes", maxOutput)
 	}
 	s.out.WriteString(text)
 	return nil

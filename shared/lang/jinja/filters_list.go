@@ -185,7 +185,7 @@ func joinFilter(s *state, a []types.Value) (types.Value, error) {
 		}
 		b.WriteString(text)
 		if b.Len() > maxOutput {
-			return nil, failf("a string becomes longer than %d bytes", maxOutput)
+			return nil, limitf("a string becomes longer than %d bytes", maxOutput)
 		}
 	}
 	return s.markup(b.String()), nil

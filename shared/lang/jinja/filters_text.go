@@ -133,7 +133,7 @@ func indentFilter(s *state, a []types.Value) (types.Value, error) {
 	}
 	lines := strings.Split(text, "\n")
 	if len(lines)*len(width)+len(text) > maxOutput {
-		return nil, failf("a string becomes longer than %d bytes", maxOutput)
+		return nil, limitf("a string becomes longer than %d bytes", maxOutput)
 	}
 	for i, l := range lines {
 		if i == 0 && first || i > 0 && (blank || l != "") {
@@ -173,7 +173,7 @@ func replaced(text, before, after string, n int) (string, error) {
 	if grown := strings.Count(text, before) * (len(after) - len(before)); len(
 		text,
 	)+grown > maxOutput {
-		return "", failf("a string becomes longer than %d bytes", maxOutput)
+		return "", limitf("a string becomes longer than %d bytes", maxOutput)
 	}
 	return strings.Replace(text, before, after, n), nil
 }

@@ -108,7 +108,7 @@ func makeListMethods(read map[string]builtin) map[string]builtin {
 
 func (s *state) grow(l *List, more ...types.Value) error {
 	if len(l.items)+len(more) > maxItems {
-		return failf("a list becomes longer than %d items", maxItems)
+		return limitf("a list becomes longer than %d items", maxItems)
 	}
 	l.items = append(slices.Clip(l.items), more...)
 	return s.spend(len(more))

@@ -40,7 +40,7 @@ func joinMethod(s *state, a []types.Value) (types.Value, error) {
 	}
 	between, _ := stringOf(a[0])
 	if size+len(between)*len(items) > maxOutput {
-		return nil, failf("a string becomes longer than %d bytes", maxOutput)
+		return nil, limitf("a string becomes longer than %d bytes", maxOutput)
 	}
 	return like(a[0], strings.Join(parts, between)), nil
 }

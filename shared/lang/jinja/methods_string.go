@@ -340,7 +340,7 @@ func padding(side byte) builtinCall {
 // puts it.
 func padded(text string, width int, fill string, side byte) (types.Value, error) {
 	if width > maxOutput/4 {
-		return nil, failf("a string becomes longer than %d bytes", maxOutput)
+		return nil, limitf("a string becomes longer than %d bytes", maxOutput)
 	}
 	n := width - runes(text)
 	if n <= 0 {

@@ -73,7 +73,7 @@ func (s *state) percent(format string, with types.Value, escaped bool) (string, 
 		}
 		b.WriteString(text)
 		if b.Len() > maxOutput {
-			return "", failf("a string becomes longer than %d bytes", maxOutput)
+			return "", limitf("a string becomes longer than %d bytes", maxOutput)
 		}
 	}
 	if next < len(args) && !mapping {

@@ -48,7 +48,7 @@ func (f *formatter) format(text string, depth int) (string, error) {
 			i += end
 		}
 		if b.Len() > maxOutput {
-			return "", failf("a string becomes longer than %d bytes", maxOutput)
+			return "", limitf("a string becomes longer than %d bytes", maxOutput)
 		}
 	}
 	return b.String(), nil

@@ -28,6 +28,7 @@ func FuzzRun(f *testing.F) {
 		limits := eval.Limits{
 			Rounds:    1000,
 			Steps:     100_000,
+			Memory:    64 << 20,
 			Instances: 1000,
 			Depth:     50,
 			Bytes:     1 << 22,

@@ -3,6 +3,8 @@ package std
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
 
 	"southbound/shared/lang/eval"
@@ -137,7 +139,8 @@ const maxSequence = 1_000_000
 func sequence(_ *eval.Context, a eval.Args) (types.Value, error) {
 	n := a.Int(0)
 	if n > maxSequence {
-		return nil, fmt.Errorf("a sequence has at most %d numbers, not %d", maxSequence, n)
+		const text = "a sequence has at most %d numbers, not %d"
+		return nil, eval.OverLimit(text, maxSequence, n)
 	}
 	out := &types.List{Items: make([]types.Value, 0, max(n, 0))}
 	for i := range n {
@@ -214,25 +217,43 @@ func flatten(_ *eval.Context, a eval.Args) (types.Value, error) {
 }
 
 func unique(_ *eval.Context, a eval.Args) (types.Value, error) {
-	seen := map[string]bool{}
-	var rest []types.Value // what is not a string is compared one by one
-	for _, v := range a.List(0).Items {
-		switch v := v.(type) {
-		case string:
-			if seen[v] {
-				return false, nil
-			}
-			seen[v] = true
-			continue
+	items := a.List(0).Items
+	seen := make(map[any]bool, len(items))
+	for _, v := range items {
+		switch v.(type) {
 		case *types.Dict, *types.List:
 			return nil, fmt.Errorf("unique cannot compare %s", types.Kind(v))
 		}
-		if slices.ContainsFunc(rest, func(o types.Value) bool { return types.Equal(o, v) }) {
+		k := equalKey(v)
+		if seen[k] {
 			return false, nil
 		}
-		rest = append(rest, v)
+		seen[k] = true
 	}
 	return true, nil
+}
+
+// equalKey returns a key of maps that is the same for values that are equal.
+func equalKey(v types.Value) any {
+	type text string // a string, which no other key equals
+	type large string
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case bool:
+		if v {
+			return int64(1)
+		}
+		return int64(0)
+	case float64:
+		if v == math.Trunc(v) && !math.IsInf(v, 0) {
+			n, _ := big.NewFloat(v).Int(nil)
+			return equalKey(types.Integer(n))
+		}
+	case *big.Int:
+		return large(v.String())
+	}
+	return v
 }
 
 func keySort(c *eval.Context, a eval.Args) (types.Value, error) {

@@ -91,6 +91,9 @@ func (h host) Filter(name string, args []types.Value) (types.Value, bool, error)
 	return v, true, err
 }
 
+// Work implements jinja.Budget.
+func (h host) Work(pieces int) error { return h.c.Work(pieces) }
+
 // HasFilter implements jinja.Host.
 func (h host) HasFilter(name string) bool {
 	return strings.Contains(name, ".") && h.c.HasPlugin(plugin(name))

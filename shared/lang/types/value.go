@@ -1,6 +1,7 @@
 package types
 
 import (
+	"math"
 	"math/big"
 )
 
@@ -19,6 +20,7 @@ type List struct{ Items []Value }
 type Dict struct {
 	keys   []string
 	values map[string]Value
+	weight int // as Weight returns it; 0 as long as nobody asked
 }
 
 // Unknown is a value that cannot be known yet. Whatever is computed from it is unknown too.
@@ -56,6 +58,7 @@ func (d *Dict) Set(key string, v Value) {
 		d.keys = append(d.keys, key)
 	}
 	d.values[key] = v
+	d.weight = 0
 }
 
 // Get returns the value of a key, and whether there is one.
@@ -69,6 +72,30 @@ func (d *Dict) Keys() []string { return d.keys }
 
 // Len returns the number of entries.
 func (d *Dict) Len() int { return len(d.keys) }
+
+// Weight returns how many values a value holds all told, itself among them and what is in several
+// places as often: so many are written when it is shown. Each 64 bytes of a text count like one.
+func Weight(v Value) int {
+	const most = math.MaxInt / 4 // a sum of two is not too large
+	n := 1
+	switch v := v.(type) {
+	case string:
+		return 1 + len(v)/64
+	case *List:
+		for _, item := range v.Items {
+			n = min(n+Weight(item), most)
+		}
+	case *Dict:
+		if v.weight == 0 {
+			for _, k := range v.keys {
+				n = min(n+1+len(k)/64+Weight(v.values[k]), most)
+			}
+			v.weight = n
+		}
+		return v.weight
+	}
+	return n
+}
 
 // Integer returns a whole number as a value: an int64 where it fits.
 func Integer(n *big.Int) Value {
