@@ -73,7 +73,7 @@ func (s *Service) dryRun(ctx context.Context, job ReadJob) (deploy.DryRun, error
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, job.Whole)
+	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, deploy.Look{Whole: job.Whole})
 }
 
 // Plan implements Home.

@@ -44,11 +44,9 @@ func (a *app) planCommand() *cobra.Command {
 				return err
 			}
 			return a.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
-				err := a.planNow(ctx, args[0], out, f, read, exitCode)
+				left, err := a.planNow(ctx, args[0], out, f, read, exitCode)
 				if err != nil && fault.Is(context.Cause(ctx), fault.Timeout) {
-					return fault.New(fault.Timeout, "",
-						"the time to wait ran out before the plan was made; nothing was changed").
-						WithHint("--timeout may be longer; a FILTER looks at less")
+					return tooLate("the plan was made", left)
 				}
 				return err
 			})
@@ -65,24 +63,25 @@ func (a *app) planCommand() *cobra.Command {
 	return cmd
 }
 
-// planNow makes a plan and shows it, and keeps it in a file if one is named.
+// planNow makes a plan and shows it, and keeps it in a file if one is named. left names the agents
+// that an error has kept from being compared with reality.
 func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
-	read, exitCode bool) error {
+	read, exitCode bool) (left []string, err error) {
 	if err := a.look(path); err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.there(ctx); fault.Is(err, fault.NotFound) {
 		a.say("%v; %s", err, fault.HintOf(err))
 	} else if err != nil {
-		return err
+		return nil, err
 	}
 	in, err := a.load(ctx, path, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if a.remote() {
 		if err := in.check(in.model).Err(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	target, _ := deploy.ParseFilter(f.filter)
@@ -90,16 +89,28 @@ func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
 		DeleteSets: f.deleteSets, Settings: a.project.Settings}
 	look := deploy.Look{Read: read, Whole: a.full}
 	if out != "" {
-		return a.showKept(ctx, path, out, x, look, exitCode)
+		return nil, a.showKept(ctx, path, out, x, look, exitCode)
 	}
 	d, err := a.home.Plan(ctx, a.env, x, look)
+	if err == nil {
+		err = a.inOrder(d.Would, f.waves)
+	}
 	if err != nil {
-		return err
+		return d.Left, err
 	}
-	if err := a.inOrder(d.Would, f.waves); err != nil {
-		return err
+	return nil, a.showPlan(d.Would, exitCode)
+}
+
+// tooLate says that the time ran out before something was done, and what was not compared with
+// reality.
+func tooLate(before string, left []string) error {
+	what := ""
+	if len(left) > 0 {
+		what = ": what is on " + named(left)
 	}
-	return a.showPlan(d.Would, exitCode)
+	return fault.New(fault.Timeout, "",
+		"the time to wait ran out before %s%s; nothing was changed", before, what).
+		WithHint("--timeout may be longer; a FILTER looks at less")
 }
 
 func (a *app) showPlan(would []deploy.Would, exitCode bool) error {

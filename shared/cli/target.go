@@ -156,12 +156,7 @@ func (a *app) dryRunNow(ctx context.Context, number int, terms []string, waves w
 	}
 	d, err := a.dryRun(ctx, number, terms, waves)
 	if fault.Is(context.Cause(ctx), fault.Timeout) {
-		left := ""
-		if len(d.Left) > 0 {
-			left = ": what is on " + named(d.Left)
-		}
-		return fault.New(fault.Timeout, "", "the time to wait ran out before everything was compared with reality%s; nothing was changed", left).
-			WithHint("--timeout may be longer; a FILTER compares less")
+		return tooLate("everything was compared with reality", d.Left)
 	}
 	if err != nil {
 		return err

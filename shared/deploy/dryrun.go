@@ -29,20 +29,34 @@ type DryRun struct {
 	State   string  // of a preview: identifies it and the state that it was made from; see Export.Expect
 	Would   []Would // in the order in which they would run
 	Covered int     // how many were compared with reality
-	// Left names the agents that were not compared, or not wholly, when an error ended it.
+	// Left names the agents that were not compared, or not wholly, when an error or the time of a
+	// Reading ended it. If there are any, Would does not tell of everything.
 	Left []string
+	// Found is what this call has read, for the Reading of a later one.
+	Found []Would
+}
+
+// Reading is how a comparison with reality goes on where earlier calls have stopped.
+type Reading struct {
+	// Until is when nothing more is begun to be read; zero: everything is read.
+	Until time.Time
+	// Known is what earlier calls have found in the same version, or in the plan that State identifies.
+	Known []Would
+	State string
+	// Reads says whose things are read by this call; nil: everybody's.
+	Reads func(resource.Agent) bool
 }
 
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
 // are read, so nothing runs in it meanwhile. Each comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
-	return e.DryRunOf(ctx, env, number, Filter{}, false)
+	return e.DryRunOf(ctx, env, number, Filter{}, Look{})
 }
 
-// DryRunOf is DryRun of those resources of a version that a filter selects. When whole is set it
+// DryRunOf is DryRun of those resources of a version that a filter selects. With look.Whole it
 // answers with values as long as they are; what it records is bounded all the same.
 func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filter,
-	whole bool) (DryRun, error) {
+	look Look) (DryRun, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
@@ -66,8 +80,8 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filt
 	if err != nil {
 		return DryRun{}, err
 	}
-	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true, whole: whole,
-		strict: state.Settings.Strict}
+	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true,
+		whole: look.Whole, from: look.From, strict: state.Settings.Strict}
 	d.only = func(r *resource.Resource) bool { return only.picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
 	return d.run(ctx, sorted(byID))
 }
@@ -83,8 +97,33 @@ type dryRunner struct {
 	only    func(*resource.Resource) bool // what is compared
 	whole   bool                          // values as long as they are
 	strict  provider.Strictness
+	from    Reading
 	out     DryRun
-	inLane  []*Row // of the lane that is being read
+	results map[resource.ID]Would // what is known by now
+	inLane  []*Row                // of the lane that is being read
+}
+
+// late reports whether nothing more is to be begun.
+func (d *dryRunner) late(ctx context.Context) bool {
+	return ctx.Err() != nil || !d.from.Until.IsZero() && !d.e.Clock.Now().Before(d.from.Until)
+}
+
+// cut returns why a comparison was ended early, nil when it was not.
+func cut(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fault.Wrap(fault.KindOf(context.Cause(ctx)), "compare with reality", context.Cause(ctx))
+}
+
+// agent returns the agent of a lane.
+func (d *dryRunner) agent(lane string) resource.Agent {
+	for _, a := range d.agents {
+		if a.Name == AgentOf(lane) {
+			return a
+		}
+	}
+	return undescribed(AgentOf(lane))
 }
 
 // scheduledOf returns what is to be read of a type in the same session.
@@ -165,39 +204,73 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 // on the others, of which unread tells, in the order of a graph.
 func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]*Row,
 	blocked map[resource.ID]bool, unread func(resource.ID) Would) error {
+	d.results = make(map[resource.ID]Would, len(rows))
+	for _, w := range d.from.Known {
+		d.results[w.ID] = w
+	}
 	byLane := map[string][]*Row{}
 	order := g.Order()
 	for _, n := range order {
-		if row := rows[g.IDs[n]]; row != nil && !blocked[row.ID] {
+		row := rows[g.IDs[n]]
+		if row == nil || blocked[row.ID] {
+			continue
+		}
+		if _, known := d.results[row.ID]; !known {
 			byLane[row.Lane] = append(byLane[row.Lane], row)
 		}
 	}
-	results := map[resource.ID]Would{}
-	lanes := slices.Sorted(maps.Keys(byLane))
-	for i, lane := range lanes {
-		if err := d.lane(ctx, lane, byLane[lane], results); err != nil {
-			for _, l := range lanes[i:] {
-				d.out.Left = append(d.out.Left, AgentOf(l))
-			}
-			d.out.Left = slices.Compact(d.out.Left)
-			return err
-		}
+	if err := d.lanes(ctx, byLane); err != nil || len(d.out.Left) > 0 {
+		return err
 	}
 	for _, n := range order {
-		w, read := results[g.IDs[n]]
+		id := g.IDs[n]
+		w, read := d.results[id]
 		switch {
-		case rows[g.IDs[n]] == nil:
+		case rows[id] == nil:
 			continue
-		case !read:
-			w = unread(g.IDs[n])
+		case !read || blocked[id]:
+			w = unread(id)
+		case !w.Failed:
+			d.out.Covered++
 		}
 		d.out.Would = append(d.out.Would, w)
 	}
 	return nil
 }
 
-// lane compares the rows of one lane while it holds its lease.
-func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results map[resource.ID]Would) error {
+// lanes compares the rows of lanes. What an error or the end of the time keeps it from is left.
+func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*Row) error {
+	lanes := slices.Sorted(maps.Keys(byLane))
+	for i, lane := range lanes {
+		if d.from.Reads == nil || d.from.Reads(d.agent(lane)) {
+			if err := d.lane(ctx, lane, byLane[lane]); err != nil {
+				d.leave(lanes[i:]...)
+				return err
+			}
+		}
+		for _, row := range byLane[lane] {
+			if _, read := d.results[row.ID]; !read {
+				d.leave(lane)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// leave notes the agents of lanes, which are sorted, as left.
+func (d *dryRunner) leave(lanes ...string) {
+	for _, l := range lanes {
+		d.out.Left = append(d.out.Left, AgentOf(l))
+	}
+	d.out.Left = slices.Compact(d.out.Left)
+}
+
+// lane compares the rows of one lane while it holds its lease, as far as there is time.
+func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row) error {
+	if d.late(ctx) {
+		return cut(ctx)
+	}
 	parts := slices.Collect(slices.Chunk(groupByType(rows), claimMost))
 	lease, err := d.e.acquire(ctx, d.env, lane, d.e.readLimit(parts[0]))
 	if err != nil {
@@ -212,15 +285,13 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 	defer d.e.giveBack(ctx, d.env, lease)
 	var s session
 	defer s.close()
-	agent := undescribed(AgentOf(lane))
-	for _, a := range d.agents {
-		if a.Name == agent.Name {
-			agent = a
-		}
-	}
+	agent := d.agent(lane)
 	d.inLane = rows
 	for i, part := range parts {
-		actions, err := d.part(ctx, part, &s, agent, results)
+		if d.late(ctx) {
+			return cut(ctx)
+		}
+		found, actions, err := d.part(ctx, part, &s, agent)
 		if err != nil {
 			return err
 		}
@@ -234,6 +305,10 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row, results 
 		if _, err := d.e.State.Commit(ctx, d.env, c); err != nil {
 			return fault.Wrap(fault.Unknown, "record dry run", err)
 		}
+		for _, w := range found {
+			d.results[w.ID] = w
+		}
+		d.out.Found = append(d.out.Found, found...)
 	}
 	return nil
 }
@@ -259,11 +334,12 @@ func groupByType(rows []*Row) []*Row {
 	return out
 }
 
-// part compares some rows of a lane, and returns the actions to record.
-func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent resource.Agent, results map[resource.ID]Would) ([]Action, error) {
+// part compares some rows of a lane, as far as there is time, and returns what it found and the
+// actions to record.
+func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session,
+	agent resource.Agent) ([]Would, []Action, error) {
 	s.forgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run{}
-	var all []*run
 	for _, row := range rows {
 		r := d.e.newRun(row, s)
 		r.dry, r.kind = true, ActionDryRun
@@ -278,36 +354,47 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session, agent res
 			r.bind(ctx)
 		}
 		byType[row.ID.Type()] = append(byType[row.ID.Type()], r)
-		all = append(all, r)
 		r.claim = &claim{row: row}
 	}
-	for _, typ := range slices.Sorted(maps.Keys(byType)) {
-		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict, env: d.env,
-			scheduled: d.scheduledOf}
-		if err := x.execute(ctx); err != nil {
-			return nil, err
-		}
-	}
+	var found []Would
 	var actions []Action
-	for _, r := range all {
-		row := r.claim.row
-		w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.shown(), Reason: r.reason, Failed: r.over(), Replace: r.replaces}
-		if !w.Failed && r.res.ReportOnly && r.act != plan.NoChange {
-			w.Action, w.Reason, w.Replace = "none", reportOnly, false
+	for _, typ := range slices.Sorted(maps.Keys(byType)) {
+		if d.late(ctx) {
+			break
 		}
-		results[row.ID] = w
-		if !r.over() {
-			d.out.Covered++
-			r.outcome, r.change = StatusDeployed, plan.NoChange
-			if r.act != plan.NoChange {
-				r.outcome = StatusNonCompliant
-			}
+		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict, env: d.env,
+			scheduled: d.scheduledOf, late: func() bool { return d.late(ctx) }}
+		err := x.execute(ctx)
+		if err == nil {
+			err = cut(ctx) // what was looked at may have been cut off
 		}
-		r.finished, r.lines = d.e.Clock.Now(), r.host.lines
-		r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
-		actions = append(actions, d.e.actionOf(row, r.result))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, r := range x.runs {
+			w, action := d.outcome(r)
+			found, actions = append(found, w), append(actions, action)
+		}
 	}
-	return actions, nil
+	return found, actions, nil
+}
+
+// outcome says what was found of a resource that was looked at, and makes the action of that.
+func (d *dryRunner) outcome(r *run) (Would, Action) {
+	row := r.claim.row
+	w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.shown(), Reason: r.reason, Failed: r.over(), Replace: r.replaces}
+	if !w.Failed && r.res.ReportOnly && r.act != plan.NoChange {
+		w.Action, w.Reason, w.Replace = "none", reportOnly, false
+	}
+	if !r.over() {
+		r.outcome, r.change = StatusDeployed, plan.NoChange
+		if r.act != plan.NoChange {
+			r.outcome = StatusNonCompliant
+		}
+	}
+	r.finished, r.lines = d.e.Clock.Now(), r.host.lines
+	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
+	return w, d.e.actionOf(row, r.result)
 }
 
 func actionWord(c plan.Change) string {

@@ -28,6 +28,8 @@ type executor struct {
 	strict provider.Strictness
 	// scheduled, when not nil, says what else of a type is to be read in this session.
 	scheduled func(typ string) []resource.ID
+	// late, when not nil, reports that nothing more is to be read: what was not is not carried out.
+	late func() bool
 	// mark records what has to be known of a run if it ends in the middle, such as that a create begins; false means that it must not go on.
 	mark func(ctx context.Context, r *run) (bool, error)
 	// seen, when not nil, is called once everything is read.
@@ -148,6 +150,14 @@ func (x *executor) within(ctx context.Context, limit time.Duration, f func(ctx c
 	}
 	if x.lost != nil {
 		return x.lost
+	}
+	if x.dry { // nobody waits for what only looks
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.KindOf(context.Cause(ctx)), "", context.Cause(ctx))
+		}
+		if until, limited := ctx.Deadline(); limited {
+			limit = min(limit, time.Until(until))
+		}
 	}
 	return x.e.Caller.Call(ctx, limit, f)
 }

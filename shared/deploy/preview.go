@@ -21,6 +21,8 @@ type Look struct {
 	Read bool
 	// Whole keeps values as long as they are.
 	Whole bool
+	// From is how it goes on with reading.
+	From Reading
 }
 
 // Preview says all that an apply of a model would do, and, with look.Read, what of reality it
@@ -63,12 +65,13 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 		return out, nil
 	}
 	d := &dryRunner{e: e, env: env, agents: next.version.Agents, files: x.Model.Files,
-		whole: look.Whole, strict: p.env.Settings.Strict}
-	if err := d.read(ctx, p, s); err != nil {
-		return DryRun{}, err
+		whole: look.Whole, from: look.From, strict: p.env.Settings.Strict}
+	if look.From.State != out.State {
+		d.from.Known = nil // of another plan
 	}
 	d.out.State = out.State
-	return d.out, nil
+	err = d.read(ctx, p, s)
+	return d.out, err
 }
 
 // clone returns a copy of a model whose references can be resolved.
@@ -247,13 +250,16 @@ func (d *dryRunner) read(ctx context.Context, p *planner, s *steps) error {
 		}
 	}
 	err = d.compare(ctx, g, rows, blocked, func(id resource.ID) Would { return *planned[id] })
+	if err != nil || len(d.out.Left) > 0 {
+		return err
+	}
 	d.skip(g)
 	for i := range s.would {
 		if s.would[i].Action == "orphan" {
 			d.out.Would = append(d.out.Would, s.would[i])
 		}
 	}
-	return err
+	return nil
 }
 
 // getsRoom reports whether something that leaves has to be gone before a resource can be as wanted.

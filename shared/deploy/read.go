@@ -37,7 +37,12 @@ func (x *executor) read(ctx context.Context, runs []*run) {
 	}
 }
 
+// readOne observes a thing, unless it is late.
 func (x *executor) readOne(ctx context.Context, r *run) {
+	if x.late != nil && x.late() {
+		x.runs = drop(x.runs, r)
+		return
+	}
 	handler, req := r.handler, provider.ReadRequest{Resource: r.want}
 	reading, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Reading) {
 		out.Observation, out.Err = handler.Read(c, req)

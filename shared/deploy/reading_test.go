@@ -1,0 +1,157 @@
+package deploy_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// several are resources on the agents a, b and c, of which some require those of others.
+func several() *deploy.Model {
+	m := &deploy.Model{}
+	for _, agent := range []string{"a", "b", "c"} {
+		for i := range 4 {
+			name := fmt.Sprintf("%s%d", agent, i)
+			r := resource.Resource{ID: resource.NewID("t::T", agent, resource.Key{Name: "name", Value: name}),
+				Type: "t::T", Agent: agent, Attributes: map[string]any{"name": name}}
+			if n := len(m.Resources); i > 0 {
+				r.Requires = []resource.ID{m.Resources[n-1].ID}
+			}
+			m.Resources = append(m.Resources, r)
+		}
+	}
+	return m
+}
+
+// TestReadingInSlices pins that a comparison which is made in many short slices reads everything
+// once, and says what one says that is made in one go.
+func TestReadingInSlices(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.export(deploy.Export{Model: several()})
+	r.drain()
+	r.w.things["a1"], r.w.things["c3"] = "drifted", "drifted"
+	delete(r.w.things, "b0")
+	for what, compare := range map[string]func(from deploy.Reading) (deploy.DryRun, error){
+		"a dry run": func(from deploy.Reading) (deploy.DryRun, error) {
+			return r.e.DryRunOf(t.Context(), "e", 0, deploy.Filter{}, deploy.Look{From: from})
+		},
+		"a plan": func(from deploy.Reading) (deploy.DryRun, error) {
+			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
+				deploy.Look{Read: true, From: from})
+		},
+	} {
+		whole, err := compare(deploy.Reading{})
+		if err != nil || len(whole.Left) > 0 || whole.Covered != 12 || len(whole.Would) != 12 {
+			t.Fatalf("%s in one go: %+v, %v", what, whole, err)
+		}
+		r.took()
+		r.w.hook = func(call, _ string) {
+			if call == "read" {
+				r.clock.advance(time.Second)
+			}
+		}
+		from, slices := deploy.Reading{}, 0
+		var d deploy.DryRun
+		for ; slices == 0 || len(d.Left) > 0; slices++ {
+			from.Until = r.clock.Now().Add(2500 * time.Millisecond)
+			if d, err = compare(from); err != nil || len(d.Found) == 0 || len(d.Found) > 3 {
+				t.Fatalf("%s, slice %d: %+v, %v", what, slices, d, err)
+			}
+			from.Known, from.State = append(from.Known, d.Found...), d.State
+		}
+		r.w.hook = nil
+		if reads := r.took("read"); len(reads) != 12 || slices != 4 {
+			t.Errorf("%s: %d slices read %q", what, slices, reads)
+		}
+		d.Found, whole.Found = nil, nil
+		if !reflect.DeepEqual(d, whole) {
+			t.Errorf("%s in slices: %+v\nin one go: %+v", what, d, whole)
+		}
+	}
+}
+
+// TestReadingElsewhere pins that what others read is left to them, and taken from them.
+func TestReadingElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.export(deploy.Export{Model: several()})
+	from := deploy.Reading{Reads: func(a resource.Agent) bool { return a.Name != "b" }}
+	of := func(from deploy.Reading) deploy.DryRun {
+		d, err := r.e.DryRunOf(t.Context(), "e", 1, deploy.Filter{}, deploy.Look{From: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	here := of(from)
+	if !slices.Equal(here.Left, []string{"b"}) || len(here.Found) != 8 || len(here.Would) != 0 {
+		t.Errorf("%+v", here)
+	}
+	there := of(deploy.Reading{Reads: func(a resource.Agent) bool { return a.Name == "b" }})
+	if len(there.Found) != 4 {
+		t.Errorf("%+v", there)
+	}
+	from.Known = slices.Concat(here.Found, there.Found)
+	if d := of(from); len(d.Left) > 0 || d.Covered != 12 || len(d.Found) != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestReadingOfAnotherPlan pins that what was found is of no use to a plan that has become another.
+func TestReadingOfAnotherPlan(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.export(deploy.Export{Model: several()})
+	preview := func(from deploy.Reading) deploy.DryRun {
+		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
+			deploy.Look{Read: true, From: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	first := preview(deploy.Reading{})
+	r.drain()
+	second := preview(deploy.Reading{Known: first.Found, State: first.State})
+	if len(second.Found) != 12 || second.State == first.State {
+		t.Errorf("%d were read again", len(second.Found))
+	}
+	for _, w := range second.Would {
+		if w.Action != "none" {
+			t.Errorf("%s of %s, which is there", w.Action, w.ID)
+		}
+	}
+}
+
+// TestReadingIsCutOff pins that a comparison whose time is over ends although a handler hangs, names
+// what was not compared, and records nothing of what it cut off.
+func TestReadingIsCutOff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.export(deploy.Export{Model: several()})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	hung := map[string]bool{}
+	r.w.hook = func(call, name string) {
+		if call == "read" && name == "b1" {
+			hung[name] = true
+			cancel()
+		}
+	}
+	d, err := r.e.DryRun(ctx, "e", 1)
+	if err == nil || !slices.Equal(d.Left, []string{"b", "c"}) || len(hung) != 1 {
+		t.Errorf("%+v, %v, %v", d, err, slices.Collect(maps.Keys(hung)))
+	}
+	actions, err := r.home.Actions(t.Context(), "e", deploy.ActionQuery{Action: deploy.ActionDryRun})
+	if err != nil || len(actions) != 4 {
+		t.Errorf("%d actions, %v", len(actions), err)
+	}
+}
