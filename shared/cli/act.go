@@ -312,7 +312,8 @@ func (a *app) gcCommand() *cobra.Command {
 			if err := a.lookAt(cmd.Context()); err != nil {
 				return err
 			}
-			out, err := a.home.Collect(cmd.Context(), a.env, grace)
+			// None is said by the shortest there is: 0 stands for the default.
+			out, err := a.home.Collect(cmd.Context(), a.env, max(grace, time.Millisecond))
 			if err != nil {
 				return err
 			}
