@@ -30,12 +30,21 @@ type Queue struct {
 // deleting is how long Lambda may take over a change of a mapping that is in the way of its removal.
 const deleting = 3 * time.Minute
 
-// Prune returns the queues of an environment's agents that no version names and for which nothing is scheduled, and removes them with their
-// mappings when remove is set. What is needed again is made again with the next ring, or, within 60 seconds, with one of the next sweeps.
+// Prune returns the queues of an environment's agents that no version names and for which nothing is
+// scheduled, served before or not, and removes them with their mappings when remove is set. What is needed again is made again with the next ring, or, within 60 seconds, with one of the next sweeps.
 func (p *Provisioner) Prune(ctx context.Context, env string, remove bool) ([]Queue, error) {
 	lives, _, err := p.lives(ctx, env)
 	if err != nil {
 		return nil, err
+	}
+	known, err := p.State.Agents(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	for agent := range known {
+		if lives[agent] == nil {
+			lives[agent] = &life{}
+		}
 	}
 	named, err := p.named(ctx, env)
 	if err != nil {

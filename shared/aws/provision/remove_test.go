@@ -56,6 +56,10 @@ func TestPrune(t *testing.T) {
 		t.Errorf("mappings %q of an agent that came back", got)
 	}
 	w.heard("web2")
+	p.export(4, "web1", "web2", "new")
+	p.export(5, "web1", "web2")
+	w.forgetVersion(p)
+	prune(true, "local1 new ") // although nobody ever served the latter
 }
 
 // TestDestroyLeavesNothing pins that everything that was made for a stack goes, with what no tag names, and nothing of another stack; also when it is
