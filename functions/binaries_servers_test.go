@@ -52,7 +52,7 @@ func build(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(bin)
-	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./sweep", "./export", "./api", "../cmd/southbound")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./log", "./sweep", "./export", "./api", "../cmd/southbound")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
@@ -300,6 +300,18 @@ func TestURLs(t *testing.T) {
 				t.Errorf("%s %s: %v: %.500s", name, path, err, a.body)
 			}
 		}
+	}
+}
+
+// TestExportAsksNoHandler pins that the export function, which may not ask the handler function, says
+// who may.
+func TestExportAsksNoHandler(t *testing.T) {
+	f := start(t, hometest.New(t, url, handlers.All()), "export")
+	event := strings.Replace(get("/v1/environments/prod/plans"), `"GET"`, `"POST"`, 1)
+	a := f.invoke(strings.Replace(event, `"headers":{`,
+		`"body":"{\"chunks\":[],\"read\":true}","headers":{"content-type":"application/json",`, 1))
+	if !strings.Contains(a.body, "ask the function of the API") {
+		t.Errorf("%+v", a)
 	}
 }
 

@@ -19,7 +19,7 @@ func Main(definitions []provider.Definition) {
 		if err != nil {
 			return nil, err
 		}
-		routes := api.Handler(f.Service())
+		routes := api.Handler(f.Service(true))
 		return func(ctx context.Context, e events.LambdaFunctionURLRequest) (*events.LambdaFunctionURLResponse, error) {
 			return furl.Handle(ctx, routes, &e), nil
 		}, nil

@@ -34,7 +34,7 @@ func Main(definitions []provider.Definition) {
 
 // handler answers requests that came through the URL, and plain invokes.
 func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (any, error) {
-	service := f.Service()
+	service := f.Service(false)
 	routes := api.ExportHandler(service)
 	archives := &ingest.Exporter{Service: service, Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
 		return open(ctx, f.Home, bucket, key)

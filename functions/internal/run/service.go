@@ -17,12 +17,17 @@ import (
 // uploadsFor is how long a signed upload may be begun.
 const uploadsFor = time.Hour
 
-// Service is the API of the home: files are uploaded to S3 by those who have them, and reality is asked for in the handler function, which
-// has the handlers and the rights.
-func (f *Function) Service() *api.Service {
+// Service is the API of the home: files are uploaded to S3 by those who have them, and reality is
+// asked for in the handler function, which has the handlers and the rights to what they look at. A
+// function that may not ask it says who may.
+func (f *Function) Service(asks bool) *api.Service {
 	h := f.Home
 	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign, Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
-	if h.Config.Handler != "" {
+	c.Elsewhere = func(context.Context, api.ReadJob) (api.ReadDone, error) {
+		return api.ReadDone{}, fault.New(fault.Unsupported, "compare with reality",
+			"this function may not ask the handlers").WithHint("ask the function of the API")
+	}
+	if asks && h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
 		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
 	}
