@@ -15,7 +15,7 @@ many=$(($(getconf _NPROCESSORS_ONLN) + 1)) # packages at a time: most of them wa
 # What takes longest is begun first, so that none of it runs alone at the end.
 long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/aws ./handlers/sql ./handlers/svc ./handlers/pkg)
 # Tests of programs that they build themselves, and of files: what runs at once there is not in the test.
-programs=(./cmd/southbound ./examples/caddy ./examples/etc ./functions ./functions/log ./infra/... ./shared/scaffold)
+programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./functions ./functions/log ./infra/... ./shared/scaffold)
 # Many seeds, counts.
 counts=(./shared/deploy/sim ./shared/aws/awssim ./shared/aws/cost)
 
