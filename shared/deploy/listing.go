@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -31,7 +32,10 @@ type listed struct {
 	count  int64
 	began  time.Time
 	failed bool
-	value  any // of a handler
+	// Of a list that a handler makes: closed when that is over, and then what came of it.
+	made  chan struct{}
+	value any
+	whole bool
 	// found has a member for each resource that was to be looked for and was not left out for its
 	// size; nil: it was not found.
 	found map[resource.ID]map[string]any
@@ -116,6 +120,10 @@ func (l *lists) changedAt(id resource.ID) int64 {
 func (l *lists) begin(key string, now time.Time) *listed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.beginLocked(key, now)
+}
+
+func (l *lists) beginLocked(key string, now time.Time) *listed {
 	if l.kept == nil {
 		l.kept = map[string]*listed{}
 	}
@@ -163,24 +171,56 @@ func (l *listed) serves(n need) bool {
 	return l.count > n.count && (n.at.IsZero() || l.began.After(n.at))
 }
 
-// Listed implements provider.ListKeeper.
-func (h *host) Listed(key string, build func() (any, int, error)) (any, error) {
-	l := h.lists
+// Listed implements provider.ListKeeper. One call makes a list, and who asks for it meanwhile waits:
+// of a list that is not whole, all that it lacks would seem to be absent.
+func (h *host) Listed(ctx context.Context, key string,
+	build func() (any, int, error)) (any, error) {
 	n := h.need
-	n.count = max(n.count, l.changedAt(h.id))
-	if have := l.get(key); have != nil && have.serves(n) {
-		return have.value, nil
+	n.count = max(n.count, h.lists.changedAt(h.id))
+	for {
+		list, mine := h.lists.claim(key, n, h.e.Clock.Now())
+		if mine {
+			return h.lists.make(key, list, build)
+		}
+		select {
+		case <-list.made:
+			if list.whole {
+				return list.value, nil
+			}
+		case <-ctx.Done(): // whoever makes it may have been left behind
+			return nil, fault.Wrap(fault.KindOf(ctx.Err()), "wait for a list", ctx.Err())
+		}
 	}
-	now := l.begin(key, h.e.Clock.Now())
-	v, size, err := build()
-	if err != nil || !l.room(now, size) {
-		l.drop(key, now)
-		return v, err
-	}
+}
+
+// claim returns a list that is new enough, made or being made, or one that the caller has to make.
+func (l *lists) claim(key string, n need, now time.Time) (list *listed, mine bool) {
 	l.mu.Lock()
-	now.value = v
-	l.mu.Unlock()
-	return v, nil
+	defer l.mu.Unlock()
+	if have := l.kept[key]; have != nil && have.serves(n) {
+		return have, false
+	}
+	out := l.beginLocked(key, now)
+	out.made = make(chan struct{})
+	return out, true
+}
+
+// make makes a list. One that fails, also by a panic, or for which there is no room, is not kept;
+// who waits for the latter has it, and for the former makes another.
+func (l *lists) make(key string, of *listed, build func() (any, int, error)) (any, error) {
+	defer close(of.made)
+	kept := false
+	defer func() {
+		if !kept {
+			l.drop(key, of)
+		}
+	}()
+	v, size, err := build()
+	if err == nil {
+		of.value, of.whole = v, true
+		kept = l.room(of, size)
+	}
+	return v, err
 }
 
 // needOf returns how new a list has to be for a claim: newer than what asked for it, and than what
