@@ -27,6 +27,7 @@ type Options struct {
 	// BuiltIn returns the text of a namespace that is part of the program, as std is, and whether
 	// there is such a namespace. A module of the same name goes before it. It may be nil.
 	BuiltIn func(namespace string) (text string, ok bool)
+	Editor
 }
 
 // Project is a model with its modules.
@@ -61,13 +62,9 @@ type settings struct {
 // Load reads the model at a path: a .cf file, or a directory with a main.cf. What is wrong with its
 // texts are diag.Problems.
 func Load(path string, o Options) (*Project, error) {
-	main := path
-	info, err := os.Stat(path)
+	main, err := o.mainFile(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, "read the model", err)
-	}
-	if info.IsDir() {
-		main = filepath.Join(path, MainFile)
+		return nil, err
 	}
 	dir := filepath.Dir(main)
 	l := &loader{
@@ -77,7 +74,7 @@ func Load(path string, o Options) (*Project, error) {
 	if err := l.settings(); err != nil {
 		return nil, err
 	}
-	f, err := l.read(main)
+	f, err := l.main(main)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +112,10 @@ var rule = regexp.MustCompile(`^\s*([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([
 // settings reads project.yml, if there is one.
 func (l *loader) settings() error {
 	l.paths = []string{filepath.Join(l.project.Dir, "libs")}
+	if l.options.ModulePath != nil {
+		l.paths = l.options.ModulePath
+		return nil
+	}
 	file := filepath.Join(l.project.Dir, "project.yml")
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,6 +191,9 @@ func modulePaths(v any) []string {
 
 // read reads and parses a file. Problems of its text are kept.
 func (l *loader) read(path string) (*syntax.File, error) {
+	if text, ok := l.options.text(path); ok {
+		return l.parse(path, text), nil
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -211,7 +215,7 @@ func (l *loader) read(path string) (*syntax.File, error) {
 }
 
 func (l *loader) parse(path, text string) *syntax.File {
-	f, problems := syntax.Parse(text)
+	f, problems := l.options.parse(path, text)
 	at := func(p syntax.Pos) diag.Pos { return diag.Pos{File: path, Line: int(p.Line), Column: int(p.Column)} }
 	for _, p := range problems {
 		q := diag.Problem{Pos: at(p.Pos), Code: p.Code, Message: p.Message, Hint: p.Hint}

@@ -1,0 +1,142 @@
+package lsp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/resources"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/types"
+	"southbound/shared/schema"
+)
+
+// builtIns are the texts and plugins that are part of the program.
+type builtIns struct {
+	types   *schema.Registry
+	texts   map[string]string // of namespaces that have been asked for
+	plugins []eval.Plugin
+	shown   map[string]string // paths of files by those of texts, once somebody looks at them
+	dir     string            // where these files are; "" if there is no such place
+}
+
+func newBuiltIns(registry *schema.Registry) *builtIns {
+	b := &builtIns{types: registry, texts: map[string]string{}, shown: map[string]string{}}
+	if cache, err := os.UserCacheDir(); err == nil {
+		b.dir = filepath.Join(cache, "southbound", "lsp")
+	}
+	b.plugins = append(std.Plugins(), resources.Plugins()...)
+	return b
+}
+
+// text returns the text of a namespace, made once.
+func (b *builtIns) text(namespace string) (string, bool) {
+	if t, ok := b.texts[namespace]; ok {
+		return t, true
+	}
+	if b.types == nil {
+		return "", false
+	}
+	t, ok := resources.Text(b.types, namespace)
+	if ok {
+		b.texts[namespace] = t
+	}
+	return t, ok
+}
+
+// modules are the names of the modules that are part of the program.
+func (b *builtIns) modules() []string {
+	out := []string{"std", "std::testing"}
+	if b.types == nil {
+		return out
+	}
+	out = append(out, resources.Namespace)
+	for _, name := range b.types.Names() {
+		if i := strings.LastIndex(name, "::"); i >= 0 {
+			out = append(out, resources.Namespace+"::"+name[:i])
+		}
+	}
+	return out
+}
+
+// special are the types that texts cannot define.
+func special() map[string]types.Type { return resources.Types() }
+
+// quiet are the plugins as an evaluation for an editor calls them: nothing that they do is seen
+// outside, and what the surroundings of a deployment say is unknown.
+func (b *builtIns) quiet() []eval.Plugin {
+	unknown := map[string]bool{
+		"std::generate_password": true, "std::password": true, "std::get_env": true,
+		"std::get_env_int": true, "std::environment": true, "std::environment_name": true,
+	}
+	out := make([]eval.Plugin, len(b.plugins))
+	for i, p := range b.plugins {
+		if unknown[p.Name] {
+			p.AllowUnknown = true
+			p.Call = func(*eval.Context, eval.Args) (types.Value, error) {
+				return &types.Unknown{Why: "the editor does not ask for it"}, nil
+			}
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// show returns the path of a file that holds a text of the program, for editors to open. It is
+// written when it is asked for the first time, into the user's folder for what can be made again.
+func (b *builtIns) show(path, content string) (string, error) {
+	if file, ok := b.shown[path]; ok {
+		return file, nil
+	}
+	if b.dir == "" {
+		return "", errors.New("there is no folder for " + path + ": set HOME or XDG_CACHE_HOME")
+	}
+	sum := sha256.Sum256([]byte(content))
+	file := filepath.Join(b.dir, hex.EncodeToString(sum[:8]), filepath.FromSlash(path))
+	if have, err := os.ReadFile(file); err != nil ||
+		string(have) != content { //nolint:gosec // ours
+		if err := write(file, content); err != nil {
+			return "", fmt.Errorf("show %s: %w", path, err)
+		}
+	}
+	b.shown[path] = file
+	return file, nil
+}
+
+// write writes a file that is only to be read, whole or not at all.
+func write(file, content string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }()
+	_, err = tmp.WriteString(content)
+	if err2 := tmp.Chmod(0o400); err == nil {
+		err = err2
+	}
+	if err2 := tmp.Close(); err == nil {
+		err = err2
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	return err
+}
+
+// original returns the path of the text that a file shows; the path itself if it shows none.
+func (b *builtIns) original(path string) string {
+	rest, ok := strings.CutPrefix(path, b.dir+string(filepath.Separator))
+	if b.dir == "" || !ok {
+		return path
+	}
+	_, rest, _ = strings.Cut(filepath.ToSlash(rest), "/") // behind the hash
+	return rest
+}

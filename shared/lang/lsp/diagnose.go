@@ -1,0 +1,243 @@
+package lsp
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/lsp/text"
+	"southbound/shared/lang/resources"
+)
+
+// How long the server waits for the next change before it evaluates, and what an evaluation may
+// take. A model that takes more has the problems of its definitions told, and no others.
+const (
+	quiet    = 80 * time.Millisecond
+	patience = 10 * time.Second
+)
+
+// limits bound the evaluation for an editor.
+func limits() eval.Limits {
+	l := eval.DefaultLimits()
+	const steps, instances, bytes = 20_000_000, 200_000, 64 << 20
+	l.Steps, l.Instances, l.Bytes = steps, instances, bytes
+	return l
+}
+
+// problem is a problem with how severe it is.
+type problem struct {
+	diag.Problem
+	severity int
+}
+
+func problems(ps diag.Problems, severity int) []problem {
+	out := make([]problem, len(ps))
+	for i, p := range ps {
+		out[i] = problem{p, severity}
+	}
+	return out
+}
+
+// published is what a client was told of a file.
+type published struct {
+	version     int32
+	diagnostics []diagnostic
+}
+
+// work tells of problems until the context ends: first of those that are found at once, and then,
+// when nothing changes for a moment, of those of an evaluation.
+func (s *server) work(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+			s.round(ctx)
+		}
+	}
+}
+
+func (s *server) round(ctx context.Context) {
+	var err error
+	defer s.survive("diagnostics", &err)
+	run, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	change, views := s.first(cancel)
+	select {
+	case <-run.Done():
+		return // the next change has woken us
+	case <-time.After(quiet):
+	}
+	found := make([][]problem, len(views))
+	for i, v := range views {
+		found[i] = s.evaluate(run, v)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.change != change || s.shutdown {
+		return
+	}
+	for i, v := range views {
+		v.view.evaluated = found[i]
+	}
+	s.publish(true)
+}
+
+// program is what is evaluated of a view.
+type program struct {
+	view    *view
+	sources []eval.Source
+	env     any
+	rules   []eval.Rule
+}
+
+// first tells of what is found at once, and returns what has to be evaluated.
+func (s *server) first(cancel context.CancelFunc) (uint64, []program) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandon = cancel
+	if s.shutdown {
+		cancel()
+		return s.change, nil
+	}
+	s.publish(false)
+	var out []program
+	for _, v := range s.inUse() {
+		p := program{view: v, sources: v.loaded.Sources, rules: v.loaded.Rules}
+		if v.loaded.Env != nil {
+			v.loaded.Env.Later = resources.Fact
+			p.env = v.loaded.Env
+		}
+		if len(v.found) > 0 || s.unreadable(v) {
+			p.sources = nil
+		}
+		out = append(out, p)
+	}
+	return s.change, out
+}
+
+// unreadable reports whether a text of a view could never be read: what is not in its tree would
+// seem not to be defined.
+func (s *server) unreadable(v *view) bool {
+	return slices.ContainsFunc(v.loaded.Sources, func(src eval.Source) bool {
+		p := s.texts.trees[src.Path]
+		return p != nil && p.good == nil
+	})
+}
+
+// evaluate returns what an evaluation finds wrong. It holds nothing.
+func (s *server) evaluate(ctx context.Context, p program) []problem {
+	if len(p.sources) == 0 {
+		return nil
+	}
+	in := eval.Program{
+		Sources: p.sources, Rules: p.rules, Env: p.env, Limits: limits(),
+		Plugins: s.built.quiet(),
+	}
+	ours := func(s eval.Source) bool { return s.Namespace == resources.Namespace }
+	if slices.ContainsFunc(p.sources, ours) {
+		in.Types = special()
+	}
+	_, warnings, err := eval.Run(ctx, in)
+	found, _ := diag.Of(err)
+	out := append(problems(found, severityError), problems(warnings, severityWarning)...)
+	return slices.DeleteFunc(out, func(p problem) bool { return p.Code == eval.CodeLimit })
+}
+
+// inUse returns the views of what is open, up to date and without repeats, and drops all others.
+func (s *server) inUse() []*view {
+	var out []*view
+	for path := range s.docs {
+		if v := s.viewOf(path); v != nil && !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	for key, v := range s.views {
+		if !slices.Contains(out, v) {
+			delete(s.views, key)
+		}
+	}
+	return out
+}
+
+// publish tells the client what has changed. Before an evaluation is done, a text whose problems
+// are those of before but for their places waits for it.
+func (s *server) publish(done bool) {
+	files := map[string][]diagnostic{}
+	for _, v := range s.inUse() {
+		for path, found := range s.diagnose(v) {
+			files[path] = append(files[path], found...)
+		}
+	}
+	for path := range s.docs {
+		if _, ok := files[path]; !ok && filepath.IsAbs(path) {
+			files[path] = s.syntaxProblems(path)
+		}
+	}
+	for path := range s.told {
+		if _, ok := files[path]; !ok {
+			s.tell(path, nil, true)
+			delete(s.told, path)
+		}
+	}
+	for path, found := range files {
+		s.tell(path, found, done)
+	}
+}
+
+// tell publishes what is wrong with a file.
+func (s *server) tell(path string, found []diagnostic, done bool) {
+	if found == nil {
+		found = []diagnostic{}
+	}
+	before, known := s.told[path]
+	now := published{diagnostics: found}
+	p := publishParams{URI: uriOf(path), Diagnostics: found}
+	doc := s.docs[path]
+	if doc != nil {
+		now.version, p.URI, p.Version = doc.version, doc.uri, &doc.version
+	}
+	switch {
+	case !known && doc == nil && len(found) == 0:
+		return
+	case known && now.version == before.version && same(found, before.diagnostics):
+		return
+	case known && !done && sameMessages(found, before.diagnostics):
+		return
+	}
+	s.told[path] = now
+	if err := s.rpc.Notify(context.Background(), "textDocument/publishDiagnostics", p); err != nil {
+		s.log("tell of problems: %v", err)
+	}
+}
+
+func same(a, b []diagnostic) bool {
+	return slices.EqualFunc(a, b, func(x, y diagnostic) bool {
+		return x.Range == y.Range && x.Message == y.Message && x.Severity == y.Severity &&
+			slices.Equal(x.Related, y.Related)
+	})
+}
+
+func sameMessages(a, b []diagnostic) bool {
+	return slices.EqualFunc(a, b, func(x, y diagnostic) bool { return x.Message == y.Message })
+}
+
+// rangeAt returns the range of what begins at a line and a column: a name or a sign, or the rest
+// of the line.
+func (p *parsed) rangeAt(line, column int, e text.Encoding) text.Range {
+	from := p.At(line, column)
+	i, found := slices.BinarySearchFunc(p.tree.Tokens, from, func(t token, at int) int {
+		return int(t.Pos.Offset) - at
+	})
+	if found && i < len(p.tree.Tokens)-1 {
+		return p.Range(from, int(p.tree.Tokens[i].End.Offset), e)
+	}
+	end := from
+	for content := p.String(); end < len(content) && content[end] != '\n' && content[end] != '\r'; {
+		end++
+	}
+	return p.Range(from, end, e)
+}

@@ -1,0 +1,239 @@
+// Package lsptest is an editor without a screen: a client of the protocol that is not ours, over
+// the standard input and output of a language server, for tests and measurements.
+package lsptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+	"go.lsp.dev/uri"
+)
+
+// Client is a client of a server that it has started.
+type Client struct {
+	protocol.Server // what can be asked
+	Conn            jsonrpc2.Conn
+
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	mu       sync.Mutex
+	changed  chan struct{} // closed when told changes
+	told     map[string]protocol.PublishDiagnosticsParams
+	watching int
+}
+
+// pipe is both ends of the server.
+type pipe struct {
+	io.Reader
+	io.WriteCloser
+}
+
+// Start starts a server.
+func Start(ctx context.Context, cmd *exec.Cmd) (*Client, error) {
+	c := &Client{
+		cmd: cmd, changed: make(chan struct{}),
+		told: map[string]protocol.PublishDiagnosticsParams{},
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c.in = in
+	stream := jsonrpc2.NewHeaderStream(pipe{out, in})
+	_, c.Conn, c.Server = protocol.NewClient(ctx, &callbacks{client: c}, stream)
+	return c, nil
+}
+
+// callbacks are what a server tells and asks.
+type callbacks struct {
+	protocol.UnimplementedClient
+	client *Client
+}
+
+func (b *callbacks) PublishDiagnostics(
+	_ context.Context, p *protocol.PublishDiagnosticsParams,
+) error {
+	c := b.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told[p.URI.FsPath()] = *p
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return nil
+}
+
+func (b *callbacks) RegisterCapability(context.Context, *protocol.RegistrationParams) error {
+	b.client.mu.Lock()
+	defer b.client.mu.Unlock()
+	b.client.watching++
+	close(b.client.changed)
+	b.client.changed = make(chan struct{})
+	return nil
+}
+
+// Hello initializes the server for a folder. more may be nil.
+func (c *Client) Hello(
+	ctx context.Context, folder string, more func(*protocol.InitializeParams),
+) (*protocol.InitializeResult, error) {
+	root := uri.File(folder)
+	p := protocol.InitializeParams{RootURI: &root}
+	const abilities = `{
+		"textDocument": {
+			"documentSymbol": {"hierarchicalDocumentSymbolSupport": true},
+			"rename": {"prepareSupport": true}, "hover": {"contentFormat": ["markdown"]}
+		},
+		"workspace": {
+			"workspaceEdit": {"documentChanges": true},
+			"didChangeWatchedFiles": {"dynamicRegistration": true}
+		}
+	}`
+	if err := protocol.Unmarshal([]byte(abilities), &p.Capabilities); err != nil {
+		return nil, err
+	}
+	if more != nil {
+		more(&p)
+	}
+	out, err := c.Initialize(ctx, &p)
+	if err != nil {
+		return nil, err
+	}
+	return out, c.Initialized(ctx, &protocol.InitializedParams{})
+}
+
+// Open opens a file as it is on the disk, or with a text.
+func (c *Client) Open(ctx context.Context, path string, text ...string) error {
+	if len(text) == 0 {
+		data, err := os.ReadFile(path) //nolint:gosec // of a test
+		if err != nil {
+			return err
+		}
+		text = []string{string(data)}
+	}
+	var p protocol.DidOpenTextDocumentParams
+	p.TextDocument.URI = uri.File(path)
+	p.TextDocument.LanguageID = "southbound"
+	p.TextDocument.Version = 1
+	p.TextDocument.Text = text[0]
+	return c.DidOpen(ctx, &p)
+}
+
+// Edit replaces what stands in a range.
+func (c *Client) Edit(
+	ctx context.Context, path string, version int32, r protocol.Range, with string,
+) error {
+	var p protocol.DidChangeTextDocumentParams
+	p.TextDocument.URI = uri.File(path)
+	p.TextDocument.Version = version
+	p.ContentChanges = []protocol.TextDocumentContentChangeEvent{
+		&protocol.TextDocumentContentChangePartial{Range: r, Text: with},
+	}
+	return c.DidChange(ctx, &p)
+}
+
+// Diagnostics waits until the server has told of a file what want accepts.
+func (c *Client) Diagnostics(
+	ctx context.Context, path string, want func(protocol.PublishDiagnosticsParams) bool,
+) (protocol.PublishDiagnosticsParams, error) {
+	for {
+		c.mu.Lock()
+		p, ok := c.told[path]
+		changed := c.changed
+		c.mu.Unlock()
+		if ok && want(p) {
+			return p, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return p, fmt.Errorf("the last thing that was told of %s is %v: %w",
+				filepath.Base(path), Messages(p), ctx.Err())
+		}
+	}
+}
+
+// Watching waits until the server has asked to be told of files.
+func (c *Client) Watching(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		n, changed := c.watching, c.changed
+		c.mu.Unlock()
+		if n > 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Messages are diagnostics as text: line:column code message.
+func Messages(p protocol.PublishDiagnosticsParams) []string {
+	var out []string
+	for _, d := range p.Diagnostics {
+		message, _ := d.Message.(protocol.String)
+		out = append(out, fmt.Sprintf("%d:%d %v %s",
+			d.Range.Start.Line+1, d.Range.Start.Character+1, d.Code, string(message)))
+	}
+	return out
+}
+
+// Bye says shutdown and exit, and returns the exit code.
+func (c *Client) Bye(ctx context.Context) (int, error) {
+	if err := c.Shutdown(ctx); err != nil {
+		return 0, err
+	}
+	return c.Leave(ctx)
+}
+
+// Leave says exit, and returns the exit code. The server's input stays open until it has ended.
+func (c *Client) Leave(ctx context.Context) (int, error) {
+	if err := c.Exit(ctx); err != nil {
+		return 0, err
+	}
+	<-c.Conn.Done()
+	return c.wait()
+}
+
+// Cut ends the server's input, and returns the exit code.
+func (c *Client) Cut() (int, error) {
+	if err := c.in.Close(); err != nil {
+		return 0, err
+	}
+	<-c.Conn.Done()
+	return c.wait()
+}
+
+func (c *Client) wait() (int, error) {
+	err := c.cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// Kill ends a server that was not asked to end.
+func (c *Client) Kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}

@@ -1,0 +1,262 @@
+package names
+
+import (
+	"slices"
+	"strings"
+
+	"southbound/shared/lang/syntax"
+)
+
+// Candidate is what may stand at a place.
+type Candidate struct {
+	Label   string
+	Insert  string  // what is written; Label if it is ""
+	Symbol  *Symbol // nil for a keyword and a parameter
+	Keyword bool
+	Detail  string
+	Rank    int // what is more likely has the lower one
+}
+
+// completer finds candidates for a place.
+type completer struct {
+	project *Project
+	file    *File
+	space   *space
+	scope   *scope
+	tokens  []syntax.Token // before what has been written of the name
+	modules []string       // that can be imported
+	out     []Candidate
+	seen    map[string]bool
+}
+
+// Complete returns what may stand at a place of a text. modules are the names of modules that can
+// be imported.
+func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
+	s := p.spaces[f.Namespace]
+	if s.file != f {
+		return nil
+	}
+	c := &completer{project: p, file: f, space: s, modules: modules, seen: map[string]bool{}}
+	c.scope = p.Uses(f).scopeAt(offset)
+	text, ok := c.before(offset)
+	if !ok {
+		return nil
+	}
+	if text != "" {
+		c.inText(text)
+	} else {
+		c.complete()
+	}
+	slices.SortStableFunc(c.out, func(a, b Candidate) int {
+		if a.Rank != b.Rank {
+			return a.Rank - b.Rank
+		}
+		return strings.Compare(a.Label, b.Label)
+	})
+	return c.out
+}
+
+// before finds the tokens before the name at a place. It is false where nothing can be completed;
+// text is what stands before the place in a text into which values are put.
+func (c *completer) before(offset int) (text string, ok bool) {
+	at := int32(offset) //nolint:gosec // texts are bounded
+	for _, t := range c.file.Tree.Comments {
+		if t.Pos.Offset < at && at <= t.End.Offset {
+			return "", false
+		}
+	}
+	for i := range c.file.Tree.Tokens {
+		t := &c.file.Tree.Tokens[i]
+		if t.Pos.Offset >= at || t.Kind == syntax.EOF {
+			c.tokens = c.file.Tree.Tokens[:i]
+			return "", true
+		}
+		if t.End.Offset < at {
+			continue
+		}
+		c.tokens = c.file.Tree.Tokens[:i]
+		switch t.Kind {
+		case syntax.Name, syntax.TypeName, syntax.Keyword:
+			return "", true
+		case syntax.String, syntax.Block, syntax.FString, syntax.Unknown:
+			if at < t.End.Offset || t.Kind == syntax.Unknown {
+				return valueIn(t, t.Text[:at-t.Pos.Offset])
+			}
+		case syntax.Raw, syntax.Regex, syntax.Int, syntax.Float:
+			return "", false
+		}
+		if t.End.Offset == at {
+			c.tokens = c.file.Tree.Tokens[:i+1]
+			return "", true
+		}
+		return "", false
+	}
+	return "", true
+}
+
+// valueIn returns the path behind {{ of a text, or { of an f-string, with a mark before it; false
+// if the end of the text is in neither.
+func valueIn(t *syntax.Token, text string) (string, bool) {
+	open := "{{"
+	if strings.HasPrefix(t.Text, "f") {
+		open = "{"
+	}
+	i := strings.LastIndex(text, open)
+	if i < 0 {
+		return "", false
+	}
+	path := strings.TrimLeft(text[i+len(open):], " \t")
+	if strings.ContainsAny(path, "} !:{") {
+		return "", false
+	}
+	return open + path, true
+}
+
+// inText completes a path in a text.
+func (c *completer) inText(text string) {
+	path := strings.Split(strings.TrimLeft(text, "{"), ".")
+	if len(path) == 1 {
+		c.variables()
+		return
+	}
+	c.attributesOf(c.typeAt(path[:len(path)-1]))
+}
+
+// typeAt returns the type of a variable, or of an attribute behind it.
+func (c *completer) typeAt(path []string) Type {
+	t := c.project.typeOfSymbol(c.scope.find(c.project, path[0]))
+	for _, name := range path[1:] {
+		e := t.entity()
+		if e == nil {
+			return Type{}
+		}
+		t = c.project.typeOfSymbol(e.Attribute(name))
+	}
+	return t
+}
+
+// last returns a token from the end, an EOF before the beginning.
+func (c *completer) last(n int) syntax.Token {
+	if n > len(c.tokens) {
+		return syntax.Token{Kind: syntax.EOF}
+	}
+	return c.tokens[len(c.tokens)-n]
+}
+
+func (c *completer) complete() {
+	before := c.last(1)
+	switch before.Text {
+	case ".":
+		c.behindDot()
+	case "::":
+		c.behindColons()
+	case "import":
+		c.imports("")
+	default:
+		c.inStatement()
+	}
+}
+
+// pathBefore returns the names, joined by a sign, that end before a number of tokens from the end.
+func (c *completer) pathBefore(n int, sign string) (path []string, first int) {
+	for {
+		t := c.last(n)
+		if t.Kind != syntax.Name && t.Kind != syntax.TypeName {
+			return path, n - 1
+		}
+		path = append([]string{t.Text}, path...)
+		if c.last(n+1).Text != sign {
+			return path, n
+		}
+		n += 2
+	}
+}
+
+func (c *completer) behindDot() {
+	path, first := c.pathBefore(2, ".")
+	if len(path) == 0 {
+		return
+	}
+	if c.last(first+1).Text == "::" {
+		ns, _ := c.pathBefore(first+2, "::")
+		path[0] = strings.Join(append(ns, path[0]), "::")
+	}
+	c.attributesOf(c.typeAt(path))
+}
+
+func (c *completer) attributesOf(t Type) {
+	if e := t.entity(); e != nil {
+		for _, a := range e.Attributes() {
+			c.symbol(a, a.Name, 0)
+		}
+	}
+}
+
+func (c *completer) behindColons() {
+	path, first := c.pathBefore(2, "::")
+	ns := strings.Join(path, "::")
+	if c.last(first+1).Text == "import" {
+		c.imports(ns + "::")
+		return
+	}
+	for _, name := range sortedKeys(c.space.visible) {
+		if rest, ok := strings.CutPrefix(name, ns+"::"); ok {
+			next, _, _ := strings.Cut(rest, "::")
+			c.module(next, ns+"::"+next, 1)
+		}
+	}
+	s := c.project.space(c.space, ns)
+	if s == nil {
+		return
+	}
+	for _, name := range sortedKeys(s.types) {
+		c.symbol(s.types[name], name, 0)
+	}
+	for _, name := range sortedKeys(s.scope.vars) {
+		c.symbol(s.scope.vars[name], name, 0)
+	}
+}
+
+// imports completes the name of a module behind a prefix.
+func (c *completer) imports(prefix string) {
+	all := append(sortedKeys(c.project.spaces), c.modules...)
+	slices.Sort(all)
+	for _, name := range all {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if !ok || rest == "" || name == mainSpace {
+			continue
+		}
+		next, _, _ := strings.Cut(rest, "::")
+		c.module(next, prefix+next, 0)
+	}
+}
+
+func (c *completer) module(label, full string, rank int) {
+	if s := c.project.spaces[full]; s != nil {
+		c.symbol(s.symbol, label, rank)
+		return
+	}
+	c.add(Candidate{Label: label, Symbol: &Symbol{Kind: Namespace, Name: full}, Rank: rank})
+}
+
+func (c *completer) add(x Candidate) {
+	if !c.seen[x.Label] {
+		c.seen[x.Label] = true
+		c.out = append(c.out, x)
+	}
+}
+
+func (c *completer) symbol(x *Symbol, label string, rank int) {
+	code, _ := c.project.Describe(x)
+	if x.Kind == Entity || x.Kind == Typedef {
+		code, _, _ = strings.Cut(code, "\n")
+	}
+	c.add(Candidate{Label: label, Symbol: x, Detail: strings.TrimSuffix(code, ":"), Rank: rank})
+}
+
+func (c *completer) keywords(words ...string) {
+	const behindNames = 8
+	for _, w := range words {
+		c.add(Candidate{Label: w, Keyword: true, Rank: behindNames})
+	}
+}

@@ -1,0 +1,144 @@
+package names
+
+import (
+	"fmt"
+	"strings"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/types"
+)
+
+// Describe returns what a symbol is, as models write it, and its documentation.
+func (p *Project) Describe(x *Symbol) (code, doc string) {
+	switch x.Kind {
+	case Namespace:
+		return "module " + x.Name, tidy(x.Doc)
+	case Entity:
+		return p.describeEntity(x)
+	case Attribute:
+		return x.Owner.FullName() + "." + x.Name + ": " + x.Type.String() + defaultOf(x), x.Doc
+	case Relation:
+		return describeRelation(x), tidy(x.Doc)
+	case Typedef:
+		code := "typedef " + x.FullName()
+		if x.Type.Of != nil {
+			code += " as " + x.Type.String()
+		}
+		if cond, ok := strings.CutPrefix(x.Condition, "matching"); ok {
+			x.Condition = strings.TrimSpace(cond)
+		}
+		return code + " matching " + x.Condition, tidy(x.Doc)
+	case Implementation:
+		code := "implementation " + x.FullName()
+		if x.Of != nil {
+			code += " for " + x.Of.FullName()
+		}
+		return code, tidy(x.Doc)
+	case Plugin:
+		doc := x.Plugin.Doc
+		if x.Plugin.Deprecated {
+			doc = strings.TrimSpace(doc + "\n\nDeprecated" + instead(x.Plugin) + ".")
+		}
+		return Signature(x.Plugin), doc
+	case Primitive:
+		return "type " + x.FullName(), ""
+	}
+	code = x.FullName()
+	if t := p.typeOfSymbol(x).String(); t != "" {
+		code += ": " + t
+	}
+	return code, ""
+}
+
+func instead(q *eval.Plugin) string {
+	if q.ReplacedBy == "" {
+		return ""
+	}
+	return ": use " + q.ReplacedBy
+}
+
+func defaultOf(x *Symbol) string {
+	if x.Default == "" {
+		return ""
+	}
+	return " = " + x.Default
+}
+
+func describeRelation(x *Symbol) string {
+	out := x.Owner.FullName() + "." + x.Name + " " + x.Bounds + " -- " + x.Type.Of.FullName()
+	if x.Inverse != nil {
+		out += "." + x.Inverse.Name + " " + x.Inverse.Bounds
+	}
+	return out
+}
+
+// describeEntity shows an entity with its attributes.
+func (p *Project) describeEntity(x *Symbol) (code, doc string) {
+	var b strings.Builder
+	b.WriteString("entity " + x.FullName())
+	for i, parent := range x.Parents {
+		if i == 0 {
+			b.WriteString(" extends ")
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString(parent.FullName())
+	}
+	b.WriteString(":\n")
+	for _, a := range x.own {
+		if a.Kind == Attribute {
+			fmt.Fprintf(&b, "    %s %s%s\n", a.Type, a.Name, defaultOf(a))
+		}
+	}
+	b.WriteString("end")
+	for _, a := range x.own {
+		if a.Kind == Relation {
+			b.WriteString("\n" + describeRelation(a))
+		}
+	}
+	for _, i := range x.Indexes {
+		b.WriteString("\nindex " + x.Name + "(" + strings.Join(i, ", ") + ")")
+	}
+	said, rest := Documented(x.Doc)
+	for _, a := range x.own {
+		if text := said[a.Name]; text != "" {
+			rest += "\n- `" + a.Name + "`: " + strings.ReplaceAll(text, "\n", " ")
+		}
+	}
+	return b.String(), strings.TrimSpace(rest)
+}
+
+// Signature returns how a plugin is called.
+func Signature(q *eval.Plugin) string {
+	var params []string
+	byName := false
+	for _, a := range q.Params {
+		if a.ByName && !byName && q.Rest == nil {
+			params = append(params, "*")
+		}
+		byName = byName || a.ByName
+		text := a.Name + typed(a.Type)
+		if a.Default != nil {
+			text += " = " + types.Short(a.Default)
+		}
+		params = append(params, text)
+	}
+	if q.Rest != nil {
+		params = append(params, "*"+q.Rest.Name+typed(q.Rest.Type))
+	}
+	if q.Named != nil {
+		params = append(params, "**"+q.Named.Name+typed(q.Named.Type))
+	}
+	out := q.Name + "(" + strings.Join(params, ", ") + ")"
+	if q.Result != "" {
+		out += " -> " + q.Result
+	}
+	return out
+}
+
+func typed(t string) string {
+	if t == "" {
+		return ""
+	}
+	return ": " + t
+}

@@ -1,0 +1,283 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/creachadair/jrpc2"
+
+	"southbound/shared/lang/lsp/text"
+	"southbound/shared/schema"
+)
+
+// Options say what a server knows.
+type Options struct {
+	Version string
+	Types   *schema.Registry // which models can import as southbound::...
+	// Log gets a line about what went wrong in the server itself; nil for nobody.
+	Log io.Writer
+}
+
+// Serve serves one client until it says exit, or its stream ends. It returns whether the client
+// said shutdown before: what the protocol wants the exit code to tell.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (orderly bool, err error) {
+	s := newServer(o)
+	s.rpc = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
+		AllowPush: true, DisableBuiltin: true, Concurrency: maxRequests,
+	})
+	s.rpc.Start(newFrames(in, out))
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(ctx, s.rpc.Stop)()
+	var worker sync.WaitGroup
+	worker.Go(func() { s.work(ctx) })
+	err = s.rpc.Wait()
+	stop()
+	worker.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == exited {
+		err = nil
+	}
+	return s.shutdown, err
+}
+
+// maxRequests are worked on at once.
+const maxRequests = 8
+
+// state is where a server is in its life.
+type state uint8
+
+const (
+	fresh state = iota
+	running
+	exited
+)
+
+// server serves one client. What is below mu belongs to whoever holds it; every request does, so
+// what they see is one state of all texts.
+type server struct {
+	options Options
+	rpc     *jrpc2.Server
+	wake    chan struct{} // told when something has changed
+
+	mu       sync.Mutex
+	state    state
+	shutdown bool
+	client   capabilities
+	encoding text.Encoding
+	folders  []string
+	docs     map[string]*document // what is open, by path
+	texts    *texts
+	views    map[string]*view // by root
+	built    *builtIns
+	change   uint64               // grows with every change
+	abandon  context.CancelFunc   // ends the evaluation under way
+	told     map[string]published // what the client was told of each file
+}
+
+func newServer(o Options) *server {
+	s := &server{
+		options: o, wake: make(chan struct{}, 1), docs: map[string]*document{},
+		views: map[string]*view{}, told: map[string]published{}, abandon: func() {},
+	}
+	s.texts = newTexts()
+	s.built = newBuiltIns(o.Types)
+	return s
+}
+
+func (s *server) log(format string, args ...any) {
+	if s.options.Log != nil {
+		fmt.Fprintf(s.options.Log, "southbound lsp: "+format+"\n", args...)
+	}
+}
+
+// methods are what a client can ask for and tell.
+type methods map[string]jrpc2.Handler
+
+// Assign implements jrpc2.Assigner. What a client tells beyond what is known here is passed over,
+// as the protocol wants it for what begins with $/, and as other notifications deserve.
+func (m methods) Assign(_ context.Context, method string) jrpc2.Handler { return m[method] }
+
+func (s *server) methods() methods {
+	return methods{
+		"initialize":      s.raw(s.initialize),
+		"initialized":     told(s, s.initialized),
+		"shutdown":        asked(s, s.shutDown),
+		"exit":            s.raw(s.exit),
+		"$/cancelRequest": s.raw(s.cancel),
+		"$/setTrace":      told(s, ignored),
+
+		"textDocument/didOpen":                told(s, s.didOpen),
+		"textDocument/didChange":              told(s, s.didChange),
+		"textDocument/didClose":               told(s, s.didClose),
+		"textDocument/didSave":                told(s, s.didSave),
+		"workspace/didChangeWatchedFiles":     told(s, s.filesChanged),
+		"workspace/didChangeConfiguration":    told(s, ignored),
+		"workspace/didChangeWorkspaceFolders": told(s, s.foldersChanged),
+
+		"textDocument/formatting": asked(s, s.formatting),
+	}
+}
+
+type nothing struct{}
+
+func ignored(nothing) {}
+
+// raw guards a method that looks after the state of the server itself.
+func (s *server) raw(do jrpc2.Handler) jrpc2.Handler {
+	return func(ctx context.Context, r *jrpc2.Request) (out any, err error) {
+		defer s.survive(r.Method(), &err)
+		return do(ctx, r)
+	}
+}
+
+// survive turns a panic into an error: one question must not take the editor's server away.
+func (s *server) survive(what string, err *error) {
+	if r := recover(); r != nil {
+		s.log("%s: %v\n%s", what, r, debug.Stack())
+		*err = &jrpc2.Error{Code: codeInternal, Message: "the server could not answer: see its log"}
+	}
+}
+
+// asked makes the handler of a request. Only one is worked on at a time.
+func asked[P any](s *server, do func(context.Context, P) (any, error)) jrpc2.Handler {
+	return s.raw(func(ctx context.Context, r *jrpc2.Request) (any, error) {
+		var p P
+		if r.HasParams() {
+			if err := r.UnmarshalParams(&p); err != nil {
+				return nil, err
+			}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case ctx.Err() != nil:
+			return nil, &jrpc2.Error{Code: codeCancelled, Message: "cancelled"}
+		case s.state == fresh:
+			return nil, &jrpc2.Error{Code: codeNotInitialized, Message: "initialize comes first"}
+		case s.shutdown:
+			return nil, &jrpc2.Error{Code: codeInvalidRequest, Message: "the server was shut down"}
+		}
+		out, err := do(ctx, p)
+		if ctx.Err() != nil {
+			return nil, &jrpc2.Error{Code: codeCancelled, Message: "cancelled"}
+		}
+		return out, err
+	})
+}
+
+// told makes the handler of a notification.
+func told[P any](s *server, do func(P)) jrpc2.Handler {
+	return s.raw(func(_ context.Context, r *jrpc2.Request) (any, error) {
+		var p P
+		if r.HasParams() {
+			if err := r.UnmarshalParams(&p); err != nil {
+				s.log("%s: %v", r.Method(), err)
+				return nil, err
+			}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.state == running && !s.shutdown {
+			do(p)
+		}
+		return nil, nil
+	})
+}
+
+func (s *server) initialize(_ context.Context, r *jrpc2.Request) (any, error) {
+	var p initializeParams
+	if err := r.UnmarshalParams(&p); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != fresh {
+		return nil, &jrpc2.Error{Code: codeInvalidRequest, Message: "initialized already"}
+	}
+	s.state, s.client = running, p.Capabilities
+	if len(p.WorkspaceFolders) == 0 && p.RootURI != nil {
+		p.WorkspaceFolders = []folder{{URI: *p.RootURI}}
+	}
+	for _, f := range p.WorkspaceFolders {
+		if path, ok := pathOf(f.URI); ok {
+			s.folders = append(s.folders, path)
+		}
+	}
+	encoding := "utf-16"
+	if slices.Contains(p.Capabilities.General.PositionEncodings, "utf-8") {
+		encoding, s.encoding = "utf-8", text.UTF8
+	}
+	return initializeResult{
+		Capabilities: abilities(encoding),
+		ServerInfo:   map[string]string{"name": "southbound", "version": s.options.Version},
+	}, nil
+}
+
+// abilities are those of the server.
+func abilities(encoding string) map[string]any {
+	const incremental = 2
+	return map[string]any{
+		"positionEncoding": encoding,
+		"textDocumentSync": map[string]any{
+			"openClose": true, "change": incremental, "save": map[string]any{},
+		},
+		"documentFormattingProvider": true,
+		"workspace": map[string]any{
+			"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true},
+		},
+	}
+}
+
+// initialized asks the client to tell of files that change, if it can.
+func (s *server) initialized(nothing) {
+	if !s.client.Workspace.DidChangeWatchedFiles.Dynamic {
+		return
+	}
+	watch := map[string]any{"watchers": []map[string]string{
+		{"globPattern": "**/*.cf"}, {"globPattern": "**/project.yml"},
+	}}
+	registration := map[string]any{"registrations": []map[string]any{{
+		"id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": watch,
+	}}}
+	go func() { // the answer comes when it comes
+		ctx := context.Background()
+		if _, err := s.rpc.Callback(ctx, "client/registerCapability", registration); err != nil {
+			s.log("the client does not watch files: %v", err)
+		}
+	}()
+}
+
+func (s *server) shutDown(context.Context, nothing) (any, error) {
+	s.shutdown = true
+	s.abandon()
+	return nil, nil
+}
+
+func (s *server) exit(context.Context, *jrpc2.Request) (any, error) {
+	s.mu.Lock()
+	s.state = exited
+	s.mu.Unlock()
+	go s.rpc.Stop()
+	return nil, nil
+}
+
+// cancel ends a request that is not answered yet.
+func (s *server) cancel(_ context.Context, r *jrpc2.Request) (any, error) {
+	var p cancelParams
+	if err := r.UnmarshalParams(&p); err != nil {
+		return nil, err
+	}
+	if len(p.ID) == 0 || !json.Valid(p.ID) {
+		return nil, errors.New("no id")
+	}
+	s.rpc.CancelRequest(string(p.ID))
+	return nil, nil
+}

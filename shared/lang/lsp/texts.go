@@ -1,0 +1,96 @@
+package lsp
+
+import (
+	"os"
+	"time"
+
+	"southbound/shared/lang/lsp/text"
+	"southbound/shared/lang/syntax"
+)
+
+// texts are the texts of files with their trees. A text is read from its file when that has
+// changed, and parsed when it differs from what it was.
+type texts struct {
+	open  map[string]*text.Text // what editors hold
+	files map[string]onDisk
+	trees map[string]*parsed
+}
+
+// onDisk is what a file held, and by what it is known that it still does.
+type onDisk struct {
+	at   time.Time
+	size int64
+	text string
+}
+
+// parsed is a text with its tree.
+type parsed struct {
+	*text.Text
+	tree     *syntax.File
+	problems []syntax.Problem
+	// good is the last tree of a text that could be read, by which others go on while somebody
+	// writes in this one. nil if there was none.
+	good *syntax.File
+}
+
+// broken reports whether the text cannot be read.
+func (p *parsed) broken() bool { return p.good != p.tree }
+
+func newTexts() *texts {
+	return &texts{
+		open: map[string]*text.Text{}, files: map[string]onDisk{}, trees: map[string]*parsed{},
+	}
+}
+
+// text returns what a file holds, or what an editor says that it shall; false if there is no such
+// text, or if it is not one of a model.
+func (t *texts) text(path string) (string, bool) {
+	if doc := t.open[path]; doc != nil {
+		return doc.String(), true
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > syntax.MaxText {
+		delete(t.files, path)
+		return "", false
+	}
+	f, ok := t.files[path]
+	if !ok || !f.at.Equal(info.ModTime()) || f.size != info.Size() {
+		data, err := os.ReadFile(path) //nolint:gosec // a model of the user's project
+		if err != nil {
+			return "", false
+		}
+		f = onDisk{info.ModTime(), info.Size(), string(data)}
+		t.files[path] = f
+	}
+	return f.text, true
+}
+
+// parse returns the tree of a text. It is syntax.Parse for project.Load, which gets the last tree
+// without errors, if there was one.
+func (t *texts) parse(path, content string) (*syntax.File, []syntax.Problem) {
+	p := t.parsed(path, content)
+	if p.good != nil {
+		return p.good, nil
+	}
+	return p.tree, p.problems
+}
+
+func (t *texts) parsed(path, content string) *parsed {
+	before := t.trees[path]
+	if before != nil && before.String() == content {
+		return before
+	}
+	p := &parsed{Text: text.New(content)}
+	p.tree, p.problems = syntax.Parse(content)
+	p.good = p.tree
+	for _, q := range p.problems {
+		if !q.Warning {
+			p.good = nil
+		}
+	}
+	if p.good == nil && before != nil {
+		p.good = before.good
+	}
+	t.trees[path] = p
+	return p
+}
