@@ -116,16 +116,18 @@ func (h *Home) ringer() deploy.Doorbell {
 	return b
 }
 
-// together returns those of some lanes that one invocation may serve together. That a function has
-// served a lane before shows that its agent has a queue, which what follows may ring.
-func (h *Home) together(ctx context.Context, env string, lanes []string) (map[string]bool, error) {
+// together returns those of some lanes that one invocation may serve together, and when each was last
+// served. That a function has served a lane before shows that its agent has a queue, which what
+// follows may ring.
+func (h *Home) together(ctx context.Context, env string,
+	lanes []string) (map[string]time.Time, error) {
 	leases, err := h.State.Leases(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	served := map[string]bool{}
+	served := map[string]time.Time{}
 	for i := range leases {
-		served[leases[i].Key] = true
+		served[leases[i].Key] = leases[i].Until
 	}
 	var names []string
 	for _, lane := range lanes {
@@ -135,10 +137,13 @@ func (h *Home) together(ctx context.Context, env string, lanes []string) (map[st
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	out := map[string]bool{}
+	out := map[string]time.Time{}
 	for _, lane := range lanes {
 		a, known := agents[deploy.AgentOf(lane)]
-		out[lane] = known && served[lane] && !a.Paused && !queue.ByRunner(a.Agent)
+		at, before := served[lane]
+		if known && before && !a.Paused && !queue.ByRunner(a.Agent) {
+			out[lane] = at
+		}
 	}
 	return out, nil
 }

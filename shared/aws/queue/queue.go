@@ -47,9 +47,9 @@ type Bell struct {
 	// then. Set it before the first ring.
 	PutOff func(env, agent string, rings []deploy.Ring)
 	// Together, when not nil, returns those of some lanes that one invocation may serve together with
-	// others: lanes of agents that functions reach, and that a function has served before. Set it
+	// others: lanes of agents that functions reach, and when a function last served each. Set it
 	// before the first ring.
-	Together func(ctx context.Context, env string, lanes []string) (map[string]bool, error)
+	Together func(ctx context.Context, env string, lanes []string) (map[string]time.Time, error)
 
 	api    Sender
 	queues Finder

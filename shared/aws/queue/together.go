@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -81,7 +82,7 @@ func (b *Bell) groups(ctx context.Context, env string, rings []deploy.Ring) (gro
 	var group []deploy.Ring
 	size := 0
 	for _, r := range rings {
-		if !small(r) || !may[r.Lane] {
+		if _, shares := may[r.Lane]; !shares || !small(r) {
 			alone = append(alone, r)
 			continue
 		}
@@ -92,6 +93,11 @@ func (b *Bell) groups(ctx context.Context, env string, rings []deploy.Ring) (gro
 	}
 	if len(group) > 0 {
 		groups = append(groups, group)
+	}
+	for _, g := range groups {
+		// Nobody may listen to an agent that was idle for long, and not everybody can wake it: the
+		// one that was served last carries the others.
+		slices.SortStableFunc(g, func(a, b deploy.Ring) int { return may[b.Lane].Compare(may[a.Lane]) })
 	}
 	return groups, alone
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -45,17 +46,17 @@ func TestTogether(t *testing.T) {
 	for i := range hinted {
 		hinted[i].Done = []resource.ID{"std::Null[x,name=y]"}
 	}
-	all := func(_ context.Context, _ string, lanes []string) (map[string]bool, error) {
-		out := map[string]bool{}
-		for _, l := range lanes {
-			out[l] = true
+	all := func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
+		out := map[string]time.Time{}
+		for i, l := range lanes { // those with higher numbers were served later
+			out[l] = time.Unix(int64(i), 0)
 		}
 		return out, nil
 	}
 	for _, c := range []struct {
 		reason   string
 		rings    []deploy.Ring
-		together func(context.Context, string, []string) (map[string]bool, error)
+		together func(context.Context, string, []string) (map[string]time.Time, error)
 		fail     func(int, *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
 		messages int
 	}{
@@ -63,20 +64,20 @@ func TestTogether(t *testing.T) {
 		{"a message has a hundred resources at most", ring(25, 100), all, nil, 25},
 		{"lanes with more work have one each", ring(26, 100), all, nil, 100},
 		{"of how much work is not known, too", ring(0, 100), all, nil, 100},
-		{"few lanes are not worth a look", ring(1, 3), func(context.Context, string, []string) (map[string]bool, error) {
+		{"few lanes are not worth a look", ring(1, 3), func(context.Context, string, []string) (map[string]time.Time, error) {
 			t.Error("it was looked at three lanes")
 			return nil, nil
 		}, nil, 3},
 		{"hints stay with their lane", hinted, all, nil, 20},
 		{"several lanes of an agent are its own", []deploy.Ring{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1}, {Lane: "b/1", Size: 1}}, all, nil, 4},
-		{"agents that functions do not reach have their own", ring(1, 20), func(_ context.Context, _ string, lanes []string) (map[string]bool, error) {
+		{"agents that functions do not reach have their own", ring(1, 20), func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
 			out, err := all(t.Context(), "", lanes)
 			for _, l := range lanes[:10] {
-				out[l] = false
+				delete(out, l)
 			}
 			return out, err
 		}, nil, 11},
-		{"what is not known is not shared", ring(1, 20), func(context.Context, string, []string) (map[string]bool, error) {
+		{"what is not known is not shared", ring(1, 20), func(context.Context, string, []string) (map[string]time.Time, error) {
 			return nil, errors.New("no answer")
 		}, nil, 20},
 		{"what cannot be rung together is rung alone", ring(1, 10), all, func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
@@ -100,6 +101,9 @@ func TestTogether(t *testing.T) {
 			}
 			for _, one := range message.Each() {
 				got = append(got, one.Lane)
+				if c.messages < len(c.rings) && one.Lane > message.Lane {
+					t.Errorf("%s: %s carries %s, which was served later", c.reason, message.Lane, one.Lane)
+				}
 			}
 		}
 		agents := map[string]bool{}
