@@ -7,7 +7,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 build: ## build bin/southbound
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/southbound
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-s -o $(BIN) ./cmd/southbound
 
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
@@ -39,7 +39,7 @@ formatted:
 SHIPPED := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -tags servers
 ALONE := $(SHIPPED) -timeout 40m -run 'Many|Large|Cost' # tests that hold much and share nothing, in files of their own
 
-test: formatted build ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
+test: formatted ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
 	@GO="$(GO)" infra/test.sh
 
 test-fast: verify ## what needs no servers

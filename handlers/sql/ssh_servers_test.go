@@ -36,7 +36,9 @@ func TestOverSSH(t *testing.T) {
 	defer run("DROP ROLE " + ident(own.runner))
 	dir := t.TempDir()
 	bin, site := filepath.Join(dir, "southbound"), filepath.Join(dir, "site.yaml")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	machine := sshtest.Start(t, sshtest.Self(t), "SetEnv PGHOST="+own.dir+"\n")
