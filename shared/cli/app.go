@@ -23,6 +23,7 @@ import (
 	"southbound/handlers"
 	"southbound/shared/api"
 	"southbound/shared/aws/secrets"
+	"southbound/shared/compile"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -354,11 +355,9 @@ func (a *app) failText(err error, problems diag.Problems, more int) {
 		}
 		return
 	}
+	lines := compile.Lines()
 	for _, p := range problems {
-		a.complain("%s", oneLine(p.String()))
-		if p.Hint != "" {
-			a.complain("  %s", oneLine(p.Hint))
-		}
+		a.complainOf(p, "", lines)
 	}
 	if more > 0 {
 		a.complain("and %d more", more)

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
+	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/lang/types"
 	"southbound/shared/source"
@@ -175,11 +176,17 @@ func plainValue(v types.Value) any {
 
 // warn tells people warnings of a model.
 func (a *app) warn(warnings diag.Problems) {
+	lines := compile.Lines()
 	for _, w := range warnings {
-		a.complain("warning: %s", w.String())
-		if w.Hint != "" {
-			a.complain("  %s", w.Hint)
-		}
+		a.complainOf(w, "warning: ", lines)
+	}
+}
+
+// complainOf writes a problem or a warning.
+func (a *app) complainOf(p diag.Problem, first string, lines func(diag.Pos) (string, bool)) {
+	for _, line := range p.Lines(lines) {
+		a.complain("%s%s", first, diffview.Visible(line, "\t"))
+		first = ""
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
@@ -39,14 +40,17 @@ type Compiled struct {
 func Model(ctx context.Context, o Options) (*Compiled, error) {
 	out := &Compiled{Result: &eval.Result{}}
 	builtIn := func(ns string) (string, bool) { return resources.Text(o.Types, ns) }
-	p, err := project.Load(o.Path, project.Options{NoStd: o.NoStd, BuiltIn: builtIn})
+	importable := resources.Names(o.Types)
+	p, err := project.Load(o.Path, project.Options{
+		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: namespaces(importable),
+	})
 	if err != nil {
 		return out, err
 	}
 	p.Env.Environment, p.Env.Later = o.Environment, resources.Fact
 	program := eval.Program{
 		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,
-		Plugins: std.Plugins(),
+		Plugins: std.Plugins(), Importable: importable,
 	}
 	ours := func(s eval.Source) bool { return s.Namespace == resources.Namespace }
 	if slices.ContainsFunc(p.Sources, ours) {
@@ -59,6 +63,17 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		return out, err
 	}
 	return out, out.collect(p.Dir, o.Types)
+}
+
+// namespaces returns the namespaces of full names.
+func namespaces(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if i := strings.LastIndex(name, "::"); !slices.Contains(out, name[:i]) {
+			out = append(out, name[:i])
+		}
+	}
+	return out
 }
 
 // collect fills in the agents and resources.

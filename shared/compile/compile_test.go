@@ -135,7 +135,7 @@ std::ResourceSet(name="two", resources=n)`, "the resource belongs to two sets, '
 		{"no agent", `southbound::std::Null(name="n")`, "agent is missing"},
 		{"an unknown agent", `southbound::Agent(name=std::get_env("NOT_SET"))`, "name of an agent is an unknown value"},
 		{"the same twice", `southbound::std::Null(agent=a, name="n", delay_ms=1)
-southbound::std::Null(agent=a, name="n", delay_ms=2)`, "delay_ms is set twice"},
+southbound::std::Null(agent=a, name="n", delay_ms=2)`, "is set twice: it is 1 already"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

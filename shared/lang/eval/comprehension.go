@@ -46,7 +46,10 @@ func (n *comprehensionNode) start(e *engine, s *scope, f frame, c collector) *fa
 	}
 	f.set(n.slot, w.result)
 	e.start(
-		&later{at: n.at, replace: true, do: func(u *unit) *fail { return w.finish(u, tells) }},
+		&later{
+			at: n.at, replace: true, result: w.result,
+			do: func(u *unit) *fail { return w.finish(u, tells) },
+		},
 		g,
 	)
 	return nil
@@ -88,7 +91,8 @@ func (w *comprehending) finish(u *unit, tells bool) *fail {
 	}
 	e := u.engine
 	end := func() *fail {
-		e.start(&later{at: w.node.at, replace: true, do: w.collect}, frame{vars: w.results})
+		last := &later{at: w.node.at, replace: true, result: w.result, do: w.collect}
+		e.start(last, frame{vars: w.results})
 		return nil
 	}
 	at := w.node.at

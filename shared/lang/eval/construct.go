@@ -230,7 +230,7 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed map[
 func (b *binder) unknownArg(n *constructNode, a *syntax.Arg) {
 	name := a.Name.Text
 	f := failed(CodeUnknownAttr, b.file.pos(a.Name), "%s has no attribute %s", n.entity.FullName(), name)
-	f.heavy(10).advise("%s", didYouMean(name, attributeNames(n.entity)))
+	f.heavy(10).advise("%s", DidYouMean(name, attributeNames(n.entity)))
 	b.problem(f.with(n.entity.At, "the entity is defined here"))
 	b.root(a.Value, nil)
 }

@@ -114,7 +114,7 @@ func (n *constructNode) fromDict(a *argument, v types.Value, out []named) ([]nam
 		}
 		if n.entity.Attribute(k) == nil {
 			f := failed(CodeUnknownAttr, n.at, "%s has no attribute %s", n.entity.FullName(), k)
-			return nil, f.heavy(10).advise("%s", didYouMean(k, attributeNames(n.entity)))
+			return nil, f.heavy(10).advise("%s", DidYouMean(k, attributeNames(n.entity)))
 		}
 		item, _ := d.Get(k)
 		out = append(out, named{k, item})
@@ -176,9 +176,19 @@ func (n *constructNode) otherEnd(
 	return named{inverse.Name, o}, nil
 }
 
+// shownValues returns attributes with their values: name='web1', port=80.
+func shownValues(values []named) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.name + "=" + types.Short(v.value)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // instance finds the instance in the indexes, or makes it.
 func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance, *fail) {
 	var found *Instance
+	var by []named
 	for _, index := range n.entity.Indexes {
 		var params []named
 		for _, name := range index {
@@ -196,23 +206,28 @@ func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance
 			x := failed(
 				CodeIndexCollision,
 				n.at,
-				"an instance of %s with %s is there already, and is not an instance of %s",
+				"%s with %s is there already, and a constructor of %s cannot stand for it",
 				o.entity.FullName(),
-				strings.Join(index, ", "),
+				shownValues(params),
 				n.entity.FullName(),
-			).heavy(40)
-			return nil, x.with(o.lastAt(), "it is made here")
+			).heavy(40).advise("the index is shared by all that extend the entity; look the " +
+				"instance up, or give this one another value")
+			return nil, x.with(o.lastAt(), "it is made here").with(n.entity.At, n.entity.Name+
+				" is defined here")
 		case found != nil && found != o:
 			x := failed(
 				CodeIndexCollision,
 				n.at,
-				"the indexes of %s lead to different instances",
+				"this instance of %s would be two that are there already: the one with %s, and "+
+					"the one with %s",
 				n.entity.FullName(),
-			).heavy(10)
-			return nil, x.with(found.lastAt(), "one of them is made here").
-				with(o.lastAt(), "the other one is made here")
+				shownValues(by),
+				shownValues(params),
+			).heavy(10).advise("change a value, so that all indexes lead to one instance or none")
+			return nil, x.with(found.lastAt(), "the one with "+shownValues(by)+" is made here").
+				with(o.lastAt(), "the one with "+shownValues(params)+" is made here")
 		}
-		found = o
+		found, by = o, params
 	}
 	if found == nil {
 		return e.make(n.entity, values, n.at, s.depth())

@@ -174,7 +174,8 @@ func (p *program) importNamespace(u *textUnit, st *syntax.Import) {
 	at := u.pos(st)
 	target := p.loaded(st.Module.Text)
 	if target == nil {
-		p.problem(failed(CodeImport, at, "there is no module %s", st.Module.Text).heavy(5))
+		f := failed(CodeImport, at, "there is no module %s", st.Module.Text).heavy(5)
+		p.problem(f.advise("%s", u.ns.importHint(st.Module.Text, "")))
 		return
 	}
 	name := st.Module.Text

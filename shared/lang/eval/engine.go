@@ -24,7 +24,8 @@ type engine struct {
 	perEntity []entityData
 	out       strings.Builder
 	used      used
-	now       *unit // the unit at work
+	now       *unit               // the unit at work
+	left      map[*variable]*unit // what makers returns, when nothing goes on any more
 }
 
 func (e *engine) print(text string) {
@@ -170,6 +171,7 @@ func (e *engine) finish() []*fail {
 					entity.FullName(),
 					key,
 				).heavy(20)
+				f.hint = d.keysHint(key)
 				out = append(out, f.with(entity.At, "the entity is defined here"))
 			}
 		}
@@ -227,11 +229,12 @@ func (e *engine) complete(o *Instance) []*fail {
 			o.entity.FullName(),
 		)
 		f.hint = "write `implement " + o.entity.Name + " using std::none` if it needs none"
-		if len(e.data(o.entity).builders) > 0 {
+		if len(e.program.builders(o.entity)) > 0 {
 			f.hint = "none of the conditions of its `implement ... when` is true; add one that is"
 		}
 		out = append(out, f.with(o.entity.At, "the entity is defined here"))
 	}
+	var without []*variable
 	for i := range o.vars {
 		v := &o.vars[i]
 		switch {
@@ -239,60 +242,13 @@ func (e *engine) complete(o *Instance) []*fail {
 		case v.late != nil && v.complete():
 			v.freeze()
 		default:
-			out = append(out, e.lacking(o, v))
+			without = append(without, v)
 		}
+	}
+	if len(without) > 0 {
+		out = append(out, e.lacking(o, without))
 	}
 	return out
-}
-
-func (e *engine) lacking(o *Instance, v *variable) *fail {
-	at := o.lastAt()
-	f := failed(
-		CodeIncomplete,
-		at,
-		"%s of this instance of %s is not set",
-		v.attr.Name,
-		o.entity.FullName(),
-	)
-	if r := v.attr.Relation; r != nil && v.kind == many {
-		f = failed(
-			CodeIncomplete,
-			at,
-			"%s of this instance of %s needs at least %d values, and has %d",
-			v.attr.Name,
-			o.entity.FullName(),
-			r.Low,
-			len(v.late.list.Items),
-		)
-	}
-	f.hint = "give it a value where the instance is made, or in an implementation"
-	return f.with(v.attr.At, v.attr.Name+" is defined here")
-}
-
-// stuck says what waits for what.
-func (e *engine) stuck() *fail {
-	var f *fail
-	n := 0
-	for u := e.first; u != nil && n < 20; u = u.next {
-		if _, ok := u.task.(*compute); !ok {
-			continue
-		}
-		n++
-		if f == nil {
-			f = failed(
-				CodeStuck,
-				u.task.pos(),
-				"statements wait for each other, or for values that never come, beginning here",
-			).
-				advise("follow the places: each waits for a variable or an attribute that has no value")
-			continue
-		}
-		f.with(u.task.pos(), "this waits too")
-	}
-	if f == nil {
-		f = failed(CodeStuck, e.first.task.pos(), "a statement waits for a value that never comes")
-	}
-	return f
 }
 
 // endless says what kept going.

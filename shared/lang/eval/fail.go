@@ -19,6 +19,8 @@ type fail struct {
 	related []related
 	// weight orders several problems: what is more likely the reason of the others comes first.
 	weight int
+	// whole says that the message names what it is about, so that nothing is put before it.
+	whole bool
 	// unset are variables without which a plugin cannot go on. It is not a problem then.
 	unset []*variable
 }
@@ -99,8 +101,11 @@ func (f *fail) problem() diag.Problem {
 	at := inner.at
 	if f.at != nil && f != inner {
 		at = f.at
-		p.Message = f.message + ": " + inner.message
-		places = append([]related{{inner.at, inner.message}}, places...)
+		text := inner.message
+		if p.Message = f.message + ": " + text; inner.whole {
+			p.Message, text = text, "the value comes from here"
+		}
+		places = append([]related{{inner.at, text}}, places...)
 	}
 	if at != nil {
 		p.Pos = *at

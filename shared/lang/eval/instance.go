@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"southbound/shared/diag"
@@ -158,12 +160,10 @@ func (e *engine) register(o *Instance, entity *types.Entity, seen map[*types.Ent
 
 // entityData is what a run knows of an entity.
 type entityData struct {
-	count    int
-	index    map[string]*Instance
-	lookups  map[string][]lookup
-	keys     []string // of lookups, in order
-	builders []*subConstructor
-	ready    bool
+	count   int
+	index   map[string]*Instance
+	lookups map[string][]lookup
+	keys    []string // of lookups, in order
 }
 
 // lookup is a search for an instance that is not there yet.
@@ -173,6 +173,23 @@ type lookup struct {
 }
 
 func (e *engine) data(entity *types.Entity) *entityData { return &e.perEntity[entity.ID] }
+
+// keysHint says which keys of an index are near to one, or which there are.
+func (d *entityData) keysHint(key string) string {
+	keys := slices.Sorted(maps.Keys(d.index))
+	const most = 1000
+	if len(keys) == 0 {
+		return "there is no instance yet that the index knows"
+	}
+	if near := DidYouMean(key, keys[:min(len(keys), most)]); near != "" {
+		return near
+	}
+	const few = 3
+	if len(keys) > few {
+		keys = append(keys[:few], "...")
+	}
+	return "there are those with " + strings.Join(keys, "; ")
+}
 
 // key returns the key of values in an index whose names are sorted.
 func indexKey(names []string, value func(name string) (types.Value, bool)) (string, bool, *fail) {

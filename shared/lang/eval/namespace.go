@@ -1,6 +1,9 @@
 package eval
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"southbound/shared/diag"
@@ -18,6 +21,8 @@ type namespace struct {
 	scope    *scope
 	file     *file
 	children map[string]*namespace
+	// importable are, of the root, full names of types that could be imported.
+	importable []string
 }
 
 // view is a namespace that can be seen from another one.
@@ -100,13 +105,13 @@ func (n *namespace) typeOf(name string, at *diag.Pos) (any, *fail) {
 				name,
 				ns,
 			).heavy(20)
-			return nil, f.advise("write `import %s` at the top of the file", ns)
+			return nil, f.advise("%s", n.importHint(ns, last))
 		}
 		if t := v.target.types[last]; t != nil {
 			return t, nil
 		}
 		f := failed(CodeUnknownType, at, "the namespace %s has no %s", ns, last).heavy(20)
-		return nil, f.advise("%s", didYouMean(last, v.target.typeNames()))
+		return nil, f.advise("%s", DidYouMean(last, v.target.typeNames()))
 	}
 	if t := types.Builtin(name); t != nil {
 		return t, nil
@@ -130,28 +135,122 @@ func (n *namespace) typeNames() []string {
 	return out
 }
 
-// elsewhere says where a name may be meant to come from.
+// elsewhere says where a name may be meant to come from: a namespace that is imported, one that
+// could be, or, if none has it, the nearest name of all.
 func (n *namespace) elsewhere(name string, near []string) string {
-	for _, v := range n.visible {
-		if v.target.types[name] != nil {
-			return "did you mean " + v.target.name + "::" + name + "?"
+	seen := map[string]bool{} // full names as they are written here
+	for as, v := range n.visible {
+		for t := range v.target.types {
+			seen[as+"::"+t] = true
 		}
 	}
-	return didYouMean(name, near)
+	all := slices.Sorted(maps.Keys(seen))
+	for _, full := range all {
+		if _, last := within(full); last == name {
+			return "did you mean " + full + "?"
+		}
+	}
+	others := n.top().everything()
+	for _, full := range others {
+		if ns, last := within(full); last == name {
+			return fmt.Sprintf("did you mean %s? write `import %s` at the top of the file", full, ns)
+		}
+	}
+	if hint := DidYouMean(name, near); hint != "" {
+		return hint
+	}
+	if hint := nearestLast(name, all); hint != "" {
+		return "did you mean " + hint + "?"
+	}
+	if hint := nearestLast(name, others); hint != "" {
+		ns, _ := within(hint)
+		return fmt.Sprintf("did you mean %s? write `import %s` at the top of the file", hint, ns)
+	}
+	return ""
 }
 
-// didYouMean names the nearest of several names; "" if none is near.
-func didYouMean(name string, names []string) string {
+// nearestLast returns the full name whose last part is nearest to a name; "" if none is near.
+func nearestLast(name string, full []string) string {
+	best, least := "", len(name)/3+1
+	for _, f := range full {
+		if _, last := within(f); distance(name, last) < least {
+			best, least = f, distance(name, last)
+		}
+	}
+	return best
+}
+
+// top returns the root of all namespaces.
+func (n *namespace) top() *namespace {
+	for n.parent != nil {
+		n = n.parent
+	}
+	return n
+}
+
+// everything returns the full names of all types that an import could give, in order.
+func (n *namespace) everything() []string {
+	out := slices.Clone(n.importable)
+	var walk func(n *namespace)
+	walk = func(n *namespace) {
+		for t := range n.types {
+			if n.name != Main && n.name != "" {
+				out = append(out, n.name+"::"+t)
+			}
+		}
+		for _, c := range n.children {
+			walk(c)
+		}
+	}
+	walk(n)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// importHint says how a namespace that is not known here is made so, or which one may be meant.
+func (n *namespace) importHint(ns, last string) string {
+	var names []string
+	for as := range n.visible {
+		names = append(names, as)
+	}
+	for _, full := range n.top().everything() {
+		if of, _ := within(full); of == ns {
+			return "write `import " + ns + "` at the top of the file"
+		}
+	}
+	slices.Sort(names)
+	if near := nearest(ns, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	var all []string
+	for _, full := range n.top().everything() {
+		if of, name := within(full); last == "" || name == last {
+			all = append(all, of)
+		}
+	}
+	if near := nearest(ns, all); near != "" {
+		return fmt.Sprintf("did you mean %s? write `import %s` at the top of the file", near, near)
+	}
+	return "write `import " + ns + "` at the top of the file, if there is such a module"
+}
+
+// DidYouMean names the nearest of several names; "" if none is near.
+func DidYouMean(name string, names []string) string {
+	if best := nearest(name, names); best != "" {
+		return "did you mean " + best + "?"
+	}
+	return ""
+}
+
+// nearest returns the nearest of several names; "" if none is near.
+func nearest(name string, names []string) string {
 	best, least := "", len(name)/3+2
 	for _, n := range names {
 		if d := distance(name, n); d < least || d == least && best != "" && n < best {
 			best, least = n, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return "did you mean " + best + "?"
+	return best
 }
 
 // distance counts the letters in which two names differ.
@@ -185,5 +284,5 @@ func (n *namespace) namespaceSeen(name string, at *diag.Pos) (*namespace, *fail)
 		return v.target, nil
 	}
 	f := failed(CodeNamespace, at, "the namespace %s is not known here", name).heavy(20)
-	return nil, f.advise("write `import %s` at the top of the file", name)
+	return nil, f.advise("%s", n.importHint(name, ""))
 }

@@ -67,16 +67,18 @@ func (n *attrNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 // start makes a proxy, and connects it as soon as the instance is known.
 func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) *fail {
 	p := &variable{kind: proxy, far: &far{listen: c, at: n.at}}
-	if x := hook(e, s, n.of, n.name, n.at, unset, p.connect); x != nil {
+	by, x := hook(e, s, n.of, n.name, n.at, unset, p.connect)
+	if x != nil {
 		return x
 	}
+	p.far.by = by
 	f.set(n.slot, p)
 	return nil
 }
 
 // hook calls use with the variable of an attribute as soon as the instance is known. With unset, an
 // optional relation on the way that is
-// empty is given instead.
+// empty is given instead. It returns what waits for the instance.
 func hook(
 	e *engine,
 	s *scope,
@@ -85,12 +87,12 @@ func hook(
 	at *diag.Pos,
 	unset bool,
 	use func(*variable) *fail,
-) *fail {
+) (*unit, *fail) {
 	f := newFrame(of)
 	if x := emitPath(e, s, of, f, unset); x != nil {
-		return x
+		return nil, x
 	}
-	e.start(&later{at: at, replace: true, do: func(u *unit) *fail {
+	return e.start(&later{at: at, replace: true, do: func(u *unit) *fail {
 		if unset {
 			for _, v := range u.frame.vars {
 				if r := v.real(); r.kind == option && r.value == nil {
@@ -103,8 +105,7 @@ func hook(
 			return x
 		}
 		return use(v)
-	}}, f)
-	return nil
+	}}, f), nil
 }
 
 // emitPath is emit of a variable or of an attribute of one, with the unset of hook.
@@ -143,7 +144,7 @@ func attribute(u *unit, of node, s *scope, name string, at *diag.Pos) (*variable
 			o.entity.FullName(),
 			name,
 		).heavy(20)
-		return nil, x.advise("%s", didYouMean(name, attributeNames(o.entity))).
+		return nil, x.advise("%s", DidYouMean(name, attributeNames(o.entity))).
 			with(o.entity.At, "the entity is defined here")
 	}
 	return v, nil
@@ -362,7 +363,7 @@ func entry(d *types.Dict, key types.Value, at *diag.Pos) (types.Value, *fail) {
 }
 
 func keysHint(key string, d *types.Dict) string {
-	if near := didYouMean(key, d.Keys()); near != "" {
+	if near := DidYouMean(key, d.Keys()); near != "" {
 		return near
 	}
 	if d.Len() == 0 {

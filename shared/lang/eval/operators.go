@@ -213,7 +213,7 @@ func (n *lazyNode) emit(e *engine, s *scope, f frame) *fail {
 		return x
 	}
 	f.set(n.slot, result)
-	e.start(&later{at: n.at, do: func(u *unit) *fail {
+	e.start(&later{at: n.at, result: result, do: func(u *unit) *fail {
 		if x := u.take(); x != nil {
 			return x
 		}
@@ -270,7 +270,7 @@ func (n *choiceNode) start(e *engine, s *scope, f frame, c collector) *fail {
 		return x
 	}
 	f.set(n.slot, result)
-	e.start(&later{at: n.at, keep: true, do: func(u *unit) *fail {
+	e.start(&later{at: n.at, keep: true, result: result, do: func(u *unit) *fail {
 		if x := u.take(); x != nil {
 			return x
 		}
@@ -314,7 +314,7 @@ func (e *engine) follow(n node, s *scope, c collector, at *diag.Pos, result *var
 		}
 		tells = !own
 	}
-	e.start(&later{at: at, replace: true, do: func(u *unit) *fail {
+	e.start(&later{at: at, replace: true, result: result, do: func(u *unit) *fail {
 		if x := u.take(); x != nil {
 			return x
 		}
@@ -352,7 +352,7 @@ func (n *definedNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 func (n *definedNode) emit(e *engine, s *scope, f frame) *fail {
 	d := &definedness{node: n, engine: e, result: &variable{}}
 	if n.of != nil {
-		if x := hook(e, s, n.of, n.name, n.at, false, d.ask); x != nil {
+		if _, x := hook(e, s, n.of, n.name, n.at, false, d.ask); x != nil {
 			return x.in(n.at, false)
 		}
 	} else {
@@ -393,7 +393,10 @@ func (d *definedness) ask(v *variable) *fail {
 		return x
 	}
 	d.engine.start(
-		&later{at: d.node.at, keep: true, do: func(*unit) *fail { return d.decide(v) }},
+		&later{
+			at: d.node.at, keep: true, result: d.result,
+			do: func(*unit) *fail { return d.decide(v) },
+		},
 		frame{vars: []*variable{v}},
 	)
 	return nil

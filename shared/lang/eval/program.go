@@ -36,11 +36,14 @@ type Program struct {
 	Sources []Source
 	Plugins []Plugin
 	// Types are types that texts cannot define, by their names with the namespace of a text.
-	Types  map[string]types.Type
-	Rules  []Rule
-	Env    any          // what plugins find in their Context
-	Print  func(string) // gets what the model prints, at once; may be nil
-	Limits Limits
+	Types map[string]types.Type
+	Rules []Rule
+	// Importable are the full names of types of modules that are there and were not imported, for
+	// hints.
+	Importable []string
+	Env        any          // what plugins find in their Context
+	Print      func(string) // gets what the model prints, at once; may be nil
+	Limits     Limits
 }
 
 // Result is what a program came to.
@@ -122,9 +125,12 @@ func newProgram(in *Program) *program {
 	for _, s := range in.Sources {
 		u := &textUnit{file: &file{s.Path, s.File}, ns: p.namespaceOf(s.Namespace)}
 		u.ns.file = u.file
-		u.ns.block = &block{names: names(s.File.Body, map[string]int{}), ns: u.ns}
+		u.ns.block = &block{
+			names: names(s.File.Body, map[string]int{}), ns: u.ns, statements: s.File.Body,
+		}
 		p.units = append(p.units, u)
 	}
+	p.root.importable = in.Importable
 	for name, t := range in.Types {
 		ns, last := within(name)
 		p.namespaceOf(ns).types[last] = t
@@ -134,7 +140,10 @@ func newProgram(in *Program) *program {
 
 func (p *program) problem(f *fail) { p.fails = append(p.fails, f) }
 
-func (p *program) warn(code string, at *diag.Pos, hint, format string, args ...any) {
+// warn adds a warning, and returns it; nil if it is there already, or there are too many.
+func (p *program) warn(
+	code string, at *diag.Pos, hint, format string, args ...any,
+) *diag.Problem {
 	w := diag.Problem{Code: code, Pos: *at, Hint: hint, Message: fmt.Sprintf(format, args...)}
 	if !slices.ContainsFunc(
 		p.warnings,
@@ -142,7 +151,9 @@ func (p *program) warn(code string, at *diag.Pos, hint, format string, args ...a
 	) &&
 		len(p.warnings) < diag.Limit {
 		p.warnings = append(p.warnings, w)
+		return &p.warnings[len(p.warnings)-1]
 	}
+	return nil
 }
 
 // named returns the type of a full name; nil if there is none.

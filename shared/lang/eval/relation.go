@@ -12,10 +12,7 @@ func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
 	list := v.late.list
 	if _, null := value.(types.Null); null {
 		if len(list.Items) > 0 {
-			return &fail{
-				code: CodeNull, message: "the relation " + v.attr.Name + " of " + v.owner.String() + " is set to null, and it has values already",
-				at: at, weight: 100,
-			}
+			return v.notNull(at)
 		}
 		v.freeze()
 		return nil
@@ -52,7 +49,7 @@ func (v *variable) added(value types.Value, at *diag.Pos, turn bool) *fail {
 	}
 	list, high := v.late.list, v.attr.Relation.High
 	if high >= 0 && len(list.Items) > high {
-		return v.overFull(at)
+		return v.overFull(value, at)
 	}
 	if high >= 0 && len(list.Items) == high {
 		v.freeze()

@@ -126,7 +126,7 @@ func indexable(e *types.Entity, name string, at *diag.Pos) *fail {
 			e.FullName(),
 			name,
 		).heavy(20).
-			advise("%s", didYouMean(name, attributeNames(e)))
+			advise("%s", DidYouMean(name, attributeNames(e)))
 	case a.Relation != nil && a.Nullable:
 		return failed(
 			CodeIndex,
@@ -236,6 +236,7 @@ func (p *program) check() {
 			if err := d.typ.Check(d.value); err != nil {
 				f := typeFail(err)
 				f.code, f.message, f.at, f.by = CodeDefault, "the default of "+d.name+": "+f.message, d.at, d.at
+				f.hint = cure(d.typ, d.value)
 				p.problem(f)
 			}
 		}

@@ -14,6 +14,8 @@ type block struct {
 	names    map[string]int // of its own variables
 	instance bool           // its names are the attributes of an instance, which only a run knows
 	ns       *namespace
+	// statements are those that declare its variables; nil where they are not statements.
+	statements []syntax.Statement
 }
 
 // scope is a block at work.
@@ -101,7 +103,7 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 		weight:  20,
 	}
 	if p.global.block != nil {
-		f.hint = didYouMean(p.last, p.near(s))
+		f.hint = DidYouMean(p.last, p.near(s))
 	}
 	_ = at
 	return nil, f
@@ -141,6 +143,7 @@ type binder struct {
 	file    *file
 	block   *block
 	slots   int
+	at      *diag.Pos // of the variable of the loop at hand
 	problem func(*fail)
 }
 

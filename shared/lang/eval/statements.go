@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"maps"
 	"slices"
 
 	"southbound/shared/diag"
@@ -94,7 +95,10 @@ func (b *binder) body(statements []syntax.Statement, extra ...string) *body {
 	for _, name := range extra {
 		own[name] = len(own)
 	}
-	out := &body{block: &block{parent: b.block, names: names(statements, own), ns: b.block.ns}}
+	out := &body{block: &block{
+		parent: b.block, names: names(statements, own), ns: b.block.ns, statements: statements,
+	}}
+	b.shadowed(out.block)
 	b.inside(out.block, func() {
 		for _, st := range slices.Backward(statements) {
 			if s := b.statement(st); s != nil {
@@ -105,6 +109,40 @@ func (b *binder) body(statements []syntax.Statement, extra ...string) *body {
 	return out
 }
 
+// shadowed warns of variables that hide those of a block around theirs.
+func (b *binder) shadowed(inner *block) {
+	for _, name := range slices.Sorted(maps.Keys(inner.names)) {
+		for outer := inner.parent; outer != nil && !outer.instance; outer = outer.parent {
+			if _, hidden := outer.names[name]; !hidden {
+				continue
+			}
+			at := b.file.declared(inner, name)
+			if at == nil {
+				at = b.at
+			}
+			w := b.program.warn(CodeShadow, at, "give one of the two another name",
+				"%s hides the variable of that name around it", name)
+			if there := b.file.declared(outer, name); w != nil && there != nil {
+				w.Related = diag.At(*there)
+				w.Related[0].Message = "the hidden one is set here"
+			}
+			break
+		}
+	}
+}
+
+// declared returns where a block declares a variable; nil for the variable of a loop.
+func (f *file) declared(b *block, name string) *diag.Pos {
+	for _, st := range b.statements {
+		if a, ok := st.(*syntax.Assign); ok {
+			if r, ok := a.Target.(*syntax.Ref); ok && r.Name.Text == name {
+				return f.pos(r)
+			}
+		}
+	}
+	return nil
+}
+
 // statement binds a statement; nil for what is not run.
 func (b *binder) statement(st syntax.Statement) statement {
 	switch st := st.(type) {
@@ -112,6 +150,7 @@ func (b *binder) statement(st syntax.Statement) statement {
 		return b.assign(st)
 	case *syntax.For:
 		out := &forStatement{at: b.file.pos(st), in: b.root(st.In, nil)}
+		b.at = b.file.pos(&st.Variable)
 		out.body = b.body(st.Body, st.Variable.Text)
 		out.holds = b.promises(b.plans(st.Body, out.body.block.names))
 		return out
@@ -167,7 +206,7 @@ func (st *assignStatement) emit(e *engine, s *scope) *fail {
 	if f != nil {
 		return f
 	}
-	return e.compute(st.of, s, v, st.at)
+	return e.assign(st.of, s, v, st.at, st.where.name)
 }
 
 // setStatement is x.name = value, or +=.
@@ -217,20 +256,29 @@ func (st *setStatement) set(u *unit, s *scope) *fail {
 			o.entity.FullName(),
 			st.name,
 		).heavy(20)
-		return x.advise("%s", didYouMean(st.name, attributeNames(o.entity))).
+		return x.advise("%s", DidYouMean(st.name, attributeNames(o.entity))).
 			with(o.entity.At, "the entity is defined here")
 	}
 	if st.add && v.kind != many {
 		return failed(
 			CodeRelation,
 			st.at,
-			"+= adds to relations to many, and %s of %s is not one",
+			"+= adds to relations to many, and %s of %s is not one: it takes %s",
 			st.name,
 			o.entity.FullName(),
+			takes(v),
 		).heavy(10).
-			advise("write =")
+			advise("write =").with(v.attr.At, st.name+" is defined here")
 	}
 	return u.engine.setLater(o, st.name, st.value, s, st.at)
+}
+
+// takes says what an attribute takes.
+func takes(v *variable) string {
+	if r := v.attr.Relation; r != nil {
+		return "one instance of " + r.Target.FullName()
+	}
+	return "a value of the type " + v.attr.Type.String() + ", once"
 }
 
 // bareStatement is an expression whose value nobody uses.
@@ -271,7 +319,7 @@ func (e *engine) hold(holds []hold, s *scope) ([]*held, *fail) {
 	for i := range holds {
 		h := &held{}
 		out = append(out, h)
-		x := hook(e, s, holds[i].of, holds[i].name, holds[i].at, true, func(v *variable) *fail {
+		_, x := hook(e, s, holds[i].of, holds[i].name, holds[i].at, true, func(v *variable) *fail {
 			if !h.over {
 				h.promise = v.announce()
 			}

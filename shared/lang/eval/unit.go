@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"strings"
+
 	"southbound/shared/diag"
 	"southbound/shared/lang/types"
 )
@@ -110,7 +112,7 @@ type compute struct {
 	tells    bool      // the node does not tell them by itself
 	by       *diag.Pos // the statement that it belongs to
 	instance *Instance // whose attribute is set; nil for anything else
-	name     string    // of that attribute
+	name     string    // of that attribute, or of the variable
 }
 
 func (c *compute) pos() *diag.Pos { return c.node.pos() }
@@ -121,6 +123,9 @@ func (c *compute) run(u *unit) *fail {
 	case f == nil:
 		return nil
 	case c.instance == nil:
+		if f.code == CodeDoubleSet && f.cause == nil && c.name != "" {
+			f.message = strings.Replace(f.message, "the value is", c.name+" is", 1)
+		}
 		return f.in(c.by, false)
 	case f.code == CodeOptional && f.cause == nil:
 		f.in(c.by, true)
@@ -161,11 +166,16 @@ func (c *compute) work(u *unit) *fail {
 
 // compute starts the computation of a node whose value goes to a variable, in a frame of its own.
 func (e *engine) compute(n node, s *scope, to *variable, by *diag.Pos) *fail {
+	return e.assign(n, s, to, by, "")
+}
+
+// assign is compute for a variable that has a name.
+func (e *engine) assign(n node, s *scope, to *variable, by *diag.Pos, name string) *fail {
 	f := newFrame(n)
 	if x := n.emit(e, s, f); x != nil {
 		return x
 	}
-	c := &compute{node: n, scope: s, by: by}
+	c := &compute{node: n, scope: s, by: by, name: name}
 	if to != nil {
 		c.result = to.announce()
 	}
@@ -197,8 +207,9 @@ func newFrame(n node) frame {
 
 // later is a task that is a function.
 type later struct {
-	do func(u *unit) *fail
-	at *diag.Pos
+	do     func(u *unit) *fail
+	at     *diag.Pos
+	result *variable // what it leads to a value for; nil if that is not known
 	// replace says that its place is that of what goes wrong in it; keep that it stays where it was
 	// found.
 	replace, keep bool

@@ -51,6 +51,7 @@ type late struct {
 // far is what a proxy has more.
 type far struct {
 	to     *variable
+	by     *unit // what will connect it
 	listen collector
 	notify bool // to does not tell values one by one; they are told when it is read
 	at     *diag.Pos
@@ -111,10 +112,7 @@ func (v *variable) get() (types.Value, *fail) {
 	case v.kind == many || v.kind == literal:
 		return v.late.list, nil
 	case v.value == nil && v.kind == option:
-		return nil, &fail{
-			code: CodeOptional, message: "the optional relation " + v.attr.Name + " of " + v.owner.String() + " is empty, and its value is needed here",
-			hint: "ask with `is defined` before", weight: 61,
-		}
+		return nil, v.notSet()
 	}
 	return v.value, nil
 }
@@ -261,7 +259,7 @@ func (v *variable) check(value types.Value) *fail {
 		}
 	case v.attr != nil && !types.IsUnknown(value):
 		if err := v.attr.Accepts.Check(value); err != nil {
-			return typeFail(err)
+			return v.wrongType(value, err)
 		}
 	}
 	return nil

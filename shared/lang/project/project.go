@@ -27,6 +27,8 @@ type Options struct {
 	// BuiltIn returns the text of a namespace that is part of the program, as std is, and whether
 	// there is such a namespace. A module of the same name goes before it. It may be nil.
 	BuiltIn func(namespace string) (text string, ok bool)
+	// Namespaces are those that BuiltIn knows, for hints.
+	Namespaces []string
 	Editor
 }
 
@@ -284,6 +286,9 @@ func (l *loader) load(name string, parts []string, by imported) error {
 	}
 	if f == nil {
 		hint := "modules are looked for in " + strings.Join(l.paths, ", ")
+		if near := eval.DidYouMean(name, l.names()); near != "" {
+			hint = near + " " + hint
+		}
 		if len(parts) > 1 {
 			hint = "the module " + parts[0] + " has neither model/" + strings.Join(
 				parts[1:],
@@ -312,6 +317,20 @@ func (l *loader) load(name string, parts []string, by imported) error {
 	)
 	l.imports(path, f, parts[0] != "std")
 	return nil
+}
+
+// names returns the modules that are there, and the namespaces that are part of the program.
+func (l *loader) names() []string {
+	out := append([]string{"std"}, l.options.Namespaces...)
+	for _, p := range l.paths {
+		entries, _ := os.ReadDir(p) // what cannot be read has no names
+		for _, e := range entries {
+			if _, err := os.Stat(filepath.Join(p, e.Name(), "model")); err == nil {
+				out = append(out, e.Name())
+			}
+		}
+	}
+	return out
 }
 
 // find finds and reads the text of a namespace; nil if there is none.

@@ -322,7 +322,7 @@ func (c *collector) requires(o *eval.Instance) []any {
 			c.out.Warnings.Add(diag.Problem{
 				Pos: o.Pos(), Code: CodeRequires,
 				Message: fmt.Sprintf("the resource requires an instance of %s, which does not "+
-					"become a resource, so that this has no effect", r.Type().FullName()),
+					"become a resource, so that this has no effect", written(r.Type())),
 				Hint:    "require the resources that its implementations make",
 				Related: []diag.Related{{Pos: r.Pos(), Message: "it is made here"}},
 			})
@@ -335,4 +335,9 @@ func (c *collector) requires(o *eval.Instance) []any {
 		out[i] = id
 	}
 	return out
+}
+
+// written returns the name of an entity as models write it.
+func written(e *types.Entity) string {
+	return strings.TrimPrefix(e.FullName(), eval.Main+"::")
 }

@@ -102,6 +102,15 @@ func Text(registry *schema.Registry, namespace string) (string, bool) {
 	return b.String(), found
 }
 
+// Names returns the full names of all entities of the texts.
+func Names(registry *schema.Registry) []string {
+	out := []string{agentEntity, resourceEntity}
+	for _, name := range registry.Names() {
+		out = append(out, Namespace+"::"+name)
+	}
+	return out
+}
+
 // entity writes the definition of a type.
 func entity(b *strings.Builder, name string, t *schema.Compiled) {
 	fmt.Fprintf(b, "\nentity %s extends %s:\n    \"\"\"\n    %s\n\n", name, resourceEntity,

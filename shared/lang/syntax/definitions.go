@@ -98,7 +98,7 @@ func (p *parser) entity() Statement {
 	from := p.step()
 	t := p.peek()
 	if t.Kind == Name {
-		p.report(CodeName, t, "write it such as "+strings.ToUpper(t.Text[:1])+t.Text[1:], "the name of an entity begins with a capital letter")
+		p.report(CodeName, t, "write it such as "+strings.ToUpper(t.Text[:1])+strings.ReplaceAll(t.Text[1:], "-", "_"), "the name of an entity begins with a capital letter")
 	} else if t.Kind != TypeName {
 		p.expected("the name of an entity", "")
 	}

@@ -1,0 +1,180 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// Texts of what goes wrong most, with what was there, what was expected and what to do. The places
+// of problems are found by fail.in and fail.problem.
+
+// of names an attribute with its instance.
+func (v *variable) of() string { return v.attr.Name + " of " + v.owner.String() }
+
+func (v *variable) twice(value types.Value, at *diag.Pos) *fail {
+	name := "the value"
+	if v.attr != nil {
+		name = v.of()
+	}
+	f := &fail{
+		code: CodeDoubleSet, weight: 51, whole: v.attr != nil,
+		message: fmt.Sprintf("%s is set twice: it is %s already, and would become %s", name,
+			types.Short(v.value), types.Short(value)),
+		hint: "a variable or an attribute gets one value; remove one of the two assignments",
+	}
+	if v.at != nil && at != nil && *v.at == *at {
+		f.hint = "the same statement gives both values, in a loop or for two instances; " +
+			"let each of them set something of its own"
+	}
+	return f.with(v.at, "the first value is set here").with(at, "the other value is set here")
+}
+
+func (v *variable) tooLate(value types.Value, at *diag.Pos, turn bool) *fail {
+	if v.kind == many && len(v.late.list.Items) == v.attr.Relation.High {
+		return v.overFull(value, at)
+	}
+	f := &fail{
+		code: CodeFrozen, weight: 50, at: at, whole: true,
+		message: fmt.Sprintf("%s was complete, and its value used, when %s came", v.of(),
+			types.Short(value)),
+		hint: "set it before something needs all of it, or say in project.yml in which order " +
+			"relations become complete (relation_precedence_policy)",
+	}
+	return f.with(v.attr.At, "the relation is defined here")
+}
+
+func (v *variable) overFull(value types.Value, at *diag.Pos) *fail {
+	r, items := v.attr.Relation, v.late.list.Items
+	f := &fail{code: CodeArity, weight: 100, at: at, whole: true}
+	f.message = fmt.Sprintf("%s takes at most %d of %s, and %s would be one more", v.of(), r.High,
+		r.Target.Name, types.Short(value))
+	f.hint = fmt.Sprintf("leave one out, or let the relation take more where it is defined: [%d:]",
+		r.Low)
+	const most = 3
+	for _, item := range items[:min(len(items), r.High, most)] {
+		if o, ok := item.(*Instance); ok {
+			f.with(o.lastAt(), "this one is in it")
+		}
+	}
+	return f.with(v.attr.At, "the relation is defined here")
+}
+
+// notNull says that a relation to many that has values is set to null.
+func (v *variable) notNull(at *diag.Pos) *fail {
+	f := &fail{
+		code: CodeNull, at: at, weight: 100, whole: true,
+		message: fmt.Sprintf("%s is set to null, which says that it is empty, and it has %s "+
+			"already", v.of(), types.Short(v.late.list.Items[0])),
+		hint: "leave out `= null`, or what adds to the relation",
+	}
+	return f.with(v.attr.At, "the relation is defined here")
+}
+
+// notSet says that an optional relation is read that is empty.
+func (v *variable) notSet() *fail {
+	f := &fail{
+		code: CodeOptional, weight: 61, message: "the optional relation " + v.of() +
+			" is empty, and its value is needed here",
+		hint: "ask with `" + v.attr.Name + " is defined` before, or set it",
+	}
+	return f.with(v.attr.At, "the relation is defined here, with 0 as its lower bound")
+}
+
+// wrongType says that a value does not belong to the type of an attribute.
+func (v *variable) wrongType(value types.Value, err error) *fail {
+	f := typeFail(err)
+	f.whole = true
+	expected := v.attr.Accepts.String()
+	if r := v.attr.Relation; r != nil {
+		expected = "an instance of " + r.Target.FullName()
+	}
+	f.message = fmt.Sprintf("%s has to be %s: %s", v.of(), expected, f.message)
+	f.hint = cure(v.attr.Accepts, value)
+	return f.with(v.attr.At, v.attr.Name+" is defined here")
+}
+
+// cure says how a value is made one of a type, where people often mean that.
+func cure(t types.Type, v types.Value) string {
+	if n, ok := t.(*types.Nullable); ok {
+		t = n.Of
+	} else if _, null := v.(types.Null); null {
+		return "only a type with ? takes null: " + t.String() + "?"
+	}
+	for d, ok := t.(*types.Typedef); ok; d, ok = t.(*types.Typedef) {
+		t = d.Base
+	}
+	if l, ok := t.(*types.ListOf); ok {
+		if _, list := v.(*types.List); !list && l.Of.Check(v) == nil {
+			return "write it in brackets: [" + types.Short(v) + "]"
+		}
+		return ""
+	}
+	switch v := v.(type) {
+	case string:
+		_, err := strconv.ParseFloat(v, 64)
+		if number := t == types.Type(types.Int) || t == types.Type(types.Float); number && err == nil {
+			return "write it without quotes: " + v
+		}
+	case int64:
+		if t == types.Type(types.Float) {
+			return "write it with a point: " + strconv.FormatInt(v, 10) + ".0"
+		}
+	case float64:
+		if t == types.Type(types.Int) && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return "write it without a point: " + strconv.FormatInt(int64(v), 10)
+		}
+	}
+	if t == types.Type(types.String) {
+		switch v.(type) {
+		case int64, float64, bool:
+			return "write it in quotes: \"" + types.Text(v) + "\""
+		}
+	}
+	return ""
+}
+
+// typeFail says that a value does not belong to a type. A typedef that refuses it is the place
+// then, as for the reference.
+func typeFail(err error) *fail {
+	f := &fail{code: CodeType, message: err.Error(), weight: 100}
+	var m *types.Mismatch
+	if errors.As(err, &m) {
+		f.with(m.Type.At, "the type "+m.Type.Name+" is defined here")
+	}
+	var inner *fail
+	if errors.As(err, &inner) {
+		f.related = append(f.related, related{inner.at, inner.message})
+		f.related = append(f.related, inner.related...)
+	}
+	return f
+}
+
+// lacking says what an instance lacks: attributes without a value, relations with too few.
+func (e *engine) lacking(o *Instance, vars []*variable) *fail {
+	var names, args []string
+	f := failed(CodeIncomplete, o.lastAt(), "")
+	for _, v := range vars {
+		text := v.attr.Name + " (" + v.attr.Accepts.String() + ")"
+		if r := v.attr.Relation; v.kind == many {
+			text = fmt.Sprintf("%s (at least %d of %s, and it has %d)", v.attr.Name, r.Low,
+				r.Target.Name, len(v.late.list.Items))
+		}
+		names = append(names, text)
+		args = append(args, v.attr.Name+"=…")
+		f.with(v.attr.At, v.attr.Name+" is defined here")
+	}
+	f.message = fmt.Sprintf("this instance of %s lacks %s", o.entity.FullName(),
+		strings.Join(names, " and "))
+	f.hint = fmt.Sprintf("write %s(%s), set it in an implementation, or give it a default",
+		o.entity.Name, strings.Join(args, ", "))
+	for _, v := range vars {
+		e.why(f, v)
+	}
+	return f
+}
