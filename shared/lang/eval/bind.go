@@ -33,7 +33,7 @@ func (b *binder) bind(x syntax.Expression, h *hint) node {
 		return b.dict(x)
 	case *syntax.Lookup:
 		m := b.node(x.Map, nil)
-		return &lookupNode{shape: shape{at: at}, of: m, key: b.node(x.Key, nil)}
+		return &lookupNode{pair{shape: shape{at: at}, left: m, right: b.node(x.Key, nil)}}
 	case *syntax.Not:
 		return &notNode{shape: shape{at: at}, of: b.node(x.Value, nil)}
 	}
@@ -201,7 +201,7 @@ func (b *binder) operation(x *syntax.Operation) node {
 		out.left, out.right = b.root(x.Left, nil), b.root(x.Right, nil)
 		return out
 	case "in", "not in":
-		in := &inNode{shape: s, left: b.node(x.Left, nil)}
+		in := &inNode{pair{shape: s, left: b.node(x.Left, nil)}}
 		in.right = b.node(x.Right, nil)
 		if x.Op == "in" {
 			return in
@@ -209,7 +209,7 @@ func (b *binder) operation(x *syntax.Operation) node {
 		return &notNode{shape: s, of: in}
 	}
 	left := b.node(x.Left, nil)
-	return &binaryNode{shape: s, op: x.Op, left: left, right: b.node(x.Right, nil)}
+	return &binaryNode{pair{s, left, b.node(x.Right, nil)}, x.Op}
 }
 
 func (b *binder) condition(x *syntax.Condition, h *hint) node {
@@ -251,18 +251,13 @@ func (b *binder) definedEntry(x *syntax.Defined, of *syntax.Lookup) node {
 	differs := func(other types.Value) node {
 		return b.own(func() node {
 			left := b.node(of, nil)
-			n := &binaryNode{
-				shape: s,
-				op:    "!=",
-				left:  left,
-				right: &constant{shape: s, result: other},
-			}
+			n := &binaryNode{pair{s, left, &constant{shape: s, result: other}}, "!="}
 			n.fit(0, b.slots)
 			return n
 		})
 	}
 	in := b.own(func() node {
-		n := &inNode{shape: s, left: b.node(of.Key, nil)}
+		n := &inNode{pair{shape: s, left: b.node(of.Key, nil)}}
 		n.right = b.node(of.Map, nil)
 		n.fit(0, b.slots)
 		return n

@@ -58,67 +58,6 @@ func partsMention(parts []syntax.Part, name string) bool {
 	})
 }
 
-// walk calls use with an expression and, when that returns true, with those in it.
-func walk(x syntax.Expression, use func(syntax.Expression) bool) {
-	if x == nil || !use(x) {
-		return
-	}
-	switch x := x.(type) {
-	case *syntax.Group:
-		walk(x.Value, use)
-	case *syntax.Attr:
-		walk(x.Of, use)
-	case *syntax.Not:
-		walk(x.Value, use)
-	case *syntax.Defined:
-		walk(x.Value, use)
-	case *syntax.Operation:
-		walk(x.Left, use)
-		walk(x.Right, use)
-	case *syntax.Condition:
-		walk(x.If, use)
-		walk(x.Then, use)
-		walk(x.Else, use)
-	case *syntax.Lookup:
-		walk(x.Map, use)
-		walk(x.Key, use)
-	case *syntax.List:
-		for _, item := range x.Items {
-			walk(item, use)
-		}
-	case *syntax.Dict:
-		for _, p := range x.Pairs {
-			walk(p.Value, use)
-		}
-	default:
-		walkMore(x, use)
-	}
-}
-
-func walkMore(x syntax.Expression, use func(syntax.Expression) bool) {
-	args := func(args []syntax.Arg) {
-		for i := range args {
-			walk(args[i].Value, use)
-		}
-	}
-	switch x := x.(type) {
-	case *syntax.Call:
-		args(x.Args)
-	case *syntax.Construct:
-		args(x.Args)
-	case *syntax.IndexLookup:
-		args(x.Args)
-	case *syntax.Comprehension:
-		walk(x.Value, use)
-		for i := range x.Loops {
-			walk(x.Loops[i].In, use)
-		}
-		for _, c := range x.If {
-			walk(c, use)
-		}
-	}
-}
-
 // check finds what is wrong with a condition whatever the value: plugins that are not there,
 // regular expressions that are not valid.
 func (d *direct) check(x syntax.Expression) {
@@ -254,12 +193,7 @@ func (d *direct) operation(x *syntax.Operation, vars *local) (types.Value, *fail
 	if x.Op == "in" || x.Op == "not in" {
 		v, ok := contains(a, b)
 		if !ok {
-			return nil, failed(
-				CodeOperator,
-				at,
-				"`in` looks into a list or a dict, and this is %s",
-				types.Kind(b),
-			).heavy(10)
+			return nil, notIn(b, at)
 		}
 		if found, known := v.(bool); known && x.Op == "not in" {
 			return !found, nil

@@ -294,25 +294,11 @@ func (n *dictNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return out, e.made(out, n.at)
 }
 
-// lookupNode is the value of a key.
-type lookupNode struct {
-	shape
-	of, key node
-}
-
-func (n *lookupNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
-	return false, n.emit(e, s, f)
-}
-
-func (n *lookupNode) emit(e *engine, s *scope, f frame) *fail {
-	if x := n.of.emit(e, s, f); x != nil {
-		return x.in(n.at, false)
-	}
-	return n.key.emit(e, s, f).in(n.at, false)
-}
+// lookupNode is the value of a key, the right one of the pair, in a dict, the left one.
+type lookupNode struct{ pair }
 
 func (n *lookupNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
-	of, x := n.of.value(e, s, f)
+	of, x := n.left.value(e, s, f)
 	if x != nil || types.IsUnknown(of) {
 		return unknownOr(x)
 	}
@@ -325,7 +311,7 @@ func (n *lookupNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 			types.Kind(of),
 		).heavy(10)
 	}
-	key, x := n.key.value(e, s, f)
+	key, x := n.right.value(e, s, f)
 	if x != nil || types.IsUnknown(key) {
 		return unknownOr(x)
 	}

@@ -8,30 +8,39 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// binaryNode is an operation that needs both of its sides.
-type binaryNode struct {
+// pair are the two operands of an operation that needs both.
+type pair struct {
 	shape
-	op          string
 	left, right node
 }
 
-func (n *binaryNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
+func (n *pair) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
 	return false, n.emit(e, s, f)
 }
 
-func (n *binaryNode) emit(e *engine, s *scope, f frame) *fail {
+func (n *pair) emit(e *engine, s *scope, f frame) *fail {
 	if x := n.left.emit(e, s, f); x != nil {
 		return x.in(n.at, false)
 	}
 	return n.right.emit(e, s, f).in(n.at, false)
 }
 
-func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
-	a, x := n.left.value(e, s, f)
-	if x != nil {
-		return nil, x
+// both returns the values of the operands.
+func (n *pair) both(e *engine, s *scope, f frame) (a, b types.Value, x *fail) {
+	if a, x = n.left.value(e, s, f); x == nil {
+		b, x = n.right.value(e, s, f)
 	}
-	b, x := n.right.value(e, s, f)
+	return a, b, x
+}
+
+// binaryNode is an operation that needs both of its sides.
+type binaryNode struct {
+	pair
+	op string
+}
+
+func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
+	a, b, x := n.both(e, s, f)
 	if x != nil {
 		return nil, x
 	}
@@ -62,28 +71,10 @@ func operate(op string, a, b types.Value) (types.Value, error) {
 }
 
 // inNode asks whether a value is in a list, or a key in a dict.
-type inNode struct {
-	shape
-	left, right node
-}
-
-func (n *inNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
-	return false, n.emit(e, s, f)
-}
-
-func (n *inNode) emit(e *engine, s *scope, f frame) *fail {
-	if x := n.left.emit(e, s, f); x != nil {
-		return x.in(n.at, false)
-	}
-	return n.right.emit(e, s, f).in(n.at, false)
-}
+type inNode struct{ pair }
 
 func (n *inNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
-	a, x := n.left.value(e, s, f)
-	if x != nil {
-		return nil, x
-	}
-	b, x := n.right.value(e, s, f)
+	a, b, x := n.both(e, s, f)
 	if x != nil {
 		return nil, x
 	}
@@ -92,14 +83,15 @@ func (n *inNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	}
 	v, ok := contains(a, b)
 	if !ok {
-		return nil, failed(
-			CodeOperator,
-			n.at,
-			"`in` looks into a list or a dict, and this is %s",
-			types.Kind(b),
-		).heavy(10)
+		return nil, notIn(b, n.at)
 	}
 	return v, nil
+}
+
+// notIn says that `in` cannot look into a value.
+func notIn(v types.Value, at *diag.Pos) *fail {
+	const text = "`in` looks into a list or a dict, and this is %s"
+	return failed(CodeOperator, at, text, types.Kind(v)).heavy(10)
 }
 
 // contains reports whether a value is in a list or a key in a dict: unknown, if that depends on an

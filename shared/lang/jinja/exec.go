@@ -183,9 +183,14 @@ func (s *state) run(body []node) error {
 
 // captured runs statements and returns what they write.
 func (s *state) captured(body []node) (string, error) {
+	return s.capture(func(inner *state) error { return inner.run(body) })
+}
+
+// capture returns what a part of a template writes into a state of its own.
+func (s *state) capture(part func(inner *state) error) (string, error) {
 	inner := *s
 	inner.out = &strings.Builder{}
-	if err := inner.run(body); err != nil {
+	if err := part(&inner); err != nil {
 		return "", err
 	}
 	return inner.out.String(), s.spend(inner.out.Len() / bytesToStep)
@@ -416,10 +421,10 @@ func (s *state) block(name string, level int, outer *scope) error {
 					reason: fmt.Sprintf("there is no parent block called %q", name),
 				}, nil
 			}
-			text := inner
-			text.out = &strings.Builder{}
-			err := text.block(name, level+1, outer)
-			return s.markup(text.out.String()), err
+			text, err := inner.capture(func(super *state) error {
+				return super.block(name, level+1, outer)
+			})
+			return s.markup(text), err
 		}},
 	)
 	return inner.run(b.body)

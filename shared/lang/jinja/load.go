@@ -33,10 +33,10 @@ func (b *self) attribute(name string) (types.Value, bool, error) {
 		return nil, false, nil
 	}
 	return &function{name, func(s *state, _ []types.Value, _ []namedValue) (types.Value, error) {
-		inner := *b.state
-		inner.out = &strings.Builder{}
-		err := inner.block(name, 0, inner.topScope())
-		return s.markup(inner.out.String()), err
+		text, err := b.state.capture(func(inner *state) error {
+			return inner.block(name, 0, inner.topScope())
+		})
+		return s.markup(text), err
 	}}, true, nil
 }
 

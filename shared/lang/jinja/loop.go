@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"fmt"
-	"strings"
 
 	"southbound/shared/lang/types"
 )
@@ -86,10 +85,10 @@ func (l *loop) call(s *state, args []types.Value, named []namedValue) (types.Val
 	if len(args) != 1 || len(named) > 0 {
 		return nil, failf("a recursive loop is called with one value: loop(items)")
 	}
-	inner := l.state
-	inner.out = &strings.Builder{}
-	err := l.node.loop(&inner, args[0], l.depth+1)
-	return s.markup(inner.out.String()), err
+	text, err := l.state.capture(func(inner *state) error {
+		return l.node.loop(inner, args[0], l.depth+1)
+	})
+	return s.markup(text), err
 }
 
 func (l *loop) attribute(_ *state, name string) (types.Value, bool, error) {
@@ -187,16 +186,17 @@ func (m *macroValue) attribute(name string) (types.Value, bool, error) {
 
 // call returns what the body of the macro writes.
 func (m *macroValue) call(s *state, args []types.Value, named []namedValue) (types.Value, error) {
-	inner := m.state
-	inner.out = &strings.Builder{}
-	inner.scope = &scope{outer: m.state.scope}
-	if err := m.bind(&inner, args, named); err != nil {
+	text, err := m.state.capture(func(inner *state) error {
+		inner.scope = &scope{outer: m.state.scope}
+		if err := m.bind(inner, args, named); err != nil {
+			return err
+		}
+		return inner.run(m.body)
+	})
+	if err != nil {
 		return nil, err
 	}
-	if err := inner.run(m.body); err != nil {
-		return nil, err
-	}
-	return s.markup(inner.out.String()), nil
+	return s.markup(text), nil
 }
 
 // bind sets the parameters of a call.

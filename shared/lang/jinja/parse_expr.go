@@ -44,22 +44,16 @@ func (p *parser) chain(operand func() (expr, error), ops ...string) (expr, error
 	return nil, err
 }
 
-func (p *parser) or() (expr, error) {
-	left, err := p.and()
-	for err == nil && p.skip(tName, "or") {
-		var right expr
-		right, err = p.and()
-		left = &logicExpr{false, left, right}
-	}
-	return left, err
-}
+func (p *parser) or() (expr, error)  { return p.logic("or", p.and) }
+func (p *parser) and() (expr, error) { return p.logic("and", p.not) }
 
-func (p *parser) and() (expr, error) {
-	left, err := p.not()
-	for err == nil && p.skip(tName, "and") {
+// logic reads what a word joins; each part is read by next.
+func (p *parser) logic(word string, next func() (expr, error)) (expr, error) {
+	left, err := next()
+	for err == nil && p.skip(tName, word) {
 		var right expr
-		right, err = p.not()
-		left = &logicExpr{true, left, right}
+		right, err = next()
+		left = &logicExpr{word == "and", left, right}
 	}
 	return left, err
 }

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -119,7 +117,7 @@ func checkInt(v types.Value, params *types.Dict) (types.Value, error) {
 	if !ok {
 		return false, nil
 	}
-	return within(types.Integer(n), params)
+	return within(n, params)
 }
 
 func checkFloat(v types.Value, params *types.Dict) (types.Value, error) {
@@ -166,54 +164,26 @@ func digits(text string, params *types.Dict) (bool, error) {
 }
 
 // toInt reads a whole number: also a float or a string that is one, and a truth.
-func toInt(v types.Value) (*big.Int, bool) {
-	switch v := v.(type) {
-	case int64:
-		return big.NewInt(v), true
-	case *big.Int:
-		return v, true
-	case bool:
-		if v {
-			return big.NewInt(1), true
-		}
-		return new(big.Int), true
+func toInt(v types.Value) (types.Value, bool) {
+	switch x := v.(type) {
 	case float64:
-		if v != math.Trunc(v) || math.IsInf(v, 0) {
+		if x != math.Trunc(x) {
 			return nil, false
 		}
-		n, _ := big.NewFloat(v).Int(nil)
-		return n, true
 	case string:
-		text := strings.TrimSpace(v)
+		text := strings.TrimSpace(x)
 		if whole, zeros, ok := strings.Cut(text, "."); ok && strings.Trim(zeros, "0") == "" {
 			text = whole
 		}
-		text = strings.TrimPrefix(text, "+")
-		if strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") ||
-			strings.Contains(text, "__") || len(text) > 4300 {
-			return nil, false
-		}
-		return new(big.Int).SetString(strings.ReplaceAll(text, "_", ""), 10)
+		v = text
 	}
-	return nil, false
+	n, err := types.Cast(types.Int, v)
+	return n, err == nil
 }
 
 // toFloat reads a number: also a string that is one, and a truth.
 func toFloat(v types.Value) (float64, bool) {
-	switch v := v.(type) {
-	case float64:
-		return v, true
-	case string:
-		text := strings.TrimSpace(v)
-		if strings.ContainsAny(text, "xXpP") {
-			return 0, false
-		}
-		f, err := strconv.ParseFloat(text, 64)
-		return f, err == nil || math.IsInf(f, 0)
-	case int64, *big.Int, bool:
-		n, _ := toInt(v)
-		f, _ := new(big.Float).SetInt(n).Float64()
-		return f, true
-	}
-	return 0, false
+	v, err := types.Cast(types.Float, v)
+	f, ok := v.(float64)
+	return f, ok && err == nil
 }

@@ -106,7 +106,7 @@ func getEnvInt(c *eval.Context, a eval.Args) (types.Value, error) {
 	if !ok {
 		return nil, fmt.Errorf("the environment variable %s is not a whole number", a.Text(0))
 	}
-	return types.Integer(n), nil
+	return n, nil
 }
 
 func environment(c *eval.Context, _ eval.Args) (types.Value, error) {

@@ -58,10 +58,10 @@ func validated() map[string]check {
 		"pydantic.FiniteFloat": floatThat(
 			func(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) },
 		),
-		"pydantic.NegativeInt":    intThat(func(n *big.Int) bool { return n.Sign() < 0 }),
-		"pydantic.PositiveInt":    intThat(func(n *big.Int) bool { return n.Sign() > 0 }),
-		"pydantic.NonNegativeInt": intThat(func(n *big.Int) bool { return n.Sign() >= 0 }),
-		"pydantic.NonPositiveInt": intThat(func(n *big.Int) bool { return n.Sign() <= 0 }),
+		"pydantic.NegativeInt":    intThat(func(sign int) bool { return sign < 0 }),
+		"pydantic.PositiveInt":    intThat(func(sign int) bool { return sign > 0 }),
+		"pydantic.NonNegativeInt": intThat(func(sign int) bool { return sign >= 0 }),
+		"pydantic.NonPositiveInt": intThat(func(sign int) bool { return sign <= 0 }),
 		"pydantic.StrictStr":      func(v types.Value) bool { _, ok := v.(string); return ok },
 		"pydantic.StrictBool":     func(v types.Value) bool { _, ok := v.(bool); return ok },
 		"pydantic.StrictFloat":    func(v types.Value) bool { _, ok := v.(float64); return ok },
@@ -88,9 +88,19 @@ func floatThat(f func(float64) bool) check {
 	return func(v types.Value) bool { x, ok := toFloat(v); return ok && f(x) }
 }
 
-// intThat accepts what can be read as a whole number, too.
-func intThat(f func(*big.Int) bool) check {
-	return func(v types.Value) bool { n, ok := toInt(v); return ok && f(n) }
+// intThat accepts what can be read as a whole number, too: one with such a sign.
+func intThat(f func(sign int) bool) check {
+	return func(v types.Value) bool {
+		n, ok := toInt(v)
+		sign := 0
+		switch {
+		case less(n, int64(0)):
+			sign = -1
+		case less(int64(0), n):
+			sign = 1
+		}
+		return ok && f(sign)
+	}
 }
 
 // validateType is std::validate_type.

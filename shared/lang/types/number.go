@@ -254,6 +254,9 @@ func quotient(x, y *big.Int) (Value, error) {
 	if y.Sign() == 0 {
 		return nil, errDivision
 	}
+	if x.Sign() == 0 && y.Sign() < 0 {
+		return math.Copysign(0, -1), nil
+	}
 	f, _ := new(big.Rat).SetFrac(x, y).Float64()
 	if math.IsInf(f, 0) {
 		return nil, errTooLarge
