@@ -35,6 +35,9 @@ type Config struct {
 	Agent func(resource.Agent) []diag.Problem
 	// Unneeded, when not nil, does what Home.Prune says.
 	Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
+	// Waits, when not nil, returns why agents of an environment are waited for, as far as they are served
+	// in this process.
+	Waits func(env string) map[string]string
 	// About is what the server says of itself; name, api and openapi are filled in.
 	About Discovery
 }
@@ -73,7 +76,11 @@ func (s *Service) Progress(ctx context.Context, env string) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	return ProgressOf(env, p), nil
+	out := ProgressOf(env, p)
+	if s.Waits != nil {
+		out.Waiting = s.Waits(env)
+	}
+	return out, nil
 }
 
 // ProgressOf writes the engine's counters as those of the API.

@@ -25,7 +25,9 @@ type Progress struct {
 	Lanes        []string              `json:"lanes" doc:"lanes with work"`
 	Held         []string              `json:"held" doc:"lanes that somebody serves now"`
 	Paused       []string              `json:"paused" doc:"paused agents"`
-	Outbox       int                   `json:"outbox" doc:"what follows from commits and is not done yet; a few are counted"`
+	// Waiting is why agents are waited for.
+	Waiting map[string]string `json:"waiting,omitempty" doc:"why agents are tried again, by name; only of agents that the server serves itself"`
+	Outbox  int               `json:"outbox" doc:"what follows from commits and is not done yet; a few are counted"`
 }
 
 // mostRunning is how many of what runs are named.

@@ -70,8 +70,11 @@ func (p *progress) slowest() string {
 // waits knows why agents are waited for.
 type waits struct {
 	mu  sync.Mutex
-	why map[string]wait
+	why map[waiting]wait
 }
+
+// waiting is an agent of an environment.
+type waiting struct{ env, agent string }
 
 type wait struct {
 	why string
@@ -79,27 +82,39 @@ type wait struct {
 }
 
 // note notes why an agent is waited for.
-func (w *waits) note(agent, why string) {
+func (w *waits) note(env, agent, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.why == nil {
-		w.why = map[string]wait{}
+		w.why = map[waiting]wait{}
 	}
-	w.why[agent] = wait{why, time.Now()}
+	w.why[waiting{env, agent}] = wait{why, time.Now()}
 }
 
-// said says of one agent why it is waited for, if that was told lately.
-func (w *waits) said(now time.Time) string {
+// of returns why agents of an environment are waited for, by name, of those of which that was told
+// lately.
+func (w *waits) of(env string, now time.Time) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.why, func(_ string, s wait) bool { return now.Sub(s.at) > freshWait })
-	if len(w.why) == 0 {
+	maps.DeleteFunc(w.why, func(_ waiting, s wait) bool { return now.Sub(s.at) > freshWait })
+	out := map[string]string{}
+	for of, s := range w.why {
+		if of.env == env {
+			out[of.agent] = s.why
+		}
+	}
+	return out
+}
+
+// triedAgain says of one agent why it is waited for, and how many more there are.
+func triedAgain(why map[string]string) string {
+	if len(why) == 0 {
 		return ""
 	}
-	name := slices.Min(slices.Collect(maps.Keys(w.why)))
-	text := fmt.Sprintf(", %s is tried again: %s", oneLine(name), oneLine(w.why[name].why))
-	if len(w.why) > 1 {
-		text += fmt.Sprintf(" (and %d more agents)", len(w.why)-1)
+	name := slices.Min(slices.Collect(maps.Keys(why)))
+	text := fmt.Sprintf("%s is tried again: %s", oneLine(name), oneLine(why[name]))
+	if more := len(why) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %s)", plural(more, "more agent"))
 	}
 	return text
 }

@@ -27,17 +27,34 @@ func TestProgressByAgent(t *testing.T) {
 	if text := p.slowest(); text != "" {
 		t.Errorf("all are done: %q", text)
 	}
-	var w waits
-	w.note("web1", "dial tcp 127.0.0.1:9: connect: connection refused")
-	if text := w.said(time.Now()); text != ", web1 is tried again: dial tcp 127.0.0.1:9: connect: connection refused" {
-		t.Errorf("%q", text)
+}
+
+// TestTriedAgain pins what is said of agents that are waited for: of those of the environment, while
+// it is news, whoever serves them.
+func TestTriedAgain(t *testing.T) {
+	t.Parallel()
+	const refused = "dial tcp 127.0.0.1:9: connect: connection refused"
+	var a app
+	a.env = "e"
+	a.waits.note("e", "web1", refused)
+	a.waits.note("other", "a", "no route to host")
+	now := time.Now()
+	if got := triedAgain(a.waits.of("e", now)); got != "web1 is tried again: "+refused {
+		t.Errorf("%q", got)
 	}
-	w.note("web2", "no route to host")
-	if text := w.said(time.Now()); !strings.HasSuffix(text, "refused (and 1 more agents)") {
-		t.Errorf("two agents: %q", text)
+	a.waits.note("e", "web2", "no route to host")
+	if got := triedAgain(a.waits.of("e", now)); !strings.HasSuffix(got, "refused (and 1 more agent)") {
+		t.Errorf("two agents: %q", got)
 	}
-	if text := w.said(time.Now().Add(time.Minute)); text != "" {
-		t.Errorf("it was a minute ago: %q", text)
+	if got := triedAgain(a.waits.of("e", now.Add(time.Minute))); got != "" {
+		t.Errorf("it was a minute ago: %q", got)
+	}
+	var told strings.Builder
+	p := &progress{a: &app{err: &told}, began: now, moved: now}
+	p.report(api.Progress{Scheduled: 1, Left: map[string]int{},
+		Waiting: map[string]string{"web3": "what a server says"}})
+	if !strings.Contains(told.String(), ", web3 is tried again: what a server says") {
+		t.Errorf("over an API: %q", told.String())
 	}
 }
 

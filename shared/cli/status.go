@@ -23,6 +23,7 @@ type statusLine struct {
 	Running       int                   `json:"running"`
 	Halted        bool                  `json:"halted"`
 	PausedAgents  []string              `json:"paused_agents"`
+	Waiting       map[string]string     `json:"waiting,omitempty"`
 	Agents        []api.Agent           `json:"agents"`
 	Problems      []api.Problem         `json:"problems"`
 }
@@ -76,6 +77,9 @@ func (a *app) status(ctx context.Context, exitCode bool) error {
 	case p.Scheduled > 0:
 		a.printf("%s to be done\n", plural(p.Scheduled, "resource"))
 	}
+	if tried := triedAgain(p.Waiting); tried != "" {
+		a.printf("%s\n", tried)
+	}
 	a.agentsText(agents)
 	return nil
 }
@@ -102,7 +106,7 @@ func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[deploy.
 		agents = []api.Agent{}
 	}
 	l := statusLine{Environment: a.env, Version: p.Released, LatestVersion: p.Last, Counts: counts, Scheduled: p.Scheduled,
-		Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Agents: agents, Problems: []api.Problem{}}
+		Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting, Agents: agents, Problems: []api.Problem{}}
 	if ill(counts) {
 		trouble, err := a.home.Trouble(ctx, a.env)
 		if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -59,7 +60,13 @@ func (p *progress) report(now api.Progress) {
 		}
 		text += p.runs(now, time.Now())
 		p.count(now)
-		return text + p.slowest() + p.a.waits.said(time.Now()) + waitsFor(now, still)
+		text += p.slowest()
+		why := p.a.waits.of(p.a.env, time.Now())
+		maps.Copy(why, now.Waiting) // what a server has told
+		if tried := triedAgain(why); tried != "" {
+			text += ", " + tried
+		}
+		return text + waitsFor(now, still)
 	})
 }
 

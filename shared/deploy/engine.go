@@ -37,7 +37,7 @@ type Config struct {
 	// Ran, when set, is called after each commit of a worker with the number of resources that it ran.
 	Ran func(n int)
 	// Waits, when set, is told why an agent is waited for, such as "connection refused". It is called by several goroutines at once.
-	Waits func(agent, why string)
+	Waits func(env, agent, why string)
 	// Sizes are the sizes of what is read or done at a time. They change no result, only what it costs.
 	Sizes Sizes
 }

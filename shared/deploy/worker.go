@@ -36,7 +36,7 @@ type LaneRun struct {
 func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
 	w := &worker{e: e, env: env, lane: lane, until: until, claimSize: claimFirst}
 	if e.Waits != nil {
-		ctx = provider.OnWaits(ctx, func(why string) { e.Waits(AgentOf(lane), why) })
+		ctx = provider.OnWaits(ctx, func(why string) { e.Waits(env, AgentOf(lane), why) })
 	}
 	for {
 		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {
