@@ -122,7 +122,16 @@ func (s *server) methods() methods {
 		"workspace/didChangeConfiguration":    told(s, ignored),
 		"workspace/didChangeWorkspaceFolders": told(s, s.foldersChanged),
 
-		"textDocument/formatting": asked(s, s.formatting),
+		"textDocument/formatting":        asked(s, s.formatting),
+		"textDocument/definition":        asked(s, s.definition),
+		"textDocument/references":        asked(s, s.references),
+		"textDocument/documentHighlight": asked(s, s.highlight),
+		"textDocument/hover":             asked(s, s.hover),
+		"textDocument/documentSymbol":    asked(s, s.documentSymbol),
+		"textDocument/completion":        asked(s, s.completion),
+		"textDocument/prepareRename":     asked(s, s.prepareRename),
+		"textDocument/rename":            asked(s, s.rename),
+		"workspace/symbol":               asked(s, s.workspaceSymbol),
 	}
 }
 
@@ -216,20 +225,32 @@ func (s *server) initialize(_ context.Context, r *jrpc2.Request) (any, error) {
 		encoding, s.encoding = "utf-8", text.UTF8
 	}
 	return initializeResult{
-		Capabilities: abilities(encoding),
+		Capabilities: abilities(encoding, p.Capabilities.TextDocument.Rename.Prepare),
 		ServerInfo:   map[string]string{"name": "southbound", "version": s.options.Version},
 	}, nil
 }
 
 // abilities are those of the server.
-func abilities(encoding string) map[string]any {
+func abilities(encoding string, prepares bool) map[string]any {
 	const incremental = 2
+	var renames any = true
+	if prepares {
+		renames = map[string]bool{"prepareProvider": true}
+	}
 	return map[string]any{
 		"positionEncoding": encoding,
 		"textDocumentSync": map[string]any{
 			"openClose": true, "change": incremental, "save": map[string]any{},
 		},
+		"completionProvider":         map[string]any{"triggerCharacters": []string{".", ":"}},
+		"definitionProvider":         true,
 		"documentFormattingProvider": true,
+		"documentHighlightProvider":  true,
+		"documentSymbolProvider":     true,
+		"hoverProvider":              true,
+		"referencesProvider":         true,
+		"renameProvider":             renames,
+		"workspaceSymbolProvider":    true,
 		"workspace": map[string]any{
 			"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true},
 		},

@@ -173,15 +173,20 @@ func (c *completer) pathBefore(n int, sign string) (path []string, first int) {
 }
 
 func (c *completer) behindDot() {
-	path, first := c.pathBefore(2, ".")
-	if len(path) == 0 {
-		return
+	if path := c.dotted(2); len(path) > 0 {
+		c.attributesOf(c.typeAt(path))
 	}
-	if c.last(first+1).Text == "::" {
+}
+
+// dotted returns a variable, with its namespace, and attributes that end before a number of tokens
+// from the end.
+func (c *completer) dotted(n int) []string {
+	path, first := c.pathBefore(n, ".")
+	if len(path) > 0 && c.last(first+1).Text == "::" {
 		ns, _ := c.pathBefore(first+2, "::")
 		path[0] = strings.Join(append(ns, path[0]), "::")
 	}
-	c.attributesOf(c.typeAt(path))
+	return path
 }
 
 func (c *completer) attributesOf(t Type) {

@@ -212,12 +212,10 @@ func (c *completer) inBrackets(open int) {
 		return
 	}
 	path, first := c.pathBefore(open+1, "::")
-	dotted := len(path) > 0 && c.last(first+1).Text == "."
 	var of *Symbol
 	switch {
-	case dotted:
-		names, _ := c.pathBefore(open+1, ".")
-		t := c.typeAt(names)
+	case len(path) > 0 && c.last(first+1).Text == ".":
+		t := c.typeAt(c.dotted(open + 1))
 		t.List = false
 		of = t.entity()
 	case len(path) > 0:

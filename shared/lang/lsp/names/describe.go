@@ -24,10 +24,8 @@ func (p *Project) Describe(x *Symbol) (code, doc string) {
 		if x.Type.Of != nil {
 			code += " as " + x.Type.String()
 		}
-		if cond, ok := strings.CutPrefix(x.Condition, "matching"); ok {
-			x.Condition = strings.TrimSpace(cond)
-		}
-		return code + " matching " + x.Condition, tidy(x.Doc)
+		condition := strings.TrimSpace(strings.TrimPrefix(x.Condition, "matching "))
+		return code + " matching " + condition, tidy(x.Doc)
 	case Implementation:
 		code := "implementation " + x.FullName()
 		if x.Of != nil {

@@ -1,0 +1,105 @@
+package lsp
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/lang/lsp/names"
+	"southbound/shared/lang/lsp/text"
+)
+
+// ours reports which texts of a view may be changed: those in the folder of the project or the
+// module, or the one that the view is about.
+func (v *view) ours() func(*names.File) bool {
+	dir := v.path
+	if v.editor.Main != "" {
+		name := strings.TrimSpace(strings.TrimPrefix(v.editor.Main, "import "))
+		dir = filepath.Join(v.path, name)
+	}
+	return func(f *names.File) bool {
+		rel, err := filepath.Rel(dir, f.Path)
+		return err == nil && filepath.IsLocal(rel)
+	}
+}
+
+// renaming finds what is to be renamed.
+func (s *server) renaming(p positionParams) (spot, *names.Use, error) {
+	at, ok := s.spot(p.TextDocument.URI, p.Position)
+	if !ok {
+		return at, nil, notOpen(p.TextDocument.URI)
+	}
+	u := at.use()
+	if u == nil {
+		return at, nil, failed("there is no name here whose meaning is known")
+	}
+	if why := at.view.names.Renameable(u.Symbol, at.view.ours()); why != "" {
+		return at, nil, failed("%s", why)
+	}
+	return at, u, nil
+}
+
+func (s *server) prepareRename(_ context.Context, p positionParams) (any, error) {
+	at, u, err := s.renaming(p)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Range       text.Range `json:"range"`
+		Placeholder string     `json:"placeholder"`
+	}{at.text.Range(u.From, u.To, s.encoding), u.Symbol.Name}, nil
+}
+
+func (s *server) rename(_ context.Context, p renameParams) (any, error) {
+	at, u, err := s.renaming(p.positionParams)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range at.view.names.Files {
+		t := s.texts.trees[f.Path]
+		if t != nil && t.broken() && strings.Contains(t.String(), u.Symbol.Name) {
+			return nil, failed("%s cannot be read: what its names mean is not known", f.Path)
+		}
+	}
+	edits, err := at.view.names.Rename(u.Symbol, p.NewName, at.view.ours())
+	if err != nil {
+		return nil, failed("%v", err)
+	}
+	return s.workspaceEdit(at.view, edits), nil
+}
+
+// workspaceEdit returns edits as the protocol writes them, in the order of the files.
+func (s *server) workspaceEdit(v *view, edits map[*names.File][]names.Edit) workspaceEdit {
+	out := workspaceEdit{}
+	if !s.client.Workspace.WorkspaceEdit.DocumentChanges {
+		out.Changes = map[string][]textEdit{}
+	}
+	for _, f := range v.names.Files {
+		list := edits[f]
+		if len(list) == 0 {
+			continue
+		}
+		t := s.textOf(f)
+		id := versioned{URI: uriOf(f.Path)}
+		if doc := s.docs[f.Path]; doc != nil {
+			id = versioned{doc.uri, &doc.version}
+		}
+		changes := make([]textEdit, len(list))
+		for i, e := range list {
+			changes[i] = textEdit{t.Range(e.From, e.To, s.encoding), e.With}
+		}
+		slices.SortFunc(changes, func(a, b textEdit) int {
+			if a.Range.Start.Line != b.Range.Start.Line {
+				return int(a.Range.Start.Line) - int(b.Range.Start.Line)
+			}
+			return int(a.Range.Start.Character) - int(b.Range.Start.Character)
+		})
+		if out.Changes != nil {
+			out.Changes[id.URI] = changes
+		} else {
+			out.DocumentChanges = append(out.DocumentChanges, documentEdit{id, changes})
+		}
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package lsp
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/lang/lsp/names"
+	"southbound/shared/lang/lsp/text"
+)
+
+// spot is a place that a client asks about.
+type spot struct {
+	view   *view
+	file   *names.File
+	text   *text.Text
+	offset int
+}
+
+// spot finds a place; false if it is in no text that can be read.
+func (s *server) spot(uri string, p text.Position) (spot, bool) {
+	path, ok := pathOf(uri)
+	if !ok {
+		return spot{}, false
+	}
+	path = s.built.original(path)
+	v := s.viewOf(path)
+	if v == nil {
+		return spot{}, false
+	}
+	f := v.names.File(path)
+	if f == nil {
+		return spot{}, false
+	}
+	t := s.textOf(f)
+	return spot{v, f, t, t.Offset(p, s.encoding)}, true
+}
+
+// textOf returns the text of a file as its tree has it.
+func (s *server) textOf(f *names.File) *text.Text {
+	if p := s.texts.trees[f.Path]; p != nil && p.tree == f.Tree {
+		return p.Text
+	}
+	return text.New(f.Tree.Text)
+}
+
+// use returns the name at a place and what it means; nil if it means nothing that is known.
+func (at *spot) use() *names.Use {
+	u := at.view.names.Uses(at.file).At(at.offset)
+	if u == nil || u.Symbol == nil {
+		return nil
+	}
+	return u
+}
+
+func (s *server) definition(_ context.Context, p positionParams) (any, error) {
+	at, ok := s.spot(p.TextDocument.URI, p.Position)
+	if !ok {
+		return nil, nil
+	}
+	u := at.use()
+	if u == nil {
+		return nil, nil
+	}
+	return s.locations(at.view.names.Definitions(u.Symbol)), nil
+}
+
+// locations returns places as the protocol writes them.
+func (s *server) locations(places []names.Place) []location {
+	out := []location{}
+	for _, p := range places {
+		t := s.textOf(p.File)
+		if l, ok := s.location(p.File.Path, t, t.Range(p.From, p.To, s.encoding)); ok {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (s *server) references(ctx context.Context, p referenceParams) (any, error) {
+	at, ok := s.spot(p.TextDocument.URI, p.Position)
+	if !ok {
+		return nil, nil
+	}
+	u := at.use()
+	if u == nil {
+		return nil, nil
+	}
+	places := at.view.names.References(u.Symbol)
+	if !p.Context.IncludeDeclaration {
+		places = slices.DeleteFunc(places, func(p names.Place) bool { return p.Def })
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return s.locations(places), nil
+}
+
+func (s *server) highlight(_ context.Context, p positionParams) (any, error) {
+	type kind struct {
+		Range text.Range `json:"range"`
+		Kind  int        `json:"kind"`
+	}
+	at, ok := s.spot(p.TextDocument.URI, p.Position)
+	if !ok {
+		return nil, nil
+	}
+	u := at.use()
+	if u == nil {
+		return nil, nil
+	}
+	const read, written = 2, 3
+	out := []kind{}
+	same := u.Symbol.Same()
+	for _, other := range at.view.names.Uses(at.file).List {
+		if other.Symbol != nil && same[other.Symbol] {
+			k := kind{at.text.Range(other.From, other.To, s.encoding), read}
+			if other.Def {
+				k.Kind = written
+			}
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+func (s *server) hover(_ context.Context, p positionParams) (any, error) {
+	at, ok := s.spot(p.TextDocument.URI, p.Position)
+	if !ok {
+		return nil, nil
+	}
+	u := at.use()
+	if u == nil {
+		return nil, nil
+	}
+	code, doc := at.view.names.Describe(u.Symbol)
+	return hover{s.markup(code, doc), at.text.Range(u.From, u.To, s.encoding)}, nil
+}
+
+// markup shows code with what it means, as the client can show it.
+func (s *server) markup(code, doc string) markup {
+	formats := s.client.TextDocument.Hover.ContentFormat
+	if !slices.Contains(formats, "markdown") {
+		return markup{"plaintext", strings.TrimSpace(code + "\n\n" + doc)}
+	}
+	// an empty line is one of two that divide, so lines stay where they are
+	doc = strings.ReplaceAll(doc, "\n", "  \n")
+	return markup{"markdown", strings.TrimSpace("```southbound\n" + code + "\n```\n\n" + doc)}
+}
+
+// symbolKinds are the numbers of the protocol for kinds.
+var symbolKinds = map[names.Kind]int{ //nolint:gochecknoglobals // a table
+	names.Namespace: 3, names.Entity: 5, names.Attribute: 8, names.Relation: 7, names.Typedef: 26,
+	names.Implementation: 6, names.Plugin: 12, names.Variable: 13, names.Primitive: 26,
+}
+
+func (s *server) documentSymbol(_ context.Context, p documentParams) (any, error) {
+	at, ok := s.spot(p.TextDocument.URI, text.Position{})
+	if !ok {
+		return nil, nil
+	}
+	outline := at.view.names.Outline(at.file)
+	if s.client.TextDocument.DocumentSymbol.Hierarchical {
+		return s.tree(at.text, outline), nil
+	}
+	out := []symbolInformation{}
+	var add func([]names.Outline, string)
+	add = func(list []names.Outline, in string) {
+		for _, o := range list {
+			out = append(out, symbolInformation{
+				o.Symbol.Name, symbolKinds[o.Symbol.Kind],
+				location{p.TextDocument.URI, at.text.Range(o.From, o.To, s.encoding)}, in,
+			})
+			add(o.Children, o.Symbol.Name)
+		}
+	}
+	add(outline, "")
+	return out, nil
+}
+
+func (s *server) tree(t *text.Text, outline []names.Outline) []documentSymbol {
+	out := make([]documentSymbol, len(outline))
+	for i, o := range outline {
+		out[i] = documentSymbol{
+			Name: o.Symbol.Name, Detail: o.Detail, Kind: symbolKinds[o.Symbol.Kind],
+			Range:          t.Range(o.From, o.To, s.encoding),
+			SelectionRange: t.Range(o.Symbol.From, o.Symbol.To, s.encoding),
+			Children:       s.tree(t, o.Children),
+		}
+		if o.Symbol.Kind == names.Relation {
+			out[i].Name = o.Symbol.Owner.Name + "." + o.Symbol.Name
+		}
+	}
+	return out
+}
+
+// workspaceSymbol returns what the models that are in use define under names that have the letters
+// of the query in their order.
+func (s *server) workspaceSymbol(ctx context.Context, p queryParams) (any, error) {
+	const most = 500
+	out := []symbolInformation{}
+	seen := map[string]bool{}
+	for _, v := range s.inUse() {
+		for _, f := range v.names.Files {
+			if f.BuiltIn || seen[f.Path] || !filepath.IsAbs(f.Path) || ctx.Err() != nil {
+				continue
+			}
+			seen[f.Path] = true
+			t := s.textOf(f)
+			for _, o := range v.names.Outline(f) {
+				if len(out) < most && matches(o.Symbol.Name, p.Query) {
+					r := t.Range(o.Symbol.From, o.Symbol.To, s.encoding)
+					l, _ := s.location(f.Path, t, r)
+					out = append(out, symbolInformation{
+						o.Symbol.Name, symbolKinds[o.Symbol.Kind], l, f.Namespace,
+					})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// matches reports whether a name has the letters of a query in their order, whatever their case.
+func matches(name, query string) bool {
+	rest := strings.ToLower(name)
+	for _, r := range strings.ToLower(query) {
+		_, behind, ok := strings.Cut(rest, string(r))
+		if !ok {
+			return false
+		}
+		rest = behind
+	}
+	return true
+}
