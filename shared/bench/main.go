@@ -26,7 +26,15 @@ func main() {
 	puppet := flag.Bool("puppet", false, "also Puppet, which must be installed")
 	ssh := flag.Bool("ssh", false, "also a tenth of the files over ssh, to the server of OpenSSH, which must be installed")
 	across := flag.Bool("across", false, "only what goes through many agents")
+	editor := flag.Bool("editor", false, "only what an editor asks")
 	flag.Parse()
+	if *editor {
+		if err := runEditor(*bin, *runs); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *across {
 		*n = 0
 	}
@@ -88,6 +96,9 @@ func run(bin string, n, runs int, large, puppet, ssh bool) error {
 	fmt.Println()
 	columns()
 	if err := b.across(min(runs, 3)); err != nil {
+		return err
+	}
+	if err := b.editor(runs); err != nil {
 		return err
 	}
 	if ssh {

@@ -62,7 +62,7 @@ func (d *diagnostic) repeats(other diagnostic) bool {
 
 // syntaxProblems returns what is wrong with a text by itself.
 func (s *server) syntaxProblems(path string) []diagnostic {
-	p := s.current(path)
+	p := s.known(path)
 	if p == nil {
 		return nil
 	}

@@ -135,6 +135,9 @@ func (s *server) load(v *view) {
 	}
 	v.loaded = p
 	v.extra = v.extras()
+	for _, path := range v.extra {
+		s.current(path)
+	}
 }
 
 // patched puts the trees of the texts that have changed in their places; false if they import
@@ -180,14 +183,14 @@ func (s *server) namesOf(v *view) *names.Project {
 	for _, src := range v.loaded.Sources {
 		f := &names.File{Path: src.Path, Namespace: src.Namespace, Tree: src.File}
 		f.BuiltIn = !filepath.IsAbs(src.Path)
-		if p := s.current(src.Path); p != nil {
+		if p := s.known(src.Path); p != nil {
 			f.Tree = p.tree
 		}
 		files = append(files, f)
 		seen[src.Namespace] = true
 	}
 	add := func(path, namespace string) {
-		if p := s.current(path); p != nil && !seen[namespace] {
+		if p := s.known(path); p != nil && !seen[namespace] {
 			seen[namespace] = true
 			files = append(files, &names.File{Path: path, Namespace: namespace, Tree: p.tree})
 		}
@@ -211,6 +214,16 @@ func (s *server) current(path string) *parsed {
 		return nil
 	}
 	return s.texts.parsed(path, content)
+}
+
+// known is current without a look at the disk: loading a view has looked.
+func (s *server) known(path string) *parsed {
+	if s.texts.open[path] == nil {
+		if p := s.texts.trees[path]; p != nil {
+			return p
+		}
+	}
+	return s.current(path)
 }
 
 // extras returns the texts of modules below the folder of a project that the model does not

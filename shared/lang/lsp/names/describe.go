@@ -16,7 +16,7 @@ func (p *Project) Describe(x *Symbol) (code, doc string) {
 	case Entity:
 		return p.describeEntity(x)
 	case Attribute:
-		return x.Owner.FullName() + "." + x.Name + ": " + x.Type.String() + defaultOf(x), x.Doc
+		return x.Owner.FullName() + "." + x.Name + ": " + x.Type.String() + defaultOf(x), x.About()
 	case Relation:
 		return describeRelation(x), tidy(x.Doc)
 	case Typedef:
@@ -24,7 +24,7 @@ func (p *Project) Describe(x *Symbol) (code, doc string) {
 		if x.Type.Of != nil {
 			code += " as " + x.Type.String()
 		}
-		condition := strings.TrimSpace(strings.TrimPrefix(x.Condition, "matching "))
+		condition := strings.TrimSpace(strings.TrimPrefix(x.Detail(), "matching "))
 		return code + " matching " + condition, tidy(x.Doc)
 	case Implementation:
 		code := "implementation " + x.FullName()
@@ -56,16 +56,16 @@ func instead(q *eval.Plugin) string {
 }
 
 func defaultOf(x *Symbol) string {
-	if x.Default == "" {
+	if x.detail == nil {
 		return ""
 	}
-	return " = " + x.Default
+	return " = " + x.Detail()
 }
 
 func describeRelation(x *Symbol) string {
-	out := x.Owner.FullName() + "." + x.Name + " " + x.Bounds + " -- " + x.Type.Of.FullName()
+	out := x.Owner.FullName() + "." + x.Name + " " + x.Detail() + " -- " + x.Type.Of.FullName()
 	if x.Inverse != nil {
-		out += "." + x.Inverse.Name + " " + x.Inverse.Bounds
+		out += "." + x.Inverse.Name + " " + x.Inverse.Detail()
 	}
 	return out
 }

@@ -111,7 +111,7 @@ func (p *Project) detail(x *Symbol) string {
 		}
 		return ""
 	case Relation:
-		return x.Bounds + " " + x.Type.Of.FullName()
+		return x.Detail() + " " + x.Type.Of.FullName()
 	}
 	return p.typeOfSymbol(x).String()
 }

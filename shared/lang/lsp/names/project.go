@@ -103,7 +103,7 @@ func (p *Project) declare(f *File) {
 			p.define(s, x)
 		case *syntax.Typedef:
 			x := f.symbol(Typedef, &st.Name, st.Span, st.Doc)
-			x.Condition = f.source(st.Matching)
+			x.detail = st.Matching
 			p.define(s, x)
 		case *syntax.Implementation:
 			p.define(s, f.symbol(Implementation, &st.Name, st.Span, st.Doc))
@@ -163,7 +163,7 @@ func (p *Project) standard() {
 	for _, name := range []string{"requires", "provides"} {
 		base.add(&Symbol{
 			Kind: Relation, Name: name, Space: "std", Doc: docs[name],
-			Type: Type{Of: base, List: true}, Bounds: "[0:]",
+			Type: Type{Of: base, List: true},
 		})
 	}
 	base.byName["requires"].Inverse = base.byName["provides"]
@@ -296,13 +296,11 @@ func (p *Project) attributes(f *File, st syntax.Statement) {
 		if e == nil {
 			return
 		}
-		about, _ := Documented(e.Doc)
 		for _, at := range st.Attributes {
 			a := f.symbol(Attribute, &at.Name, at.Span, nil)
-			a.Doc = about[a.Name]
 			a.Type = Type{p.find(s, at.Type.Name.Text), at.Type.List, at.Type.Nullable}
 			if at.Default != nil {
-				a.Default = f.source(at.Default)
+				a.detail = at.Default
 			}
 			e.add(a)
 		}
@@ -344,6 +342,6 @@ func (f *File) end(r *syntax.Relation, st *syntax.End, to *Symbol) *Symbol {
 	a := f.symbol(Relation, &st.Name, r.Span, r.Doc)
 	up := st.Bounds.Upper
 	a.Type = Type{Of: to, List: up == nil || !up.IsInt64() || up.Int64() != 1}
-	a.Bounds = f.source(&st.Bounds)
+	a.detail = &st.Bounds
 	return a
 }

@@ -43,15 +43,15 @@ type Symbol struct {
 
 	Owner   *Symbol // the entity of an attribute
 	Type    Type    // of an attribute; the base of a typedef
-	Default string  // of an attribute, as written
-	Bounds  string  // of a relation: [0:1]
 	Inverse *Symbol // of a relation that goes both ways
 	Of      *Symbol // the entity that an implementation is for
 
-	Condition string // of a typedef, as written
-	Plugin    *eval.Plugin
-	Indexes   [][]string // of an entity, those that it has itself
-	Parents   []*Symbol  // of an entity
+	Plugin  *eval.Plugin
+	Indexes [][]string // of an entity, those that it has itself
+	Parents []*Symbol  // of an entity
+
+	// detail is the default of an attribute, the bounds of a relation, the condition of a typedef.
+	detail syntax.Node
 
 	own      []*Symbol // attributes of an entity, in order
 	byName   map[string]*Symbol
@@ -68,6 +68,27 @@ type Type struct {
 	Of       *Symbol // an entity, a typedef or a type of the language; nil if that is not known
 	List     bool
 	Nullable bool
+}
+
+// Detail returns the default of an attribute, the bounds of a relation ([0:1]) or the condition of
+// a typedef as they are written; "" if there are none.
+func (s *Symbol) Detail() string {
+	switch {
+	case s.detail != nil:
+		return s.File.source(s.detail)
+	case s.Kind == Relation: // of std::Entity
+		return "[0:]"
+	}
+	return ""
+}
+
+// About returns the documentation of a symbol.
+func (s *Symbol) About() string {
+	if s.Kind == Attribute && s.Owner != nil {
+		said, _ := Documented(s.Owner.Doc)
+		return said[s.Name]
+	}
+	return tidy(s.Doc)
 }
 
 // String returns the type as models write it; "" if it is not known.
