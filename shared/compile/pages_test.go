@@ -53,9 +53,8 @@ func examples(text string) []example {
 	return out
 }
 
-// run compiles an example in a directory of its own, and returns what the terminal shows and the
-// codes of its problems and warnings.
-func (e example) run(t *testing.T) (said string, codes []string) {
+// write writes an example to a directory of its own, which becomes the working directory.
+func (e example) write(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range e.files {
@@ -72,6 +71,13 @@ func (e example) run(t *testing.T) (said string, codes []string) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+}
+
+// run compiles an example in a directory of its own, and returns what the terminal shows and the
+// codes of its problems and warnings.
+func (e example) run(t *testing.T) (said string, codes []string) {
+	t.Helper()
+	e.write(t)
 	var b strings.Builder
 	o := compile.Options{Path: ".", Types: registry(t), Print: func(s string) { b.WriteString(s) }}
 	c, err := compile.Model(context.Background(), o)
@@ -91,6 +97,48 @@ func (e example) run(t *testing.T) (said string, codes []string) {
 		show("warning: ", c.Warnings)
 	}
 	return b.String(), codes
+}
+
+// TestPages holds that the tour and the reference show models that compile, and what they print.
+// With -update it writes that anew.
+func TestPages(t *testing.T) {
+	for name, least := range map[string]int{"tour.md": 10, "reference.md": 15} {
+		page, err := filepath.Abs(pages + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, n := string(b), 0
+		for _, e := range examples(text) {
+			if len(e.files) == 0 {
+				continue
+			}
+			n++
+			t.Run(name+" "+e.title, func(t *testing.T) {
+				said, codes := e.run(t)
+				if len(codes) > 0 {
+					t.Errorf("the codes are %v:\n%s", codes, said)
+				}
+				if *update {
+					at := strings.Index(text, "\n## "+e.title+"\n")
+					text = text[:at] + strings.Replace(text[at:], e.said, said, 1)
+				} else if said != e.said {
+					t.Errorf("it says\n%s\ninstead of\n%s", said, e.said)
+				}
+			})
+		}
+		if n < least {
+			t.Errorf("%s has %d examples", name, n)
+		}
+		if *update {
+			if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // TestErrorPage holds that docs/language/errors.md lists every code of problems with an example

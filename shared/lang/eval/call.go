@@ -280,7 +280,7 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 			CodeArguments,
 			at,
 			p.Name+format,
-			args...).advise("it is called as %s", p.signature())
+			args...).advise("it is called as %s", p.Signature())
 	}
 	positional := 0
 	for i := range p.Params {

@@ -219,8 +219,8 @@ func (c *Context) Work(pieces int) error {
 // Type returns the entity or the typedef of a name with its namespace; nil if there is none.
 func (c *Context) Type(name string) types.Type { return c.engine.program.named(name) }
 
-// signature returns how the plugin is called, for messages.
-func (p *Plugin) signature() string {
+// Signature returns how the plugin is called, for people.
+func (p *Plugin) Signature() string {
 	var parts []string
 	for _, a := range p.Params {
 		text := a.Name + ": " + a.Type
