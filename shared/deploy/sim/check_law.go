@@ -108,11 +108,23 @@ func (r *run) reasonPlanned(t *task, row, was *deploy.Row, had bool, entries []f
 		l.add(row.ID, "what it was blocked for", false)
 	case len(entries) > 0:
 		r.reasonFollows(row, was, entries)
-	case deploys && same && r.running(was) && l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
+	case deploys && same && r.running(was) && !r.freed(row.ID) &&
+		l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
 		l.add(row.ID, "a deploy", true)
 	default:
 		l.add(row.ID, "a request", false)
 	}
+}
+
+// freed reports whether something that a resource waits for in the graph in force is gone, so that
+// a release makes a graph in which it waits for less. Whether a run that is under way was claimed
+// before that, and skips it for what is gone, cannot be told: it may run once more.
+func (r *run) freed(id resource.ID) bool {
+	eff := r.books.effect
+	i, known := eff.index[id]
+	return known && slices.ContainsFunc(eff.ids, func(q resource.ID) bool {
+		return eff.needs[i]&(1<<eff.index[q]) != 0 && r.state.look(env).rows[q] == nil
+	})
 }
 
 // reasonFollows notes whether a row has to run because of what has become of others since it was claimed last. Of one that
