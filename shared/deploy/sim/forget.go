@@ -52,6 +52,8 @@ func (r *run) checkLetGo(t *task, row, was *deploy.Row) {
 	case !was.Orphaned && !was.Removing:
 		r.violate("D4", "%s removes %s, which is in the model", t.name, row.ID)
 	default:
-		r.world.thing(row.ID).drifted = true // what is there of it is left to itself
+		left := r.world.thing(row.ID) // what is there of it is left to itself
+		left.drifted = true
+		left.leave()
 	}
 }

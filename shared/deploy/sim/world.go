@@ -91,14 +91,24 @@ func (t *thing) observe(now time.Duration) (parts, bool) {
 }
 
 // disclose makes what holds a secret hold another one, which nobody has been told.
-func (t *thing) disclose() {
+func (t *thing) disclose() { t.instead(marker + "-by-hand") }
+
+// leave makes what holds a secret hold none: it was let go of, so that nobody knows any more which of
+// its attributes held one, and whoever finds it later finds what anybody may have put there.
+func (t *thing) leave() { t.instead("left") }
+
+// instead replaces what holds a secret.
+func (t *thing) instead(text string) {
 	all := []*parts{&t.parts}
 	for _, m := range t.made {
 		all = append(all, &m.parts)
 	}
+	if t.pending != nil {
+		all = append(all, t.pending)
+	}
 	for _, p := range all {
 		if strings.Contains(p.text, marker) {
-			p.text = marker + "-by-hand"
+			p.text = text
 		}
 	}
 }
