@@ -38,13 +38,15 @@ func (r *run) checkCommit(c *deploy.Commit, out *deploy.Committed, b before) {
 }
 
 // checkShrinks checks that in one schedule nothing comes to be scheduled: what processes have learned
-// of it is to stay true.
+// of it is to stay true. What a wave of a timer leaves out, because it waits for a person, counts as
+// scheduled for all others until the lane where it is has recorded that it is left out. Until then a
+// run of it that began before may make it something that the wave asks for.
 func (r *run) checkShrinks(t *task) {
 	e, was := r.state.look(env), r.books.sched
 	if r.books.effect == nil {
 		return
 	}
-	now := schedBook{e.env.PlanSeq, r.books.effect, r.scheduled(e)}
+	now := schedBook{e.env.PlanSeq, r.books.effect, r.pending(e)}
 	if more := now.nodes &^ was.nodes; now.seq == was.seq && now.effect == was.effect && more != 0 {
 		r.violate("D1", "%s makes %s scheduled in a schedule in which it was not", t.name,
 			now.effect.ids[bits.TrailingZeros64(more)])

@@ -168,11 +168,29 @@ func (r *run) scheduled(e *environment) uint64 {
 	return out
 }
 
+// pending returns which nodes count as scheduled for other lanes: also those that a wave leaves out,
+// until that is recorded.
+func (r *run) pending(e *environment) uint64 {
+	var out uint64
+	for i, id := range r.books.effect.ids {
+		if row := e.rows[id]; row != nil && (row.Ticket != 0 || r.unchecked(e, row)) {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
 // inWave reports whether a wave has a row still to check.
 func (r *run) inWave(e *environment, row *deploy.Row) bool {
 	terminal := row.Class == deploy.ClassTerminal || row.Class == deploy.ClassNeedsChange
-	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned && row.Compliance != deploy.Undefined &&
-		row.Blocked != deploy.BlockedYes && row.Blocked != deploy.NeedsPerson && !(e.env.Wave.KeepTerminal && terminal)
+	return r.unchecked(e, row) && !(e.env.Wave.KeepTerminal && terminal)
+}
+
+// unchecked is inWave whatever a row has failed with.
+func (r *run) unchecked(e *environment, row *deploy.Row) bool {
+	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
+		row.Compliance != deploy.Undefined && row.Blocked != deploy.BlockedYes &&
+		row.Blocked != deploy.NeedsPerson
 }
 
 // checkedInWave reports whether the last wave has checked a row where it is now.
