@@ -102,7 +102,9 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 				return false
 			}
 			if row.Ticket != 0 || waves && p.waveChecks(row) {
-				if !busy[row.ID] || !slices.ContainsFunc(w.entries, func(o Outbox) bool { return row.Ticket < o.Ticket }) {
+				if !busy[row.ID] || !slices.ContainsFunc(w.entries, func(o Outbox) bool {
+					return row.Ticket < o.Ticket && concerns(&o, row, rows)
+				}) {
 					return false // it is going to run, and sees what has become of what it requires
 				}
 			} else if !p.wakes(row, w.entries, rows) {
@@ -123,6 +125,11 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 func (p *planner) waveChecks(row *Row) bool {
 	wave := p.env.Wave
 	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !passes(row.Class))
+}
+
+// concerns reports whether an entry tells a row anything: an event is only for those that hear it.
+func concerns(o *Outbox, row *Row, rows map[resource.ID]*Row) bool {
+	return o.Kind != OutboxEvent || hears(row, rows[o.Of])
 }
 
 // wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped, and something that it

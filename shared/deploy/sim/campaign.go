@@ -32,7 +32,7 @@ func Campaign(first, n uint64, m Mutant, progress func(done uint64)) (*Result, u
 				if i >= n {
 					return
 				}
-				res, err := Run(Draw(first+i), m, nil)
+				res, err := Run(DrawFor(first+i, m.Focus), m, nil)
 				mu.Lock()
 				switch {
 				case err != nil:

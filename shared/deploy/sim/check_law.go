@@ -108,7 +108,7 @@ func (r *run) reasonPlanned(t *task, row, was *deploy.Row, had bool, entries []f
 		l.add(row.ID, "what it was blocked for", false)
 	case len(entries) > 0:
 		r.reasonFollows(row, was, entries)
-	case deploys && same && r.running(was) && !r.freed(row.ID) &&
+	case deploys && same && r.running(was) && !r.books.effect.freed(row.ID, r.state.look(env).rows) &&
 		l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
 		l.add(row.ID, "a deploy", true)
 	default:
@@ -116,25 +116,26 @@ func (r *run) reasonPlanned(t *task, row, was *deploy.Row, had bool, entries []f
 	}
 }
 
-// freed reports whether something that a resource waits for in the graph in force is gone, so that
-// a release makes a graph in which it waits for less. Whether a run that is under way was claimed
-// before that, and skips it for what is gone, cannot be told: it may run once more.
-func (r *run) freed(id resource.ID) bool {
-	eff := r.books.effect
-	i, known := eff.index[id]
-	return known && slices.ContainsFunc(eff.ids, func(q resource.ID) bool {
-		return eff.needs[i]&(1<<eff.index[q]) != 0 && r.state.look(env).rows[q] == nil
+// freed reports whether something that a resource waits for is gone, so that a release makes a graph
+// in which it waits for less. Whether a run that is under way was claimed before that, and skips it for
+// what is gone, cannot be told: it may run once more.
+func (e *effective) freed(id resource.ID, rows map[resource.ID]*deploy.Row) bool {
+	i, known := e.index[id]
+	return known && slices.ContainsFunc(e.ids, func(q resource.ID) bool {
+		return e.needs[i]&(1<<e.index[q]) != 0 && rows[q] == nil
 	})
 }
 
 // reasonFollows notes whether a row has to run because of what has become of others since it was claimed last. Of one that
-// is being run, and was asked for before those, it cannot be told whether it was claimed before them: it may run again.
+// is being run, and was asked for before those, it cannot be told whether it was claimed before them: it may run again. Nor
+// can it be told of what was claimed at the very time at which they ended.
 func (r *run) reasonFollows(row, was *deploy.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
 		f := &entries[i]
 		again := f.Kind == deploy.OutboxAgain && f.Of == row.ID
-		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && r.running(was)
+		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
+		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && r.running(was) || tie
 		if again || f.tells && f.Of != row.ID && since {
 			l.add(row.ID, string(f.Kind)+" of "+string(f.Of), false)
 		}

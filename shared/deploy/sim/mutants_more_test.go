@@ -129,7 +129,8 @@ func keepMutants() []mutant {
 		{Mutant{Name: "CollectsNothing", Why: "a collection does not find what nobody needs", Check: "gc", Config: func(c *deploy.Config, _ *State) {
 			c.Files = listsNothing{c.Files}
 		}}, 100},
-		state("ForgetsWhatIsReplaced", "what is replaced is not noted before the new one is made", "D8", 3000, func(to deploy.State, _ *State) deploy.State { return &dropsNotes{to} }),
+		state("ForgetsWhatIsReplaced", "what is replaced is not noted before the new one is made", "D8", 500,
+			func(to deploy.State, _ *State) deploy.State { return &dropsNotes{to} }).in("replaced"),
 		state("VersionsKeptForEver", "old versions are not forgotten", "gc", 300, func(to deploy.State, _ *State) deploy.State { return &neverForgets{to} }),
 		state("RepairTimerNever", "the repair timer is not looked at", "D4", 100, func(to deploy.State, _ *State) deploy.State {
 			return &changesEnv{to, func(e *deploy.Env) { e.Wave.At = e.Wave.At.Add(1000 * time.Hour) }}

@@ -62,23 +62,29 @@ func leaseMutants() []mutant {
 			}
 		}, nil),
 		state("LeaseNotConditional", "a lease is taken although another holds it", "D2", 100, func(to deploy.State, _ *State) deploy.State { return &takesLeases{to} }),
-		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 1000, func(c *deploy.Commit, s *State) {
+		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 300, func(c *deploy.Commit, s *State) {
 			if e := s.look(env); len(c.Next) > 0 && c.SeenPlan == e.env.PlanSeq {
 				for name, a := range e.agents {
 					a.Paused = false
 					e.agents[name] = a
 				}
 			}
-		}, nil),
-		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 2000, func(c *deploy.Commit, s *State) {
+		}, nil).in("stops"),
+		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 300, func(c *deploy.Commit, s *State) {
 			if e := s.look(env); len(c.Next) > 0 && e.env.Halted {
 				e.env.Halted, c.SeenPlan = false, e.env.PlanSeq
 			}
-		}, nil),
+		}, nil).in("stops"),
 		commits("TakenOverForgotten", "what the holder before was running is not told to the next", "D4", 500, nil, nil).wrapping(func(to deploy.State, _ *State) deploy.State {
 			return &forgetsRunning{to}
 		}),
 	}
+}
+
+// in looks for a mutant in plans with a focus.
+func (m mutant) in(focus string) mutant {
+	m.Focus = FocusOf(focus)
+	return m
 }
 
 // wrapping replaces what a mutant does to State.
@@ -176,7 +182,7 @@ func (m *lags) Rows(ctx context.Context, env string, ids []resource.ID) ([]deplo
 
 func crashMutants() []mutant {
 	return []mutant{
-		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "", 500, func(c *deploy.Commit, _ *State) { c.AddOutbox = nil }, nil),
+		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "", 900, func(c *deploy.Commit, _ *State) { c.AddOutbox = nil }, nil).in("crashes"),
 		state("OutboxNeverRead", "what was left to follow is not found again", "", 3000, func(to deploy.State, _ *State) deploy.State { return &noOutbox{to} }),
 		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000, func(c *deploy.Commit, s *State) {
 			for _, o := range c.AddOutbox {
@@ -244,11 +250,11 @@ func storeMutants() []mutant {
 				c.Rows[i].Gone = false
 			}
 		}, nil),
-		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 60000, func(c *deploy.Commit, _ *State) {
+		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300, func(c *deploy.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Left = nil
 			}
-		}, nil),
+		}, nil).in("moves"),
 	}
 }
 

@@ -43,7 +43,11 @@ func (r *run) once(i int) {
 func (r *run) hurry() {
 	if r.plan.hasty && r.faulty {
 		r.hasten()
-		r.sched.pause(time.Duration(r.sched.rng.Int64N(int64(20 * time.Millisecond))))
+		d := time.Duration(r.sched.rng.Int64N(int64(20 * time.Millisecond)))
+		if r.plan.instant {
+			d = 0
+		}
+		r.sched.pause(d)
 	}
 }
 
@@ -299,17 +303,35 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 	return resource.Resource{ID: s.id, Type: parts.Type, Agent: parts.Agent, Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
 }
 
-// tied returns what a resource requires as its author says, and because its type subscribes it to what a partial export has left as it was.
+// tied returns what a resource requires as its author says, and because of the types: what it subscribes to, and what notifies it, of
+// what an export of a part has left as it was.
 func (c *content) tied(w *resource.Resource) []resource.ID {
 	out := slices.Clone(w.Requires)
-	if name, is := w.Attributes["ear"].(string); is {
-		id := resource.NewID(typeThing, w.Attributes["ear_agent"].(string), resource.Key{Name: "name", Value: name})
-		if c.entries[id] != nil && !slices.Contains(out, id) {
+	add := func(id resource.ID) {
+		if !slices.Contains(out, id) {
 			out = append(out, id)
-			slices.Sort(out)
 		}
 	}
+	if id := tie(w.Attributes, "ear"); c.entries[id] != nil {
+		add(id)
+	}
+	for id, it := range c.entries {
+		if w.ID.Type() == typeThing && tie(it.res.Attributes, "mouth") == w.ID {
+			add(id)
+		}
+	}
+	slices.Sort(out)
 	return out
+}
+
+// tie returns what an attribute of a thing ties it to; "": nothing.
+func tie(attributes map[string]any, attribute string) resource.ID {
+	name, is := attributes[attribute].(string)
+	if !is {
+		return ""
+	}
+	agent, _ := attributes[attribute+"_agent"].(string)
+	return resource.NewID(typeThing, agent, resource.Key{Name: "name", Value: name})
 }
 
 // nameOf returns the name in an id, which no two resources share.

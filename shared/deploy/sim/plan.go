@@ -29,6 +29,7 @@ type Plan struct {
 	hasty    bool          // operations come while handlers run
 	shuffles bool          // lanes, and what is not known, change often
 	touches  float64       // how often somebody else has written a row just before it is written
+	instant  bool          // calls of ports take no time
 	still    bool          // the clock stands still between calls of ports, so that many times are equal
 	sizes    deploy.Sizes  // of what the engine reads at a time: small, so that there are several
 	rates    [kinds]float64
@@ -96,7 +97,10 @@ type op struct {
 }
 
 // Draw makes the plan of a seed.
-func Draw(seed uint64) *Plan {
+func Draw(seed uint64) *Plan { return DrawFor(seed, nil) }
+
+// DrawFor makes the plan of a seed with a focus; nil: without one.
+func DrawFor(seed uint64, focus *Focus) *Plan {
 	rng := rand.New(rand.NewPCG(seed, 0xd4a3)) //nolint:gosec // a simulation
 	rates := drawFaults(rng)
 	p := &Plan{
@@ -113,8 +117,13 @@ func Draw(seed uint64) *Plan {
 	}
 	p.strain(rand.New(rand.NewPCG(seed, 0x57a1)))  //nolint:gosec // a simulation
 	p.measure(rand.New(rand.NewPCG(seed, 0x512e))) //nolint:gosec // a simulation
-	d := &drawer{rng: rng, p: p}
+	focus.tune(p)
+	d := &drawer{rng: rng, p: p, focus: focus}
 	d.population()
+	if focus != nil && focus.act != nil {
+		focus.act(d)
+		return p
+	}
 	d.ops()
 	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))     //nolint:gosec // a simulation
 	d.collections(rand.New(rand.NewPCG(seed, 0xf11e)))  //nolint:gosec // a simulation
@@ -269,39 +278,54 @@ func (d *drawer) sender(otherwise resource.ID) resource.ID {
 	return otherwise
 }
 
+// usualOps are the kinds of operations, each as often as it is drawn.
+var usualOps = slices.Concat(slices.Repeat([]opKind{opExport}, 9), []opKind{opDeploy, opDeploy,
+	opRepair, opRepair, opDryRun, opPause, opPause, opHalt, opSetParameter, opSetParameter,
+	opDeleteParameter, opDrift, opDrift, opDrift, opBreak, opBreak, opBreak, opRotate, opCrash, opJump,
+	opCollect})
+
+// kind draws what the next operation does.
+func (d *drawer) kind() opKind {
+	all := usualOps
+	if d.focus != nil && d.focus.ops != nil {
+		all = d.focus.ops
+	}
+	return all[d.rng.IntN(len(all))]
+}
+
 // op draws one operation, or two that belong together.
 func (d *drawer) op(at time.Duration) []op {
 	o := op{At: at, agent: d.agents[d.rng.IntN(len(d.agents))].Name, id: d.pool[d.rng.IntN(len(d.pool))].id}
 	later := at + time.Duration(d.rng.Int64N(int64(30*time.Second)))
-	switch x := d.rng.IntN(30); {
-	case x < 9:
+	switch d.kind() {
+	case opExport:
 		if !d.one(6) {
 			d.edit()
 		}
 		o = d.export(at)
-	case x < 11:
+	case opDeploy:
 		o.kind, o.retryFailed = opDeploy, d.one(2)
-	case x < 13:
+	case opRepair:
 		if o.kind = opRepair; d.one(2) {
 			o.id = ""
 		}
-	case x < 14:
+	case opDryRun:
 		o.kind = opDryRun
-	case x < 16:
+	case opPause:
 		o.kind, o.on = opPause, true
 		back := o
 		back.At, back.on = later, false
 		return []op{o, back}
-	case x < 17:
+	case opHalt:
 		o.kind, o.on = opHalt, true
 		back := o
 		back.At, back.on = later, false
 		return []op{o, back}
-	case x < 19:
+	case opSetParameter:
 		o.kind, o.n = opSetParameter, d.rng.Int64N(3)
-	case x < 20:
+	case opDeleteParameter:
 		o.kind = opDeleteParameter
-	case x < 23:
+	case opDrift:
 		o.kind, o.n = opDrift, d.rng.Int64N(3)
 		switch repair := (op{At: at + time.Millisecond, kind: opRepair}); d.rng.IntN(4) {
 		case 0: // and somebody dies over it
@@ -310,17 +334,21 @@ func (d *drawer) op(at time.Duration) []op {
 		case 1:
 			return []op{o, repair}
 		}
-	case x < 26:
+	case opBreak:
 		o.kind, o.class, o.good, o.n = opBreak, []provider.Class{provider.Retryable, provider.Terminal, provider.NeedsChange}[d.rng.IntN(3)], d.one(4), d.rng.Int64N(4)
 		o.good = o.good && o.class != provider.Retryable && o.n != 2 // what passes by itself is mended some day
 		back := op{At: later, kind: opMend, id: o.id}
 		return []op{o, back}
-	case x < 27:
+	case opRotate:
 		o.kind, o.n = opRotate, 2+d.rng.Int64N(3)
-	case x < 28:
+	case opCrash:
 		o.kind = []opKind{opCrash, opCancel}[d.rng.IntN(2)]
-	case x < 29:
+	case opJump:
 		o.kind, o.d = opJump, time.Duration(d.rng.Int64N(int64(2*time.Hour)))
+	case opRelease:
+		o.kind, o.n = opRelease, d.rng.Int64N(20)
+	case opForget:
+		o.kind, o.agent = opForget, ""
 	default:
 		o.kind = opCollect
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,7 @@ type drawer struct {
 	in     []bool // which are in the model now
 	agents []resource.Agent
 	sets   bool
+	focus  *Focus
 }
 
 func (d *drawer) one(n int) bool { return d.rng.IntN(n) == 0 }
@@ -29,19 +31,27 @@ func (d *drawer) population() {
 	if d.one(10) {
 		n = 20 + d.rng.IntN(10)
 	}
+	f := d.focus
+	if f == nil {
+		f = &Focus{}
+	}
+	n = cmp.Or(f.size, n)
 	d.sets = d.one(4)
 	kinds := rand.New(rand.NewPCG(d.p.Seed, 0x5e91)) //nolint:gosec // a simulation
 	rigid := kinds.IntN(3) == 0
 	rooms := rand.New(rand.NewPCG(d.p.Seed, 0x2003)) //nolint:gosec // a simulation
 	shared := rooms.IntN(4) == 0
 	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
+	if f.types != nil {
+		types, rigid, shared = f.types, false, false
+	}
 	for i := range n {
 		s := spec{v: 1, flags: resource.Flags{ReceiveEvents: !d.one(5), SendEvent: d.one(3), PurgeOnDelete: d.one(2)}}
 		s.id = resource.NewID(types[d.rng.IntN(len(types))], d.agents[d.rng.IntN(len(d.agents))].Name, resource.Key{Name: "name", Value: fmt.Sprintf("r%02d", i)})
 		if rigid && kinds.IntN(3) > 0 {
 			s.id = resource.NewID([]string{typeRigid, typeSwap}[kinds.IntN(2)], s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
 		}
-		if shared && i > 0 && rooms.IntN(3) == 0 {
+		if f.types != nil && s.id.Type() == typeFile || shared && i > 0 && rooms.IntN(3) == 0 {
 			s.id = inRoom(typeFile, s.id)
 		}
 		if d.sets {
@@ -49,6 +59,9 @@ func (d *drawer) population() {
 		}
 		d.pool = append(d.pool, s)
 		d.pool[i].text, d.pool[i].requires = d.text(i), d.requires(i)
+		if f.each != nil {
+			f.each(d, &d.pool[i])
+		}
 		d.tie(i)
 		d.in = append(d.in, !d.one(5))
 	}

@@ -101,6 +101,9 @@ func (r *run) send(ring deploy.Ring) {
 	id := r.sent // a number that is never used twice
 	for range copies {
 		late := time.Duration(r.sched.rng.Int64N(int64(5 * time.Millisecond)))
+		if r.plan.instant {
+			late = 0
+		}
 		if r.faulty && r.sched.rng.Float64() < f.late {
 			late = time.Duration(r.sched.rng.Int64N(int64(30 * time.Second)))
 		}

@@ -74,7 +74,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		return fault.Wrap(fault.Canceled, op, ctx.Err())
 	}
 	how, slow := r.fate(f)
-	if r.plan.hasty && r.faulty && op == "Commit" && t.books.lane != "" {
+	if r.plan.hasty && !r.plan.instant && r.faulty && op == "Commit" && t.books.lane != "" {
 		slow += time.Duration(r.sched.rng.Int64N(int64(60 * time.Millisecond))) // so that others come in between
 	}
 	if slow > time.Second {
@@ -127,7 +127,7 @@ func (p *process) noMore(t *task, op string) error {
 func (r *run) fate(f *faultRates) (fate, time.Duration) {
 	slow := time.Duration(0)
 	x := r.sched.rng.Uint64()
-	if x&3 == 0 { // a quarter of the calls takes any time at all
+	if x&3 == 0 && !r.plan.instant { // a quarter of the calls takes any time at all
 		slow = time.Duration(x>>2&4095) * time.Microsecond
 	}
 	if !r.faulty {
@@ -167,6 +167,9 @@ func (r *run) crash(p *process, where string) {
 				back = 0
 			}
 			r.sched.at(r.sched.now+back, func() {
+				if r.procs[i] != nil {
+					return // one came when the world healed
+				}
 				r.procs[i] = r.newProcess()
 				r.tracef("%s starts", r.procs[i].holder)
 				r.lookAll()

@@ -313,9 +313,16 @@ func (r *run) checkThing(row *deploy.Row, t *thing) {
 	case isAssigned(row.ID) && t.countable() > 1:
 		r.violate("D8", "%s is there %d times", row.ID, t.countable())
 	}
-	if o, owes := r.books.events[row.ID]; owes && !purged {
+	if o, owes := r.books.events[row.ID]; owes && !purged && !r.decides(o.by) {
 		r.violate("D4", "%s was not reloaded although %s, which it requires, changed at %s", row.ID, o.by, o.at)
 	}
+}
+
+// decides reports whether a person has to say what became of a resource: others are told of what was
+// done to it when it has succeeded again.
+func (r *run) decides(id resource.ID) bool {
+	row := r.state.look(env).rows[id]
+	return row != nil && row.Blocked == deploy.NeedsPerson
 }
 
 // fits reports whether a thing is as wanted; what is not said is not compared.

@@ -170,10 +170,8 @@ func (r *run) all() *Violation {
 // close ends what is left of a run, so that nothing of it stays in memory.
 func (r *run) close() {
 	r.ended = true
-	for _, p := range r.procs {
-		if p != nil {
-			p.dead = true
-		}
+	for _, t := range r.sched.tasks {
+		t.proc.dead = true
 	}
 	r.sched.close()
 	r.unpack.Close()

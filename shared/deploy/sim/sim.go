@@ -12,6 +12,8 @@ type Mutant struct {
 	Why  string // what real fault it stands for
 	// Config, when not nil, changes what each process is built from, mostly by wrapping a port. The environment's model is State.
 	Config func(c *deploy.Config, s *State)
+	// Focus shapes the plans in which it is looked for; nil: any.
+	Focus *Focus
 	// Check is the invariant that is expected to be violated; "" any.
 	Check string
 }

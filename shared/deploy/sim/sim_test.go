@@ -2,6 +2,7 @@ package sim
 
 import (
 	"flag"
+	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ var (
 	seed  = flag.Uint64("seed", 0, "the seed that TestSeed shows; 0: none")
 	whole = flag.Bool("whole", false, "do not look for a shorter trace of what fails")
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
+	focus = flag.String("focus", "", "the focus of the plans of TestSeed and TestLong; empty: none")
 )
 
 // TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third of the time goes into looking.
@@ -37,7 +39,7 @@ func TestLong(t *testing.T) {
 
 func campaign(t *testing.T, first, n uint64) {
 	t.Helper()
-	found, done, err := Campaign(first, n, Mutant{}, func(done uint64) { t.Logf("%d of %d seeds", done, n) })
+	found, done, err := Campaign(first, n, Mutant{Focus: FocusOf(*focus)}, func(done uint64) { t.Logf("%d of %d seeds", done, n) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,10 @@ func TestSeed(t *testing.T) {
 	if i := slices.IndexFunc(mutants(), func(m mutant) bool { return m.Name == *name }); i >= 0 {
 		m = mutants()[i].Mutant
 	}
-	res, err := Run(Draw(*seed), m, nil)
+	if *focus != "" {
+		m.Focus = FocusOf(*focus)
+	}
+	res, err := Run(DrawFor(*seed, m.Focus), m, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +92,9 @@ func TestSeed(t *testing.T) {
 	t.Errorf("seed %d: %s", *seed, res.Violation)
 }
 
+// starts are seeds from which mutants are looked for: that one is found is to depend on none of them.
+var starts = []uint64{1, 100001, 200001}
+
 // TestMutants pins that the simulation can fail: each fault that is built in on purpose is found within so many seeds, by the check that is
 // for it.
 func TestMutants(t *testing.T) {
@@ -95,18 +103,58 @@ func TestMutants(t *testing.T) {
 		if m.within > deep {
 			continue
 		}
-		t.Run(m.Name, func(t *testing.T) {
+		for _, first := range starts {
+			t.Run(fmt.Sprintf("%s/%d", m.Name, first), func(t *testing.T) {
+				t.Parallel()
+				m.find(t, first)
+			})
+		}
+	}
+}
+
+// find looks for a mutant in so many seeds.
+func (m *mutant) find(t *testing.T, first uint64) {
+	t.Helper()
+	found, done, err := Campaign(first, m.within, m.Mutant, nil)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case found == nil:
+		t.Fatalf("%s (%s): not found within %d seeds", m.Name, m.Why, m.within)
+	case m.Check != "" && found.Violation.Check != m.Check:
+		t.Errorf("%s (%s): found by %s, want %s: %s",
+			m.Name, m.Why, found.Violation.Check, m.Check, found.Violation)
+	}
+	holds(t, found.Plan)
+	t.Logf("after %d seeds: %s", done, found.Violation)
+}
+
+// holds pins that a plan in which a mutant was found violates nothing without it.
+func holds(t *testing.T, p *Plan) {
+	t.Helper()
+	res, err := Run(p, Mutant{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Violation != nil {
+		t.Errorf("seed %d without the mutant: %s", p.Seed, res.Violation)
+	}
+}
+
+// TestFocuses pins that no invariant is violated where plans have a focus.
+func TestFocuses(t *testing.T) {
+	t.Parallel()
+	for _, f := range Focuses() {
+		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			found, done, err := Campaign(1, m.within, m.Mutant, nil)
-			switch {
-			case err != nil:
+			found, _, err := Campaign(1, min(usual, 200), Mutant{Focus: f}, nil)
+			if err != nil {
 				t.Fatal(err)
-			case found == nil:
-				t.Fatalf("%s (%s): not found within %d seeds", m.Name, m.Why, m.within)
-			case m.Check != "" && found.Violation.Check != m.Check:
-				t.Errorf("%s (%s): found by %s, want %s: %s", m.Name, m.Why, found.Violation.Check, m.Check, found.Violation)
 			}
-			t.Logf("after %d seeds: %s", done, found.Violation)
+			if found != nil {
+				t.Errorf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed -focus %s -seed %d -v",
+					found.Plan.Seed, found.Violation, f.Name, found.Plan.Seed)
+			}
 		})
 	}
 }

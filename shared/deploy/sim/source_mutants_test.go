@@ -2,9 +2,11 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ type sourceMutant struct {
 	file      string
 	old, new  string
 	check     string // "": any
+	focus     string // in which it is looked for; "": in any seeds
 	within    int    // so many seeds
 }
 
@@ -24,39 +27,41 @@ type sourceMutant struct {
 func sourceMutants() []sourceMutant {
 	return []sourceMutant{
 		{"OnePage", "the planner stops after the first page of rows", "planner.go", "if len(rows) < page {",
-			`if len(rows) < page || mutating("OnePage") {`, "", 50},
+			`if len(rows) < page || mutating("OnePage") {`, "", "", 100},
 		{"LastChunkShared", "the last chunk of a version counts as that of the one before", "chunk.go",
 			"for _, h := range b {\n\t\tif _, ok := in[h]; ok {",
-			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") && i > 0 && i == len(b)-1 {", "", 50},
+			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") && i > 0 && i == len(b)-1 {", "", "", 50},
 		{"RingsFirst", "others are rung before what they are rung for is stored", "results.go",
 			"\tw.unrecorded = true\n\tcommitted, err :=",
 			"\tif mutating(\"RingsFirst\") {\n\t\tw.flushRings(ctx)\n\t}\n" +
-				"\tw.unrecorded = true\n\tcommitted, err :=", "late", 1000},
+				"\tw.unrecorded = true\n\tcommitted, err :=", "late", "chains", 600},
 		{"NoRoom", "what takes the place of something does not wait until that is gone", "room.go",
-			"if id, ok := left[of]; ok {", `if id, ok := left[of]; ok && !mutating("NoRoom") {`, "D1", 300},
+			"if id, ok := left[of]; ok {", `if id, ok := left[of]; ok && !mutating("NoRoom") {`, "", "rooms", 100},
 		{"NeverSuperseded", "what is scheduled once more counts as failed for what requires it",
 			"requirements.go", "\tif c.node < 0 {\n\t\treturn false\n\t}\n\treturn slices.ContainsFunc(w.graph.Requires(c.node)",
 			"\tif c.node < 0 || mutating(\"NeverSuperseded\") {\n\t\treturn false\n\t}\n\treturn slices.ContainsFunc(w.graph.Requires(c.node)",
-			"D6", 1000},
+			"D6", "failures", 750},
 		{"StaleNotUnskipped", "what was skipped because of a result that does not count is not woken",
 			"results.go", "\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tc.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)",
 			"\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tif !mutating(\"StaleNotUnskipped\") {\n\t\t\t\tc.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)\n\t\t\t}",
-			"", 25000},
+			"D6", "freed", 300},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier", "requirements.go",
 			"!r.ChangedAt.Before(c.row.SucceededAt)",
-			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "", 8000},
+			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "D4",
+			"instant", 100},
 		{"TargetOfLast", "a targeted export takes the rest from a version that is not in force", "target.go",
 			"base, err := p.version(ctx, p.env.Released)",
 			"number := p.env.Released\n\tif mutating(\"TargetOfLast\") {\n\t\tnumber = p.env.Last\n\t}\n" +
-				"\tbase, err := p.version(ctx, number)", "target", 1000},
+				"\tbase, err := p.version(ctx, number)", "target", "targets", 100},
 		{"TargetAlone", "what is required is not targeted", "target.go", "\t\t\tout.needed[id] = true\n",
-			"\t\t\tif mutating(\"TargetAlone\") {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tout.needed[id] = true\n", "target", 300},
+			"\t\t\tif mutating(\"TargetAlone\") {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tout.needed[id] = true\n", "target", "targets", 200},
 		{"TargetResolves", "what is not targeted gets the values of now", "target.go",
-			"row.Compliance != Undefined {", `row.Compliance != Undefined && !mutating("TargetResolves") {`, "", 8000},
+			"row.Compliance != Undefined {", `row.Compliance != Undefined && !mutating("TargetResolves") {`, "",
+			"targets", 700},
 		{"TargetNotChecked", "what is targeted is not compared with reality", "target.go",
 			"\t\t\tp.schedule(r, PriorityUserRepair)\n\t\t\treturn true",
 			"\t\t\tif mutating(\"TargetNotChecked\") {\n\t\t\t\treturn false\n\t\t\t}\n" +
-				"\t\t\tp.schedule(r, PriorityUserRepair)\n\t\t\treturn true", "target", 300},
+				"\t\t\tp.schedule(r, PriorityUserRepair)\n\t\t\treturn true", "target", "targets", 100},
 	}
 }
 
@@ -114,7 +119,8 @@ func mutated(t *testing.T) string {
 	return program
 }
 
-// TestSourceMutants pins that faults in the engine itself are found as well, each within so many seeds.
+// TestSourceMutants pins that faults in the engine itself are found as well, each within so many seeds,
+// wherever these begin, and that it is the fault that is found.
 func TestSourceMutants(t *testing.T) {
 	t.Parallel()
 	if deep < usual {
@@ -122,16 +128,36 @@ func TestSourceMutants(t *testing.T) {
 	}
 	program := mutated(t)
 	for _, m := range sourceMutants() {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			run := exec.Command(program, "-test.run", "^TestLong$", "-whole", "-seeds", strconv.Itoa(m.within)) //nolint:gosec // built above
-			run.Env = append(os.Environ(), "SIM_MUTANT="+m.name)
-			out, err := run.CombinedOutput()
-			found := strings.Contains(string(out), ": "+m.check+" at ") || m.check == "" && strings.Contains(string(out), "--- FAIL: TestLong")
-			if err == nil || !found {
-				t.Fatalf("%s (%s): not found within %d seeds\n%s", m.name, m.why, m.within, out)
-			}
-			t.Logf("%s", out)
-		})
+		for _, first := range starts {
+			t.Run(fmt.Sprintf("%s/%d", m.name, first), func(t *testing.T) {
+				t.Parallel()
+				m.find(t, program, first)
+			})
+		}
 	}
+}
+
+// foundIn is what TestLong says of the seed that it finds.
+var foundIn = regexp.MustCompile(`seed (\d+): (\S+) at `)
+
+// find looks for a mutant in so many seeds.
+func (m *sourceMutant) find(t *testing.T, program string, first uint64) {
+	t.Helper()
+	run := exec.Command(program, "-test.run", "^TestLong$", "-whole", "-focus", m.focus, //nolint:gosec // built above
+		"-first", strconv.FormatUint(first, 10), "-seeds", strconv.Itoa(m.within))
+	run.Env = append(os.Environ(), "SIM_MUTANT="+m.name)
+	out, err := run.CombinedOutput()
+	found := foundIn.FindSubmatch(out)
+	if err == nil || found == nil {
+		t.Fatalf("%s (%s): not found within %d seeds\n%s", m.name, m.why, m.within, out)
+	}
+	if check := string(found[2]); m.check != "" && check != m.check {
+		t.Errorf("%s (%s): found by %s, want %s\n%s", m.name, m.why, check, m.check, out)
+	}
+	seed, err := strconv.ParseUint(string(found[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, DrawFor(seed, FocusOf(m.focus)))
+	t.Logf("after %d seeds: %s", seed-first+1, out)
 }

@@ -95,7 +95,13 @@ func (t *thing) disclose() { t.instead(marker + "-by-hand") }
 
 // leave makes what holds a secret hold none: it was let go of, so that nobody knows any more which of
 // its attributes held one, and whoever finds it later finds what anybody may have put there.
-func (t *thing) leave() { t.instead("left") }
+// Nor can what a create led to be looked up any more.
+func (t *thing) leave() {
+	t.instead("left")
+	for _, m := range t.made {
+		m.late = m.late || !m.seen
+	}
+}
 
 // instead replaces what holds a secret.
 func (t *thing) instead(text string) {

@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Focus shapes the plans of seeds, so that what a certain kind of fault needs comes together in most
+// of them, whatever else the engine or the simulator does differently tomorrow.
+type Focus struct {
+	Name string
+	Why  string // what it brings together
+
+	plan  func(p *Plan, rng *rand.Rand) // of what was drawn before the resources
+	size  int                           // how many resources; 0: as drawn
+	types []string                      // nil: as drawn
+	each  func(d *drawer, s *spec)      // changes a resource that was drawn
+	ops   []opKind                      // kinds of operations, each as often as it stands here
+	// act draws all that happens, instead of what is drawn otherwise.
+	act func(d *drawer)
+	// targeted: exports have targets, as far as they can.
+	targeted bool
+}
+
+// Focuses are all there are.
+func Focuses() []*Focus {
+	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
+		focusRooms(), focusFailures(), focusChains(),
+		focusStops(), focusCrashes()}
+}
+
+// FocusOf returns the focus of a name; nil: there is none.
+func FocusOf(name string) *Focus {
+	all := Focuses()
+	if i := slices.IndexFunc(all, func(f *Focus) bool { return f.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// tune applies a focus to what was drawn before the resources.
+func (f *Focus) tune(p *Plan) {
+	if f != nil && f.plan != nil {
+		f.plan(p, rand.New(rand.NewPCG(p.Seed, 0xf0c5))) //nolint:gosec // a simulation
+		p.faults = faultsOf(p.rates)
+	}
+}
+
+// calmly lets nothing fail, and all processes live.
+func calmly(p *Plan) {
+	p.rates = [kinds]float64{}
+	p.Settings.DeployTimer, p.Settings.RepairTimer = "0", "0"
+}
+
+// focusInstant is a world in which hardly anything takes time, so that most times are equal.
+func focusInstant() *Focus {
+	return &Focus{
+		Name: "instant",
+		Why:  "something is run, and at the very same time what it hears changes",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.still, p.instant, p.hasty, p.touches = true, true, true, 0
+		},
+		size: 4,
+		act:  (*drawer).pair,
+	}
+}
+
+// pair draws what focusInstant is about: one half of the resources hears the other, which is on another
+// agent. One of the first is looked at, and when its handler runs, what it hears is mended.
+func (d *drawer) pair() {
+	d.pool, d.in = d.pool[:4], d.in[:4]
+	tells, hears := d.pool[:2], d.pool[2:]
+	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1},
+		{Name: "a1", Transport: "local", Lanes: 1 + d.rng.IntN(2)}}
+	for i := range d.pool {
+		id := resource.NewID(typeThing, d.agents[i/2].Name,
+			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i] = spec{id: id, v: 1, flags: resource.Flags{SendEvent: true, ReceiveEvents: true}}
+		d.in[i] = true
+	}
+	for i := range hears {
+		hears[i].requires = []resource.ID{tells[0].id, tells[1].id}
+	}
+	d.p.Ops = []op{{kind: opExport, model: d.model(nil), tries: 3, agents: slices.Clone(d.agents)}}
+	at := 10 * time.Second
+	for range 8 {
+		of, by := tells[d.rng.IntN(2)].id, hears[d.rng.IntN(2)].id
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opDrift, id: of, n: 1},
+			op{At: at, kind: opRepair, id: by}, op{At: at + time.Second, kind: opRepair, id: of})
+		at += 10 * time.Second
+	}
+	d.p.End = at
+}
+
+// focusFreed lets something be released from what it is just being skipped for.
+func focusFreed() *Focus {
+	return &Focus{
+		Name: "freed",
+		Why:  "what has never run is skipped with what requires it, and meanwhile wanted without what it is skipped for",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = true, 0
+		},
+		size: 5,
+		act:  (*drawer).free,
+	}
+}
+
+// free draws what focusFreed is about: the first fails, the second takes time, the third is freed from
+// the first while it is skipped, and so is what requires it.
+func (d *drawer) free() {
+	d.agents[0].Lanes = 1
+	for i := range d.pool {
+		id := resource.NewID(typeThing, d.agents[0].Name,
+			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i] = spec{id: id, v: 1, flags: resource.Flags{PurgeOnDelete: true}}
+		d.in[i] = true
+	}
+	d.agents = d.agents[:1]
+	fails, takes, freed := &d.pool[0], &d.pool[1], &d.pool[2]
+	bound := []resource.ID{fails.id}
+	behind := d.pool[3:]
+	for i := range behind {
+		behind[i].requires = []resource.ID{freed.id}
+	}
+	at := time.Duration(0)
+	ask := func(o op) {
+		o.At = at
+		d.p.Ops = append(d.p.Ops, o)
+		at += time.Duration(1+d.rng.IntN(20)) * time.Millisecond
+	}
+	export := func() {
+		ask(op{kind: opExport, model: d.model(nil), tries: 3, agents: slices.Clone(d.agents)})
+	}
+	freed.requires = bound
+	export()
+	at += 10 * time.Second
+	ask(op{kind: opBreak, id: fails.id, class: provider.Terminal, n: 1})
+	ask(op{kind: opRepair})
+	at += 10 * time.Second
+	for range 4 {
+		d.in[2] = false
+		export()
+		at += 10 * time.Second
+		d.in[2], freed.requires, freed.v = true, bound, freed.v%9+1
+		takes.v = takes.v%9 + 1
+		for i := range behind {
+			behind[i].v = behind[i].v%9 + 1
+		}
+		export()
+		freed.requires, freed.v = nil, freed.v%9+1
+		export()
+		at += 10 * time.Second
+	}
+	d.p.End = at
+}
+
+// focusMoves lets numbers of lanes change while things run in them.
+func focusMoves() *Focus {
+	return &Focus{
+		Name: "moves",
+		Why:  "what runs is moved to another lane, and runs there as well",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.shuffles, p.touches, p.Procs = true, true, 0, 2
+		},
+		size: 6,
+		each: func(_ *drawer, s *spec) { s.text = nil },
+		ops:  []opKind{opExport, opExport, opExport, opRepair},
+	}
+}
+
+// focusReplaced lets processes die while things are replaced.
+func focusReplaced() *Focus {
+	return &Focus{
+		Name: "replaced",
+		Why:  "a process is lost between two steps of replacing something",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = false, 0
+			p.rates[kindCrash], p.rates[kindAfter] = 0.01, 0.02
+		},
+		size:  4,
+		types: []string{typeSwap, typeRigid},
+		ops:   []opKind{opExport, opExport, opExport, opRepair, opDrift},
+	}
+}
+
+// focusTargets lets exports be about a part, while values come and go.
+func focusTargets() *Focus {
+	return &Focus{
+		Name: "targets",
+		Why:  "what is not targeted has references whose values change",
+		plan: func(p *Plan, _ *rand.Rand) { p.hasty, p.touches = false, 0 },
+		each: func(d *drawer, s *spec) {
+			if d.one(3) {
+				s.text = resource.Parameter{Name: "p0"}
+			}
+		},
+		ops: []opKind{opExport, opExport, opExport, opRelease, opSetParameter, opDeleteParameter,
+			opBreak, opForget},
+		targeted: true,
+	}
+}
+
+// focusRooms lets files and folders take each other's places.
+func focusRooms() *Focus {
+	return &Focus{
+		Name:  "rooms",
+		Why:   "something leaves while something else comes to its place",
+		size:  6,
+		types: []string{typeFile, typeFile, typeThing},
+		ops:   []opKind{opExport, opExport, opExport, opRepair, opBreak},
+	}
+}
+
+// focusFailures lets things that others require fail and be asked for again.
+func focusFailures() *Focus {
+	return &Focus{
+		Name: "failures",
+		Why:  "what fails is asked for again while others are about to be skipped for it",
+		plan: func(p *Plan, _ *rand.Rand) {
+			p.hasty, p.touches = true, 0
+			calmly(p)
+			p.rates[kindRefuse], p.rates[kindSlow] = 0.1, 0.1
+		},
+		size: 8,
+		each: func(_ *drawer, s *spec) { s.text = nil },
+		ops:  []opKind{opBreak, opDeploy, opDeploy, opDeploy, opRepair, opExport},
+	}
+}
+
+// focusChains lets each resource require one of another agent.
+func focusChains() *Focus {
+	return &Focus{
+		Name: "chains",
+		Why:  "what goes on in one lane is waited for in another, and by nothing else",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = false, 0
+		},
+		size:  12,
+		types: []string{typeThing, typeBatch, typeAssigned},
+		act:   (*drawer).chained,
+	}
+}
+
+// chained draws what focusChains is about: a chain through three agents, of which links change.
+func (d *drawer) chained() {
+	d.agents = nil
+	for _, name := range []string{"a0", "a1", "a2"} {
+		d.agents = append(d.agents, resource.Agent{Name: name, Transport: "local", Lanes: 1})
+	}
+	for i := range d.pool {
+		id := resource.NewID(d.pool[i].id.Type(), d.agents[i%3].Name,
+			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i] = spec{id: id, v: 1, flags: resource.Flags{ReceiveEvents: true}}
+		if d.in[i] = true; i > 0 {
+			d.pool[i].requires = []resource.ID{d.pool[i-1].id}
+		}
+	}
+	for i := range 3 {
+		d.pool[d.rng.IntN(len(d.pool))].v++
+		d.p.Ops = append(d.p.Ops, op{At: time.Duration(i) * time.Minute, kind: opExport, tries: 3,
+			model: d.model(nil), agents: slices.Clone(d.agents)})
+	}
+	d.p.End = 3 * time.Minute
+}
+
+// focusStops has people pause agents and halt everything while there is work.
+func focusStops() *Focus {
+	return &Focus{
+		Name: "stops",
+		Why:  "an agent is paused, or all are halted, just when something is to start",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = true, 0
+		},
+		size: 8,
+		each: func(_ *drawer, s *spec) { s.text = nil },
+		ops:  []opKind{opExport, opRepair, opPause, opPause, opHalt, opHalt},
+	}
+}
+
+// focusCrashes loses processes while things change that others hear, fail and recover.
+func focusCrashes() *Focus {
+	return &Focus{
+		Name: "crashes",
+		Why:  "a process is lost between what was done and what follows from that",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = false, 0
+			p.rates[kindCrash], p.rates[kindRefuse] = 0.02, 0.1
+		},
+		size: 6,
+		each: func(_ *drawer, s *spec) {
+			s.text, s.flags.SendEvent, s.flags.ReceiveEvents = nil, true, true
+		},
+		ops: []opKind{opExport, opExport, opRepair, opDrift},
+	}
+}
