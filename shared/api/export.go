@@ -111,6 +111,11 @@ func (s *Service) Export(ctx context.Context, env string, x deploy.Export, _ fun
 		m.Fingerprint = s.fingerprint(m.Fingerprint)
 		x.Model = &m
 	}
+	if x.Since != nil {
+		since := *x.Since
+		since.Fingerprint = s.fingerprint(since.Fingerprint)
+		x.Since = &since
+	}
 	out, err := s.Engine.Export(ctx, env, x)
 	s.changed(env)
 	return out, err

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -249,6 +247,7 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 		model, err := a.loadModel(ctx, path, opts)
 		return &loaded{model: model, check: opts.Check}, err
 	}
+	opts.Note = !a.remote()
 	model, inputs, err := source.Load(ctx, opts)
 	return &loaded{model, inputs, opts.Check}, err
 }
@@ -260,10 +259,8 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	lost := a.mayHaveLost(ctx)
 	documents := !project.Is(path) // what a model comes to depends on more than its texts
 	if read == nil && whole && !lost && documents {
-		if sum, ok := a.unchanged(path, cache); ok {
-			if out, known, err := a.known(ctx, sum, f); known || err != nil {
-				return out, err
-			}
+		if out, done, err := a.storeChanges(ctx, path, cache, f); done || err != nil {
+			return out, err
 		}
 	}
 	if read == nil {
@@ -284,7 +281,7 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	out, err := a.limited(ctx, a.asExport(ctx, path, f, read), f, pr.sent)
 	pr.end()
 	if err == nil && whole && documents && path != "-" && !a.remote() {
-		saveInputs(cache, read.inputs)
+		a.saveInputs(cache, read.inputs)
 	}
 	return out, err
 }
@@ -319,16 +316,6 @@ func (a *app) mayHaveLost(ctx context.Context) bool {
 	return err == nil && p.Counts[deploy.StatusFailed] > 0
 }
 
-// unchanged returns the fingerprint of the inputs, given only the names that the last export has noted; false if it has noted none.
-func (a *app) unchanged(path, cache string) (string, bool) {
-	var inputs source.Inputs
-	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
-	if err != nil || json.Unmarshal(b, &inputs) != nil {
-		return "", false
-	}
-	return inputs.Fingerprint(source.Options{Path: path})
-}
-
 // known handles an export of exactly the inputs of the last one.
 func (a *app) known(ctx context.Context, documents string, f exportFlags) (deploy.Exported, bool, error) {
 	out, ok, err := a.home.Known(ctx, a.env, a.fingerprint(documents))
@@ -349,24 +336,6 @@ func (a *app) fingerprint(documents string) string {
 	settings, _ := json.Marshal(a.project.Settings)
 	sum := sha256.Sum256([]byte(documents + machine.Build() + string(settings)))
 	return hex.EncodeToString(sum[:])
-}
-
-// inputsFile is the file that keeps the names of what was read. Losing it only costs time.
-func (a *app) inputsFile(path string) string {
-	abs, _ := filepath.Abs(path)
-	sum := sha256.Sum256([]byte(a.env + "\n" + abs))
-	return filepath.Join(a.data, "inputs", hex.EncodeToString(sum[:12]))
-}
-
-func saveInputs(file string, in source.Inputs) {
-	b, err := json.Marshal(in)
-	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
-		return
-	}
-	tmp := file + ".new"
-	if os.WriteFile(tmp, b, 0o600) == nil {
-		_ = os.Rename(tmp, file)
-	}
 }
 
 // cutShort explains what it means that an export ended before there was a version to wait for.

@@ -62,22 +62,44 @@ func chunks(entries []entry, size int) ([]Blob, string) {
 	for i := range entries {
 		e := &entries[i]
 		p := &parts[bucketOf(e.ID, of)]
-		p.WriteString(e.Hash)
-		p.WriteByte('\t')
-		p.Write(e.Body)
-		p.WriteByte('\n')
+		e.write(p)
 	}
 	blobs := make([]Blob, of)
-	whole := sha256.New()
 	sums := make([][sha256.Size]byte, of)
 	parallel(of, func(i int) {
 		sums[i] = sha256.Sum256(parts[i].Bytes())
 		blobs[i] = blobOf(compress(parts[i].Bytes()))
 	})
+	return blobs, wholeDigest(sums)
+}
+
+// same reports whether two entries of a resource differ in nothing.
+func (en *entry) same(o *entry) bool { return en.Hash == o.Hash && bytes.Equal(en.Body, o.Body) }
+
+// write writes the line of an entry.
+func (en *entry) write(to *bytes.Buffer) {
+	to.WriteString(en.Hash)
+	to.WriteByte('\t')
+	to.Write(en.Body)
+	to.WriteByte('\n')
+}
+
+// textOf returns the text of a chunk with entries, which are sorted by id.
+func textOf(entries []entry) []byte {
+	var b bytes.Buffer
+	for i := range entries {
+		entries[i].write(&b)
+	}
+	return b.Bytes()
+}
+
+// wholeDigest returns the digest of all chunks of a version, of which it gets those of their texts.
+func wholeDigest(sums [][sha256.Size]byte) string {
+	whole := sha256.New()
 	for _, s := range sums {
 		whole.Write(s[:])
 	}
-	return blobs, hex.EncodeToString(whole.Sum(nil))
+	return hex.EncodeToString(whole.Sum(nil))
 }
 
 func blobOf(data []byte) Blob {
@@ -120,17 +142,30 @@ func (e *Engine) readChunks(ctx context.Context, hashes []string) (map[resource.
 		if err != nil {
 			return nil, damagedChunk(hashes[i])
 		}
-		for line := range bytes.Lines(text) {
-			hash, body, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
-			if !ok {
-				return nil, damagedChunk(hashes[i])
-			}
-			r, err := resource.Decode(body)
-			if err != nil {
-				return nil, damagedChunk(hashes[i])
-			}
-			out[r.ID] = entry{ID: r.ID, Hash: string(hash), Body: body}
+		entries, err := entriesOf(text, hashes[i])
+		if err != nil {
+			return nil, err
 		}
+		for _, en := range entries {
+			out[en.ID] = en
+		}
+	}
+	return out, nil
+}
+
+// entriesOf returns the entries of the text of a chunk, in its order; hash is for an error.
+func entriesOf(text []byte, hash string) ([]entry, error) {
+	var out []entry
+	for line := range bytes.Lines(text) {
+		intent, body, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
+		if !ok {
+			return nil, damagedChunk(hash)
+		}
+		r, err := resource.Decode(body)
+		if err != nil {
+			return nil, damagedChunk(hash)
+		}
+		out = append(out, entry{ID: r.ID, Hash: string(intent), Body: body})
 	}
 	return out, nil
 }

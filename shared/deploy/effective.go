@@ -142,6 +142,9 @@ func purgeOnDelete(row *Row) bool {
 
 // orderBy sorts the planned rows so that requirements come first and any prefix of them makes sense: see Commit.Rows.
 func (p *planner) orderBy(g *Graph) {
+	if len(p.order) < 2 {
+		return
+	}
 	rank := make([]int32, len(g.IDs))
 	for i, n := range g.Order() {
 		rank[n] = int32(i) //nolint:gosec // an index

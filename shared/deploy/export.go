@@ -36,6 +36,8 @@ type Export struct {
 	RetryFailed bool
 	// Settings, when not nil, replace those of the environment.
 	Settings *Settings
+	// Since, when not nil, says that Model has only what has changed. ErrWhole: it needs all.
+	Since *Since
 	// Origin is kept with the version, if a new one is stored.
 	Origin Origin
 	// Expect, when not empty, is the State of a preview. Unless the export would do exactly what
@@ -65,6 +67,9 @@ type Exported struct {
 // is refused with diag.Problems, which holds all of them, and nothing is stored.
 func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, error) {
 	var out Exported
+	if x.Since != nil {
+		return e.exportSince(ctx, env, x)
+	}
 	if problems := e.validateExport(x); len(problems) > 0 {
 		return out, problems.Err()
 	}
@@ -173,6 +178,7 @@ type next struct {
 	entries       []entry
 	blobs         []Blob
 	volatile      bool
+	delta         *delta // what differs, when that is known; then there are no entries
 }
 
 // next makes the version that follows from an export, and stores nothing.
@@ -181,6 +187,9 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 	last, err := p.version(ctx, p.env.Last)
 	if err != nil {
 		return next{}, err
+	}
+	if x.Since != nil {
+		return p.nextSince(ctx, x, last)
 	}
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
 		x.Model = x.Model.clone()
@@ -204,7 +213,7 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 	if !fresh {
 		v = last
 	}
-	return next{v, last, fresh, set.entries, blobs, set.volatile}, nil
+	return next{v, last, fresh, set.entries, blobs, set.volatile, nil}, nil
 }
 
 // content returns what the version after last holds, its sets, and the version that the rest was taken from; 0: none.
@@ -257,7 +266,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 		}
 		return out, p.commit(ctx, scheduleStays)
 	}
-	diff, err := p.release(ctx, v, next.entries)
+	diff, err := p.releaseNext(ctx, next)
 	if err != nil {
 		return out, err
 	}

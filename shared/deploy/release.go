@@ -31,11 +31,31 @@ func (p *planner) release(ctx context.Context, v Version, entries []entry) (rele
 	}
 	var after []entry
 	for i := range entries {
-		if lost[entries[i].ID] || !shared[v.Chunks[bucketOf(entries[i].ID, len(v.Chunks))]] {
-			after = append(after, entries[i])
+		en := &entries[i]
+		if lost[en.ID] {
+			after = append(after, *en)
+		} else if !shared[v.Chunks[bucketOf(en.ID, len(v.Chunks))]] {
+			if was, had := before[en.ID]; had && was.same(en) {
+				delete(before, en.ID)
+				continue
+			}
+			after = append(after, *en)
 		}
 	}
 	r := &releaser{p: p, v: v, agents: old.Agents, before: before, after: after, all: entries}
+	return r.plan(ctx)
+}
+
+// releaseNext is release of the version that an export makes.
+func (p *planner) releaseNext(ctx context.Context, n next) (released, error) {
+	if n.delta == nil {
+		return p.release(ctx, n.version, n.entries)
+	}
+	if !n.fresh {
+		return released{}, nil
+	}
+	r := &releaser{p: p, v: n.version, agents: n.last.Agents, before: n.delta.before,
+		after: n.delta.after, stays: true}
 	return r.plan(ctx)
 }
 
@@ -72,8 +92,8 @@ func (p *planner) releaseWhole(ctx context.Context, v Version, entries []entry) 
 	return r.plan(ctx)
 }
 
-// storeGraph stores the graph that will be in force and plans to note that the release has begun.
-func (p *planner) storeGraph(ctx context.Context, v Version) error {
+// storeGraph stores the graph that will be in force.
+func (p *planner) storeGraph(ctx context.Context) error {
 	blob := blobOf(p.graph.encode())
 	if (blob.Hash != p.env.Graph || p.mending) && !p.dry {
 		if err := p.e.putFiles(ctx, []Blob{blob}); err != nil {
@@ -81,7 +101,19 @@ func (p *planner) storeGraph(ctx context.Context, v Version) error {
 		}
 		p.e.keepGraph(blob.Hash, p.graph)
 	}
-	p.env.Graph, p.env.Releasing, p.env.Released = blob.Hash, v.Number, v.Number
+	p.env.Graph = blob.Hash
+	return nil
+}
+
+// begin plans to note that the release of a version has begun.
+func (r *releaser) begin(ctx context.Context) error {
+	p := r.p
+	if !r.stays {
+		if err := p.storeGraph(ctx); err != nil {
+			return err
+		}
+	}
+	p.env.Releasing, p.env.Released = r.v.Number, r.v.Number
 	if p.env.LastRepair.IsZero() { // timers start with the first release
 		p.env.LastDeploy, p.env.LastRepair = p.e.Clock.Now(), p.e.Clock.Now()
 	}

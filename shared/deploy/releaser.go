@@ -19,6 +19,7 @@ type releaser struct {
 	before  map[resource.ID]entry // what may differ in the version in force
 	after   []entry               // what may differ in v; load adds what moves to another lane
 	all     []entry               // the whole of v
+	stays   bool                  // the graph and the agents stay as they are, and all is not known
 	skipped []resource.ID         // rows that may not have to be skipped any more, after an interrupted release
 	unasked map[resource.ID]bool  // resources that may not have been asked for their facts, after an interrupted release
 
@@ -47,7 +48,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := r.tied(ctx); err != nil {
 		return released{}, err
 	}
-	graph, err := p.effectiveGraph(ctx, r)
+	graph, err := r.graph(ctx)
 	if err != nil {
 		return released{}, err
 	}
@@ -72,7 +73,15 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 		return released{}, err
 	}
 	p.orderBy(graph)
-	return r.released, p.storeGraph(ctx, r.v)
+	return r.released, r.begin(ctx)
+}
+
+// graph returns the graph that will be in force.
+func (r *releaser) graph(ctx context.Context) (*Graph, error) {
+	if r.stays {
+		return r.p.inForce(ctx)
+	}
+	return r.p.effectiveGraph(ctx, r)
 }
 
 // load reads the rows that may change.

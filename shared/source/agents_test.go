@@ -116,7 +116,7 @@ func TestProjectDefaultsCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, ok := in.Fingerprint(opts); !ok || again != m.Fingerprint || slices.Contains(seen, again) {
+		if again, ok := fingerprintOf(in, opts); !ok || again != m.Fingerprint || slices.Contains(seen, again) {
 			t.Errorf("%q: the fingerprint is %q, %v, after %q", text, again, ok, seen)
 		}
 		seen = append(seen, m.Fingerprint)

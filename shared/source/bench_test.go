@@ -86,7 +86,7 @@ func BenchmarkFingerprint(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			if _, ok := in.Fingerprint(opts); !ok {
+			if _, ok := fingerprintOf(in, opts); !ok {
 				b.Fatal("the fingerprint is not known")
 			}
 		}

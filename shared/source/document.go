@@ -25,6 +25,7 @@ type result struct {
 	parts []*part
 	size  int64
 	hash  string // of its bytes
+	items itemsOf
 }
 
 // part is what was read at once: a document, or a piece of one.
@@ -36,6 +37,7 @@ type part struct {
 	agents    []agentAt
 	dropped   []resource.ID // likely ids of incomplete resources; "" where that cannot be told
 	spans     []span
+	noted     []noted // of items, if that is wanted
 }
 
 // document reads a file.
@@ -62,7 +64,11 @@ func (l *loader) document(ctx context.Context, d document) result {
 	case d.format == formatJSON || isJSON(text):
 		out.parts = append(out.parts, l.json(ctx, d, text, b)...)
 	default:
-		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text), b)...)
+		text = p.directive(text)
+		out.parts = append(out.parts, l.yaml(ctx, d, text, b)...)
+		if l.note && ctx.Err() == nil {
+			out.items = l.itemsIn(out.parts, text)
+		}
 	}
 	if ctx.Err() != nil { // some parts were left out
 		return out
@@ -232,6 +238,8 @@ type taker struct {
 	defaults defaults
 	texts    map[string]string // one copy of each text that resources share
 	relative bool              // what is being read has an id that leaves out its agent
+	uses     []string          // the files that the item refers to that is being read
+	room     []byte            // see frame
 }
 
 func (l *loader) taker(d document, b *budget) *taker {
@@ -444,7 +452,12 @@ func (t *taker) resources(nodes []node) {
 		if !t.budget.keep(keptOfResource(&nodes[i])) {
 			return
 		}
+		made := len(t.part.resources)
+		t.uses = t.uses[:0]
 		t.resource(&nodes[i])
+		if t.loader.note {
+			t.noteItem(nodes[i].at.line, t.part.resources[made:])
+		}
 		nodes[i] = node{}
 	}
 	if len(t.part.resources) < cap(t.part.resources)/2 { // most are wrong: do not keep the room for them

@@ -104,13 +104,14 @@ func short(s string) string {
 
 // report collects the problems of one file, or of one part of it.
 type report struct {
-	file   string
-	budget *budget // nil: not bounded
-	list   diag.Problems
-	last   place   // of the last problem in the text
-	more   []place // of further problems, which are counted and not kept
-	full   bool    // there is more in the text than can be read
-	broken []place // where the text could not be read, so that problems there belong to no resource
+	file    string
+	budget  *budget // nil: not bounded
+	list    diag.Problems
+	last    place   // of the last problem in the text
+	more    []place // of further problems, which are counted and not kept
+	full    bool    // there is more in the text than can be read
+	aliased bool    // something stands for what stands elsewhere
+	broken  []place // where the text could not be read, so that problems there belong to no resource
 }
 
 // maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are the first in the text. An input of 100 MiB

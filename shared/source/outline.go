@@ -16,6 +16,7 @@ type outline struct {
 	expanded *atomic.Int64 // see converter
 	anchors  *anchors      // of what was read before, if that counts
 	head     []byte        // the text in front of the pieces
+	tail     []byte        // the text behind them
 }
 
 // piece is the text of some consecutive items of the list of resources.

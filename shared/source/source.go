@@ -28,6 +28,8 @@ type Options struct {
 	Types *schema.Registry
 	// Agent, when not nil, checks the options of an agent; the Attribute of a problem names the option.
 	Agent func(resource.Agent) []diag.Problem
+	// Note notes items of documents, so that Inputs.Changes can tell what has changed.
+	Note bool
 	// Check, when not nil, checks a model that has problems already, so that all problems are reported at once.
 	Check func(*deploy.Model) diag.Problems
 
@@ -47,7 +49,7 @@ func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, e
 		return nil, Inputs{}, err
 	}
 	defer t.close()
-	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size, defaults: usual}
+	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size, defaults: usual, note: opts.Note}
 	l.copies.max = cmp.Or(opts.maxCopies, maxCopies)
 	projects := l.readProjects(ctx)
 	read := make([]result, len(t.docs), len(t.docs)+len(projects))
@@ -105,6 +107,8 @@ type loader struct {
 	pieceSize int
 	copies    copies
 	defaults  defaults // of documents that do not say otherwise
+	note      bool     // what is read is noted
+	items     atomic.Int64
 }
 
 // pieceSize is the approximate size of a piece of a document, in bytes: enough for some hundred resources, and small enough to keep all cores

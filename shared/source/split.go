@@ -34,7 +34,7 @@ func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 		return outline{}, false
 	}
 	skeleton := append(append(make([]byte, 0, head+len(rest)), text[:head]...), rest...)
-	o := outline{pieces: s.pieces, expanded: new(atomic.Int64), head: text[:head]}
+	o := outline{pieces: s.pieces, expanded: new(atomic.Int64), head: text[:head], tail: rest}
 	c := converter{report: &report{budget: r.budget}, from: first, shift: s.line - 1 - first, expanded: o.expanded}
 	docs, ok := c.parse(skeleton)
 	if !ok || len(docs) != 1 || docs[0].kind != object {

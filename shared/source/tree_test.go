@@ -286,7 +286,7 @@ func TestFingerprint(t *testing.T) {
 		}
 		_ = r.Close()
 	}
-	if sum, ok := in.Fingerprint(opts); !ok || sum != m.Fingerprint {
+	if sum, ok := fingerprintOf(in, opts); !ok || sum != m.Fingerprint {
 		t.Errorf("nothing has changed, and the fingerprint is %q, %v; want %q", sum, ok, m.Fingerprint)
 	}
 	for _, c := range []struct {
@@ -310,18 +310,18 @@ func TestFingerprint(t *testing.T) {
 		{"a file gone", func() { _ = os.Remove(filepath.Join(dir, "f")) }, func() { file("f", "one") }},
 	} {
 		c.change()
-		if sum, ok := in.Fingerprint(opts); ok && sum == m.Fingerprint {
+		if sum, ok := fingerprintOf(in, opts); ok && sum == m.Fingerprint {
 			t.Errorf("%s has changed, and the fingerprint has not", c.why)
 		}
 		c.undo()
-		if sum, ok := in.Fingerprint(opts); !ok || sum != m.Fingerprint {
+		if sum, ok := fingerprintOf(in, opts); !ok || sum != m.Fingerprint {
 			t.Errorf("%s is as it was, and the fingerprint is not", c.why)
 		}
 	}
-	if _, ok := in.Fingerprint(Options{Path: "-"}); ok {
+	if _, ok := fingerprintOf(in, Options{Path: "-"}); ok {
 		t.Error("standard input has a fingerprint")
 	}
-	if _, ok := in.Fingerprint(Options{Path: filepath.Join(dir, "gone")}); ok {
+	if _, ok := fingerprintOf(in, Options{Path: filepath.Join(dir, "gone")}); ok {
 		t.Error("a path that is not there has a fingerprint")
 	}
 }
@@ -347,7 +347,13 @@ func TestPipe(t *testing.T) {
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := in.Fingerprint(opts); ok { // would wait for somebody to write
+	if _, ok := fingerprintOf(in, opts); ok { // would wait for somebody to write
 		t.Error("a pipe has a fingerprint")
 	}
+}
+
+// fingerprintOf returns the fingerprint of what is there now, if Changes tells it.
+func fingerprintOf(in Inputs, opts Options) (string, bool) {
+	c, ok := in.Changes(context.Background(), opts)
+	return c.Fingerprint, ok
 }

@@ -115,6 +115,9 @@ func (t *taker) fileAt(n *node) any {
 		t.add(n.at, "the path is relative to the document, and stays in the directory that is exported", "the file %s is outside of %s", short(name), t.loader.tree.dir)
 		return resource.File{}
 	}
+	if t.loader.note {
+		t.uses = append(t.uses, p)
+	}
 	f := t.loader.files.get(p)
 	switch {
 	case errors.Is(f.err, errOutside):

@@ -200,6 +200,7 @@ func (c *converter) tag(n *yaml.Node, usual string) {
 }
 
 func (c *converter) alias(n *yaml.Node, depth int) node {
+	c.aliased = true
 	for _, o := range c.open {
 		if o == n.Alias {
 			return c.bad(n, "write out what it should stand for", "the alias *%s stands within what it names", short(n.Value))
@@ -249,6 +250,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) node {
 func (c *converter) name(n *yaml.Node) (string, bool) {
 	at := n
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		c.aliased = true
 		n = n.Alias
 	}
 	if n.Kind == yaml.ScalarNode && n.Value == "<<" && n.Style&quoted == 0 {

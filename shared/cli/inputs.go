@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/machine"
+	"southbound/shared/source"
+)
+
+// inputsFile is the file in which is noted what an export of a path has read. Losing it only costs
+// time.
+func (a *app) inputsFile(path string) string {
+	abs, _ := filepath.Abs(path)
+	sum := sha256.Sum256([]byte(a.env + "\n" + abs))
+	return filepath.Join(a.data, "inputs", hex.EncodeToString(sum[:12]))
+}
+
+// mostInputs is of how many paths it is noted what was read.
+const mostInputs = 16
+
+// saveInputs notes what an export has read, and forgets what was noted of the paths that were
+// exported
+// longest ago.
+func (a *app) saveInputs(file string, in source.Inputs) {
+	dir := filepath.Dir(file)
+	if os.MkdirAll(dir, 0o700) != nil {
+		return
+	}
+	tmp := file + ".new"
+	if os.WriteFile(tmp, in.Encode(machine.Build()), 0o600) == nil {
+		_ = os.Rename(tmp, file)
+	}
+	entries, _ := os.ReadDir(dir)
+	files := make([]os.FileInfo, 0, len(entries))
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b os.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, old := range files[min(len(files), mostInputs):] {
+		_ = os.Remove(filepath.Join(dir, old.Name()))
+	}
+}
+
+// storeChanges exports only what has changed since the last export of a path; false if that does
+// not
+// do, and all has to be read.
+func (a *app) storeChanges(
+	ctx context.Context,
+	path, cache string,
+	f exportFlags,
+) (deploy.Exported, bool, error) {
+	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
+	if err != nil {
+		return deploy.Exported{}, false, nil
+	}
+	was, err := source.DecodeInputs(b, machine.Build())
+	if err != nil {
+		return deploy.Exported{}, false, nil
+	}
+	opts, err := a.options(path, f.partial)
+	if err != nil {
+		return deploy.Exported{}, false, err
+	}
+	c, ok := was.Changes(ctx, opts)
+	switch {
+	case !ok:
+		return deploy.Exported{}, false, nil
+	case c.Model == nil:
+		return a.known(ctx, c.Fingerprint, f)
+	}
+	x := a.asExport(ctx, path, f, &loaded{model: c.Model})
+	x.Since = &c.Since
+	x.Since.Fingerprint = a.fingerprint(x.Since.Fingerprint)
+	if _, sits := terminal(a.stdin); f.asks && !f.yes && sits {
+		x.Limits = &deploy.Limits{
+			Leave: -1,
+		} // what is deleted is asked for, with all that is exported
+	} else if f.allowDelete >= 0 {
+		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
+	}
+	pr := a.progress()
+	out, err := a.home.Export(ctx, a.env, x, pr.sent)
+	pr.end()
+	if errors.Is(err, deploy.ErrWhole) || fault.Is(err, fault.Refused) {
+		return deploy.Exported{}, false, nil
+	}
+	if err == nil {
+		a.saveInputs(cache, c.Now)
+	}
+	return out, err == nil, err
+}

@@ -1,0 +1,277 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"maps"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Since says of an export what its model was before: see docs/design/export.md.
+type Since struct {
+	// Fingerprint is that of the model of which Export.Model is a part: the resources that have
+	// changed.
+	// All of them were in it with the same id, set, purged and requires as documents say them, and
+	// nothing else has changed.
+	Fingerprint string
+	// Files are the hashes of the files that the whole model referred to then, sorted. Model.Files
+	// has
+	// all to which it refers now.
+	Files []string
+}
+
+// ErrWhole says that an export with Since was declined and has done nothing: the whole model has to
+// be
+// exported.
+var ErrWhole = errors.New("the whole model has to be exported")
+
+// exportSince is Export with Since. It declines wherever what changed may concern other resources,
+// and
+// where something is wrong, which an export of the whole model tells.
+func (e *Engine) exportSince(ctx context.Context, env string, x Export) (out Exported, err error) {
+	mending, err := e.mustMend(ctx, env)
+	if err != nil {
+		return out, err
+	}
+	x.Model = x.Model.clone()
+	if mending || !e.changesAlone(x) {
+		return Exported{}, ErrWhole
+	}
+	uploaded, err := e.upload(ctx, env, x.Model)
+	if err != nil {
+		return out, err
+	}
+	err = e.plan(ctx, env, func(p *planner) (err error) {
+		out, err = p.export(ctx, x)
+		return err
+	})
+	if unreadable(err) {
+		return Exported{}, ErrWhole
+	}
+	out.FilesUploaded = uploaded
+	return out, err
+}
+
+// changesAlone completes the changed resources, and reports whether nothing is wrong with them and
+// nothing follows from them, as far as that can be told without the version before.
+func (e *Engine) changesAlone(x Export) bool {
+	whole := !x.Partial && !x.NoRelease && len(x.DeleteSets) == 0 && x.Target.Empty() &&
+		x.Expect == ""
+	n := len(x.Model.Resources)
+	if !whole || x.Since.Fingerprint == "" || len(e.complete(x.Model)) > 0 ||
+		len(x.Model.Resources) != n {
+		return false
+	}
+	for i := range x.Model.Resources {
+		r := &x.Model.Resources[i]
+		if _, more := provider.As[provider.Generator](e.Handlers[r.Type]); more || !known(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// known reports whether what a resource wants needs no parameter, no fact and no secret.
+func known(r *resource.Resource) bool {
+	for _, v := range r.Attributes {
+		for _, ref := range resource.References(v) {
+			if _, is := ref.(resource.File); !is {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// delta is what a version changes of the one before, if no id, no edge and no agent differs.
+type delta struct {
+	before map[resource.ID]entry
+	after  []entry
+}
+
+// nextSince makes the version that follows from last by what x says has changed since.
+func (p *planner) nextSince(ctx context.Context, x Export, last Version) (next, error) {
+	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
+	if last.Number == 0 || !inForce || p.env.Fingerprint != x.Since.Fingerprint ||
+		!slices.Equal(last.Files, x.Since.Files) {
+		return next{}, ErrWhole
+	}
+	if g, err := p.inForce(ctx); err != nil || slices.Contains(g.Removing, true) {
+		return next{}, cmp.Or(err, ErrWhole)
+	}
+	texts, err := p.e.readTexts(ctx, last.Chunks)
+	if err != nil {
+		return next{}, err
+	}
+	if x.Settings != nil {
+		p.env.Settings = *x.Settings
+	}
+	c := changer{e: p.e, texts: texts, hashes: last.Chunks, agents: map[string]resource.Agent{},
+		read: map[int][]entry{}, changed: map[int]bool{}, delta: &delta{before: map[resource.ID]entry{}}}
+	for _, a := range last.Agents {
+		c.agents[a.Name] = a
+	}
+	for i := range x.Model.Resources {
+		if err := c.change(&x.Model.Resources[i]); err != nil {
+			return next{}, err
+		}
+	}
+	return p.nextOf(x, last, &c), nil
+}
+
+// nextOf makes the version of changed chunks.
+func (p *planner) nextOf(x Export, last Version, c *changer) next {
+	v := last
+	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.e.Clock.Now(), p.e.Pack, 0, x.Origin
+	v.Chunks = slices.Clone(last.Chunks)
+	v.Files = slices.Sorted(maps.Keys(x.Model.Files))
+	var blobs []Blob
+	for _, b := range slices.Sorted(maps.Keys(c.changed)) {
+		c.texts[b] = textOf(c.read[b])
+		blob := blobOf(compress(c.texts[b]))
+		v.Chunks[b], blobs = blob.Hash, append(blobs, blob)
+	}
+	sums := make([][sha256.Size]byte, len(c.texts))
+	parallel(len(sums), func(i int) { sums[i] = sha256.Sum256(c.texts[i]) })
+	v.Digest = versionDigest(wholeDigest(sums), v.Agents)
+	out := next{
+		version: v,
+		last:    last,
+		fresh:   v.Digest != last.Digest,
+		blobs:   blobs,
+		delta:   c.delta,
+	}
+	if !out.fresh {
+		out.version = last
+	}
+	return out
+}
+
+// changer puts changed resources into the chunks of a version.
+type changer struct {
+	e       *Engine
+	texts   [][]byte // of the chunks
+	hashes  []string
+	agents  map[string]resource.Agent
+	read    map[int][]entry // chunks that were read
+	changed map[int]bool    // chunks in which something has changed
+	delta   *delta
+}
+
+// entry returns the entry of a resource, and the number of its chunk; nil: there is none.
+func (c *changer) entry(id resource.ID) (*entry, int, error) {
+	b := bucketOf(id, len(c.texts))
+	if c.read[b] == nil {
+		entries, err := entriesOf(c.texts[b], c.hashes[b])
+		if err != nil {
+			return nil, b, err
+		}
+		c.read[b] = entries
+	}
+	for i := range c.read[b] {
+		if en := &c.read[b][i]; en.ID == id {
+			return en, b, nil
+		}
+	}
+	return nil, b, nil
+}
+
+// change puts a resource in the place of what it was.
+func (c *changer) change(now *resource.Resource) error {
+	en, b, err := c.entry(now.ID)
+	if err != nil || en == nil {
+		return cmp.Or(err, ErrWhole)
+	}
+	was, err := resource.Decode(en.Body)
+	if err != nil {
+		return damagedChunk(c.hashes[b])
+	}
+	agent, known := c.agents[now.Agent]
+	if same, err := c.sameEdges(was, now); err != nil || !same || !known {
+		return cmp.Or(err, ErrWhole)
+	}
+	now.Requires, now.Hears, now.Heard = was.Requires, was.Hears, was.Heard
+	entry, err := encodeEntry(now, agent)
+	if err != nil {
+		return ErrWhole
+	}
+	if !entry.same(en) {
+		c.delta.before[en.ID] = *en
+		c.delta.after = append(c.delta.after, entry)
+		c.changed[b] = true
+		*en = entry
+	}
+	return nil
+}
+
+// sameEdges reports whether two descriptions of a resource mean the same to all others: they stand
+// for
+// the same thing, have the same relations by their type, and nobody gathers what they say.
+func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
+	e := c.e
+	a, aIs := e.thingOf(was)
+	b, bIs := e.thingOf(now)
+	if a != b || aIs != bIs || was.Type != now.Type || was.Agent != now.Agent || was.Set != now.Set ||
+		was.Purged != now.Purged || e.gathers(was) ||
+		e.gathers(now) {
+		return false, nil
+	}
+	related := sortedRelations(e.related(now))
+	if !slices.Equal(sortedRelations(e.related(was)), related) {
+		return false, nil
+	}
+	for _, to := range related {
+		if t, known := e.Types.Type(to.ID.Type()); known && t.Gather == nil {
+			continue
+		}
+		en, b, err := c.entry(to.ID)
+		if err != nil {
+			return false, err
+		}
+		if en == nil {
+			continue
+		}
+		if other, err := resource.Decode(en.Body); err != nil {
+			return false, damagedChunk(c.hashes[b])
+		} else if e.gathers(other) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// gathers reports whether a resource is completed from others.
+func (e *Engine) gathers(r *resource.Resource) bool {
+	t, known := e.Types.Type(r.Type)
+	return !known || t.Gather != nil && t.Gathers(r.Attributes)
+}
+
+func sortedRelations(list []schema.Related) []schema.Related {
+	slices.SortFunc(list, func(a, b schema.Related) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// readTexts returns the texts of chunks.
+func (e *Engine) readTexts(ctx context.Context, hashes []string) ([][]byte, error) {
+	blobs, err := e.Files.Get(ctx, hashes)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	texts, errs := make([][]byte, len(blobs)), make([]error, len(blobs))
+	parallel(len(blobs), func(i int) { texts[i], errs[i] = decompress(blobs[i]) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, damagedChunk(hashes[i])
+		}
+	}
+	return texts, nil
+}

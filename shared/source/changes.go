@@ -1,0 +1,268 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"os"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// Changes is what differs from what Inputs say.
+type Changes struct {
+	// Model has the resources of items that differ, and all files; nil: nothing differs.
+	Model *deploy.Model
+	// Since is what they differ from.
+	Since deploy.Since
+	// Fingerprint is what Load would give as Model.Fingerprint, and Now what it would give as
+	// Inputs.
+	Fingerprint string
+	Now         Inputs
+}
+
+// mostChanges is how many items are read by themselves: where more differ, reading all is as fast.
+const mostChanges = 2000
+
+// Changes reads what differs from in; false when that cannot be told: other files would be read,
+// more
+// than items of documents differs, or something is wrong, which Load tells. What can be read only
+// once, such as standard input and pipes, is not read.
+func (in *Inputs) Changes(ctx context.Context, opts Options) (Changes, bool) {
+	if info, err := os.Stat(opts.Path); opts.Path == "-" || err != nil ||
+		!info.IsDir() && !info.Mode().IsRegular() {
+		return Changes{}, false
+	}
+	t, err := openTree(opts)
+	if err != nil {
+		return Changes{}, false
+	}
+	defer t.close()
+	path := func(d document, f Input) bool { return d.path == f.Path }
+	if !slices.EqualFunc(t.docs, in.Documents, path) ||
+		!slices.EqualFunc(t.projects, in.Projects, path) {
+		return Changes{}, false
+	}
+	l := &loader{
+		types:    opts.Types,
+		agent:    opts.Agent,
+		tree:     t,
+		files:    newFiles(t),
+		defaults: usual,
+		note:     true,
+	}
+	l.copies.max = maxCopies
+	c := changes{l: l, was: in, now: in.clone()}
+	model, ok := c.read(ctx)
+	if !ok || ctx.Err() != nil {
+		return Changes{}, false
+	}
+	out := Changes{Model: model, Fingerprint: c.now.digest(), Now: c.now}
+	if model != nil {
+		model.Fingerprint = out.Fingerprint
+		out.Since = deploy.Since{Fingerprint: in.digest(), Files: in.hashes()}
+	}
+	return out, true
+}
+
+func (in *Inputs) clone() Inputs {
+	out := Inputs{
+		slices.Clone(in.Documents),
+		slices.Clone(in.Files),
+		slices.Clone(in.Projects),
+		slices.Clone(in.items),
+	}
+	for i := range out.items {
+		out.items[i].list = slices.Clone(out.items[i].list)
+	}
+	return out
+}
+
+// hashes returns those of the files, sorted.
+func (in *Inputs) hashes() []string {
+	out := map[string]bool{}
+	for _, f := range in.Files {
+		out[f.hash] = true
+	}
+	return slices.Sorted(maps.Keys(out))
+}
+
+// changes is what one call of Changes works on.
+type changes struct {
+	l    *loader
+	was  *Inputs
+	now  Inputs
+	took int // items
+}
+
+// read returns a model of what differs; nil when nothing does, false when that cannot be told.
+func (c *changes) read(ctx context.Context) (*deploy.Model, bool) {
+	texts, ok := c.documents(ctx)
+	if !ok {
+		return nil, false
+	}
+	for i, p := range c.l.readProjects(ctx) {
+		if !p.parts[0].clean() || p.hash != c.was.Projects[i].hash {
+			return nil, false
+		}
+	}
+	other, ok := c.files()
+	if !ok {
+		return nil, false
+	}
+	model := &deploy.Model{}
+	for i := range c.was.Documents {
+		if len(other) > 0 && !c.was.items[i].known {
+			return nil, false // it may refer to one of these
+		}
+		uses := c.using(i, other)
+		if texts[i] == nil && len(uses) == 0 {
+			continue
+		}
+		made, ok := c.document(ctx, i, texts[i], uses)
+		if !ok {
+			return nil, false
+		}
+		model.Resources = append(model.Resources, made...)
+	}
+	if c.now.digest() == c.was.digest() {
+		return nil, true
+	}
+	model.Files = c.l.files.blobs()
+	return model, len(model.Files) == len(c.now.hashes())
+}
+
+// documents reads all documents and returns the texts of those that differ.
+func (c *changes) documents(ctx context.Context) ([][]byte, bool) {
+	texts := make([][]byte, len(c.was.Documents))
+	ok := make([]bool, len(texts))
+	parallel(len(texts), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		text, err := c.l.tree.read(c.l.tree.docs[i])
+		now := c.now.Documents[i].take(text)
+		ok[i] = err == nil && (!now || c.was.items[i].known)
+		if now {
+			texts[i] = text
+		}
+	})
+	return texts, !slices.Contains(ok, false)
+}
+
+// take notes the text of a document, and reports whether it is another one.
+func (f *Input) take(text []byte) bool {
+	sum := sha256.Sum256(text)
+	was := f.hash
+	f.Size, f.hash = int64(len(text)), hex.EncodeToString(sum[:])
+	return f.hash != was
+}
+
+// files reads the files that documents refer to, and returns the paths of those that differ.
+func (c *changes) files() (map[string]bool, bool) {
+	read := make([]*file, len(c.now.Files))
+	parallel(len(read), func(i int) { read[i] = c.l.files.get(c.now.Files[i].Path) })
+	other := map[string]bool{}
+	for i, f := range read {
+		if f.err != nil {
+			return nil, false
+		}
+		now := &c.now.Files[i]
+		if now.hash != f.hash {
+			other[now.Path] = true
+		}
+		now.Size, now.hash = f.size, f.hash
+	}
+	return other, true
+}
+
+// using returns the items of a document that refer to one of some files.
+func (c *changes) using(i int, paths map[string]bool) map[int]bool {
+	out := map[int]bool{}
+	if len(paths) > 0 {
+		for _, u := range c.was.items[i].uses {
+			if paths[u.file] {
+				out[u.item] = true
+			}
+		}
+	}
+	return out
+}
+
+// document reads those items of a document that differ, or are among uses; without a text, it is
+// read again.
+func (c *changes) document(
+	ctx context.Context,
+	i int,
+	text []byte,
+	uses map[int]bool,
+) ([]resource.Resource, bool) {
+	d := c.l.tree.docs[i]
+	if text == nil {
+		var err error
+		if text, err = c.l.tree.read(d); err != nil || c.now.Documents[i].take(text) {
+			return nil, false
+		}
+	}
+	r := &report{file: d.name}
+	text, ok := r.check(text)
+	if !ok || isJSON(text) {
+		return nil, false
+	}
+	text = r.directive(text)
+	o, rest, ok := r.unitsYAML(text)
+	of := &c.now.items[i]
+	if !ok || !r.clean() || !of.known || of.rest != rest || len(of.list) != len(o.pieces) {
+		return nil, false
+	}
+	var differ []int
+	for k, sum := range digests(o.pieces) {
+		if of.list[k].text != sum || uses[k] {
+			of.list[k].text = sum
+			differ = append(differ, k)
+		}
+	}
+	if c.took += len(differ); c.took > mostChanges || ctx.Err() != nil {
+		return nil, false
+	}
+	return c.items(d, o, of, differ)
+}
+
+// items reads items of a document, which must be to others what they were.
+func (c *changes) items(
+	d document,
+	o outline,
+	of *itemsOf,
+	differ []int,
+) ([]resource.Resource, bool) {
+	size := 0
+	for _, p := range o.pieces {
+		size += len(p.text)
+	}
+	b := newBudget(size)
+	head := c.l.taker(d, b)
+	if !head.header(&o.root) || !head.clean() {
+		return nil, false
+	}
+	t := c.l.taker(d, b)
+	t.defaults = head.defaults
+	for _, k := range differ {
+		nodes, ok := o.itemsYAML(&t.report, o.pieces[k])
+		if !ok || len(nodes) != 1 {
+			return nil, false
+		}
+		line := nodes[0].at.line
+		t.resources(nodes)
+		if n := t.noted[len(t.noted)-1]; n.frame != of.list[k].frame ||
+			line != o.pieces[k].at.line {
+			return nil, false
+		}
+	}
+	if !t.clean() || t.aliased || t.full || b.over.Load() || len(t.dropped) > 0 {
+		return nil, false
+	}
+	return t.part.resources, true
+}

@@ -1,0 +1,220 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// texts are documents in parts, which edits change.
+type texts struct {
+	rnd   *rand.Rand
+	docs  []docText
+	files []int
+	proj  int
+}
+
+type docText struct {
+	form  int
+	head  int
+	items []itemText
+	tail  int
+}
+
+type itemText struct{ name, form, value, more int }
+
+// forms write an item; the ones at the end are such that an item cannot be read by itself, or is
+// not
+// where it seems to be.
+var forms = []string{
+	"  - type: std::Null\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
+	"  - type: std::Null # one\n    attributes:\n      name: n%[1]d\n      value: |\n        v%[2]d\n          - type: x\n\n",
+	"  - {type: std::Null, attributes: {name: n%[1]d, value: \"v%[2]d\"}}\n",
+	"  - type: std::Null\n    agents: [a, b%[3]d]\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
+	"  - type: std::Null\n    purge_on_delete: true\n    requires: [\"std::Null[a,name=n%[3]d]\"]\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
+	"  - type: fs::File\n    purged: %[4]t\n    attributes: {path: /n%[1]d, content: {file: f%[3]d}, group: g%[2]d}\n",
+	"  - type: std::Null\n    managed: false\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
+	"  - type: std::Null\n    attributes: {name: n%[1]d, value: \"v%[2]d\n  - type: std::Null\n  - z\"}\n",
+	"  -\n    type: std::Null\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
+	"  - type: std::Null\n    attributes: {name: n%[1]d, value: &x%[1]d v%[2]d}\n  - type: std::Null\n    attributes: {name: m%[1]d, value: *x%[1]d}\n",
+}
+
+func (d *docText) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# one\nsouthbound: 1\ndefaults: {agent: a%d}\nresources:\n", d.head/5)
+	for _, it := range d.items {
+		fmt.Fprintf(&b, forms[it.form], it.name, it.value, it.more%2, it.more%5 == 4)
+	}
+	if d.tail%3 == 1 {
+		fmt.Fprintf(&b, "agents:\n  a0: {lanes: %d}\n", d.tail)
+	}
+	out := b.String()
+	if d.form == 1 {
+		out = strings.ReplaceAll(out, "\n", "\r\n")
+	}
+	return out
+}
+
+func (x *texts) write(t *testing.T, dir string) {
+	t.Helper()
+	for i := range x.docs {
+		write(t, filepath.Join(dir, fmt.Sprintf("d%d.yaml", i)), x.docs[i].text())
+	}
+	for i, content := range x.files {
+		write(t, filepath.Join(dir, fmt.Sprintf("f%d", i)), strings.Repeat("f", content))
+	}
+	if x.proj > 4 {
+		write(t, filepath.Join(dir, projectFile), fmt.Sprintf("defaults: {set: s%d}\n", x.proj/5))
+	}
+}
+
+// edit changes something, or nothing.
+func (x *texts) edit() {
+	d := &x.docs[x.rnd.IntN(len(x.docs))]
+	it := &d.items[x.rnd.IntN(len(d.items))]
+	switch x.rnd.IntN(16) {
+	case 0:
+		d.head++
+	case 1:
+		d.tail++
+	case 2:
+		it.form = x.rnd.IntN(len(forms))
+	case 3:
+		it.more++
+	case 4:
+		d.items = append(d.items, itemText{name: 1000 + x.rnd.IntN(1000)})
+	case 5:
+		if len(d.items) > 1 {
+			d.items = d.items[1:]
+		}
+	case 6:
+		x.files[x.rnd.IntN(len(x.files))]++
+	case 7:
+		x.proj++
+	default:
+		it.value++
+	}
+}
+
+func newTexts(rnd *rand.Rand) *texts {
+	x := &texts{rnd: rnd, files: []int{1, 2}}
+	usual := len(forms) - rnd.IntN(2)*3 // half of them can be cut everywhere
+	for d := range 1 + rnd.IntN(3) {
+		doc := docText{form: rnd.IntN(2)}
+		for i := range 1 + rnd.IntN(6) {
+			doc.items = append(doc.items, itemText{name: 10*d + i, form: rnd.IntN(usual)})
+		}
+		x.docs = append(x.docs, doc)
+	}
+	return x
+}
+
+// TestChanges edits documents at random, and wants what Changes reads to be what Load would read:
+// what
+// it does not read is as it was.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	told := 0
+	for seed := range uint64(60) {
+		x := newTexts(rand.New(rand.NewPCG(seed, 1))) //nolint:gosec // a test
+		dir := t.TempDir()
+		opts := Options{Path: dir, Types: testTypes(t), Note: true}
+		x.write(t, dir)
+		was, in, err := Load(context.Background(), opts)
+		if err != nil {
+			continue
+		}
+		for range 12 {
+			for range 1 + x.rnd.IntN(2) {
+				x.edit()
+			}
+			x.write(t, dir)
+			stored, err := DecodeInputs(in.Encode("key"), "key")
+			if err != nil || !reflect.DeepEqual(stored, in) {
+				t.Fatalf("seed %d: inputs are stored as others: %v", seed, err)
+			}
+			c, ok := stored.Changes(context.Background(), opts)
+			now, noted, err := Load(context.Background(), opts)
+			if err != nil {
+				if ok && c.Model != nil {
+					t.Fatalf("seed %d: something is wrong, and changes are told: %v", seed, err)
+				}
+				break
+			}
+			if ok {
+				told++
+				if c.Fingerprint != now.Fingerprint || !reflect.DeepEqual(c.Now, noted) {
+					t.Fatalf("seed %d: other inputs:\n%v\nwant\n%v", seed, c.Now, noted)
+				}
+				checkChanges(t, was.Resources, now.Resources, c)
+			}
+			was, in = now, noted
+		}
+	}
+	if told < 100 {
+		t.Errorf("changes were told %d times only", told)
+	}
+}
+
+func checkChanges(t *testing.T, was, now []resource.Resource, c Changes) {
+	t.Helper()
+	changed := map[resource.ID]*resource.Resource{}
+	if c.Model != nil {
+		for i := range c.Model.Resources {
+			changed[c.Model.Resources[i].ID] = &c.Model.Resources[i]
+		}
+	}
+	if len(was) != len(now) {
+		t.Fatalf("%d resources are %d by now, and changes are told", len(was), len(now))
+	}
+	for i := range now {
+		want := &was[i]
+		if r := changed[now[i].ID]; r != nil {
+			if r.Set != want.Set || r.Purged != want.Purged ||
+				!slices.Equal(r.Requires, want.Requires) {
+				t.Fatalf("%s means something else to others", r.ID)
+			}
+			want = r
+			delete(changed, r.ID)
+		}
+		if !reflect.DeepEqual(*want, now[i]) {
+			t.Fatalf("read as\n%v\nwant\n%v", *want, now[i])
+		}
+	}
+	if len(changed) > 0 {
+		t.Fatalf("changes of what is not there: %v", changed)
+	}
+}
+
+// TestInputsOfOthers wants nothing to be read of what was not noted by this very program.
+func TestInputsOfOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newTexts(rand.New(rand.NewPCG(1, 1))).write(t, dir) //nolint:gosec // a test
+	_, in, err := Load(context.Background(), Options{Path: dir, Types: testTypes(t), Note: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := in.Encode("one program")
+	if _, err := DecodeInputs(b, "another"); !fault.Is(err, fault.Damaged) {
+		t.Errorf("what another program has noted is read: %v", err)
+	}
+	for i := range b {
+		c := slices.Clone(b)
+		c[i] ^= 4
+		if _, err := DecodeInputs(c, "one program"); !fault.Is(err, fault.Damaged) {
+			t.Fatalf("with another byte %d: %v", i, err)
+		}
+		if _, err := DecodeInputs(b[:i], "one program"); !fault.Is(err, fault.Damaged) {
+			t.Fatalf("cut after %d bytes: %v", i, err)
+		}
+	}
+}
