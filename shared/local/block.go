@@ -3,6 +3,7 @@ package local
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 
 	"southbound/shared/binform"
 	"southbound/shared/deploy"
@@ -108,7 +109,10 @@ func commonPrefix[T ~string](a, b T) int {
 
 // decodeRecords is the inverse of encodeRecords. States stay part of stored; what does not decode,
 // or has changed since it was written, is Damaged.
-func decodeRecords(stored []byte) ([]record, error) {
+func decodeRecords(stored []byte) ([]record, error) { return appendRecords(nil, stored) }
+
+// appendRecords is decodeRecords into the room of recs, which is empty.
+func appendRecords(recs []record, stored []byte) ([]record, error) {
 	if len(stored) < sumSize || sumOf(stored[sumSize:]) != binary.LittleEndian.Uint32(stored) {
 		return nil, damagedBlock()
 	}
@@ -117,7 +121,9 @@ func decodeRecords(stored []byte) ([]record, error) {
 		return nil, damagedBlock()
 	}
 	lanes := d.Texts()
-	recs := make([]record, d.Len())
+	n := d.Len()
+	recs = slices.Grow(recs, n)[:n]
+	clear(recs)
 	ids, ends, words := make([]byte, 0, 64*len(recs)), make([]int, len(recs)), statusWords()
 	begin := 0
 	for i := range recs {

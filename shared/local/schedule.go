@@ -40,16 +40,30 @@ func tickets(c *sqlite.Conn, env string, in laneRange, out *deploy.Schedule) err
 	const sql = `SELECT rows FROM blocks WHERE k IN (
 		SELECT k FROM block_lanes INDEXED BY block_lanes_scheduled
 		WHERE env = +? AND lane >= +? AND lane < +? AND scheduled)`
-	return query(c, sql, func(s *sqlite.Stmt) error {
-		recs, err := decodeRecords(columnBytes(s, 0))
+	var recs []record // of one block
+	var found [][]deploy.Ticket
+	total := len(out.Tickets)
+	err := query(c, sql, func(s *sqlite.Stmt) (err error) {
+		recs, err = appendRecords(recs[:0], columnBytes(s, 0))
+		var here []deploy.Ticket
 		for i := range recs {
 			r := &recs[i]
-			if r.ticket != 0 && in.from <= r.lane && r.lane < in.to && in.holds(r.lane) {
-				out.Tickets = append(out.Tickets, deploy.Ticket{ID: r.id, Lane: r.lane, N: r.ticket})
+			if r.ticket == 0 || r.lane < in.from || r.lane >= in.to || !in.holds(r.lane) {
+				continue
 			}
+			if here == nil {
+				here = make([]deploy.Ticket, 0, len(recs)-i)
+			}
+			here = append(here, deploy.Ticket{ID: r.id, Lane: r.lane, N: r.ticket})
 		}
+		found, total = append(found, here), total+len(here)
 		return err
 	}, env, in.from, in.to)
+	out.Tickets = slices.Grow(out.Tickets, total-len(out.Tickets))
+	for _, here := range found {
+		out.Tickets = append(out.Tickets, here...)
+	}
+	return err
 }
 
 // laneRange is a range of lanes in the order of the database, and of whose agents they are to be: those that a set holds, or all when it is nil.

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"southbound/shared/fault"
@@ -368,12 +369,19 @@ func (r *Resource) size() int {
 	return n + n/16
 }
 
+// hashRooms are buffers in which what is hashed is put together, and mostHashRoom is how large one may
+// be that is used again.
+var hashRooms = sync.Pool{New: func() any { return new(make([]byte, 0, 1024)) }}
+
+const mostHashRoom = 64 << 10
+
 // Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the attributes, whether it is purged, report-only or may not be
 // destroyed, and how its agent is reached. What it requires, its set and its other flags are no part of it, nor is the number of lanes.
 // Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
 func (r *Resource) Hash(a Agent) (string, error) {
-	room := make([]byte, 0, 1024)
-	b, err := appendMap(append(room, `{"agent":{"options":`...), a.Options, byValue, 0, false)
+	room := hashRooms.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in the pool
+	defer hashRooms.Put(room)
+	b, err := appendMap(append((*room)[:0], `{"agent":{"options":`...), a.Options, byValue, 0, false)
 	if err == nil {
 		b, err = appendString(append(b, `,"transport":`...), a.Transport)
 	}
@@ -391,6 +399,9 @@ func (r *Resource) Hash(a Agent) (string, error) {
 	}
 	b = strconv.AppendBool(append(b, `,"purged":`...), r.Purged)
 	b = append(strconv.AppendBool(append(b, `,"report_only":`...), r.ReportOnly), '}')
+	if cap(b) <= mostHashRoom {
+		*room = b
+	}
 	sum := sha256.Sum256(b)
 	var text [2 * sha256.Size]byte
 	hex.Encode(text[:], sum[:])
