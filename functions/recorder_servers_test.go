@@ -33,6 +33,7 @@ type recorder struct {
 	mappings map[string]string            // the function of each, by UUID
 	unseen   string                       // a queue that SQS does not know yet, for one request
 	later    []string                     // events of the export function, for itself
+	jobs     sync.WaitGroup               // that the handler function works on
 }
 
 func newRecorder(t *testing.T, to string) *recorder {
@@ -96,11 +97,16 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// invoke invokes a function. What is not waited for is kept.
+// invoke invokes a function. What is not waited for is kept, but for jobs: who asks for one waits.
 func (r *recorder) invoke(who string, w http.ResponseWriter, req *http.Request, payload string) {
 	name := path.Base(path.Dir(req.URL.Path))
 	r.note(who, "lambda:InvokeFunction", arn("lambda", "function:"+name), nil)
 	if req.Header.Get("X-Amz-Invocation-Type") == "Event" {
+		if strings.HasSuffix(name, "-handler") {
+			r.jobs.Go(func() { r.function(name, payload) })
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
 		r.mu.Lock()
 		r.later = append(r.later, payload)
 		r.mu.Unlock()

@@ -182,6 +182,7 @@ func (s *site) command(args ...string) {
 	cmd.Env = append(os.Environ(), "SOUTHBOUND_API="+s.url, "SOUTHBOUND_ENVIRONMENT=prod",
 		"AWS_REGION="+region, "AWS_ACCESS_KEY_ID=person", "AWS_SECRET_ACCESS_KEY=test")
 	out, err := cmd.CombinedOutput()
+	s.recorder.jobs.Wait()
 	s.t.Logf("southbound %s: %v\n%s", strings.Join(args, " "), err, out)
 	if err != nil {
 		s.t.Errorf("southbound %s: %v", strings.Join(args, " "), err)

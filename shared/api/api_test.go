@@ -51,7 +51,10 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(), Doorbell: w.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
 		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
 		NewID: w.home.NewID, Jitter: rand.Float64})
-	w.service = api.New(api.Config{Engine: engine, About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
+	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
+	ctx, stop := context.WithCancel(context.Background())
+	wait := w.service.WorkHere(ctx)
+	t.Cleanup(func() { stop(); wait() })
 	w.Server = httptest.NewUnstartedServer(nil)
 	guard := api.Guard{Token: token, Hosts: []string{w.Listener.Addr().String()}}
 	w.Config.Handler = guard.Wrap(api.Handler(w.service))

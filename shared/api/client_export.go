@@ -53,16 +53,18 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, look dep
 		return deploy.DryRun{}, err
 	}
 	var done ReadDone
+	var left []string
 	err = c.commit(ctx, env, x.Model, p, look.Read, nil, func(int) error {
-		call := c.callExport
-		if look.Read {
-			call = c.call
-		}
 		asked := planAsked{bundleOf(x, p), look.Read, look.Whole}
-		return call(ctx, http.MethodPost, envPath(env, "plans"), asked, &done)
+		if look.Read {
+			job := jobAsked{Plan: &planRead{asked.Bundle, look.Whole}}
+			done, left, err = c.read(ctx, env, job, "plans", asked)
+			return err
+		}
+		return c.callExport(ctx, http.MethodPost, envPath(env, "plans"), asked, &done)
 	})
 	if err != nil {
-		return deploy.DryRun{}, err
+		return deploy.DryRun{Left: left}, err
 	}
 	out, err := c.gather(ctx, env, done)
 	if err == nil && !look.Read {

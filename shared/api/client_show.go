@@ -200,10 +200,10 @@ func (c *Client) Collect(ctx context.Context, env string, grace time.Duration) (
 // DryRun implements Home.
 func (c *Client) DryRun(ctx context.Context, env string, version int, filter []string,
 	whole bool) (deploy.DryRun, error) {
-	var done ReadDone
 	asked := dryRunAsked{version, filter, whole}
-	if err := c.call(ctx, http.MethodPost, envPath(env, "dryruns"), asked, &done); err != nil {
-		return deploy.DryRun{}, err
+	done, left, err := c.read(ctx, env, jobAsked{DryRun: &asked}, "dryruns", asked)
+	if err != nil {
+		return deploy.DryRun{Left: left}, err
 	}
 	return c.gather(ctx, env, done)
 }

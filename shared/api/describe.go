@@ -86,7 +86,9 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 	}
 	either := []object{{"required": []string{"id"}}, {"required": []string{"agent"}}}
 	say(schemas["Forgetting"], "oneOf", either)
-	for _, name := range []string{"Bundle", "PlanAsked"} {
+	one := []object{{"required": []string{"dry_run"}}, {"required": []string{"plan"}}, {"required": []string{"discover"}}}
+	say(schemas["JobAsked"], "oneOf", one)
+	for _, name := range []string{"Bundle", "PlanAsked", "PlanRead"} {
 		say(schemas[name], "anyOf", []object{
 			{"properties": object{"delete_sets": object{"maxItems": 0}}},
 			{"required": []string{"partial"}, "properties": object{"partial": object{"const": true}}},
@@ -169,6 +171,9 @@ func link(ops map[string]*huma.Operation) {
 		{"release", "version", "version", values{"env": env, "number": body + "/version"}},
 		{"plan", "part", "result", values{"env": env, "hash": body + "/parts/0"}},
 		{"dryRun", "part", "result", values{"env": env, "hash": body + "/parts/0"}},
+		{"askJob", "state", "job", values{"env": env, "job": body + "/id"}},
+		{"askJob", "part", "result", values{"env": env, "hash": body + "/done/parts/0"}},
+		{"askJob", "drop", "dropJob", values{"env": env, "job": body + "/id"}},
 		{"compareVersions", "part", "result", values{"env": env, "hash": body + "/parts/0"}},
 	} {
 		from, to := ops[l.from], ops[l.to]

@@ -154,11 +154,14 @@ func discovered(done FoundDone, get func(hash string) (ResultPart[Found], error)
 
 // Discover implements Home.
 func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
-	var done FoundDone
-	if err := c.call(ctx, http.MethodPost, envPath(env, "discover"), d, &done); err != nil {
+	all, _, err := c.read(ctx, env, jobAsked{Discover: &d}, "discover", d)
+	if err == nil && all.Found == nil {
+		err = fault.New(fault.Foreign, "ask "+c.base.Host, "the server does not say what it found")
+	}
+	if err != nil {
 		return Discovered{}, err
 	}
-	return discovered(done, func(hash string) (ResultPart[Found], error) {
+	return discovered(*all.Found, func(hash string) (ResultPart[Found], error) {
 		return ask[ResultPart[Found]](ctx, c, http.MethodGet, envPath(env, "results/"+hash), nil)
 	})
 }

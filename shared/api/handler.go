@@ -31,7 +31,7 @@ func handler(s *Service, all bool) http.Handler {
 	config.Transformers = []huma.Transformer{ownErrors}
 	r := &routes{s: s, api: humago.New(mux, config)}
 	r.api.UseMiddleware(notEmpty)
-	r.discovery()
+	r.discovery(all)
 	r.exports()
 	r.releases()
 	if all {
@@ -39,6 +39,9 @@ func handler(s *Service, all bool) http.Handler {
 		r.lists()
 		r.single()
 		r.acts()
+		if s.Jobs != nil {
+			r.jobs()
+		}
 	}
 	r.document()
 	mux.Handle("/", noSuch(mux))
@@ -77,9 +80,11 @@ func serve[I, O any](r *routes, method, path, id, summary string, f func(context
 	huma.Register(r.api, op, f)
 }
 
-func (r *routes) discovery() {
+func (r *routes) discovery(all bool) {
+	about := r.s.About
+	about.Jobs = about.Jobs && all
 	serve(r, http.MethodGet, "/{$}", "discover", "What this is", func(context.Context, *struct{}) (*out[Discovery], error) {
-		return answer(r.s.About, nil)
+		return answer(about, nil)
 	})
 }
 

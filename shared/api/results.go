@@ -63,17 +63,9 @@ func (s *Service) DryRun(ctx context.Context, env string, version int, filter []
 	whole bool) (deploy.DryRun, error) {
 	job := ReadJob{Environment: env, Version: version, Filter: filter, Whole: whole}
 	if s.Elsewhere == nil {
-		return s.dryRun(ctx, job)
+		return s.compare(ctx, job, deploy.Reading{})
 	}
 	return s.elsewhere(ctx, job)
-}
-
-func (s *Service) dryRun(ctx context.Context, job ReadJob) (deploy.DryRun, error) {
-	only, err := deploy.ParseFilter(job.Filter)
-	if err != nil {
-		return deploy.DryRun{}, err
-	}
-	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, deploy.Look{Whole: job.Whole})
 }
 
 // Plan implements Home.
@@ -87,16 +79,7 @@ func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
 		found, err := s.foundHere(ctx, job.Environment, *job.Discover)
 		return ReadDone{Items: []Would{}, Parts: []string{}, Found: &found}, err
 	}
-	var d deploy.DryRun
-	var err error
-	if job.Bundle == nil {
-		d, err = s.dryRun(ctx, job)
-	} else {
-		var x deploy.Export
-		if x, err = s.unpack(ctx, *job.Bundle); err == nil {
-			d, err = s.Engine.Preview(ctx, job.Environment, x, deploy.Look{Read: true, Whole: job.Whole})
-		}
-	}
+	d, err := s.compare(ctx, job, deploy.Reading{})
 	if err != nil {
 		return ReadDone{}, err
 	}
@@ -152,6 +135,11 @@ func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 
 // inParts bounds the size of an answer: it returns the first items, and the hashes under which the others are stored.
 func inParts[T any](ctx context.Context, s *Service, all []T) (items []T, parts []string, err error) {
+	return divide(ctx, s, all, mostInline)
+}
+
+// divide is inParts with at most so many bytes of first items.
+func divide[T any](ctx context.Context, s *Service, all []T, inline int) (items []T, parts []string, err error) {
 	items, parts = []T{}, []string{}
 	var blobs []deploy.Blob
 	var text []byte
@@ -168,7 +156,7 @@ func inParts[T any](ctx context.Context, s *Service, all []T) (items []T, parts 
 		if err != nil {
 			return nil, nil, err
 		}
-		if size += len(line); size <= mostInline {
+		if size += len(line); size <= inline {
 			items = append(items, all[i])
 			continue
 		}

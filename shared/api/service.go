@@ -25,6 +25,12 @@ type Config struct {
 	Sign func(ctx context.Context, hash string, size int64) (Upload, error)
 	// Elsewhere, when not nil, has a comparison with reality made where the handlers are, by Service.ReadHere of another process.
 	Elsewhere func(ctx context.Context, job ReadJob) (ReadDone, error)
+	// Jobs, when not nil, keeps what is known of comparisons that are made as jobs. Start has Service.Work called for one, in this process or
+	// in another; it does not wait for that. See docs/design/jobs.md.
+	Jobs  deploy.Jobs
+	Start func(ctx context.Context, env, id string) error
+	// Slice is how long one piece of work at a job is; 0: 50 seconds.
+	Slice time.Duration
 	// Unserved, when not nil, returns the agents that have work which nobody does, with for how long.
 	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
 	// Changed, when not nil, is told that an environment may have work now.
@@ -48,7 +54,7 @@ type Service struct{ Config }
 // New returns a service.
 func New(c Config) *Service {
 	c.About.Name, c.About.API, c.About.OpenAPI = "southbound", "v1", "/openapi.json"
-	c.About.Auth = cmp.Or(c.About.Auth, AuthNone)
+	c.About.Auth, c.About.Jobs = cmp.Or(c.About.Auth, AuthNone), c.Jobs != nil
 	if c.Agent == nil {
 		c.Agent = transport.Check
 	}

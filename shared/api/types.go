@@ -233,4 +233,5 @@ type Discovery struct {
 	// ExportURL is where uploads, exports and plans go; empty: here.
 	ExportURL string `json:"export_url,omitempty"`
 	OpenAPI   string `json:"openapi"`
+	Jobs      bool   `json:"jobs,omitempty" doc:"comparisons may be asked for as jobs"`
 }

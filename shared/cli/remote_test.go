@@ -30,6 +30,7 @@ var notRemote = map[string]string{
 	"replace": "it has types of its own, which a server does not know",
 	"run":     "it is about the home of this machine",
 	"serve":   "it starts servers itself",
+	"jobs":    "it starts servers itself",
 }
 
 // variable names the address of an API that is served already, such as that of an AWS home. Every script gets an environment of its own there.

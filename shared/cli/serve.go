@@ -79,8 +79,9 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	guard.Token = token
 	keep := a.keeper(ctx)
 	defer keep.wait()
-	service := api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, Changed: keep.serve, History: a.own.ParameterHistory,
+	service := api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, Changed: keep.serve, History: a.own.ParameterHistory, Jobs: a.own,
 		About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
+	defer service.WorkHere(ctx)()
 	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
 	api.Bound(server)

@@ -45,6 +45,8 @@ type Reading struct {
 	State string
 	// Reads says whose things are read by this call; nil: everybody's.
 	Reads func(resource.Agent) bool
+	// Told, when not nil, is told again and again which agents are still to be compared.
+	Told func(agents []string)
 }
 
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
@@ -240,30 +242,35 @@ func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]
 
 // lanes compares the rows of lanes. What an error or the end of the time keeps it from is left.
 func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*Row) error {
-	lanes := slices.Sorted(maps.Keys(byLane))
+	lanes, left := slices.Sorted(maps.Keys(byLane)), []string(nil)
 	for i, lane := range lanes {
+		if d.from.Told != nil {
+			d.from.Told(agentsOf(lanes[i:]))
+		}
 		if d.from.Reads == nil || d.from.Reads(d.agent(lane)) {
 			if err := d.lane(ctx, lane, byLane[lane]); err != nil {
-				d.leave(lanes[i:]...)
+				d.out.Left = agentsOf(append(left, lanes[i:]...))
 				return err
 			}
 		}
 		for _, row := range byLane[lane] {
 			if _, read := d.results[row.ID]; !read {
-				d.leave(lane)
+				left = append(left, lane)
 				break
 			}
 		}
 	}
+	d.out.Left = agentsOf(left)
 	return nil
 }
 
-// leave notes the agents of lanes, which are sorted, as left.
-func (d *dryRunner) leave(lanes ...string) {
+// agentsOf returns the agents of lanes, which are sorted.
+func agentsOf(lanes []string) []string {
+	var out []string
 	for _, l := range lanes {
-		d.out.Left = append(d.out.Left, AgentOf(l))
+		out = append(out, AgentOf(l))
 	}
-	d.out.Left = slices.Compact(d.out.Left)
+	return slices.Compact(out)
 }
 
 // lane compares the rows of one lane while it holds its lease, as far as there is time.
@@ -272,8 +279,9 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row) error {
 		return cut(ctx)
 	}
 	parts := slices.Collect(slices.Chunk(groupByType(rows), claimMost))
-	lease, err := d.e.acquire(ctx, d.env, lane, d.e.readLimit(parts[0]))
-	if err != nil {
+	lease, free, err := d.e.acquireUnless(ctx, d.env, lane, d.e.readLimit(parts[0]),
+		func() bool { return d.late(ctx) })
+	if err != nil || !free {
 		return err
 	}
 	if err := d.e.takeOver(ctx, d.env, lease); err != nil {

@@ -158,6 +158,12 @@ func (x *executor) within(ctx context.Context, limit time.Duration, f func(ctx c
 		if until, limited := ctx.Deadline(); limited {
 			limit = min(limit, time.Until(until))
 		}
+		return x.e.Caller.Call(ctx, limit, func(own context.Context) {
+			own, cancel := context.WithCancel(own)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			f(own)
+		})
 	}
 	return x.e.Caller.Call(ctx, limit, f)
 }

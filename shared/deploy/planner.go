@@ -75,19 +75,29 @@ func (e *Engine) planMending(ctx context.Context, env string, mending bool, f fu
 
 // acquire takes a lease for span, waiting until it is free.
 func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duration) (Lease, error) {
+	lease, _, err := e.acquireUnless(ctx, env, key, span, func() bool { return false })
+	return lease, err
+}
+
+// acquireUnless is acquire that gives up, with false, when it is late.
+func (e *Engine) acquireUnless(ctx context.Context, env, key string, span time.Duration,
+	late func() bool) (Lease, bool, error) {
 	pause := time.Millisecond
 	holder := e.holder()
 	for {
 		now := e.Clock.Now()
 		lease, err := e.State.Acquire(ctx, env, key, holder, now, now.Add(span))
 		if err == nil {
-			return lease, nil
+			return lease, true, nil
 		}
 		if !fault.Is(err, fault.Busy) && !fault.Is(err, fault.Unavailable) {
-			return Lease{}, fault.Wrap(fault.Unknown, "take lease "+key, err)
+			return Lease{}, false, fault.Wrap(fault.Unknown, "take lease "+key, err)
 		}
 		if err := e.Clock.Sleep(ctx, pause); err != nil {
-			return Lease{}, err
+			return Lease{}, false, err
+		}
+		if late() {
+			return Lease{}, false, nil
 		}
 		pause = min(2*pause, 100*time.Millisecond)
 	}

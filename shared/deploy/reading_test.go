@@ -19,8 +19,12 @@ func several() *deploy.Model {
 	for _, agent := range []string{"a", "b", "c"} {
 		for i := range 4 {
 			name := fmt.Sprintf("%s%d", agent, i)
-			r := resource.Resource{ID: resource.NewID("t::T", agent, resource.Key{Name: "name", Value: name}),
-				Type: "t::T", Agent: agent, Attributes: map[string]any{"name": name}}
+			r := resource.Resource{
+				ID:         resource.NewID("t::T", agent, resource.Key{Name: "name", Value: name}),
+				Type:       "t::T",
+				Agent:      agent,
+				Attributes: map[string]any{"name": name},
+			}
 			if n := len(m.Resources); i > 0 {
 				r.Requires = []resource.ID{m.Resources[n-1].ID}
 			}
@@ -131,7 +135,8 @@ func TestReadingOfAnotherPlan(t *testing.T) {
 	}
 }
 
-// TestReadingIsCutOff pins that a comparison whose time is over ends although a handler hangs, names
+// TestReadingIsCutOff pins that a comparison whose time is over ends although a handler hangs,
+// names
 // what was not compared, and records nothing of what it cut off.
 func TestReadingIsCutOff(t *testing.T) {
 	t.Parallel()
@@ -150,7 +155,11 @@ func TestReadingIsCutOff(t *testing.T) {
 	if err == nil || !slices.Equal(d.Left, []string{"b", "c"}) || len(hung) != 1 {
 		t.Errorf("%+v, %v, %v", d, err, slices.Collect(maps.Keys(hung)))
 	}
-	actions, err := r.home.Actions(t.Context(), "e", deploy.ActionQuery{Action: deploy.ActionDryRun})
+	actions, err := r.home.Actions(
+		t.Context(),
+		"e",
+		deploy.ActionQuery{Action: deploy.ActionDryRun},
+	)
 	if err != nil || len(actions) != 4 {
 		t.Errorf("%d actions, %v", len(actions), err)
 	}

@@ -27,6 +27,14 @@ func holders(h *Home) func() string {
 	return func() string { return fmt.Sprintf("%s#%d", h.Holder(), n.Add(1)) }
 }
 
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	deploytest.TestJobs(t, func(t *testing.T) deploytest.JobsHarness {
+		dir := t.TempDir()
+		return deploytest.JobsHarness{A: open(t, dir), B: open(t, dir)}
+	})
+}
+
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	deploytest.TestFiles(t, func(t *testing.T) deploytest.FilesHarness {

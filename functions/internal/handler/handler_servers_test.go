@@ -26,6 +26,7 @@ import (
 	"southbound/functions/internal/run"
 	"southbound/handlers"
 	"southbound/localstack/server"
+	"southbound/shared/api"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home"
@@ -314,6 +315,45 @@ func TestDuplicates(t *testing.T) {
 	actions, err := s.admin.State.Actions(t.Context(), "prod", deploy.ActionQuery{Action: deploy.ActionDeploy})
 	if err != nil || len(actions) != 60 {
 		t.Errorf("%v: %d runs of 60 resources", err, len(actions))
+	}
+}
+
+// TestJob pins that a comparison which takes longer than an invocation goes on in the next, with the
+// record in the table and what was found in the bucket, and that a start which is doubled does nothing.
+func TestJob(t *testing.T) {
+	s := newStack(t)
+	m := &deploy.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}}}
+	for i := range 24 {
+		m.Resources = append(m.Resources, null("web1", i, nil))
+	}
+	s.export(m)
+	f := s.begin(nil)
+	starts := make(chan run.Job, 100)
+	asks := api.New(api.Config{Engine: s.admin.Engine, Jobs: s.admin.State,
+		Start: func(_ context.Context, env, id string) error {
+			starts <- run.Job{Environment: env, ID: id}
+			return nil
+		}})
+	const id = "00000000000000000000000000000001"
+	state, err := asks.AskJob(t.Context(), "prod", id, api.ReadJob{Environment: "prod"})
+	n := 0
+	for ; err == nil && state.State == api.JobRunning; n++ {
+		event, _ := json.Marshal(map[string]any{"job": <-starts})
+		f.server.Clock = &later{}
+		if n == 0 { // its time is up before anything is read
+			f.server.Clock = &later{by: -time.Hour}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		for range 2 {
+			if _, err := f.handle(ctx, event); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		state, err = asks.Job(t.Context(), "prod", id)
+	}
+	if err != nil || state.Done == nil || state.Done.Covered != 24 || len(state.Done.Items) != 24 || n != 2 {
+		t.Errorf("%+v after %d slices, %v", state, n, err)
 	}
 }
 

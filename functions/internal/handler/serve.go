@@ -31,13 +31,14 @@ func (f *function) prepare() {
 	h := f.Home
 	f.worked = &logs.Gatherer{Bell: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
-	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check})
+	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State})
 }
 
-// event is what the function may be called with: messages of a queue, or a comparison.
+// event is what the function may be called with: messages of a queue, a comparison, or a job to work on.
 type event struct {
 	events.SQSEvent
 	Read *api.ReadJob `json:"read"`
+	Job  *run.Job     `json:"job"`
 }
 
 func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -50,7 +51,22 @@ func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error)
 		done, err := f.service.ReadHere(ctx, *e.Read)
 		return answer(done, err)
 	}
+	if e.Job != nil {
+		return nil, f.work(ctx, *e.Job)
+	}
 	return f.serve(ctx, e.Records)
+}
+
+// work works on a job until the time is nearly up. A fault is not told: whoever waits for the job starts it again, and Lambda need not.
+func (f *function) work(ctx context.Context, job run.Job) error {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return run.ErrNoDeadline
+	}
+	if err := f.service.Work(ctx, job.Environment, job.ID, f.server.Until(deadline)); err != nil {
+		f.Log.ErrorContext(ctx, "a job was not worked on", "environment", job.Environment, "job", job.ID, "error", err.Error())
+	}
+	return nil
 }
 
 // read is the answer to a comparison: what was found, or why it was not made.

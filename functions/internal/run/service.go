@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"southbound/shared/api"
 	"southbound/shared/aws/awserr"
@@ -30,6 +31,8 @@ func (f *Function) Service(asks bool) *api.Service {
 	if asks && h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
 		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
+		c.Jobs = h.State
+		c.Start = func(ctx context.Context, env, id string) error { return f.start(ctx, calls, Job{env, id}) }
 	}
 	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {
 		waiting, err := sweep.Unserved(ctx, h.Engine.State, env, h.Engine.Clock.Now())
@@ -57,6 +60,23 @@ func (f *Function) unneeded(ctx context.Context, env string, remove bool) ([]api
 func (f *Function) sign(ctx context.Context, hash string, size int64) (api.Upload, error) {
 	up, err := f.Home.Signer.Upload(ctx, hash, size, uploadsFor)
 	return api.Upload{Hash: up.Hash, Method: up.Method, URL: up.URL, Header: up.Header}, err
+}
+
+// Job is what the handler function is called with to work on a job.
+type Job struct {
+	Environment string `json:"environment"`
+	ID          string `json:"id"`
+}
+
+// start has the handler function work on a job, and does not wait for that.
+func (f *Function) start(ctx context.Context, calls *lambda.Client, job Job) error {
+	payload, err := json.Marshal(map[string]any{"job": job})
+	if err != nil {
+		return fault.Wrap(fault.Internal, "start a job", err)
+	}
+	_, err = calls.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(f.Home.Config.Handler),
+		InvocationType: types.InvocationTypeEvent, Payload: payload})
+	return awserr.Fault("start a job", err)
 }
 
 // elsewhere has a comparison made by the handler function.

@@ -93,6 +93,30 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestJobs runs the suite of records of jobs on each server, and with answers that are lost.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		kind   server.Kind
+		faults *awstest.Faults
+	}{
+		{"DynamoDBLocal", server.DynamoDB, nil},
+		{"MiniStack", server.MiniStack, nil},
+		{"Faults", server.DynamoDB, &awstest.Faults{Decide: awstest.NowAndThen(4)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			deploytest.TestJobs(t, func(t *testing.T) deploytest.JobsHarness {
+				t.Helper()
+				api, table := client(t, c.kind, c.faults)
+				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
+				return deploytest.JobsHarness{A: open(t, config), B: open(t, config), Serial: c.faults != nil}
+			})
+		})
+	}
+}
+
 // objects returns real objects in a new bucket.
 func objects(t *testing.T, name string) dynamo.Objects {
 	t.Helper()

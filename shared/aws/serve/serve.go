@@ -81,7 +81,7 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 	desks := map[place]*desk{}
 	for _, w := range work {
 		if desks[w.place] == nil {
-			desks[w.place] = s.open(ctx, w.place, s.until(deadline))
+			desks[w.place] = s.open(ctx, w.place, s.Until(deadline))
 		}
 	}
 	told := make([]<-chan error, len(work))
@@ -162,8 +162,8 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	return out
 }
 
-// until returns when to stop taking work: an operation before the deadline or, when little time would be left to work in, half way to it.
-func (s *Server) until(deadline time.Time) time.Time {
+// Until returns when to stop taking work: an operation before the deadline or, when little time would be left to work in, half way to it.
+func (s *Server) Until(deadline time.Time) time.Time {
 	left := deadline.Sub(s.Clock.Now())
 	budget := s.Operation + margin
 	if budget > left*3/4 {

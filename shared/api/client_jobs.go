@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+const (
+	longAsk  = 2 * time.Second // between two questions about a job
+	dropTime = 2 * time.Second // to give a job up
+	// awayFor is how long a server may be away while it is asked about a job, such as to begin
+	// anew.
+	awayFor = 2 * time.Minute
+)
+
+// read has a server make a comparison: as a job, or, by one that has none, in one request of which
+// path is the last part and body what is asked. It also returns the agents that an error has kept
+// from being compared, as far as they are known.
+func (c *Client) read(
+	ctx context.Context,
+	env string,
+	asked jobAsked,
+	path string,
+	body any,
+) (ReadDone, []string, error) {
+	var done ReadDone
+	about, err := c.discover(ctx)
+	if err != nil {
+		return done, nil, err
+	}
+	if about.Jobs {
+		return c.job(ctx, env, asked)
+	}
+	if asked.Discover != nil {
+		done.Found = &FoundDone{}
+		return done, nil, c.call(ctx, http.MethodPost, envPath(env, path), body, done.Found)
+	}
+	return done, nil, c.call(ctx, http.MethodPost, envPath(env, path), body, &done)
+}
+
+// job asks for a job and waits for it.
+func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone, []string, error) {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // it never fails
+	path := envPath(env, "jobs/"+hex.EncodeToString(id))
+	state, err := ask[JobState](ctx, c, http.MethodPut, path, asked)
+	heard := c.Clock.Now()
+	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2, longAsk) {
+		if c.Clock.Sleep(ctx, pause) != nil {
+			break
+		}
+		var now JobState
+		now, err = ask[JobState](ctx, c, http.MethodGet, path, nil)
+		switch {
+		case err == nil:
+			state, heard = now, c.Clock.Now()
+		case passes(err) && c.Clock.Now().Sub(heard) < awayFor:
+			err = nil
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+		defer cancel()
+		if dropped, err := ask[JobState](late, c, http.MethodDelete, path, nil); err == nil {
+			state = dropped
+		}
+		cause := context.Cause(ctx)
+		return ReadDone{}, state.Left, fault.Wrap(fault.KindOf(cause), "", cause)
+	case err != nil:
+		return ReadDone{}, state.Left, err
+	case state.Error != nil:
+		return ReadDone{}, state.Left, remote{*state.Error}
+	case state.Done == nil:
+		return ReadDone{}, nil, fault.New(
+			fault.Foreign,
+			"ask "+c.base.Host,
+			"the server says that it is done, and not what came of it",
+		)
+	}
+	return *state.Done, nil, nil
+}

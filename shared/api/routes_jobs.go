@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"net/http"
+)
+
+// jobAsked is what a job is to do: one of these.
+type jobAsked struct {
+	DryRun   *dryRunAsked `json:"dry_run,omitempty" doc:"compare a version with reality"`
+	Plan     *planRead    `json:"plan,omitempty" doc:"say what an export of what was uploaded would change, and compare with reality"`
+	Discover *Discover    `json:"discover,omitempty" doc:"describe what exists of a type on an agent"`
+}
+
+// planRead asks for a plan that is compared with reality.
+type planRead struct {
+	Bundle
+	Whole bool `json:"whole,omitempty" doc:"values as long as they are"`
+}
+
+// job returns what is asked for; false if it is not exactly one thing.
+func (a *jobAsked) job(env string) (ReadJob, bool) {
+	out, n := ReadJob{Environment: env}, 0
+	if a.DryRun != nil {
+		out.Version, out.Filter, out.Whole = a.DryRun.Version, a.DryRun.Filter, a.DryRun.Whole
+		n++
+	}
+	if a.Plan != nil {
+		out.Bundle, out.Whole = &a.Plan.Bundle, a.Plan.Whole
+		n++
+	}
+	if a.Discover != nil {
+		out.Discover = a.Discover
+		n++
+	}
+	return out, n == 1
+}
+
+// InJob is what a request about a job has.
+type InJob struct {
+	InEnvironment
+	Job string `path:"job" pattern:"^[0-9a-f]{32}$" doc:"made up by who asks for it, at random"`
+}
+
+func (r *routes) jobs() {
+	const path = inEnv + "/jobs/{job}"
+	serve(
+		r,
+		http.MethodPut,
+		path,
+		"askJob",
+		"Ask for a comparison with reality that may take its time",
+		func(ctx context.Context, i *struct {
+			InJob
+			Body jobAsked
+		}) (*out[JobState], error) {
+			job, is := i.Body.job(i.Env)
+			if !is {
+				return nil, problemWith(
+					http.StatusUnprocessableEntity,
+					Failure{
+						Kind:     "invalid",
+						Message:  "ask for one thing: dry_run, plan or discover",
+						Problems: []Wrong{},
+					},
+				)
+			}
+			return answer(r.s.AskJob(ctx, i.Env, i.Job, job))
+		},
+		large,
+	)
+	serve(
+		r,
+		http.MethodGet,
+		path,
+		"job",
+		"How a job is; one that rests goes on",
+		func(ctx context.Context, i *InJob) (*out[JobState], error) {
+			return answer(r.s.Job(ctx, i.Env, i.Job))
+		},
+	)
+	serve(
+		r,
+		http.MethodDelete,
+		path,
+		"dropJob",
+		"Give a job up",
+		func(ctx context.Context, i *InJob) (*out[JobState], error) {
+			return answer(r.s.DropJob(ctx, i.Env, i.Job))
+		},
+	)
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// errLostJob says that another has changed a job since, so that it is not the worker's any more.
+var errLostJob = errors.New("the job is somebody else's, or over")
+
+// WorkHere has jobs worked on by this process until ctx ends, and is called before anything is
+// served. wait returns when what was begun has ended.
+func (s *Service) WorkHere(ctx context.Context) (wait func()) {
+	var wg sync.WaitGroup
+	s.Start = func(_ context.Context, env, id string) error {
+		if ctx.Err() != nil {
+			return fault.New(
+				fault.Unavailable,
+				"compare with reality",
+				"the server is about to stop",
+			)
+		}
+		wg.Go(func() { _ = s.Work(ctx, env, id, time.Time{}) }) // whoever asks sees to it
+		return nil
+	}
+	return wg.Wait
+}
+
+// Work works on a job that was offered, until a time; zero: for a slice. It returns an error if
+// what
+// came of that could not be recorded: whoever asks starts the job again then.
+func (s *Service) Work(ctx context.Context, env, id string, until time.Time) error {
+	now := s.Engine.Clock.Now()
+	if until.IsZero() {
+		until = now.Add(usualWork)
+		if s.Slice > 0 {
+			until = now.Add(s.Slice)
+		}
+	}
+	h, err := s.held(ctx, env, id)
+	if err != nil || h.rec.Outcome != "" || h.rec.Worker != "" || !h.rec.Alive.After(now) {
+		return err // it is another's, over, or was offered too long ago
+	}
+	h.rec.Worker, h.rec.Alive = s.Engine.NewID(), now.Add(aliveFor)
+	if err := h.write(ctx); err != nil {
+		return err
+	}
+	w := &working{heldJob: h}
+	own, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := w.beat(own, stop)
+	d, done, err := w.slice(own, until)
+	lost := errors.Is(context.Cause(own), errLostJob)
+	stop(nil)
+	<-ended
+	if lost {
+		return nil
+	}
+	return w.settle(context.WithoutCancel(ctx), d, done, err, ctx.Err() != nil)
+}
+
+// working is a job with its worker.
+type working struct {
+	*heldJob
+	mu   sync.Mutex // guards the job while it beats
+	told bool
+}
+
+// beat shows that the worker lives, until ctx ends. When the job is not its own any more it says so
+// to stop.
+func (w *working) beat(ctx context.Context, stop context.CancelCauseFunc) (ended <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for w.s.Engine.Clock.Sleep(ctx, beatEvery) == nil {
+			if fault.Is(w.alive(ctx), fault.Conflict) {
+				stop(errLostJob)
+				return
+			}
+		}
+	}()
+	return done
+}
+
+func (w *working) alive(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rec.Alive = w.s.Engine.Clock.Now().Add(aliveFor)
+	return w.write(context.WithoutCancel(ctx))
+}
+
+// left notes which agents are not compared yet: the first time at once, then with the beat.
+func (w *working) left(ctx context.Context, agents []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rec.Left = agents[:min(len(agents), mostNamedLeft)]
+	if !w.told {
+		w.told = true
+		_ = w.write(ctx) // the beat does it otherwise
+	}
+}
+
+// slice does some of the job: done is its end, if that is reached.
+func (w *working) slice(
+	ctx context.Context,
+	until time.Time,
+) (d deploy.DryRun, done *ReadDone, err error) {
+	var job ReadJob
+	if err := w.s.readJSON(ctx, w.rec.Asked, &job); err != nil {
+		return d, nil, err
+	}
+	if job.Discover != nil {
+		found, err := w.s.ReadHere(ctx, job)
+		return d, &found, err
+	}
+	from := deploy.Reading{Until: until, State: w.rec.State,
+		Told: func(agents []string) { w.left(ctx, agents) }}
+	for _, hash := range w.rec.Found {
+		part, err := resultPart[Would](ctx, w.s, hash)
+		if err != nil {
+			return d, nil, err
+		}
+		for _, item := range part.Items {
+			from.Known = append(from.Known, deploy.Would(item))
+		}
+	}
+	if w.rec.Version > 0 {
+		job.Version = w.rec.Version
+	}
+	if d, err = w.s.compare(ctx, job, from); err != nil || len(d.Left) > 0 {
+		return d, nil, err
+	}
+	all, err := w.s.keep(ctx, d)
+	return d, &all, err
+}
+
+// compare makes a comparison, or goes on with it.
+func (s *Service) compare(
+	ctx context.Context,
+	job ReadJob,
+	from deploy.Reading,
+) (deploy.DryRun, error) {
+	look := deploy.Look{Read: true, Whole: job.Whole, From: from}
+	if job.Bundle != nil {
+		x, err := s.unpack(ctx, *job.Bundle)
+		if err != nil {
+			return deploy.DryRun{}, err
+		}
+		return s.Engine.Preview(ctx, job.Environment, x, look)
+	}
+	only, err := deploy.ParseFilter(job.Filter)
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, look)
+}
+
+// settle records what came of a slice. stopped: the process ends, and nothing is wrong with the
+// job.
+func (w *working) settle(
+	ctx context.Context,
+	d deploy.DryRun,
+	done *ReadDone,
+	err error,
+	stopped bool,
+) error {
+	switch {
+	case err == nil && done != nil:
+		return w.end(ctx, jobEnd{Done: done}, nil)
+	case err != nil && !stopped:
+		return w.end(ctx, jobEnd{}, err)
+	}
+	r := &w.rec
+	if r.State != "" && d.State != "" && r.State != d.State {
+		r.Found, r.Count = nil, 0
+		if r.Moved++; r.Moved > mostMoved {
+			return w.end(ctx, jobEnd{}, fault.New(fault.Conflict, "compare with reality",
+				"the state does not stand still: the plan became another %d times", mostMoved).
+				WithHint("wait until what is scheduled is done, or plan less with a FILTER"))
+		}
+	}
+	if err := w.keepFound(ctx, d); err != nil {
+		return err
+	}
+	if len(d.Found) > 0 || stopped {
+		r.Idle = 0
+	} else if r.Idle++; r.Idle > mostIdle {
+		return w.end(ctx, jobEnd{}, fault.New(fault.Timeout, "compare with reality",
+			"nothing could be compared for a long time: what is left is busy, or cannot be read in %s", usualWork).
+			WithHint("`southbound status` shows what is under way"))
+	}
+	r.Worker, r.Starts, r.Alive = "", 0, time.Time{}
+	r.Left = d.Left[:min(len(d.Left), mostNamedLeft)]
+	return w.write(ctx)
+}
+
+// keepFound stores what a slice has found.
+func (w *working) keepFound(ctx context.Context, d deploy.DryRun) error {
+	if d.Version > 0 {
+		w.rec.Version = d.Version
+	}
+	if d.State != "" {
+		w.rec.State = d.State
+	}
+	found := make([]Would, len(d.Found))
+	for i := range d.Found {
+		found[i] = Would(d.Found[i])
+	}
+	_, hashes, err := divide(ctx, w.s, found, 0)
+	w.rec.Found = slices.Concat(w.rec.Found, hashes)
+	w.rec.Count += len(found)
+	return err
+}

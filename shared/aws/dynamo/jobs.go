@@ -1,0 +1,77 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/aws/attr"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// Records of jobs are items of their own. The table removes them some time after they have expired.
+const (
+	attrExpires = "x" // seconds since 1970, as the table wants it
+	attrMillis  = "e" // what they are read by
+)
+
+func jobsPart(env string) string { return "J/" + env }
+
+var _ deploy.Jobs = (*State)(nil)
+
+// PutJob implements deploy.Jobs.
+func (s *State) PutJob(
+	ctx context.Context,
+	env string,
+	j deploy.Job,
+	now time.Time,
+) (int64, error) {
+	rev := deploy.NewRev()
+	in := &dynamodb.PutItemInput{TableName: &s.Table, ReturnValuesOnConditionCheckFailure: oldItem,
+		ConditionExpression: aws.String("n = :n AND e > :now"),
+		ExpressionAttributeValues: item{
+			":now": attr.Number(now.UnixMilli()),
+			":n":   attr.Number(j.Rev),
+		}}
+	in.Item = keyItem(jobsPart(env), j.ID)
+	in.Item[attrSeq], in.Item[attrBody] = attr.Number(rev), attr.Blob(j.Body)
+	in.Item[attrMillis] = attr.Number(j.Expires.UnixMilli())
+	in.Item[attrExpires] = attr.Number(j.Expires.Unix() + 1)
+	if j.Rev == 0 {
+		in.ConditionExpression = aws.String("attribute_not_exists(k) OR e <= :now")
+		delete(in.ExpressionAttributeValues, ":n")
+	}
+	_, err := s.API.PutItem(ctx, in)
+	var failed *types.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &failed) && attr.NumberOf(failed.Item, attrSeq) == rev:
+		return rev, nil // this very write, repeated by the SDK
+	case awserr.Is(err, awserr.ConditionFailed, awserr.TransactionConflict):
+		return 0, fault.New(fault.Conflict, "write job", "another has changed it")
+	}
+	return rev, awserr.Fault("write job", err)
+}
+
+// Jobs implements deploy.Jobs.
+func (s *State) Jobs(ctx context.Context, env, begin string, now time.Time) ([]deploy.Job, error) {
+	var out []deploy.Job
+	err := s.query(ctx, partition(jobsPart(env), begin, true), func(i item) (bool, error) {
+		j := deploy.Job{
+			ID:      attr.TextOf(i, attrSort),
+			Rev:     attr.NumberOf(i, attrSeq),
+			Body:    attr.BytesOf(i, attrBody),
+			Expires: time.UnixMilli(attr.NumberOf(i, attrMillis)).UTC(),
+		}
+		if j.Expires.After(now) {
+			out = append(out, j)
+		}
+		return true, nil
+	})
+	return out, err
+}

@@ -1,0 +1,29 @@
+package deploy
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Job is the record of a piece of work that somebody waits for. What it says is the affair of
+// whoever makes it; docs/design/jobs.md tells.
+type Job struct {
+	ID      string // at most 200 bytes
+	Rev     int64
+	Expires time.Time // there is no such record from then on
+	Body    []byte    // at most 100,000 bytes
+}
+
+// Jobs keeps records of jobs. It is shared by any number of processes. Its errors are those of
+// State.
+type Jobs interface {
+	// PutJob stores a record if the one of its id has the revision j.Rev, 0 standing for none, and
+	// returns the new revision, which no record has had before. Otherwise it is Conflict.
+	PutJob(ctx context.Context, env string, j Job, now time.Time) (int64, error)
+	// Jobs returns the records of an environment whose ids begin with a text, sorted by id.
+	Jobs(ctx context.Context, env, begin string, now time.Time) ([]Job, error)
+}
+
+// NewRev returns a revision for a record of a job: one that is not used twice.
+func NewRev() int64 { return 1 + rand.Int64N(1<<53-1) } //nolint:gosec // it need not be a secret

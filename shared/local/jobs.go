@@ -1,0 +1,78 @@
+package local
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+var _ deploy.Jobs = (*Home)(nil)
+
+// PutJob implements deploy.Jobs. With a new record those go that have expired.
+func (h *Home) PutJob(ctx context.Context, env string, j deploy.Job, now time.Time) (int64, error) {
+	rev := deploy.NewRev()
+	err := h.write(ctx, "write job", func(c *sqlite.Conn) error {
+		if j.Rev == 0 {
+			if err := query(c, "DELETE FROM jobs WHERE expires <= ?", nil, now.UnixMilli()); err != nil {
+				return err
+			}
+		}
+		have := int64(0)
+		err := query(
+			c,
+			"SELECT rev FROM jobs WHERE env = ? AND id = ? AND expires > ?",
+			func(s *sqlite.Stmt) error {
+				have = s.ColumnInt64(0)
+				return nil
+			},
+			env,
+			j.ID,
+			now.UnixMilli(),
+		)
+		if err != nil {
+			return err
+		}
+		if have != j.Rev {
+			return fault.New(fault.Conflict, "write job", "another has changed it")
+		}
+		return query(
+			c,
+			"INSERT OR REPLACE INTO jobs (env, id, rev, expires, body) VALUES (?, ?, ?, ?, ?)",
+			nil,
+			env,
+			j.ID,
+			rev,
+			j.Expires.UnixMilli(),
+			j.Body,
+		)
+	})
+	return rev, err
+}
+
+// Jobs implements deploy.Jobs.
+func (h *Home) Jobs(ctx context.Context, env, begin string, now time.Time) ([]deploy.Job, error) {
+	var out []deploy.Job
+	err := h.read(ctx, "read jobs", func(c *sqlite.Conn) error {
+		return query(
+			c,
+			"SELECT id, rev, expires, body FROM jobs WHERE env = ? AND id >= ? AND expires > ? ORDER BY id",
+			func(s *sqlite.Stmt) error {
+				j := deploy.Job{ID: s.ColumnText(0), Rev: s.ColumnInt64(1),
+					Expires: time.UnixMilli(s.ColumnInt64(2)).UTC(), Body: columnBytes(s, 3)}
+				if strings.HasPrefix(j.ID, begin) {
+					out = append(out, j)
+				}
+				return nil
+			},
+			env,
+			begin,
+			now.UnixMilli(),
+		)
+	})
+	return out, err
+}
