@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
 )
 
@@ -33,6 +34,13 @@ func (c *collector) value(o *eval.Instance, name string, v types.Value) any {
 		return unknown(v)
 	case reference:
 		return c.reference(v)
+	case std.Reference:
+		if r, ok := deployed(v); ok {
+			return c.reference(r)
+		}
+		c.bad(o.Place(name), name, "give the value as it is, or compute it where the resource is",
+			"%s is not known before the resource is deployed, and nothing computes it then", v.Class)
+		return nil
 	}
 	c.bad(o.Place(name), name, "write text, a number, true, false, a list or a dict",
 		"%s is not a value that a resource can have", types.Kind(v))
@@ -122,6 +130,18 @@ func data(v types.Value) bool {
 		return false
 	}
 	return true
+}
+
+// deployed returns the reference of documents that a reference of std is; false if there is none.
+func deployed(r std.Reference) (reference, bool) {
+	name, ok := r.Value.(string)
+	switch {
+	case ok && r.Class == std.EnvironmentReference:
+		return reference{kind: secretKind, name: "env:" + name}, true
+	case ok && r.Class == std.FactReference:
+		return reference{kind: factKind, name: name, of: r.On}, true
+	}
+	return reference{}, false
 }
 
 // reference returns the form that documents have for a reference.

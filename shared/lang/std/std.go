@@ -9,6 +9,7 @@
 //	network.go       addresses and networks
 //	project.go       files, templates and passwords of the project
 //	surroundings.go  environment variables, the environment, facts
+//	references.go    what is known when resources are deployed
 //	validate.go      std::validate_type
 package std
 
@@ -28,6 +29,6 @@ var Model embed.FS
 func Plugins() []eval.Plugin {
 	return slices.Concat(
 		instancePlugins(), stringPlugins(), listPlugins(), networkPlugins(), projectPlugins(),
-		surroundingPlugins(), deprecatedPlugins(),
+		surroundingPlugins(), referencePlugins(), deprecatedPlugins(),
 	)
 }

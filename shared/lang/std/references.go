@@ -1,0 +1,77 @@
+package std
+
+import (
+	"errors"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/types"
+)
+
+// Reference is one of the references of the module: what an environment variable holds, a fact of a
+// resource, or a whole number that is made of another reference, when resources are deployed.
+type Reference struct {
+	Class string      // EnvironmentReference, FactReference or IntReference
+	Value types.Value // the name of the variable or of the fact, or what the number is made of
+	On    types.Object
+}
+
+// The classes of references.
+const (
+	EnvironmentReference = "EnvironmentReference"
+	FactReference        = "FactReference"
+	IntReference         = "IntReference"
+)
+
+// ReferenceName implements types.Reference.
+func (r Reference) ReferenceName() string { return r.Class }
+
+// Of implements types.Reference.
+func (r Reference) Of() types.Type {
+	if r.Class == IntReference {
+		return types.Int
+	}
+	return types.String
+}
+
+func referencePlugins() []eval.Plugin {
+	return []eval.Plugin{
+		{
+			Name: "std::create_environment_reference", Result: "reference",
+			Doc: "Returns what stands for the environment variable name until resources are " +
+				"deployed. It is deployed as a secret from env:name.",
+			Params: []eval.Param{{Name: "name", Type: "reference"}},
+			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {
+				switch v := a.Values[0].(type) {
+				case string:
+					return Reference{Class: EnvironmentReference, Value: v}, nil
+				case Reference:
+					if v.Class != IntReference {
+						return Reference{Class: EnvironmentReference, Value: v}, nil
+					}
+				}
+				return nil, errors.New("the name is a string, or a reference to one")
+			},
+		},
+		{
+			Name: "std::create_fact_reference", Result: "reference",
+			Doc: "Returns what stands for a fact of resource until resources are deployed.",
+			Params: []eval.Param{
+				{Name: "resource", Type: "std::Resource"},
+				{Name: "fact_name", Type: "string"},
+			},
+			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {
+				o, _ := a.Values[0].(types.Object)
+				return Reference{Class: FactReference, Value: a.Text(1), On: o}, nil
+			},
+		},
+		{
+			Name: "std::create_int_reference", Result: "reference",
+			Doc: "Returns what stands for value, a reference, as a whole number. No resource can " +
+				"be deployed with it.",
+			Params: []eval.Param{{Name: "value", Type: "reference"}},
+			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {
+				return Reference{Class: IntReference, Value: a.Values[0]}, nil
+			},
+		},
+	}
+}
