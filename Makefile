@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws fuzz-api bench bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build vscode install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws fuzz-api bench bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -11,6 +11,12 @@ build: ## build bin/southbound
 
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
+
+vscode: ## pack the extension for Visual Studio Code into bin/southbound.vsix; needs npm
+	@command -v npm >/dev/null || { echo 'make vscode: npm is not installed (apt-get install npm)'; exit 1; }
+	rm -rf bin/vscode && mkdir -p bin && cp -r infra/editor/vscode bin/vscode
+	cd bin/vscode && npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+	$(GO) run ./infra/editor -dir bin/vscode -out bin/southbound.vsix
 
 PREFIX ?= /usr/local
 DESTDIR ?=

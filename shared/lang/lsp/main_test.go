@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what has to come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // command starts this program as a server.
 func command(t *testing.T) *exec.Cmd {
