@@ -398,8 +398,8 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 	if _, err := c.Export(ctx, "e", deploy.Export{Model: nulls(2990)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	a, errA := c.Compare(ctx, "e", 1, 2)
-	b, errB := w.service.Compare(ctx, "e", 1, 2)
+	a, errA := c.Compare(ctx, "e", 1, 2, true)
+	b, errB := w.service.Compare(ctx, "e", 1, 2, true)
 	if diff := cmp.Diff(text(b), text(a)); errA != nil || errB != nil || diff != "" || len(a.Would) == 0 {
 		t.Errorf("%d differences: %v, %v, %s", len(a.Would), errA, errB, diff)
 	}

@@ -65,7 +65,7 @@ type Home interface {
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
 	Release(ctx context.Context, env string, number int) (deploy.Exported, error)
 	// Compare says what going from one stored version to another would do, without a look at reality.
-	Compare(ctx context.Context, env string, from, to int) (deploy.DryRun, error)
+	Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error)
 	// Described returns a version with its agents as documents have them.
 	Described(ctx context.Context, env string, number int) (Described, error)
 	// Descriptions calls f for the resources of a version as documents have them, in no order: for that of an id, NotFound if there is none, or for all.

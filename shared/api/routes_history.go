@@ -35,11 +35,12 @@ func (r *routes) history() {
 	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions", "What differs between two stored versions", func(ctx context.Context, i *struct {
 		InEnvironment
 		Body struct {
-			From int `json:"from" minimum:"1" maximum:"2147483647"`
-			To   int `json:"to" minimum:"1" maximum:"2147483647"`
+			From  int  `json:"from" minimum:"1" maximum:"2147483647"`
+			To    int  `json:"to" minimum:"1" maximum:"2147483647"`
+			Whole bool `json:"whole,omitempty" doc:"values in differences as long as they are"`
 		}
 	}) (*out[ReadDone], error) {
-		d, err := r.s.Compare(ctx, i.Env, i.Body.From, i.Body.To)
+		d, err := r.s.Compare(ctx, i.Env, i.Body.From, i.Body.To, i.Body.Whole)
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -106,8 +107,12 @@ func (c *Client) Release(ctx context.Context, env string, number int) (deploy.Ex
 }
 
 // Compare implements Home.
-func (c *Client) Compare(ctx context.Context, env string, from, to int) (deploy.DryRun, error) {
-	done, err := ask[ReadDone](ctx, c, http.MethodPost, envPath(env, "diffs"), map[string]int{"from": from, "to": to})
+func (c *Client) Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error) {
+	asked := map[string]any{"from": from, "to": to}
+	if whole { // which earlier servers do not know
+		asked["whole"] = true
+	}
+	done, err := ask[ReadDone](ctx, c, http.MethodPost, envPath(env, "diffs"), asked)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}

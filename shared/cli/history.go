@@ -119,13 +119,14 @@ func (a *app) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := a.home.Compare(ctx, a.env, from, to)
+			d, err := a.home.Compare(ctx, a.env, from, to, a.full)
 			if err != nil {
 				return err
 			}
 			return a.showPlan(d.Would, exitCode)
 		})}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
+	a.fullFlag(cmd)
 	return cmd
 }
 

@@ -60,7 +60,7 @@ func (a *app) mayRelease(ctx context.Context, number int, f releaseFlags) error 
 	if err != nil || p.Released == 0 || p.Released == number {
 		return err // without a version in force nothing is deleted
 	}
-	d, err := a.home.Compare(ctx, a.env, p.Released, number)
+	d, err := a.home.Compare(ctx, a.env, p.Released, number, false)
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,8 @@ func (e *Engine) VersionOf(ctx context.Context, env string, number int) (Version
 }
 
 // Compare says for each resource of two versions what going from the one to the other would do to
-// it. It does not look at reality.
-func (e *Engine) Compare(ctx context.Context, env string, from, to int) ([]Would, error) {
+// it. It does not look at reality; of look, only whether values are to be whole matters.
+func (e *Engine) Compare(ctx context.Context, env string, from, to int, look Look) ([]Would, error) {
 	old, err := e.VersionOf(ctx, env, from)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (e *Engine) Compare(ctx context.Context, env string, from, to int) ([]Would
 	if err != nil {
 		return nil, err
 	}
-	return e.comparePlans(before, sorted(after), few(textsOf(ctx, e.Files)))
+	return e.comparePlans(before, sorted(after), look, few(textsOf(ctx, e.Files)))
 }
 
 // Part is a part of the resources of a version, in order of id.

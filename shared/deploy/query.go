@@ -155,7 +155,7 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 }
 
 // comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
-func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, texts fileTexts) ([]Would, error) {
+func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, look Look, texts fileTexts) ([]Would, error) {
 	var out []Would
 	for i := range after {
 		now := &after[i]
@@ -183,7 +183,7 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, texts
 					w.Action = "create"
 				}
 			}
-			w.Changes = e.intentDiff(was, res, Look{}, texts)
+			w.Changes = e.intentDiff(was, res, look, texts)
 			if w.Action == "update" {
 				e.wouldReplace(&w, res)
 			}
