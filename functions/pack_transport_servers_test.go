@@ -5,6 +5,8 @@ package functions_test
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +22,8 @@ import (
 )
 
 // TestPackTransport pins that the functions know the transport that a pack brings: the export
-// function checks agents by it, and the handler function connects them, with a secret of AWS.
+// function checks agents by it, and the handler function connects them, with a secret of AWS; and so
+// does the program as a runner.
 func TestPackTransport(t *testing.T) {
 	dir, err := filepath.Abs("../examples/keys")
 	if err != nil {
@@ -35,11 +38,12 @@ func TestPackTransport(t *testing.T) {
 		Name: &secret, Value: &password, Type: types.ParameterTypeSecureString}); err != nil {
 		t.Fatal(err)
 	}
-	key := "archives/site.tar.gz"
+	key, colour := "archives/site.tar.gz", "green"
 	export := func(transport string) answer {
 		document := fmt.Sprintf("southbound: 1\nagents: {store: {transport: %s, address: %q, "+
 			"password: {secret: \"ssm:%s\"}}}\ndefaults: {agent: store}\nresources:\n"+
-			"  - {type: keys::Entry, attributes: {name: colour, value: green}}\n", transport, store.Address, secret)
+			"  - {type: keys::Entry, attributes: {name: colour, value: %s}}\n", transport, store.Address,
+			secret, colour)
 		if _, err := h.S3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &stack.Config.Bucket,
 			Key: &key, Body: bytes.NewReader(packed(t, document))}); err != nil {
 			t.Fatal(err)
@@ -63,4 +67,20 @@ func TestPackTransport(t *testing.T) {
 	if got, err := store.World(""); err != nil || got != "\"colour\"=\"green\"\n" {
 		t.Errorf("%v: the store holds %s", err, got)
 	}
+
+	colour = "red"
+	if a := export("keys"); !strings.Contains(a.body, `"resources":1,"changed":1,`) {
+		t.Fatalf("export: %+v", a)
+	}
+	var said hometest.Lines
+	cmd := exec.Command(program, "agent", "run", "store", "--environment", "prod", "--data", t.TempDir())
+	cmd.Env, cmd.Stderr = environment(stack.Config), &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Signal(os.Interrupt), cmd.Wait() }()
+	hometest.Until(t, "a runner has set it", func() bool {
+		got, err := store.World("")
+		return err == nil && got == "\"colour\"=\"red\"\n"
+	})
 }

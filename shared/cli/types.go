@@ -236,8 +236,28 @@ func (a *app) showType(t *schema.Compiled, format string) error {
 
 func (a *app) typeText(t *schema.Compiled) {
 	a.printf("%s\n%s\n", t.Name, wrapped(t.Description, ""))
-	for i := range t.Attributes {
-		at := &t.Attributes[i]
+	a.attributesText(t.Attributes)
+	for _, s := range typefile.Sections(t) {
+		a.printf("\n%s\n", s.Title)
+		for _, line := range s.Lines {
+			a.printf("  %s\n", strings.TrimPrefix(wrapped(strings.ReplaceAll(line, "`", ""), "    "), "  "))
+		}
+	}
+	for _, name := range t.Transports {
+		if brought := a.packs.Named(name); brought != nil {
+			a.printf("\nOptions of agents with the transport %s\n", name)
+			if brought.Description != "" {
+				a.printf("%s\n", wrapped(brought.Description, "  "))
+			}
+			a.attributesText(brought.Options)
+		}
+	}
+}
+
+// attributesText writes attributes of a type, or options of an agent.
+func (a *app) attributesText(all []schema.Attribute) {
+	for i := range all {
+		at := &all[i]
 		a.printf("\n  %s  %s", at.Name, at.Type)
 		if at.Behaviour != schema.Property {
 			a.printf("  (%s)", at.Behaviour)
@@ -249,11 +269,5 @@ func (a *app) typeText(t *schema.Compiled) {
 			a.printf("  default %s", diffview.Short(at.Default))
 		}
 		a.printf("\n%s\n", wrapped(at.Description, "      "))
-	}
-	for _, s := range typefile.Sections(t) {
-		a.printf("\n%s\n", s.Title)
-		for _, line := range s.Lines {
-			a.printf("  %s\n", strings.TrimPrefix(wrapped(strings.ReplaceAll(line, "`", ""), "    "), "  "))
-		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"southbound/examples/keys/handlers/keys"
+	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/typefile"
 )
@@ -23,6 +25,24 @@ func registryOf(t *testing.T) *schema.Registry {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestTypeShowsTheTransport pins that the options of a transport that a pack brings are shown with the
+// types that are reached over it.
+func TestTypeShowsTheTransport(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	code := MainWith([]provider.Definition{keys.Entry()}, []string{"type", "keys::Entry"},
+		strings.NewReader(""), &out, io.Discard)
+	want := []string{"Options of agents with the transport keys"}
+	for _, o := range keys.Entry().Transport.Options {
+		want = append(want, "\n  "+o.Name+"  "+o.Type)
+	}
+	for _, w := range want {
+		if code != 0 || len(want) < 3 || !strings.Contains(out.String(), w) {
+			t.Errorf("%d: there is no %q in\n%s", code, w, out.String())
+		}
+	}
 }
 
 // TestTypePagesAreFresh fails when a declaration has changed and docs/types has not.

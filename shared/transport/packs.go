@@ -51,6 +51,9 @@ func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	return out, nil
 }
 
+// Named returns the transport of a name, nil if no pack brings one.
+func (p Packs) Named(name string) *provider.Transport { return p.byName[name].Transport }
+
 // compile checks a declaration.
 func (p Packs) compile(t *provider.Transport) (*schema.Compiled, error) {
 	_, twice := p.byName[t.Name]
