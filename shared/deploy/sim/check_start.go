@@ -21,6 +21,7 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 		r.violate("pause", "%s starts %v though the environment is halted", t.name, c.Next)
 	}
 	r.checkHeld(t, c)
+	r.checkConnected(t, e, c)
 	if len(c.Rows) > 0 {
 		return // within what was claimed before
 	}

@@ -70,9 +70,7 @@ func (c *content) chunk(r *run, hash string) {
 
 // same reports whether two versions hold the same.
 func (c *content) same(o *content) bool {
-	return len(c.ids) == len(o.ids) && slices.EqualFunc(c.agents, o.agents, func(a, b resource.Agent) bool {
-		return a.Name == b.Name && a.Transport == b.Transport && a.Lanes == b.Lanes
-	}) && !slices.ContainsFunc(c.ids, func(id resource.ID) bool {
+	return len(c.ids) == len(o.ids) && slices.EqualFunc(c.agents, o.agents, sameAgent) && !slices.ContainsFunc(c.ids, func(id resource.ID) bool {
 		a, b := c.entries[id], o.entries[id]
 		return b == nil || a.hash != b.hash || a.body != b.body
 	})

@@ -24,13 +24,14 @@ type Focus struct {
 	act func(d *drawer)
 	// targeted: exports have targets, as far as they can.
 	targeted bool
+	rehosted bool // agents come to be reached in another way
 }
 
 // Focuses are all there are.
 func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
-		focusStops(), focusCrashes()}
+		focusStops(), focusCrashes(), focusHosts()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.
@@ -302,5 +303,20 @@ func focusCrashes() *Focus {
 			s.text, s.flags.SendEvent, s.flags.ReceiveEvents = nil, true, true
 		},
 		ops: []opKind{opExport, opExport, opRepair, opDrift},
+	}
+}
+
+// focusHosts has agents come to be reached in another way while they have work.
+func focusHosts() *Focus {
+	return &Focus{
+		Name: "hosts",
+		Why:  "an agent is reached in another way while it is connected",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = true, 0
+		},
+		size:     8,
+		ops:      []opKind{opExport, opExport, opRepair},
+		rehosted: true,
 	}
 }

@@ -379,7 +379,7 @@ func (r *run) checkContent(t *task, book *exportBook, c *content) {
 	}
 	for _, a := range o.agents {
 		for _, have := range c.agents {
-			if have.Name == a.Name && (have.Lanes != a.Lanes || have.Transport != a.Transport) {
+			if have.Name == a.Name && !sameAgent(have, a) {
 				r.violate("V1", "%s: version %d has agent %+v, and %+v was exported", t.name, c.number, have, a)
 			}
 		}

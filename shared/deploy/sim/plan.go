@@ -132,6 +132,7 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	d.frees(rand.New(rand.NewPCG(seed, 0xf5ee)))        //nolint:gosec // a simulation
 	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
 	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))      //nolint:gosec // a simulation
+	d.hosts(rand.New(rand.NewPCG(seed, 0x4057)))        //nolint:gosec // a simulation
 	p.calm()
 	return p
 }

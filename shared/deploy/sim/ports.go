@@ -255,6 +255,7 @@ func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport
 		if books.open++; books.open > 1 {
 			c.p.world.violate("transport", "%s connects with %s and is connected", c.p.world.sched.cur.name, a.Name)
 		}
+		books.port = portOf(a)
 		transport = &connection{books: books}
 		return nil
 	})

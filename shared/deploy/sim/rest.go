@@ -17,7 +17,7 @@ func (r *run) checkRows() {
 		return
 	}
 	for _, a := range r.books.released.agents {
-		if have := e.agents[a.Name]; have.Transport != a.Transport || have.Lanes != a.Lanes {
+		if have := e.agents[a.Name]; !sameAgent(have.Agent, a) {
 			r.violate("V1", "version %d has agent %+v, and %+v is stored", r.books.released.number, a, have)
 		}
 	}

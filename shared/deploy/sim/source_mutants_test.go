@@ -49,6 +49,9 @@ func sourceMutants() []sourceMutant {
 			"!r.ChangedAt.Before(c.row.SucceededAt)",
 			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "D4",
 			"instant", 100},
+		{"OldConnection", "a connection is kept when its agent is reached in another way", "run.go",
+			"if s.connected && !sameAgents", `if s.connected && !mutating("OldConnection") && !sameAgents`,
+			"transport", "hosts", 150},
 		{"TargetOfLast", "a targeted export takes the rest from a version that is not in force", "target.go",
 			"base, err := p.version(ctx, p.env.Released)",
 			"number := p.env.Released\n\tif mutating(\"TargetOfLast\") {\n\t\tnumber = p.env.Last\n\t}\n" +
