@@ -8,8 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
-
-	"github.com/creachadair/jrpc2/channel"
+	"sync"
 )
 
 // Bounds of what a client sends.
@@ -26,6 +25,7 @@ type frames struct {
 	out    io.Writer
 	next   chan received
 	closed chan struct{}
+	once   sync.Once
 }
 
 // received is a message, or why there is none.
@@ -70,13 +70,14 @@ func (f *frames) Recv() ([]byte, error) {
 	case r := <-f.next:
 		return r.body, r.err
 	case <-f.closed:
-		return nil, channel.ErrClosed
+		return nil, io.EOF
 	}
 }
 
-// Close ends Recv. The library calls it once.
+// Close ends Recv as the end of the stream does. A server is stopped by this: the library's Stop
+// may panic when a message comes in at the same time.
 func (f *frames) Close() error {
-	close(f.closed)
+	f.once.Do(func() { close(f.closed) })
 	return nil
 }
 

@@ -31,10 +31,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (orderly
 	s.rpc = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
 		AllowPush: true, DisableBuiltin: true, Concurrency: maxRequests,
 	})
-	s.rpc.Start(newFrames(in, out))
+	s.frames = newFrames(in, out)
+	s.rpc.Start(s.frames)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(ctx, s.rpc.Stop)()
+	defer context.AfterFunc(ctx, func() { _ = s.frames.Close() })()
 	var worker sync.WaitGroup
 	worker.Go(func() { s.work(ctx) })
 	err = s.rpc.Wait()
@@ -65,6 +66,7 @@ const (
 type server struct {
 	options Options
 	rpc     *jrpc2.Server
+	frames  *frames
 	wake    chan struct{} // told when something has changed
 
 	mu       sync.Mutex
@@ -286,8 +288,7 @@ func (s *server) exit(context.Context, *jrpc2.Request) (any, error) {
 	s.mu.Lock()
 	s.state = exited
 	s.mu.Unlock()
-	go s.rpc.Stop()
-	return nil, nil
+	return nil, s.frames.Close()
 }
 
 // cancel ends a request that is not answered yet.
