@@ -125,7 +125,9 @@ func (r *run) would(id resource.ID, it *item, since time.Duration) (action strin
 	case !exists:
 		return "create", false, true
 	case have.fits(want):
-		return "none", false, want.key == 0 // whether it counts as written is nobody's business
+		// Whether it counts as written is nobody's business; nor is what a replacement has left beside
+		// it, which the next deploy deletes.
+		return "none", false, want.key == 0 && len(t.made) < 2
 	}
 	return "update", want.fixed != 0 && have.fixed != want.fixed && !replaces(id), true
 }
