@@ -76,7 +76,7 @@ func (r *run) checkWould(c *content, w *deploy.Would, since time.Duration, told 
 	switch {
 	case !known:
 	case w.Failed != fails, !fails && w.Action != action:
-		r.violate("dry", "a dry run says %s of %s (failed: %v, %s), and it is %s (failed: %v)", w.Action, w.ID, w.Failed, w.Reason, action, fails)
+		r.violate("dry", "a dry run says %s of %s (failed: %v, %s; %v), and it is %s (failed: %v)", w.Action, w.ID, w.Failed, w.Reason, w.Changes, action, fails)
 	case !fails && (len(w.Changes) > 0) != differs:
 		r.violate("dry", "a dry run says %s of %s and %d changes", w.Action, w.ID, len(w.Changes))
 	}
@@ -120,14 +120,12 @@ func (r *run) would(id resource.ID, it *item, since time.Duration) (action strin
 		return "", true, true
 	case purged && exists:
 		return "delete", false, true
-	case purged:
-		return "none", false, true
+	case purged: // what a replacement left is deleted by its identity, even if it is gone by now
+		return "none", false, id.Type() != typeSwap
 	case !exists:
 		return "create", false, true
 	case have.fits(want):
-		// Whether it counts as written is nobody's business; nor is what a replacement has left beside
-		// it, which the next deploy deletes.
-		return "none", false, want.key == 0 && len(t.made) < 2
+		return "none", false, want.key == 0 // whether it counts as written is nobody's business
 	}
 	return "update", want.fixed != 0 && have.fixed != want.fixed && !replaces(id), true
 }
