@@ -31,6 +31,7 @@ var notRemote = map[string]string{
 	"run":     "it is about the home of this machine",
 	"serve":   "it starts servers itself",
 	"jobs":    "it starts servers itself",
+	"gc":      "it removes files that other scripts have uploaded, and not exported yet",
 }
 
 // variable names the address of an API that is served already, such as that of an AWS home. Every script gets an environment of its own there.
