@@ -86,6 +86,11 @@ func TestFleet(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("machines of one's own need root")
 	}
+	for path, pkg := range map[string]string{
+		"/usr/sbin/sshd": "openssh-server", "/usr/bin/curl": "curl", "/sbin/ip": "iproute2",
+	} {
+		sshtest.Provide(t, path, pkg) // the machines have what this one has when they begin
+	}
 	shared := t.TempDir()
 	bin, model := filepath.Join(shared, "southbound"), filepath.Join(shared, "fleet")
 	do(t, "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
