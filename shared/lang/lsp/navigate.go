@@ -54,12 +54,17 @@ func (at *spot) use() *names.Use {
 	return u
 }
 
-func (s *server) definition(_ context.Context, p positionParams) (any, error) {
-	at, ok := s.spot(p.TextDocument.URI, p.Position)
+// named returns a place and the use of the name at it; nil where there is none whose meaning is known.
+func (s *server) named(uri string, p text.Position) (spot, *names.Use) {
+	at, ok := s.spot(uri, p)
 	if !ok {
-		return nil, nil
+		return at, nil
 	}
-	u := at.use()
+	return at, at.use()
+}
+
+func (s *server) definition(_ context.Context, p positionParams) (any, error) {
+	at, u := s.named(p.TextDocument.URI, p.Position)
 	if u == nil {
 		return nil, nil
 	}
@@ -79,11 +84,7 @@ func (s *server) locations(places []names.Place) []location {
 }
 
 func (s *server) references(ctx context.Context, p referenceParams) (any, error) {
-	at, ok := s.spot(p.TextDocument.URI, p.Position)
-	if !ok {
-		return nil, nil
-	}
-	u := at.use()
+	at, u := s.named(p.TextDocument.URI, p.Position)
 	if u == nil {
 		return nil, nil
 	}
@@ -102,11 +103,7 @@ func (s *server) highlight(_ context.Context, p positionParams) (any, error) {
 		Range text.Range `json:"range"`
 		Kind  int        `json:"kind"`
 	}
-	at, ok := s.spot(p.TextDocument.URI, p.Position)
-	if !ok {
-		return nil, nil
-	}
-	u := at.use()
+	at, u := s.named(p.TextDocument.URI, p.Position)
 	if u == nil {
 		return nil, nil
 	}
@@ -126,11 +123,7 @@ func (s *server) highlight(_ context.Context, p positionParams) (any, error) {
 }
 
 func (s *server) hover(_ context.Context, p positionParams) (any, error) {
-	at, ok := s.spot(p.TextDocument.URI, p.Position)
-	if !ok {
-		return nil, nil
-	}
-	u := at.use()
+	at, u := s.named(p.TextDocument.URI, p.Position)
 	if u == nil {
 		return nil, nil
 	}
