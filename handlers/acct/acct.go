@@ -104,7 +104,7 @@ func validUser(attrs map[string]any) []diag.Problem {
 	}
 	if s, ok := attrs["expires"].(string); ok {
 		if _, err := days(s); err != nil {
-			out = append(out, diag.Problem{Attribute: "expires", Message: fmt.Sprintf("%q is no day", s), Hint: "write 2027-12-31, or never"})
+			out = append(out, diag.Problem{Attribute: "expires", Message: fmt.Sprintf("%q is not a date", s), Hint: "write 2027-12-31, or never"})
 		}
 	}
 	return out

@@ -109,7 +109,7 @@ func (a *account) observeShadow(r provider.Resource, obs *provider.Observation) 
 	if s := text(r, "expires"); s != "" {
 		want, err := days(s)
 		if err != nil {
-			return provider.Errorf(provider.NeedsChange, "expires: %q is no day", s)
+			return provider.Errorf(provider.NeedsChange, "expires: %q is not a date", s)
 		}
 		switch n, err := strconv.ParseInt(a.expires, 10, 64); {
 		case want == a.expires:
@@ -199,7 +199,7 @@ func refused(r provider.Resource) error {
 	}
 	if s := text(r, "expires"); s != "" {
 		if _, err := days(s); err != nil {
-			return provider.Errorf(provider.NeedsChange, "expires: %q is no day", s)
+			return provider.Errorf(provider.NeedsChange, "expires: %q is not a date", s)
 		}
 	}
 	return nil
@@ -308,7 +308,7 @@ func (a *account) changes(r provider.Resource) ([]string, error) {
 	if s := text(r, "expires"); s != "" {
 		want, err := days(s)
 		if err != nil {
-			return nil, provider.Errorf(provider.NeedsChange, "expires: %q is no day", s)
+			return nil, provider.Errorf(provider.NeedsChange, "expires: %q is not a date", s)
 		}
 		if want != a.expires {
 			argv = append(argv, "-e", strings.TrimSuffix(s, "never"))

@@ -93,7 +93,7 @@ func validItem(attrs map[string]any) []diag.Problem {
 	sets, _ := attrs["sets"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		if list, ok := values[name].([]any); values[name] != nil && (!ok || len(list) == 0) && len(resource.References(values[name])) == 0 {
-			bad("sets", "name the attribute in absent instead of giving it an empty set", "%q is no list with something in it", name)
+			bad("sets", "name the attribute in absent instead of giving it an empty set", "%q is not a list with something in it", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(sets)) {

@@ -94,7 +94,7 @@ func toNumber(v any) (string, error) {
 		}
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	}
-	return "", fmt.Errorf("a %T is no value of DynamoDB", v)
+	return "", fmt.Errorf("a %T is not a value of DynamoDB", v)
 }
 
 func toBytes(v any) (*types.AttributeValueMemberB, error) {

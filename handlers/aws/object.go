@@ -65,7 +65,7 @@ func objectWith(h object) provider.Definition {
 					Description: "the key of aws:kms, by id or ARN; not by an alias, which may come to mean another key"},
 				{Name: "delete_versions", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
 					Description: "purging removes all versions of the object for good, where a bucket keeps them"},
-				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the entity tag; it is no checksum"},
+				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the entity tag; it is not a checksum"},
 				{Name: "version_id", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the version, in a bucket that keeps them"},
 				{Name: "size", Type: "Optional[Integer[0]]", Behaviour: schema.ReadOnly, Description: "the size in bytes"},
 			},

@@ -292,7 +292,7 @@ func (t *target) body() (*body, error) {
 	case resource.File:
 		sum, err := hex.DecodeString(c.Hash)
 		if err != nil || len(sum) != sha256.Size {
-			return nil, provider.Errorf(provider.NeedsChange, "%q is no SHA-256", c.Hash)
+			return nil, provider.Errorf(provider.NeedsChange, "%q is not a SHA-256", c.Hash)
 		}
 		return &body{ctx: t.ctx, hash: c.Hash, sum: sum, size: c.Size}, nil
 	}

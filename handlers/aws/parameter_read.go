@@ -157,7 +157,7 @@ func (rd *reading) of(item *provider.BatchRead) provider.Reading {
 		if secure {
 			item.Context.Secret(sdk.ToString(v.Value))
 		}
-		if !secure || text(item.Resource, "kind") == secureText { // what is not decrypted is no value
+		if !secure || text(item.Resource, "kind") == secureText { // what is not decrypted is not a value
 			attrs["value"] = sdk.ToString(v.Value)
 		}
 		attrs["arn"] = sdk.ToString(v.ARN)

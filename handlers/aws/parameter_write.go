@@ -144,7 +144,7 @@ func (parameter) Delete(ctx *provider.Context, req provider.DeleteRequest) (prov
 		return provider.Result{}, err
 	}
 	name := text(req.Resource, "name")
-	_, err = api.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{name}}) // what is gone is no error here
+	_, err = api.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{name}}) // what is gone is not an error here
 	return provider.Result{}, failure("delete the parameter "+name, err)
 }
 

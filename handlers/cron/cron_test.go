@@ -226,7 +226,7 @@ func TestDeclaration(t *testing.T) {
 		"a file that cron overlooks":              {map[string]any{"file": "/etc/cron.d/job.conf"}, "file"},
 		"a variable of cron for others, too":      {map[string]any{"environment": map[string]any{"MAILTO": "x"}}, "environment"},
 		"a variable with an end of line":          {map[string]any{"environment": map[string]any{"A": "x\n* * * * * evil"}}, "environment"},
-		"a name that is no variable":              {map[string]any{"environment": map[string]any{"A B": "x"}}, "environment"},
+		"a name that is not a variable":           {map[string]any{"environment": map[string]any{"A B": "x"}}, "environment"},
 		"a user that is more than a user":         {map[string]any{"user": "root evil"}, "user"},
 		"a name that is more than a name":         {map[string]any{"name": "x\n* * * * * evil"}, "name"},
 		"a user that is an option of the program": {map[string]any{"user": "-r"}, "user"},

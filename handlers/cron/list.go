@@ -65,7 +65,7 @@ func validFile(path string) bool {
 	return filepath.Base(filepath.Dir(path)) != "cron.d" || regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
 }
 
-// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is no job of ours is
+// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is not a job of ours is
 // named by its command; a job of that name is this line, and leaves it alone until something else is wanted.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	if store, ok := h.Store.(store); ok {
@@ -113,7 +113,7 @@ func (h handler) listed(ctx *provider.Context, place string, found func(provider
 
 // part is a job in a crontab.
 type part struct {
-	name, user string   // "" of a line that is no job of ours
+	name, user string   // "" of a line that is not a job of ours
 	lines      []string // one at least
 }
 

@@ -140,7 +140,7 @@ func notStarted(name, dir string, err error) error {
 	if info, e := os.Stat(dir); e != nil {
 		return provider.Errorf(provider.Retryable, "%s cannot run in %s: %w", name, dir, e)
 	} else if !info.IsDir() {
-		return provider.Errorf(provider.NeedsChange, "%s cannot run in %s, which is no directory", name, dir)
+		return provider.Errorf(provider.NeedsChange, "%s cannot run in %s, which is not a directory", name, dir)
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -71,7 +71,7 @@ func validArchive(attrs map[string]any) []diag.Problem {
 	if s, ok := attrs["source"].(string); ok && isURL(s) {
 		out = append(out, validURL(attrs)...)
 	} else if ok && (!filepath.IsAbs(s) || filepath.Clean(s) != s) {
-		out = append(out, diag.Problem{Attribute: "source", Message: fmt.Sprintf("%q is no absolute path in its shortest form", s), Hint: "write {file: path} for one beside the document"})
+		out = append(out, diag.Problem{Attribute: "source", Message: fmt.Sprintf("%q is not an absolute path in its shortest form", s), Hint: "write {file: path} for one beside the document"})
 	}
 	if f, ok := attrs["source"].(resource.File); ok {
 		if sum, ok := attrs["checksum"].(string); ok && strings.HasPrefix(sum, "sha256:") && f.Hash != "" && sum != "sha256:"+f.Hash {
@@ -124,7 +124,7 @@ func manifestName(r provider.Resource) string { return "." + text(r, "name") + "
 // hiddenName matches the names that are ours, in every archive.
 var hiddenName = regexp.MustCompile(`\.southbound-(archive|[0-9a-f]{8})\z`)
 
-// entryName brings a name of an archive into its only form, "" for what is left out, and refuses what is no name below the directory.
+// entryName brings a name of an archive into its only form, "" for what is left out, and refuses what is not a name below the directory.
 func entryName(name string, strip int64) (string, error) {
 	if strings.ContainsAny(name, "\\\x00") {
 		return "", refused("the name %q has a character in it that names do not have", name)
@@ -172,7 +172,7 @@ func (c *contents) add(e entry) error {
 			continue
 		}
 		if c.entries[i].Kind != kindDir {
-			return refused("%q is below %q, which is no directory", e.Name, dir)
+			return refused("%q is below %q, which is not a directory", e.Name, dir)
 		}
 	}
 	if i, known := c.at[e.Name]; known {
@@ -199,7 +199,7 @@ func (c *contents) finish() error {
 					return err
 				}
 			} else if c.entries[i].Kind != kindDir {
-				return refused("%q is below %q, which is no directory", e.Name, dir)
+				return refused("%q is below %q, which is not a directory", e.Name, dir)
 			}
 		}
 	}

@@ -132,7 +132,7 @@ func openSource(path string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		_ = f.Close()
-		return nil, errors.Join(err, provider.Errorf(provider.NeedsChange, "%s is no regular file", path))
+		return nil, errors.Join(err, provider.Errorf(provider.NeedsChange, "%s is not a regular file", path))
 	}
 	return f, nil
 }

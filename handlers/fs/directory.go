@@ -213,7 +213,7 @@ func (d directory) publish(t *task) error {
 	err := t.dir.take(t.base)
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
-		return provider.Errorf(provider.NeedsChange, "what is there is no directory; remove it, or describe it as what it is")
+		return provider.Errorf(provider.NeedsChange, "what is there is not a directory; remove it, or describe it as what it is")
 	case !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST):
 		return err
 	}

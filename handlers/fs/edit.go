@@ -94,7 +94,7 @@ func (e Editor) Edit(ctx *provider.Context, path string, m Manner, change func(T
 	return provider.Errorf(provider.Retryable, "change %s: something else changes it all the time", path)
 }
 
-// split2 returns the directory of a path and the name in it, and refuses what is no absolute path in its shortest form.
+// split2 returns the directory of a path and the name in it, and refuses what is not an absolute path in its shortest form.
 func split2(path string) (dir, base string, err error) {
 	return place(provider.Resource{Attributes: map[string]any{"path": path}})
 }

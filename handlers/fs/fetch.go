@@ -31,7 +31,7 @@ func validURL(attrs map[string]any) []diag.Problem {
 	u, err := url.Parse(source)
 	switch {
 	case err != nil || u.Host == "":
-		return []diag.Problem{{Attribute: "source", Message: "it is no URL with the name of a host", Hint: "write https://example.com/app-1.2.tar.gz"}}
+		return []diag.Problem{{Attribute: "source", Message: "it is not a URL with the name of a host", Hint: "write https://example.com/app-1.2.tar.gz"}}
 	case u.User != nil:
 		return []diag.Problem{{Attribute: "source", Message: "the URL has a user in it, who would be shown", Hint: "give username and password"}}
 	case attrs["checksum"] == nil:
@@ -51,7 +51,7 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, most int64) 
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
-		return 0, provider.Errorf(provider.NeedsChange, "the source is no URL")
+		return 0, provider.Errorf(provider.NeedsChange, "the source is not a URL")
 	}
 	req.Header.Set("User-Agent", "southbound")
 	req.Header.Set("Accept-Encoding", "identity") // the checksum is that of the file

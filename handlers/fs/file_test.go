@@ -41,7 +41,7 @@ func TestShownContent(t *testing.T) {
 		{"a difference behind four thousand bytes", long[:5000] + "y", long[:5000] + "z", long[:5000] + "y"},
 		{"one more", long[:mostShown+1], "new", host.AddFile([]byte(long[:mostShown+1]))},
 		{"nothing instead of something", "", "new", ""},
-		{"what is no text", "a\xff\xfeb", "new", host.AddFile([]byte("a\xff\xfeb"))},
+		{"what is not text", "a\xff\xfeb", "new", host.AddFile([]byte("a\xff\xfeb"))},
 		{"what would be the same if it were shown as text", "a\xffb", "a?b", host.AddFile([]byte("a\xffb"))},
 		{"a large one of the same size", strings.Repeat("x", mostHashed+1), strings.Repeat("y", mostHashed+1), resource.File{Size: mostHashed + 1}},
 		{"the same hash", "hash me", hashed, hashed},
@@ -231,7 +231,7 @@ func TestDirectoryThatIsThereAlready(t *testing.T) {
 	g.has("a drwx------", `a/in -rw------- ""`)
 	g.write("b", "", 0o600)
 	_, err := g.def.Handler.Create(g.ctx(), provider.CreateRequest{Resource: g.resource(map[string]any{"path": g.path("b")})})
-	if err == nil || provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), "is no directory") {
+	if err == nil || provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), "is not a directory") {
 		t.Fatal(err)
 	}
 	g.has("a drwx------", `a/in -rw------- ""`, `b -rw------- ""`)

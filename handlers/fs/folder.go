@@ -96,7 +96,7 @@ func (d *folder) unlock(base string, st *unix.Stat_t) (fd int, err error) {
 	return fd, err
 }
 
-// remove takes an entry that is no directory away; one that is gone is fine.
+// remove takes an entry that is not a directory away; one that is gone is fine.
 func (d *folder) remove(base string) error {
 	return unlessGone(d.sys.do("unlink", func() error { return unix.Unlinkat(d.fd, base, 0) }))
 }

@@ -62,7 +62,7 @@ func validPath(root bool) func(map[string]any) []diag.Problem {
 	}
 }
 
-// atPath is the space of what takes up a path as a whole. What is in a file, or below a directory, is no part of it.
+// atPath is the space of what takes up a path as a whole. What is in a file, or below a directory, is not part of it.
 const atPath = "fs path"
 
 // whatIsAt names the path of a thing that is alone there.

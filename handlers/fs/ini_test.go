@@ -93,7 +93,7 @@ func TestIniRefused(t *testing.T) {
 	g.write("a", "[s]\nk=v\nk=v\n", 0o600)
 	g.fails(g.resource(attrs), provider.NeedsChange, "line 2, 3")
 	g.write("a", "[s]\nk=\x00\n", 0o600)
-	g.fails(g.resource(attrs), provider.NeedsChange, "no text")
+	g.fails(g.resource(attrs), provider.NeedsChange, "not text")
 	for name, bad := range map[string]any{"value": " v", "section": "a]", "setting": "a=b", "separator": ""} {
 		attrs := map[string]any{"path": "/x", "section": "s", "setting": "k", "value": "v", name: bad}
 		if _, problems := g.typ.Check(attrs); len(problems) != 1 || problems[0].Attribute != name {

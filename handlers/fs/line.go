@@ -111,7 +111,7 @@ func lookAt(r provider.Resource, text Text) (provider.Observation, error) {
 }
 
 func noText() error {
-	return provider.Errorf(provider.NeedsChange, "the file is no text: it has a zero byte in it")
+	return provider.Errorf(provider.NeedsChange, "the file is not text: it has a zero byte in it")
 }
 
 func pathOf(r provider.Resource) string { return text(r, "path") }

@@ -21,7 +21,7 @@ func unreadable(path string, self int) *system {
 	}}
 }
 
-// TestLockedOut takes from their owner, who is no superuser, the right to read things; that is drift as any other.
+// TestLockedOut takes from their owner, who is not a superuser, the right to read things; that is drift as any other.
 func TestLockedOut(t *testing.T) {
 	for _, tc := range []struct {
 		why   string

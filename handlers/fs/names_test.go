@@ -80,7 +80,7 @@ func TestNamesAsTargets(t *testing.T) {
 	}
 	for _, name := range shown {
 		if s, ok := name.(string); !ok || !utf8.ValidString(s) {
-			t.Fatalf("%q is no text", name)
+			t.Fatalf("%q is not text", name)
 		}
 	}
 	d.must(r, plan.Updated)
@@ -157,7 +157,7 @@ func TestValidate(t *testing.T) {
 		{"no way up from the root", File(), map[string]any{"path": "/../b"}, "path: write /b"},
 		{"a relative path is none", File(), map[string]any{"path": "a"}, "path: "},
 		{"nor is none", File(), map[string]any{"path": ""}, "path: "},
-		{"the root is no file", File(), map[string]any{"path": "/"}, "path: is a directory"},
+		{"the root is not a file", File(), map[string]any{"path": "/"}, "path: is a directory"},
 		{"nor a link", Symlink(), map[string]any{"path": "/", "target": "x"}, "path: is a directory"},
 		{"but a directory", Directory(), map[string]any{"path": "/"}, ""},
 		{"no name has a zero byte", File(), map[string]any{"path": "/a\x00b"}, "path: "},
@@ -174,7 +174,7 @@ func TestValidate(t *testing.T) {
 		{"a suffix has no slash", File(), map[string]any{"path": "/a", "backup": "/x"}, "backup: "},
 		{"and room for a number", File(), map[string]any{"path": "/" + strings.Repeat("n", 250), "backup": true}, "backup: shorter suffix"},
 		{"there is room", File(), map[string]any{"path": "/" + strings.Repeat("n", 246), "backup": true}, ""},
-		{"false is no backup", File(), map[string]any{"path": "/" + strings.Repeat("n", 255), "backup": false}, ""},
+		{"false is not a backup", File(), map[string]any{"path": "/" + strings.Repeat("n", 255), "backup": false}, ""},
 		{"the root is not emptied", Directory(), map[string]any{"path": "/", "recurse_purge": true}, "recurse_purge: of the system itself"},
 		{"nor what it is made of", Directory(), map[string]any{"path": "/etc", "recurse_purge": true}, "recurse_purge: of the system itself"},
 		{"what is in it may be", Directory(), map[string]any{"path": "/etc/cron.d", "recurse_purge": true}, ""},

@@ -43,7 +43,7 @@ func (h Texts) Noop(_ *provider.Context, would provider.BatchChange) error {
 	return nil
 }
 
-// Writable reports why a file could not be changed, as far as that can be told before. What is no absolute path is not in a file.
+// Writable reports why a file could not be changed, as far as that can be told before. What is not an absolute path is not in a file.
 func (e Editor) Writable(path string) error {
 	if path == "" || path[0] != '/' {
 		return nil

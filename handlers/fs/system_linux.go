@@ -58,7 +58,7 @@ func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
 	return openAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
 }
 
-// chownLink gives a symbolic link another owner. What is no link is ENOTDIR.
+// chownLink gives a symbolic link another owner. What is not a link is ENOTDIR.
 func chownLink(dir int, name string, uid, gid int) error {
 	fd, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -28,7 +28,7 @@ func chownLink(dir int, name string, uid, gid int) error {
 	return unix.Fchownat(dir, name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// readLink returns where a symbolic link leads and whose it is. What is no link is ENOTDIR.
+// readLink returns where a symbolic link leads and whose it is. What is not a link is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {
 	buf := make([]byte, 4096)
 	var before, after unix.Stat_t

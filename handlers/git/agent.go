@@ -22,7 +22,7 @@ type keyring struct {
 func offer(g *runner) (*keyring, error) {
 	raw, err := ssh.ParseRawPrivateKey([]byte(g.sshKey))
 	if err != nil {
-		return nil, provider.Errorf(provider.NeedsChange, "ssh_key is no private key without a passphrase") // the error may show a part of it
+		return nil, provider.Errorf(provider.NeedsChange, "ssh_key is not a private key without a passphrase") // the error may show a part of it
 	}
 	ring := agent.NewKeyring()
 	if err := ring.Add(agent.AddedKey{PrivateKey: raw}); err != nil {

@@ -114,7 +114,7 @@ func wantedOf(r provider.Resource) (wanted, error) {
 	w.depth, _ = r.Attributes["depth"].(int64)
 	switch {
 	case !filepath.IsAbs(w.path) || filepath.Clean(w.path) != w.path || w.path == "/":
-		return w, provider.Errorf(provider.NeedsChange, "%q is no absolute path in its shortest form", w.path)
+		return w, provider.Errorf(provider.NeedsChange, "%q is not an absolute path in its shortest form", w.path)
 	case (w.source == "" || w.source[0] == '-' || hasPassword(w.source)) && !r.Purged:
 		return w, provider.Errorf(provider.NeedsChange, "the source is empty, looks like an option, or has a password in it")
 	case strings.HasPrefix(w.revision, "-"):

@@ -309,7 +309,7 @@ func TestRevisions(t *testing.T) {
 	full := t.TempDir()
 	write(t, full+"/precious", "")
 	g.fails(map[string]any{"path": full, "source": source}, false, provider.NeedsChange, "no git repository")
-	g.fails(map[string]any{"path": full + "/precious", "source": source}, false, provider.NeedsChange, "no directory")
+	g.fails(map[string]any{"path": full + "/precious", "source": source}, false, provider.NeedsChange, "not a directory")
 	within := filepath.Join(path, "nested") // inside another working tree
 	g.must(map[string]any{"path": within, "source": source, "revision": "dev"}, plan.Created)
 	has(t, path+"/a", "one\n")

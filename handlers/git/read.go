@@ -34,7 +34,7 @@ func (g *runner) there() (exists bool, err error) {
 	case err != nil:
 		return false, provider.Errorf(provider.Retryable, "look at %s: %w", g.path, err)
 	case !info.IsDir():
-		return false, provider.Errorf(provider.NeedsChange, "what is at %s is no directory; remove it, or describe it as what it is", g.path)
+		return false, provider.Errorf(provider.NeedsChange, "what is at %s is not a directory; remove it, or describe it as what it is", g.path)
 	}
 	names, err := os.ReadDir(g.path)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestKey(t *testing.T) {
 	attrs["known_hosts"], attrs["ssh_key"] = known, other
 	g.fails(attrs, false, provider.Terminal, "refuses who asks")
 	attrs["ssh_key"] = "no key"
-	g.fails(attrs, false, provider.NeedsChange, "no private key")
+	g.fails(attrs, false, provider.NeedsChange, "not a private key")
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), "southbound-git-*"))
 	if err != nil || len(left) > 0 {
 		t.Fatal(left, err)

@@ -101,7 +101,7 @@ func (r *answer) json() (any, error) {
 	}
 	v, err := resource.FromGo(v)
 	if err != nil {
-		return nil, provider.Errorf(provider.NeedsChange, "the API answers %s with what is no value: %w", r.path, err)
+		return nil, provider.Errorf(provider.NeedsChange, "the API answers %s with what is not a value: %w", r.path, err)
 	}
 	return v, nil
 }

@@ -41,7 +41,7 @@ func (a *api) list(path string) ([]any, int, error) {
 		in, _ := at(v, a.pointer("items"))
 		items, ok := in.([]any)
 		if !ok && in != nil {
-			return nil, 0, provider.Errorf(provider.NeedsChange, "what %s answers at %q is no list; see items of find", path, a.pointer("items"))
+			return nil, 0, provider.Errorf(provider.NeedsChange, "what %s answers at %q is not a list; see items of find", path, a.pointer("items"))
 		}
 		if n > 0 && len(items) > 0 && bytes.Equal(r.Body, before) {
 			return nil, 0, provider.Errorf(provider.NeedsChange, "the list at %s answers the same page twice; see page, offset and cursor of find", path)
@@ -246,7 +246,7 @@ func (a *api) describe(item any, named string) (map[string]any, error) {
 	want, shaped := a.want.Attributes["body"].(map[string]any)
 	have, ok := full.value.(map[string]any)
 	if !ok {
-		return nil, provider.Errorf(provider.NeedsChange, "what the API answers at %q is no object; see object_at", a.text("object_at"))
+		return nil, provider.Errorf(provider.NeedsChange, "what the API answers at %q is not an object; see object_at", a.text("object_at"))
 	}
 	if !shaped {
 		want = have

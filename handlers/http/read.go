@@ -92,7 +92,7 @@ func (a *api) observed(t *thing) (provider.Observation, error) {
 			return provider.Observation{}, err
 		}
 		if _, ok := seen.(map[string]any); !ok {
-			return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what the API answers at %q is no object; see object_at", a.text("object_at"))
+			return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what the API answers at %q is not an object; see object_at", a.text("object_at"))
 		}
 		attrs[name] = seen
 		compare = newComparison(scope, nil) // what is ignored and what are sets is said about body

@@ -60,7 +60,7 @@ func validate(attrs map[string]any) []diag.Problem {
 		ip, err := netip.ParseAddr(s)
 		switch {
 		case err != nil:
-			out = append(out, diag.Problem{Attribute: "ip", Message: fmt.Sprintf("%q is no address", s), Hint: "write 10.0.0.7 or 2001:db8::7"})
+			out = append(out, diag.Problem{Attribute: "ip", Message: fmt.Sprintf("%q is not an address", s), Hint: "write 10.0.0.7 or 2001:db8::7"})
 		case seen[ip]:
 			out = append(out, diag.Problem{Attribute: "ip", Message: fmt.Sprintf("the address %s is given twice", s), Hint: "leave one out"})
 		}
@@ -101,7 +101,7 @@ type entry struct {
 	comment string
 }
 
-// parse reads a line; false for one that is no entry.
+// parse reads a line; false for one that is not an entry.
 func parse(line string) (entry, bool) {
 	rest, comment, _ := strings.Cut(line, "#")
 	words := strings.Fields(rest)
@@ -141,13 +141,13 @@ func wantedOf(r provider.Resource) (wanted, error) {
 	for _, s := range list(r.Attributes["ip"]) {
 		ip, err := netip.ParseAddr(s)
 		if err != nil {
-			return w, provider.Errorf(provider.NeedsChange, "%q is no address", s)
+			return w, provider.Errorf(provider.NeedsChange, "%q is not an address", s)
 		}
 		w.ips = append(w.ips, ip)
 	}
 	for _, s := range append([]string{w.name}, w.aliases...) { // what a reference stood for is checked here
 		if s == "" || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == '#' || c > '~' }) {
-			return w, provider.Errorf(provider.NeedsChange, "%q is no host name", s)
+			return w, provider.Errorf(provider.NeedsChange, "%q is not a host name", s)
 		}
 	}
 	if strings.ContainsAny(w.comment, "\r\n") {

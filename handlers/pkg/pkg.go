@@ -222,7 +222,7 @@ func (h handler) install(ctx *provider.Context, rs ...provider.Resource) error {
 	for i, r := range rs {
 		items[i] = itemOf(r)
 		if ok, err := regexp.MatchString(h.manager.names(), items[i].name); err != nil || !ok {
-			return provider.Errorf(provider.NeedsChange, "%q is no name of a package for this package manager", items[i].name)
+			return provider.Errorf(provider.NeedsChange, "%q is not a name of a package for this package manager", items[i].name)
 		}
 	}
 	p := placeOf(rs[0])

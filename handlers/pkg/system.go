@@ -37,7 +37,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// tabbed reads lines with a name, a tab and a version; 0 is no epoch.
+// tabbed reads lines with a name, a tab and a version; 0 is not an epoch.
 func tabbed(out string) map[string]string {
 	have := map[string]string{}
 	for line := range strings.Lines(out) {

@@ -95,7 +95,7 @@ func (role) Canonicalise(attrs map[string]any) (map[string]any, error) {
 	if s, ok := attrs["valid_until"].(string); ok && s != "infinity" {
 		t, err := time.Parse(time.RFC3339Nano, s)
 		if err != nil {
-			return nil, fmt.Errorf("valid_until is no time: %w", err)
+			return nil, fmt.Errorf("valid_until is not a time: %w", err)
 		}
 		out["valid_until"] = t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 	}

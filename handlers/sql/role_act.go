@@ -96,7 +96,7 @@ func seenPassword(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, name, 
 	case is(err, insufficientRight): // only the server's superusers see what it keeps
 		right, known := c.Login(ctx, name, password)
 		if !known {
-			ctx.Warning("whether the password is the one that is wanted cannot be seen: the agent's user is no superuser, and the server does not say")
+			ctx.Warning("whether the password is the one that is wanted cannot be seen: the agent's user is not a superuser, and the server does not say")
 		}
 		if right || !known {
 			return password, nil

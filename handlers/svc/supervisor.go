@@ -126,7 +126,7 @@ func group(name string) string {
 	return name
 }
 
-// tell gives an order. What is so already is no error; supervisorctl says of others what is wrong where one looks for answers.
+// tell gives an order. What is so already is not an error; supervisorctl says of others what is wrong where one looks for answers.
 func (s supervisor) tell(ctx context.Context, verb string, args ...string) error {
 	out, err := s.run(ctx, append([]string{verb}, args...)...)
 	if ctx.Err() != nil {

@@ -67,7 +67,7 @@ func program(t *testing.T, dir, name, command, more string) {
 	put(t, filepath.Join(dir, name+".ini"), "[program:"+name+"]\ncommand="+command+"\nautorestart=false\n"+more)
 }
 
-// TestSupervisor goes through the life of programs of a real supervisord. Each question to it begins a Python, so it is no whole suite.
+// TestSupervisor goes through the life of programs of a real supervisord. Each question to it begins a Python, so it is not a whole suite.
 func TestSupervisor(t *testing.T) {
 	t.Parallel()
 	dir, s := supervised(t)

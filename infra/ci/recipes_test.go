@@ -88,7 +88,7 @@ func TestAction(t *testing.T) {
 		j.env = append(j.env, key+"="+expression.ReplaceAllStringFunc(v.(string), func(e string) string {
 			name := expression.FindStringSubmatch(e)[1]
 			if input, is := strings.CutPrefix(name, "inputs."); is && inputs[input] == nil {
-				t.Errorf("the step uses %s, which is no input", name)
+				t.Errorf("the step uses %s, which is not an input", name)
 			}
 			return values[name]
 		}))
@@ -128,7 +128,7 @@ func TestGitLabJobs(t *testing.T) {
 		}
 		extends := recipe[entry["extends"].(string)].(map[string]any)
 		if paths := slices.Collect(maps.Keys(extends["artifacts"].(map[string]any)["reports"].(map[string]any))); !slices.Contains(paths, "codequality") {
-			t.Errorf("%s: the report is no artifact", name)
+			t.Errorf("%s: the report is not an artifact", name)
 		}
 		if entry["interruptible"] != (name == "southbound-plan") || (name == "southbound-apply" && entry["resource_group"] == nil) {
 			t.Errorf("%s: interruptible is %v, its group %v", name, entry["interruptible"], entry["resource_group"])

@@ -92,7 +92,7 @@ func parse(command string, args []string, told io.Writer) (*options, error) {
 	for _, p := range strings.Fields(*parameters) {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
-			return nil, fmt.Errorf("%q is no parameter; write NAME=VALUE", p)
+			return nil, fmt.Errorf("%q is not a parameter; write NAME=VALUE", p)
 		}
 		o.parameters[name] = value
 	}

@@ -202,7 +202,7 @@ func (k Kind) health() string {
 	}
 }
 
-// wait asks until the server answers. DynamoDB Local answers 400 to what is no request of DynamoDB.
+// wait asks until the server answers. DynamoDB Local answers 400 to what is not a request of DynamoDB.
 func (s *Server) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

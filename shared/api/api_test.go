@@ -201,7 +201,7 @@ func TestAsks(t *testing.T) {
 		{"a parameter twice", "GET", "/v1/environments/e/agents?limit=1&limit=2", "", 422, `query.limit: it is there twice`},
 		{"a cursor of nothing", "GET", "/v1/environments/e/agents?cursor=x", "", 422, `query.cursor`},
 		{"an outcome that is none", "GET", "/v1/environments/e/actions?outcome=x", "", 422, `query.outcome`},
-		{"a chunk that is no hash", "POST", "/v1/environments/e/exports", `{"chunks":["x"]}`, 422, `body.chunks[0]`},
+		{"a chunk that is not a hash", "POST", "/v1/environments/e/exports", `{"chunks":["x"]}`, 422, `body.chunks[0]`},
 		{"members that are not known", "POST", "/v1/environments/e/halt", `{"halted":true,"s3cr3t":1}`, 422, `"kind":"invalid"`},
 		{"no JSON", "POST", "/v1/environments/e/halt", `s3cr3t-marker`, 400, `"kind":"usage"`},
 	} {

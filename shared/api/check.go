@@ -69,7 +69,7 @@ func checkReferences(v any) error {
 				name = ""
 			}
 			if name == "" { // what stands here may be the secret itself, so it is not shown
-				return fault.New(fault.Invalid, "", "this is no source of a secret").WithHint("write env:NAME, file:PATH, ssm:/name or secretsmanager:id")
+				return fault.New(fault.Invalid, "", "this is not a source of a secret").WithHint("write env:NAME, file:PATH, ssm:/name or secretsmanager:id")
 			}
 		case resource.Fact:
 			if _, err := resource.ParseID(string(r.Of)); err != nil {

@@ -142,20 +142,20 @@ func TestBadChunks(t *testing.T) {
 	t.Parallel()
 	types := registry(t)
 	for why, line := range map[string]string{
-		"no resource":                  `{}`,
-		"no JSON":                      `x`,
-		"an empty line":                "\n",
-		"the name of another":          `{"attributes":{"name":"x"},"id":"std::Null[a,name=y]"}`,
-		"another name of the name":     `{"attributes":{"name":"x"},"id":"std::Null[a,nom=x]"}`,
-		"no name":                      `{"attributes":{},"id":"std::Null[a,name=x]"}`,
-		"a file of another path":       `{"attributes":{"content":"x","path":"/etc/passwd"},"id":"fs::File[a,path=/tmp/x]"}`,
-		"an id that is none":           `{"attributes":{"name":"x"},"id":"std::Null"}`,
-		"what it requires is none":     `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","requires":["x"]}`,
-		"a set over two lines":         `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","set":"a\nb"}`,
-		"a secret from nowhere":        `{"attributes":{"name":"x","value":{"secret":"hunter2"}},"id":"std::Null[a,name=x]"}`,
-		"a member of a newer program":  `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","new":1}`,
-		"a fact of what is no id":      `{"attributes":{"name":"x","value":{"fact":"f","of":"x"}},"id":"std::Null[a,name=x]"}`,
-		"a file whose hash is no hash": `{"attributes":{"name":"x","value":{"file":"../x","size":1}},"id":"std::Null[a,name=x]"}`,
+		"no resource":                     `{}`,
+		"no JSON":                         `x`,
+		"an empty line":                   "\n",
+		"the name of another":             `{"attributes":{"name":"x"},"id":"std::Null[a,name=y]"}`,
+		"another name of the name":        `{"attributes":{"name":"x"},"id":"std::Null[a,nom=x]"}`,
+		"no name":                         `{"attributes":{},"id":"std::Null[a,name=x]"}`,
+		"a file of another path":          `{"attributes":{"content":"x","path":"/etc/passwd"},"id":"fs::File[a,path=/tmp/x]"}`,
+		"an id that is none":              `{"attributes":{"name":"x"},"id":"std::Null"}`,
+		"what it requires is none":        `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","requires":["x"]}`,
+		"a set over two lines":            `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","set":"a\nb"}`,
+		"a secret from nowhere":           `{"attributes":{"name":"x","value":{"secret":"hunter2"}},"id":"std::Null[a,name=x]"}`,
+		"a member of a newer program":     `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","new":1}`,
+		"a fact of what is not an id":     `{"attributes":{"name":"x","value":{"fact":"f","of":"x"}},"id":"std::Null[a,name=x]"}`,
+		"a file whose hash is not a hash": `{"attributes":{"name":"x","value":{"file":"../x","size":1}},"id":"std::Null[a,name=x]"}`,
 	} {
 		_, err := readChunk(types, "h", []byte(line+"\n"))
 		if !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {

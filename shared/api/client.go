@@ -75,7 +75,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 func serverURL(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
-		return nil, fault.New(fault.Usage, "", "this is no address of an API").WithHint("write it such as http://127.0.0.1:8300")
+		return nil, fault.New(fault.Usage, "", "this is not an address of an API").WithHint("write it such as http://127.0.0.1:8300")
 	}
 	return u, nil
 }

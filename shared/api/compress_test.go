@@ -46,7 +46,7 @@ func TestCompressed(t *testing.T) {
 		packed                        bool
 	}{
 		{"a long answer", "GET", "/", "gzip", true},
-		{"a long answer to what is no question", "POST", "/", "gzip", true},
+		{"a long answer to what is not a question", "POST", "/", "gzip", true},
 		{"a short one", "GET", "/short", "gzip", false},
 		{"a client that takes no gzip", "GET", "/", "identity", false},
 	} {

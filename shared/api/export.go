@@ -146,7 +146,7 @@ func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, w
 	}
 	for _, h := range append([]string{b.Agents}, b.Chunks...) {
 		if h != "" && !validHash(h) {
-			return deploy.Export{}, fault.New(fault.Invalid, "read export", "%.80q is no SHA-256", h)
+			return deploy.Export{}, fault.New(fault.Invalid, "read export", "%.80q is not a SHA-256", h)
 		}
 	}
 	m := &deploy.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
@@ -195,7 +195,7 @@ func (s *Service) Uploads(ctx context.Context, files []FileSize) ([]Upload, erro
 	hashes := make([]string, 0, len(files))
 	for _, f := range files {
 		if !validHash(f.Hash) || f.Size < 0 || f.Size > maxFile {
-			return nil, fault.New(fault.Invalid, "ask for uploads", "%.80q is no SHA-256, or its size is not from 0 to %d bytes", f.Hash, int64(maxFile))
+			return nil, fault.New(fault.Invalid, "ask for uploads", "%.80q is not a SHA-256, or its size is not from 0 to %d bytes", f.Hash, int64(maxFile))
 		}
 		if _, again := sizes[f.Hash]; !again {
 			hashes = append(hashes, f.Hash)

@@ -356,7 +356,7 @@ func TestBounds(t *testing.T) {
 		{"too many files at once", "POST", "/v1/environments/e/uploads", `{"files":[` + strings.TrimSuffix(strings.Repeat(`{"hash":"`+strings.Repeat("0", 64)+`","size":1},`, 1001), ",") + `]}`, 422},
 		{"a file that is too large", "POST", "/v1/environments/e/uploads", `{"files":[{"hash":"` + strings.Repeat("0", 64) + `","size":5368709121}]}`, 422},
 		{"a chunk that is not there", "POST", "/v1/environments/e/exports", `{"chunks":["` + strings.Repeat("0", 64) + `"]}`, 404},
-		{"a chunk that is no hash", "POST", "/v1/environments/e/exports", `{"chunks":["../x"]}`, 422},
+		{"a chunk that is not a hash", "POST", "/v1/environments/e/exports", `{"chunks":["../x"]}`, 422},
 		{"settings that are none", "POST", "/v1/environments/e/exports", `{"chunks":[],"settings":{"repair_timer":"often"}}`, 422},
 		{"more items than a page has", "GET", "/v1/environments/e/resources?limit=100000", "", 422},
 	} {

@@ -142,7 +142,7 @@ func (r *routes) putFile() {
 func (r *routes) store(c huma.Context) error {
 	hash := c.Param("hash")
 	if !validHash(hash) {
-		return fault.New(fault.Invalid, "store file", "%.80q is no SHA-256", hash)
+		return fault.New(fault.Invalid, "store file", "%.80q is not a SHA-256", hash)
 	}
 	if n, err := strconv.ParseInt(c.Header("Content-Length"), 10, 64); err == nil && n > maxFile {
 		return fault.New(fault.Invalid, "store file", "a file is at most %d bytes", int64(maxFile))

@@ -88,7 +88,7 @@ func (r *routes) descriptions(ctx context.Context, i *descriptionsIn) (*out[Page
 	if i.Cursor != "" {
 		var err error
 		if n, err = strconv.Atoi(i.Cursor); err != nil {
-			return nil, problemOf(fault.New(fault.Usage, "", "this is no cursor of this list"))
+			return nil, problemOf(fault.New(fault.Usage, "", "this is not a cursor of this list"))
 		}
 	}
 	items, next, err := r.s.descriptions(ctx, i.Env, i.Number, resource.ID(i.ID), n)

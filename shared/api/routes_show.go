@@ -65,7 +65,7 @@ func pageOf[T any](list []T, g Paging, err error) (*out[Page[T]], error) {
 	from := 0
 	if g.Cursor != "" && err == nil {
 		if from, err = strconv.Atoi(g.Cursor); err != nil || from < 0 {
-			err = fault.New(fault.Usage, "", "this is no cursor of this list")
+			err = fault.New(fault.Usage, "", "this is not a cursor of this list")
 		}
 	}
 	p := newPager[T](g.Limit.Limit)
@@ -113,7 +113,7 @@ func (r *routes) versions(ctx context.Context, env string, g Paging) (*out[Page[
 	if g.Cursor != "" {
 		var err error
 		if after, err = strconv.Atoi(g.Cursor); err != nil {
-			return nil, problemOf(fault.New(fault.Usage, "", "this is no cursor of this list"))
+			return nil, problemOf(fault.New(fault.Usage, "", "this is not a cursor of this list"))
 		}
 	}
 	list, err := r.s.Versions(ctx, env)

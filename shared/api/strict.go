@@ -46,7 +46,7 @@ func noNull(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
 		token, err := dec.ReadToken()
-		if err != nil { // what is no JSON is for the decoder to tell
+		if err != nil { // what is not valid JSON is for the decoder to tell
 			return nil
 		}
 		if token.Kind() == 'n' {
@@ -155,7 +155,7 @@ func noSuch(mux *http.ServeMux) http.Handler {
 // The times that a client has.
 const (
 	refusedTime = time.Second      // for what is left of a request that is refused
-	bodyTime    = 5 * time.Minute  // for a body that is no file: at most 8 MB
+	bodyTime    = 5 * time.Minute  // for a body that is not a file: at most 8 MB
 	silentTime  = 30 * time.Second // between two pieces of a file
 )
 

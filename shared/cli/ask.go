@@ -155,7 +155,7 @@ func (a *app) ask(ctx context.Context, question string) (string, error) {
 	}
 	typed := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(a.stdin).ReadString('\n') // the end of the input is no answer
+		line, _ := bufio.NewReader(a.stdin).ReadString('\n') // the end of the input is not an answer
 		typed <- strings.TrimSpace(line)
 	}()
 	select {

@@ -78,13 +78,13 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 		Action: deploy.ActionKind(f.action), Outcome: deploy.Status(f.outcome),
 		Notable: !f.all && f.level == "" && f.text == "" && f.action == "" && f.outcome == ""}
 	if f.level != "" && !slices.Contains(levels, strings.ToLower(f.level)) {
-		return q, fault.New(fault.Usage, "logs", "%q is no level", f.level).WithHint("the levels: %s", strings.Join(levels, " "))
+		return q, fault.New(fault.Usage, "logs", "%q is not a level", f.level).WithHint("the levels: %s", strings.Join(levels, " "))
 	}
 	if f.limit < 0 || f.version < 0 {
 		return q, fault.New(fault.Usage, "logs", "--limit and --version are numbers from 0").WithHint("0 shows all")
 	}
 	if kinds := []string{"", "deploy", "repair", "dryrun"}; !slices.Contains(kinds, f.action) {
-		return q, fault.New(fault.Usage, "logs", "%q is no action", f.action).WithHint("the actions:%s", strings.Join(kinds, " "))
+		return q, fault.New(fault.Usage, "logs", "%q is not an action", f.action).WithHint("the actions:%s", strings.Join(kinds, " "))
 	}
 	if f.outcome != "" {
 		if _, err := deploy.ParseFilter([]string{"status=" + f.outcome}); err != nil {
@@ -109,7 +109,7 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 			t, err = now.Add(-d), nil
 		}
 		if err != nil {
-			return q, fault.New(fault.Usage, "logs", "%q is no time", at.text).WithHint("write it as 2026-08-31T12:00:00Z, or how long ago, such as 30m or 2h")
+			return q, fault.New(fault.Usage, "logs", "%q is not a time", at.text).WithHint("write it as 2026-08-31T12:00:00Z, or how long ago, such as 30m or 2h")
 		}
 		*at.to = t.UTC()
 	}

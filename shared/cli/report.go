@@ -77,7 +77,7 @@ func (a *app) report(ctx context.Context, files []string, f reportFlags) error {
 	case "gitlab":
 		return r.GitLab(output{a}, f.prefix, f.fallback)
 	}
-	return fault.New(fault.Usage, "report", "%q is no format", f.format).WithHint("there are text, markdown, github and gitlab")
+	return fault.New(fault.Usage, "report", "%q is not a format", f.format).WithHint("there are text, markdown, github and gitlab")
 }
 
 func (a *app) readReport(r *render.Report, name string) error {

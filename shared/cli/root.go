@@ -96,7 +96,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	e := fault.New(fault.Usage, "", "%q is no command of %s", args[0], cmd.CommandPath()).WithHint("`%s --help` lists them", cmd.CommandPath())
+	e := fault.New(fault.Usage, "", "%q is not a command of %s", args[0], cmd.CommandPath()).WithHint("`%s --help` lists them", cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
 	if near := suggestion(cmd, args[0]); near != "" {
 		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)

@@ -162,7 +162,7 @@ func (f *serveFlags) check() error {
 	}
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
-		return fault.New(fault.Usage, "run", "%q is no address", f.listen).WithHint("write it such as 127.0.0.1:8300")
+		return fault.New(fault.Usage, "run", "%q is not an address", f.listen).WithHint("write it such as 127.0.0.1:8300")
 	}
 	if !f.remote && !api.Loopback("http://"+net.JoinHostPort(host, "1")) {
 		return fault.New(fault.Usage, "run", "others can reach %q", f.listen).WithHint("listen on 127.0.0.1, or say --allow-remote and put TLS in front of it")

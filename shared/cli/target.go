@@ -221,7 +221,7 @@ func (a *app) agentsOfVersion(ctx context.Context, number int, terms []string) (
 func versionAndFilter(args []string) (number int, terms []string, err error) {
 	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {
 		if number, err = strconv.Atoi(args[0]); err != nil || number < 1 {
-			return 0, nil, fault.New(fault.Usage, "dryrun", "%q is no version, and not a filter", args[0]).
+			return 0, nil, fault.New(fault.Usage, "dryrun", "%q is not a version, and not a filter", args[0]).
 				WithHint("`southbound versions` lists versions; %s", filterHelp)
 		}
 		args = args[1:]

@@ -156,7 +156,7 @@ func TestErrorPage(t *testing.T) {
 	missing := codesOf(t)
 	for _, e := range examples(text) {
 		if !slices.Contains(missing, e.title) {
-			t.Errorf("%s is there twice, or is no code", e.title)
+			t.Errorf("%s is there twice, or is not a code", e.title)
 		}
 		missing = slices.DeleteFunc(missing, func(c string) bool { return c == e.title })
 		t.Run(e.title, func(t *testing.T) {

@@ -181,7 +181,7 @@ func checkCycles(t *testing.T, g *Graph, dist [][]int) {
 		}
 		for k, v := range c {
 			if !slices.Contains(g.Requires(int(v)), c[(k+1)%len(c)]) {
-				t.Errorf("cycle %v has a step that is no edge", c)
+				t.Errorf("cycle %v has a step that is not an edge", c)
 			}
 		}
 	}

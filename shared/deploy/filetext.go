@@ -128,7 +128,7 @@ func fileText(ctx context.Context, files provider.Files, f resource.File) (strin
 	case err != nil:
 		return "", provider.Errorf(provider.Retryable, "read uploaded bytes: %w", err)
 	case len(b) > mostFileText || !utf8.Valid(b):
-		return "", provider.Errorf(provider.NeedsChange, "the file is no text in UTF-8 of at most %d bytes", mostFileText)
+		return "", provider.Errorf(provider.NeedsChange, "the file is not text in UTF-8 of at most %d bytes", mostFileText)
 	}
 	return string(b), nil
 }

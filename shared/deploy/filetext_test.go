@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestFileStandsForItsText pins that a handler which knows nothing of uploaded files gets their text, and that what is no text is refused.
+// TestFileStandsForItsText pins that a handler which knows nothing of uploaded files gets their text, and that what is not text is refused.
 func TestFileStandsForItsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -35,7 +35,7 @@ func TestFileStandsForItsText(t *testing.T) {
 	if r.w.things["a"] != "line\n" {
 		t.Errorf("the handler got %q", r.w.things["a"])
 	}
-	for name, part := range map[string]string{"b": "no text in UTF-8", "c": "has 1048577 bytes"} {
+	for name, part := range map[string]string{"b": "not text in UTF-8", "c": "has 1048577 bytes"} {
 		if row := r.row(name); row.Status() != deploy.StatusFailed || row.Class != provider.NeedsChange || !strings.Contains(row.Reason, part) {
 			t.Errorf("%s: %s, %s", name, row.Status(), row.Reason)
 		}

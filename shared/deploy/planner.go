@@ -51,7 +51,7 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 	return e.planMending(ctx, env, false, f)
 }
 
-// planMending is plan where f may make anew what is lost, so that it is no error that a release cannot be finished for that reason.
+// planMending is plan where f may make anew what is lost, so that it is not an error that a release cannot be finished for that reason.
 func (e *Engine) planMending(ctx context.Context, env string, mending bool, f func(p *planner) error) error {
 	lease, err := e.acquire(ctx, env, planKey, planLease)
 	if err != nil {

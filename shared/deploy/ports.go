@@ -73,7 +73,7 @@ type State interface {
 type Files interface {
 	// Missing returns those of hashes that are not stored.
 	Missing(ctx context.Context, hashes []string) ([]string, error)
-	// Put stores blobs durably; storing what is there is no error. Bytes that do not match their hash are Invalid and
+	// Put stores blobs durably; storing what is there is not an error. Bytes that do not match their hash are Invalid and
 	// are not stored.
 	Put(ctx context.Context, blobs []Blob) error
 	// Get returns the bytes of hashes, in order; a missing one is NotFound, bytes that do not match are Damaged.

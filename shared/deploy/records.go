@@ -401,7 +401,7 @@ func (q *ActionQuery) Selects(a *Action) bool {
 	})
 }
 
-// Severity orders levels: the worse, the greater; 0 is no level.
+// Severity orders levels: the worse, the greater; 0 is not a level.
 func Severity(l provider.Level) int {
 	return 1 + slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError}, l)
 }

@@ -83,7 +83,7 @@ func secretsAmong(refs []any) []resource.Secret {
 }
 
 // UnsetSecrets returns a problem for each place where a model refers to a secret that does not
-// exist: one of which look says that it is NotFound. What look cannot tell is no problem.
+// exist: one of which look says that it is NotFound. What look cannot tell is not a problem.
 func (m *Model) UnsetSecrets(look func(resource.Secret) error) diag.Problems {
 	known := map[resource.Secret]error{}
 	find := func(ref resource.Secret) error {

@@ -138,7 +138,7 @@ func standingOf(c *claim, now *Row) standing {
 }
 
 // settleOn applies the result of a run to a row that others have changed meanwhile and that still has the same intent. What they have
-// asked for or forbidden since the run began stays, as the run is no answer to it.
+// asked for or forbidden since the run began stays, as the run is not an answer to it.
 func (w *worker) settleOn(now Row, c *claim) Row {
 	row := now
 	c.result.sendEvent = sendsEvents(&row) // it may have got receivers since the run began

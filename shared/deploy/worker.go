@@ -177,7 +177,7 @@ func (w *worker) run(ctx context.Context) error {
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil //nolint:nilerr // stopping is no failure: what is left stays scheduled
+			return nil //nolint:nilerr // stopping is not a failure: what is left stays scheduled
 		}
 		batch := w.pick()
 		if len(batch) == 0 {

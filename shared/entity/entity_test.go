@@ -278,7 +278,7 @@ func TestMapperMistakes(t *testing.T) {
 	}
 	for _, want := range []string{
 		`a::A: there is no type "fs::Fil"`, "b::B: it does not say the agent", `b::B: pth: fs::File has no attribute "pth"`, "b::B: size: the attribute is only reported",
-		"b::B: owner: the attribute is mapped twice", `b::B: owner: the attribute comes from "a..b", which is no path`, "b::B: mode: the function is nil",
+		"b::B: owner: the attribute is mapped twice", `b::B: owner: the attribute comes from "a..b", which is not a path`, "b::B: mode: the function is nil",
 		`b::B: there is no flag "purgd"`, "b::B: path: the attribute of fs::File is required, and is not mapped", "b::B: the entity is mapped twice", `b::B: the agent comes from " "`,
 		`h: the name of the agent comes from ""`, `h: host: the option comes from "."`, "h: the agent is mapped twice",
 	} {

@@ -19,7 +19,7 @@ type Mapped struct {
 	Ignored []Left
 }
 
-// Left is an entity that is no resource.
+// Left is an entity that is not a resource.
 type Left struct {
 	Entity Entity
 	Reason string
@@ -162,7 +162,7 @@ func (r *run) agentName(e Entity, m *mapping) string {
 	case !ok:
 		r.bad(e, m, "", "the agent: %s leads to nothing", m.Agent)
 	case !isText || !resource.ValidAgent(name):
-		r.bad(e, m, "", "the agent: %s is no name of an agent", m.Agent)
+		r.bad(e, m, "", "the agent: %s is not a name of an agent", m.Agent)
 	}
 	return name
 }

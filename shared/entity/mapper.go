@@ -82,7 +82,7 @@ func (c *checker) bad(attribute, hint, format string, args ...any) {
 
 func (c *checker) path(attribute, what, path string) {
 	if !validPath(path) {
-		c.bad(attribute, "relations and an attribute, joined by dots, such as host.name", "%s comes from %q, which is no path", what, path)
+		c.bad(attribute, "relations and an attribute, joined by dots, such as host.name", "%s comes from %q, which is not a path", what, path)
 	}
 }
 
@@ -158,7 +158,7 @@ func (c *checker) gather(m *mapping, from Fields, into map[string]field, depth i
 	}
 }
 
-// mappingOf returns the mapping of an entity's nearest kind, nil for what is no resource.
+// mappingOf returns the mapping of an entity's nearest kind, nil for what is not a resource.
 func (m *Mapper) mappingOf(e Entity) *mapping {
 	for _, k := range e.Kinds() {
 		if found := m.byKind[k]; found != nil {

@@ -63,7 +63,7 @@ func Unpack(archive *os.File, size int64, dir string, limits Limits) error {
 }
 
 func broken(err error) error {
-	return fault.New(fault.Invalid, "read archive", "it is no tar, tar.gz or zip, or it is damaged: %v", err)
+	return fault.New(fault.Invalid, "read archive", "it is not a tar, tar.gz or zip, or it is damaged: %v", err)
 }
 
 func (u *unpacker) tar(in io.Reader) error {
@@ -129,7 +129,7 @@ func (u *unpacker) name(name string) (string, error) {
 	}
 	clean := path.Clean(strings.TrimPrefix(name, "./"))
 	if len(name) > u.limits.Name || !fs.ValidPath(clean) || strings.ContainsAny(name, "\\\x00") {
-		return "", fault.New(fault.Invalid, "read archive", "%.100q is no name of a file in a folder", name).WithHint("names are relative, and do not leave the archive")
+		return "", fault.New(fault.Invalid, "read archive", "%.100q is not a name of a file in a folder", name).WithHint("names are relative, and do not leave the archive")
 	}
 	return clean, nil
 }

@@ -38,7 +38,7 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	var out []string
 	for _, h := range hashes {
 		if !hashPattern.MatchString(h) {
-			return nil, fault.New(fault.Invalid, "look for file", "%q is no SHA-256", h)
+			return nil, fault.New(fault.Invalid, "look for file", "%q is not a SHA-256", h)
 		}
 		_, err := os.Lstat(f.path(h))
 		switch {
@@ -97,7 +97,7 @@ func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
 
 func (f *Files) put(b deploy.Blob) error {
 	if !hashPattern.MatchString(b.Hash) {
-		return fault.New(fault.Invalid, "store file", "%q is no SHA-256", b.Hash)
+		return fault.New(fault.Invalid, "store file", "%q is not a SHA-256", b.Hash)
 	}
 	path := f.path(b.Hash)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -154,7 +154,7 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 			return nil, err
 		}
 		if !hashPattern.MatchString(h) {
-			return nil, fault.New(fault.Invalid, "read file", "%q is no SHA-256", h)
+			return nil, fault.New(fault.Invalid, "read file", "%q is not a SHA-256", h)
 		}
 		b, err := os.ReadFile(f.path(h))
 		if err != nil {
@@ -209,7 +209,7 @@ func (f *Files) missing(op string, err error) error {
 // Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
 func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	if !hashPattern.MatchString(hash) {
-		return nil, fault.New(fault.Invalid, "read file", "%q is no SHA-256", hash)
+		return nil, fault.New(fault.Invalid, "read file", "%q is not a SHA-256", hash)
 	}
 	file, err := os.Open(f.path(hash))
 	if err != nil {
@@ -296,7 +296,7 @@ func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Ti
 func (f *Files) Delete(_ context.Context, hashes []string) error {
 	for _, h := range hashes {
 		if !hashPattern.MatchString(h) {
-			return fault.New(fault.Invalid, "remove file", "%q is no SHA-256", h)
+			return fault.New(fault.Invalid, "remove file", "%q is not a SHA-256", h)
 		}
 		if err := os.Remove(f.path(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fileError("remove file", err)

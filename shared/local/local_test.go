@@ -203,7 +203,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestNoHash pins that what is no hash never becomes a path.
+// TestNoHash pins that what is not a hash never becomes a path.
 func TestNoHash(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir()).Files()
@@ -224,7 +224,7 @@ func TestForeign(t *testing.T) {
 	}{
 		"OtherFiles": {"a directory with somebody's files", func(dir string) error { return os.WriteFile(filepath.Join(dir, "thesis.txt"), []byte("x"), 0o600) }, fault.Foreign},
 		"Garbage": {"a database file that is none", func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, dbName), []byte("this is no database, it is text that is long enough"), 0o600)
+			return os.WriteFile(filepath.Join(dir, dbName), []byte("this is not a database, it is text that is long enough"), 0o600)
 		}, fault.Damaged},
 		"OtherTables":  {"a database of another program", sqlFile("CREATE TABLE thesis (page)"), fault.Foreign},
 		"OtherLog":     {"one that another program was killed in the middle of", killedIn, fault.Foreign},

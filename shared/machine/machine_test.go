@@ -51,7 +51,7 @@ func TestCaller(t *testing.T) {
 		f      func(ctx context.Context)
 		kind   fault.Kind
 	}{
-		{"what ends in time is no error", func(context.Context) {}, fault.Unknown},
+		{"what ends in time is not an error", func(context.Context) {}, fault.Unknown},
 		{"a panic is an error", func(context.Context) { panic("broken") }, fault.Internal},
 		{"what minds its context has time to say so", func(ctx context.Context) { <-ctx.Done() }, fault.Unknown},
 		{"what hangs is left behind", hang, fault.Timeout},

@@ -45,7 +45,7 @@ func TestCompare(t *testing.T) {
 		"NotText":     {"5 is not \"5\"", attrs{"size": int64(5)}, attrs{"size": "5"}, map[string][2]any{"size": {"5", int64(5)}}},
 		"GoValues":    {"what Go has is taken for what it is", attrs{"size": int64(5), "tags": []any{"a"}}, attrs{"size": 5, "tags": []string{"a"}}, nil},
 		"GoValuesDo":  {"and differs as such", attrs{"size": int64(5)}, attrs{"size": uint8(6)}, map[string][2]any{"size": {int64(6), int64(5)}}},
-		"NoValue":     {"what is no value differs", attrs{"tags": "a"}, attrs{"tags": struct{}{}}, map[string][2]any{"tags": {struct{}{}, "a"}}},
+		"NoValue":     {"what is not a value differs", attrs{"tags": "a"}, attrs{"tags": struct{}{}}, map[string][2]any{"tags": {struct{}{}, "a"}}},
 		"MapOrder":    {"maps have no order, lists have", attrs{"tags": attrs{"a": []any{"x", "y"}}}, attrs{"tags": attrs{"a": []any{"y", "x"}}}, map[string][2]any{"tags": {attrs{"a": []any{"y", "x"}}, attrs{"a": []any{"x", "y"}}}}},
 		"MapMore":     {"a map with more in it differs", attrs{"tags": attrs{"a": "x"}}, attrs{"tags": attrs{"a": "x", "b": "y"}}, map[string][2]any{"tags": {attrs{"a": "x", "b": "y"}, attrs{"a": "x"}}}},
 		"Files":       {"a file is its hash", attrs{"tags": resource.File{Hash: "a", Size: 1}}, attrs{"tags": resource.File{Hash: "a", Size: 1}}, nil},

@@ -33,7 +33,7 @@ func Define(t schema.Type, providers ...Provider) Definition {
 	for i, p := range providers {
 		switch {
 		case p.Name == "" || strings.ContainsAny(p.Name, " ,[]\"'"):
-			problems = append(problems, fmt.Sprintf("provider %d: %q is no name", i+1, p.Name))
+			problems = append(problems, fmt.Sprintf("provider %d: %q is not a name", i+1, p.Name))
 		case p.Handler == nil:
 			problems = append(problems, fmt.Sprintf("provider %s has no handler", p.Name))
 		}

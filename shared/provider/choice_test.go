@@ -262,11 +262,11 @@ func TestWrongDefinitions(t *testing.T) {
 	ok := plain{"x"}
 	for says, list := range map[string][]provider.Provider{
 		"there is no provider":              nil,
-		`"" is no name`:                     {{Handler: ok}},
+		`"" is not a name`:                  {{Handler: ok}},
 		"provider a has no handler":         {{Name: "a"}},
 		"provider a is there twice":         {{Name: "a", Handler: ok}, {Name: "a", Handler: ok}},
 		"compares with no version":          {{Name: "a", Handler: ok, Needs: provider.Needs{Facts: map[string]string{"version": ">= eleven"}}}},
-		"is no absolute path":               {{Name: "a", Handler: ok, Needs: provider.Needs{Files: []string{"etc"}}}},
+		"is not an absolute path":           {{Name: "a", Handler: ok, Needs: provider.Needs{Files: []string{"etc"}}}},
 		"1 of 2 providers implement Differ": {{Name: "a", Handler: ok}, {Name: "b", Handler: differ{ok}}},
 	} {
 		d := provider.Define(schema.Type{Name: "t::T"}, list...)

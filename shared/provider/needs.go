@@ -35,7 +35,7 @@ func (n *Needs) check() string {
 	}
 	for _, path := range n.Files {
 		if !filepath.IsAbs(path) {
-			return fmt.Sprintf("file %q is no absolute path", path)
+			return fmt.Sprintf("file %q is not an absolute path", path)
 		}
 	}
 	return ""

@@ -77,7 +77,7 @@ func TestPlain(t *testing.T) {
 		{"pointers", []any{none, &shape{}, (*big.Int)(nil)}, []any{nil, map[string]any{"name": "", "Plain": false}, nil}},
 		{"what writes itself", []any{raw(`{"a":[1,2.5]}`), raw(`{`)}, []any{map[string]any{"a": []any{int64(1), 2.5}}, "{"}},
 		{"references", []any{resource.File{Hash: "h", Size: 2}, resource.Parameter{Name: "p"}}, []any{resource.File{Hash: "h", Size: 2}, resource.Parameter{Name: "p"}}},
-		{"what is no value", []any{func() {}, make(chan int), complex(1, 2)}, []any{"(a func())", "(a chan int)", "(a complex128)"}},
+		{"what is not a value", []any{func() {}, make(chan int), complex(1, 2)}, []any{"(a func())", "(a chan int)", "(a complex128)"}},
 		{"a text that panics", &bad{}, "(a *provider_test.bad that cannot be shown)"},
 		{"a map that holds itself", itself, map[string]any{"n": int64(1), "self": "(holds itself)"}},
 		{"a pointer that holds itself", ring, map[string]any{"name": "a", "Plain": false, "next": "(holds itself)"}},

@@ -49,7 +49,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("the Markdown has %q:\n%s", bad, text)
 		}
 	}
-	if n := strings.Count(text, "\n| "); n != 3 { // the head and two rows: what is deployed is no finding
+	if n := strings.Count(text, "\n| "); n != 3 { // the head and two rows: what is deployed is not a finding
 		t.Errorf("%d rows:\n%s", n, text)
 	}
 	var b strings.Builder

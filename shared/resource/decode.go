@@ -100,7 +100,7 @@ func (d *decoder) ids() []ID {
 func (d *decoder) id() ID {
 	s := d.string()
 	if _, problem := scanID(s, nil); problem != "" && d.err == nil {
-		d.fail("this is no id")
+		d.fail("this is not an id")
 	}
 	return ID(s)
 }

@@ -63,7 +63,7 @@ func appendValue(b []byte, v any, s style, depth int) ([]byte, error) {
 }
 
 func notValue(what string) error {
-	return fault.New(fault.Invalid, "encode value", "%s is no value", what)
+	return fault.New(fault.Invalid, "encode value", "%s is not a value", what)
 }
 
 func appendReference(b []byte, v any) ([]byte, error) {
@@ -97,7 +97,7 @@ func appendReference(b []byte, v any) ([]byte, error) {
 			b, err = appendString(append(b, `,"of":`...), string(v.Of))
 		}
 	default:
-		return b, fault.New(fault.Invalid, "encode value", "a %T is no value", v)
+		return b, fault.New(fault.Invalid, "encode value", "a %T is not a value", v)
 	}
 	return append(b, '}'), err
 }

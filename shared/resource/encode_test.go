@@ -62,7 +62,7 @@ func TestCanonicalValue(t *testing.T) {
 				t.Fatalf("%s: CanonicalValue = %s, %v, want %s", tc.reason, got, err, tc.want)
 			}
 			if !json.Valid(got) {
-				t.Errorf("%s: %s is no JSON", tc.reason, got)
+				t.Errorf("%s: %s is not valid JSON", tc.reason, got)
 			}
 			back, err := DecodeValue(got)
 			if err != nil || !reflect.DeepEqual(plus(back), plus(tc.v)) {
@@ -94,15 +94,15 @@ func TestCanonicalValueRefuses(t *testing.T) {
 		"NotUTF8":      {map[string]any{"a": "b\xff"}, `in "a": encode value: the text is not UTF-8 at byte 2`},
 		"KeyNotUTF8":   {map[string]any{"\xff": "b"}, "not UTF-8"},
 		"Surrogate":    {"\xed\xa0\x80", "not UTF-8"},
-		"GoInt":        {5, "a int is no value"},
-		"GoSlice":      {[]string{"a"}, "a []string is no value"},
-		"NilBig":       {(*big.Int)(nil), "no value"},
-		"FileNoHash":   {File{"abc", 1}, "no value"},
-		"FileUpper":    {File{strings.ToUpper(someHash), 1}, "no value"},
-		"FileNegative": {File{someHash, -1}, "no value"},
-		"SecretEmpty":  {Secret{}, "no value"},
-		"ParamEmpty":   {Parameter{}, "no value"},
-		"FactEmpty":    {Fact{"a", ""}, "no value"},
+		"GoInt":        {5, "a int is not a value"},
+		"GoSlice":      {[]string{"a"}, "a []string is not a value"},
+		"NilBig":       {(*big.Int)(nil), "not a value"},
+		"FileNoHash":   {File{"abc", 1}, "not a value"},
+		"FileUpper":    {File{strings.ToUpper(someHash), 1}, "not a value"},
+		"FileNegative": {File{someHash, -1}, "not a value"},
+		"SecretEmpty":  {Secret{}, "not a value"},
+		"ParamEmpty":   {Parameter{}, "not a value"},
+		"FactEmpty":    {Fact{"a", ""}, "not a value"},
 		"TooDeep":      {deep, "nested more than"},
 	}
 	for name, tc := range tests {
@@ -200,7 +200,7 @@ func FuzzDecodeValue(f *testing.F) {
 			return
 		}
 		if !json.Valid(b) {
-			t.Fatalf("%q is no JSON and was read as %#v", b, v)
+			t.Fatalf("%q is not valid JSON and was read as %#v", b, v)
 		}
 		text, err := CanonicalValue(v)
 		if err != nil {

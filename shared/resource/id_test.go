@@ -246,7 +246,7 @@ func TestOn(t *testing.T) {
 		{"an agent that has to be escaped", "fs::File[path=/x]", "a=b", `fs::File[a\=b,path=/x]`, false},
 		{"a whole id stays", "fs::File[db1,path=/x]", "web1", "fs::File[db1,path=/x]", false},
 		{"an escaped = belongs to an agent", `fs::File[a\=b,path=/x]`, "web1", `fs::File[a\=b,path=/x]`, false},
-		{"what is no id stays wrong", "fs::File", "web1", "fs::File", true},
+		{"what is not an id stays wrong", "fs::File", "web1", "fs::File", true},
 		{"no value", "fs::File[path=]", "web1", "fs::File[web1,path=]", true},
 		{"no end", "fs::File[path=/x", "web1", "fs::File[web1,path=/x", true},
 	} {

@@ -103,7 +103,7 @@ func (d *decoder) value(depth int) any {
 		d.i += 4
 		return nil
 	}
-	d.fail("this is no JSON")
+	d.fail("this is not valid JSON")
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (d *decoder) number() any {
 		whole, ok = false, d.digits()
 	}
 	if !ok {
-		d.fail("this is no number")
+		d.fail("this is not a number")
 		return nil
 	}
 	text := d.s[from:d.i]

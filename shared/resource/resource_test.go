@@ -154,7 +154,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if !json.Valid(b) {
-			t.Fatalf("%q is no JSON", b)
+			t.Fatalf("%q is not valid JSON", b)
 		}
 		text, err := r.Encode()
 		if err != nil {

@@ -183,5 +183,5 @@ func fromReflect(v reflect.Value, depth int) (any, error) {
 		}
 		return out, nil
 	}
-	return nil, fault.New(fault.Invalid, "", "a %s is no value", v.Type())
+	return nil, fault.New(fault.Invalid, "", "a %s is not a value", v.Type())
 }

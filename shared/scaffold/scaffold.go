@@ -113,7 +113,7 @@ func Module(dir string) (root, path string, err error) {
 // files that it has written or changed. What is there already is fault.Conflict, and then nothing is written.
 func Handler(dir, typ string) ([]string, error) {
 	if !resource.ValidType(typ) {
-		return nil, fault.New(fault.Usage, "new handler", "%q is no name of a type", typ).WithHint("two or more names joined by ::, such as net::Vlan")
+		return nil, fault.New(fault.Usage, "new handler", "%q is not a name of a type", typ).WithHint("two or more names joined by ::, such as net::Vlan")
 	}
 	root, module, err := Module(dir)
 	if err != nil {

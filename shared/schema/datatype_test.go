@@ -138,7 +138,7 @@ func TestParseDataTypeRefuses(t *testing.T) {
 		"RangeNumber":    {"SemVer[1]", "expected a range of versions in quotes"},
 		"RangeWord":      {"SemVer[x]", "expected a range of versions in quotes"},
 		"CommentOpen":    {"Array[String /* a", "the comment that starts here has no end, at column 14"},
-		"Undef":          {"Enum[a, undef]", "undef is no word, at column 9"},
+		"Undef":          {"Enum[a, undef]", "undef is not a word, at column 9"},
 		"PairsAndMore":   {"Struct[a => String, Integer]", "expected => and a type at column 28"},
 		"Units":          {"Timespan[{weeks => 1}]", "expected default, a number of seconds"},
 		"UnitsOfTime":    {"Timestamp[{days => 1}]", "expected default, a number of seconds"},
@@ -149,10 +149,10 @@ func TestParseDataTypeRefuses(t *testing.T) {
 		"StringNegative": {"String[-5,-1]", "a size is not negative"},
 		"ThreeNumbers":   {"Integer[1,2,3]", "expected no more parameters at column 13"},
 		"IntegerFloat":   {"Integer[1.5]", "expected an integer or default"},
-		"Octal":          {"Integer[08]", `"08" is no number`},
-		"Underscore":     {"Integer[1_000]", `"1_000" is no number`},
-		"FloatPoint":     {"Float[1.]", `"1." is no number`},
-		"FloatHuge":      {"Float[1e999]", "is no number"},
+		"Octal":          {"Integer[08]", `"08" is not a valid number`},
+		"Underscore":     {"Integer[1_000]", `"1_000" is not a valid number`},
+		"FloatPoint":     {"Float[1.]", `"1." is not a valid number`},
+		"FloatHuge":      {"Float[1e999]", "is not a valid number"},
 		"NumericRange":   {"Numeric[1]", "Numeric has no parameters"},
 		"AnyParameter":   {"Any[1]", "Any has no parameters"},
 		"EnumBare":       {"Enum", "Enum needs the words"},
@@ -256,7 +256,7 @@ func TestCheck(t *testing.T) {
 		{"Array of a size", "Array[1]", list(list(nil)), list(list())},
 		{"Tuple has a type for each item", "Tuple[String, Integer]", list(list("a", int64(1))), list(list("a"), list("a", "b"), list("a", int64(1), int64(2)))},
 		{"the last type of a Tuple repeats", "Tuple[String, Integer, 1, 3]", list(list("a"), list("a", int64(1), int64(2))), list(list(), list("a", int64(1), "b"), list("a", int64(1), int64(2), int64(3)))},
-		{"what documents cannot hold is no member of a choice", "Variant[Callable, Regexp[/a/], Integer, Default]", list(int64(1)), list("a", nil, true)},
+		{"what documents cannot hold is not a member of a choice", "Variant[Callable, Regexp[/a/], Integer, Default]", list(int64(1)), list("a", nil, true)},
 		{"and alone accepts nothing", "Type[String]", nil, list("String", nil, hash())},
 		{"RichData is all that documents have", "RichData", list(nil, "a", int64(1), list(1.5), hash("a", nil)), nil},
 		{"Iterable is what has items", "Iterable", list(list(), hash(), "ab", int64(0), int64(3)), list(nil, true, 1.5, int64(-1))},
@@ -290,7 +290,7 @@ func TestCheck(t *testing.T) {
 		{"secrets, parameters and facts fit everywhere", "Integer", list(resource.Secret{Source: "env:A"}, resource.Parameter{Name: "a"}, resource.Fact{Name: "a", Of: "b"}), nil},
 		{"inside too", "Array[Struct[{a => Boolean}]]", list(list(hash("a", resource.Parameter{Name: "a"}), resource.Secret{Source: "env:A"})), nil},
 		{"a file is text", "Optional[Variant[Integer, String[1,5]]]", list(resource.File{}), nil},
-		{"a file is no number, and no secret", "Variant[Integer, Enum[a], Array[String], Sensitive[String]]", nil, list(resource.File{})},
+		{"a file is not a number, and no secret", "Variant[Integer, Enum[a], Array[String], Sensitive[String]]", nil, list(resource.File{})},
 	}
 	for _, tc := range tests {
 		t.Run(tc.expr, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"VariantList":     {"Variant[Enum[all], Array[Integer]]", []any{"a"}, `item 1: expected an Integer, got the string "a"`, ""},
 		"LongValue":       {"Integer", strings.Repeat("x", 100), `expected an Integer, got the string "` + strings.Repeat("x", 40) + `…"`, ""},
 		"File":            {"Integer", resource.File{}, "expected an Integer, got a file", ""},
-		"NoValue":         {"Integer", 5, "expected an Integer, got a int, which is no value", ""},
+		"NoValue":         {"Integer", 5, "expected an Integer, got a int, which is not a value", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

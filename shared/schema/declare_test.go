@@ -36,7 +36,7 @@ func TestReadTitle(t *testing.T) {
 	}{
 		"the most specific pattern comes first":       {packageType(), "php-gem", map[string]any{"package": "php", "manager": "gem"}, ""},
 		"a pattern may leave a naming attribute open": {packageType(), "php", map[string]any{"package": "php"}, ""},
-		"no pattern": {packageType(), "PHP", nil, `read title: "PHP" is no title of x::Package`},
+		"no pattern": {packageType(), "PHP", nil, `read title: "PHP" is not a title of x::Package`},
 		"the text is none of the attribute's": {packageType(), "php-npm", nil,
 			`read title: manager in the title: expected one of "apt", "gem" and "yum", got the string "npm"`},
 		"without patterns the first naming attribute, as a number": {vlan, "0x10", map[string]any{"tag": int64(16)}, ""},
@@ -149,7 +149,7 @@ func TestRelated(t *testing.T) {
 		"an attribute": {Relation{Kind: Require, Type: "x::File", Titles: []string{"$source"}}, []Related{{Require, "x::File[a,path=/srv/shop.tar]"}}},
 		"a constant, read as the other type reads titles": {Relation{Kind: Before, Type: "x::Package", Titles: []string{"tar-yum"}},
 			[]Related{{Before, "x::Package[a,package=tar,manager=yum]"}}},
-		"lists in lists, what is no title left out": {Relation{Kind: Subscribe, Type: "x::Package", Titles: []string{"$needs"}},
+		"lists in lists, what is not a title left out": {Relation{Kind: Subscribe, Type: "x::Package", Titles: []string{"$needs"}},
 			[]Related{{Subscribe, "x::Package[a,package=php,manager=gem]"}, {Subscribe, "x::Package[a,package=ruby,manager=apt]"}}},
 		"a template with a filter": {Relation{Kind: Notify, Type: "x::File", Titles: []string{"${source|dir}/conf/${name|upper}"}}, []Related{{Notify, "x::File[a,path=/srv/conf/SHOP]"}}},
 		"a member":                 {Relation{Kind: Require, Type: "x::File", Titles: []string{"${spec.dir}"}}, []Related{{Require, "x::File[a,path=/etc/shop]"}}},
@@ -183,22 +183,22 @@ func TestRelated(t *testing.T) {
 
 func TestRelationErrors(t *testing.T) {
 	for want, r := range map[string]Relation{
-		`unknown kind "requires"`:                {Kind: "requires", Type: "x::File", Titles: []string{"/a"}},
-		`"file" is no name of a type`:            {Kind: Require, Type: "file", Titles: []string{"/a"}},
-		"it names nothing":                       {Kind: Require, Type: "x::File"},
-		"titles and keys":                        {Kind: Require, Type: "x::Rule", Titles: []string{"a"}, Keys: map[string]string{"chain": "a", "port": "1"}},
-		"$sorce is no attribute of the type, in": {Kind: Require, Type: "x::File", Titles: []string{"$sorce"}},
-		"a $ stands before no attribute":         {Kind: Require, Type: "x::File", Titles: []string{"/a$"}},
-		"a ${ has no }":                          {Kind: Require, Type: "x::File", Titles: []string{"/a${source"}},
-		`there is no filter "dri"`:               {Kind: Require, Type: "x::File", Titles: []string{"${source|dri}"}},
-		"an empty member":                        {Kind: Require, Type: "x::File", Titles: []string{"${spec.}"}},
-		"sensitive, and an identity is shown":    {Kind: Require, Type: "x::File", Titles: []string{"$token"}},
-		"can be lists":                           {Kind: Require, Type: "x::Package", Titles: []string{"$needs-$ports"}},
-		"two of the keys can be lists":           {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "$needs", "port": "$ports"}},
-		`x::Rule is not named by "prot"`:         {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "a", "prot": "1"}},
-		`the key "port" of x::Rule is missing`:   {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "a"}},
-		`x::File can have no title "a"`:          {Kind: Require, Type: "x::File", Titles: []string{"a"}},
-		"an empty text names nothing":            {Kind: Require, Type: "x::File", Titles: []string{""}},
+		`unknown kind "requires"`:                    {Kind: "requires", Type: "x::File", Titles: []string{"/a"}},
+		`"file" is not a name of a type`:             {Kind: Require, Type: "file", Titles: []string{"/a"}},
+		"it names nothing":                           {Kind: Require, Type: "x::File"},
+		"titles and keys":                            {Kind: Require, Type: "x::Rule", Titles: []string{"a"}, Keys: map[string]string{"chain": "a", "port": "1"}},
+		"$sorce is not an attribute of the type, in": {Kind: Require, Type: "x::File", Titles: []string{"$sorce"}},
+		"a $ stands before no attribute":             {Kind: Require, Type: "x::File", Titles: []string{"/a$"}},
+		"a ${ has no }":                              {Kind: Require, Type: "x::File", Titles: []string{"/a${source"}},
+		`there is no filter "dri"`:                   {Kind: Require, Type: "x::File", Titles: []string{"${source|dri}"}},
+		"an empty member":                            {Kind: Require, Type: "x::File", Titles: []string{"${spec.}"}},
+		"sensitive, and an identity is shown":        {Kind: Require, Type: "x::File", Titles: []string{"$token"}},
+		"can be lists":                               {Kind: Require, Type: "x::Package", Titles: []string{"$needs-$ports"}},
+		"two of the keys can be lists":               {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "$needs", "port": "$ports"}},
+		`x::Rule is not named by "prot"`:             {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "a", "prot": "1"}},
+		`the key "port" of x::Rule is missing`:       {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "a"}},
+		`x::File can have no title "a"`:              {Kind: Require, Type: "x::File", Titles: []string{"a"}},
+		"an empty text names nothing":                {Kind: Require, Type: "x::File", Titles: []string{""}},
 	} {
 		_, err := NewRegistry(append(namedTypes(), relatedType(r))...)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "x::App: ") {
@@ -231,28 +231,28 @@ func TestMoreDefinitionErrors(t *testing.T) {
 	title := func(p string) func(t *Type) { return func(t *Type) { t.Titles = []TitlePattern{{Pattern: p}} } }
 	rule := func(r Rule) func(t *Type) { return func(t *Type) { t.Rules = []Rule{r} } }
 	for want, change := range map[string]func(t *Type){
-		`title pattern 1: the group "nmae" is no attribute of the type`: title(`(?<nmae>.*)`),
-		`title pattern 1: the group "user" is no naming attribute`:      title(`(?<name>.*)-(?<user>.*)`),
-		"title pattern 1: it has no named group":                        title(`(.*)`),
-		"title pattern 1: it is empty":                                  title(``),
-		"title pattern 1: the regular expression cannot be used":        title(`(?<name>(?=a))`),
-		"title pattern 2: it stands there twice":                        func(t *Type) { t.Titles = []TitlePattern{{Pattern: "(?<name>a)"}, {Pattern: "(?<name>a)"}} },
-		`ensure: every resource says`:                                   add(Attribute{Name: "ensure", Type: "Optional[Enum[present,absent]]"}),
-		`the name "title" is reserved`:                                  add(Attribute{Name: "title", Type: "String"}),
-		"key2: a naming attribute is never missing":                     add(Attribute{Name: "key2", Type: "Optional[String]", Behaviour: Namevar}),
-		"secret: a secret that everybody has is none":                   add(Attribute{Name: "secret", Type: "String", Sensitive: true, Default: "a"}),
-		"the range is empty: 5 is above 1":                              add(Attribute{Name: "n", Type: "Integer[5,1]"}),
-		`"x::Y-z" is no type name`:                                      func(t *Type) { t.Name = "x::Y-z" },
-		`rule 1: unknown kind "one_of"`:                                 rule(Rule{Kind: "one_of", Attributes: []string{"user", "key"}}),
-		"rule 1: it needs two or more attributes":                       rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"user"}}),
-		"usr: rule 1: the type has no such attribute":                   rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"usr", "key"}}),
-		"size: rule 1: a read_only attribute is never given":            rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"size", "key"}}),
-		"key: rule 1: the attribute is named twice":                     rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"key", "key"}}),
-		"rule 1: without a condition it always holds":                   rule(Rule{Kind: AllOf, Attributes: []string{"key"}}),
-		"mode: rule 1: the attribute never has this value":              rule(Rule{Kind: AllOf, Attributes: []string{"key"}, If: "mode", Is: []any{"c"}}),
-		"rule 1: there are values without an attribute":                 rule(Rule{Kind: AtMostOneOf, Attributes: []string{"key", "user"}, Is: []any{"c"}}),
-		"Gather and Gathers come together":                              func(t *Type) { t.Gather = func(a map[string]any, _ []Dependent) map[string]any { return a } },
-		"the metadata is no value":                                      func(t *Type) { t.Metadata = map[string]any{"f": func() {}} },
+		`title pattern 1: the group "nmae" is not an attribute of the type`: title(`(?<nmae>.*)`),
+		`title pattern 1: the group "user" is not a naming attribute`:       title(`(?<name>.*)-(?<user>.*)`),
+		"title pattern 1: it has no named group":                            title(`(.*)`),
+		"title pattern 1: it is empty":                                      title(``),
+		"title pattern 1: the regular expression cannot be used":            title(`(?<name>(?=a))`),
+		"title pattern 2: it stands there twice":                            func(t *Type) { t.Titles = []TitlePattern{{Pattern: "(?<name>a)"}, {Pattern: "(?<name>a)"}} },
+		`ensure: every resource says`:                                       add(Attribute{Name: "ensure", Type: "Optional[Enum[present,absent]]"}),
+		`the name "title" is reserved`:                                      add(Attribute{Name: "title", Type: "String"}),
+		"key2: a naming attribute is never missing":                         add(Attribute{Name: "key2", Type: "Optional[String]", Behaviour: Namevar}),
+		"secret: a secret that everybody has is none":                       add(Attribute{Name: "secret", Type: "String", Sensitive: true, Default: "a"}),
+		"the range is empty: 5 is above 1":                                  add(Attribute{Name: "n", Type: "Integer[5,1]"}),
+		`"x::Y-z" is not a type name`:                                       func(t *Type) { t.Name = "x::Y-z" },
+		`rule 1: unknown kind "one_of"`:                                     rule(Rule{Kind: "one_of", Attributes: []string{"user", "key"}}),
+		"rule 1: it needs two or more attributes":                           rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"user"}}),
+		"usr: rule 1: the type has no such attribute":                       rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"usr", "key"}}),
+		"size: rule 1: a read_only attribute is never given":                rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"size", "key"}}),
+		"key: rule 1: the attribute is named twice":                         rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"key", "key"}}),
+		"rule 1: without a condition it always holds":                       rule(Rule{Kind: AllOf, Attributes: []string{"key"}}),
+		"mode: rule 1: the attribute never has this value":                  rule(Rule{Kind: AllOf, Attributes: []string{"key"}, If: "mode", Is: []any{"c"}}),
+		"rule 1: there are values without an attribute":                     rule(Rule{Kind: AtMostOneOf, Attributes: []string{"key", "user"}, Is: []any{"c"}}),
+		"Gather and Gathers come together":                                  func(t *Type) { t.Gather = func(a map[string]any, _ []Dependent) map[string]any { return a } },
+		"the metadata is not a value":                                       func(t *Type) { t.Metadata = map[string]any{"f": func() {}} },
 	} {
 		_, err := NewRegistry(base(change))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -271,7 +271,7 @@ func TestMoreDefinitionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(r.Doubtful(), "\n"); !strings.Contains(got, "the relation require leads to x::Ap, which is no type of this program; did you mean x::App?") ||
+	if got := strings.Join(r.Doubtful(), "\n"); !strings.Contains(got, "the relation require leads to x::Ap, which is not a type of this program; did you mean x::App?") ||
 		!strings.Contains(got, "x::App: name: the attribute has no description") {
 		t.Errorf("doubtful: %s", got)
 	}

@@ -190,7 +190,7 @@ func describeValue(v any, show bool) string {
 	case resource.Secret, resource.Parameter, resource.Fact:
 		return "a reference"
 	}
-	return fmt.Sprintf("a %T, which is no value", v)
+	return fmt.Sprintf("a %T, which is not a value", v)
 }
 
 func hidden(show bool, clear, sort string) string {

@@ -41,7 +41,7 @@ func (c *Compiled) JSONSchema() map[string]any {
 
 func (a *CompiledAttribute) jsonSchema() map[string]any {
 	var s map[string]any
-	if a.Behaviour == Namevar { // it is no reference, and not empty
+	if a.Behaviour == Namevar { // it is not a reference, and not empty
 		literal := a.DataType.JSONSchema()
 		s = anyOf(literal, wrapped(literal))
 		s["not"] = map[string]any{"enum": []any{"", map[string]any{"value": ""}}}

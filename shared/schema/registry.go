@@ -140,7 +140,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 	out := &Compiled{Type: *t, index: make(map[string]int, len(t.Attributes))}
 	out.Attributes = slices.Clone(t.Attributes)
 	if !resource.ValidType(t.Name) && (t.Name != "" || len(t.Wrong) == 0) {
-		c.bad("", "a name is like fs::File", "%q is no type name: two or more names joined by ::", t.Name)
+		c.bad("", "a name is like fs::File", "%q is not a type name: two or more names joined by ::", t.Name)
 	}
 	if t.Space != "" && t.Thing == nil {
 		c.bad("", "", "Space is about what Thing names, and there is no Thing")
@@ -225,7 +225,7 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	defer func() { c.part = "" }()
 	switch _, twice := t.index[a.Name]; {
 	case !resource.ValidName(a.Name):
-		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name), "%q is no name for an attribute", a.Name)
+		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name), "%q is not a name for an attribute", a.Name)
 	case slices.Contains(reservedNames(), a.Name):
 		c.bad(a.Name, "it stands beside the attributes in documents; choose another", "the name %q is reserved", a.Name)
 	case twice:
@@ -294,7 +294,7 @@ func (c *compiler) behaviour(t *Compiled, a *Attribute, d *DataType) {
 func (c *compiler) defaultValue(a *Attribute, d *DataType) {
 	v, err := resource.FromGo(a.Default)
 	if err != nil {
-		c.bad(a.Name, "", "the default is no value: %v", err)
+		c.bad(a.Name, "", "the default is not a value: %v", err)
 		return
 	}
 	a.Default = v
@@ -326,7 +326,7 @@ func (c *compiler) metadata(t *Compiled) {
 	}
 	v, err := resource.FromGo(t.Metadata)
 	if err != nil {
-		c.bad("", "", "the metadata is no value: %v", err)
+		c.bad("", "", "the metadata is not a value: %v", err)
 		return
 	}
 	t.Metadata, _ = v.(map[string]any)

@@ -116,7 +116,7 @@ func TestDefinitionErrors(t *testing.T) {
 		`x::Names: the alias Port is Integer[1,65535] here and Integer[0,65535] in File`,
 		`it stands for itself: A::B is A::C is A::B`,
 		`File: the alias Bad: read data type: expected`,
-		`File: "File" is no type name`,
+		`File: "File" is not a type name`,
 		`File: the timeout is negative`,
 		`File: unknown feature "canonicalize"`,
 		`File: the feature "batch" is there twice`,
@@ -129,12 +129,12 @@ func TestDefinitionErrors(t *testing.T) {
 		`File: path: the attribute is declared twice`,
 		`File: path: unknown behaviour "namvar"`,
 		`File: set: the name "set" is reserved`,
-		`File: a-b: "a-b" is no name for an attribute`,
-		`File: "" is no name for an attribute`,
+		`File: a-b: "a-b" is not a name for an attribute`,
+		`File: "" is not a name for an attribute`,
 		`unknown behaviour "xxxxxxxxxx"`,
 		`File: port: the default is not of the attribute's type: expected an Integer between 0 and 65535, got the string "80"`,
 		`File: state: a read_only attribute is never set`,
-		`File: fn: the default is no value`,
+		`File: fn: the default is not a value`,
 		`File: secret: the default is not of the attribute's type: expected a secret`,
 		`File: pin: the default is not of the attribute's type: expected an Integer, got a string`,
 		`File: no attribute names the resource`,
@@ -498,7 +498,7 @@ func TestWordInPlaceOfType(t *testing.T) {
 	}
 }
 
-// What nobody can write is no attribute, and what can only be null is doubtful.
+// What nobody can write is not an attribute, and what can only be null is doubtful.
 func TestEmptyTypes(t *testing.T) {
 	for expr, want := range map[string]string{
 		"Callable": "error", "NotUndef[Undef]": "error", "Variant[Type, Regexp]": "error", "Struct[{a => Callable}]": "error", "Array[Callable, 1]": "error", "Tuple[String, Type]": "error", "Hash[Integer, Any, 1]": "error",

@@ -23,7 +23,7 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 			c.bad("", orList(nearestHint(string(d.Kind), kinds), "there are ", kinds), "%sunknown kind %q", at, d.Kind)
 		}
 		if !resource.ValidType(d.Type) {
-			c.bad("", orList(nearestHint(d.Type, r.names), "a name is like fs::File", nil), "%s%q is no name of a type", at, d.Type)
+			c.bad("", orList(nearestHint(d.Type, r.names), "a name is like fs::File", nil), "%s%q is not a name of a type", at, d.Type)
 			continue
 		}
 		rel := relation{kind: d.Kind, target: r.types[d.Type]}
@@ -187,7 +187,7 @@ func (r *Registry) Doubtful() []string {
 		}
 		for i := range t.Auto {
 			if d := &t.Auto[i]; r.types[d.Type] == nil {
-				text := sprintf("%s: the relation %s leads to %s, which is no type of this program", []any{name, d.Kind, d.Type})
+				text := sprintf("%s: the relation %s leads to %s, which is not a type of this program", []any{name, d.Kind, d.Type})
 				if near := r.Nearest(d.Type); near != "" {
 					text += "; did you mean " + near + "?"
 				}

@@ -27,7 +27,7 @@ func TestRubyMeaning(t *testing.T) {
 		"Comment":       {"(?#…) is nothing", `^a(?#note)b$`, []string{"ab"}, []string{"a(?#note)b"}},
 		"Names":         {"named groups in both spellings", `^(?<x>a)(?'y'b)$`, []string{"ab"}, []string{"ba"}},
 		"Letter":        {"a letter without meaning is itself", `^\y\-\_\:\@$`, []string{"y-_:@"}, []string{"x"}},
-		"Quoted":        {`\Q is no quotation in Ruby`, `^\Qa.\E$`, []string{"QaxE"}, []string{"a."}},
+		"Quoted":        {`\Q is not a quotation in Ruby`, `^\Qa.\E$`, []string{"QaxE"}, []string{"a."}},
 		"NotASCII":      {"any character may be escaped", `^\é$`, []string{"é"}, []string{"e"}},
 		"Posix":         {"[:alpha:] knows Unicode", `^[[:alpha:]_]+$`, []string{"äß_"}, []string{"a1"}},
 		"LineBreaks":    {`\R is any line break`, `a\Rb`, []string{"a\r\nb", "a\nb"}, []string{"ab"}},

@@ -249,7 +249,7 @@ func (p *parser) word() node {
 	case "true", "false":
 		n.kind = nodeBool
 	case "undef":
-		p.failAt(n.at, "write 'undef' for the word, Undef or Optional[…] for no value", "undef is no word,")
+		p.failAt(n.at, "write 'undef' for the word, Undef or Optional[…] for no value", "undef is not a word,")
 	}
 	return n
 }
@@ -272,7 +272,7 @@ func (p *parser) number() node {
 	}
 	digits = p.s[from:p.i]
 	n.text = sign + digits
-	bad := func() { p.failAt(n.at, "", "%q is no number", n.text) }
+	bad := func() { p.failAt(n.at, "", "%q is not a valid number", n.text) }
 	if digits == "" || !isDigit(digits[0]) || strings.Contains(digits, "_") || strings.ContainsAny(digits, "oObBpP") && !hex {
 		bad()
 		return n

@@ -58,7 +58,7 @@ func parseReference(s string, names []string) (piece, string, *templateError) {
 	case p.path[0] == "":
 		return p, "", &templateError{"a $ stands before no attribute", "write $$ for a dollar sign"}
 	case !slices.Contains(names, p.path[0]):
-		return p, "", &templateError{sprintf("$%s is no attribute of the type", []any{shorten(p.path[0], 40)}), orList(nearestHint(p.path[0], names), "it has ", names)}
+		return p, "", &templateError{sprintf("$%s is not an attribute of the type", []any{shorten(p.path[0], 40)}), orList(nearestHint(p.path[0], names), "it has ", names)}
 	case slices.Contains(p.path, ""):
 		return p, "", &templateError{sprintf("${%s} has an empty member", []any{shorten(inside, 40)}), "write ${name.member}"}
 	case filtered && filters()[p.filter] == nil:

@@ -43,7 +43,7 @@ func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
 		}
 		return c.titleValues(names, texts)
 	}
-	return nil, fault.New(fault.Invalid, "read title", "%q is no title of %s", shorten(title, 80), c.Name).WithHint("%s", c.titleHint())
+	return nil, fault.New(fault.Invalid, "read title", "%q is not a title of %s", shorten(title, 80), c.Name).WithHint("%s", c.titleHint())
 }
 
 // titleHint lists the titles that a type has.
@@ -118,9 +118,9 @@ func (c *compiler) titlePatterns(t *Compiled) {
 			}
 			groups++
 			if !slices.Contains(t.namevars, name) {
-				what := "is no attribute of the type"
+				what := "is not an attribute of the type"
 				if _, known := t.index[name]; known {
-					what = "is no naming attribute"
+					what = "is not a naming attribute"
 				}
 				c.bad("", orList(nearestHint(name, t.namevars), "naming attributes are ", t.namevars), "%sthe group %q %s", at, name, what)
 			}

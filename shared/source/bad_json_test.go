@@ -21,53 +21,53 @@ func jsonProblems() []badCase {
 			`2:1 |  |  | more stands behind the document | a file holds one document; put the resources of all into one list, or into several files`,
 		}},
 		{"ends early", "something is open", "{\"southbound\": 1, \"resources\": [{\"type\": \"std::Null\"", []string{
-			`1:53 |  |  | this is no JSON: it ends early | close what is open`,
+			`1:53 |  |  | this is not valid JSON: it ends early | close what is open`,
 		}},
 		{"comment", "JSON has none", "{\"southbound\": 1, // hi\n\"resources\": []}", []string{
-			`1:19 |  |  | this is no JSON: invalid character '/' at start of value | JSON has no comments`,
+			`1:19 |  |  | this is not valid JSON: invalid character '/' at start of value | JSON has no comments`,
 		}},
 		{"hash comment", "JSON has none", "{\"southbound\": 1,\n# hi\n\"resources\": []}", []string{
-			`2:1 |  |  | this is no JSON: invalid character '#' at start of value | JSON has no comments`,
+			`2:1 |  |  | this is not valid JSON: invalid character '#' at start of value | JSON has no comments`,
 		}},
 		{"comma before a bracket", "JSON forbids it", "{\"southbound\": 1, \"resources\": [],}", []string{
-			`1:34 |  |  | this is no JSON: invalid character ',' at start of value | no comma stands before a closing bracket`,
+			`1:34 |  |  | this is not valid JSON: invalid character ',' at start of value | no comma stands before a closing bracket`,
 		}},
 		{"comma before a bracket in resources", "JSON forbids it", "{\"southbound\": 1, \"resources\": [{\"type\": \"std::Null\", \"agent\": \"a\", \"attributes\": {\"name\": \"x\",}}]}", []string{
-			`1:95 |  |  | this is no JSON: invalid character ',' at start of value | no comma stands before a closing bracket`,
+			`1:95 |  |  | this is not valid JSON: invalid character ',' at start of value | no comma stands before a closing bracket`,
 		}},
 		{"single quotes", "text stands in double quotes", "{'southbound': 1}", []string{
-			`1:2 |  |  | this is no JSON: invalid character '\'' at start of value | text stands in "double quotes"`,
+			`1:2 |  |  | this is not valid JSON: invalid character '\'' at start of value | text stands in "double quotes"`,
 		}},
 		{"name without quotes", "JSON wants them", "{southbound: 1}", []string{
-			`1:2 |  |  | this is no JSON: invalid character 's' at start of value | text stands in "double quotes"; the words without quotes are true, false and null`,
+			`1:2 |  |  | this is not valid JSON: invalid character 's' at start of value | text stands in "double quotes"; the words without quotes are true, false and null`,
 		}},
 		{"no comma", "something is missing", "{\"southbound\": 1 \"resources\": []}", []string{
-			`1:18 |  |  | this is no JSON: invalid character '"' after object value (expecting ',' or '}') | look for a comma, a colon or quotes that are missing here or just before`,
+			`1:18 |  |  | this is not valid JSON: invalid character '"' after object value (expecting ',' or '}') | look for a comma, a colon or quotes that are missing here or just before`,
 		}},
 		{"no colon", "something is missing", "{\"southbound\" 1}", []string{
-			`1:15 |  |  | this is no JSON: invalid character '1' after object name (expecting ':') | look for a comma, a colon or quotes that are missing here or just before`,
+			`1:15 |  |  | this is not valid JSON: invalid character '1' after object name (expecting ':') | look for a comma, a colon or quotes that are missing here or just before`,
 		}},
 		{"name that is a number", "JSON wants text", "{1: 2}", []string{
-			`1:2 |  |  | this is no JSON: object member name must be a string | look for a comma, a colon or quotes that are missing here or just before`,
+			`1:2 |  |  | this is not valid JSON: object member name must be a string | look for a comma, a colon or quotes that are missing here or just before`,
 		}},
 		{"number with a leading zero", "JSON forbids it", "{\"southbound\": 01}", []string{
-			`1:17 |  |  | this is no JSON: invalid character '1' after object value (expecting ',' or '}') | a number does not start with 0; put it in quotes if it is text`,
+			`1:17 |  |  | this is not valid JSON: invalid character '1' after object value (expecting ',' or '}') | a number does not start with 0; put it in quotes if it is text`,
 		}},
 		{"number beyond float64", "it cannot be stored", "{\"southbound\": 1, \"resources\": [{\"type\": \"std::Null\", \"agent\": \"a\", \"attributes\": {\"name\": \"x\", \"a\": 1e999, \"b\": " + strings.Repeat("9", 1001) + "}}]}", []string{
 			`1:102 | std::Null[a,name=x] | a | the number 1e999 is too large | put it in quotes if it is text`,
 			`1:114 | std::Null[a,name=x] | b | the number is too long | put it in quotes if it is text`,
 		}},
 		{"NaN", "JSON has none", "{\"southbound\": 1, \"x\": NaN}", []string{
-			`1:24 |  |  | this is no JSON: invalid character 'N' at start of value | text stands in "double quotes"; the words without quotes are true, false and null`,
+			`1:24 |  |  | this is not valid JSON: invalid character 'N' at start of value | text stands in "double quotes"; the words without quotes are true, false and null`,
 		}},
 		{"wrong escape", "JSON knows few", "{\"southbound\": 1, \"resources\": [{\"type\": \"\\x41\"}]}", []string{
-			"1:43 |  |  | this is no JSON: invalid escape sequence `\\x` in string | an escape is \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four hexadecimal digits, two of these for what lies beyond \\uffff",
+			"1:43 |  |  | this is not valid JSON: invalid escape sequence `\\x` in string | an escape is \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four hexadecimal digits, two of these for what lies beyond \\uffff",
 		}},
-		{"lone surrogate", "it is no character", "{\"southbound\": 1, \"resources\": [{\"type\": \"\\ud800\"}]}", []string{
-			"1:43 |  |  | this is no JSON: invalid surrogate pair `\\ud800\"}]}` in string | an escape is \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four hexadecimal digits, two of these for what lies beyond \\uffff",
+		{"lone surrogate", "it is not a character", "{\"southbound\": 1, \"resources\": [{\"type\": \"\\ud800\"}]}", []string{
+			"1:43 |  |  | this is not valid JSON: invalid surrogate pair `\\ud800\"}]}` in string | an escape is \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four hexadecimal digits, two of these for what lies beyond \\uffff",
 		}},
 		{"line break in text", "JSON wants an escape", "{\"southbound\": 1, \"resources\": [{\"type\": \"a\nb\"}]}", []string{
-			`1:44 |  |  | this is no JSON: invalid character '\n' in string (expecting non-control character) | close the quotes, or write \n for a line break`,
+			`1:44 |  |  | this is not valid JSON: invalid character '\n' in string (expecting non-control character) | close the quotes, or write \n for a line break`,
 		}},
 		{"NUL as an escape in a name", "an id cannot hold it", "{\"southbound\": 1, \"resources\": [{\"type\": \"std::Null\", \"agent\": \"a\", \"attributes\": {\"name\": \"a\\u0000b\"}}]}", []string{
 			"1:92 |  | name | the attribute names the resource: expected text that is not empty, or a number, got the string \"a\\x00b\" | `southbound type std::Null` describes it",
@@ -86,12 +86,12 @@ func jsonProblems() []badCase {
 		}},
 		{"depth 10,000", "refused by the library first", "{\"southbound\": 1, \"resources\": " + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", []string{
 			`1:131 |  |  | lists and maps are nested deeper than 100 | write it less nested`,
-			`1:10031 |  |  | this is no JSON: lists and maps are nested too deeply | write it less nested`,
+			`1:10031 |  |  | this is not valid JSON: lists and maps are nested too deeply | write it less nested`,
 		}},
 		{"depth where nothing is read", "an unknown member is read too", "{\"southbound\": 1, \"x\": " + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", []string{
 			`1:19 |  |  | unknown member "x" | there are southbound, defaults, agents, resources`,
 			`1:123 |  |  | lists and maps are nested deeper than 100 | write it less nested`,
-			`1:10023 |  |  | this is no JSON: lists and maps are nested too deeply | write it less nested`,
+			`1:10023 |  |  | this is not valid JSON: lists and maps are nested too deeply | write it less nested`,
 		}},
 		{"no UTF-8", "bytes of Latin-1", "{\"southbound\": 1, \"x\": \"\xe9\"}", []string{
 			`1:25 |  |  | the text is not UTF-8: the byte 0xe9 at byte 25 | save it as UTF-8`,

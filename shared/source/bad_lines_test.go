@@ -16,11 +16,11 @@ func linesProblems() []badCase {
 			"1:33 |  |  | the resource has no attributes | add `attributes:`",
 			"1:42 |  |  | unknown type \"std::Nul\" | did you mean \"std::Null\"? `southbound types` lists them",
 			"3:16 |  |  | the format 2 is not known | this program reads format 1: `southbound: 1`",
-			`4:17 |  |  | this is no JSON: it ends early | close what is open; a document stands on one line`,
+			`4:17 |  |  | this is not valid JSON: it ends early | close what is open; a document stands on one line`,
 			"5:113 |  |  | a resource is a map | start each resource with `- type:`",
 		}},
 		{"a document over two lines", "a line is a document", "{\"southbound\": 1,\n\"resources\": []}\n", []string{
-			`1:18 |  |  | this is no JSON: it ends early | close what is open; a document stands on one line`,
+			`1:18 |  |  | this is not valid JSON: it ends early | close what is open; a document stands on one line`,
 			`2:12 |  |  | more stands behind the document | each document stands on a line of its own`,
 		}},
 		{"two documents on a line", "a line is a document", "{\"southbound\": 1} {\"southbound\": 1}\n", []string{
@@ -31,8 +31,8 @@ func linesProblems() []badCase {
 			"2:33 |  |  | the resource has no agent | add `agent: NAME`, or `defaults: {agent: NAME}` to the document",
 		}},
 		{"YAML", "JSON lines are wanted", "southbound: 1\nresources: []\n", []string{
-			`1:1 |  |  | this is no JSON: invalid character 's' at start of value | standard input holds JSON, a document a line; name a YAML file by its path`,
-			`2:1 |  |  | this is no JSON: invalid character 'r' at start of value | standard input holds JSON, a document a line; name a YAML file by its path`,
+			`1:1 |  |  | this is not valid JSON: invalid character 's' at start of value | standard input holds JSON, a document a line; name a YAML file by its path`,
+			`2:1 |  |  | this is not valid JSON: invalid character 'r' at start of value | standard input holds JSON, a document a line; name a YAML file by its path`,
 		}},
 		{"the same resource on two lines", "both places", "{\"southbound\": 1, \"defaults\": {\"agent\": \"a\"}, \"resources\": [{\"type\": \"std::Null\", \"attributes\": {\"name\": \"x\"}}]}\n" +
 			"{\"southbound\": 1, \"defaults\": {\"agent\": \"a\"}, \"resources\": [{\"type\": \"std::Null\", \"attributes\": {\"name\": \"x\"}}]}\n", []string{

@@ -3,7 +3,7 @@ package source
 // resourceProblems are the problems of what a resource may say.
 func resourceProblems() []badCase {
 	return []badCase{
-		{"not a map", "a name alone is no resource", head + "  - foo\n  -\n  - [a]\n", []string{
+		{"not a map", "a name alone is not a resource", head + "  - foo\n  -\n  - [a]\n", []string{
 			"4:5 |  |  | a resource is a map | start each resource with `- type:`",
 			"5:4 |  |  | a resource is a map | start each resource with `- type:`",
 			"6:5 |  |  | a resource is a map | start each resource with `- type:`",
@@ -78,7 +78,7 @@ func resourceProblems() []badCase {
 			"3:5 |  |  | the resource has no agent | add `agent: NAME`, or `defaults: {agent: NAME}` to the document",
 			`3:51 |  | mode | expected a String, got the integer 7 | write it in quotes, such as "0644", so that it is text`,
 		}},
-		{"agent that is no name", "it must print", head + "  - {type: std::Null, agent: \"a\\tb\", attributes: {name: x}}\n", []string{
+		{"agent that is not a name", "it must print", head + "  - {type: std::Null, agent: \"a\\tb\", attributes: {name: x}}\n", []string{
 			`4:30 |  |  | "a\tb" cannot name an agent | use at most 255 bytes that all print`,
 		}},
 		{"requires", "ids are text in their one form", head + "  - type: std::Null\n    attributes: {name: x}\n    requires:\n      - std::Null[a,name=y]\n" +
@@ -92,7 +92,7 @@ func resourceProblems() []badCase {
 			`12:9 | std::Null[a,name=x] |  | a requirement is the id of a resource, and "std::Null[a]": expected , and a naming attribute at character 12 | an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`,
 		}},
 		{"requires without quotes in brackets", "YAML cuts at the comma", head + "  - {type: std::Null, attributes: {name: x}, requires: [std::Null[a,name=y]]}\n", []string{
-			`4:66 |  |  | this is no YAML: did not find expected ',' or ']' for what opens at 4:56 | close the bracket, or put text with brackets in quotes`,
+			`4:66 |  |  | this is not valid YAML: did not find expected ',' or ']' for what opens at 4:56 | close the bracket, or put text with brackets in quotes`,
 		}},
 		{"requires what is not there", "a near one is proposed", head + "  - {type: std::Null, attributes: {name: x}, requires: [\"std::Null[b,name=y]\"]}\n" +
 			"  - {type: std::Null, attributes: {name: y}}\n", []string{

@@ -34,7 +34,7 @@ func yamlProblems() []badCase {
 		{"yes for a Boolean", "the author means true", head + "  - {type: fs::File, attributes: {path: /x, backup: yes}}\n", []string{
 			`4:53 | fs::File[a,path=/x] | backup | expected a Boolean, got the string "yes" | write it as a Boolean, without quotes: true`,
 		}},
-		{"octal mode", "0644 is the number 644, which is no mode", head + "  - {type: fs::File, attributes: {path: /x, mode: 0644}}\n", []string{
+		{"octal mode", "0644 is the number 644, which is not a mode", head + "  - {type: fs::File, attributes: {path: /x, mode: 0644}}\n", []string{
 			`4:51 | fs::File[a,path=/x] | mode | expected a String, got the integer 644 | write it in quotes, such as "0644", so that it is text`,
 		}},
 		{"octal number", "decimal in 1.2 and octal in 1.1: nobody can know", head + "  - {type: fs::File, attributes: {path: /x, size: 0644}}\n" +
@@ -61,7 +61,7 @@ func yamlProblems() []badCase {
 			`4:48 | std::Null[a,name=x] | a | 999999999999999999999999999999999999999999999999999999999999…: the number is too long | put it in quotes if it is text`,
 		}},
 		{"unknown anchor", "most likely a glob", head + "  - {type: fs::File, attributes: {path: *.txt}}\n", []string{
-			`4:41 |  |  | this is no YAML: unknown anchor '.txt' referenced | text that starts with * needs quotes`,
+			`4:41 |  |  | this is not valid YAML: unknown anchor '.txt' referenced | text that starts with * needs quotes`,
 		}},
 		{"alias within what it names", "it would have no end", head + "  - &r\n    type: std::Null\n    attributes: {name: x, a: *r}\n", []string{
 			`6:30 | std::Null[a,name=x] | a | the alias *r stands within what it names | write out what it should stand for`,
@@ -80,10 +80,10 @@ func yamlProblems() []badCase {
 			`7:18 |  |  | merge keys (<<) are not part of YAML 1.2 | write the members out`,
 		}},
 		{"tab as indentation", "YAML forbids it", head + "  - type: std::Null\n\tattributes: {name: x}\n", []string{
-			`5:1 |  |  | this is no YAML: found a tab character that violates indentation | indent with spaces, not tabs`,
+			`5:1 |  |  | this is not valid YAML: found a tab character that violates indentation | indent with spaces, not tabs`,
 		}},
 		{"tab before an item", "YAML forbids it", head + "\t- type: std::Null\n", []string{
-			`4:1 |  |  | this is no YAML: found character that cannot start any token | indent with spaces, not tabs`,
+			`4:1 |  |  | this is not valid YAML: found character that cannot start any token | indent with spaces, not tabs`,
 		}},
 		{"not UTF-8", "bytes of Latin-1", head + "  - {type: std::Null, attributes: {name: caf\xe9}}\n", []string{
 			`4:45 |  |  | the text is not UTF-8: the byte 0xe9 at byte 91 | save it as UTF-8`,
@@ -119,34 +119,34 @@ func yamlProblems() []badCase {
 			`3:1 |  |  | the format is YAML 1.2, not 1.3 | remove the directive, and put yes, no, on and off in quotes or write true and false`,
 		}},
 		{"unknown directive", "text that starts with %", "%FOO bar\n---\nsouthbound: 1\n", []string{
-			`1:5 |  |  | this is no YAML: found unknown directive name | put text that starts with % in quotes`,
+			`1:5 |  |  | this is not valid YAML: found unknown directive name | put text that starts with % in quotes`,
 		}},
 		{"quotes without end", "where they start says more than where the file ends", head + "  - type: \"std::Null\n    attributes: {name: x}\n", []string{
-			`4:11 |  |  | this is no YAML: this has no end | close the quotes or the bracket`,
+			`4:11 |  |  | this is not valid YAML: this has no end | close the quotes or the bracket`,
 		}},
 		{"bracket without end", "where it opens says more", head + "  - {type: std::Null, attributes: {name: x}\n  - {type: std::Null, attributes: {name: y}}\n", []string{
-			`5:3 |  |  | this is no YAML: did not find expected ',' or '}' for what opens at 4:5 | close the bracket, or put text with brackets in quotes`,
+			`5:3 |  |  | this is not valid YAML: did not find expected ',' or '}' for what opens at 4:5 | close the bracket, or put text with brackets in quotes`,
 		}},
 		{"colon in text", "it makes a map", head + "  - type: std::Null\n    attributes:\n      name: a: b\n", []string{
-			"6:14 |  |  | this is no YAML: mapping values are not allowed in this context | put text that holds `: ` in quotes, or look at the indentation",
+			"6:14 |  |  | this is not valid YAML: mapping values are not allowed in this context | put text that holds `: ` in quotes, or look at the indentation",
 		}},
 		{"text that starts with @", "reserved", head + "  - type: std::Null\n    attributes:\n      name: @foo\n", []string{
-			`6:13 |  |  | this is no YAML: found character that cannot start any token | put text that starts with @ in quotes`,
+			`6:13 |  |  | this is not valid YAML: found character that cannot start any token | put text that starts with @ in quotes`,
 		}},
 		{"text that starts with `", "reserved", head + "  - type: std::Null\n    attributes:\n      name: `foo`\n", []string{
-			"6:13 |  |  | this is no YAML: found character that cannot start any token | put text that starts with ` in quotes",
+			"6:13 |  |  | this is not valid YAML: found character that cannot start any token | put text that starts with ` in quotes",
 		}},
 		{"text that starts with %", "reserved", head + "  - type: std::Null\n    attributes:\n      name: %foo\n", []string{
-			`6:13 |  |  | this is no YAML: found character that cannot start any token | put text that starts with % in quotes`,
+			`6:13 |  |  | this is not valid YAML: found character that cannot start any token | put text that starts with % in quotes`,
 		}},
 		{"backslash in double quotes", "it has a meaning there", head + "  - type: fs::File\n    attributes:\n      path: \"\\d\"\n", []string{
-			`6:14 |  |  | this is no YAML: found unknown escape character | in double quotes \ has a meaning; single quotes take it as it is`,
+			`6:14 |  |  | this is not valid YAML: found unknown escape character | in double quotes \ has a meaning; single quotes take it as it is`,
 		}},
 		{"wrong indentation", "the map ends where it should go on", head + "  - type: fs::File\n    attributes:\n      path: /x\n     mode: \"0644\"\n", []string{
-			`7:6 |  |  | this is no YAML: did not find expected key | look at the indentation, and for quotes that end too early`,
+			`7:6 |  |  | this is not valid YAML: did not find expected key | look at the indentation, and for quotes that end too early`,
 		}},
 		{"list behind a name", "it starts on a line of its own", head + "  - type: std::Null\n    attributes: - x\n", []string{
-			"5:17 |  |  | this is no YAML: block sequence entries are not allowed in this context | start the list on a line of its own, or put text that starts with `- ` in quotes",
+			"5:17 |  |  | this is not valid YAML: block sequence entries are not allowed in this context | start the list on a line of its own, or put text that starts with `- ` in quotes",
 		}},
 		{"names that are not text", "1 and true are not text in YAML, and JSON has no others", head + "  - {1: x, true: y, ~: z, 1.5: f}\n  - ? [a]\n    : b\n  - {{a: b}: c}\n", []string{
 			`4:6 |  |  | the name of a member must be text | put it in quotes`,
@@ -160,13 +160,13 @@ func yamlProblems() []badCase {
 			`4:144 | std::Null[a,name=x] | a | lists and maps are nested deeper than 100 | write it less nested`,
 		}},
 		{"depth 10,000", "refused by the library first", head + "  - {type: std::Null, attributes: {name: x, a: " + strings.Repeat("[", 10000) + strings.Repeat("]", 10000) + "}}\n", []string{
-			`4:10046 |  |  | this is no YAML: exceeded max depth of 10000 | write it less nested`,
+			`4:10046 |  |  | this is not valid YAML: exceeded max depth of 10000 | write it less nested`,
 		}},
 		{"ten thousand open brackets", "none is closed", head + strings.Repeat("  - [\n", 10001), []string{
-			`10004:5 |  |  | this is no YAML: exceeded max depth of 10000 | write it less nested`,
+			`10004:5 |  |  | this is not valid YAML: exceeded max depth of 10000 | write it less nested`,
 		}},
 		{"question mark", "a key of its own kind", head + "  - type: std::Null\n    attributes: {name: x}\n    set: ? y\n", []string{
-			"6:10 |  |  | this is no YAML: mapping keys are not allowed in this context | put text that starts with `? ` in quotes, or look at the indentation",
+			"6:10 |  |  | this is not valid YAML: mapping keys are not allowed in this context | put text that starts with `? ` in quotes, or look at the indentation",
 		}},
 	}
 }

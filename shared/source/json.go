@@ -79,7 +79,7 @@ func (j *jsonReader) fail(err error) error {
 		hint = jsonHint(j.text, offset, message)
 	}
 	offset = max(offset, j.seen)
-	j.syntax(j.place(offset), hint, "this is no JSON: %s", message)
+	j.syntax(j.place(offset), hint, "this is not valid JSON: %s", message)
 	return errReported
 }
 

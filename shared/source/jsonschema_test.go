@@ -108,7 +108,7 @@ func ruledTypes(t *testing.T) *schema.Registry {
 	return r
 }
 
-// What the reader accepts the schema accepts, and what breaks a rule, or is no title, it refuses, too.
+// What the reader accepts the schema accepts, and what breaks a rule, or is not a title, it refuses, too.
 func TestJSONSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	types := ruledTypes(t)

@@ -36,7 +36,7 @@ func FindProject(path string) (Project, error) {
 		p.Dir = filepath.Dir(path)
 	}
 	file := filepath.Join(p.Dir, projectFile)
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nonblocking: what is no file does not hold us up
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nonblocking: what is not a file does not hold us up
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && path == "-" {
 		return p, nil
 	}

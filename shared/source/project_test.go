@@ -83,7 +83,7 @@ func TestProjectProblems(t *testing.T) {
 		{"two documents", "environment: a\n---\nenvironment: b\n", []string{"3:1: the project file holds more than one document | keep one"}},
 		{"a list", "- environment: a\n", []string{"1:1: the project file is a map | write it such as `environment: production`"}},
 		{"names twice", "environment: a\nenvironment: b\n", []string{`2:1: "environment" is there twice, first at 1:1 | remove one of the two`}},
-		{"no YAML", "environment: [\n", []string{"1:15: this is no YAML: did not find expected node content | write a value here, or close the bracket"}},
+		{"no YAML", "environment: [\n", []string{"1:15: this is not valid YAML: did not find expected node content | write a value here, or close the bracket"}},
 		{"not UTF-8", "environment: \xff\n", []string{"1:14: the text is not UTF-8: the byte 0xff at byte 14 | save it as UTF-8"}},
 	} {
 		dir := t.TempDir()
@@ -102,7 +102,7 @@ func TestProjectProblems(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.why, diff)
 		}
 	}
-	// A directory of that name is no project file.
+	// A directory of that name is not a project file.
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "southbound.yaml"), 0o700); err != nil {
 		t.Fatal(err)

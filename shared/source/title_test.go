@@ -38,7 +38,7 @@ func TestTitles(t *testing.T) {
 		{"the rest in attributes", "- {type: x::Package, title: php, attributes: {manager: gem}}", []string{"x::Package[a,package=php,manager=gem]"}},
 		{"attributes win", "- {type: x::Package, title: php-yum, attributes: {manager: gem}}", []string{"x::Package[a,package=php,manager=gem]"}},
 		{"no pattern", "- {type: x::Package, title: PHP, attributes: {manager: gem}}",
-			[]string{`4:31|"PHP" is no title of x::Package|titles are: package-manager (/^(?<package>.*[^-])-(?<manager>.*)$/); package (/^(?<package>[a-z]*)$/)`}},
+			[]string{`4:31|"PHP" is not a title of x::Package|titles are: package-manager (/^(?<package>.*[^-])-(?<manager>.*)$/); package (/^(?<package>[a-z]*)$/)`}},
 		{"not of the attribute's type", "- {type: x::Package, title: php-npm}", []string{`4:31|manager in the title: expected one of "gem" and "yum", got the string "npm"|`}},
 		{"what the title leaves open is missing", "- {type: x::Package, title: php}",
 			[]string{`4:31|the attribute is missing and names the resource: expected one of "gem" and "yum"|add manager`}},

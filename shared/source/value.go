@@ -87,7 +87,7 @@ func (t *taker) secret(n, version *node) any {
 		name = ""
 	}
 	if s.Source != "" && name == "" { // the text may be the secret itself, so it is not shown
-		t.add(n.at, "write env:NAME, file:PATH, ssm:/name or secretsmanager:id", "this is no source of a secret")
+		t.add(n.at, "write env:NAME, file:PATH, ssm:/name or secretsmanager:id", "this is not a source of a secret")
 	}
 	if version == nil {
 		return s

@@ -118,7 +118,7 @@ func (c *converter) yamlError(text []byte, err error) {
 		hint = "look at this line and at the one before it"
 	}
 	at.line += c.shift
-	c.syntax(at, hint, "this is no YAML: %s", strings.TrimPrefix(message, "yaml: "))
+	c.syntax(at, hint, "this is not valid YAML: %s", strings.TrimPrefix(message, "yaml: "))
 }
 
 // startHint returns a hint for a character that cannot start a value.

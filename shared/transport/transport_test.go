@@ -35,7 +35,7 @@ func TestConnect(t *testing.T) {
 	}{
 		{"the machine itself", transport.Connector{Local: true}, resource.Agent{Transport: "local"}, "", ""},
 		{"an agent without a transport is local", transport.Connector{Local: true}, resource.Agent{}, "", ""},
-		{"a function is no agent's machine", transport.Connector{}, resource.Agent{Name: "web1", Transport: "local"}, fault.Unsupported, "southbound agent run web1"},
+		{"a function is not an agent's machine", transport.Connector{}, resource.Agent{Name: "web1", Transport: "local"}, fault.Unsupported, "southbound agent run web1"},
 		{"an account", transport.Connector{AWS: &aws.Sessions{}}, resource.Agent{Transport: "aws", Options: region}, "", ""},
 		{"a process that serves no AWS", transport.Connector{Local: true}, resource.Agent{Transport: "aws", Options: region}, fault.Unsupported, ""},
 		{"a region is needed", transport.Connector{AWS: &aws.Sessions{}}, resource.Agent{Transport: "aws"}, fault.Invalid, "region: eu-central-1"},

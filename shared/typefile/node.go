@@ -171,7 +171,7 @@ func (r *reader) duration(n *yaml.Node) time.Duration {
 	if n == nil {
 		return 0
 	}
-	d, err := time.ParseDuration(n.Value) // of what is no text there is none
+	d, err := time.ParseDuration(n.Value) // of what is not text there is none
 	if err != nil || n.Kind != yaml.ScalarNode {
 		r.bad(n, "write a number with its unit, such as 30s or 5m", "the timeout is a duration")
 	}

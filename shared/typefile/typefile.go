@@ -83,7 +83,7 @@ func Parse(file string, text []byte) []schema.Type {
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
-		return []schema.Type{broken(file, positionOf(file, err), "this is no YAML: "+reason(err), "")}
+		return []schema.Type{broken(file, positionOf(file, err), "this is not valid YAML: "+reason(err), "")}
 	}
 	var out []schema.Type
 	for {
@@ -94,7 +94,7 @@ func Parse(file string, text []byte) []schema.Type {
 		case errors.Is(err, io.EOF):
 			return []schema.Type{broken(file, diag.Pos{File: file}, "there is no declaration in the text", "a declaration starts with `southbound_type: 1`")}
 		case err != nil:
-			return append(out, broken(file, positionOf(file, err), "this is no YAML: "+reason(err), "look at this line and at the one before it"))
+			return append(out, broken(file, positionOf(file, err), "this is not valid YAML: "+reason(err), "look at this line and at the one before it"))
 		}
 		if len(doc.Content) > 0 {
 			out = append(out, declaration(file, doc.Content[0]))

@@ -136,7 +136,7 @@ const head = "southbound_type: 1\nname: x::Y\nattributes: [{name: n, type: Strin
 func TestMistakes(t *testing.T) {
 	for _, tc := range []struct{ why, text, want, hint string }{
 		{"nothing", "", "x.yaml: there is no declaration in the text", "a declaration starts with `southbound_type: 1`"},
-		{"no YAML", "a: [", "x.yaml:2:1: this is no YAML", "look at this line"},
+		{"no YAML", "a: [", "x.yaml:2:1: this is not valid YAML", "look at this line"},
 		{"not a map", "[a]", "x.yaml:1:1: a declaration is a map", ""},
 		{"no format", strings.TrimPrefix(head, "southbound_type: 1\n"), "x::Y: the declaration does not say its format", "add `southbound_type: 1`"},
 		{"another format", strings.Replace(head, "1", "2", 1), "x.yaml:1:18: x::Y: the format is not known", "format 1"},
@@ -160,7 +160,7 @@ func TestMistakes(t *testing.T) {
 		{"a flag", head + "assigned: yes\n", "assigned is true or false", ""},
 		{"behaviour as a number", "southbound_type: 1\nname: x::Y\nattributes: {n: {type: String, behaviour: 1}}\n", "n: the behaviour is text", "quotes"},
 		{"a default in octal", "southbound_type: 1\nname: x::Y\nattributes: {n: {type: Integer, default: 010}}\n", "can be read in more than one way", "quotes"},
-		{"what is wrong with what it declares has its place", head + "titles: [{pattern: '(?<m>a)'}]\n", `x.yaml:4:10: x::Y: title pattern 1: the group "m" is no attribute`, ""},
+		{"what is wrong with what it declares has its place", head + "titles: [{pattern: '(?<m>a)'}]\n", `x.yaml:4:10: x::Y: title pattern 1: the group "m" is not an attribute`, ""},
 		{"and so has an attribute", "southbound_type: 1\nname: x::Y\nattributes:\n  - {name: n, type: Strin, behaviour: namevar}\n", `x.yaml:4:5: x::Y: n: read data type: "Strin" is neither`, `did you mean "String"?`},
 		{"an alias of YAML", head + "metadata: {a: &a 1, b: *a}\n", "aliases are not read here", "write it out"},
 		{"two where one is expected", head + "---\n" + head, "expected one declaration", ""},
@@ -250,17 +250,17 @@ features: [batch, bath, supports_noop]
 timeout: 5
 `
 	want := []string{
-		`x.yaml:5:5: x::Y: pоrt: "pоrt" is no name for an attribute (a letter, then letters, digits and _; "\u043e" is none of these)`,
-		`x.yaml:6:5: x::Y: "n\x00l" is no name for an attribute (a letter, then letters, digits and _; "\x00" is none of these)`,
+		`x.yaml:5:5: x::Y: pоrt: "pоrt" is not a name for an attribute (a letter, then letters, digits and _; "\u043e" is none of these)`,
+		`x.yaml:6:5: x::Y: "n\x00l" is not a name for an attribute (a letter, then letters, digits and _; "\x00" is none of these)`,
 		`x.yaml:7:5: x::Y: c: read data type: expected nothing more, got "\u0456" at column 4 of "Strіng" ()`,
 		`x.yaml:8:5: x::Y: attribute_5: read data type: "Strng" is neither a type nor an alias at column 1 of "Strng" (did you mean "String"?)`,
 		`x.yaml:8:5: x::Y: the attribute has no name (add ` + "`name:`" + `)`,
 		`x.yaml:8:6: x::Y: an attribute has no member "typ" (did you mean "type"?)`,
 		`x.yaml:9:12: x::Y: the name of an attribute is empty (write it)`,
 		`x.yaml:9:5: x::Y: attribute_6: read data type: "Integr" is neither a type nor an alias at column 1 of "Integr" (did you mean "Integer"?)`,
-		`x.yaml:10:25: x::Y: title pattern 2: the group "m" is no attribute of the type (naming attributes are n)`,
-		`x.yaml:12:23: x::Y: relation 2 (require x::Z): $m is no attribute of the type, in "$m" (it has n, c, attribute_5, attribute_6)`,
-		`x.yaml:14:5: x::Y: relation 3 (before x::Z): $o is no attribute of the type, in "$o" (it has n, c, attribute_5, attribute_6)`,
+		`x.yaml:10:25: x::Y: title pattern 2: the group "m" is not an attribute of the type (naming attributes are n)`,
+		`x.yaml:12:23: x::Y: relation 2 (require x::Z): $m is not an attribute of the type, in "$m" (it has n, c, attribute_5, attribute_6)`,
+		`x.yaml:14:5: x::Y: relation 3 (before x::Z): $o is not an attribute of the type, in "$o" (it has n, c, attribute_5, attribute_6)`,
 		`x.yaml:16:5: x::Y: q: rule 1: the type has no such attribute (the type has n, c, attribute_5, attribute_6)`,
 		`x.yaml:17:5: x::Y: rule 2: it needs two or more attributes ()`,
 		`x.yaml:17:6: x::Y: a rule has no member "exactly_one_off" (did you mean "exactly_one_of"?)`,

@@ -51,7 +51,7 @@ func (v *values) text(name string) (string, error) {
 	}
 	s, ok := a.(*types.AttributeValueMemberS)
 	if !ok {
-		return "", invalid("a key is no string")
+		return "", invalid("a key is not a string")
 	}
 	return s.Value, nil
 }

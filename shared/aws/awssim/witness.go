@@ -320,7 +320,7 @@ func (w *witness) part(at int, e event) {
 	}
 	lane, isLane := strings.CutPrefix(e.purpose.Bag, lanePrefix)
 	if !isLane {
-		w.violate("roll", "%s rolls %s, which is no lane", e.op, e.purpose.Bag)
+		w.violate("roll", "%s rolls %s, which is not a lane", e.op, e.purpose.Bag)
 	}
 	w.next(at, func(v *version) {
 		rows := v.look().rows

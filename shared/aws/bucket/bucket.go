@@ -55,7 +55,7 @@ var hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func checkHash(op, hash string) error {
 	if !hashPattern.MatchString(hash) {
-		return fault.New(fault.Invalid, op, "%q is no SHA-256", hash)
+		return fault.New(fault.Invalid, op, "%q is not a SHA-256", hash)
 	}
 	return nil
 }

@@ -129,6 +129,6 @@ func TestUploadSignsTheHeaders(t *testing.T) {
 		t.Errorf("unexpected upload %+v", u)
 	}
 	if _, err := signer.Upload(t.Context(), "../x", 0, time.Minute); err == nil {
-		t.Error("what is no hash was signed for")
+		t.Error("what is not a hash was signed for")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// tidy merges pieces of a bag when there are many. That it fails is no harm: the next change tries again.
+// tidy merges pieces of a bag when there are many. That it fails does no harm: the next change tries again.
 func (s *State) tidy(ctx context.Context, env string, rec *record) {
 	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.objects {
 		_ = s.merge(context.WithoutCancel(ctx), env, rec, rec.mergeFrom(min(s.limits.refs/2, len(rec.refs)/2), 2))

@@ -34,7 +34,7 @@ func Caller(ctx context.Context) string {
 func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Request, error) {
 	method := e.RequestContext.HTTP.Method
 	if method == "" || !strings.HasPrefix(e.RawPath, "/") {
-		return nil, fault.New(fault.Invalid, "read event", "it is no request of a function URL")
+		return nil, fault.New(fault.Invalid, "read event", "it is not a request of a function URL")
 	}
 	body := []byte(e.Body)
 	if e.IsBase64Encoded {
@@ -73,7 +73,7 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 func Handle(ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequest) *events.LambdaFunctionURLResponse {
 	req, err := Request(ctx, e)
 	if err != nil {
-		return problem(http.StatusBadRequest, "the event is no request")
+		return problem(http.StatusBadRequest, "the event is not a request")
 	}
 	w := &writer{header: http.Header{}}
 	h.ServeHTTP(w, req)

@@ -57,10 +57,10 @@ func TestRequest(t *testing.T) {
 func TestRequestRefuses(t *testing.T) {
 	t.Parallel()
 	for reason, text := range map[string]string{
-		"an event of a queue":      `{"Records":[]}`,
-		"a path that is none":      `{"rawPath":"x","requestContext":{"http":{"method":"GET"}}}`,
-		"a body that is no base64": `{"rawPath":"/","requestContext":{"http":{"method":"GET"}},"body":"***","isBase64Encoded":true}`,
-		"a method that is none":    `{"rawPath":"/","requestContext":{"http":{"method":"G T"}}}`,
+		"an event of a queue":       `{"Records":[]}`,
+		"a path that is none":       `{"rawPath":"x","requestContext":{"http":{"method":"GET"}}}`,
+		"a body that is not base64": `{"rawPath":"/","requestContext":{"http":{"method":"GET"}},"body":"***","isBase64Encoded":true}`,
+		"a method that is none":     `{"rawPath":"/","requestContext":{"http":{"method":"G T"}}}`,
 	} {
 		if req, err := furl.Request(t.Context(), event(t, text)); err == nil {
 			t.Errorf("%s became %v", reason, req)

@@ -82,7 +82,7 @@ func FromEnv(get func(name string) string) (Config, error) {
 		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
 	if days := get(EnvIdleDays); days != "" {
 		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || !(n >= 0 && n <= 3650) { // what is no number compares with nothing
+		if err != nil || !(n >= 0 && n <= 3650) { // what is not a number compares with nothing
 			return c, fault.New(fault.Usage, "configure", "%s is %q", EnvIdleDays, days).WithHint("days, such as 14 or 0.5; 0: never")
 		}
 		if c.IdleAfter = time.Duration(n * 24 * float64(time.Hour)); n == 0 {

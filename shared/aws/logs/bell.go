@@ -36,7 +36,7 @@ const (
 	ringAtOnce    = 10 // messages of a request
 )
 
-// Notify says that lanes of an environment ran and may have committed something to log. That it fails is no harm: the sweep notices.
+// Notify says that lanes of an environment ran and may have committed something to log. That it fails does no harm: the sweep notices.
 func (b *Bell) Notify(ctx context.Context, env string, lanes ...string) error {
 	for len(lanes) > 0 {
 		n := min(len(lanes), ringAtOnce)

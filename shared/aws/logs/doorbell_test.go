@@ -138,7 +138,7 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 	}
 }
 
-// TestForeignMessages pins that what is no message of ours is passed over, and that the messages of lanes that fail come again, those of others not.
+// TestForeignMessages pins that what is not a message of ours is passed over, and that the messages of lanes that fail come again, those of others not.
 func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)

@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 		for _, env := range []string{"prod", "Prod", long} {
 			name := queue.Name("southbound", env, agent)
 			if !valid.MatchString(name) {
-				t.Errorf("%q in %q: %q is no name of a FIFO queue", agent, env, name)
+				t.Errorf("%q in %q: %q is not a name of a FIFO queue", agent, env, name)
 			}
 			if other, ok := seen[name]; ok {
 				t.Errorf("%q in %q has the queue of %s", agent, env, other)
@@ -246,7 +246,7 @@ func TestLaterIsHeardAgain(t *testing.T) {
 	hear()
 }
 
-// TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is no error, and that one with other attributes gets those that
+// TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is not an error, and that one with other attributes gets those that
 // it should have.
 func TestQueueIsMadeAsAsked(t *testing.T) {
 	t.Parallel()

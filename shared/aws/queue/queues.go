@@ -20,7 +20,7 @@ type Maker interface {
 }
 
 // Queues finds the queue of an agent by its name, and makes it on first use. It may be used by any number of goroutines and processes: making
-// a queue that is there, with the same attributes, is no error in SQS.
+// a queue that is there, with the same attributes, is not an error in SQS.
 type Queues struct {
 	API    Maker
 	Prefix string

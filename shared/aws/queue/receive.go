@@ -146,7 +146,7 @@ func each(heard []Heard, f func(receipts []string) error) error {
 	return nil
 }
 
-// failed returns the first of what could not be done. A message stays in the queue then, and is heard again: that is no harm.
+// failed returns the first of what could not be done. A message stays in the queue then, and is heard again: that does no harm.
 func failed(op string, entries []types.BatchResultErrorEntry) error {
 	for _, e := range entries {
 		if !e.SenderFault { // otherwise the receipt has expired: the message is another's now

@@ -143,7 +143,7 @@ func (r *reference) member(value string) (string, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(value), &object); err != nil {
-		return "", fault.New(fault.Invalid, "resolve secret "+r.shown(), "it is no JSON object, so it has no member %q", r.key) // err would show some of it
+		return "", fault.New(fault.Invalid, "resolve secret "+r.shown(), "it is not valid JSON object, so it has no member %q", r.key) // err would show some of it
 	}
 	raw, ok := object[r.key]
 	if !ok {

@@ -162,7 +162,7 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 	}
 }
 
-// settle notes that a message could not be answered: it comes again then, which is no harm.
+// settle notes that a message could not be answered: it comes again then, which does no harm.
 func (r *Runner) settle(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		r.Server.Log.WarnContext(ctx, "a message could not be answered", "environment", r.Env, "agent", r.Agent, "error", err.Error())

@@ -215,7 +215,7 @@ func (s *Server) held(ctx context.Context, env, lane string) time.Time {
 
 // hide hides the messages of a batch while they are worked on, until what is returned is called: for a while, and anew before it is over.
 // When this process dies they come again soon. Without it they would stay hidden for the time that the queue gives, many times as long; so
-// it is no harm when it fails.
+// it does no harm when it fails.
 func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time) (stop func()) {
 	if q == nil {
 		return func() {}

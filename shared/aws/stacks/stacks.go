@@ -63,7 +63,7 @@ func (s *Stacks) find(ctx context.Context, name string) (types.Stack, error) {
 	return out.Stacks[0], nil
 }
 
-// Delete deletes a stack and waits until it is gone. It is no error when it was gone before.
+// Delete deletes a stack and waits until it is gone. It is not an error when it was gone before.
 func (s *Stacks) Delete(ctx context.Context, name string) error {
 	stack, err := s.find(ctx, name)
 	if fault.Is(err, fault.NotFound) {

@@ -58,7 +58,7 @@ func waveChecks() []check {
 			f.commit(deploy.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
 			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1})
 			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}}, "each once")
-			f.same(f.row(id(0)).Rev, int64(1), "a check is no write of the row")
+			f.same(f.row(id(0)).Rev, int64(1), "a check is not a write of the row")
 		}},
 		{"CheckedInManyLanes", func(f *fixture) {
 			const n = 150

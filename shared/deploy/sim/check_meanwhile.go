@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkMeanwhile checks that a result leaves what others have asked for, or forbidden, since its run was claimed: the run is no answer to that.
+// checkMeanwhile checks that a result leaves what others have asked for, or forbidden, since its run was claimed: the run is not an answer to that.
 func (r *run) checkMeanwhile(t *task, row, was *deploy.Row) {
 	claimed, known := t.books.claims[row.ID]
 	switch {

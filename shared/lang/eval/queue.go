@@ -27,7 +27,7 @@ func (r *ring[T]) pop() T {
 
 // candidates are the variables that may be complete, in the order in which they are to be frozen:
 // relations, those with an order of
-// their own in that, and what is no relation.
+// their own in that, and what is not a relation.
 type candidates struct {
 	free    ring[*variable]
 	ordered map[*types.Attribute]*ring[*variable]

@@ -27,7 +27,7 @@ type variable struct {
 	value   types.Value
 	at      *diag.Pos // where the value was set
 	waiters []*unit
-	attr    *types.Attribute // what it is of an instance; nil for what is no attribute
+	attr    *types.Attribute // what it is of an instance; nil for what is not an attribute
 	owner   *Instance        // of a relation
 	late    *late            // for option, many and literal
 	far     *far             // for proxy

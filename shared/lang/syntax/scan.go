@@ -134,7 +134,7 @@ func (s *scanner) next() bool {
 	return true
 }
 
-// illegal reports what is no token.
+// illegal reports what is not a token.
 func (s *scanner) illegal() {
 	from, rest := s.at, s.rest()
 	r, n := utf8.DecodeRuneInString(rest)

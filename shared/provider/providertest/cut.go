@@ -11,7 +11,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// grace is how long a call may go on after its caller has given up. It is long, since it is no measure of speed, not on a slow machine either.
+// grace is how long a call may go on after its caller has given up. It is long, since it is not a measure of speed, not on a slow machine either.
 const grace = 15 * time.Second
 
 // canceled makes calls whose caller has given up already, or does so meanwhile.
@@ -132,7 +132,7 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 	return err
 }
 
-// honest demands that what was said to be done is done, and that what was cut off is no fault of the document.
+// honest demands that what was said to be done is done, and that what was cut off is not a fault of the document.
 func (e *env) honest(r provider.Resource, err error, when string) error {
 	var broken *advice
 	switch {

@@ -204,7 +204,7 @@ func generates(e *env) error {
 // follows looks at one resource that follows from another.
 func (e *env) follows(r provider.Resource, one provider.Generated) error {
 	if !resource.ValidType(one.Type) {
-		return fmt.Errorf("a resource follows of the type %q, which is no name of one", one.Type)
+		return fmt.Errorf("a resource follows of the type %q, which is not a name of one", one.Type)
 	}
 	for name := range one.Attributes {
 		if v := one.Attributes[name]; v != nil && !plain(v) {

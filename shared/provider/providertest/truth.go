@@ -64,7 +64,7 @@ func (e *env) recordable() error {
 	for _, l := range e.host.Lines() {
 		for key, v := range l.Kwargs {
 			if why := unrecordable(reflect.ValueOf(v), 0); why != "" {
-				return advise("log texts, numbers and booleans, and lists and maps of them; say in words what is no number", "%s of the log line %q cannot be recorded: it is %s", key, l.Msg, why)
+				return advise("log texts, numbers and booleans, and lists and maps of them; say in words what is not a number", "%s of the log line %q cannot be recorded: it is %s", key, l.Msg, why)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func wrongQuietly() []wrong {
 		{"no change that is one", "update", "it says through SetChange that nothing was changed, and something was", "call SetChange", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
 			ctx.SetChange(plan.NoChange)
 		})},
-		{"a log line with what is no number", "update", `cannot be recorded: it is NaN`, "log texts, numbers", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+		{"a log line with what is not a number", "update", `cannot be recorded: it is NaN`, "log texts, numbers", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
 			ctx.Info("sized", "ratio", math.NaN())
 		})},
 		{"a log line with what holds itself", "update", `cannot be recorded: it is nested without end`, "log texts, numbers", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {

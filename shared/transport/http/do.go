@@ -101,7 +101,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 func (in *session) target(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	bad := func() (*url.URL, error) {
-		return nil, fault.New(fault.Invalid, "call the API", "%q is no path below the base URL", path).WithHint("begin with /, and leave out . and ..")
+		return nil, fault.New(fault.Invalid, "call the API", "%q is not a path below the base URL", path).WithHint("begin with /, and leave out . and ..")
 	}
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "#\\") || dotted(path) {
 		return bad()

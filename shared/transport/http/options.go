@@ -218,7 +218,7 @@ func (r *reader) fillHeaders() {
 		text, known := m[name].(string)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name) || known && !httpguts.ValidHeaderFieldValue(text):
-			r.bad("headers", "names are letters, digits and -, values are on one line", "%q is no header", name)
+			r.bad("headers", "names are letters, digits and -, values are on one line", "%q is not a header", name)
 		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}, http.CanonicalHeaderKey(name)):
 			r.bad("headers", "leave it out", "the header %s is made by the connection itself", name)
 		case !known:
@@ -232,7 +232,7 @@ func (r *reader) fillHeaders() {
 		}
 	}
 	if n := r.out.idempotencyHeader; n != "" && !httpguts.ValidHeaderFieldName(n) {
-		r.bad("idempotency_header", "write it such as Idempotency-Key", "%q is no header", n)
+		r.bad("idempotency_header", "write it such as Idempotency-Key", "%q is not a header", n)
 	}
 }
 

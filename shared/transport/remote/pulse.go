@@ -14,7 +14,7 @@ const (
 	usualBeat    = 15 * time.Second
 )
 
-// Pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line is no dead one.
+// Pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line is not a dead one.
 type Pulse struct {
 	r     io.Reader
 	last  atomic.Int64 // since began

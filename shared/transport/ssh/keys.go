@@ -138,7 +138,7 @@ func (h *hop) signer(text []byte, option string, public []byte, held *agentKeys)
 		if _, _, _, _, err := ssh.ParseAuthorizedKey(text); err == nil {
 			return nil, fail("it is a public key, and ssh-agent does not hold the private one", "name the private key, or add it by ssh-add")
 		}
-		return nil, fail("it is no private key", "it begins with -----BEGIN OPENSSH PRIVATE KEY-----")
+		return nil, fail("it is not a private key", "it begins with -----BEGIN OPENSSH PRIVATE KEY-----")
 	}
 	return s, nil
 }

@@ -265,7 +265,7 @@ func (r *reader) hop(values map[string]any, where string) hop {
 			if where != "" {
 				at = "jump"
 			}
-			r.bad(at, `write one line of ssh-keyscan without the name: "ssh-ed25519 AAAA..."`, "%sthe value of host_key is no public key", where)
+			r.bad(at, `write one line of ssh-keyscan without the name: "ssh-ed25519 AAAA..."`, "%sthe value of host_key is not a public key", where)
 			continue
 		}
 		h.hostKeys = append(h.hostKeys, key)

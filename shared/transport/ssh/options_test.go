@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 		{"a bastion without a host", map[string]any{"host": "a", "jump": []any{map[string]any{"user": "u"}}}, "jump: machine 1 in jump: it needs a host"},
 		{"what a bastion does not have", map[string]any{"host": "a", "jump": map[string]any{"host": "b", "sudo": true}}, "jump: no option"},
 		{"a bastion by its name alone", map[string]any{"host": "a", "jump": "b"}, "jump: jump: [{host:"},
-		{"a host key that is none", map[string]any{"host": "a", "host_key": "SHA256:abc"}, "host_key: no public key"},
+		{"a host key that is none", map[string]any{"host": "a", "host_key": "SHA256:abc"}, "host_key: not a public key"},
 		{"two keys", map[string]any{"host": "a", "key": secret, "key_file": "/k"}, "key_file: one key"},
 		{"two ways to know the host", map[string]any{"host": "a", "host_key": public, "known_hosts": "/k"}, "known_hosts: takes the place"},
 		{"a passphrase of nothing", map[string]any{"host": "a", "passphrase": secret}, "passphrase: without a key"},
