@@ -265,7 +265,9 @@ func (p *planner) sameAsPlanned(rows []Row, now Row) bool {
 // writtenAs reports whether now is what r became when it was written.
 func (r *Row) writtenAs(now *Row) bool {
 	a := *r
-	a.Rev++
+	if a.Rev++; r.Rev == 0 {
+		a.Rev = now.Rev
+	}
 	return a.same(now)
 }
 

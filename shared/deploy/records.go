@@ -235,8 +235,9 @@ type Guard struct {
 type Commit struct {
 	// Guard must still hold, else Fenced and nothing is applied.
 	Guard Guard
-	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the row must not exist. Written
-	// rows get Rev+1. The Body of a row that exists is written only with Plan: results never change what is wanted.
+	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the row
+	// must not exist, and gets FirstRev. Other rows that are written get Rev+1. The Body of a row that
+	// exists is written only with Plan: results never change what is wanted.
 	Rows []Row
 	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has changed since, but for those among Rows that
 	// conflict (see Counted): nothing is recorded of these yet.
@@ -274,6 +275,16 @@ type Commit struct {
 	SeenPlan int64
 	// WaveDone, when not 0, marks the guard's lane as finished with that wave.
 	WaveDone int64
+}
+
+// FirstRev is the revision of rows that are new with a commit. A planner's is one that no row of that
+// id has had before its lease. Whoever still runs what was let go of since, and has come back, holds a
+// revision that fits no more.
+func (c *Commit) FirstRev() int64 {
+	if c.Guard.Key != planKey {
+		return 1
+	}
+	return c.Guard.Fence<<20 + 1
 }
 
 // Committed is what came of a Commit.

@@ -133,6 +133,7 @@ func (t *tx) insert(r *deploy.Row) error {
 	t.counts[countKey{r.Lane, status}]++
 	rec := &record{id: r.ID}
 	rec.set(r, status)
+	rec.rev = t.in.FirstRev()
 	rec.setBody(r.Body)
 	return t.blocks.add(rec)
 }

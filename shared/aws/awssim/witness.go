@@ -392,7 +392,7 @@ func (w *witness) apply(f *forward, v *version, rows []deploy.Row) {
 	for _, r := range rows {
 		f.applied[r.ID] = true
 	}
-	out := v.state.WriteRows(env, f.commit.Plan, rows...)
+	out := v.state.WriteRows(env, &f.commit, rows...)
 	if len(out) > 0 && f.known {
 		w.violate("commit", "%s wrote a row that had changed; it was %s", f.op, rowText(out[0]))
 	}

@@ -153,7 +153,7 @@ func (c *commit) rows(ctx context.Context) error {
 			r.Body = at.row.Body // a result never changes what is wanted
 		}
 		if c.forward != nil {
-			c.forward.row(at.key, r)
+			c.forward.row(at.key, r, c.in.FirstRev())
 			continue
 		}
 		if at.key != "" && (r.Gone || at.key != keyOf(r.Lane)) {
@@ -176,7 +176,9 @@ func (c *commit) rows(ctx context.Context) error {
 		if e.rows == nil { // there may be very many
 			e.rows = make([]storedRow, 0, perLane[r.Lane])
 		}
-		r.Rev++
+		if r.Rev++; at.key == "" {
+			r.Rev = c.in.FirstRev()
+		}
 		e.put(old, r)
 		c.where[r.ID] = place{at.key, &e.rows[len(e.rows)-1].Row}
 	}

@@ -55,15 +55,17 @@ func (f *forward) part(key string) *part {
 	return p
 }
 
-// row adds a row that was found in the bag from.
-func (f *forward) row(from string, r deploy.Row) {
+// row adds a row that was found in the bag from; in none, it is new and gets the revision first.
+func (f *forward) row(from string, r deploy.Row, first int64) {
 	if r.Gone {
 		p := f.part(from)
 		p.gone = append(p.gone, goneRow{r.ID, r.Rev})
 		return
 	}
 	p := f.part(keyOf(r.Lane))
-	r.Rev++
+	if r.Rev++; from == "" {
+		r.Rev = first
+	}
 	p.rows, p.from = append(p.rows, r), append(p.from, from)
 }
 

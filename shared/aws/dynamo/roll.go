@@ -151,13 +151,14 @@ func (r *roller) take(p *part) {
 	mine := r.edits[r.key]
 	for i := range p.rows {
 		now, from := p.rows[i], p.from[i]
+		before := now.Rev - 1
 		if from == "" {
-			from = r.key
+			from, before = r.key, 0
 		}
 		old, ok := r.have[from][now.ID]
 		switch {
 		case from != r.key && !ok && r.moved(&now):
-		case old.Rev != now.Rev-1:
+		case old.Rev != before:
 			r.misfits = append(r.misfits, now.ID)
 		case from != r.key:
 			r.edits[from].remove(&old)

@@ -66,6 +66,7 @@ func rowChecks() []check {
 		}},
 		{"ConflictsAreReturnedWhileOthersApply", conflictsAreReturned},
 		{"GoneRemoves", goneRemoves},
+		{"ComesBackAsAnother", comesBackAsAnother},
 	}
 }
 
@@ -289,6 +290,32 @@ func goneRemoves(f *fixture) {
 	f.same(f.row(id(1)).Rev, int64(1), "the other stays")
 	f.put(g, fresh(0))
 	f.same(f.row(r.ID).Rev, int64(1), "it can come back")
+}
+
+// comesBackAsAnother pins that a row which is gone and comes back has no revision that the first one
+// had, so that what was read of that one fits no more.
+func comesBackAsAnother(f *fixture) {
+	var l deploy.Lease
+	plans := func() deploy.Guard {
+		f.ok(f.A.Release(f.ctx, env, l))
+		l = f.lease(f.A, "plan", f.HolderA())
+		return guardOf(l)
+	}
+	c := deploy.Commit{Guard: plans(), Plan: true, Rows: []deploy.Row{fresh(0)}}
+	f.commit(c)
+	first := f.row(id(0))
+	f.same(first.Rev, c.FirstRev(), "the first revision")
+	gone := first
+	gone.Gone = true
+	f.commit(deploy.Commit{Guard: plans(), Plan: true, Rows: []deploy.Row{gone}})
+	again := deploy.Commit{Guard: plans(), Plan: true, Rows: []deploy.Row{fresh(0)}}
+	f.commit(again)
+	now := f.row(id(0))
+	f.same(now.Rev, again.FirstRev(), "it has come back")
+	f.same(now.Rev > first.Rev, true, "and has another revision")
+	first.LastAction = "of the one before"
+	out := f.commit(deploy.Commit{Guard: f.guard(lane), Rows: []deploy.Row{first}})
+	f.same(byID(out.Conflicts), []deploy.Row{now}, "what was read before does not fit")
 }
 
 // laneRows pins which rows are those of a lane.

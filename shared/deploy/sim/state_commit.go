@@ -21,7 +21,7 @@ func (s *State) Commit(_ context.Context, env string, c deploy.Commit) (deploy.C
 	e.keep(&c)
 	var out deploy.Committed
 	for i := range c.Rows {
-		e.writeRow(&c.Rows[i], c.Plan, &out)
+		e.writeRow(&c.Rows[i], &c, &out)
 	}
 	for i := range c.Actions {
 		e.actions[c.Actions[i].ID] = c.Actions[i]
@@ -84,7 +84,7 @@ func (e *environment) keep(c *deploy.Commit) {
 }
 
 // writeRow writes one row, or notes that it has changed.
-func (e *environment) writeRow(r *deploy.Row, plan bool, out *deploy.Committed) {
+func (e *environment) writeRow(r *deploy.Row, c *deploy.Commit, out *deploy.Committed) {
 	have := e.rows[r.ID]
 	switch {
 	case have == nil && r.Rev == 0 && r.Gone:
@@ -96,8 +96,10 @@ func (e *environment) writeRow(r *deploy.Row, plan bool, out *deploy.Committed) 
 		e.drop(r.ID)
 	default:
 		row := *r
-		row.Rev++
-		if have != nil && !plan {
+		if row.Rev++; have == nil {
+			row.Rev = c.FirstRev()
+		}
+		if have != nil && !c.Plan {
 			row.Body = have.Body
 		}
 		e.store(row)

@@ -35,12 +35,13 @@ func (s *State) Clone() *State {
 	return out
 }
 
-// WriteRows writes rows as a Commit does, without a guard, and returns those that were left out.
-func (s *State) WriteRows(env string, plan bool, rows ...deploy.Row) []deploy.Row {
+// WriteRows writes rows of a Commit as that does, whoever holds its guard, and returns those that were
+// left out.
+func (s *State) WriteRows(env string, c *deploy.Commit, rows ...deploy.Row) []deploy.Row {
 	var out deploy.Committed
 	e := s.touch(env)
 	for i := range rows {
-		e.writeRow(&rows[i], plan, &out)
+		e.writeRow(&rows[i], c, &out)
 	}
 	return out.Conflicts
 }
