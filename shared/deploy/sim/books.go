@@ -25,8 +25,9 @@ type books struct {
 	removing map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
 	moved    map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
 	released *content
-	inForce  []int      // versions, in the order in which they were released
-	effect   *effective // of what is released
+	inForce  []int                // versions, in the order in which they were released
+	effect   *effective           // of what is released
+	freed    map[resource.ID]bool // by the last release: they wait for less than before
 	last     int
 	ticket   int64 // the greatest so far
 	law      *law

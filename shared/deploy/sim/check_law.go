@@ -108,7 +108,7 @@ func (r *run) reasonPlanned(t *task, row, was *deploy.Row, had bool, entries []f
 		l.add(row.ID, "what it was blocked for", false)
 	case len(entries) > 0:
 		r.reasonFollows(row, was, entries)
-	case deploys && same && r.running(was) && !r.books.effect.freed(row.ID, r.state.look(env).rows) &&
+	case deploys && same && r.running(was) && !r.freed(row.ID) &&
 		l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
 		l.add(row.ID, "a deploy", true)
 	default:
@@ -116,10 +116,44 @@ func (r *run) reasonPlanned(t *task, row, was *deploy.Row, had bool, entries []f
 	}
 }
 
-// freed reports whether something that a resource waits for is gone, so that a release makes a graph
-// in which it waits for less. Whether a run that is under way was claimed before that, and skips it for
-// what is gone, cannot be told: it may run once more.
-func (e *effective) freed(id resource.ID, rows map[resource.ID]*deploy.Row) bool {
+// freed reports whether a resource waits for less by a release that is under way, or will by one that
+// comes, since something is gone. Whether a run that is under way was claimed before that, and skips it
+// for what it does not wait for any more, cannot be told: it may run once more.
+func (r *run) freed(id resource.ID) bool {
+	e := r.state.look(env)
+	return r.books.effect.gone(id, e.rows) || e.env.Releasing != 0 && r.books.freed[id]
+}
+
+// firm has a resource run for whatever asks for it, however the run that is under way ends.
+func (l *law) firm(id resource.ID) {
+	for i := range l.due[id] {
+		l.due[id][i].void = false
+	}
+}
+
+// lessThan returns what waits for less than it did before.
+func (e *effective) lessThan(before *effective) map[resource.ID]bool {
+	out := map[resource.ID]bool{}
+	if before == nil {
+		return out
+	}
+	for i, id := range before.ids {
+		for j, q := range before.ids {
+			if before.needs[i]&(1<<j) == 0 {
+				continue
+			}
+			n, there := e.index[id]
+			m, known := e.index[q]
+			if there && (!known || e.needs[n]&(1<<m) == 0) {
+				out[id] = true
+			}
+		}
+	}
+	return out
+}
+
+// gone reports whether something that a resource waits for is gone.
+func (e *effective) gone(id resource.ID, rows map[resource.ID]*deploy.Row) bool {
 	i, known := e.index[id]
 	return known && slices.ContainsFunc(e.ids, func(q resource.ID) bool {
 		return e.needs[i]&(1<<e.index[q]) != 0 && rows[q] == nil

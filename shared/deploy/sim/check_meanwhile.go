@@ -51,7 +51,8 @@ func (r *run) checkUnwritten(t *task, c *deploy.Commit) {
 		a := &c.Actions[i]
 		claimed, known := t.books.claims[a.Resource]
 		row := r.state.look(env).rows[a.Resource]
-		if !known || row == nil || row.Rev != claimed.rev || a.Stale || a.Outcome != deploy.StatusDeployed || a.Action == deploy.ActionDryRun || row.LastAction == a.ID {
+		// A row that was let go of and has come back may have the same revision, but not the ticket.
+		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket || a.Stale || a.Outcome != deploy.StatusDeployed || a.Action == deploy.ActionDryRun || row.LastAction == a.ID {
 			continue
 		}
 		if a.Change != plan.NoChange || !settled(row) {

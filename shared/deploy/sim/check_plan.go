@@ -308,7 +308,12 @@ func (r *run) released(t *task, number int) {
 	}
 	b.removing, b.released = removing, c
 	b.inForce = append(b.inForce, number)
+	before := b.effect
 	b.effect = effectiveOf(c, removing)
+	b.freed = b.effect.lessThan(before)
+	for id := range b.freed {
+		b.law.firm(id)
+	}
 	for id, o := range b.events { // what it does not require or hear any more it owes nothing
 		i, known := b.effect.index[id]
 		j, there := b.effect.index[o.by]
