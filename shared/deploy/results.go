@@ -33,6 +33,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 			}
 		}
 	}()
+	w.doubt(ctx, done)
 	for _, cl := range done {
 		byID[cl.row.ID] = cl
 		c.Actions = append(c.Actions, w.e.actionOf(cl.row, cl.result))
@@ -276,6 +277,38 @@ func (w *worker) allFollow(c *claim) bool {
 		}
 	}
 	return true
+}
+
+// doubt finds dependants in other lanes for which a wave only seems to ask: they were checked where
+// they were before, and have taken that record along to a lane that has yet to hear of it. Of what was
+// found as it was they need not hear, so that most checks read nothing.
+func (w *worker) doubt(ctx context.Context, done []*claim) {
+	var nodes []int32
+	for _, c := range done {
+		asItWas := clean(c.row) && c.result.outcome == StatusDeployed && c.result.change == plan.NoChange
+		if c.node < 0 || !c.waved || asItWas {
+			continue
+		}
+		for _, n := range w.graph.Dependants(c.node) {
+			if w.rows[n] == nil && w.frontier.needs[n] && w.tickets[n] == 0 {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	for part := range slices.Chunk(slices.Compact(nodes), w.e.Sizes.Asked) {
+		ids := make([]resource.ID, len(part))
+		for i, n := range part {
+			ids[i] = w.graph.IDs[n]
+		}
+		checked, err := w.e.State.Finished(ctx, w.env, ids, w.sched.Wave.Epoch)
+		if err != nil {
+			checked = ids // they are told, which costs a little and is right in any case
+		}
+		for _, n := range w.graph.nodes(checked) {
+			w.unsure[n] = true
+		}
+	}
 }
 
 // commit writes under the lease of the lane. If the answer to a write is lost, it is written again: its rows then conflict with themselves

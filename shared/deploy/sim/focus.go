@@ -31,7 +31,7 @@ type Focus struct {
 func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
-		focusStops(), focusCrashes(), focusHosts()}
+		focusStops(), focusCrashes(), focusHosts(), focusRelaned()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

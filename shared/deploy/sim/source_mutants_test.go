@@ -49,6 +49,8 @@ func sourceMutants() []sourceMutant {
 			"!r.ChangedAt.Before(c.row.SucceededAt)",
 			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "D4",
 			"instant", 100},
+		{"WaveTaken", "what a wave only seems to ask for is told of no change", "results.go",
+			"\t\t\tw.unsure[n] = true", "\t\t\tw.unsure[n] = !mutating(\"WaveTaken\")", "D4", "relaned", 100},
 		{"OldConnection", "a connection is kept when its agent is reached in another way", "run.go",
 			"if s.connected && !sameAgents", `if s.connected && !mutating("OldConnection") && !sameAgents`,
 			"transport", "hosts", 150},

@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"southbound/shared/resource"
+)
+
+// focusRelaned moves what a check of everything has checked to lanes in which that is not over.
+func focusRelaned() *Focus {
+	return &Focus{
+		Name: "relaned",
+		Why:  "what a check has checked moves on to where that goes on, and hears something new",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches, p.Procs = false, 0, 2
+		},
+		size: 6,
+		act:  (*drawer).relane,
+	}
+}
+
+// relane draws what focusRelaned is about: while the first is under way, a check of everything goes on.
+// Then the agent gets more lanes, and the second half of the resources hears the first half, which is
+// new.
+func (d *drawer) relane() {
+	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1}}
+	for i := range d.pool {
+		typ := typeThing
+		if i == 0 {
+			typ = typeSlow
+		}
+		id := resource.NewID(typ, "a0", resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i] = spec{id: id, v: 1, flags: resource.Flags{SendEvent: true, ReceiveEvents: true, PurgeOnDelete: true}}
+	}
+	news, hears := d.pool[1:3], d.pool[3:]
+	at := time.Duration(0)
+	export := func(lanes int, both bool) {
+		for i := range d.in {
+			d.in[i] = both || i == 0 || i >= 3
+		}
+		d.agents[0].Lanes = lanes
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opExport, model: d.model(nil), tries: 3, agents: slices.Clone(d.agents)})
+	}
+	for range 4 {
+		d.pool[0].v = d.pool[0].v%9 + 1
+		for i := range hears {
+			hears[i].requires = nil
+		}
+		export(1, false)
+		at += time.Second
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opRepair})
+		at += time.Second
+		for i := range hears {
+			hears[i].requires = []resource.ID{news[d.rng.IntN(2)].id}
+		}
+		export(2+d.rng.IntN(2), true)
+		at += 2 * time.Minute
+	}
+	d.p.End = at
+}
