@@ -75,6 +75,9 @@ func (e *engine) drain() *fail {
 		case len(f.unset) > 0:
 			e.again(u, f.unset)
 		default:
+			if f.at == nil {
+				f.at = u.task.pos()
+			}
 			return f
 		}
 	}
@@ -232,7 +235,7 @@ func (e *engine) complete(o *Instance) []*fail {
 		if len(e.program.builders(o.entity)) > 0 {
 			f.hint = "none of the conditions of its `implement ... when` is true; add one that is"
 		}
-		out = append(out, f.with(o.entity.At, "the entity is defined here"))
+		out = append(out, f.with(o.entity.At, "the entity is defined here").madeAlsoAt(o))
 	}
 	var without []*variable
 	for i := range o.vars {

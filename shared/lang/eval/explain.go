@@ -83,6 +83,9 @@ func (v *variable) notSet() *fail {
 			" is empty, and its value is needed here",
 		hint: "ask with `" + v.attr.Name + " is defined` before, or set it",
 	}
+	if v.owner != nil {
+		f.with(v.owner.lastAt(), "the instance is made here").madeAlsoAt(v.owner)
+	}
 	return f.with(v.attr.At, "the relation is defined here, with 0 as its lower bound")
 }
 
@@ -175,6 +178,16 @@ func (e *engine) lacking(o *Instance, vars []*variable) *fail {
 		o.entity.Name, strings.Join(args, ", "))
 	for _, v := range vars {
 		e.why(f, v)
+	}
+	return f.madeAlsoAt(o)
+}
+
+// madeAlsoAt adds the other constructors that stand for an instance: what it lacks may be missing
+// in any of them.
+func (f *fail) madeAlsoAt(o *Instance) *fail {
+	const most = 10
+	for _, at := range o.at[:min(len(o.at)-1, most)] {
+		f.with(at, "this constructor stands for the same instance")
 	}
 	return f
 }

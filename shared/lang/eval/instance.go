@@ -3,6 +3,7 @@ package eval
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"southbound/shared/diag"
@@ -34,6 +35,15 @@ func (o *Instance) String() string {
 		places[i] = at.String()
 	}
 	return o.entity.FullName() + " (made at " + strings.Join(places, ", ") + ")"
+}
+
+// Text implements types.Object: what the reference compiler puts into texts.
+func (o *Instance) Text() string {
+	places := make([]string, len(o.at))
+	for i, at := range o.at {
+		places[i] = at.File + ":" + strconv.Itoa(at.Line)
+	}
+	return o.entity.FullName() + " (instantiated at " + strings.Join(places, ",") + ")"
 }
 
 // Pos returns where the instance was made.

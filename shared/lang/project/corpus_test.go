@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"os"
@@ -270,6 +271,12 @@ func plain(v types.Value) any {
 	case *big.Int:
 		return json.Number(v.String())
 	case float64:
+		switch { // as there is no such number in JSON
+		case math.IsNaN(v):
+			return "nan"
+		case math.IsInf(v, 0):
+			return strings.ToLower(strings.TrimPrefix(fmt.Sprint(v), "+"))
+		}
 		return v
 	case *types.List:
 		out := make([]any, len(v.Items))
@@ -310,18 +317,48 @@ func same(want, have any) bool {
 		h, ok := have.(map[string]any)
 		return ok && maps.EqualFunc(want, h, same)
 	}
+	if w, ok := want.(string); ok {
+		h, ok := have.(string)
+		return ok && impersonal(w) == impersonal(h)
+	}
 	return want == have
 }
 
 // tally counts what came out.
-type tally struct{ errors, elsewhere, harness, differ int }
+type tally struct{ errors, elsewhere, harness, differ, documented int }
 
 var place = regexp.MustCompile(`main\.cf:(\d+)`)
+
+var (
+	// address is what the text of an instance ends with: there the place in memory, here its number.
+	address = regexp.MustCompile(`([\w:]+::\w+) +[0-9a-f]+`)
+	// folder is that of the model.
+	folder = regexp.MustCompile(`(instantiated at |,)/[^ ,)]*/`)
+	// nothing is an unknown value in a list that is put into a text.
+	nothing = regexp.MustCompile(`<inmanta.execute.util.Unknown object at \w+>`)
+)
+
+// impersonal returns a text without what differs from run to run there.
+func impersonal(text string) string {
+	text = folder.ReplaceAllString(address.ReplaceAllString(text, "$1"), "$1")
+	return nothing.ReplaceAllString(text, "<unknown>")
+}
+
+// documented reports whether docs/language/differences.md names a difference.
+func documented(g got) bool {
+	return slices.ContainsFunc(g.problems, func(p diag.Problem) bool {
+		return strings.HasPrefix(p.Message, "the power of a negative number with a fraction")
+	})
+}
 
 // difference says in what a run differs from the reference; "" if it does not.
 func (n *tally) difference(s saved, g got) string {
 	want := s.Want
 	var out []string
+	if documented(g) {
+		n.documented++
+		return ""
+	}
 	if want.Outcome != g.Outcome {
 		return fmt.Sprintf(
 			"reference: %s %s\nhere: %s %v",
@@ -331,7 +368,7 @@ func (n *tally) difference(s saved, g got) string {
 			g.problems,
 		)
 	}
-	if want.Output != g.Output {
+	if impersonal(want.Output) != impersonal(g.Output) {
 		out = append(out, fmt.Sprintf("reference printed:\n%s\nhere:\n%s", want.Output, g.Output))
 	}
 	if want.Outcome == "error" {

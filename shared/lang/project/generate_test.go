@@ -9,6 +9,10 @@ import (
 // generate makes a model: mostly meaningful, and often wrong in one place.
 func generate(r *rand.Rand) string {
 	g := &generator{r: r, wrong: r.IntN(4) == 0}
+	if r.IntN(3) == 0 {
+		g.soup()
+		return g.b.String()
+	}
 	g.entities()
 	g.relations()
 	g.implementations()

@@ -42,7 +42,7 @@ func instancePlugins() []eval.Plugin {
 			},
 		},
 		{
-			Name: "std::is_instance", Doc: "Reports whether obj is of the type cls.",
+			Name: "std::is_instance", Doc: "Reports whether the instance obj is of the type cls.",
 			Result: "bool", InContext: true, Call: isInstance,
 			Params: []eval.Param{{Name: "obj", Type: "any"}, {Name: "cls", Type: "string"}},
 		},
@@ -137,6 +137,10 @@ func isInstance(c *eval.Context, a eval.Args) (types.Value, error) {
 	t := c.Type(a.Text(1))
 	if t == nil {
 		return nil, fmt.Errorf("there is no type %s", a.Text(1))
+	}
+	if _, ok := a.Values[0].(types.Object); !ok {
+		const text = "only an instance can be asked for, and obj is %s"
+		return nil, fmt.Errorf(text, types.Kind(a.Values[0]))
 	}
 	return t.Check(a.Values[0]) == nil, nil
 }

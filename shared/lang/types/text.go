@@ -16,7 +16,7 @@ func Text(v Value) string {
 	case string:
 		return v
 	case Object:
-		return v.String()
+		return v.Text()
 	}
 	return Repr(v)
 }

@@ -33,8 +33,10 @@ type Unknown struct {
 type Object interface {
 	// Type returns the entity that it is an instance of.
 	Type() *Entity
-	// String returns it as error messages and formatted text show it.
+	// String returns it as error messages show it.
 	String() string
+	// Text returns it as a text into which it is put has it.
+	Text() string
 	// Number tells instances apart. It grows in the order in which they were made.
 	Number() int
 }
