@@ -4,28 +4,40 @@ package main
 import (
 	"os"
 	"runtime"
-	"sync/atomic"
+	"runtime/debug"
+	"runtime/metrics"
 
 	"southbound/shared/cli"
 )
 
 func main() {
-	held := putOffCollecting()
-	code := cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	runtime.KeepAlive(held)
-	os.Exit(code)
+	if os.Getenv("GOGC") == "" { // whoever sets it knows better
+		collectSeldom()
+	}
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// spare is how many bytes may pile up before garbage is collected for the first time.
-const spare = 32 << 20
+// spare is how much garbage may at least pile up between two collections. To collect it sooner costs
+// a small heap more time; later, the memory itself does, as every page of it has to be made first.
+const spare = 24 << 20
 
-// putOffCollecting lets a short command end before garbage is collected; the check of 10,000 files would do it eight times, in a heap of a few megabytes,
-// and takes a tenth longer with it. The collector begins when the heap has doubled, so half of spare is held. It is never touched, so it costs addresses and no
-// memory, and is let go after the first collection: in what is large by itself it would only be in the way.
-func putOffCollecting() *atomic.Pointer[[spare / 2]byte] {
-	held := new(atomic.Pointer[[spare / 2]byte])
-	held.Store(new([spare / 2]byte))
-	sentinel := &struct{ _ [64]byte }{}
-	runtime.AddCleanup(sentinel, func(h *atomic.Pointer[[spare / 2]byte]) { h.Store(nil) }, held)
-	return held
+// leastHeap is what the collector counts as live before it has run for the first time.
+const leastHeap = 4 << 20
+
+// collectSeldom has the collector wait for spare, or until the heap has doubled, if that is later. It
+// looks at the size of the heap after each collection.
+func collectSeldom() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	var pace func(struct{})
+	pace = func(struct{}) {
+		metrics.Read(live)
+		debug.SetGCPercent(percentFor(live[0].Value.Uint64()))
+		runtime.AddCleanup(new([64]byte), pace, struct{}{}) // called after the next collection
+	}
+	pace(struct{}{})
+}
+
+// percentFor returns by how much a heap may grow before it is collected.
+func percentFor(live uint64) int {
+	return int(max(100, spare*100/max(live, leastHeap))) //nolint:gosec // spare bounds it
 }

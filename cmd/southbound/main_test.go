@@ -1,0 +1,17 @@
+package main
+
+import "testing"
+
+func TestPercentFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{
+		{0, 600}, {1 << 20, 600}, {leastHeap, 600}, {12 << 20, 200}, {spare, 100}, {1 << 40, 100},
+	} {
+		if got := percentFor(c.live); got != c.want {
+			t.Errorf("a heap of %d bytes may grow by %d %%, want %d", c.live, got, c.want)
+		}
+	}
+}
