@@ -286,7 +286,7 @@ func unpacked(t *testing.T) string {
 }
 
 // TestMoveRows pins that what an earlier program has stored of resources is what this one reads,
-// also a body that was damaged.
+// also a body that was damaged, or is lost.
 func TestMoveRows(t *testing.T) {
 	t.Parallel()
 	dir := unpacked(t)
@@ -299,15 +299,20 @@ func TestMoveRows(t *testing.T) {
 		SET body = CAST(replace(CAST(body AS TEXT), 'n007', 'n008') AS BLOB) WHERE k = (SELECT k FROM rows WHERE id = ?)`, nil, string(damaged)); err != nil {
 		t.Fatal(err)
 	}
+	lost := resource.ID("std::Null[web1,name=n009]")
+	if err := query(conn, "DELETE FROM bodies WHERE k = (SELECT k FROM rows WHERE id = ?)", nil,
+		string(lost)); err != nil {
+		t.Fatal(err)
+	}
 	var want []deploy.Row
 	if err := query(conn, `SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body
-		FROM rows r JOIN bodies b ON b.k = r.k ORDER BY r.id`, func(s *sqlite.Stmt) error {
+		FROM rows r LEFT JOIN bodies b ON b.k = r.k ORDER BY r.id`, func(s *sqlite.Stmt) error {
 		r := record{id: resource.ID(s.ColumnText(0)), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
 			ticket: s.ColumnInt64(3), nextAt: s.ColumnInt64(4), checked: s.ColumnInt64(5),
 			state: columnBytes(s, 6)}
 		r.setBody(columnBytes(s, 7))
 		row, err := r.row()
-		if r.id == damaged {
+		if r.id == damaged || r.id == lost {
 			row.Body = nil
 		}
 		want = append(want, row)

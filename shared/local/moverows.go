@@ -8,7 +8,8 @@ import (
 )
 
 // moveRows moves the rows of a layout in which each stood by itself into blocks. A body that does
-// not match its checksum stays such a body.
+// not match its checksum stays such a body, and one that is lost becomes one: its row is there, and
+// heals as any whose body is damaged.
 func moveRows(conn *sqlite.Conn) error {
 	var envs []string
 	if err := query(conn, "SELECT DISTINCT env FROM rows", func(s *sqlite.Stmt) error {
@@ -42,7 +43,7 @@ func moveEnv(conn *sqlite.Conn, env string) error {
 		return err
 	}
 	const sql = `SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.status, r.state,
-		b.body, b.sum FROM rows r JOIN bodies b ON b.k = r.k WHERE r.env = ? ORDER BY r.id`
+		b.body, b.sum FROM rows r LEFT JOIN bodies b ON b.k = r.k WHERE r.env = ? ORDER BY r.id`
 	if err := query(conn, sql, func(s *sqlite.Stmt) error {
 		if len(recs) == mostInBlock {
 			if err := write(); err != nil {
@@ -69,6 +70,10 @@ func movedRow(s *sqlite.Stmt) (record, error) {
 		return r, err
 	}
 	r.state = encodeState(&row)
+	if s.ColumnType(8) == sqlite.TypeNull {
+		r.sum = ^sumOf(nil) // of no body
+		return r, nil
+	}
 	r.setBody(columnBytes(s, 8))
 	if s.ColumnType(9) != sqlite.TypeNull { // programs before those with checksums stored none
 		r.sum = uint32(s.ColumnInt64(9)) //nolint:gosec // it was one
