@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -75,6 +76,54 @@ func movesMeanwhile(t *testing.T, move deploy.Commit) {
 	}
 	if len(out.Conflicts) != 1 || out.Conflicts[0].Rev != 2 || out.Conflicts[0].Lane != "a/0" {
 		t.Errorf("conflicts %+v, want the row in its new lane", out.Conflicts)
+	}
+}
+
+// restless writes the environment before each read of its head, and so never lets two of them agree.
+type restless struct {
+	dynamo.API
+	then  func()
+	reads int
+}
+
+// GetItem implements dynamo.API.
+func (b *restless) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
+	if b.then != nil {
+		b.reads++
+		b.then()
+	}
+	return b.API.GetItem(ctx, in, opts...)
+}
+
+// TestRowThatMayAlwaysMove looks for a row that is nowhere while others never stop changing the
+// head: that ends, and says that it may be tried again.
+func TestRowThatMayAlwaysMove(t *testing.T) {
+	t.Parallel()
+	table, objects := NewTable("t"), NewObjects()
+	slow := &restless{API: table}
+	planner, worker := stateOn(t, table, objects), stateOn(t, slow, objects)
+	slept := 0
+	worker.Host.Sleep = func(context.Context, time.Duration) error { slept++; return nil }
+	plan := leased(t, planner, "plan")
+	rev := int64(0)
+	change := func() {
+		committed(t, planner, deploy.Commit{Guard: plan, Env: &deploy.Env{Name: env, Rev: rev}})
+		rev++
+	}
+	change()
+	guard := leased(t, worker, "a/1")
+	lost := rowIn("a/1", "n")
+	lost.Rev = 1
+	slow.then = change
+	_, err := worker.Commit(context.Background(), env,
+		deploy.Commit{Guard: guard, Rows: []deploy.Row{lost}})
+	if !fault.Is(err, fault.Unavailable) {
+		t.Errorf("looking for it ended with %v, want %s", err, fault.Unavailable)
+	}
+	if slept == 0 || slow.reads > 1000 {
+		t.Errorf("it waited %d times, and read %d times", slept, slow.reads)
 	}
 }
 

@@ -59,20 +59,24 @@ func (s *State) readRecords(ctx context.Context, env string) ([]*record, error) 
 }
 
 // unmoved calls read until no row has moved between lanes meanwhile: every commit that moves one
-// changes the head. So what is nowhere was nowhere at some moment.
+// changes the head. So what is nowhere was nowhere at some moment. Where rows move all the time it
+// ends as other contention does, with Unavailable.
 func (s *State) unmoved(ctx context.Context, env string, read func() error) error {
 	before, err := s.readHead(ctx, env)
-	for err == nil {
-		if err = read(); err != nil {
-			break
+	if err != nil {
+		return err
+	}
+	return s.contend(ctx, func() error {
+		if err := read(); err != nil {
+			return err
 		}
-		var after *head
-		if after, err = s.readHead(ctx, env); err != nil || after.seq == before.seq {
-			break
+		after, err := s.readHead(ctx, env)
+		if err != nil || after.seq == before.seq {
+			return err
 		}
 		before = after
-	}
-	return err
+		return errLost
+	})
 }
 
 // withImage calls f with the rows of a bag as they are at rec or later, and with the number of that change in the image. Nothing of the
