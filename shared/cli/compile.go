@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"os"
 	"slices"
 	"time"
 
@@ -97,7 +98,7 @@ func (a *app) model(
 		return nil, err
 	}
 	o := compile.Options{
-		Path: path, NoStd: noStd, Types: types,
+		Path: path, NoStd: noStd, Types: types, VirtualEnv: os.Getenv("VIRTUAL_ENV"),
 		Environment: pick(a.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
 	}
 	if say {

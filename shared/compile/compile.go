@@ -26,6 +26,8 @@ type Options struct {
 	Environment string // the name of the one that the model is compiled for
 	Types       *schema.Registry
 	Print       func(string) // gets what the model prints, at once; may be nil
+	// VirtualEnv is where installed modules are if the project has no environment of its own.
+	VirtualEnv string
 }
 
 // Compiled is a model that was compiled.
@@ -43,6 +45,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	importable := resources.Names(o.Types)
 	p, err := project.Load(o.Path, project.Options{
 		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: namespaces(importable),
+		VirtualEnv: o.VirtualEnv,
 	})
 	if err != nil {
 		return out, err

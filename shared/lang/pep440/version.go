@@ -105,8 +105,11 @@ func isNumber(s string) bool {
 // IsZero reports whether there is no version.
 func (v Version) IsZero() bool { return v.release == nil }
 
-// String returns the version in its normal form.
+// String returns the version in its normal form; "" for the zero value.
 func (v Version) String() string {
+	if v.IsZero() {
+		return ""
+	}
 	s := v.base()
 	if v.pre != "" {
 		s += v.pre + string(v.preN)

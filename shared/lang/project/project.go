@@ -2,18 +2,16 @@
 package project
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
 	"southbound/shared/lang/std"
 	"southbound/shared/lang/syntax"
 )
@@ -29,6 +27,8 @@ type Options struct {
 	BuiltIn func(namespace string) (text string, ok bool)
 	// Namespaces are those that BuiltIn knows, for hints.
 	Namespaces []string
+	// VirtualEnv is where installed modules are if the project has no environment of its own.
+	VirtualEnv string
 	Editor
 }
 
@@ -38,6 +38,10 @@ type Project struct {
 	Sources  []eval.Source
 	Rules    []eval.Rule
 	Warnings diag.Problems
+	// Meta is what project.yml says; what holds without one if there is none.
+	Meta *metadata.Project
+	// Modules are those that are imported and not part of the program, in the order of Sources.
+	Modules []*module.Module
 	// Env is what the plugins of std know of the project.
 	Env *std.Env
 }
@@ -53,12 +57,6 @@ func Is(path string) bool {
 	}
 	_, err = os.Lstat(filepath.Join(path, MainFile))
 	return err == nil
-}
-
-// settings are what project.yml says that matters here.
-type settings struct {
-	ModulePath any      `yaml:"modulepath"`
-	Policy     []string `yaml:"relation_precedence_policy"`
 }
 
 // Load reads the model at a path: a .cf file, or a directory with a main.cf. What is wrong with its
@@ -84,10 +82,11 @@ func Load(path string, o Options) (*Project, error) {
 		l.project.Sources,
 		eval.Source{Namespace: eval.Main, Path: main, File: f},
 	)
-	l.imports(main, f, true)
+	l.imports(main, f, "")
 	if err := l.follow(); err != nil {
 		return nil, err
 	}
+	l.check()
 	return l.project, l.problems.Err()
 }
 
@@ -95,7 +94,7 @@ func Load(path string, o Options) (*Project, error) {
 type loader struct {
 	project  *Project
 	options  Options
-	paths    []string // where modules are
+	finder   *module.Finder
 	open     []imported
 	done     map[string]bool
 	modules  []string // in the order in which they were found
@@ -107,88 +106,7 @@ type loader struct {
 type imported struct {
 	name string
 	at   diag.Pos
-}
-
-var rule = regexp.MustCompile(`^\s*([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)\s*$`)
-
-// settings reads project.yml, if there is one.
-func (l *loader) settings() error {
-	l.paths = []string{filepath.Join(l.project.Dir, "libs")}
-	if l.options.ModulePath != nil {
-		l.paths = l.options.ModulePath
-		return nil
-	}
-	file := filepath.Join(l.project.Dir, "project.yml")
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fault.Wrap(fault.Invalid, "read "+file, err)
-	}
-	var s settings
-	if err := yaml.Unmarshal(data, &s); err != nil {
-		return diag.Problems{
-			{
-				Pos:     diag.Pos{File: file},
-				Code:    "project",
-				Message: "project.yml cannot be read: " + err.Error(),
-			},
-		}
-	}
-	if paths := modulePaths(s.ModulePath); paths != nil {
-		l.paths = paths
-	}
-	for i, p := range l.paths {
-		if !filepath.IsAbs(p) {
-			l.paths[i] = filepath.Join(l.project.Dir, p)
-		}
-	}
-	l.policy(file, s.Policy)
-	return nil
-}
-
-// policy reads the rules of relation_precedence_policy.
-func (l *loader) policy(file string, rules []string) {
-	for _, text := range rules {
-		m := rule.FindStringSubmatch(text)
-		if m == nil {
-			l.problems.Add(diag.Problem{
-				Pos: diag.Pos{
-					File: file,
-				}, Code: eval.CodePolicy, Message: text + " is not a valid rule of relation_precedence_policy",
-				Hint: "write it such as `ns::Host.files before ns::Service.hosts`",
-			})
-			continue
-		}
-		l.project.Rules = append(
-			l.project.Rules,
-			eval.Rule{
-				FirstEntity: m[1],
-				First:       m[2],
-				ThenEntity:  m[3],
-				Then:        m[4],
-				At:          diag.Pos{File: file},
-			},
-		)
-	}
-}
-
-// modulePaths returns a list of paths, or one; nil if there is none.
-func modulePaths(v any) []string {
-	switch v := v.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		var out []string
-		for _, item := range v {
-			if s, ok := item.(string); ok {
-				out = append(out, s)
-			}
-		}
-		return out
-	}
-	return nil
+	by   string // the module that imports; "" if it is the main file
 }
 
 // read reads and parses a file. Problems of its text are kept.
@@ -233,9 +151,9 @@ func (l *loader) parse(path, text string) *syntax.File {
 	return f
 }
 
-// imports notes the imports of a text.
-func (l *loader) imports(path string, f *syntax.File, std bool) {
-	if std && !l.options.NoStd {
+// imports notes the imports of a text of a module.
+func (l *loader) imports(path string, f *syntax.File, by string) {
+	if by != "std" && !l.options.NoStd {
 		l.open = append(l.open, imported{name: "std"})
 	}
 	for _, st := range f.Body {
@@ -246,6 +164,7 @@ func (l *loader) imports(path string, f *syntax.File, std bool) {
 				imported{
 					i.Module.Text,
 					diag.Pos{File: path, Line: int(p.Line), Column: int(p.Column)},
+					by,
 				},
 			)
 		}
@@ -280,32 +199,17 @@ func (l *loader) follow() error {
 
 // load reads the text of a namespace.
 func (l *loader) load(name string, parts []string, by imported) error {
-	path, f, err := l.find(parts)
+	m, known, err := l.module(parts[0])
+	if err != nil || !known {
+		return err
+	}
+	l.generations(m, by)
+	path, f, err := l.find(m, parts)
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		hint := "modules are looked for in " + strings.Join(l.paths, ", ")
-		if near := eval.DidYouMean(name, l.names()); near != "" {
-			hint = near + " " + hint
-		}
-		if len(parts) > 1 {
-			hint = "the module " + parts[0] + " has neither model/" + strings.Join(
-				parts[1:],
-				"/",
-			) + ".cf nor such a directory with an _init.cf"
-		}
-		if l.project.Env.Modules[parts[0]] == "" && l.sources[parts[0]] != nil {
-			hint = "the module " + parts[0] + " is part of the program, and has no such part"
-		}
-		l.problems.Add(
-			diag.Problem{
-				Pos:     by.at,
-				Code:    eval.CodeImport,
-				Message: "there is no module " + name,
-				Hint:    hint,
-			},
-		)
+		l.missing(name, parts, by, m)
 		return nil
 	}
 	if l.sources[parts[0]] == nil {
@@ -315,40 +219,47 @@ func (l *loader) load(name string, parts []string, by imported) error {
 		l.sources[parts[0]],
 		eval.Source{Namespace: name, Path: path, File: f},
 	)
-	l.imports(path, f, parts[0] != "std")
+	l.imports(path, f, parts[0])
 	return nil
+}
+
+// missing notes that there is no text of a namespace.
+func (l *loader) missing(name string, parts []string, by imported, m *module.Module) {
+	hint := "modules are looked for in " + strings.Join(l.finder.Paths, ", ")
+	if l.finder.Env.Dir != "" {
+		hint += " and installed in " + l.finder.Env.Dir
+	}
+	if near := eval.DidYouMean(name, l.names()); near != "" {
+		hint = near + " " + hint
+	} else if len(l.project.Meta.Repos) > 0 || l.project.Meta.Pip.Index != "" {
+		hint += "; southbound project install gets what is missing"
+	}
+	if len(parts) > 1 {
+		hint = "the module " + parts[0] + " has neither model/" + strings.Join(parts[1:], "/") +
+			".cf nor such a directory with an _init.cf"
+	}
+	if m == nil && l.sources[parts[0]] != nil {
+		hint = "the module " + parts[0] + " is part of the program, and has no such part"
+	}
+	l.problems.Add(diag.Problem{
+		Pos: by.at, Code: eval.CodeImport, Message: "there is no module " + name, Hint: hint,
+	})
 }
 
 // names returns the modules that are there, and the namespaces that are part of the program.
 func (l *loader) names() []string {
-	out := append([]string{"std"}, l.options.Namespaces...)
-	for _, p := range l.paths {
-		entries, _ := os.ReadDir(p) // what cannot be read has no names
-		for _, e := range entries {
-			if _, err := os.Stat(filepath.Join(p, e.Name(), "model")); err == nil {
-				out = append(out, e.Name())
-			}
-		}
-	}
-	return out
+	return slices.Concat([]string{"std"}, l.options.Namespaces, l.finder.Names())
 }
 
 // find finds and reads the text of a namespace; nil if there is none.
-func (l *loader) find(parts []string) (string, *syntax.File, error) {
-	for _, p := range l.paths {
-		dir := filepath.Join(p, parts[0])
-		if _, err := os.Stat(filepath.Join(dir, "model")); err != nil {
-			continue
+func (l *loader) find(m *module.Module, parts []string) (string, *syntax.File, error) {
+	if m != nil {
+		path := m.Model(parts[1:])
+		if path == "" {
+			return "", nil, nil
 		}
-		l.project.Env.Modules[parts[0]] = dir
-		rest := filepath.Join(append([]string{dir, "model"}, parts[1:]...)...)
-		for _, path := range []string{filepath.Join(rest, "_init.cf"), rest + ".cf"} {
-			if info, err := os.Stat(path); err == nil && !info.IsDir() {
-				f, err := l.read(path)
-				return path, f, err
-			}
-		}
-		return "", nil, nil
+		f, err := l.read(path)
+		return path, f, err
 	}
 	if parts[0] == "std" {
 		return l.builtIn(parts)

@@ -1,0 +1,327 @@
+package metadata
+
+import (
+	"net/mail"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+)
+
+// ProjectFile is the file of a project.
+const ProjectFile = "project.yml"
+
+// How versions of modules are chosen.
+const (
+	Release    = "release"    // the highest release that all constraints allow
+	Prerelease = "prerelease" // pre-releases and development releases too
+	Master     = "master"     // the branch, whatever its version
+)
+
+// Operators are those of freeze; the first is the default.
+func Operators() []string { return []string{"~=", "==", ">="} }
+
+// Project is a project.yml.
+type Project struct {
+	File        string
+	Name        string
+	Description string
+	Author      string
+	AuthorEmail string
+	License     string
+	Copyright   string
+	// ModulePath are folders with modules, as they are written; Paths makes them absolute.
+	ModulePath   []string
+	DownloadPath string // "" if none is said
+	Repos        []Repo
+	Requires     []Requirement
+	InstallMode  string
+	Freeze       Freeze
+	Policy       []Rule
+	StrictDeps   bool
+	AgentInstall bool // agent_install_dependency_modules
+	Pip          Pip
+	Settings     map[string]any // environment_settings
+}
+
+// Freeze says how versions are frozen.
+type Freeze struct {
+	Recursive bool
+	Operator  string
+}
+
+// Repo is where modules come from.
+type Repo struct {
+	Type string // git or package
+	URL  string // with {} or {0} for the name of the module, or it is put behind
+	At   diag.Pos
+}
+
+// Address returns where a module is.
+func (r Repo) Address(module string) string {
+	out := strings.NewReplacer("{}", module, "{0}", module).Replace(r.URL)
+	if out == r.URL {
+		return r.URL + module
+	}
+	return out
+}
+
+// Rule says which relation of two is frozen first.
+type Rule struct {
+	FirstEntity, First, ThenEntity, Then string
+	At                                   diag.Pos
+}
+
+// Pip is the section pip.
+type Pip struct {
+	Index     string   // index-url; "" if none is said
+	Extra     []string // extra-index-url
+	Pre       *bool
+	UseSystem bool // use-system-config
+}
+
+var rulePattern = regexp.MustCompile(`^\s*([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)\s*$`)
+
+// Paths returns the folders of modules, absolute: libs if none is said.
+func (p *Project) Paths() []string {
+	dir, out := filepath.Dir(p.File), []string{}
+	for _, path := range p.ModulePath {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		out = append(out, path)
+	}
+	if len(out) == 0 {
+		return []string{filepath.Join(dir, "libs")}
+	}
+	return out
+}
+
+// Download returns the folder into which modules come from git: downloadpath, or the last one of
+// the modulepath.
+func (p *Project) Download() string {
+	if p.DownloadPath == "" {
+		paths := p.Paths()
+		return paths[len(paths)-1]
+	}
+	if filepath.IsAbs(p.DownloadPath) {
+		return p.DownloadPath
+	}
+	return filepath.Join(filepath.Dir(p.File), p.DownloadPath)
+}
+
+// NoProject returns what holds for a folder without a project.yml.
+func NoProject(dir string) *Project {
+	return &Project{
+		File: filepath.Join(dir, ProjectFile), InstallMode: Release, StrictDeps: true,
+		Freeze: Freeze{Operator: Operators()[0]}, AgentInstall: true,
+	}
+}
+
+var projectKeys = []string{
+	"name", "description", "author", "author_email", "license", "copyright", "modulepath",
+	"downloadpath", "repo", "requires", "install_mode", "freeze_recursive", "freeze_operator",
+	"relation_precedence_policy", "strict_deps_check", "agent_install_dependency_modules", "pip",
+	"environment_settings",
+}
+
+// ReadProject reads a project.yml. Warnings come with a project that can be used.
+func ReadProject(file string, text []byte) (*Project, diag.Problems, error) {
+	r := &reader{file: file, code: CodeProject}
+	root, m := r.document(text)
+	if m == nil {
+		return nil, nil, r.problems.Err()
+	}
+	r.unknown(root, "", projectKeys)
+	if m["name"] == nil {
+		r.warnings.Add(r.problem(r.place(1, 1), "add a line such as `name: my-project`",
+			"the project has no name"))
+	}
+	p := NoProject(filepath.Dir(file))
+	p.File = file
+	p.Name, p.Description = r.text(m, "name"), r.text(m, "description")
+	p.Author, p.License, p.Copyright = r.text(m, "author"), r.text(m, "license"), r.text(m, "copyright")
+	p.AuthorEmail = r.email(m)
+	p.ModulePath, p.DownloadPath = r.texts(m, "modulepath"), r.text(m, "downloadpath")
+	p.Repos, p.Requires = r.repos(m), r.requires(m)
+	p.InstallMode = r.choice(m, "install_mode", Release, Prerelease, Master)
+	p.Freeze = r.freeze(m)
+	p.Policy, p.Pip, p.Settings = r.policy(m), r.pip(m), r.settings(m)
+	if b := r.flag(m, "strict_deps_check"); b != nil {
+		p.StrictDeps = *b
+	}
+	if b := r.flag(m, "agent_install_dependency_modules"); b != nil {
+		p.AgentInstall = *b
+	}
+	if err := r.problems.Err(); err != nil {
+		return nil, r.warnings, err
+	}
+	return p, r.warnings, nil
+}
+
+func (r *reader) email(m members) string {
+	text := r.text(m, "author_email")
+	if text == "" {
+		return ""
+	}
+	if _, err := mail.ParseAddress(text); err != nil {
+		r.bad(m["author_email"], "write such as `ann@example.org` or `Ann <ann@example.org>`",
+			"author_email is %s, which is not an address", text)
+	}
+	return text
+}
+
+func (r *reader) freeze(m members) Freeze {
+	f := Freeze{Operator: r.choice(m, "freeze_operator", Operators()...)}
+	if b := r.flag(m, "freeze_recursive"); b != nil {
+		f.Recursive = *b
+	}
+	return f
+}
+
+// requires reads a list of modules with constraints; the old form is a mapping of names to them.
+func (r *reader) requires(m members) []Requirement {
+	var out []Requirement
+	nodes := r.items(m, "requires")
+	if n := m["requires"]; n != nil && resolved(n).Kind == yaml.MappingNode {
+		nodes = nil
+		for i, c := range resolved(n).Content {
+			if i%2 == 1 {
+				nodes = append(nodes, c)
+			}
+		}
+	}
+	for _, n := range nodes {
+		text, ok := r.scalar(n, "an entry of requires")
+		if !ok {
+			continue
+		}
+		req, wrong, hint := ParseModule(text)
+		if wrong != "" {
+			r.bad(n, hint, "%s", wrong)
+			continue
+		}
+		req.At = r.place(n.Line, n.Column)
+		out = append(out, req)
+	}
+	return out
+}
+
+func (r *reader) repos(m members) []Repo {
+	var out []Repo
+	for _, n := range r.items(m, "repo") {
+		repo := Repo{Type: "git", At: r.place(n.Line, n.Column)}
+		if resolved(n).Kind != yaml.MappingNode {
+			text, ok := r.scalar(n, "an entry of repo")
+			if repo.URL = text; ok {
+				out = append(out, repo)
+			}
+			continue
+		}
+		entry, _ := r.mapping(n, "an entry of repo")
+		r.unknown(n, "in an entry of repo: ", []string{"type", "url"})
+		repo.Type, repo.URL = r.choice(entry, "type", "git", "package"), r.text(entry, "url")
+		if repo.URL == "" {
+			r.bad(n, "add `url: https://host/{}.git`", "an entry of repo has no url")
+			continue
+		}
+		if repo.Type == "package" {
+			r.warn(n, "write `pip: {index-url: ...}` instead",
+				"an index in repo is the old form; it is used where pip has no index-url")
+			r.address(entry["url"], "url")
+		}
+		out = append(out, repo)
+	}
+	return out
+}
+
+// address wants a node to be a URL of an index. Its text is in no message: it may hold a password.
+func (r *reader) address(n *yaml.Node, what string) {
+	u, err := url.Parse(resolved(n).Value)
+	local := err == nil && (u.Scheme == "file" || u.Scheme == "" && filepath.IsAbs(u.Path))
+	if err != nil || !local && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		r.bad(n, "write such as https://host/simple", "%s is not the address of an index", what)
+	}
+}
+
+func (r *reader) policy(m members) []Rule {
+	var out []Rule
+	for _, n := range r.items(m, "relation_precedence_policy") {
+		text, ok := r.scalar(n, "a rule of relation_precedence_policy")
+		if !ok {
+			continue
+		}
+		f := rulePattern.FindStringSubmatch(text)
+		if f == nil {
+			p := r.problem(r.place(n.Line, n.Column),
+				"write it such as `ns::Host.files before ns::Service.hosts`",
+				"%s is not a valid rule of relation_precedence_policy", text)
+			p.Code = eval.CodePolicy
+			r.problems.Add(p)
+			continue
+		}
+		out = append(out, Rule{f[1], f[2], f[3], f[4], r.place(n.Line, n.Column)})
+	}
+	return out
+}
+
+func (r *reader) pip(m members) Pip {
+	n := m["pip"]
+	if n == nil || isNull(n) {
+		return Pip{}
+	}
+	section, ok := r.mapping(n, "pip")
+	if !ok {
+		return Pip{}
+	}
+	for name, node := range section { // as options of Python functions have them
+		if dashed := strings.ReplaceAll(name, "_", "-"); dashed != name && section[dashed] == nil {
+			section[dashed] = node
+		}
+	}
+	r.unknown(n, "pip.", []string{
+		"index-url", "extra-index-url", "pre", "use-system-config",
+		"index_url", "extra_index_url", "use_system_config",
+	})
+	p := Pip{Index: r.text(section, "index-url"), Extra: r.texts(section, "extra-index-url")}
+	p.Pre = r.flag(section, "pre")
+	if b := r.flag(section, "use-system-config"); b != nil {
+		p.UseSystem = *b
+	}
+	if p.Index != "" {
+		r.address(section["index-url"], "pip.index-url")
+	}
+	for _, item := range r.items(section, "extra-index-url") {
+		r.address(item, "pip.extra-index-url")
+	}
+	return p
+}
+
+// settings reads environment_settings: texts, numbers, booleans and mappings by name.
+func (r *reader) settings(m members) map[string]any {
+	n := m["environment_settings"]
+	if n == nil || isNull(n) {
+		return nil
+	}
+	section, ok := r.mapping(n, "environment_settings")
+	if !ok {
+		return nil
+	}
+	out := map[string]any{}
+	for name, value := range section {
+		v := resolved(value)
+		var decoded any
+		if v.Kind == yaml.SequenceNode || isNull(v) || v.Decode(&decoded) != nil {
+			r.bad(value, "write a text, a number, true or false, or a mapping",
+				"the setting %s is %s, which no setting is", name, describe(v))
+			continue
+		}
+		out[name] = decoded
+	}
+	return out
+}

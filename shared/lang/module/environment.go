@@ -1,0 +1,187 @@
+package module
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// EnvDir is the folder of a project's virtual environment.
+const EnvDir = ".env"
+
+// PluginsPackage is the folder of modules in an environment.
+const PluginsPackage = "inmanta_plugins"
+
+// Pure is where packages without Python code are in an environment that has no Python.
+func Pure(env string) string { return filepath.Join(env, "lib", "southbound", "site-packages") }
+
+// Environment is where installed modules V2 are. The zero value has none.
+type Environment struct {
+	Dir string
+	// folders that Python would search, in order: site-packages, and those that .pth files name
+	folders []string
+	links   []link // of editable installs
+}
+
+// link says where a package is that is installed in editable form.
+type link struct{ name, path string }
+
+// OpenEnvironment reads where packages are in an environment. One that is not there has none.
+func OpenEnvironment(dir string) (*Environment, error) {
+	e := &Environment{Dir: dir}
+	if dir == "" {
+		return e, nil
+	}
+	sites, err := SitePackages(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, site := range sites {
+		e.folders = append(e.folders, site)
+		if err := e.editable(site); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// SitePackages returns the folders of packages in an environment.
+func SitePackages(dir string) ([]string, error) {
+	var out []string
+	for _, pattern := range []string{"lib/python*/site-packages", "lib64/python*/site-packages"} {
+		found, err := filepath.Glob(filepath.Join(escaped(dir), pattern))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	out = append(out, filepath.Join(dir, "Lib", "site-packages"), Pure(dir))
+	return there(out), nil
+}
+
+// escaped returns a path as a pattern that only it matches.
+func escaped(path string) string {
+	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
+}
+
+// there returns those of the folders that there are, each once.
+func there(folders []string) []string {
+	var out, real []string
+	for _, f := range folders {
+		at, err := filepath.EvalSymlinks(f)
+		if err != nil || slices.Contains(real, at) {
+			continue
+		}
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			out, real = append(out, f), append(real, at)
+		}
+	}
+	return out
+}
+
+var (
+	// mapping is a line of the finder that setuptools writes for an editable install.
+	mapping = regexp.MustCompile(`(?m)^(MAPPING|NAMESPACES)\b[^=\n]*=\s*(\{.*\})\s*$`)
+	pair    = regexp.MustCompile(`'([\w.]+)':\s*(?:\[\s*)?'((?:[^'\\]|\\.)*)'`)
+)
+
+// maxFinder bounds the file of a finder.
+const maxFinder = 1 << 20
+
+// editable reads where editable installs of a folder lead.
+func (e *Environment) editable(site string) error {
+	entries, err := os.ReadDir(site)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		finder := strings.HasPrefix(name, "__editable__") && strings.HasSuffix(name, ".py")
+		if !finder && filepath.Ext(name) != ".pth" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(site, name))
+		if err != nil || len(text) > maxFinder {
+			continue // as Python does
+		}
+		if finder {
+			e.finder(string(text))
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSpace(line)
+			if line == "" || line[0] == '#' || strings.HasPrefix(line, "import") {
+				continue
+			}
+			if !filepath.IsAbs(line) {
+				line = filepath.Join(site, line)
+			}
+			e.folders = there(append(e.folders, line))
+		}
+	}
+	return nil
+}
+
+func (e *Environment) finder(text string) {
+	for _, m := range mapping.FindAllStringSubmatch(text, -1) {
+		for _, p := range pair.FindAllStringSubmatch(m[2], -1) {
+			path := strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(p[2])
+			e.links = append(e.links, link{p[1], path})
+		}
+	}
+}
+
+// find returns the folders of a module's package, the one that counts first.
+func (e *Environment) find(name string) []string {
+	var out []string
+	for _, f := range e.folders {
+		out = append(out, filepath.Join(f, PluginsPackage, name))
+	}
+	for _, l := range e.links {
+		switch l.name {
+		case PluginsPackage + "." + name:
+			out = append(out, l.path)
+		case PluginsPackage:
+			out = append(out, filepath.Join(l.path, name))
+		}
+	}
+	return there(out)
+}
+
+// Names returns the modules of the environment.
+func (e *Environment) Names() []string {
+	var out []string
+	for _, f := range e.folders {
+		out = append(out, folders(filepath.Join(f, PluginsPackage))...)
+	}
+	for _, l := range e.links {
+		if name, ok := strings.CutPrefix(l.name, PluginsPackage+"."); ok {
+			out = append(out, name)
+		} else if l.name == PluginsPackage {
+			out = append(out, folders(l.path)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// folders returns the names of the folders in one, without those that no module has.
+func folders(dir string) []string {
+	entries, _ := os.ReadDir(dir) // what cannot be read has no names
+	var out []string
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), ".") && !strings.HasPrefix(entry.Name(), "__") {
+			out = append(out, entry.Name())
+		}
+	}
+	return out
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil || !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,319 @@
+// Package module finds the modules of a project: those of the first kind (V1) on its modulepath,
+// those of the second (V2) in its virtual environment, and checks what they ask of each other.
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/pep440"
+)
+
+// Module is a module that was found.
+type Module struct {
+	Name       string
+	Dir        string // with model, files and templates
+	Generation int    // 1 or 2
+	Editable   bool   // these are its sources; always true of V1
+	Code       string // the folder with its Python code, which need not be there
+	// Meta is what it says of itself; nil if it has no module.yml, as modules of V1 may.
+	Meta *metadata.Module
+}
+
+// Version returns the version; the zero one if it is not known.
+func (m *Module) Version() pep440.Version {
+	if m.Meta == nil {
+		return pep440.Version{}
+	}
+	return m.Meta.Version
+}
+
+// HasCode reports whether it has Python code: a file that is not empty.
+func (m *Module) HasCode() bool {
+	found := false
+	_ = filepath.WalkDir(m.Code, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(path) == ".py" {
+			info, err := d.Info()
+			if found = err != nil || info.Size() > 0; found {
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// Finder finds modules by name. It remembers what it found.
+type Finder struct {
+	Paths []string // of modules V1
+	Env   *Environment
+	found map[string]*Found
+}
+
+// Found is what was found under a name: nothing, a module, or why it cannot be used.
+type Found struct {
+	Module   *Module
+	Warnings diag.Problems
+	Wrong    diag.Problems
+}
+
+// NewFinder returns a finder over a modulepath and an environment.
+func NewFinder(paths []string, env *Environment) *Finder {
+	return &Finder{Paths: paths, Env: env, found: map[string]*Found{}}
+}
+
+// Find finds a module. The module is nil if there is none, or if it is wrong.
+func (f *Finder) Find(name string) (*Found, error) {
+	if out := f.found[name]; out != nil {
+		return out, nil
+	}
+	out := &Found{}
+	f.found[name] = out
+	if !metadata.IsModuleName(name) {
+		return out, nil
+	}
+	if err := f.second(name, out); err != nil {
+		return nil, err
+	}
+	err := f.first(name, out)
+	return out, err
+}
+
+// Known returns a module that Find has found; nil if it has not.
+func (f *Finder) Known(name string) *Module {
+	if out := f.found[name]; out != nil {
+		return out.Module
+	}
+	return nil
+}
+
+// second looks for a module V2.
+func (f *Finder) second(name string, out *Found) error {
+	at := f.Env.find(name)
+	for i, dir := range at {
+		if i > 0 {
+			out.warn(dir, "remove one of them, with pip uninstall "+metadata.PackageOf(name),
+				"the module %s is installed twice: %s is used, %s is not", name, at[0], dir)
+			break
+		}
+		m, err := openV2(name, dir, out)
+		if err != nil {
+			return err
+		}
+		out.Module = m
+	}
+	return nil
+}
+
+func (o *Found) warn(file, hint, format string, args ...any) {
+	o.Warnings.Add(diag.Problem{Pos: diag.Pos{File: file}, Code: metadata.CodeModule,
+		Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func (o *Found) wrong(file, hint, format string, args ...any) {
+	o.Wrong.Add(diag.Problem{Pos: diag.Pos{File: file}, Code: metadata.CodeModule,
+		Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// openV2 opens a module by the folder of its package. Of an editable install, that is in the
+// sources.
+func openV2(name, code string, out *Found) (*Module, error) {
+	code, err := filepath.EvalSymlinks(code)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "find the module "+name, err)
+	}
+	if init, err := filepath.EvalSymlinks(filepath.Join(code, "__init__.py")); err == nil {
+		code = filepath.Dir(init) // a tree of links, as strict editable installs have it
+	}
+	m := &Module{Name: name, Dir: code, Generation: 2, Code: code}
+	if !exists(filepath.Join(code, metadata.FileV2)) {
+		m.Dir, m.Editable = filepath.Dir(filepath.Dir(code)), true
+	}
+	file := filepath.Join(m.Dir, metadata.FileV2)
+	if !exists(file) {
+		out.wrong(code, "build it with `southbound module build` and install what is in dist, "+
+			"or install its folder with `southbound module install -e PATH`",
+			"the module %s is installed without its %s", name, metadata.FileV2)
+		return nil, nil
+	}
+	return m, m.read(file, metadata.ReadModuleV2, out)
+}
+
+// first looks for a module V1.
+func (f *Finder) first(name string, out *Found) error {
+	before := out.Module
+	for _, path := range f.Paths {
+		dir := filepath.Join(path, name)
+		if info, err := os.Stat(filepath.Join(dir, "model")); err != nil || !info.IsDir() {
+			continue
+		}
+		switch {
+		case before != nil && before.Generation == 2:
+			if !sameFile(dir, before.Dir) {
+				out.warn(dir, "remove the one that is not meant", "the module %s is installed as a "+
+					"package (V2), which is used; the one on the modulepath is not", name)
+			}
+			return nil
+		case before != nil:
+			out.warn(dir, "remove one of them", "the module %s is in %s, which is used, and in %s", name,
+				before.Dir, dir)
+			return nil
+		case out.Wrong != nil:
+			return nil
+		}
+		m, err := openV1(name, dir, out)
+		if err != nil {
+			return err
+		}
+		out.Module, before = m, m
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// openV1 opens a module in a folder of the modulepath.
+func openV1(name, dir string, out *Found) (*Module, error) {
+	m := &Module{Name: name, Dir: dir, Generation: 1, Editable: true, Code: filepath.Join(dir, "plugins")}
+	file := filepath.Join(dir, metadata.FileV1)
+	if !exists(file) {
+		if exists(filepath.Join(dir, metadata.FileV2)) {
+			out.wrong(filepath.Join(dir, metadata.FileV2), "install it with `southbound module install -e "+
+				dir+"`", "%s is a module V2, which is not found on the modulepath", name)
+			return nil, nil
+		}
+		return m, nil
+	}
+	err := m.read(file, metadata.ReadModuleV1, out)
+	if m.Meta != nil && m.Meta.Name != name {
+		out.warn(file, "name both alike", "the module is %s by its file and %s by its folder",
+			m.Meta.Name, name)
+	}
+	return m, err
+}
+
+// Open opens the module in a folder, V2 if it has a setup.cfg of one. The error says what is wrong.
+func Open(dir string) (*Module, diag.Problems, error) {
+	out := &Found{}
+	m := &Module{Dir: dir, Editable: true}
+	var err error
+	switch v2 := filepath.Join(dir, metadata.FileV2); {
+	case exists(v2) && !exists(filepath.Join(dir, metadata.FileV1)):
+		m.Generation = 2
+		err = m.read(v2, metadata.ReadModuleV2, out)
+	case exists(filepath.Join(dir, metadata.FileV1)):
+		m.Generation = 1
+		err = m.read(filepath.Join(dir, metadata.FileV1), metadata.ReadModuleV1, out)
+	default:
+		return nil, nil, fault.New(fault.Invalid, "open the module", "%s has neither %s nor %s",
+			dir, metadata.FileV2, metadata.FileV1).WithHint(
+			"go into the folder of a module, or make one with `southbound module create NAME`")
+	}
+	if err == nil {
+		err = out.Wrong.Err()
+	}
+	if err != nil {
+		return nil, out.Warnings, err
+	}
+	m.Name = m.Meta.Name
+	m.Code = filepath.Join(dir, "plugins")
+	if m.Generation == 2 {
+		m.Code = filepath.Join(dir, PluginsPackage, m.Name)
+	}
+	return m, out.Warnings, nil
+}
+
+// read reads what the module says of itself, and the requirements.txt of V1.
+func (m *Module) read(
+	file string, parse func(string, []byte) (*metadata.Module, diag.Problems, error), out *Found,
+) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read the module", err)
+	}
+	meta, warnings, err := parse(file, text)
+	out.Warnings = append(out.Warnings, warnings...)
+	if err != nil {
+		problems, _ := diag.Of(err)
+		out.Wrong = append(out.Wrong, problems...)
+		return nil
+	}
+	m.Meta = meta
+	if meta.Deprecated {
+		out.warn(file, "", "the module %s is deprecated", meta.Name)
+	}
+	if m.Generation == 1 {
+		more, err := requirements(filepath.Dir(file), out)
+		meta.Requires = append(meta.Requires, more...)
+		return err
+	}
+	return nil
+}
+
+// requirements reads the requirements.txt of a folder, if there is one.
+func requirements(dir string, out *Found) ([]metadata.Requirement, error) {
+	file := filepath.Join(dir, metadata.RequirementsFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "read the requirements", err)
+	}
+	reqs, _, err := metadata.Requirements(file, text)
+	problems, _ := diag.Of(err)
+	out.Wrong = append(out.Wrong, problems...)
+	return reqs, nil
+}
+
+// ProjectRequirements returns what a project asks for: requires of its project.yml, and its
+// requirements.txt. What is wrong in that is an error.
+func ProjectRequirements(p *metadata.Project) ([]metadata.Requirement, error) {
+	out := &Found{}
+	more, err := requirements(filepath.Dir(p.File), out)
+	if err == nil {
+		err = out.Wrong.Err()
+	}
+	return slices.Concat(p.Requires, more), err
+}
+
+// Names returns the modules that there are.
+func (f *Finder) Names() []string {
+	out := f.Env.Names()
+	for _, p := range f.Paths {
+		for _, name := range folders(p) {
+			if exists(filepath.Join(p, name, "model")) {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Model returns the file with the text of a part of the module, by the names behind that of the
+// module; "" if there is none.
+func (m *Module) Model(parts []string) string {
+	rest := filepath.Join(append([]string{m.Dir, "model"}, parts...)...)
+	for _, path := range []string{filepath.Join(rest, "_init.cf"), rest + ".cf"} {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.IsLocal(strings.Join(parts, "/")+"x") {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,123 @@
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+)
+
+// settings reads project.yml, if there is one, and says where modules are.
+func (l *loader) settings() error {
+	dir, env := l.project.Dir, ""
+	l.project.Meta = metadata.NoProject(dir)
+	if l.options.ModulePath == nil {
+		env = Environment(dir, l.options.VirtualEnv)
+		meta, warnings, err := ReadFile(dir)
+		if err != nil {
+			return err
+		}
+		l.project.Meta = meta
+		l.project.Warnings = append(l.project.Warnings, warnings...)
+	}
+	for _, r := range l.project.Meta.Policy {
+		l.project.Rules = append(l.project.Rules, eval.Rule{
+			FirstEntity: r.FirstEntity, First: r.First, ThenEntity: r.ThenEntity, Then: r.Then, At: r.At,
+		})
+	}
+	packages, err := module.OpenEnvironment(env)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read the environment "+env, err)
+	}
+	paths := l.options.ModulePath
+	if paths == nil {
+		paths = l.project.Meta.Paths()
+	}
+	l.finder = module.NewFinder(paths, packages)
+	return nil
+}
+
+// ReadFile reads the project.yml of a folder. Without one it returns what holds then.
+func ReadFile(dir string) (*metadata.Project, diag.Problems, error) {
+	file := filepath.Join(dir, metadata.ProjectFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return metadata.NoProject(dir), nil, nil
+	}
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Invalid, "read "+file, err)
+	}
+	return metadata.ReadProject(file, text)
+}
+
+// Environment returns the folder of the virtual environment of a project: its own, or the one that
+// is active; "" if there is none.
+func Environment(dir, active string) string {
+	own := filepath.Join(dir, module.EnvDir)
+	if info, err := os.Stat(own); err == nil && info.IsDir() {
+		return own
+	}
+	return active
+}
+
+// module finds a module and notes what is to be said of it, once. It is nil if it is part of the
+// program or nowhere; known is false if it is there and cannot be used.
+func (l *loader) module(name string) (m *module.Module, known bool, err error) {
+	found, err := l.finder.Find(name)
+	if err != nil {
+		return nil, false, err
+	}
+	m = found.Module
+	if name == "std" && (m == nil || m.Generation == 2) {
+		return nil, true, nil // its plugins are part of the program, and so is its model
+	}
+	if !l.done["\x00"+name] {
+		l.done["\x00"+name] = true
+		l.problems = append(l.problems, found.Wrong...)
+		l.project.Warnings = append(l.project.Warnings, found.Warnings...)
+		if m != nil && found.Wrong == nil {
+			l.project.Env.Modules[name] = m.Dir
+			l.project.Modules = append(l.project.Modules, m)
+		}
+	}
+	return m, found.Wrong == nil, nil
+}
+
+// generations refuses an import of a module V1 by a module V2.
+func (l *loader) generations(m *module.Module, i imported) {
+	if m == nil || m.Generation == 2 || i.by == "" || i.by == m.Name {
+		return
+	}
+	if by := l.finder.Known(i.by); by != nil && by.Generation == 2 && !l.done[i.by+"\x00"+m.Name] {
+		l.done[i.by+"\x00"+m.Name] = true
+		l.problems.Add(diag.Problem{
+			Pos: i.at, Code: metadata.CodeRequires,
+			Message: i.by + " is a module V2, and " + m.Name + ", which it imports, is one V1",
+			Hint: "install " + metadata.PackageOf(m.Name) +
+				", or convert the module with southbound module v1tov2",
+		})
+	}
+}
+
+// check checks what the project and its modules ask of each other.
+func (l *loader) check() {
+	if l.options.ModulePath != nil {
+		return
+	}
+	asked, err := module.ProjectRequirements(l.project.Meta)
+	if err != nil {
+		problems, _ := diag.Of(err)
+		l.problems = append(l.problems, problems...)
+		return
+	}
+	d := module.NewDemands(asked, l.project.Modules)
+	wrong, warnings := d.Check(l.project.Meta.StrictDeps)
+	l.problems = append(l.problems, wrong...)
+	l.project.Warnings = append(l.project.Warnings, warnings...)
+}
