@@ -11,7 +11,6 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
 	"southbound/shared/source"
 )
 
@@ -36,15 +35,7 @@ func (a *app) actCommands() []*cobra.Command {
 func (a *app) otherCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.initCommand(), a.parameterCommand(), a.newCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.reportCommand(), a.agentCommand(), a.discoverCommand(),
-		a.machineCommand(), a.fmtCommand(), a.compileCommand(), a.lspCommand(),
-		{Use: "version", Short: "Print the version", Example: "  southbound version --json", Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				a.line(map[string]string{"version": Version, "build": machine.Build()})
-			} else {
-				a.printf("southbound %s\n", Version)
-			}
-			return nil
-		}},
+		a.machineCommand(), a.fmtCommand(), a.compileCommand(), a.lspCommand(), a.versionCommand(),
 	}
 }
 

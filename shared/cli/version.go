@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"runtime/debug"
+
+	"southbound/shared/machine"
+
+	"github.com/spf13/cobra"
+)
+
+// release is what `version` prints of this program.
+type release struct {
+	Version  string `json:"version"`
+	Build    string `json:"build"`              // tells builds apart: the digest that actions name
+	Revision string `json:"revision,omitempty"` // the commit that was built; "" outside of git
+	Modified bool   `json:"modified,omitempty"` // files of that commit were changed before the build
+	Go       string `json:"go"`
+}
+
+// released reads what the toolchain wrote into this program.
+func released() release {
+	out := release{Version: Version, Build: machine.Build()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return out
+	}
+	out.Go = info.GoVersion
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			out.Revision = s.Value
+		case "vcs.modified":
+			out.Modified = s.Value == "true"
+		}
+	}
+	return out
+}
+
+func (r release) String() string {
+	text := r.Version
+	if r.Revision != "" {
+		text += " (commit " + r.Revision
+		if r.Modified {
+			text += ", with changes"
+		}
+		text += ")"
+	}
+	return text
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version, and the commit it was built from",
+		Example: "  southbound version\n  southbound version --json",
+		Args:    exactArgs(0, "nothing more"),
+		RunE: func(*cobra.Command, []string) error {
+			if r := released(); a.json {
+				a.line(r)
+			} else {
+				a.printf("southbound %s\n", r)
+			}
+			return nil
+		},
+	}
+}
