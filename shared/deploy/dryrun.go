@@ -43,8 +43,9 @@ type Reading struct {
 	// Known is what earlier calls have found in the same version, or in the plan that State identifies.
 	Known []Would
 	State string
-	// Reads says whose things are read by this call; nil: everybody's.
-	Reads func(resource.Agent) bool
+	// Others, when not nil, is handed all that is still to be read before anything is, one errand an
+	// agent, and says of each whether somebody else reads that.
+	Others func(ctx context.Context, errands []Errand) ([]Elsewhere, error)
 	// Told, when not nil, is told again and again which agents are still to be compared.
 	Told func(agents []string)
 }
@@ -243,11 +244,16 @@ func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]
 // lanes compares the rows of lanes. What an error or the end of the time keeps it from is left.
 func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*Row) error {
 	lanes, left := slices.Sorted(maps.Keys(byLane)), []string(nil)
+	others, err := d.others(ctx, lanes, byLane)
+	if err != nil {
+		d.out.Left = agentsOf(lanes)
+		return err
+	}
 	for i, lane := range lanes {
 		if d.from.Told != nil {
-			d.from.Told(agentsOf(lanes[i:]))
+			d.from.Told(agentsOf(append(slices.Clone(left), lanes[i:]...)))
 		}
-		if d.from.Reads == nil || d.from.Reads(d.agent(lane)) {
+		if !others[AgentOf(lane)] {
 			if err := d.lane(ctx, lane, byLane[lane]); err != nil {
 				d.out.Left = agentsOf(append(left, lanes[i:]...))
 				return err

@@ -82,30 +82,68 @@ func TestReadingInSlices(t *testing.T) {
 	}
 }
 
-// TestReadingElsewhere pins that what others read is left to them, and taken from them.
+// TestReadingElsewhere pins that others are asked once for all that they read, before anything is
+// read here, that what they found is in the answer, of what was asked for only, and that what they
+// owe is told.
 func TestReadingElsewhere(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.export(deploy.Export{Model: several()})
-	from := deploy.Reading{Reads: func(a resource.Agent) bool { return a.Name != "b" }}
-	of := func(from deploy.Reading) deploy.DryRun {
-		d, err := r.e.DryRunOf(t.Context(), "e", 1, deploy.Filter{}, deploy.Look{From: from})
+	for what, compare := range map[string]func(r *rig, from deploy.Reading) (deploy.DryRun, error){
+		"a dry run": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
+			return r.e.DryRunOf(t.Context(), "e", 1, deploy.Filter{}, deploy.Look{From: from})
+		},
+		"a plan": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
+			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
+				deploy.Look{Read: true, From: from})
+		},
+	} {
+		r := newRig(t)
+		r.export(deploy.Export{Model: several()})
+		r.w.things["b2"] = "drifted"
+		whole, err := compare(r, deploy.Reading{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d
-	}
-	here := of(from)
-	if !slices.Equal(here.Left, []string{"b"}) || len(here.Found) != 8 || len(here.Would) != 0 {
-		t.Errorf("%+v", here)
-	}
-	there := of(deploy.Reading{Reads: func(a resource.Agent) bool { return a.Name == "b" }})
-	if len(there.Found) != 4 {
-		t.Errorf("%+v", there)
-	}
-	from.Known = slices.Concat(here.Found, there.Found)
-	if d := of(from); len(d.Left) > 0 || d.Covered != 12 || len(d.Found) != 0 {
-		t.Errorf("%+v", d)
+		r.took()
+		var asked []deploy.Errand
+		answer := deploy.Elsewhere{Taken: true}
+		from := deploy.Reading{Others: func(_ context.Context,
+			all []deploy.Errand) ([]deploy.Elsewhere, error) {
+			if reads := r.took("read"); len(reads) > 0 {
+				t.Errorf("%s: read before: %q", what, reads)
+			}
+			out := make([]deploy.Elsewhere, len(all))
+			for i := range all {
+				if all[i].Agent.Name == "b" {
+					asked, out[i] = append(asked, all[i]), answer
+				}
+			}
+			return out, nil
+		}}
+		here, err := compare(r, from)
+		if err != nil || !slices.Equal(here.Left, []string{"b"}) || len(here.Found) != 8 ||
+			len(here.Would) != 0 {
+			t.Errorf("%s: %+v, %v", what, here, err)
+		}
+		there, err := r.e.ReadErrand(t.Context(), "e", asked[0], deploy.Reading{})
+		if err != nil || len(there.Found) != 4 || len(there.Left) != 0 ||
+			asked[0].Record != (what == "a dry run") {
+			t.Errorf("%s: %+v, %v of %+v", what, there, err, asked)
+		}
+		r.took()
+		from.Known, from.State = here.Found, here.State
+		// What is not asked for is not believed.
+		answer.Whole, answer.Found = true, append(
+			[]deploy.Would{{ID: here.Found[0].ID, Failed: true}},
+			there.Found...)
+		d, err := compare(r, from)
+		d.Found, whole.Found = nil, nil
+		if err != nil || !reflect.DeepEqual(d, whole) || !reflect.DeepEqual(asked[0], asked[1]) {
+			t.Errorf("%s: %+v, %v\nin one go: %+v", what, d, err, whole)
+		}
+		answer.Found = there.Found[1:]
+		if d, err = compare(r, from); err != nil || d.Covered != 11 || len(d.Would) != 12 {
+			t.Errorf("%s, of which one is missing: %+v, %v", what, d, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package deploytest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -130,6 +131,16 @@ func jobsChecks() []jobsCheck {
 			h.expect(ctx, t, "e", "a/", jobsNow, ab)
 			h.expect(ctx, t, "e", "%", jobsNow)
 			h.expect(ctx, t, "f", "", jobsNow, other)
+		}},
+		{"ManyLarge", func(ctx context.Context, t *testing.T, h JobsHarness) {
+			var all []deploy.Job
+			h.put(ctx, t, "e", job("job/1/web%2F1", "a part"))
+			for n := range 25 { // more than fits into an answer of a database
+				all = append(all, h.put(ctx, t, "e", job(fmt.Sprintf("found/1/%05d", n),
+					strings.Repeat(string(rune('a'+n)), 90_000))))
+			}
+			h.put(ctx, t, "e", job("found/10/00000", "of another"))
+			h.expect(ctx, t, "e", "found/1/", jobsNow, all...)
 		}},
 		{"Race", raceForJob},
 	}
