@@ -2,7 +2,10 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"southbound/shared/deploy"
@@ -10,8 +13,8 @@ import (
 )
 
 // Jobs are comparisons with reality that may take longer than a request; docs/design/jobs.md says
-// how
-// they go. This is the part of whoever asks; that of the worker is in work.go.
+// how they go. This is the side of whoever asks; that of the worker is in work.go, and that of
+// runners in parts.go.
 
 const (
 	jobKept   = 24 * time.Hour
@@ -64,7 +67,18 @@ type jobRecord struct {
 	Count   int       `json:"count,omitempty"` // how much that is
 	Left    []string  `json:"left,omitempty"`
 	Outcome string    `json:"outcome,omitempty"` // hash of the end
+	// Waits says of a job that rests that nothing is left for it but what its parts are to find.
+	Waits bool       `json:"waits,omitempty"`
+	Part  *partState `json:"part,omitempty"` // of a part
 }
+
+// over reports whether a job, or a part of one, has ended.
+func (r *jobRecord) over() bool {
+	return r.Outcome != "" || r.Part != nil && r.Part.Ended != nil
+}
+
+// jobKey is what the id of the record of a job begins with, and that of each of its parts.
+func jobKey(id string) string { return "job/" + id }
 
 // jobEnd is how a job has ended, as a file keeps it.
 type jobEnd struct {
@@ -88,7 +102,8 @@ func (s *Service) AskJob(ctx context.Context, env, id string, job ReadJob) (JobS
 		return JobState{}, err
 	}
 	now := s.Engine.Clock.Now()
-	h := &heldJob{s: s, env: env, job: deploy.Job{ID: id, Expires: now.Add(jobKept)},
+	h := &heldJob{s: s, env: env, id: id,
+		job: deploy.Job{ID: jobKey(id), Expires: now.Add(jobKept)},
 		rec: jobRecord{Asked: asked, Starts: 1, Alive: now.Add(startFor)}}
 	switch err := h.write(ctx); {
 	case fault.Is(err, fault.Conflict):
@@ -115,19 +130,23 @@ func (s *Service) AskJob(ctx context.Context, env, id string, job ReadJob) (JobS
 
 // crowded takes a new job back when there are too many.
 func (s *Service) crowded(ctx context.Context, h *heldJob) error {
-	now, n := s.Engine.Clock.Now(), 0
-	all, err := s.Jobs.Jobs(ctx, h.env, "", now)
+	now := s.Engine.Clock.Now()
+	all, err := s.Jobs.Jobs(ctx, h.env, jobKey(""), now)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read jobs", err)
 	}
+	over, busy := map[string]bool{}, map[string]bool{} // by job
 	for i := range all {
 		var rec jobRecord
-		if decode(all[i].Body, &rec) == nil && rec.Outcome == "" &&
-			now.Before(rec.Alive.Add(restFor)) {
-			n++
+		job, _, part := strings.Cut(strings.TrimPrefix(all[i].ID, jobKey("")), "/")
+		if decode(all[i].Body, &rec) != nil {
+			continue
 		}
+		over[job] = over[job] || !part && rec.over()
+		busy[job] = busy[job] || !rec.over() && now.Before(rec.Alive.Add(restFor))
 	}
-	if n <= mostJobs {
+	maps.DeleteFunc(busy, func(job string, is bool) bool { return over[job] || !is })
+	if len(busy) <= mostJobs {
 		return nil
 	}
 	h.job.Expires = now
@@ -156,13 +175,16 @@ func (s *Service) soon(ctx context.Context, env, id string) (JobState, error) {
 // Job says how a job is. One that rests is started again.
 func (s *Service) Job(ctx context.Context, env, id string) (JobState, error) {
 	for {
-		h, err := s.held(ctx, env, id)
+		h, parts, err := s.heldWhole(ctx, env, id)
+		if err == nil && !h.rec.over() {
+			err = s.drive(ctx, parts)
+		}
 		now := s.Engine.Clock.Now()
 		switch {
 		case err != nil:
 			return JobState{}, err
-		case h.rec.Outcome != "" || h.rec.Alive.After(now):
-			return s.stateOf(ctx, h)
+		case h.rec.over() || h.rec.Alive.After(now) || h.rec.Waits && len(unfinished(parts)) > 0:
+			return s.stateOf(ctx, h, parts)
 		case h.rec.Starts >= mostStarts:
 			err = h.end(ctx, jobEnd{}, fault.New(fault.Unavailable, "compare with reality",
 				"it was begun %d times, and ended each time without a word", mostStarts).
@@ -183,8 +205,8 @@ func (s *Service) Job(ctx context.Context, env, id string) (JobState, error) {
 // DropJob gives a job up: its worker ends soon, if it has one. It answers how far the job was.
 func (s *Service) DropJob(ctx context.Context, env, id string) (JobState, error) {
 	for {
-		h, err := s.held(ctx, env, id)
-		if err != nil || h.rec.Outcome != "" {
+		h, parts, err := s.heldWhole(ctx, env, id)
+		if err != nil || h.rec.over() {
 			return JobState{ID: id, State: JobFailed, Left: []string{}}, err
 		}
 		err = h.end(
@@ -193,19 +215,30 @@ func (s *Service) DropJob(ctx context.Context, env, id string) (JobState, error)
 			fault.New(fault.Canceled, "compare with reality", "it was given up"),
 		)
 		if !fault.Is(err, fault.Conflict) {
-			return JobState{
-				ID:    id,
-				State: JobFailed,
-				Found: h.rec.Count,
-				Left:  orEmpty(h.rec.Left),
-			}, err
+			out := JobState{ID: id, State: JobFailed}
+			out.Found, out.Left = h.sofar(parts)
+			s.dropParts(ctx, parts)
+			return out, err
 		}
 	}
 }
 
+// sofar returns how much was found, and which agents are left.
+func (h *heldJob) sofar(parts []*heldJob) (found int, left []string) {
+	found, left = h.rec.Count, slices.Clone(orEmpty(h.rec.Left))
+	for _, p := range parts {
+		found += p.rec.Count
+		if p.rec.over() {
+			left = slices.DeleteFunc(left, func(a string) bool { return a == p.rec.Part.Agent })
+		}
+	}
+	return found, left
+}
+
 // stateOf answers for a job.
-func (s *Service) stateOf(ctx context.Context, h *heldJob) (JobState, error) {
-	out := JobState{ID: h.job.ID, State: JobRunning, Found: h.rec.Count, Left: orEmpty(h.rec.Left)}
+func (s *Service) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobState, error) {
+	out := JobState{ID: h.id, State: JobRunning}
+	out.Found, out.Left = h.sofar(parts)
 	if h.rec.Outcome == "" {
 		return out, nil
 	}
@@ -213,9 +246,11 @@ func (s *Service) stateOf(ctx context.Context, h *heldJob) (JobState, error) {
 	if err := s.readJSON(ctx, h.rec.Outcome, &end); err != nil {
 		return out, err
 	}
-	out.Done, out.Error, out.State, out.Left = end.Done, end.Error, JobDone, []string{}
+	out.Done, out.Error, out.State = end.Done, end.Error, JobDone
 	if end.Error != nil {
-		out.State, out.Left = JobFailed, orEmpty(h.rec.Left)
+		out.State = JobFailed
+	} else {
+		out.Left = []string{}
 	}
 	return out, nil
 }
@@ -224,22 +259,42 @@ func (s *Service) stateOf(ctx context.Context, h *heldJob) (JobState, error) {
 type heldJob struct {
 	s   *Service
 	env string
+	id  string // of a part: of its job, a slash, and the agent
 	job deploy.Job
 	rec jobRecord
 }
 
-// held reads a job.
+// held reads a job, or a part of one.
 func (s *Service) held(ctx context.Context, env, id string) (*heldJob, error) {
-	jobs, err := s.Jobs.Jobs(ctx, env, id, s.Engine.Clock.Now())
+	h, _, err := s.heldWhole(ctx, env, id)
+	return h, err
+}
+
+// heldWhole reads a job and its parts.
+func (s *Service) heldWhole(ctx context.Context, env, id string) (h *heldJob, parts []*heldJob,
+	err error) {
+	all, err := s.Jobs.Jobs(ctx, env, jobKey(id), s.Engine.Clock.Now())
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read job", err)
+		return nil, nil, fault.Wrap(fault.Unknown, "read job", err)
 	}
-	i := slices.IndexFunc(jobs, func(j deploy.Job) bool { return j.ID == id })
-	if i < 0 {
-		return nil, noJob()
+	for i := range all {
+		one := &heldJob{s: s, env: env, id: strings.TrimPrefix(all[i].ID, jobKey("")), job: all[i]}
+		if one.id != id && !strings.HasPrefix(one.id, id+"/") {
+			continue
+		}
+		if err := decode(one.job.Body, &one.rec); err != nil {
+			return nil, nil, err
+		}
+		if one.id == id {
+			h = one
+		} else {
+			parts = append(parts, one)
+		}
 	}
-	h := &heldJob{s: s, env: env, job: jobs[i]}
-	return h, decode(h.job.Body, &h.rec)
+	if h == nil {
+		return nil, nil, noJob()
+	}
+	return h, parts, nil
 }
 
 // write writes the job, if nobody else has; Conflict if somebody has.
@@ -261,11 +316,20 @@ func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 		failure := FailureOf(why)
 		e = jobEnd{Error: &failure}
 	}
+	h.rec.Worker = ""
+	if h.rec.Part != nil {
+		if e.Error != nil { // a record has not much room
+			e.Error.Problems = []Wrong{}
+			e.Error.Message = fmt.Sprintf("%.2000s", e.Error.Message)
+			e.Error.Hint = fmt.Sprintf("%.2000s", e.Error.Hint)
+		}
+		h.rec.Part.Ended = &e
+		return h.write(ctx)
+	}
 	var err error
 	if h.rec.Outcome, err = h.s.storeJSON(ctx, e); err != nil {
 		return err
 	}
-	h.rec.Worker = ""
 	return h.write(ctx)
 }
 

@@ -32,9 +32,9 @@ func (s *Service) WorkHere(ctx context.Context) (wait func()) {
 	return wg.Wait
 }
 
-// Work works on a job that was offered, until a time; zero: for a slice. It returns an error if
-// what
-// came of that could not be recorded: whoever asks starts the job again then.
+// Work works on a job that was offered, or on a part of one, until a time; zero: for a slice. It
+// returns an error if what came of that could not be recorded: whoever asks starts the job again
+// then.
 func (s *Service) Work(ctx context.Context, env, id string, until time.Time) error {
 	now := s.Engine.Clock.Now()
 	if until.IsZero() {
@@ -44,10 +44,13 @@ func (s *Service) Work(ctx context.Context, env, id string, until time.Time) err
 		}
 	}
 	h, err := s.held(ctx, env, id)
-	if err != nil || h.rec.Outcome != "" || h.rec.Worker != "" || !h.rec.Alive.After(now) {
+	if err != nil || h.rec.over() || h.rec.Worker != "" || !h.rec.Alive.After(now) {
 		return err // it is another's, over, or was offered too long ago
 	}
 	h.rec.Worker, h.rec.Alive = s.Engine.NewID(), now.Add(aliveFor)
+	if h.rec.Part != nil {
+		h.rec.Part.Since = time.Time{}
+	}
 	if err := h.write(ctx); err != nil {
 		return err
 	}
@@ -70,6 +73,8 @@ type working struct {
 	*heldJob
 	mu   sync.Mutex // guards the job while it beats
 	told bool
+	// others are the agents of which runners have not found everything yet.
+	others []string
 }
 
 // beat shows that the worker lives, until ctx ends. When the job is not its own any more it says so
@@ -111,16 +116,21 @@ func (w *working) slice(
 	ctx context.Context,
 	until time.Time,
 ) (d deploy.DryRun, done *ReadDone, err error) {
+	if w.rec.Part != nil {
+		return w.partSlice(ctx, until)
+	}
 	var job ReadJob
 	if err := w.s.readJSON(ctx, w.rec.Asked, &job); err != nil {
 		return d, nil, err
 	}
 	if job.Discover != nil {
-		found, err := w.s.ReadHere(ctx, job)
-		return d, &found, err
+		return w.discover(ctx, job)
 	}
 	from := deploy.Reading{Until: until, State: w.rec.State,
 		Told: func(agents []string) { w.left(ctx, agents) }}
+	if w.s.ByRunner != nil {
+		from.Others = w.askOthers
+	}
 	for _, hash := range w.rec.Found {
 		part, err := resultPart[Would](ctx, w.s, hash)
 		if err != nil {
@@ -171,6 +181,8 @@ func (w *working) settle(
 	stopped bool,
 ) error {
 	switch {
+	case w.rec.Part != nil && (err == nil && done != nil || err != nil && !stopped):
+		return w.endPart(ctx, d, done, err)
 	case err == nil && done != nil:
 		return w.end(ctx, jobEnd{Done: done}, nil)
 	case err != nil && !stopped:
@@ -188,7 +200,10 @@ func (w *working) settle(
 	if err := w.keepFound(ctx, d); err != nil {
 		return err
 	}
-	if len(d.Found) > 0 || stopped {
+	r.Waits = len(w.others) > 0 && !slices.ContainsFunc(d.Left, func(a string) bool {
+		return !slices.Contains(w.others, a)
+	})
+	if len(d.Found) > 0 || stopped || r.Waits {
 		r.Idle = 0
 	} else if r.Idle++; r.Idle > mostIdle {
 		return w.end(ctx, jobEnd{}, fault.New(fault.Timeout, "compare with reality",
@@ -212,8 +227,11 @@ func (w *working) keepFound(ctx context.Context, d deploy.DryRun) error {
 	for i := range d.Found {
 		found[i] = Would(d.Found[i])
 	}
+	w.rec.Count += len(found)
+	if w.rec.Part != nil {
+		return w.keepPages(ctx, found)
+	}
 	_, hashes, err := divide(ctx, w.s, found, 0)
 	w.rec.Found = slices.Concat(w.rec.Found, hashes)
-	w.rec.Count += len(found)
 	return err
 }

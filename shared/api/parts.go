@@ -1,0 +1,404 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+)
+
+// What only runners reach is read by them, in a part of the job for each agent; docs/design/jobs.md
+// says how that goes.
+
+const (
+	partOfferFor = 30 * time.Second // a runner that was rung is waited for so long
+	runnerWithin = 2 * time.Minute  // no runner takes a part up: there is none
+	recordBytes  = 90_000           // of a record, which has room for a little more
+	mostPages    = 1000             // of what one slice finds
+	partsAtOnce  = 8                // are made
+	mostPartName = 100              // bytes of the name of an agent in the id of a record
+)
+
+// partState is what the record of a part holds beside that of a job. A runner writes no files, so
+// that all it has to say is in records.
+type partState struct {
+	Agent string    `json:"agent"`
+	Since time.Time `json:"since,omitzero"` // until it was taken up: when that was first asked for
+	Pages []pages   `json:"pages,omitempty"`
+	Ended *jobEnd   `json:"ended,omitempty"`
+}
+
+// pages name records that hold what was found, in pieces.
+type pages struct {
+	Set string `json:"set"`
+	N   int    `json:"n"`
+}
+
+// partAsked is what a part is to do: one of these.
+type partAsked struct {
+	Errand   *deploy.Errand `json:"errand,omitempty"`
+	Discover *Discover      `json:"discover,omitempty"`
+}
+
+// partID returns the id of the part of an agent.
+func partID(job, agent string) string {
+	name := url.PathEscape(agent)
+	if len(name) > mostPartName {
+		sum := sha256.Sum256([]byte(agent))
+		name = hex.EncodeToString(sum[:])
+	}
+	return job + "/" + name
+}
+
+// unfinished returns those parts that have not ended.
+func unfinished(parts []*heldJob) []*heldJob {
+	return slices.DeleteFunc(slices.Clone(parts), func(p *heldJob) bool { return p.rec.over() })
+}
+
+// drive sees to it that parts go on: it rings for those that nobody has taken up, offers those whose
+// runner gives no sign of life to another, and ends those that nobody comes for.
+func (s *Service) drive(ctx context.Context, parts []*heldJob) error {
+	now := s.Engine.Clock.Now()
+	for _, p := range unfinished(parts) {
+		r := &p.rec
+		if r.Part == nil || r.Alive.After(now) {
+			continue
+		}
+		if r.Worker != "" {
+			r.Starts++
+		}
+		var err error
+		switch since := r.Part.Since; {
+		case !since.IsZero() && !now.Before(since.Add(runnerWithin)):
+			err = p.end(ctx, jobEnd{}, fault.New(
+				fault.Unavailable,
+				"",
+				"no runner took it up within %s; `southbound agent run %s` serves it, in this version "+
+					"or a newer one",
+				runnerWithin,
+				r.Part.Agent,
+			))
+		case r.Starts >= mostStarts:
+			err = p.end(
+				ctx,
+				jobEnd{},
+				fault.New(fault.Unavailable, "", "its runner began %d times, "+
+					"and ended each time without a word; the runner's log says more", mostStarts),
+			)
+		default:
+			err = s.offer(ctx, p)
+		}
+		if err != nil && !fault.Is(err, fault.Conflict) { // or another asks, too
+			return err
+		}
+	}
+	return nil
+}
+
+// offer offers a part to runners of its agent. That a ring is lost does no harm: there will be
+// another.
+func (s *Service) offer(ctx context.Context, p *heldJob) error {
+	now := s.Engine.Clock.Now()
+	p.rec.Worker, p.rec.Alive = "", now.Add(partOfferFor)
+	if p.rec.Part.Since.IsZero() {
+		p.rec.Part.Since = now
+	}
+	if err := p.write(ctx); err != nil {
+		return err
+	}
+	_ = s.RingRunner(ctx, p.env, p.rec.Part.Agent, p.id)
+	return nil
+}
+
+// dropParts ends the parts of a job that is given up, so that their runners stop. One that goes on
+// all the same ends with its slice.
+func (s *Service) dropParts(ctx context.Context, parts []*heldJob) {
+	for _, p := range unfinished(parts) {
+		for err := error(nil); ; {
+			if err = p.end(ctx, jobEnd{}, fault.New(fault.Canceled, "", "it was given up")); err == nil {
+				break
+			}
+			if p, err = s.held(ctx, p.env, p.id); err != nil || p.rec.over() {
+				break
+			}
+		}
+	}
+}
+
+// askOthers has runners read what only they reach, and takes what they have found.
+func (w *working) askOthers(ctx context.Context,
+	errands []deploy.Errand) ([]deploy.Elsewhere, error) {
+	have, err := w.parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, errs := make([]deploy.Elsewhere, len(errands)), make([]error, len(errands))
+	slots := make(chan struct{}, partsAtOnce)
+	var wg sync.WaitGroup
+	for i := range errands {
+		e := &errands[i]
+		if !w.s.ByRunner(e.Agent) {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			out[i], errs[i] = w.errand(ctx, have[partID(w.id, e.Agent.Name)], e)
+		})
+	}
+	wg.Wait()
+	for i := range errands {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if out[i].Taken && !out[i].Whole {
+			w.others = append(w.others, errands[i].Agent.Name)
+		}
+	}
+	return out, nil
+}
+
+// parts returns the parts of the job by their ids.
+func (w *working) parts(ctx context.Context) (map[string]*heldJob, error) {
+	_, list, err := w.s.heldWhole(ctx, w.env, w.id)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]*heldJob, len(list))
+	for _, p := range list {
+		out[p.id] = p
+	}
+	return out, nil
+}
+
+// errand has one errand run, and says how that goes. Of a part that has failed all resources have.
+func (w *working) errand(ctx context.Context, have *heldJob,
+	e *deploy.Errand) (out deploy.Elsewhere, err error) {
+	p, err := w.part(ctx, have, e.Agent.Name, partAsked{Errand: e})
+	if err != nil || p == nil || !p.rec.over() {
+		return deploy.Elsewhere{Taken: true}, err
+	}
+	out = deploy.Elsewhere{Taken: true, Whole: true}
+	if failure := p.rec.Part.Ended.Error; failure != nil {
+		for i := range e.Wanted {
+			out.Found = append(
+				out.Found,
+				deploy.Would{ID: e.Wanted[i].ID, Action: "none", Failed: true,
+					Reason: fmt.Sprintf("agent %s: %s", e.Agent.Name, failure.Message)},
+			)
+		}
+		return out, nil
+	}
+	out.Found, err = p.found(ctx)
+	return out, err
+}
+
+// part returns the part of an agent, and makes it when there is none that is asked the same; nil: it
+// is being made by another.
+func (w *working) part(ctx context.Context, have *heldJob, agent string,
+	asked partAsked) (*heldJob, error) {
+	text, err := encode(asked)
+	if err != nil {
+		return nil, err
+	}
+	b := blobOf(zipped(text))
+	if have != nil && have.rec.Asked == b.Hash {
+		return have, nil
+	}
+	if err := w.s.Engine.Files.Put(ctx, []deploy.Blob{b}); err != nil {
+		return nil, fault.Wrap(fault.Unknown, "store job", err)
+	}
+	id := partID(w.id, agent)
+	p := &heldJob{s: w.s, env: w.env, id: id,
+		job: deploy.Job{ID: jobKey(id), Expires: w.job.Expires},
+		rec: jobRecord{Asked: b.Hash, Part: &partState{Agent: agent}}}
+	if have != nil { // it was to read something else
+		p.job.Rev = have.job.Rev
+	}
+	if err := w.s.offer(ctx, p); err != nil {
+		if fault.Is(err, fault.Conflict) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// discover finds out what exists, here or where a runner is.
+func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *ReadDone, error) {
+	agents, err := w.s.Engine.State.Agents(ctx, w.env)
+	if err != nil {
+		return deploy.DryRun{}, nil, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	of := agents[job.Discover.Agent]
+	if of.Transport == "" || w.s.ByRunner == nil || !w.s.ByRunner(of.Agent) {
+		done, err := w.s.ReadHere(ctx, job)
+		return deploy.DryRun{}, &done, err
+	}
+	have, err := w.parts(ctx)
+	if err != nil {
+		return deploy.DryRun{}, nil, err
+	}
+	p, err := w.part(ctx, have[partID(w.id, of.Name)], of.Name, partAsked{Discover: job.Discover})
+	switch {
+	case err != nil:
+		return deploy.DryRun{}, nil, err
+	case p == nil || !p.rec.over():
+		w.others = []string{of.Name}
+		return deploy.DryRun{Left: w.others}, nil, nil
+	case p.rec.Part.Ended.Error != nil:
+		failure := p.rec.Part.Ended.Error
+		return deploy.DryRun{}, nil, &fault.Error{Kind: failure.Kind,
+			Message: fmt.Sprintf("agent %s: %s", of.Name, failure.Message), Hint: failure.Hint}
+	}
+	var found FoundDone
+	if err := p.page(ctx, 0, &found); err != nil {
+		return deploy.DryRun{}, nil, err
+	}
+	found.Items, found.Parts, err = inParts(ctx, w.s, found.Items)
+	return deploy.DryRun{}, &ReadDone{Items: []Would{}, Parts: []string{}, Found: &found}, err
+}
+
+// partSlice does some of a part, for the runner that has taken it.
+func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryRun, done *ReadDone,
+	err error) {
+	texts, err := w.s.Engine.Files.Get(ctx, []string{w.rec.Asked})
+	if err != nil {
+		return d, nil, fault.Wrap(fault.Unknown, "read job", err)
+	}
+	var asked partAsked
+	if err := unzip(texts[0], &asked); err != nil {
+		return d, nil, err
+	}
+	switch {
+	case asked.Discover != nil:
+		found, err := w.s.describe(ctx, w.env, *asked.Discover)
+		return d, &ReadDone{Found: &found}, err
+	case asked.Errand == nil:
+		return d, nil, fault.New(
+			fault.Foreign,
+			"read job",
+			"it asks for something that this program "+
+				"does not know",
+		)
+	}
+	known, err := w.found(ctx)
+	if err != nil {
+		return d, nil, err
+	}
+	d, err = w.s.Engine.ReadErrand(ctx, w.env, *asked.Errand, deploy.Reading{Until: until,
+		Known: known, Told: func(agents []string) { w.left(ctx, agents) }})
+	if err != nil || len(d.Left) > 0 {
+		return d, nil, err
+	}
+	return d, &ReadDone{}, nil
+}
+
+// endPart ends a part: with what its last slice has found, or with why it was not found.
+func (w *working) endPart(ctx context.Context, d deploy.DryRun, done *ReadDone, err error) error {
+	if err == nil {
+		if done.Found != nil {
+			err = w.keepPages(ctx, done.Found)
+		} else {
+			err = w.keepFound(ctx, d)
+		}
+		if err != nil && !fault.Is(err, fault.Unsupported) {
+			return err // another begins anew
+		}
+	}
+	return w.end(ctx, jobEnd{}, err)
+}
+
+// found returns what was found in a part so far.
+func (h *heldJob) found(ctx context.Context) ([]deploy.Would, error) {
+	var out []deploy.Would
+	for i := range h.rec.Part.Pages {
+		var some []Would
+		if err := h.page(ctx, i, &some); err != nil {
+			return nil, err
+		}
+		for _, one := range some {
+			out = append(out, deploy.Would(one))
+		}
+	}
+	return out, nil
+}
+
+func pageKey(set string) string { return "found/" + set + "/" }
+
+// keepPages stores what was found as records.
+func (w *working) keepPages(ctx context.Context, found any) error {
+	text, err := encode(found)
+	if err != nil {
+		return err
+	}
+	set := pages{Set: w.s.Engine.NewID()}
+	for part := range slices.Chunk(zipped(text), recordBytes) {
+		if set.N == mostPages {
+			return fault.New(fault.Unsupported, "store what was found", "it is larger than %d MB",
+				mostPages*recordBytes/1_000_000).WithHint("compare less with a FILTER")
+		}
+		_, err := w.s.Jobs.PutJob(
+			ctx,
+			w.env,
+			deploy.Job{ID: fmt.Sprintf("%s%05d", pageKey(set.Set), set.N),
+				Expires: w.job.Expires, Body: part},
+			w.s.Engine.Clock.Now(),
+		)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "store what was found", err)
+		}
+		set.N++
+	}
+	w.rec.Part.Pages = append(w.rec.Part.Pages, set)
+	return nil
+}
+
+// page reads what one slice has found.
+func (h *heldJob) page(ctx context.Context, i int, v any) error {
+	if i >= len(h.rec.Part.Pages) {
+		return fault.New(
+			fault.Damaged,
+			"read job",
+			"%s says that it is done, and not what was found",
+			h.id,
+		)
+	}
+	set := h.rec.Part.Pages[i]
+	records, err := h.s.Jobs.Jobs(ctx, h.env, pageKey(set.Set), h.s.Engine.Clock.Now())
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read job", err)
+	}
+	if len(records) != set.N {
+		return fault.New(fault.Damaged, "read job", "%d of %d records of what was found are there",
+			len(records), set.N).WithHint("ask again")
+	}
+	var packed []byte
+	for i := range records {
+		packed = append(packed, records[i].Body...)
+	}
+	return unzip(packed, v)
+}
+
+// unzip reads JSON that was packed.
+func unzip(packed []byte, v any) error {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read job", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, mostUnpacked))
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read job", err)
+	}
+	return decode(text, v)
+}
