@@ -166,6 +166,12 @@ func (s *site) live() {
 	s.command("plan", s.dir, "--read", "agent=web1")
 	s.command("dryrun", "agent=web1")
 	s.command("repair", "agent=web1", "--no-wait")
+	s.run("near", "a runner reads", func() bool {
+		s.command("plan", s.dir, "--read", "agent=near")
+		s.command("dryrun", "agent=near")
+		s.command("discover", "acct::Group", "--agent", "near")
+		return true
+	})
 	s.work("web1", "web2")
 	for version := 2; version < 5; version++ {
 		s.write(version)

@@ -160,6 +160,21 @@ resources:
 	if s := u.export(t); s.Counts["deployed"] != 1 {
 		t.Errorf("the runner leaves %+v", s)
 	}
+	// From here nothing reaches the file: the function asks the runner what it finds.
+	if err := os.WriteFile(path, []byte("by another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"dryrun"}, {"plan", ".", "--read"}} {
+		got := string(u.run(t, 5, append(command, "--exit-code")...))
+		if !strings.Contains(got, "update    fs::File[here,path="+path) ||
+			!strings.Contains(got, `"by another\n" -> "by a runner\n"`) {
+			t.Errorf("%s says\n%s", command[0], got)
+		}
+	}
+	found := string(u.run(t, 0, "discover", "acct::Group", "--agent", "here"))
+	if !strings.Contains(found, "name: root") {
+		t.Errorf("discover finds\n%s", found)
+	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
@@ -77,7 +78,11 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 	}
 	server := &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
 		Ran: func(ctx context.Context, r serve.Run) { ringLog(ctx, h.Logs, r, log) }}
+	service := api.New(api.Config{Engine: h.Engine, Agent: a.packs.Check, Jobs: h.State})
 	runner := &serve.Runner{Server: server, Env: a.env, Agent: agent,
+		Part: func(ctx context.Context, part string) error {
+			return service.Work(ctx, a.env, part, time.Time{})
+		},
 		Queue: func(ctx context.Context) (*queue.Listener, error) {
 			url, err := h.Queues.URL(ctx, a.env, agent)
 			return &queue.Listener{API: h.SQS, URL: url}, err

@@ -31,7 +31,8 @@ func (f *function) prepare() {
 	h := f.Home
 	f.worked = &logs.Gatherer{Bell: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
-	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State})
+	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
+		ByRunner: queue.ByRunner, RingRunner: h.RingRunner})
 }
 
 // event is what the function may be called with: messages of a queue, a comparison, or a job to work on.

@@ -31,7 +31,7 @@ func (f *Function) Service(asks bool) *api.Service {
 	if asks && h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
 		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
-		c.Jobs = h.State
+		c.Jobs, c.RingRunner = h.State, h.RingRunner
 		c.Start = func(ctx context.Context, env, id string) error { return f.start(ctx, calls, Job{env, id}) }
 	}
 	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {

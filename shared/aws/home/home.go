@@ -116,6 +116,11 @@ func (h *Home) ringer() deploy.Doorbell {
 	return b
 }
 
+// RingRunner tells the runner of an agent of a part of a job.
+func (h *Home) RingRunner(ctx context.Context, env, agent, part string) error {
+	return queue.NewBell(h.SQS, h.Queues).RingRunner(ctx, env, agent, part)
+}
+
 // together returns those of some lanes that one invocation may serve together, and when each was last
 // served. That a function has served a lane before shows that its agent has a queue, which what
 // follows may ring.

@@ -88,6 +88,9 @@ type Message struct {
 	Done   []resource.ID `json:"done,omitempty"`
 	// With are lanes of other agents that whoever gets the message serves, too.
 	With []string `json:"with,omitempty"`
+	// Job, when not empty, is a part of a job that a runner is to read; the lane is one of its agent
+	// then, and need not be looked at. Who does not know jobs looks at it, and finds nothing.
+	Job string `json:"job,omitempty"`
 }
 
 const format = 1
@@ -174,6 +177,18 @@ func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []deploy.
 		}
 	}
 	return fault.Wrap(fault.Unknown, "wake agent "+agent, b.queues.Rang(ctx, env, agent))
+}
+
+// RingRunner tells the runner of an agent of a part of a job. Such messages have groups of their own,
+// so that none waits for the end of what is done in a lane.
+func (b *Bell) RingRunner(ctx context.Context, env, agent, part string) error {
+	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent + "/0", Job: part})
+	if err != nil {
+		return fault.Wrap(fault.Internal, "encode ring", err)
+	}
+	return b.send(ctx, env, agent, []types.SendMessageBatchRequestEntry{{Id: aws.String("0"),
+		MessageBody: aws.String(string(body)), MessageGroupId: aws.String(group(env, "job/"+part)),
+		MessageDeduplicationId: aws.String(b.dispatch())}})
 }
 
 // group is the message group of a lane. Groups are of one queue, which may serve one agent of several environments.

@@ -155,6 +155,38 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	}
 }
 
+// TestPartsAreHeardApart pins that a message about a part of a job is heard as that, beside those of
+// the lane that it names for who does not know jobs, and waits for none of them.
+func TestPartsAreHeardApart(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	b := queue.NewBell(f, f)
+	for _, err := range []error{
+		b.Ring(t.Context(), "e", []deploy.Ring{{Lane: "a/0", Done: []resource.ID{"x"}}}),
+		b.RingRunner(t.Context(), "e", "a", "1/a"), b.RingRunner(t.Context(), "e", "a", "1/a"),
+		b.RingRunner(t.Context(), "e", "a", "2/a"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var messages []queue.Message
+	groups := map[string]bool{}
+	for _, m := range f.sent {
+		got, err := queue.Decode(*m.MessageBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, got.Each()...)
+		groups[*m.MessageGroupId] = true
+	}
+	heard := queue.Merge(messages)
+	if len(groups) != 3 || len(heard) != 3 || heard[0].Job != "" || len(heard[0].Done) != 1 ||
+		heard[1].Job != "1/a" || heard[2].Job != "2/a" || heard[2].Lane != "a/0" {
+		t.Errorf("%v: %+v", groups, heard)
+	}
+}
+
 func TestForeignMessagesRingNothing(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","lane":"a/0"}`, `{"v":1,"env":"e"}`} {

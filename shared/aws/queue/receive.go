@@ -35,6 +35,8 @@ type Heard struct {
 	Env, Lane string
 	// Done names what may have finished elsewhere; none: everything has to be looked at.
 	Done []resource.ID
+	// Job is a part of a job that is to be read, in place of the lane.
+	Job string
 	// Receipts are those of the messages; they are given back to Done or Later.
 	Receipts []string
 }
@@ -68,7 +70,7 @@ func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error
 	heard := Merge(messages)
 	for i := range heard {
 		for j, m := range messages {
-			if m.Env == heard[i].Env && m.Lane == heard[i].Lane {
+			if m.Env == heard[i].Env && m.Lane == heard[i].Lane && m.Job == heard[i].Job {
 				heard[i].Receipts = append(heard[i].Receipts, receipts[j])
 			}
 		}
@@ -78,24 +80,25 @@ func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most hours
 
-// Merge makes one of the messages of each lane, in the order of the first. A message without hints makes those of others worthless.
+// Merge makes one of the messages of each lane, and of each part of a job, in the order of the
+// first. A message without hints makes those of others worthless.
 func Merge(messages []Message) []Heard {
-	type lane struct{ env, lane string }
+	type lane struct{ env, lane, job string }
 	var out []Heard
 	at, all := map[lane]int{}, map[lane]bool{}
 	for _, m := range messages {
-		key := lane{m.Env, m.Lane}
+		key := lane{m.Env, m.Lane, m.Job}
 		i, ok := at[key]
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, Heard{Env: m.Env, Lane: m.Lane})
+			out = append(out, Heard{Env: m.Env, Lane: m.Lane, Job: m.Job})
 		}
 		all[key] = all[key] || len(m.Done) == 0
 		out[i].Done = append(out[i].Done, m.Done...)
 	}
 	for i := range out {
-		if all[lane{out[i].Env, out[i].Lane}] {
+		if all[lane{out[i].Env, out[i].Lane, out[i].Job}] {
 			out[i].Done = nil
 		}
 	}

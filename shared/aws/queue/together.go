@@ -23,7 +23,7 @@ const (
 
 // Each returns the messages that one stands for: one a lane.
 func (m Message) Each() []Message {
-	out := []Message{{Format: m.Format, Env: m.Env, Lane: m.Lane, Done: m.Done}}
+	out := []Message{{Format: m.Format, Env: m.Env, Lane: m.Lane, Done: m.Done, Job: m.Job}}
 	for _, lane := range m.With {
 		out = append(out, Message{Format: m.Format, Env: m.Env, Lane: lane})
 	}

@@ -19,6 +19,8 @@ type Runner struct {
 	Queue func(ctx context.Context) (*queue.Listener, error)
 	// Work returns the lanes that have work, of all agents.
 	Work func(ctx context.Context) ([]string, error)
+	// Part, when not nil, reads a part of a job that was asked for, as api.Service.Work does.
+	Part func(ctx context.Context, part string) error
 	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and two in the minutes after a start or work.
 	// Stopping may take as long.
 	Poll time.Duration
@@ -139,6 +141,10 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 		r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
 		return
 	}
+	if h.Job != "" {
+		r.part(ctx, q, h)
+		return
+	}
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -159,6 +165,19 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 		r.settle(late, q.Later(late, afterFault, h))
 	default:
 		r.settle(late, q.Done(late, h))
+	}
+}
+
+// part reads a part of a job. Its message is over as soon as it was heard: whoever waits for the job
+// rings again.
+func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Heard) {
+	r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
+	if r.Part == nil {
+		return
+	}
+	if err := r.Part(ctx, h.Job); err != nil {
+		r.Server.Log.WarnContext(ctx, "a part of a comparison was not read", "environment", r.Env,
+			"agent", r.Agent, "job", h.Job, "error", err.Error())
 	}
 }
 

@@ -146,6 +146,9 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 			continue
 		}
 		for _, one := range got.Each() {
+			if one.Job != "" { // a function has taken the agent over, and looks at it by itself
+				continue
+			}
 			decoded, of = append(decoded, one), append(of, m)
 		}
 	}
