@@ -27,6 +27,8 @@ var (
 	schemasLock []byte
 	//go:embed schemathesis.txt
 	schemathesisLock []byte
+	//go:embed modules.txt
+	modulesLock []byte
 )
 
 // marker is written last into a folder, so that an installation that was cut short is seen.
@@ -108,6 +110,8 @@ func (k Kind) lock() []byte {
 		return schemasLock
 	case schemathesis:
 		return schemathesisLock
+	case modelModules:
+		return modulesLock
 	default:
 		return localstackLock
 	}

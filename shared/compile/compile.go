@@ -60,10 +60,22 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		program.Plugins = append(program.Plugins, resources.Plugins()...)
 		program.Types = resources.Types()
 	}
+	host, err := startPython(ctx, o, p, &program)
+	if err != nil {
+		return out, err
+	}
+	if host != nil {
+		defer host.Close()
+	}
 	result, warnings, err := eval.Run(ctx, program)
 	out.Result, out.Warnings = result, append(slices.Clone(p.Warnings), warnings...)
 	if err != nil {
 		return out, err
+	}
+	if host != nil {
+		if err := host.Finish(); err != nil {
+			return out, err
+		}
 	}
 	return out, out.collect(p.Dir, o.Types)
 }

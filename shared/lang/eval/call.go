@@ -254,7 +254,7 @@ func (p *boundPlugin) call(c *Context, args Args, at *diag.Pos) (types.Value, *f
 			f.at, f.by = at, at
 			return nil, f
 		}
-		return nil, failed(CodePlugin, at, "%s: %v", p.Name, err).heavy(60)
+		return nil, p.failed(err, at)
 	}
 	if v == nil {
 		v = types.Null{}
@@ -270,6 +270,19 @@ func (p *boundPlugin) call(c *Context, args Args, at *diag.Pos) (types.Value, *f
 		}
 	}
 	return v, nil
+}
+
+// failed returns what is wrong with a call, with the places that the plugin knows.
+func (p *boundPlugin) failed(err error, at *diag.Pos) *fail {
+	f := failed(CodePlugin, at, "%s: %v", p.Name, err).heavy(60)
+	var own *PluginError
+	if errors.As(err, &own) {
+		f.hint = own.Hint
+		for i := range own.Places {
+			f.with(&own.Places[i].Pos, own.Places[i].Message)
+		}
+	}
+	return f
 }
 
 // arrange puts arguments in the order of the parameters, and checks them.

@@ -166,6 +166,8 @@ func placeOf(t any) *diag.Pos {
 		return t.At
 	case *implementation:
 		return t.at
+	case *Plugin:
+		return t.At
 	}
 	return nil
 }
@@ -433,7 +435,8 @@ func (p *program) declareDefault(
 	)
 }
 
-// compatible refuses attributes of one name and different types.
+// compatible refuses attributes of one name and different types. One that hides a relation that
+// every entity has, such as requires, is none of them.
 func (p *program) compatible(e *types.Entity) {
 	have := map[string]*types.Attribute{}
 	for _, a := range e.Own {
@@ -442,7 +445,7 @@ func (p *program) compatible(e *types.Entity) {
 	for _, parent := range e.Ancestors() {
 		for _, a := range parent.Own {
 			mine := have[a.Name]
-			if mine != nil && !types.Same(mine.Type, a.Type) {
+			if a.Relation == nil && mine != nil && !types.Same(mine.Type, a.Type) {
 				f := failed(
 					CodeInherit,
 					mine.At,

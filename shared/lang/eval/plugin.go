@@ -27,9 +27,27 @@ type Plugin struct {
 	Deprecated bool
 	ReplacedBy string // the plugin to use instead of a deprecated one
 	Call       func(c *Context, a Args) (types.Value, error)
-
-	at *diag.Pos
+	// At is where it is defined; nil for one of the program.
+	At *diag.Pos
 }
+
+// pos returns where it is defined, or its name where that is in the program.
+func (p *Plugin) pos() *diag.Pos {
+	if p.At != nil {
+		return p.At
+	}
+	return &diag.Pos{File: p.Name}
+}
+
+// PluginError is an error of a plugin that knows places of its own.
+type PluginError struct {
+	Message string
+	Hint    string
+	Places  []diag.Related // the one where it happened first
+}
+
+// Error implements error.
+func (e *PluginError) Error() string { return e.Message }
 
 // Param is a parameter of a plugin.
 type Param struct {
@@ -154,7 +172,10 @@ func (c *Context) Attribute(of types.Object, name string) (types.Value, error) {
 // Variable returns what the caller sees under a name, attributes of self among it. It returns
 // ErrUnset if that is not known yet, and ErrMissing if there is no such variable.
 func (c *Context) Variable(name string) (types.Value, error) {
-	v := c.block.dynamic(name, c.scope)
+	var v *variable
+	if c.block != nil { // there is none in the condition of a type
+		v = c.block.dynamic(name, c.scope)
+	}
 	if v == nil {
 		return nil, missing{fmt.Sprintf("the variable %s is not defined", name)}
 	}
@@ -174,6 +195,59 @@ func (c *Context) read(v *variable) (types.Value, error) {
 		return nil, errors.New(f.message)
 	}
 	return out, nil
+}
+
+// Await says that the call cannot go on without these alone: attributes of instances, and variables
+// of the caller where there is no instance. It returns ErrUnset, or nil if all of them are known.
+func (c *Context) Await(of []types.Object, names []string) error {
+	c.waits = nil
+	for i, name := range names {
+		var err error
+		if of[i] == nil {
+			_, err = c.Variable(name)
+		} else {
+			_, err = c.Attribute(of[i], name)
+		}
+		if err != nil && !errors.Is(err, ErrUnset) {
+			return err
+		}
+	}
+	if len(c.waits) == 0 {
+		return nil
+	}
+	return ErrUnset
+}
+
+// Instances returns what there is of an entity and of those that extend it, so far.
+func (c *Context) Instances(of *types.Entity) []types.Object {
+	var out []types.Object
+	for _, o := range c.engine.instances {
+		if o.entity.Is(of) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Make returns an instance with these attributes, as a constructor at the place of the call does.
+func (c *Context) Make(of *types.Entity, values *types.Dict) (types.Object, error) {
+	n := &constructNode{shape: shape{at: &c.At}, entity: of}
+	given := make([]named, 0, values.Len())
+	for _, k := range values.Keys() {
+		v, _ := values.Get(k)
+		if of.Attribute(k) == nil {
+			return nil, missing{fmt.Sprintf("%s has no attribute %s", of.FullName(), k)}
+		}
+		given = append(given, named{k, v})
+	}
+	o, f := n.instance(c.engine, c.scope, given)
+	if f == nil {
+		f = c.engine.build(o)
+	}
+	if f != nil {
+		return nil, f
+	}
+	return o, nil
 }
 
 // HasPlugin reports whether there is a plugin of a name.

@@ -1,10 +1,8 @@
 package eval
 
 import (
-	"strings"
-
-	"southbound/shared/diag"
 	"southbound/shared/lang/types"
+	"strings"
 )
 
 // pluginType returns the type that a plugin writes for a parameter or its result.
@@ -34,14 +32,14 @@ func (p *program) pluginType(n *namespace, q *boundPlugin, text string) types.Ty
 	if of, ok := strings.CutSuffix(text, "[]"); ok {
 		return &types.ListOf{Of: p.pluginType(n, q, of)}
 	}
-	t, f := n.typeOf(text, &diag.Pos{File: q.Name})
+	t, f := n.typeOf(text, q.pos())
 	if f != nil {
 		p.problem(f)
 		return types.Any
 	}
 	out, ok := t.(types.Type)
 	if !ok {
-		p.problem(failed(CodePlugin, &diag.Pos{File: q.Name}, "%s is not a type", text))
+		p.problem(failed(CodePlugin, q.pos(), "%s is not a type", text))
 		return types.Any
 	}
 	return out

@@ -268,8 +268,10 @@ func (p *program) check() {
 // dataclass is the entity whose children have a class in Python.
 const dataclass = "std::Dataclass"
 
-// hasDataclass reports whether an entity has a class in Python. Nothing but Python can tell.
-func (p *program) hasDataclass(*types.Entity) bool { return false }
+// hasDataclass reports whether an entity has a class in Python.
+func (p *program) hasDataclass(e *types.Entity) bool {
+	return slices.Contains(p.input.Dataclasses, e.FullName())
+}
 
 // shadows refuses a relation of a name that an entity inherits.
 func (p *program) shadows(e *types.Entity, a *types.Attribute) {

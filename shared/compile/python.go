@@ -1,0 +1,86 @@
+package compile
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/project"
+	"southbound/shared/lang/python"
+)
+
+// startPython starts the Python code of the modules of a project, and adds what they have to a
+// program. It returns nil if there is none: then no Python is needed.
+func startPython(
+	ctx context.Context, o Options, p *project.Project, program *eval.Program,
+) (*python.Host, error) {
+	start := python.Options{Shown: p.Dir}
+	for _, m := range p.Modules {
+		if !m.HasCode() {
+			continue
+		}
+		dir, err := filepath.Abs(m.Dir)
+		if err != nil {
+			return nil, fault.Wrap(fault.Invalid, "find the module "+m.Name, err)
+		}
+		start.Modules = append(start.Modules, python.Module{
+			Name: m.Name, Dir: dir, Legacy: m.Generation == 1,
+		})
+	}
+	if len(start.Modules) == 0 {
+		return nil, nil //nolint:nilnil // there is no code
+	}
+	env := cmp.Or(project.Environment(p.Dir, o.VirtualEnv), filepath.Join(p.Dir, module.EnvDir))
+	path, wrong := python.Find(env)
+	if wrong != "" {
+		return nil, diag.Problems{noPython(p, start.Modules[0].Name, wrong)}
+	}
+	var err error
+	if start.Python, err = filepath.Abs(path); err != nil {
+		return nil, fault.Wrap(fault.Invalid, "find Python", err)
+	}
+	if start.Dir, err = filepath.Abs(p.Dir); err != nil {
+		return nil, fault.Wrap(fault.Invalid, "find the project", err)
+	}
+	h, err := python.Start(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	if err := load(h, program); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// load adds what modules have in Python to a program.
+func load(h *python.Host, program *eval.Program) error {
+	code, err := h.Load()
+	if err != nil {
+		return err
+	}
+	program.Dataclasses = code.Dataclasses
+	own := map[string]bool{}
+	for i := range program.Plugins {
+		own[program.Plugins[i].Name] = true
+	}
+	for _, q := range code.Plugins {
+		if !own[q.Name] { // those of std are ours, though other modules may import them
+			program.Plugins = append(program.Plugins, q)
+		}
+	}
+	return nil
+}
+
+// noPython says that there is no Python for a module that needs it.
+func noPython(p *project.Project, name, wrong string) diag.Problem {
+	return diag.Problem{
+		Code: python.CodePython, Pos: diag.Pos{File: p.Env.Modules[name]},
+		Message: "the module " + name + " has Python code, and " + wrong,
+		Hint:    "install what the project needs: southbound project install",
+	}
+}

@@ -1,0 +1,168 @@
+//go:build servers
+
+package compile_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"southbound/localstack/server"
+	"southbound/shared/compile"
+	"southbound/shared/diag"
+	"southbound/shared/lang/types"
+)
+
+// pythonModel compiles a model whose modules have Python code, from the environment of published
+// modules. It returns what was printed, too.
+func pythonModel(t *testing.T, text string, more map[string]string) (
+	*compile.Compiled, string, error,
+) {
+	t.Helper()
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop, err := filepath.Abs("../lang/python/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := map[string]string{
+		"main.cf":     text,
+		"project.yml": "name: test\nmodulepath: [libs, " + shop + "]\n",
+	}
+	for name, text := range more {
+		files[name] = text
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(env, filepath.Join(dir, ".env")); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	c, err := compile.Model(context.Background(), compile.Options{
+		Path: dir, Types: registry(t), Print: func(s string) { b.WriteString(s) },
+	})
+	return c, strings.ReplaceAll(b.String(), dir, ""), err
+}
+
+// wanted compares variables of main.cf.
+func wanted(t *testing.T, c *compile.Compiled, want map[string]string) {
+	t.Helper()
+	for name, text := range want {
+		if v, ok := c.Variables[name]; !ok || types.Repr(v) != text {
+			t.Errorf("%s is %v, and should be %s", name, v, text)
+		}
+	}
+}
+
+// TestPythonPlugins holds how values go to plugins in Python and come back.
+func TestPythonPlugins(t *testing.T) {
+	c, said, err := pythonModel(t, `import shop
+x = shop::add(1)
+y = shop::add(1, b=40)
+h = shop::Host(name="h1")
+other = shop::Host(name="h2", note="n")
+h.parts += shop::Part(label="b")
+h.parts += shop::Part(label=m)
+l = shop::labels(h)
+m = shop::many("a", "q", sep="-", z=3)
+s = [p.name for p in shop::same(other, [other, h, other])]
+o = shop::values(null)
+o2 = shop::values(5, ["a", "é\n"])
+w = shop::where(true)
+p = shop::point(7)
+pl = p.label
+n = shop::double(p)
+n2 = shop::double(shop::Point(x=4, label=null))
+u = shop::add(int(std::get_env("NOT_SET_ANYWHERE")))
+k = shop::known(std::get_env("NOT_SET_ANYWHERE"))
+entity E:
+    shop::even v
+end
+implement E using std::none
+E(v=4)
+t = std::template("/t.j2")
+r = shop::said()
+`, map[string]string{"templates/t.j2": "{{ 1 | shop.add }} {{ h.name }} {{ h | shop.labels | join('+') }}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted(t, c, map[string]string{
+		"x": "3", "y": "41", "l": `["a-q{'z': 3}", 'b']`, "m": `"a-q{'z': 3}"`, "s": "['h2', 'h2']",
+		"o":  "{'x': null, 'y': 'd', 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
+		"o2": "{'x': 5, 'y': ['a', 'é\\n'], 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
+		"w":  "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8", "k": "False",
+		"t": `"3 h1 a-q{'z': 3}+b"`, "r": "'x'",
+	})
+	if !types.IsUnknown(c.Variables["u"]) {
+		t.Errorf("u is %v", c.Variables["u"])
+	}
+	for _, text := range []string{"labels of h1 None\n", "Readonly object\n", "in order"} {
+		if !strings.Contains(said, text) {
+			t.Errorf("it says %q", said)
+		}
+	}
+	if strings.Contains(said, "raw") || strings.Contains(said, "never") {
+		t.Errorf("it says %q", said)
+	}
+	if w := c.Warnings; len(w) != 1 || w[0].Code != "deprecated" ||
+		!strings.Contains(w[0].Hint, "shop::add") {
+		t.Errorf("the warnings are %v", w)
+	}
+}
+
+// TestPythonPluginFails holds that a problem has the place in the model and those in the module.
+func TestPythonPluginFails(t *testing.T) {
+	_, _, err := pythonModel(t, "import shop\nx = shop::fail(\"a\")\n", nil)
+	problems, _ := diag.Of(err)
+	if len(problems) != 1 || problems[0].Line != 2 || problems[0].Code != "plugin" ||
+		problems[0].Message != "shop::fail: ValueError: no a" || len(problems[0].Related) != 2 ||
+		!strings.HasPrefix(problems[0].Related[0].Message, "in helper: raise ValueError") {
+		t.Errorf("%+v", problems)
+	}
+}
+
+// TestPublishedModules holds that modules of a package index compile as they are, with the values
+// that the reference compiler has.
+func TestPublishedModules(t *testing.T) {
+	c, _, err := pythonModel(t, `import fs
+import exec
+import apt
+import mitogen
+import files
+import net
+import ip
+import ip::services
+host = std::Host(name="web1", os=std::linux, via=mitogen::Local())
+f = fs::File(host=host, path="/tmp/x/a", mode=644, content="hello", purged=false)
+r = exec::Run(host=host, command="touch /tmp/x/done", creates="/tmp/x/done", requires=f)
+idx = ip::ipindex("192.168.2.0/24", 10)
+nm = ip::netmask(24)
+c = ip::concat("a", "b.c")
+p = files::path_join("/a", "b", "c")
+ok = ip::is_valid_ip("1.2.3.4")
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted(t, c, map[string]string{
+		"idx": "'192.168.2.10'", "nm": "'255.255.255.0'", "c": "'a.b.c'", "p": "'/a/b/c'", "ok": "True",
+	})
+	for name, n := range map[string]int{
+		"std::Entity": 37, "ip::Service": 13, "std::OS": 7, "std::PurgeableResource": 2,
+	} {
+		if c.Counts[name] != n {
+			t.Errorf("there are %d of %s, and should be %d", c.Counts[name], name, n)
+		}
+	}
+}

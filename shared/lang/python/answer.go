@@ -1,0 +1,186 @@
+package python
+
+import (
+	"errors"
+	"strconv"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/types"
+)
+
+// tag returns what Python code means with a tagged value.
+func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
+	switch tag {
+	case "e":
+		n, _ := v.(int64)
+		if o := h.objects[n]; o != nil {
+			return o, nil
+		}
+	case "u":
+		return &types.Unknown{Why: text(v)}, nil
+	case "x":
+		return omitted{}, nil
+	case "r":
+		if r := items(v); len(r) == 3 {
+			n, _ := r[0].(int64)
+			return &reference{host: h, index: n, class: text(r[1]), of: types.Builtin(text(r[2]))}, nil
+		}
+	}
+	return nil, errFrame
+}
+
+// answers answers what Python code asks during a call.
+func (h *Host) answers(c *eval.Context) func(string, []types.Value, []byte) ([]byte, error) {
+	return func(kind string, v []types.Value, b []byte) ([]byte, error) {
+		switch kind {
+		case "print":
+			c.Print(text(v[0]))
+			return nil, nil
+		case "get":
+			n, _ := v[0].(int64)
+			o := h.objects[n]
+			if o == nil {
+				return nil, errFrame
+			}
+			return h.read(b, o, text(v[1]), c), nil
+		case "var":
+			value, err := c.Variable(text(v[0]))
+			return h.found(b, value, err), nil
+		case "make":
+			return h.make(b, c, v), nil
+		case "instances":
+			e, _ := c.Type(text(v[0])).(*types.Entity)
+			if e == nil {
+				return nil, errFrame
+			}
+			return h.list(b, c.Instances(e)), nil
+		}
+		return h.common(b, kind, v, c.Type)
+	}
+}
+
+// common answers what is known of the model at any time.
+func (h *Host) common(
+	b []byte, kind string, v []types.Value, typeOf func(string) types.Type,
+) ([]byte, error) {
+	switch kind {
+	case "type":
+		e, _ := typeOf(text(v[0])).(*types.Entity)
+		if e == nil {
+			return append(b, `["none"]`...), nil
+		}
+		return append(describe(append(b, `["v",`...), e), ']'), nil
+	case "where":
+		n, _ := v[0].(int64)
+		if o, ok := h.objects[n].(*eval.Instance); ok {
+			at := o.Pos()
+			b = appendText(append(b, `["at",`...), at.File)
+			return append(strconv.AppendInt(append(b, ','), int64(at.Line), 10), ']'), nil
+		}
+		return nil, errFrame
+	}
+	return nil, nil
+}
+
+// read answers with what an instance holds.
+func (h *Host) read(b []byte, o types.Object, name string, c *eval.Context) []byte {
+	if o.Type().Attribute(name) == nil && name != "self" {
+		return append(b, `["none"]`...)
+	}
+	value, err := c.Attribute(o, name)
+	return h.found(b, value, err)
+}
+
+func (h *Host) found(b []byte, v types.Value, err error) []byte {
+	switch {
+	case err == nil:
+		return append(appendValue(append(b, `["v",`...), h.seen(v)), ']')
+	case errors.Is(err, eval.ErrUnset):
+		return append(b, `["unset"]`...)
+	}
+	return append(b, `["missing"]`...)
+}
+
+func (h *Host) make(b []byte, c *eval.Context, v []types.Value) []byte {
+	e, _ := c.Type(text(v[0])).(*types.Entity)
+	d, ok := v[1].(*types.Dict)
+	if e == nil || !ok {
+		return append(appendText(append(b, `["error",`...), "there is no entity "+text(v[0])), ']')
+	}
+	o, err := c.Make(e, d)
+	if err != nil {
+		return append(appendText(append(b, `["error",`...), err.Error()), ']')
+	}
+	return append(appendValue(append(b, `["v",`...), h.seen(o)), ']')
+}
+
+func (h *Host) list(b []byte, objects []types.Object) []byte {
+	b = append(b, `["v",[`...)
+	for i, o := range objects {
+		b = appendValue(comma(b, i), h.seen(o))
+	}
+	return append(b, "]]"...)
+}
+
+// describe adds an entity, as Python code sees it.
+func describe(b []byte, e *types.Entity) []byte {
+	b = append(appendText(append(b, `{"d":{"doc":`...), e.Doc), `,"parents":[`...)
+	for i, p := range e.Parents {
+		b = appendText(comma(b, i), p.FullName())
+	}
+	b = append(b, `],"attributes":[`...)
+	for i, a := range e.Own {
+		b = append(appendText(append(comma(b, i), '['), a.Name), ',')
+		if a.Relation == nil {
+			of := a.Type
+			if n, ok := of.(*types.Nullable); ok {
+				of = n.Of
+			}
+			if l, ok := of.(*types.ListOf); ok {
+				of = l.Of
+			}
+			b = append(appendText(b, baseOf(of)), ',')
+			b = append(strconv.AppendBool(b, a.Multi), ',')
+			b = append(strconv.AppendBool(b, a.Nullable), ",null]"...)
+			continue
+		}
+		b = append(appendText(b, a.Relation.Target.FullName()), ",false,false,["...)
+		b = append(strconv.AppendInt(b, int64(a.Relation.Low), 10), ',')
+		b = append(strconv.AppendInt(b, int64(a.Relation.High), 10), ',')
+		inverse := ""
+		if a.Relation.Inverse != nil {
+			inverse = a.Relation.Inverse.Name
+		}
+		b = append(appendText(b, inverse), "]]"...)
+	}
+	b = append(b, `],"indexes":[`...)
+	for i, names := range e.Indexes {
+		b = append(comma(b, i), '[')
+		for j, n := range names {
+			b = appendText(comma(b, j), n)
+		}
+		b = append(b, ']')
+	}
+	return append(b, "]}}"...)
+}
+
+// baseOf returns the name of the primitive type that a type is made of.
+func baseOf(t types.Type) string {
+	for {
+		d, ok := t.(*types.Typedef)
+		if !ok {
+			return t.String()
+		}
+		t = d.Base
+	}
+}
+
+// appendOther adds a reference that Python code has not made.
+func appendOther(b []byte, r types.Reference) []byte {
+	s, ok := r.(std.Reference)
+	if !ok {
+		return append(appendText(append(b, '['), r.ReferenceName()), ",null]"...)
+	}
+	return append(appendValue(append(appendText(append(b, '['), s.Class), ','), s.Value), ']')
+}

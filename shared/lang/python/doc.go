@@ -1,0 +1,9 @@
+// Package python runs the Python code of modules in a process of the project's own virtual
+// environment, with the library that modules import. docs/design/python.md describes it.
+//
+//	host.go     the process: its start, its end, its limits
+//	wire.go     frames and values
+//	plugins.go  plugins of modules as those of the program, and their calls
+//	answer.go   what Python code asks of the model
+//	host/       the program that runs in the process
+package python

@@ -1,0 +1,267 @@
+package python
+
+import (
+	"bufio"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/types"
+)
+
+//go:embed host/*.py
+var program embed.FS
+
+// usualCall is how long one call may take unless Options say otherwise.
+const usualCall = 10 * time.Minute
+
+// Options say what to run.
+type Options struct {
+	Python  string // the program, in the virtual environment of the project
+	Dir     string // of the project, absolute
+	Shown   string // how Dir is written in messages
+	Modules []Module
+	// Call bounds one call of Python code; 0 stands for 10 minutes.
+	Call time.Duration
+}
+
+// Host is a process that holds the Python code of a project. It is used by one goroutine.
+type Host struct {
+	o       Options
+	ctx     context.Context
+	cmd     *exec.Cmd
+	in      *os.File
+	out     *bufio.Reader
+	outFile *os.File
+	said    tail
+	exited  chan struct{}
+	why     atomic.Pointer[string] // why it was ended; nil as long as it was not
+	buffer  []byte
+	write   []byte
+	objects map[int64]types.Object // that Python code has seen
+	close   sync.Once
+}
+
+// Start starts the process. It ends with Close, or when the context does.
+func Start(ctx context.Context, o Options) (*Host, error) {
+	if o.Call == 0 {
+		o.Call = usualCall
+	}
+	h := &Host{o: o, ctx: ctx, exited: make(chan struct{}), objects: map[int64]types.Object{}}
+	boot, err := program.ReadFile("host/boot.py")
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "read the host", err)
+	}
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "make a pipe", err)
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fault.Wrap(fault.Unavailable, "make a pipe", err),
+			theirIn.Close(), in.Close())
+	}
+	h.in, h.outFile, h.out = in, out, bufio.NewReaderSize(out, 1<<16)
+	h.cmd = exec.Command(
+		o.Python,
+		"-X",
+		"utf8",
+		"-c",
+		string(boot),
+	) //nolint:gosec,noctx // of the project
+	h.cmd.Dir = o.Dir
+	h.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
+	h.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
+	h.cmd.Stdout, h.cmd.Stderr = &h.said, &h.said
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	h.cmd.WaitDelay = time.Second
+	err = h.cmd.Start()
+	_, _ = theirIn.Close(), theirOut.Close()
+	if err != nil {
+		_, _ = in.Close(), out.Close()
+		return nil, fault.New(fault.Invalid, "run Python", "%s cannot be started: %v; make the "+
+			"virtual environment anew, such as with `southbound project install`", o.Python, err)
+	}
+	go func() {
+		_ = h.cmd.Wait()
+		close(h.exited)
+	}()
+	return h, h.boot()
+}
+
+// boot sends the modules of the host, the first frame.
+func (h *Host) boot() error {
+	files := map[string]string{}
+	entries, err := program.ReadDir("host")
+	if err != nil {
+		return fault.Wrap(fault.Internal, "read the host", err)
+	}
+	for _, e := range entries {
+		text, err := program.ReadFile("host/" + e.Name())
+		if err != nil {
+			return fault.Wrap(fault.Internal, "read the host", err)
+		}
+		files[strings.TrimSuffix(e.Name(), ".py")] = string(text)
+	}
+	body, err := json.Marshal(files)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "send the host", err)
+	}
+	_ = writeFrame(h.in, body) // one that is gone is noticed with its first answer
+	return nil
+}
+
+// Limit says how long one call may take from now on.
+func (h *Host) Limit(d time.Duration) { h.o.Call = d }
+
+// Close ends the process.
+func (h *Host) Close() {
+	h.close.Do(func() {
+		_ = h.in.Close()
+		select {
+		case <-h.exited:
+		case <-time.After(2 * time.Second):
+		}
+		h.kill()
+		<-h.exited
+		_ = h.outFile.Close()
+	})
+}
+
+// kill ends the process with all that it started.
+func (h *Host) kill() { _ = syscall.Kill(-h.cmd.Process.Pid, syscall.SIGKILL) }
+
+// stop ends the process because a call takes too long: it says first where it is.
+func (h *Host) stop(why string) {
+	h.why.CompareAndSwap(nil, &why)
+	_ = h.cmd.Process.Signal(syscall.SIGUSR1)
+	select {
+	case <-h.exited:
+	case <-time.After(300 * time.Millisecond):
+	}
+	h.kill()
+}
+
+// errGone says that a conversation has ended too early.
+var errGone = errors.New("the Python process has ended")
+
+// converse sends a message and answers questions until a message comes that ends the conversation.
+func (h *Host) converse(
+	message []byte,
+	what string,
+	answer func(kind string, v []types.Value, b []byte) ([]byte, error),
+) (kind string, v []types.Value, err error) {
+	limit := time.AfterFunc(h.o.Call, func() {
+		h.stop(fmt.Sprintf("%s had not ended after %s", what, h.o.Call))
+	})
+	defer limit.Stop()
+	over := context.AfterFunc(h.ctx, func() { h.stop("") })
+	defer over()
+	for {
+		if err := writeFrame(h.in, message); err != nil {
+			return "", nil, h.gone(what, err)
+		}
+		if h.buffer, err = readFrame(h.out, h.buffer); err != nil {
+			return "", nil, h.gone(what, err)
+		}
+		for {
+			p := parser{text: h.buffer, tag: h.tag}
+			if kind, v, err = p.message(); err != nil {
+				return "", nil, err
+			}
+			if message, err = answer(kind, v, h.write[:0]); err != nil || message != nil {
+				break
+			}
+			if kind != "print" {
+				return kind, v, nil
+			}
+			if h.buffer, err = readFrame(h.out, h.buffer); err != nil {
+				return "", nil, h.gone(what, err)
+			}
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		h.write = message
+	}
+}
+
+// gone says why the process is gone.
+func (h *Host) gone(what string, err error) error {
+	if cause := context.Cause(h.ctx); cause != nil {
+		return fault.Wrap(fault.KindOf(cause), "run Python", cause)
+	}
+	select {
+	case <-h.exited:
+	case <-time.After(2 * time.Second): // it has closed the pipe only
+		h.kill()
+		<-h.exited
+	}
+	said := h.said.last()
+	if why := h.why.Load(); why != nil && *why != "" {
+		return &Ended{What: *why, Said: said}
+	}
+	if state := h.cmd.ProcessState; state != nil {
+		return &Ended{What: what + " has ended the Python process: " + state.String(), Said: said}
+	}
+	return fmt.Errorf("%w: %w", errGone, err)
+}
+
+// Ended says that the process has come to an end.
+type Ended struct {
+	What string // what it did, and how it ended
+	Said string // what it wrote to standard error last
+}
+
+// Error implements error.
+func (e *Ended) Error() string {
+	if e.Said == "" {
+		return e.What
+	}
+	return e.What + "; the last that it wrote:\n" + e.Said
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// maxSaid is how much of standard error is kept.
+const maxSaid = 8 << 10
+
+// Write implements io.Writer.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	if over := len(t.text) - maxSaid; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(b), nil
+}
+
+// last returns the last lines.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?")), "\n")
+	const most = 12
+	if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+var _ io.Writer = (*tail)(nil)

@@ -1,0 +1,367 @@
+"""The model as Python code sees it: entities, instances, the project and the context of a call."""
+import os
+
+import inmanta.ast
+from inmanta.ast import Location, MultiUnsetException, Namespace, NotFoundException
+from inmanta.ast import OptionalValueException, TypeNotFoundException, UnsetException
+from inmanta.ast import attribute as attributes, entity as entities, type as model_types
+import inmanta.module
+import inmanta.plugins
+from inmanta.execute import runtime
+from inmanta.execute.util import NoneValue, Unknown
+from inmanta.references import Reference
+
+from southbound_host import wire
+
+_place = Location("<model>", 1)
+root = Namespace("__root__")
+_types = {}
+_instances = {}
+whole = False  # the model is complete: what an instance holds is read at once
+
+def namespace(name):
+    """Returns the namespace of a name."""
+    at = root
+    for part in name.split("::"):
+        child = at.get_child(part)
+        if child is None:
+            child = Namespace(part, at)
+        at = child
+    return at
+
+_primitives = {
+    "string": model_types.String(), "int": model_types.Integer(), "float": model_types.Float(),
+    "number": model_types.Number(), "bool": model_types.Bool(), "list": model_types.LiteralList(),
+    "dict": model_types.LiteralDict(),
+}
+
+class Entity(entities.Entity):
+    """A type of the model."""
+
+    def get_all_instances(self):
+        answer = wire.ask(["instances", self.get_full_name()])
+        return [wire.decode(x) for x in answer[1]]
+
+    def __repr__(self):
+        return f"Entity({self.get_full_name()})"
+
+    def from_python(self, value, resolver, queue, location):
+        """Makes an instance of a dataclass."""
+        if isinstance(value, Reference):
+            raise inmanta.ast.RuntimeException(
+                None, f"a reference to the dataclass {self.get_full_name()} cannot be returned")
+        import dataclasses
+        from inmanta.execute.proxy import DynamicProxy, DynamicUnwrapContext
+        context = DynamicUnwrapContext(resolver, queue, location, type_of)
+        held = {f.name: wire.encode(DynamicProxy.unwrap(getattr(value, f.name), dynamic_context=context))
+                for f in dataclasses.fields(value)}
+        answer = wire.ask(["make", self.get_full_name(), {"d": held}])
+        if answer[0] == "error":
+            raise inmanta.ast.RuntimeException(None, answer[1])
+        out = wire.decode(answer[1])
+        out.dataclass_self = value
+        return out
+
+def type_of(python_type):
+    """Returns the type of the model that a type of Python stands for."""
+    from southbound_host import plugins
+    if isinstance(python_type, type) and plugins.is_dataclass(python_type):
+        return entity(plugins.entity_of(python_type))
+    return inmanta.plugins.to_dsl_type(python_type, _place, root)
+
+def entity(name):
+    """Returns the entity of a full name; None if there is none."""
+    found = _types.get(name)
+    if found is None:
+        answer = wire.ask(["type", name])
+        if answer[0] == "none":
+            return None
+        found = _define(name, answer[1]["d"])
+    return found
+
+def _define(name, d):
+    space, last = name.rsplit("::", 1)
+    out = Entity(last, namespace(space), d["doc"])
+    _types[name] = out
+    for parent in d["parents"]:
+        p = entity(parent)
+        out.parent_entities.append(p)
+        p.child_entities.append(out)
+    ends = []
+    for a in d["attributes"]:
+        attr, of, multi, nullable, relation = a
+        if relation is None:
+            attributes.Attribute(out, _primitives.get(of, model_types.Any()), attr, _place, multi, nullable)
+        else:
+            ends.append((attr, of, relation))
+    for attr, of, (low, high, inverse) in ends:
+        target = out if of == name else entity(of)
+        end = attributes.RelationAttribute(out, target, attr, _place)
+        end.set_multiplicity((low, None if high < 0 else high))
+        if inverse:
+            end.end = target.attributes.get(inverse)
+            if end.end is not None:
+                end.end.end = end
+    out._index_def.extend(d["indexes"])
+    return out
+
+class Variable:
+    """An attribute of an instance."""
+    __slots__ = ("owner", "name", "location", "provider")
+
+    def __init__(self, owner, name):
+        self.owner, self.name, self.location, self.provider = owner, name, _place, None
+
+    def __hash__(self):
+        return hash((self.owner.number, self.name))
+
+    def __eq__(self, other):
+        return isinstance(other, Variable) and other.owner is self.owner and other.name == self.name
+
+    def is_ready(self):
+        try:
+            self.get_value()
+        except UnsetException:
+            return False
+        except inmanta.ast.CompilerException:
+            pass
+        return True
+
+    def get_value(self):
+        return self.owner.read(self.name)
+
+class Instance(runtime.Instance):
+    """An instance of an entity. What it holds is asked for once."""
+    __slots__ = ("number", "held", "of", "where")
+
+    def __init__(self, number, of):
+        self.number, self.of, self.held, self.where = number, of, {}, None
+        self.dataclass_self = None
+        self.locations = []
+        self.sid = number
+        self.implementations = set()
+
+    @property
+    def type(self):
+        return entity(self.of)
+
+    @property
+    def slots(self):
+        return {n: Variable(self, n) for n in self.type.get_all_attribute_names()}
+
+    def get_type(self):
+        return self.type
+
+    def get_location(self):
+        if self.where is None:
+            file, line = wire.ask(["where", self.number])[1:]
+            self.where = Location(file, line)
+        return self.where
+
+    location = property(get_location)
+
+    def get_attribute(self, name):
+        return Variable(self, name)
+
+    def read(self, name):
+        held = self.held
+        if name in held:
+            return held[name]
+        if whole and not held:
+            held.update((k, wire.decode(v)) for k, v in wire.ask(["all", self.number])[1]["d"].items())
+            if name in held:
+                return held[name]
+        answer = wire.ask(["get", self.number, name])
+        kind = answer[0]
+        if kind == "v":
+            value = held[name] = wire.decode(answer[1])
+            return value
+        if kind == "unset":
+            raise UnsetException(f"{self.of}.{name} is not known yet", Variable(self, name))
+        if kind == "none":
+            raise NotFoundException(None, name, f"could not find attribute with name: {name} in {self.of}")
+        a = self.type.get_attribute(name)
+        raise OptionalValueException(self, a)
+
+    def verify_done(self):
+        return True
+
+    def __hash__(self):
+        return self.number
+
+    def __eq__(self, other):
+        return self is other
+
+    def __lt__(self, other):
+        return self.number < other.number
+
+    def __repr__(self):
+        return f"{self.of} (instance {self.number})"
+
+    __str__ = __repr__
+
+def instance(x):
+    number, of = x
+    found = _instances.get(number)
+    if found is None:
+        found = _instances[number] = Instance(number, of)
+    return found
+
+wire.decoder("e", instance)
+wire.decoder("u", lambda why: Unknown(None))
+wire.decoder("r", lambda i: wire.references[i])
+wire.register(Instance, lambda v: {"e": v.number})
+wire.register(NoneValue, lambda v: None)
+wire.register(Unknown, lambda v: {"u": "a plugin says so"})
+
+_numbers = {}
+
+def _reference(r):
+    try:
+        i = _numbers.get(r)
+    except TypeError:
+        i = next((n for n, other in enumerate(wire.references) if other is r), None)
+    if i is None:
+        i = len(wire.references)
+        wire.references.append(r)
+        try:
+            _numbers[r] = i
+        except TypeError:
+            pass
+    of = r._model_type
+    return {"r": [i, getattr(type(r), "type", type(r).__name__), of.type_string_internal() if of else ""]}
+
+wire.register(Reference, _reference)
+
+class Module:
+    """A module of the project."""
+
+    def __init__(self, name, path):
+        self.name, self._path, self.path = name, path, path
+
+    def get_plugin_dir(self):
+        return os.path.join(self._path, "plugins")
+
+class Project(inmanta.module.Project):
+    """The project, as far as modules ask for it."""
+
+    def __init__(self, path, modules):
+        self._path = path
+        self.modules = {name: Module(name, at) for name, at in modules.items()}
+        self.root_ns = root
+
+    @property
+    def project_path(self):
+        return self._path
+
+    @property
+    def metadata(self):
+        return inmanta.module.ProjectMetadata(name=os.path.basename(self._path) or "project")
+
+    def get_modules(self):
+        return dict(self.modules)
+
+    def get_root_namespace(self):
+        return root
+
+class Resolver(runtime.Resolver):
+    """What the caller of a plugin sees."""
+    __slots__ = ("space",)
+
+    def __init__(self, space):
+        self.space, self.dataflow_graph = space, None
+
+    def lookup(self, name, root=None):
+        return Seen(name)
+
+    def get_root_resolver(self):
+        return self
+
+class Seen:
+    """A variable that the caller sees."""
+
+    def __init__(self, name):
+        self.name, self.location = name, _place
+
+    def get_value(self):
+        answer = wire.ask(["var", self.name])
+        if answer[0] == "v":
+            return wire.decode(answer[1])
+        if answer[0] == "unset":
+            raise UnsetException(f"{self.name} is not known yet", self)
+        raise NotFoundException(None, self.name)
+
+class Types:
+    """The types of the model by their names."""
+
+    def __getitem__(self, name):
+        found = _primitives.get(name) or entity(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __contains__(self, name):
+        return name in _primitives or entity(name) is not None
+
+    def get(self, name, default=None):
+        return self[name] if name in self else default
+
+    def _names(self):
+        return wire.ask(["types"])[1]
+
+    def __iter__(self):
+        return iter(self._names())
+
+    def keys(self):
+        return self._names()
+
+    def values(self):
+        return [self[n] for n in self._names()]
+
+    def items(self):
+        return [(n, self[n]) for n in self._names()]
+
+    def __len__(self):
+        return len(self._names())
+
+class Queue:
+    """Stands where the compiler has its scheduler."""
+
+    def get_types(self):
+        return types
+
+    def get_compiler(self):
+        raise inmanta.ast.RuntimeException(None, "this compiler cannot be reached from Python")
+
+types = Types()
+queue = Queue()
+
+class Owner:
+    """The call in the model."""
+
+    def __init__(self, space, file, line):
+        self.namespace, self.location = namespace(space), Location(file, line)
+
+    def get_location(self):
+        return self.location
+
+class Context(inmanta.plugins.Context):
+    """The context of a call."""
+
+    def __init__(self, plugin, space, file, line):
+        self.owner = Owner(space, file, line)
+        self.plugin, self.queue, self.result, self.compiler = plugin, queue, None, None
+        self.resolver = Resolver(self.owner.namespace)
+
+def unset(e):
+    """Returns the variables without which a call cannot go on."""
+    found = getattr(e, "result_variables", None)
+    if found is None:
+        found = [e.get_result_variable()]
+    out = []
+    for v in found:
+        if isinstance(v, Variable):
+            out.append([v.owner.number, v.name])
+        elif isinstance(v, Seen):
+            out.append([-1, v.name])
+    return out

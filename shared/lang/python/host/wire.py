@@ -1,0 +1,166 @@
+"""Frames and values: what goes over the two pipes, which are not those of user code."""
+import io, json, math, os, struct, sys, threading
+
+LIMIT = 64 << 20  # bytes of a frame
+MAX_DEPTH = 200
+
+_pid = os.getpid()
+_lock = threading.RLock()
+_loads, _dumps = json.loads, json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
+_source = None
+_printed = []
+
+class TooLarge(Exception):
+    pass
+
+def open_pipes(source):
+    """Keeps the pipes, and gives user code others in their place."""
+    global _source
+    _source = source
+    os.set_inheritable(3, False)
+    os.set_inheritable(4, False)
+    os.dup2(2, 1)  # what programs and libraries write to standard output
+    sys.stdout = Out()
+
+class Out(io.TextIOBase):
+    """Standard output of user code: it becomes output of the model, in order."""
+    encoding = "utf-8"
+    errors = "replace"
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        with _lock:
+            _printed.append(text)
+            if sum(map(len, _printed)) > 1 << 16:
+                flush()
+        return len(text)
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return 2
+
+    @property
+    def buffer(self):
+        return Bytes()
+
+class Bytes(io.RawIOBase):
+    def writable(self):
+        return True
+
+    def write(self, data):
+        sys.stdout.write(bytes(data).decode("utf-8", "replace"))
+        return len(data)
+
+def flush():
+    if _printed:
+        text = "".join(_printed)
+        _printed.clear()
+        _write(_dumps(["print", text]).encode())
+
+def _write(data):
+    if os.getpid() != _pid:
+        os._exit(1)  # a child that user code forked; the pipe is its parent's
+    data = struct.pack("<I", len(data)) + data
+    while data:
+        data = data[os.write(4, data):]
+
+def send(message):
+    """Sends a message of plain data."""
+    data = _dumps(message).encode()
+    if len(data) > LIMIT:
+        raise TooLarge(len(data))
+    with _lock:
+        flush()
+        _write(data)
+
+def receive():
+    """Returns the next message; None at the end."""
+    head = _source.read(4)
+    if len(head) < 4:
+        return None
+    return _loads(_source.read(struct.unpack("<I", head)[0]))
+
+def ask(message):
+    """Sends a question, and returns the answer."""
+    with _lock:
+        send(message)
+        answer = receive()
+    if answer is None:
+        os._exit(1)
+    return answer
+
+class Unfit(Exception):
+    """A value that a model cannot hold."""
+
+# Texts that have a class of their own keep it on their way through the model.
+_special = {}
+references = []
+
+def encode(v, depth=0):
+    """Returns a value as it is sent."""
+    t = type(v)
+    if v is None or t is str or t is bool or t is int:
+        return v
+    if t is float:
+        return v if math.isfinite(v) else {"f": repr(v)}
+    if depth > MAX_DEPTH:
+        raise Unfit(f"a value that is more than {MAX_DEPTH} levels deep, or holds itself")
+    if t is list or t is tuple:
+        return [encode(x, depth + 1) for x in v]
+    if t is dict:
+        return {"d": {_key(k): encode(x, depth + 1) for k, x in v.items()}}
+    for cls, how in _encoders:
+        if isinstance(v, cls):
+            return how(v)
+    if isinstance(v, str):
+        text = str.__str__(v)
+        _special[text] = v
+        return text
+    if isinstance(v, int):
+        return int(v)
+    if isinstance(v, float):
+        return encode(float(v))
+    if isinstance(v, (list, tuple)):
+        return [encode(x, depth + 1) for x in v]
+    if isinstance(v, dict):
+        return {"d": {_key(k): encode(x, depth + 1) for k, x in v.items()}}
+    raise Unfit(f"{_kind(v)}, which a model cannot hold")
+
+def _kind(v):
+    import types
+    if isinstance(v, types.GeneratorType):
+        return "a generator"
+    name = type(v).__name__
+    return ("an " if name[:1].lower() in "aeiou" else "a ") + name
+
+def _key(k):
+    if isinstance(k, str):
+        return str.__str__(k)
+    raise Unfit(f"a dict whose key {k!r} is not a string")
+
+_encoders = []
+
+def register(cls, how):
+    """Says how instances of a class are sent."""
+    _encoders.append((cls, how))
+
+_decoders = {"d": lambda x: {k: decode(v) for k, v in x.items()}, "f": float}
+
+def decoder(tag, how):
+    """Says what a tagged value becomes."""
+    _decoders[tag] = how
+
+def decode(v):
+    """Returns a value that was sent."""
+    t = type(v)
+    if t is str:
+        return _special.get(v, v) if _special else v
+    if t is list:
+        return [decode(x) for x in v]
+    if t is dict:
+        (tag, of), = v.items()
+        return _decoders[tag](of)
+    return v

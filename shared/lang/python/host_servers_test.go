@@ -1,0 +1,244 @@
+//go:build servers
+
+package python_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"southbound/localstack/server"
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/python"
+	"southbound/shared/lang/types"
+)
+
+// start starts a host with a module.
+func start(t *testing.T, dir, name string, call time.Duration) (*python.Host, *python.Code, error) {
+	t.Helper()
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := python.Start(t.Context(), python.Options{
+		Python: filepath.Join(env, "bin", "python"), Dir: dir, Shown: ".", Call: call,
+		Modules: []python.Module{{Name: name, Dir: filepath.Join(dir, name), Legacy: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	code, err := h.Load()
+	return h, code, err
+}
+
+// call calls a plugin as a model does at a place.
+func call(
+	t *testing.T, code *python.Code, name string, values ...types.Value,
+) (types.Value, error) {
+	t.Helper()
+	for _, p := range code.Plugins {
+		if p.Name != name {
+			continue
+		}
+		for len(values) < len(p.Params) {
+			values = append(values, p.Params[len(values)].Default)
+		}
+		return p.Call(&eval.Context{Ctx: t.Context()}, eval.Args{Values: values})
+	}
+	t.Fatalf("there is no plugin %s", name)
+	return nil, nil
+}
+
+// TestSignatures holds what is told of plugins.
+func TestSignatures(t *testing.T) {
+	_, code, err := start(t, "testdata", "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range code.Plugins {
+		got[p.Name] = p.Signature() + " " + p.Result
+		if p.At == nil || p.At.File != "shop/plugins/__init__.py" || p.At.Line < 1 {
+			t.Errorf("%s is at %v", p.Name, p.At)
+		}
+		if p.Deprecated != (p.Name == "shop::where") || p.AllowUnknown != (p.Name == "shop::known") {
+			t.Errorf("%+v", p)
+		}
+	}
+	for name, want := range map[string]string{
+		"shop::add":     "shop::add(a: int, b: int = 2) int",
+		"shop::is_even": "shop::is_even(a: int) bool",
+		"shop::labels":  "shop::labels(h: shop::Host) string[]",
+		"shop::same":    "shop::same(a: shop::Host, b: shop::Host[]) shop::Host[]",
+		"shop::many":    "shop::many(sep: string = ',', *args: string, **kw: int) string",
+		"shop::values":  "shop::values(x: int?, y: string[] | string = 'd') dict",
+		"shop::where":   "shop::where(v: any) any",
+		"shop::point":   "shop::point(x: int) shop::Point",
+		"shop::double":  "shop::double(p: shop::Point) int",
+	} {
+		if got[name] != want {
+			t.Errorf("got  %s\nwant %s", got[name], want)
+		}
+	}
+	if len(code.Dataclasses) != 1 || code.Dataclasses[0] != "shop::Point" {
+		t.Errorf("the dataclasses are %v", code.Dataclasses)
+	}
+}
+
+// TestFaults holds what is said of calls that go wrong, and that others work after them.
+func TestFaults(t *testing.T) {
+	_, code, err := start(t, "testdata", "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		plugin string
+		arg    types.Value
+		want   string
+	}{
+		{"shop::fail", "a", "ValueError: no a"},
+		{"shop::generator", nil, "it returns a generator, which a model cannot hold"},
+		{"shop::thing", nil, "it returns an object, which a model cannot hold"},
+		{"shop::circle", nil, "RecursionError"},
+		{"shop::keys", nil, "dict keys should be strings"},
+		{"shop::huge", nil, "it returns 100000009 bytes, and a model takes at most 67108864"},
+		{"shop::leave", int64(3), "it calls sys.exit(3)"},
+	} {
+		var args []types.Value
+		if test.arg != nil {
+			args = append(args, test.arg)
+		}
+		_, err := call(t, code, test.plugin, args...)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", test.plugin, err)
+		}
+		if v, err := call(t, code, "shop::add", int64(40)); err != nil || v != types.Value(int64(42)) {
+			t.Fatalf("after %s: %v, %v", test.plugin, v, err)
+		}
+	}
+	_, err = call(t, code, "shop::fail", "a")
+	var own *eval.PluginError
+	if !errors.As(err, &own) || len(own.Places) != 2 ||
+		!strings.HasPrefix(own.Places[0].Message, "in helper: raise ValueError") ||
+		own.Places[1].Pos.File != "shop/plugins/__init__.py" {
+		t.Errorf("%+v", err)
+	}
+	if v, err := call(t, code, "shop::fork"); err != nil || v != types.Value("parent") {
+		t.Errorf("a fork: %v, %v", v, err)
+	}
+}
+
+// TestEnds holds what is said when the process ends in a call, with what it said last.
+func TestEnds(t *testing.T) {
+	t.Run("crash", func(t *testing.T) {
+		_, code, err := start(t, "testdata", "shop", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = call(t, code, "shop::crash", int64(7))
+		var own *eval.PluginError
+		if !errors.As(err, &own) || !strings.Contains(own.Message, "exit status 7") ||
+			!strings.Contains(own.Hint, "about to end") {
+			t.Errorf("%+v", err)
+		}
+	})
+	t.Run("hang", func(t *testing.T) {
+		h, code, err := start(t, "testdata", "shop", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Limit(100 * time.Millisecond)
+		_, err = call(t, code, "shop::hang")
+		var own *eval.PluginError
+		if !errors.As(err, &own) || !strings.Contains(own.Message, "had not ended after 100ms") ||
+			!strings.Contains(own.Hint, "in hang") {
+			t.Errorf("%+v", err)
+		}
+	})
+}
+
+// TestImports holds what is said of modules that cannot be imported, of all of them at once.
+func TestImports(t *testing.T) {
+	dir := t.TempDir()
+	modules := []struct{ name, text, want string }{
+		{"a_syntax", "x = 1\ndef f(:\n", "a_syntax/plugins/__init__.py:2: the Python code of the " +
+			"module a_syntax cannot be used: SyntaxError: "},
+		{"b_raises", "\nraise KeyError('k')\n", "b_raises/plugins/__init__.py:2: the Python code of " +
+			"the module b_raises cannot be used: KeyError: 'k'"},
+		{"c_annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(a): pass\n",
+			"the plugin c_annotation::f cannot be called: its argument a has no annotation"},
+		{"c_lacks", "import nowhere\n", "ModuleNotFoundError: No module named 'nowhere'"},
+		{"d_leaves", "import sys\nsys.exit(2)\n", "it calls sys.exit(2)"},
+	}
+	var found []python.Module
+	for _, m := range modules {
+		file := filepath.Join(dir, m.name, "plugins", "__init__.py")
+		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(m.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, python.Module{
+			Name: m.name, Dir: filepath.Join(dir, m.name), Legacy: true,
+		})
+	}
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := python.Start(t.Context(), python.Options{
+		Python: filepath.Join(env, "bin", "python"), Dir: dir, Shown: ".",
+		Modules: found,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	_, err = h.Load()
+	problems, _ := diag.Of(err)
+	if len(problems) != len(modules) {
+		t.Fatalf("got %v", err)
+	}
+	for i, m := range modules {
+		if !strings.Contains(problems[i].String(), m.want) {
+			t.Errorf("got %v, want %s", problems[i], m.want)
+		}
+	}
+}
+
+// TestCancelled holds that a context ends a call and the process.
+func TestCancelled(t *testing.T) {
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	h, err := python.Start(ctx, python.Options{
+		Python: filepath.Join(env, "bin", "python"), Dir: dir, Shown: ".",
+		Modules: []python.Module{{Name: "shop", Dir: filepath.Join(dir, "shop"), Legacy: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	cause := errors.New("enough")
+	cancel(cause)
+	if _, err := h.Load(); !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,30 @@
+package python
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Module is a module of a project that has Python code.
+type Module struct {
+	Name string
+	Dir  string // its folder, absolute
+	// Legacy says that its code is in the folder plugins there, and not a package of the
+	// environment.
+	Legacy bool
+}
+
+// Find returns the Python of a virtual environment, or what is wrong with that.
+func Find(env string) (path, wrong string) {
+	for _, name := range []string{"python", "python3"} {
+		path := filepath.Join(env, "bin", name)
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path, ""
+		}
+		if _, err := os.Lstat(path); err == nil {
+			return "", path + " does not lead to a Python program"
+		}
+	}
+	return "", "there is no virtual environment " + env
+}

@@ -1,0 +1,96 @@
+package python
+
+import (
+	"bytes"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"southbound/shared/lang/types"
+)
+
+// back reads what appendValue has written.
+func back(t *testing.T, v types.Value) types.Value {
+	t.Helper()
+	text := appendValue(nil, v)
+	p := parser{text: text, tag: (&Host{}).tag}
+	out, err := p.value(0)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if p.at != len(text) {
+		t.Errorf("%s is read up to %d", text, p.at)
+	}
+	return out
+}
+
+// TestValues holds that values arrive as they were sent.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	huge, _ := new(big.Int).SetString("-123456789012345678901234567890", 10)
+	dict := types.NewDict(0)
+	dict.Set("z", int64(1))
+	dict.Set("a", &types.List{Items: []types.Value{types.Null{}, true, "x"}})
+	for _, v := range []types.Value{
+		types.Null{}, true, false, int64(0), int64(-5), int64(math.MaxInt64), huge, 1.0, -0.5, 1e300,
+		math.Inf(1), math.Inf(-1), "", "plain", "é\n\"\\\x00</>\u2028", &types.List{}, dict,
+		types.NewDict(0),
+		&types.List{Items: []types.Value{dict, &types.List{Items: []types.Value{"deep"}}}},
+	} {
+		if got := back(t, v); !types.Equal(got, v) || types.Repr(got) != types.Repr(v) {
+			t.Errorf("%s became %s", types.Repr(v), types.Repr(got))
+		}
+	}
+	if f, ok := back(t, math.NaN()).(float64); !ok || !math.IsNaN(f) {
+		t.Error("not a number became one")
+	}
+	if got := back(t, 1.0); got != types.Value(1.0) {
+		t.Errorf("the float 1.0 became %v", got)
+	}
+	if u, ok := back(t, &types.Unknown{Why: "w"}).(*types.Unknown); !ok || u.Why != "w" {
+		t.Error("an unknown value did not stay one")
+	}
+}
+
+// TestFrames holds that frames that are cut short, or are not what was agreed, are errors.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "[", "[]", "{}", `["x"`, `[1]`, `["x",]`, `["x",{"d":1}]`, `["x",{"q":1}]`, `["x",{"e":7}]`,
+		`["x",nul]`, `["x",1e]`, `["x","`, `["x",{"f":"q"}]`, strings.Repeat("[", 5000),
+	} {
+		p := parser{text: []byte(text), tag: (&Host{}).tag}
+		if kind, _, err := p.message(); err == nil && kind != "" {
+			t.Errorf("%q is taken for a message", text)
+		}
+	}
+	var b bytes.Buffer
+	if err := writeFrame(&b, []byte(`["ok"]`)); err != nil {
+		t.Fatal(err)
+	}
+	whole := b.Bytes()
+	for n := range whole {
+		if _, err := readFrame(bytes.NewReader(whole[:n]), nil); err == nil {
+			t.Errorf("%d of %d bytes are taken for a frame", n, len(whole))
+		}
+	}
+	if got, err := readFrame(bytes.NewReader(whole), nil); err != nil || string(got) != `["ok"]` {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := readFrame(bytes.NewReader([]byte{0xff, 0xff, 0xff, 0xff}), nil); err == nil {
+		t.Error("a frame of 4 GiB is taken")
+	}
+	if err := writeFrame(&b, make([]byte, maxFrame+1)); err == nil {
+		t.Error("a frame that is too large is sent")
+	}
+}
+
+// FuzzMessage holds that no bytes make the reader fail but by an error.
+func FuzzMessage(f *testing.F) {
+	f.Add([]byte(`["ok",{"d":{"a":[1,2.5,{"u":"x"},{"r":[0,"C","string"]}]}}]`))
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		p := parser{text: text, tag: (&Host{}).tag}
+		_, _, _ = p.message()
+	})
+}
