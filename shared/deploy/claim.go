@@ -188,7 +188,8 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 		limit, res := w.e.limitAnd(c.row)
 		longest, c.res = max(longest, limit), res
 	}
-	longest += time.Duration(len(batch)) * batchItem
+	// What starts does so within commitAfter, so the lease outlasts the last group as well.
+	longest += time.Duration(min(len(batch), groupMost)) * batchItem
 	if w.session.forgetFailure(now); !w.session.connected {
 		longest += w.e.connectLimit(w.agent.Agent)
 	}

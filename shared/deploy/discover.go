@@ -68,7 +68,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	if err := d.list(ctx); err != nil {
 		return Discovery{}, err
 	}
-	for part := range slices.Chunk(d.found, claimMost) {
+	for part := range slices.Chunk(d.found, groupMost) {
 		if err := d.check(ctx, part); err != nil {
 			return Discovery{}, err
 		}

@@ -284,7 +284,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row) error {
 	if d.late(ctx) {
 		return cut(ctx)
 	}
-	parts := slices.Collect(slices.Chunk(groupByType(rows), claimMost))
+	parts := slices.Collect(slices.Chunk(groupByType(rows), groupMost))
 	lease, free, err := d.e.acquireUnless(ctx, d.env, lane, d.e.readLimit(parts[0]),
 		func() bool { return d.late(ctx) })
 	if err != nil || !free {

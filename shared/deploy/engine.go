@@ -48,13 +48,14 @@ type Sizes struct {
 	Chunk int // about how many resources are in a chunk of a version
 	Sweep int // entries of the outbox, and retries, that one sweep takes on
 	Asked int // resources that are looked up by id; for more, everything is read again
+	Claim int // rows that a worker claims at a time, and records in one commit, at most
 }
 
 // usualSizes returns s with the usual numbers for what is 0.
 func usualSizes(s Sizes) Sizes {
 	return Sizes{
 		Page: cmp.Or(s.Page, 5000), Chunk: cmp.Or(s.Chunk, 256), Sweep: cmp.Or(s.Sweep, 500),
-		Asked: cmp.Or(s.Asked, 1000),
+		Asked: cmp.Or(s.Asked, 1000), Claim: cmp.Or(s.Claim, groupMost),
 	}
 }
 

@@ -121,7 +121,7 @@ func (w *worker) decides(group, rest []*claim) bool {
 func (w *worker) adapt(took time.Duration, all bool) {
 	switch {
 	case all && took < commitAfter:
-		w.claimSize = min(2*w.claimSize, claimMost)
+		w.claimSize = min(2*w.claimSize, w.e.Sizes.Claim)
 	case !all:
 		w.claimSize = max(w.claimSize/2, 1)
 	}
@@ -135,7 +135,7 @@ func (w *worker) group(rest []*claim) []*claim {
 		return rest[:1]
 	}
 	n := 1
-	for n < len(rest) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ {
+	for n < min(len(rest), groupMost) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ {
 		n++
 	}
 	return rest[:n]

@@ -9,12 +9,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// A worker commits after about commitAfter of work, so that a crash repeats little, and claims as many rows at a time as it lately
-// finished in that time.
+// A worker commits after about commitAfter of work, so that a crash repeats little, and claims as
+// many rows at a time as it lately finished in that time, up to Sizes.Claim.
 const (
 	commitAfter = 20 * time.Millisecond
 	claimFirst  = 64
-	claimMost   = 512
+	// groupMost is how many resources a handler is given at once.
+	groupMost = 512
 	// awaitFor is how long a worker with nothing ready keeps its lane when it can wait for a ring.
 	awaitFor = 250 * time.Millisecond
 )

@@ -61,7 +61,7 @@ func (h *Home) Close() error {
 
 // Sizes returns the sizes that suit a home on one machine: to make a file costs more there than to
 // read or write some more of it.
-func Sizes() deploy.Sizes { return deploy.Sizes{Chunk: 1024} }
+func Sizes() deploy.Sizes { return deploy.Sizes{Chunk: 1024, Claim: 2048} }
 
 // Holder returns the name under which this process holds leases.
 func (h *Home) Holder() string { return h.holder }
