@@ -13,6 +13,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/project"
+	"southbound/shared/lang/python"
 	"southbound/shared/lang/resources"
 	"southbound/shared/lang/std"
 	"southbound/shared/schema"
@@ -35,6 +36,8 @@ type Compiled struct {
 	*eval.Result
 	Resources source.Built
 	Warnings  diag.Problems
+
+	classes []diag.Problem // of resources that classes in Python have made: why they are not deployed
 }
 
 // Model compiles a model. What is wrong with it are diag.Problems; the result is not nil then, and
@@ -72,12 +75,14 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	if err != nil {
 		return out, err
 	}
+	var made []python.Resource
 	if host != nil {
-		if err := host.Finish(); err != nil {
+		made, err = export(host, result)
+		if err != nil {
 			return out, err
 		}
 	}
-	return out, out.collect(p.Dir, o.Types)
+	return out, out.collect(p.Dir, o.Types, made)
 }
 
 // namespaces returns the namespaces of full names.
@@ -92,7 +97,9 @@ func namespaces(names []string) []string {
 }
 
 // collect fills in the agents and resources.
-func (c *Compiled) collect(dir string, registry *schema.Registry) error {
+func (c *Compiled) collect(
+	dir string, registry *schema.Registry, made []python.Resource,
+) error {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -105,22 +112,31 @@ func (c *Compiled) collect(dir string, registry *schema.Registry) error {
 			return filepath.ToSlash(rel)
 		}
 		return path
-	})
+	}, made)
 	if err != nil {
 		return err
 	}
 	c.Warnings = append(c.Warnings, set.Warnings...)
+	c.classes = undeployed(made)
 	c.Resources.Dir = dir
 	for _, e := range set.Agents {
-		c.Resources.Agents = append(c.Resources.Agents, source.Entry(e))
+		c.Resources.Agents = append(c.Resources.Agents, entry(e))
 	}
 	for _, e := range set.Resources {
-		c.Resources.Resources = append(c.Resources.Resources, source.Entry(e))
+		c.Resources.Resources = append(c.Resources.Resources, entry(e))
 	}
 	return nil
 }
 
-// Deployable returns what is deployed. It takes Types, Agent and Check of the options.
+func entry(e resources.Entry) source.Entry {
+	return source.Entry{Name: e.Name, Members: e.Members, At: e.At, Places: e.Places}
+}
+
+// Deployable returns what is deployed. It takes Types, Agent and Check of the options. Resources
+// that classes in Python have made are problems: their handlers are not run.
 func (c *Compiled) Deployable(ctx context.Context, o source.Options) (*deploy.Model, error) {
+	if len(c.classes) > 0 {
+		return nil, diag.Problems(c.classes)
+	}
 	return source.LoadBuilt(ctx, c.Resources, o)
 }

@@ -18,7 +18,7 @@ import (
 func startPython(
 	ctx context.Context, o Options, p *project.Project, program *eval.Program,
 ) (*python.Host, error) {
-	start := python.Options{Shown: p.Dir}
+	start := python.Options{Shown: p.Dir, Print: o.Print}
 	for _, m := range p.Modules {
 		if !m.HasCode() {
 			continue
@@ -83,4 +83,37 @@ func noPython(p *project.Project, name, wrong string) diag.Problem {
 		Message: "the module " + name + " has Python code, and " + wrong,
 		Hint:    "install what the project needs: southbound project install",
 	}
+}
+
+// export runs the finalizers of modules, and makes resources with their classes.
+func export(h *python.Host, r *eval.Result) ([]python.Resource, error) {
+	if err := h.Finish(); err != nil {
+		return nil, err
+	}
+	out, err := h.Export(r)
+	if err != nil {
+		return nil, err
+	}
+	return out.Resources, nil
+}
+
+// undeployed says of each type of resources that classes have made that its handlers are not run.
+func undeployed(made []python.Resource) []diag.Problem {
+	var out []diag.Problem
+	seen := map[string]bool{}
+	for i := range made {
+		r := &made[i]
+		if seen[r.Type] {
+			continue
+		}
+		seen[r.Type] = true
+		out = append(out, diag.Problem{
+			Code: python.CodePython, Pos: r.Instance.Pos(),
+			Message: r.Type + " is a resource with a handler in Python, and these are not run: " +
+				"the model compiles, and cannot be deployed",
+			Hint: "southbound compile --resources shows what it has come to; " +
+				"southbound types lists types that can be deployed",
+		})
+	}
+	return out
 }

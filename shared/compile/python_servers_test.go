@@ -3,7 +3,12 @@
 package compile_test
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha1" //nolint:gosec // files are named so
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +18,7 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/diag"
 	"southbound/shared/lang/types"
+	"southbound/shared/source"
 )
 
 // pythonModel compiles a model whose modules have Python code, from the environment of published
@@ -107,12 +113,12 @@ r = shop::said()
 	if !types.IsUnknown(c.Variables["u"]) {
 		t.Errorf("u is %v", c.Variables["u"])
 	}
-	for _, text := range []string{"labels of h1 None\n", "Readonly object\n", "in order"} {
+	for _, text := range []string{"labels of h1 None\n", "Readonly object\n", "in order", "finalized\n"} {
 		if !strings.Contains(said, text) {
 			t.Errorf("it says %q", said)
 		}
 	}
-	if strings.Contains(said, "raw") || strings.Contains(said, "never") {
+	if strings.Contains(said, "raw") {
 		t.Errorf("it says %q", said)
 	}
 	if w := c.Warnings; len(w) != 1 || w[0].Code != "deprecated" ||
@@ -164,5 +170,101 @@ ok = ip::is_valid_ip("1.2.3.4")
 		if c.Counts[name] != n {
 			t.Errorf("there are %d of %s, and should be %d", c.Counts[name], name, n)
 		}
+	}
+}
+
+// TestPythonResources holds what classes of modules make of instances, with ids, members, sets and
+// requirements as the reference exporter has them.
+func TestPythonResources(t *testing.T) {
+	c, _, err := pythonModel(t, `import shop
+import southbound
+import southbound::std
+import fs
+import mitogen
+h = shop::Host(name="h1")
+p = shop::Part(label="p1", host=h)
+first = shop::Shelf(host=h, label="first", size=1)
+s = shop::Shelf(host=h, label="a =,\\b", size=2, goods=[p, shop::Part(label="o", host=h)], purged=true,
+    send_event=true, requires=[n, h2])
+shop::Shelf(host=h, label="ignored", size=3)
+shop::Shelf(host=h, label="unmanaged", size=3, managed=false)
+shop::Shelf(host=h, label=std::get_env("NOT_SET_ANYWHERE"), size=3)
+shop::Shelf(host=h, label="unknown", size=4, seen=std::get_env("NOT_SET_ANYWHERE"))
+shop::Scan(host=h, label="all")
+n = southbound::std::Null(agent=southbound::Agent(name="h2", lanes=2), name="n")
+n2 = southbound::std::Null(agent=southbound::Agent[name="h2"], name="n2", requires=s)
+std::ResourceSet(name="set", resources=[s])
+h2 = fs::File(host=std::Host(name="h2", os=std::linux, via=mitogen::Local()), path="/x", mode=600,
+    content="hello", purged=false)
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range c.Resources.Resources {
+		a, _ := r.Members["attributes"].(map[string]any)
+		text, err := json.Marshal(r.Members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[fmt.Sprint(r.Members["type"])+" "+fmt.Sprint(cmp.Or(a["label"], a["name"], a["path"]))] = string(
+			text,
+		)
+	}
+	for name, want := range map[string]string{
+		"shop::Shelf first": `{"agent":"h1","attributes":{"goods":[],"label":"first","more":` +
+			`{"host":"h1","twice":2},"size":1,"text":"` + sha("text of first") + `"},"send_event":true,"type":"shop::Shelf"}`,
+		`shop::Shelf a =,\b`: `{"agent":"h1","attributes":{"goods":["o","p1"],` +
+			`"label":"a =,\\b","more":{"host":"h1","twice":4},"size":2,"text":"` + sha(`text of a =,\b`) +
+			`"},"purged":true,"requires":["fs::File[h2,path=/x]","shop::Shelf[h1,label=first]",` +
+			`"std::Null[h2,name=n]"],"send_event":true,"set":"set","type":"shop::Shelf"}`,
+		"shop::Shelf unknown": `{"agent":"h1","attributes":{"goods":[],"label":"unknown",` +
+			`"more":{"host":"h1","twice":8},"seen":{"parameter":"unknown: seen of ` +
+			`shop::Shelf[h1,label=unknown]"},"size":4,"text":"` + sha("text of unknown") +
+			`"},"requires":["shop::Shelf[h1,label=first]"],"send_event":true,"type":"shop::Shelf"}`,
+		"shop::Scan all": `{"agent":"h1","attributes":{"label":"all"},"send_event":true,"type":"shop::Scan"}`,
+		"std::Null n":    `{"agent":"h2","attributes":{"name":"n"},"type":"std::Null"}`,
+		"std::Null n2": `{"agent":"h2","attributes":{"name":"n2"},` +
+			`"requires":["shop::Shelf[h1,label=a \\=\\,\\\\b]"],"type":"std::Null"}`,
+		"fs::File /x": `{"agent":"h2","attributes":{"hash":"` + sha("hello") +
+			`","path":"/x","permissions":600,"via":{"method_name":"local","name":""}},` +
+			`"send_event":true,"type":"fs::File"}`,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is\n%s\nand should be\n%s", name, got[name], want)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("there are others: %v", got)
+	}
+	_, err = c.Deployable(t.Context(), source.Options{Types: registry(t)})
+	if problems, _ := diag.Of(err); len(problems) != 3 || problems[1].Line != 8 {
+		t.Errorf("deploying says %v", err)
+	}
+	if a := c.Resources.Agents; len(a) != 2 || a[0].Name != "h2" ||
+		a[0].Members["lanes"] != int64(2) || a[1].Name != "h1" {
+		t.Errorf("the agents are %v", a)
+	}
+}
+
+func sha(text string) string {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // files are named so
+	return hex.EncodeToString(sum[:])
+}
+
+// TestPythonResourceFails holds that what is wrong with one has the place of its instance.
+func TestPythonResourceFails(t *testing.T) {
+	_, _, err := pythonModel(t, `import shop
+h = shop::Host(name="h1")
+shop::Shelf(host=h, label="fine", size=1)
+shop::Shelf(host=h, label="broken", size=1)
+`, nil)
+	problems, _ := diag.Of(err)
+	if len(problems) != 1 || problems[0].Line != 4 || problems[0].Code != "python" ||
+		!strings.Contains(problems[0].Message, "KeyError: 'broken'") ||
+		len(problems[0].Related) == 0 ||
+		!strings.HasPrefix(problems[0].Related[0].Message, "in get_goods: ") {
+		t.Errorf("%v %+v", err, problems)
 	}
 }

@@ -31,56 +31,61 @@ func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
 }
 
 // answers answers what Python code asks during a call.
-func (h *Host) answers(c *eval.Context) func(string, []types.Value, []byte) ([]byte, error) {
-	return func(kind string, v []types.Value, b []byte) ([]byte, error) {
+func (h *Host) answers(c *eval.Context) answer {
+	return func(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
 		switch kind {
 		case "print":
 			c.Print(text(v[0]))
-			return nil, nil
+			return nil, true, nil
 		case "get":
-			n, _ := v[0].(int64)
-			o := h.objects[n]
+			o := h.object(v)
 			if o == nil {
-				return nil, errFrame
+				return nil, false, errFrame
 			}
-			return h.read(b, o, text(v[1]), c), nil
+			return h.read(b, o, text(v[1]), c), true, nil
 		case "var":
 			value, err := c.Variable(text(v[0]))
-			return h.found(b, value, err), nil
+			return h.found(b, value, err), true, nil
 		case "make":
-			return h.make(b, c, v), nil
+			return h.make(b, c, v), true, nil
 		case "instances":
 			e, _ := c.Type(text(v[0])).(*types.Entity)
 			if e == nil {
-				return nil, errFrame
+				return nil, false, errFrame
 			}
-			return h.list(b, c.Instances(e)), nil
+			return h.list(b, c.Instances(e)), true, nil
 		}
 		return h.common(b, kind, v, c.Type)
 	}
 }
 
+// object returns the instance that a message is about; nil if there is none.
+func (h *Host) object(v []types.Value) types.Object {
+	n, _ := v[0].(int64)
+	return h.objects[n]
+}
+
 // common answers what is known of the model at any time.
 func (h *Host) common(
 	b []byte, kind string, v []types.Value, typeOf func(string) types.Type,
-) ([]byte, error) {
+) ([]byte, bool, error) {
 	switch kind {
 	case "type":
 		e, _ := typeOf(text(v[0])).(*types.Entity)
 		if e == nil {
-			return append(b, `["none"]`...), nil
+			return append(b, `["none"]`...), true, nil
 		}
-		return append(describe(append(b, `["v",`...), e), ']'), nil
+		return append(describe(append(b, `["v",`...), e), ']'), true, nil
 	case "where":
-		n, _ := v[0].(int64)
-		if o, ok := h.objects[n].(*eval.Instance); ok {
-			at := o.Pos()
-			b = appendText(append(b, `["at",`...), at.File)
-			return append(strconv.AppendInt(append(b, ','), int64(at.Line), 10), ']'), nil
+		o, ok := h.object(v).(*eval.Instance)
+		if !ok {
+			return nil, false, errFrame
 		}
-		return nil, errFrame
+		at := o.Pos()
+		b = appendText(append(b, `["at",`...), at.File)
+		return append(strconv.AppendInt(append(b, ','), int64(at.Line), 10), ']'), true, nil
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // read answers with what an instance holds.

@@ -5,5 +5,6 @@
 //	wire.go     frames and values
 //	plugins.go  plugins of modules as those of the program, and their calls
 //	answer.go   what Python code asks of the model
+//	export.go   resource classes: from instances to resources
 //	host/       the program that runs in the process
 package python

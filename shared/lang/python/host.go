@@ -32,6 +32,8 @@ type Options struct {
 	Dir     string // of the project, absolute
 	Shown   string // how Dir is written in messages
 	Modules []Module
+	// Print gets what Python code prints when no call of a model goes on; it may be nil.
+	Print func(text string)
 	// Call bounds one call of Python code; 0 stands for 10 minutes.
 	Call time.Duration
 }
@@ -156,11 +158,13 @@ func (h *Host) stop(why string) {
 // errGone says that a conversation has ended too early.
 var errGone = errors.New("the Python process has ended")
 
-// converse sends a message and answers questions until a message comes that ends the conversation.
+// answer answers a message: more is false for one that ends the conversation, and reply is nil for
+// one that asks nothing. It may use b for the reply.
+type answer func(kind string, v []types.Value, b []byte) (reply []byte, more bool, err error)
+
+// converse sends a message and answers what comes until the conversation ends.
 func (h *Host) converse(
-	message []byte,
-	what string,
-	answer func(kind string, v []types.Value, b []byte) ([]byte, error),
+	message []byte, what string, answer answer,
 ) (kind string, v []types.Value, err error) {
 	limit := time.AfterFunc(h.o.Call, func() {
 		h.stop(fmt.Sprintf("%s had not ended after %s", what, h.o.Call))
@@ -168,33 +172,25 @@ func (h *Host) converse(
 	defer limit.Stop()
 	over := context.AfterFunc(h.ctx, func() { h.stop("") })
 	defer over()
-	for {
-		if err := writeFrame(h.in, message); err != nil {
-			return "", nil, h.gone(what, err)
+	for more := true; more; {
+		if message != nil {
+			if err := writeFrame(h.in, message); err != nil {
+				return "", nil, h.gone(what, err)
+			}
+			h.write = message
 		}
 		if h.buffer, err = readFrame(h.out, h.buffer); err != nil {
 			return "", nil, h.gone(what, err)
 		}
-		for {
-			p := parser{text: h.buffer, tag: h.tag}
-			if kind, v, err = p.message(); err != nil {
-				return "", nil, err
-			}
-			if message, err = answer(kind, v, h.write[:0]); err != nil || message != nil {
-				break
-			}
-			if kind != "print" {
-				return kind, v, nil
-			}
-			if h.buffer, err = readFrame(h.out, h.buffer); err != nil {
-				return "", nil, h.gone(what, err)
-			}
-		}
-		if err != nil {
+		p := parser{text: h.buffer, tag: h.tag}
+		if kind, v, err = p.message(); err != nil {
 			return "", nil, err
 		}
-		h.write = message
+		if message, more, err = answer(kind, v, h.write[:0]); err != nil {
+			return "", nil, err
+		}
 	}
+	return kind, v, nil
 }
 
 // gone says why the process is gone.

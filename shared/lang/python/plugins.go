@@ -65,8 +65,13 @@ func (h *Host) Load() (*Code, error) {
 	return out, nil
 }
 
-// quiet answers nothing: nobody listens to what modules print when they are imported.
-func (h *Host) quiet(string, []types.Value, []byte) ([]byte, error) { return nil, nil }
+// quiet answers nothing but what is printed.
+func (h *Host) quiet(kind string, v []types.Value, _ []byte) ([]byte, bool, error) {
+	if kind == "print" && h.o.Print != nil {
+		h.o.Print(text(v[0]))
+	}
+	return nil, kind == "print", nil
+}
 
 func asFault(err error) error {
 	var ended *Ended

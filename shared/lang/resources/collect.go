@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/python"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -32,12 +33,15 @@ type Entry struct {
 	Members map[string]any
 	At      diag.Pos
 	Places  map[string]diag.Pos // of members and attributes
+
+	foreign bool // a class of a module has made it
 }
 
-// Collect returns the agents and resources of a model, in the order in which they were made. path
-// says how a document names the file at an absolute path. Problems are diag.Problems.
+// Collect returns the agents and resources of a model, in the order in which they were made, and
+// after them those that classes of modules have made. path says how a document names the file at an
+// absolute path. Problems are diag.Problems.
 func Collect(
-	r *eval.Result, registry *schema.Registry, path func(string) string,
+	r *eval.Result, registry *schema.Registry, path func(string) string, more []python.Resource,
 ) (*Set, error) {
 	c := &collector{
 		registry: registry, path: path, mapped: map[*types.Entity]*schema.Compiled{},
@@ -47,6 +51,7 @@ func Collect(
 	for _, o := range r.Instances {
 		c.set(o)
 	}
+	c.name(more)
 	for _, o := range r.Instances {
 		switch t := c.typeOf(o.Type()); {
 		case t != nil:
@@ -55,6 +60,7 @@ func Collect(
 			c.agent(o)
 		}
 	}
+	c.foreign(more)
 	return c.out, c.problems.Err()
 }
 

@@ -23,6 +23,9 @@ def _answer(message):
         _load(message)
     elif kind == "finish":
         plugins.finish()
+    elif kind == "export":
+        from southbound_host import export
+        export.run()
 
 plugins = None
 

@@ -189,9 +189,6 @@ class Instance(runtime.Instance):
     def __hash__(self):
         return self.number
 
-    def __eq__(self, other):
-        return self is other
-
     def __lt__(self, other):
         return self.number < other.number
 

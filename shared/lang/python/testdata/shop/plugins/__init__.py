@@ -7,8 +7,18 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from inmanta.compiler import finalizer
+from inmanta.execute.util import Unknown
 from inmanta.execute.proxy import DynamicProxy
+from inmanta.export import dependency_manager
 from inmanta.plugins import Context, ModelType, deprecated, plugin
+from inmanta.resources import (
+    DiscoveryResource,
+    IgnoreResourceException,
+    ManagedResource,
+    PurgeableResource,
+    Resource,
+    resource,
+)
 
 type Host = Annotated[DynamicProxy, ModelType["shop::Host"]]
 
@@ -65,7 +75,6 @@ def where(ctx: Context, v: "any") -> "any":
 
 @plugin(allow_unknown=True)
 def known(v: "any") -> bool:
-    from inmanta.execute.util import Unknown
     return not isinstance(v, Unknown)
 
 
@@ -90,7 +99,7 @@ def said() -> str:
 
 @finalizer
 def done() -> None:
-    print("never shown")
+    print("finalized")
 
 
 @plugin
@@ -153,3 +162,34 @@ def fork() -> str:
 def hang() -> str:
     while True:
         time.sleep(1)
+
+
+@resource("shop::Shelf", agent="host.name", id_attribute="label")
+class Shelf(PurgeableResource, ManagedResource):
+    fields = ("label", "size", "goods", "more", "text", "seen")
+    map = {"more": lambda _, shelf: {"twice": shelf.size * 2, "host": shelf.host.name}}
+
+    @staticmethod
+    def get_goods(exporter, shelf):
+        if shelf.label == "broken":
+            raise KeyError(shelf.label)
+        return [g.label for g in sorted(shelf.goods, key=lambda g: g.label)]
+
+    @staticmethod
+    def get_text(exporter, shelf):
+        if shelf.label == "ignored":
+            raise IgnoreResourceException()
+        return exporter.upload_file("text of " + shelf.label)
+
+
+@resource("shop::Scan", agent="host.name", id_attribute="label")
+class Scan(DiscoveryResource):
+    fields = ("label",)
+
+
+@dependency_manager
+def order(model, resources):
+    first = next((r for r in resources.values() if r.id.attribute_value == "first"), None)
+    for r in resources.values():
+        if r is not first and first is not None and r.id.entity_type == "shop::Shelf":
+            r.requires.add(first)

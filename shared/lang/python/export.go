@@ -1,0 +1,173 @@
+package python
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/types"
+)
+
+// Export is what resource classes make of a model.
+type Export struct {
+	Resources []Resource
+	// Files are the contents that resources name, by their SHA-1.
+	Files map[string][]byte
+}
+
+// Resource is a resource that a class in Python has made of an instance.
+type Resource struct {
+	Instance   *eval.Instance
+	Type       string
+	Agent      string
+	Key, Value string // what names it on its agent
+	ID         string // as the library writes it, in Requires too
+	Fields     *types.Dict
+	Requires   []string
+	Set        string
+}
+
+// exporting is an export that is under way.
+type exporting struct {
+	host  *Host
+	model *eval.Result
+	types map[string]*types.Entity
+	out   *Export
+}
+
+// Export makes resources of what a model has come to, with the classes of its modules. What is
+// wrong are diag.Problems.
+func (h *Host) Export(model *eval.Result) (*Export, error) {
+	e := &exporting{
+		host: h, model: model, types: map[string]*types.Entity{},
+		out: &Export{Files: map[string][]byte{}},
+	}
+	for _, t := range model.Entities {
+		e.types[t.FullName()] = t
+	}
+	kind, v, err := h.converse([]byte(`["export"]`), "the export of resources", e.answer)
+	switch {
+	case err != nil:
+		return nil, asFault(err)
+	case kind == "failed" && len(v) == 3:
+		return nil, diag.Problems{e.problem(v)}
+	case kind != "ok":
+		return nil, fmt.Errorf("%w: %s", errFrame, kind)
+	}
+	return e.out, nil
+}
+
+// problem says why an instance cannot become a resource.
+func (e *exporting) problem(v []types.Value) diag.Problem {
+	p := diag.Problem{
+		Code: CodePython, Message: "the model cannot be exported: " + text(v[0]),
+		Related: e.host.places(v[1]),
+	}
+	if n, ok := v[2].(int64); ok {
+		if o, ok := e.host.objects[n].(*eval.Instance); ok {
+			p.Pos = o.Pos()
+			p.Message = "this instance of " + o.Type().FullName() + " cannot become a resource: " +
+				text(v[0])
+		}
+	} else if len(p.Related) > 0 {
+		p.Pos, p.Related = p.Related[0].Pos, p.Related[1:]
+	}
+	return p
+}
+
+// answer answers what classes ask of the model, and takes what they make.
+func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
+	switch kind {
+	case "print":
+		return e.host.quiet(kind, v, b)
+	case "file":
+		content, err := base64.StdEncoding.DecodeString(text(v[1]))
+		e.out.Files[text(v[0])] = content
+		return nil, true, err
+	case "resource":
+		return nil, true, e.take(v)
+	case "instances":
+		return e.host.list(b, e.instances(text(v[0]))), true, nil
+	case "types":
+		b = append(b, `["v",[`...)
+		for i, t := range e.model.Entities {
+			b = appendText(comma(b, i), t.FullName())
+		}
+		return append(b, "]]"...), true, nil
+	case "all":
+		return e.all(b, v)
+	case "get":
+		return e.get(b, v)
+	}
+	return e.host.common(b, kind, v, func(name string) types.Type {
+		if t := e.types[name]; t != nil {
+			return t
+		}
+		return nil
+	})
+}
+
+func (e *exporting) instances(name string) []types.Object {
+	t := e.types[name]
+	var out []types.Object
+	for _, o := range e.model.Instances {
+		if t != nil && o.Type().Is(t) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// all answers with all that an instance holds.
+func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
+	o, ok := e.host.object(v).(*eval.Instance)
+	if !ok {
+		return nil, false, errFrame
+	}
+	d := types.NewDict(0)
+	for _, a := range o.Type().All() {
+		if value, ok := o.Value(a.Name); ok {
+			d.Set(a.Name, e.host.seen(value))
+		}
+	}
+	return append(appendValue(append(b, `["v",`...), d), ']'), true, nil
+}
+
+// get answers with one attribute, which holds nothing if it was not among all.
+func (e *exporting) get(b []byte, v []types.Value) ([]byte, bool, error) {
+	o, ok := e.host.object(v).(*eval.Instance)
+	switch {
+	case !ok:
+		return nil, false, errFrame
+	case o.Type().Attribute(text(v[1])) == nil:
+		return append(b, `["none"]`...), true, nil
+	}
+	if value, ok := o.Value(text(v[1])); ok {
+		return append(appendValue(append(b, `["v",`...), e.host.seen(value)), ']'), true, nil
+	}
+	return append(b, `["missing"]`...), true, nil
+}
+
+// take takes a resource.
+func (e *exporting) take(v []types.Value) error {
+	if len(v) != 9 {
+		return errFrame
+	}
+	o, ok := e.host.object(v).(*eval.Instance)
+	fields, is := v[6].(*types.Dict)
+	if !ok || !is {
+		return errFrame
+	}
+	r := Resource{
+		Instance: o, Type: text(v[1]), Agent: text(v[2]), Key: text(v[3]), Value: text(v[4]),
+		ID: text(v[5]), Fields: fields, Set: text(v[8]),
+	}
+	for _, id := range items(v[7]) {
+		r.Requires = append(r.Requires, text(id))
+	}
+	slices.Sort(r.Requires)
+	e.out.Resources = append(e.out.Resources, r)
+	return nil
+}

@@ -1,0 +1,61 @@
+"""Resource classes: from instances to resources, by the exporter of the library."""
+import base64, json
+
+import inmanta.ast
+from inmanta import protocol
+from inmanta.execute.util import Unknown
+from inmanta.export import Exporter
+
+from southbound_host import model, plugins, wire
+
+def run():
+    """Sends the files and the resources that the model has come to."""
+    model.whole = True
+    exporter = Exporter()
+    try:
+        exporter.run(model.types, model.root, no_commit=True)
+        for digest, content in exporter._file_store.items():
+            wire.send(["file", digest, base64.b64encode(content).decode()])
+        for res in exporter._resources.values():
+            wire.send(["resource", *_resource(exporter, res)])
+        wire.send(["ok", None])
+    except wire.TooLarge as e:
+        wire.send(["failed", f"a resource has {e.args[0]} bytes; at most {wire.LIMIT} are taken", [], None])
+    except BaseException as e:
+        wire.send(["failed", _said(e), plugins.frames(e), _instance(e)])
+
+def _said(e):
+    """Returns what an exception says with what led to it."""
+    inner = getattr(e, "__cause__", None)
+    if isinstance(e, inmanta.ast.ExternalException) and inner is not None:
+        return f"{e.msg}: {plugins.said(inner)}"
+    if isinstance(e, inmanta.ast.CompilerException):
+        return e.get_message()
+    return plugins.said(e)
+
+def _instance(e):
+    """Returns the number of the instance that was becoming a resource."""
+    at = e.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_name == "_load_resources":
+            found = at.tb_frame.f_locals.get("instance")
+            return found.number if isinstance(found, model.Instance) else None
+        at = at.tb_next
+    return None
+
+def _resource(exporter, res):
+    fields = {}
+    plain = res.serialize()
+    for name in res.fields:
+        value = getattr(res, name)
+        if isinstance(value, Unknown):
+            fields[name] = {"u": f"{name} of {res.id.resource_str()}"}
+            continue
+        try:
+            fields[name] = wire.encode(plain[name])
+        except wire.Unfit:
+            fields[name] = wire.encode(json.loads(protocol.common.json_encode(plain[name])))
+    text = res.id.resource_str()
+    requires = sorted(r.resource_str() for r in res.requires)
+    return [res.model._get_instance().number, res.id.entity_type, res.id.agent_name, res.id.attribute,
+            res.id.attribute_value, text, {"d": fields}, requires, exporter._resource_sets.get(text)]

@@ -1,0 +1,132 @@
+package resources
+
+import (
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/python"
+	"southbound/shared/lang/types"
+	"southbound/shared/resource"
+)
+
+// name gives the instances that classes of modules have made resources of their ids, so that others
+// can require them.
+func (c *collector) name(more []python.Resource) {
+	for _, r := range more {
+		if c.typeOf(r.Instance.Type()) != nil {
+			continue // Southbound's own type goes before a class of a module
+		}
+		key := resource.Key{Name: r.Key, Value: r.Value}
+		c.ids[r.Instance] = resource.NewID(r.Type, r.Agent, key)
+	}
+}
+
+// foreign adds the resources that classes of modules have made, and agents for them.
+func (c *collector) foreign(more []python.Resource) {
+	ids := map[string]resource.ID{}
+	for _, r := range more {
+		ids[r.ID] = resource.NewID(r.Type, r.Agent, resource.Key{Name: r.Key, Value: r.Value})
+	}
+	known := map[string]bool{}
+	for _, a := range c.out.Agents {
+		known[a.Name] = true
+	}
+	for i := range more {
+		r := &more[i]
+		if c.typeOf(r.Instance.Type()) != nil {
+			continue
+		}
+		if !known[r.Agent] {
+			known[r.Agent] = true
+			c.out.Agents = append(c.out.Agents, Entry{
+				Name: r.Agent, At: r.Instance.Pos(), Places: map[string]diag.Pos{},
+				Members: map[string]any{"transport": "local"},
+			})
+		}
+		c.clash(r)
+		c.out.Resources = append(c.out.Resources, c.made(r, ids))
+	}
+}
+
+// clash refuses a model that has resources of two types of one name.
+func (c *collector) clash(r *python.Resource) {
+	for _, e := range c.out.Resources {
+		if e.Members["type"] == r.Type && !e.foreign {
+			c.bad(r.Instance.Pos(), "", "use one of the two in a model",
+				"%s of a module and southbound::%s have the same name", r.Type, r.Type)
+			return
+		}
+	}
+}
+
+// made returns the entry of a resource that a class of a module has made.
+func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
+	o := r.Instance
+	attributes := map[string]any{}
+	e := Entry{
+		At: o.Pos(), Places: map[string]diag.Pos{}, foreign: true,
+		Members: map[string]any{"type": r.Type, "agent": r.Agent, "attributes": attributes},
+	}
+	usual := map[string]bool{}
+	for _, f := range flags() {
+		usual[f.name] = f.usual
+	}
+	for _, name := range r.Fields.Keys() {
+		v, _ := r.Fields.Get(name)
+		if o.Type().Attribute(name) != nil {
+			e.Places[name] = o.Place(name)
+		}
+		if normal, flag := usual[name]; flag {
+			c.flag(&e, name, v, normal)
+			continue
+		}
+		if list, ok := v.(*types.List); ok && len(list.Items) == 0 &&
+			(name == "references" || name == "mutators") {
+			continue
+		}
+		if _, null := v.(types.Null); !null {
+			attributes[name] = c.value(o, name, v)
+		}
+	}
+	attributes[r.Key] = r.Value
+	if r.Set != "" {
+		e.Members["set"] = r.Set
+	}
+	if requires := c.required(r, ids); len(requires) > 0 {
+		e.Members["requires"] = requires
+	}
+	return e
+}
+
+// flag sets a member of resources that is true or false.
+func (c *collector) flag(e *Entry, name string, v types.Value, usual bool) {
+	b, ok := v.(bool)
+	switch {
+	case !ok:
+		c.bad(e.At, name, "compute it from what is known",
+			"%s of a resource is %s, and has to be true or false", name, types.Kind(v))
+	case b != usual && name != "managed": // a class leaves out what is not managed
+		e.Members[name] = b
+	}
+}
+
+// required returns the ids of what a resource requires, sorted: those that its class and dependency
+// managers say, and resources of Southbound's own types.
+func (c *collector) required(r *python.Resource, ids map[string]resource.ID) []any {
+	var names []string
+	for _, id := range r.Requires {
+		names = append(names, string(ids[id]))
+	}
+	for _, o := range instances(r.Instance, "requires") {
+		if c.typeOf(o.Type()) != nil {
+			names = append(names, string(c.id(o)))
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(slices.DeleteFunc(names, func(n string) bool { return n == "" }))
+	out := make([]any, len(names))
+	for i, n := range names {
+		out[i] = n
+	}
+	return out
+}
