@@ -27,7 +27,17 @@ func main() {
 	ssh := flag.Bool("ssh", false, "also a tenth of the files over ssh, to the server of OpenSSH, which must be installed")
 	across := flag.Bool("across", false, "only what goes through many agents")
 	editor := flag.Bool("editor", false, "only what an editor asks")
+	language := flag.Bool("models", false, "only models, beside the reference compiler, which is installed "+
+		"in the cache of the user with python"+referencePython)
+	python := flag.String("reference", "", "Python of an environment with the reference compiler, for -models")
 	flag.Parse()
+	if *language {
+		if err := runModels(*bin, *python, *runs); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *editor {
 		if err := runEditor(*bin, *runs); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

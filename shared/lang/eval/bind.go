@@ -123,7 +123,9 @@ func (b *binder) ref(name string, s shape) node {
 func (b *binder) attr(x *syntax.Attr) node {
 	dot := b.file.onLine(x, x.Name.From-1)
 	of := b.root(x.Of, nil)
-	return &attrNode{shape: shape{at: dot}, of: of, name: x.Name.Text, slot: b.slot()}
+	return &attrNode{
+		shape: shape{at: dot}, of: of, name: x.Name.Text, mark: b.file.pos(&x.Name), slot: b.slot(),
+	}
 }
 
 // path binds a variable and attributes that stand in a text.
@@ -232,7 +234,10 @@ func (b *binder) defined(x *syntax.Defined) node {
 	case *syntax.Attr:
 		dot := b.file.onLine(of, of.Name.From-1)
 		n := b.root(of.Of, nil)
-		return &definedNode{shape: shape{at: dot}, of: n, name: of.Name.Text, slot: b.slot()}
+		return &definedNode{
+			shape: shape{at: dot}, of: n, name: of.Name.Text, mark: b.file.pos(&of.Name),
+			slot: b.slot(),
+		}
 	case *syntax.Lookup:
 		return b.definedEntry(x, of)
 	}

@@ -15,6 +15,7 @@ type fail struct {
 	hint    string
 	at      *diag.Pos // where it is reported
 	by      *diag.Pos // the place of the statement that it belongs to; nil as long as none is known
+	mark    *diag.Pos // the word that is wrong, where that is not where it is reported
 	cause   *fail
 	related []related
 	// weight orders several problems: what is more likely the reason of the others comes first.
@@ -47,6 +48,12 @@ func (f *fail) with(at *diag.Pos, message string) *fail {
 
 func (f *fail) advise(format string, args ...any) *fail {
 	f.hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+// marking says which word is wrong.
+func (f *fail) marking(at *diag.Pos) *fail {
+	f.mark = at
 	return f
 }
 
@@ -109,6 +116,12 @@ func (f *fail) problem() diag.Problem {
 	}
 	if at != nil {
 		p.Pos = *at
+	}
+	if inner.mark != nil && f == inner && p.File == inner.mark.File {
+		if p.Line != inner.mark.Line { // of a long expression: the line that the reference names
+			places = append(places, related{at, "it belongs to this"})
+		}
+		p.Pos = *inner.mark
 	}
 	seen := map[diag.Pos]bool{p.Pos: true}
 	for _, r := range append(places, inner.related...) {

@@ -110,8 +110,20 @@ func (e *engine) make(
 	o.self = variable{value: o, ready: true}
 	all := entity.All()
 	o.vars = make([]variable, len(all))
+	open := 0
+	for _, a := range all {
+		if isOpen(a) {
+			open++
+		}
+	}
+	lates, lists := make([]late, open), make([]types.List, open)
 	for i, a := range all {
-		e.initialise(&o.vars[i], a, o)
+		if isOpen(a) {
+			open--
+			e.initialise(&o.vars[i], a, o, &lates[open], &lists[open])
+			continue
+		}
+		e.initialise(&o.vars[i], a, o, nil, nil)
 	}
 	o.scope = &scope{instance: o}
 	for _, n := range values {
@@ -120,11 +132,24 @@ func (e *engine) make(
 		}
 	}
 	e.instances = append(e.instances, o)
-	return o, e.register(o, entity, map[*types.Entity]bool{})
+	return o, e.register(o, entity, new([]*types.Entity))
 }
 
-// initialise makes the variable of an attribute.
-func (e *engine) initialise(v *variable, a *types.Attribute, o *Instance) {
+// isOpen reports whether it is not clear how many values an attribute will have.
+func isOpen(a *types.Attribute) bool {
+	r := a.Relation
+	return r != nil && (r.Low != 1 || r.High != 1)
+}
+
+// initialise makes the variable of an attribute. A relation that is not to exactly one takes l and
+// list for what it has more.
+func (e *engine) initialise(
+	v *variable,
+	a *types.Attribute,
+	o *Instance,
+	l *late,
+	list *types.List,
+) {
 	v.attr, v.owner = a, o
 	r := a.Relation
 	switch {
@@ -135,11 +160,11 @@ func (e *engine) initialise(v *variable, a *types.Attribute, o *Instance) {
 		return
 	case r.Low == 0 && r.High == 1:
 		v.kind = option
-		v.late = &late{engine: e}
 	default:
 		v.kind = many
-		v.late = &late{engine: e, list: &types.List{}}
+		l.list = list
 	}
+	v.late, l.engine = l, e
 	v.offer()
 }
 
@@ -151,10 +176,10 @@ type named struct {
 
 // register counts an instance for its entity and those that it extends, and enters it in their
 // indexes.
-func (e *engine) register(o *Instance, entity *types.Entity, seen map[*types.Entity]bool) *fail {
+func (e *engine) register(o *Instance, entity *types.Entity, seen *[]*types.Entity) *fail {
 	d := e.data(entity)
-	if !seen[entity] {
-		seen[entity] = true
+	if !slices.Contains(*seen, entity) {
+		*seen = append(*seen, entity)
 		d.count++
 	}
 	if f := e.enter(o, entity, d); f != nil {

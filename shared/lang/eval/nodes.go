@@ -51,6 +51,7 @@ type attrNode struct {
 	shape
 	of   node // in a frame of its own
 	name string
+	mark *diag.Pos // of the name
 	slot int
 }
 
@@ -67,7 +68,7 @@ func (n *attrNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 // start makes a proxy, and connects it as soon as the instance is known.
 func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) *fail {
 	p := &variable{kind: proxy, far: &far{listen: c, at: n.at}}
-	by, x := hook(e, s, n.of, n.name, n.at, unset, p.connect)
+	by, x := hook(e, s, member{n.of, n.name, n.at, n.mark}, unset, p.connect)
 	if x != nil {
 		return x
 	}
@@ -76,23 +77,29 @@ func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) 
 	return nil
 }
 
+// member is an attribute of what a node leads to.
+type member struct {
+	of   node // in a frame of its own
+	name string
+	at   *diag.Pos // where problems are reported
+	mark *diag.Pos // the name; nil if that is not known
+}
+
 // hook calls use with the variable of an attribute as soon as the instance is known. With unset, an
 // optional relation on the way that is
 // empty is given instead. It returns what waits for the instance.
 func hook(
 	e *engine,
 	s *scope,
-	of node,
-	name string,
-	at *diag.Pos,
+	m member,
 	unset bool,
 	use func(*variable) *fail,
 ) (*unit, *fail) {
-	f := newFrame(of)
-	if x := emitPath(e, s, of, f, unset); x != nil {
+	f := newFrame(m.of)
+	if x := emitPath(e, s, m.of, f, unset); x != nil {
 		return nil, x
 	}
-	return e.start(&later{at: at, replace: true, do: func(u *unit) *fail {
+	return e.start(&later{at: m.at, replace: true, do: func(u *unit) *fail {
 		if unset {
 			for _, v := range u.frame.vars {
 				if r := v.real(); r.kind == option && r.value == nil {
@@ -100,7 +107,7 @@ func hook(
 				}
 			}
 		}
-		v, x := attribute(u, of, s, name, at)
+		v, x := m.attribute(u, s)
 		if x != nil {
 			return x
 		}
@@ -116,12 +123,12 @@ func emitPath(e *engine, s *scope, of node, f frame, unset bool) *fail {
 	return of.emit(e, s, f)
 }
 
-// attribute returns the variable of an attribute of what a node leads to.
-func attribute(u *unit, of node, s *scope, name string, at *diag.Pos) (*variable, *fail) {
+// attribute returns the variable of an attribute of what its node leads to.
+func (m member) attribute(u *unit, s *scope) (*variable, *fail) {
 	if x := u.take(); x != nil {
 		return nil, x
 	}
-	value, x := of.value(u.engine, s, u.frame)
+	value, x := m.of.value(u.engine, s, u.frame)
 	if x != nil {
 		return nil, x
 	}
@@ -129,23 +136,23 @@ func attribute(u *unit, of node, s *scope, name string, at *diag.Pos) (*variable
 	if !ok {
 		return nil, failed(
 			CodeNotEntity,
-			at,
+			m.at,
 			"there is no attribute %s: this is %s, not an instance",
-			name,
+			m.name,
 			types.Kind(value),
 		)
 	}
-	v := o.variable(name)
+	v := o.variable(m.name)
 	if v == nil {
 		x := failed(
 			CodeUnknownAttr,
-			at,
+			m.at,
 			"%s has no attribute %s",
 			o.entity.FullName(),
-			name,
+			m.name,
 		).heavy(20)
-		return nil, x.advise("%s", DidYouMean(name, attributeNames(o.entity))).
-			with(o.entity.At, "the entity is defined here")
+		return nil, x.advise("%s", DidYouMean(m.name, attributeNames(o.entity))).
+			with(o.entity.At, "the entity is defined here").marking(m.mark)
 	}
 	return v, nil
 }

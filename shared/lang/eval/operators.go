@@ -330,6 +330,7 @@ type definedNode struct {
 	where spot // of a variable
 	of    node // the instance, in a frame of its own; nil for a variable
 	name  string
+	mark  *diag.Pos // of the name
 	slot  int
 }
 
@@ -344,7 +345,7 @@ func (n *definedNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 func (n *definedNode) emit(e *engine, s *scope, f frame) *fail {
 	d := &definedness{node: n, engine: e, result: &variable{}}
 	if n.of != nil {
-		if _, x := hook(e, s, n.of, n.name, n.at, false, d.ask); x != nil {
+		if _, x := hook(e, s, member{n.of, n.name, n.at, n.mark}, false, d.ask); x != nil {
 			return x.in(n.at, false)
 		}
 	} else {

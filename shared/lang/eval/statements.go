@@ -186,7 +186,7 @@ func (b *binder) assign(st *syntax.Assign) statement {
 		return &assignStatement{at: at, where: where, of: b.root(st.Value, nil)}
 	}
 	target := st.Target.(*syntax.Attr)
-	out := &setStatement{at: at, name: target.Name.Text, add: st.Extend}
+	out := &setStatement{at: at, name: target.Name.Text, add: st.Extend, mark: b.file.pos(&target.Name)}
 	out.of = b.root(target.Of, nil)
 	out.value = b.root(st.Value, &hint{of: target.Of, name: target.Name.Text})
 	return out
@@ -214,6 +214,7 @@ type setStatement struct {
 	at    *diag.Pos
 	of    node
 	name  string
+	mark  *diag.Pos // of the name
 	add   bool
 	value node
 }
@@ -257,7 +258,7 @@ func (st *setStatement) set(u *unit, s *scope) *fail {
 			st.name,
 		).heavy(20)
 		return x.advise("%s", DidYouMean(st.name, attributeNames(o.entity))).
-			with(o.entity.At, "the entity is defined here")
+			with(o.entity.At, "the entity is defined here").marking(st.mark)
 	}
 	if st.add && v.kind != many {
 		return failed(
@@ -319,7 +320,8 @@ func (e *engine) hold(holds []hold, s *scope) ([]*held, *fail) {
 	for i := range holds {
 		h := &held{}
 		out = append(out, h)
-		_, x := hook(e, s, holds[i].of, holds[i].name, holds[i].at, true, func(v *variable) *fail {
+		of := member{holds[i].of, holds[i].name, holds[i].at, nil}
+		_, x := hook(e, s, of, true, func(v *variable) *fail {
 			if !h.over {
 				h.promise = v.announce()
 			}

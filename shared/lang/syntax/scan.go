@@ -42,7 +42,7 @@ const (
 // Scan returns the tokens of a text, with the comments among them, and what is wrong. The last token is an EOF. What cannot be
 // a token is reported, and is an Unknown.
 func Scan(text string) ([]Token, []Problem) {
-	const perToken = 4 // bytes of text, about
+	const perToken = 3 // bytes of text, or less: growing would copy what is there
 	s := &scanner{text: text, at: Pos{Line: 1, Column: 1}, tokens: make([]Token, 0, min(len(text), MaxText)/perToken+1)}
 	switch {
 	case len(text) > MaxText:
