@@ -31,6 +31,7 @@ var notRemote = map[string]string{
 	"run":     "it is about the home of this machine",
 	"serve":   "it starts servers itself",
 	"jobs":    "it starts servers itself",
+	"modules": "it is about folders of this machine",
 	"gc":      "it removes files that other scripts have uploaded, and not exported yet",
 }
 

@@ -104,7 +104,9 @@ func (p *cfg) add(n, indent int, text string, m []string) {
 
 func (p *cfg) section(n, column int, name string) {
 	if p.out[name] != nil {
-		p.problems.Add(p.problem(p.place(n, column), "keep one of them", "[%s] is there twice", name))
+		p.problems.Add(
+			p.problem(p.place(n, column), "keep one of them", "[%s] is there twice", name),
+		)
 	} else {
 		p.out[name] = map[string]Option{}
 	}
@@ -124,17 +126,25 @@ func ReadModuleV2(file string, text []byte) (*Module, diag.Problems, error) {
 	s := r.sections(text)
 	meta := s["metadata"]
 	if meta == nil && r.problems == nil {
-		r.problems.Add(r.problem(r.place(1, 1), "add a section [metadata] with name, version and license",
-			"the section [metadata] is missing"))
+		r.problems.Add(
+			r.problem(r.place(1, 1), "add a section [metadata] with name, version and license",
+				"the section [metadata] is missing"),
+		)
 	}
 	if len(r.problems) > 0 {
 		return nil, nil, r.problems.Err()
 	}
-	out := &Module{File: file, License: meta["license"].Value, Description: meta["description"].Value}
+	out := &Module{
+		File:        file,
+		License:     meta["license"].Value,
+		Description: meta["description"].Value,
+	}
 	for _, example := range []string{"name = inmanta-module-x", "version = 0.1.0", "license = Apache 2.0"} {
 		if name, _, _ := strings.Cut(example, " "); strings.TrimSpace(meta[name].Value) == "" {
-			r.problems.Add(r.problem(r.place(1, 1), "add a line such as `"+example+"` to [metadata]",
-				"%s is missing", name))
+			r.problems.Add(
+				r.problem(r.place(1, 1), "add a line such as `"+example+"` to [metadata]",
+					"%s is missing", name),
+			)
 		}
 	}
 	r.names(meta["name"], out)
@@ -145,7 +155,14 @@ func ReadModuleV2(file string, text []byte) (*Module, diag.Problems, error) {
 	if o, ok := meta["freeze_operator"]; ok {
 		out.Freeze.Operator = o.Value
 		if o.Value != "~=" && o.Value != "==" && o.Value != ">=" {
-			r.problems.Add(r.problem(r.at(o), "", "freeze_operator is %s, expected one of ~=, ==, >=", o.Value))
+			r.problems.Add(
+				r.problem(
+					r.at(o),
+					"",
+					"freeze_operator is %s, expected one of ~=, ==, >=",
+					o.Value,
+				),
+			)
 		}
 	}
 	out.Requires = r.installRequires(s["options"]["install_requires"])
@@ -187,9 +204,11 @@ func (r *reader) versions(s Sections, out *Module) {
 			"version is %s, which is not a version (PEP 440)", text))
 		return
 	case v.String() != v.Base().String():
-		r.problems.Add(r.problem(r.at(o), fmt.Sprintf("write `version = %s`, and `tag_build = %s` in "+
-			"the section [egg_info]", v.Base(), v.Tag()),
-			"version is %s, expected one without a tag", text))
+		r.problems.Add(
+			r.problem(r.at(o), fmt.Sprintf("write `version = %s`, and `tag_build = %s` in "+
+				"the section [egg_info]", v.Base(), v.Tag()),
+				"version is %s, expected one without a tag", text),
+		)
 		return
 	}
 	out.Version = v
@@ -228,7 +247,14 @@ func (r *reader) installRequires(o Option) []Requirement {
 		at := r.place(o.Line+i, 0)
 		req, err := ParsePackage(text)
 		if err != nil {
-			r.problems.Add(r.problem(at, "write it such as `inmanta-module-std >=1.0,<2.5`", "%s", reason(err)))
+			r.problems.Add(
+				r.problem(
+					at,
+					"write it such as `inmanta-module-std >=1.0,<2.5`",
+					"%s",
+					reason(err),
+				),
+			)
 			continue
 		}
 		if rest, ok := strings.CutPrefix(req.Name, "inmanta-modules-"); ok {

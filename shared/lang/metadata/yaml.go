@@ -112,7 +112,13 @@ func isNull(n *yaml.Node) bool {
 func (r *reader) mapping(n *yaml.Node, what string) (members, bool) {
 	at := n
 	if n = resolved(n); n.Kind != yaml.MappingNode {
-		r.bad(at, "write `name: value`, a line each", "%s is %s, expected a mapping", what, describe(n))
+		r.bad(
+			at,
+			"write `name: value`, a line each",
+			"%s is %s, expected a mapping",
+			what,
+			describe(n),
+		)
 		return nil, false
 	}
 	out := members{}
@@ -136,8 +142,13 @@ func (r *reader) unknown(n *yaml.Node, what string, known []string) {
 	n = resolved(n)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if key := resolved(n.Content[i]); !slices.Contains(known, key.Value) {
-			r.warn(key, eval.DidYouMean(key.Value, known), "%s%s has no meaning here and is ignored",
-				what, key.Value)
+			r.warn(
+				key,
+				eval.DidYouMean(key.Value, known),
+				"%s%s has no meaning here and is ignored",
+				what,
+				key.Value,
+			)
 		}
 	}
 }

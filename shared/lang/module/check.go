@@ -81,11 +81,18 @@ func (d *Demands) unmet(m *Module, a Asked) (diag.Problem, bool) {
 	case by != nil && by.Generation == 2 && m.Generation == 1:
 		p.Message = fmt.Sprintf("%s, a module V2, asks for %s, which is a module V1 in %s", a.By,
 			m.Name, m.Dir)
-		p.Hint = "install " + metadata.PackageOf(m.Name) + ", or convert it with `southbound module v1tov2`"
+		p.Hint = "install " + metadata.PackageOf(
+			m.Name,
+		) + ", or convert it with `southbound module v1tov2`"
 	case len(a.Set) == 0:
 		return p, false
 	case m.Version().IsZero():
-		p.Message = fmt.Sprintf("%s for %s, and the version of %s is not known", asks(a.By), a.Spec(), m.Name)
+		p.Message = fmt.Sprintf(
+			"%s for %s, and the version of %s is not known",
+			asks(a.By),
+			a.Spec(),
+			m.Name,
+		)
 		p.Hint = "it has no " + metadata.FileV1 + ": " + m.Dir
 	case a.Set.Contains(m.Version()):
 		return p, false
@@ -107,8 +114,12 @@ func asks(by string) string {
 func (d *Demands) hint(m *Module, a Asked) string {
 	for _, other := range d.asked[m.Name] {
 		if len(other.Set) > 0 && other.At != a.At && other.Set.Contains(m.Version()) {
-			return fmt.Sprintf("%s for %s (%s); change one of the two, or run `southbound project update`",
-				asks(other.By), other.Spec(), other.At)
+			return fmt.Sprintf(
+				"%s for %s (%s); change one of the two, or run `southbound project update`",
+				asks(other.By),
+				other.Spec(),
+				other.At,
+			)
 		}
 	}
 	if m.Editable && m.Generation == 2 {
@@ -150,7 +161,10 @@ func (d *Demands) Chain(to string) []diag.Related {
 
 // Conflict returns the problem of requirements of a module that no version of several meets.
 func (d *Demands) Conflict(name string, versions []string) diag.Problem {
-	all := slices.DeleteFunc(slices.Clone(d.asked[name]), func(a Asked) bool { return len(a.Set) == 0 })
+	all := slices.DeleteFunc(
+		slices.Clone(d.asked[name]),
+		func(a Asked) bool { return len(a.Set) == 0 },
+	)
 	p := diag.Problem{Code: metadata.CodeRequires}
 	there := "there are none"
 	if n := len(versions); n > 0 {
@@ -163,8 +177,16 @@ func (d *Demands) Conflict(name string, versions []string) diag.Problem {
 	}
 	p.Pos = all[len(all)-1].At
 	for _, a := range all {
+		if len(all) == 1 && a.By == "" {
+			p.Message = fmt.Sprintf("no version of %s meets %s; %s", name, a.Spec(), there)
+			p.Hint = "change this constraint"
+			return p
+		}
 		p.Related = append(p.Related, d.Chain(a.By)...)
-		p.Related = append(p.Related, diag.Related{Pos: a.At, Message: asks(a.By) + " for " + a.Spec()})
+		p.Related = append(
+			p.Related,
+			diag.Related{Pos: a.At, Message: asks(a.By) + " for " + a.Spec()},
+		)
 	}
 	return p
 }

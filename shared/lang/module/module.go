@@ -158,13 +158,24 @@ func (f *Finder) first(name string, out *Found) error {
 		switch {
 		case before != nil && before.Generation == 2:
 			if !sameFile(dir, before.Dir) {
-				out.warn(dir, "remove the one that is not meant", "the module %s is installed as a "+
-					"package (V2), which is used; the one on the modulepath is not", name)
+				out.warn(
+					dir,
+					"remove the one that is not meant",
+					"the module %s is installed as a "+
+						"package (V2), which is used; the one on the modulepath is not",
+					name,
+				)
 			}
 			return nil
 		case before != nil:
-			out.warn(dir, "remove one of them", "the module %s is in %s, which is used, and in %s", name,
-				before.Dir, dir)
+			out.warn(
+				dir,
+				"remove one of them",
+				"the module %s is in %s, which is used, and in %s",
+				name,
+				before.Dir,
+				dir,
+			)
 			return nil
 		case out.Wrong != nil:
 			return nil
@@ -189,12 +200,23 @@ func sameFile(a, b string) bool {
 
 // openV1 opens a module in a folder of the modulepath.
 func openV1(name, dir string, out *Found) (*Module, error) {
-	m := &Module{Name: name, Dir: dir, Generation: 1, Editable: true, Code: filepath.Join(dir, "plugins")}
+	m := &Module{
+		Name:       name,
+		Dir:        dir,
+		Generation: 1,
+		Editable:   true,
+		Code:       filepath.Join(dir, "plugins"),
+	}
 	file := filepath.Join(dir, metadata.FileV1)
 	if !exists(file) {
 		if exists(filepath.Join(dir, metadata.FileV2)) {
-			out.wrong(filepath.Join(dir, metadata.FileV2), "install it with `southbound module install -e "+
-				dir+"`", "%s is a module V2, which is not found on the modulepath", name)
+			out.wrong(
+				filepath.Join(dir, metadata.FileV2),
+				"install it with `southbound module install -e "+
+					dir+"`",
+				"%s is a module V2, which is not found on the modulepath",
+				name,
+			)
 			return nil, nil
 		}
 		return m, nil
@@ -311,7 +333,8 @@ func (f *Finder) Names() []string {
 func (m *Module) Model(parts []string) string {
 	rest := filepath.Join(append([]string{m.Dir, "model"}, parts...)...)
 	for _, path := range []string{filepath.Join(rest, "_init.cf"), rest + ".cf"} {
-		if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.IsLocal(strings.Join(parts, "/")+"x") {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() &&
+			filepath.IsLocal(strings.Join(parts, "/")+"x") {
 			return path
 		}
 	}

@@ -29,7 +29,9 @@ func tree(t *testing.T, files ...string) string {
 }
 
 func v2(name, version, more string) string {
-	return "[metadata]\nname = " + metadata.PackageOf(name) + "\nversion = " + version + "\nlicense = MIT\n" + more
+	return "[metadata]\nname = " + metadata.PackageOf(
+		name,
+	) + "\nversion = " + version + "\nlicense = MIT\n" + more
 }
 
 func v1(name, version, more string) string {
@@ -45,7 +47,8 @@ func find(t *testing.T, dir, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := module.NewFinder([]string{filepath.Join(dir, "libs"), filepath.Join(dir, "more")}, env).Find(name)
+	found, err := module.NewFinder([]string{filepath.Join(dir, "libs"), filepath.Join(dir, "more")}, env).
+		Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +167,10 @@ func built(t *testing.T, generation int, name, version string, requires ...strin
 // TestDemands names every step from the project to a constraint that is not met, and who else asks.
 func TestDemands(t *testing.T) {
 	t.Parallel()
-	project := []metadata.Requirement{requirement(t, "a", "project.yml"), requirement(t, "c ~=1.0", "project.yml")}
+	project := []metadata.Requirement{
+		requirement(t, "a", "project.yml"),
+		requirement(t, "c ~=1.0", "project.yml"),
+	}
 	modules := []*module.Module{
 		built(t, 1, "a", "1.0", "b >=1", "d"), built(t, 2, "b", "1.5", "c >=2", "d"),
 		built(t, 2, "c", "1.2"), built(t, 1, "d", "1", "a"),
@@ -195,7 +201,8 @@ b:1: b, a module V2, asks for d, which is a module V1 in d
 		t.Errorf("not strict: %v, %v", wrong, warnings)
 	}
 	p := d.Conflict("c", []string{"1.0", "1.2", "1.9"})
-	if p.Message != "no version of c is allowed by all who ask for it; there are 1.0, 1.2, 1.9" || len(p.Related) != 4 {
+	if p.Message != "no version of c is allowed by all who ask for it; there are 1.0, 1.2, 1.9" ||
+		len(p.Related) != 4 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -1,0 +1,451 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/compile"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/modtool"
+	"southbound/shared/lang/module"
+)
+
+// tool returns what works on the project or module in the working directory.
+func (a *app) tool() *modtool.Tool {
+	return &modtool.Tool{
+		Dir:     ".",
+		Say:     func(format string, args ...any) { a.say(format, args...) },
+		Warn:    func(p diag.Problem) { a.complainOf(p, "warning: ", compile.Lines()) },
+		BuiltIn: func(name string) bool { return name == "std" || name == "southbound" },
+	}
+}
+
+func (a *app) moduleCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "module", Aliases: []string{"modules"}, Short: "Make, list, check, build and release modules",
+		Long: "module works on the module in the working directory, or on those that the project there " +
+			"imports; docs/language/modules.md shows how.",
+		Example: "  southbound module create net\n  southbound module list\n  southbound module build",
+		Args:    subcommand, RunE: help,
+	}
+	cmd.AddCommand(
+		a.moduleCreate(),
+		a.moduleAdd(),
+		a.moduleList(),
+		a.moduleInstall(),
+		a.moduleUpdate(),
+		a.moduleEach(
+			"status",
+			"Say what is not committed in modules that are git repositories",
+			a.moduleStatus,
+		),
+		a.moduleEach(
+			"push",
+			"Push the commits and tags of modules that are git repositories",
+			a.modulePush,
+		),
+		a.moduleVerify(),
+		a.freezeCommand("module"),
+		a.moduleBuild(),
+		a.moduleCommit(),
+		a.moduleRelease(),
+		a.moduleConvert(),
+	)
+	return cmd
+}
+
+func (a *app) moduleCreate() *cobra.Command {
+	var v1 bool
+	var template string
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Begin a module in a folder of its name",
+		Long: "create writes a module V2 into a folder of its name. With --v1 it is one of V1, in the last folder of the\n" +
+			"project's modulepath. --template takes the files of a git repository, in which {{ name }} and {{ package }} are filled in.",
+		Example: "  southbound module create net\n  southbound module create --v1 site",
+		Args:    exactArgs(1, "one name"), RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := a.tool().CreateModule(cmd.Context(), args[0], v1, template)
+			if err != nil {
+				return err
+			}
+			a.say("the module %s is in %s", args[0], dir)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&v1, "v1", false, "of the first kind, in the modulepath of the project")
+	cmd.Flags().
+		StringVar(&template, "template", "", "a git repository with the files to begin with")
+	return cmd
+}
+
+func (a *app) moduleAdd() *cobra.Command {
+	var v1, v2, override, only bool
+	cmd := &cobra.Command{
+		Use: "add REQUIREMENT", Short: "Add a module to what is needed; a project installs it",
+		Example: "  southbound module add 'net ~=1.0'\n  southbound module add --override net",
+		Args: exactArgs(
+			1,
+			"one module, perhaps with constraints",
+		), RunE: func(cmd *cobra.Command, args []string) error {
+			t := a.tool()
+			project, err := t.Add(args[0], override, v1)
+			if err != nil || !project || only {
+				return err
+			}
+			return t.Install(cmd.Context(), modtool.InstallOptions{})
+		},
+	}
+	cmd.Flags().
+		BoolVar(&v1, "v1", false, "into requires of project.yml or module.yml, for a module from git")
+	cmd.Flags().BoolVar(&v2, "v2", false, "as a package, which it is unless --v1 says otherwise")
+	cmd.Flags().
+		BoolVar(&override, "override", false, "another constraint for a module that is there already")
+	cmd.Flags().BoolVar(&only, "no-install", false, "install nothing")
+	cmd.MarkFlagsMutuallyExclusive("v1", "v2")
+	return cmd
+}
+
+func (a *app) moduleList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the modules that the project imports, with their versions",
+		Example: "  southbound module list --json",
+		Args:    exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
+			all, err := a.tool().List()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				for _, l := range all {
+					a.line(l)
+				}
+				return nil
+			}
+			w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tTYPE\tEDITABLE\tINSTALLED VERSION\tEXPECTED IN PROJECT\tMATCHES")
+			yes := map[bool]string{true: "yes", false: "no"}
+			for _, l := range all {
+				version := l.Installed
+				if version == "" {
+					version = "-"
+				}
+				fmt.Fprintln(
+					w,
+					strings.Join(
+						[]string{
+							l.Name,
+							l.Type,
+							yes[l.Editable],
+							version,
+							l.Expected,
+							yes[l.Matches],
+						},
+						"\t",
+					),
+				)
+			}
+			return fault.Wrap(fault.Unavailable, "write to standard output", w.Flush())
+		},
+	}
+}
+
+func (a *app) moduleInstall() *cobra.Command {
+	var editable bool
+	cmd := &cobra.Command{
+		Use: "install [PATH]", Short: "Install the module in a folder into .env",
+		Example: "  southbound module install -e ../net",
+		Args:    atMostOne("one folder"), RunE: func(cmd *cobra.Command, args []string) error {
+			path := "."
+			if len(args) > 0 {
+				path = args[0]
+			}
+			return a.tool().InstallModule(cmd.Context(), path, editable)
+		},
+	}
+	cmd.Flags().
+		BoolVarP(&editable, "editable", "e", false, "as it stands there: changes are seen at once")
+	return cmd
+}
+
+func (a *app) moduleUpdate() *cobra.Command {
+	return a.installCommand(
+		"module",
+		"update",
+		"Bring all modules to the highest versions that all allow",
+		true,
+	)
+}
+
+// moduleEach is a command on all modules of the project, or on one.
+func (a *app) moduleEach(
+	name, short string, do func(ctx context.Context, t *modtool.Tool, m *module.Module) error,
+) *cobra.Command {
+	only := ""
+	cmd := &cobra.Command{
+		Use: name, Short: short, Example: "  southbound module " + name + "\n  southbound module " + name + " -m net",
+		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+			t := a.tool()
+			return t.EachClone(
+				cmd.Context(),
+				only,
+				func(ctx context.Context, m *module.Module) error {
+					return do(ctx, t, m)
+				},
+			)
+		},
+	}
+	cmd.Flags().StringVarP(&only, "module", "m", "", "this module only")
+	return cmd
+}
+
+func (a *app) moduleStatus(ctx context.Context, t *modtool.Tool, m *module.Module) error {
+	text, err := t.Status(ctx, m)
+	if err != nil || text == "" {
+		return err
+	}
+	if a.json {
+		a.line(map[string]any{"name": m.Name, "path": m.Dir, "changed": strings.Split(text, "\n")})
+		return nil
+	}
+	a.printf("%s (%s)\n  %s\n", m.Name, m.Dir, strings.ReplaceAll(text, "\n", "\n  "))
+	return nil
+}
+
+func (a *app) modulePush(ctx context.Context, t *modtool.Tool, m *module.Module) error {
+	return t.Push(ctx, m)
+}
+
+func (a *app) moduleVerify() *cobra.Command {
+	return &cobra.Command{
+		Use: "verify", Short: "Check that all modules are there, in versions that all allow",
+		Example: "  southbound module verify", Args: exactArgs(0, "nothing more"),
+		RunE: func(*cobra.Command, []string) error { return a.tool().Verify() },
+	}
+}
+
+func (a *app) moduleBuild() *cobra.Command {
+	var o modtool.BuildOptions
+	cmd := &cobra.Command{
+		Use: "build [PATH]", Short: "Build a wheel and a source distribution, without Python",
+		Example: "  southbound module build\n  southbound module build net --dev --wheel -o packages",
+		Args:    atMostOne("one folder"), RunE: func(cmd *cobra.Command, args []string) error {
+			path := "."
+			if len(args) > 0 {
+				path = args[0]
+			}
+			files, err := a.tool().Build(cmd.Context(), path, o)
+			if err == nil && a.json {
+				a.line(map[string]any{"files": files})
+			}
+			return err
+		},
+	}
+	cmd.Flags().
+		StringVarP(&o.Output, "output-dir", "o", "", "where to; dist in the module's folder unless said")
+	cmd.Flags().BoolVar(&o.Dev, "dev", false, "a development build, with the time in its version")
+	cmd.Flags().BoolVarP(&o.Wheel, "wheel", "w", false, "a wheel only")
+	cmd.Flags().BoolVarP(&o.Sdist, "sdist", "s", false, "a source distribution only")
+	return cmd
+}
+
+// bumpFlags adds the flags that say which number of a version is raised.
+func bumpFlags(cmd *cobra.Command) func() modtool.Bump {
+	names := []string{"", "major", "minor", "patch", "revision"}
+	set := make([]bool, len(names))
+	for i, name := range names[1:] {
+		cmd.Flags().BoolVar(&set[i+1], name, false, "raise this number of the version")
+	}
+	cmd.MarkFlagsMutuallyExclusive(names[1:]...)
+	return func() modtool.Bump {
+		for i, on := range set {
+			if on {
+				return modtool.Bump(i)
+			}
+		}
+		return modtool.NoBump
+	}
+}
+
+func (a *app) moduleCommit() *cobra.Command {
+	var o modtool.CommitOptions
+	cmd := &cobra.Command{
+		Use: "commit -m MESSAGE", Short: "Commit what is staged under the next version of the module",
+		Long: "commit writes the next version into the module and commits it with what is staged: a development release, or\n" +
+			"with --release a release, which is tagged. release does more: it keeps the changelog and begins the next version.",
+		Example: "  southbound module commit -m \"First commit\"\n  southbound module commit -r -m \"First Release\" -v 1.0.1",
+		Args:    exactArgs(0, "nothing more"),
+	}
+	bump := bumpFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		o.Bump = bump()
+		return a.tool().Commit(cmd.Context(), o)
+	}
+	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "of the commit")
+	cmd.Flags().BoolVarP(&o.Release, "release", "r", false, "a release, not a development release")
+	cmd.Flags().StringVarP(&o.Version, "version", "v", "", "this version")
+	cmd.Flags().
+		BoolVarP(&o.All, "all", "a", false, "commit all that is changed, not what is staged")
+	cmd.Flags().BoolVarP(&o.Tag, "tag", "t", false, "tag a development release, too")
+	cmd.Flags().BoolVarP(&o.NoTag, "no-tag", "n", false, "no tag")
+	return cmd
+}
+
+func (a *app) moduleRelease() *cobra.Command {
+	var o modtool.ReleaseOptions
+	cmd := &cobra.Command{
+		Use: "release", Short: "Commit and tag a release, and begin the next version",
+		Long: "release writes the version without its tag into the module, dates its section of CHANGELOG.md, commits both,\n" +
+			"tags the commit with that section, and commits the next development version. With --dev it makes a development\n" +
+			"version only, as far from the last release as --revision, --patch, --minor or --major say. It pushes nothing.",
+		Example: "  southbound module release\n  southbound module release --dev --minor -c \"Hosts have two names\"",
+		Args:    exactArgs(0, "nothing more"),
+	}
+	bump := bumpFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		o.Bump = bump()
+		return a.tool().Release(cmd.Context(), o)
+	}
+	cmd.Flags().BoolVar(&o.Dev, "dev", false, "a development version only")
+	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "of the commit")
+	cmd.Flags().StringVarP(&o.Changelog, "changelog-message", "c", "", "a line for CHANGELOG.md")
+	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "commit all that is changed")
+	return cmd
+}
+
+func (a *app) moduleConvert() *cobra.Command {
+	return &cobra.Command{
+		Use: "v1tov2", Short: "Make the module V1 in the working directory one of V2, in place",
+		Example: "  southbound module v1tov2", Args: exactArgs(0, "nothing more"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.tool().Convert(cmd.Context(), ".") },
+	}
+}
+
+func (a *app) projectCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "project", Short: "Begin a project, and install, update and freeze its modules",
+		Example: "  southbound project init site\n  southbound project install",
+		Args:    subcommand, RunE: help,
+	}
+	cmd.AddCommand(
+		a.projectInit(),
+		a.freezeCommand("project"),
+		a.installCommand(
+			"project",
+			"install",
+			"Install what the project needs and is missing",
+			false,
+		),
+		a.installCommand(
+			"project",
+			"update",
+			"Bring all modules to the highest versions that all allow",
+			true,
+		),
+	)
+	return cmd
+}
+
+func (a *app) projectInit() *cobra.Command {
+	var name, in string
+	var plain bool
+	cmd := &cobra.Command{
+		Use: "init [NAME]", Short: "Begin a project in a folder of its name",
+		Example: "  southbound project init site\n  southbound project init --name site --output-dir projects",
+		Args:    atMostOne("one name"), RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				name = args[0]
+			}
+			dir, err := a.tool().CreateProject(in, name)
+			if err != nil {
+				return err
+			}
+			a.say("the project %s is in %s", name, filepath.Clean(dir))
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&name, "name", "n", "", "of the project")
+	cmd.Flags().StringVarP(&in, "output-dir", "o", ".", "where its folder is made")
+	cmd.Flags().BoolVar(&plain, "default", false, "ask nothing; nothing is asked anyhow")
+	return cmd
+}
+
+func (a *app) installCommand(of, name, short string, update bool) *cobra.Command {
+	var strict, lax bool
+	o := modtool.InstallOptions{Update: update}
+	cmd := &cobra.Command{
+		Use: name, Short: short,
+		Long: short + ".\nPackages, which modules V2 are, come from the index into .env, by pip, or by uv if it is installed;\n" +
+			"modules V1 from git into downloadpath. Models without Python code need no Python. What is not committed in a\n" +
+			"module stays as it is.",
+		Example: "  southbound " + of + " " + name + "\n  southbound " + of + " " + name + " --no-python",
+		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+			if strict || lax {
+				o.StrictDeps = &strict
+			}
+			return a.tool().Install(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().
+		BoolVar(&strict, "strict-deps-check", false, "what modules ask of each other must be met")
+	cmd.Flags().
+		BoolVar(&lax, "no-strict-deps-check", false, "what modules ask of each other is a warning")
+	cmd.Flags().
+		BoolVar(&o.NoPython, "no-python", false, "install models only, without packages that their Python code needs")
+	cmd.MarkFlagsMutuallyExclusive("strict-deps-check", "no-strict-deps-check")
+	return cmd
+}
+
+// freezeCommand is that of a project or of a module.
+func (a *app) freezeCommand(of string) *cobra.Command {
+	var out, operator, name string
+	var recursive bool
+	file := map[string]string{"project": "project.yml", "module": "module.yml"}[of]
+	cmd := &cobra.Command{
+		Use: "freeze", Short: "Write the versions that are there into " + file,
+		Example: "  southbound " + of + " freeze --recursive --operator ==", Args: exactArgs(0, "nothing more"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch operator {
+			case "", "==", "~=", ">=":
+			default:
+				return fault.New(
+					fault.Usage,
+					"freeze versions",
+					"--operator is %s, expected ==, ~= or >=",
+					operator,
+				)
+			}
+			var deep *bool
+			if cmd.Flags().Changed("recursive") {
+				deep = &recursive
+			}
+			path, text, err := a.tool().Freeze(name, deep, operator)
+			if err != nil {
+				return err
+			}
+			if out == "-" {
+				_, err := output{a}.Write(text)
+				return fault.Wrap(fault.Unavailable, "write to standard output", err)
+			}
+			if out != "" {
+				path = out
+			}
+			return fault.Wrap(
+				fault.Unavailable,
+				"write "+path,
+				os.WriteFile(path, text, 0o644),
+			) //nolint:gosec // no secrets
+		},
+	}
+	cmd.Flags().StringVarP(&out, "outfile", "o", "", "where to; - for standard output")
+	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "also what modules import")
+	cmd.Flags().StringVar(&operator, "operator", "", "==, ~= or >=; as "+file+" says unless said")
+	if of == "module" {
+		cmd.Flags().StringVarP(&name, "module", "m", "", "this module of the project")
+	}
+	return cmd
+}

@@ -1,0 +1,109 @@
+package modtool
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/pep440"
+)
+
+// CommitOptions say how a module is committed.
+type CommitOptions struct {
+	Message string
+	Release bool
+	Bump    Bump
+	Version string // instead of one that follows
+	All     bool
+	Tag     bool // also a development release
+	NoTag   bool // not even a release
+	Now     time.Time
+}
+
+// Commit commits what is staged in the module in the folder under a version that follows: a
+// development release, or a release, which is tagged.
+func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
+	if strings.TrimSpace(o.Message) == "" {
+		return fault.New(fault.Usage, "commit the module", "there is no message").
+			WithHint("-m \"what is new\"")
+	}
+	m, released, err := t.toRelease(ctx, true)
+	if err != nil {
+		return err
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	version, err := committed(m.Version(), o)
+	if err != nil {
+		return err
+	}
+	for _, v := range append(released, m.Version()) {
+		if v.Compare(version) > 0 ||
+			v.Compare(version) == 0 &&
+				(v.Compare(m.Version()) != 0 || o.Release && !m.Version().IsDev()) {
+			return fault.New(
+				fault.Conflict,
+				"commit the module",
+				"the version %s is not after %s, which is there",
+				version,
+				v,
+			)
+		}
+	}
+	ro := ReleaseOptions{All: o.All, Now: o.Now}
+	if err := t.commitVersion(ctx, m, version, o.Message, ro, o.Release); err != nil {
+		return err
+	}
+	t.Say("%s %s is committed", m.Name, version)
+	if o.NoTag || !o.Release && !o.Tag {
+		return nil
+	}
+	_, err = git(ctx, m.Dir, "tag", "-a", "-m", o.Message, "--", version.String())
+	return err
+}
+
+// committed returns the version that follows one.
+func committed(version pep440.Version, o CommitOptions) (pep440.Version, error) {
+	if o.Version != "" {
+		v, err := pep440.Parse(o.Version)
+		if err != nil {
+			return v, fault.Wrap(fault.Usage, "commit the module", err)
+		}
+		if o.Release && v.IsDev() {
+			return v, fault.New(
+				fault.Usage,
+				"commit the module",
+				"%s is not the version of a release",
+				v,
+			)
+		}
+		return v, nil
+	}
+	base := version.Base()
+	if !version.IsDev() {
+		switch {
+		case o.Bump != NoBump:
+			next, err := raised(version, o.Bump)
+			if err != nil {
+				return version, err
+			}
+			base = next.Base()
+		case o.Release:
+			return version, fault.New(fault.Usage, "commit the module", "%s is released already", version).
+				WithHint("say what changes: --major, --minor or --patch")
+		default:
+			next, err := raised(version, Patch)
+			if err != nil {
+				return version, err
+			}
+			base = next.Base()
+		}
+	}
+	if o.Release {
+		return base, nil
+	}
+	return pep440.Parse(base.String() + ".dev" + strconv.FormatInt(o.Now.Unix(), 10))
+}

@@ -1,0 +1,146 @@
+package modtool
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+)
+
+// Convert makes the module V1 in a folder one of V2, in place. It does nothing if what it would
+// write is there.
+func (t *Tool) Convert(_ context.Context, dir string) error {
+	m, warnings, err := module.Open(dir)
+	t.warn(warnings)
+	if err != nil {
+		return err
+	}
+	if m.Generation == 2 {
+		return fault.New(fault.Invalid, "convert the module", "%s is a module V2 already", m.Name)
+	}
+	for _, name := range []string{"MANIFEST.in", module.PluginsPackage, "setup.py"} {
+		if fileThere(filepath.Join(dir, name)) {
+			return fault.New(fault.Conflict, "convert the module", "%s is there already", filepath.Join(dir, name)).
+				WithHint("remove it, or give it another name")
+		}
+	}
+	setup, err := setupOf(m)
+	if err != nil {
+		return err
+	}
+	if err := replace(filepath.Join(dir, metadata.FileV2), setup); err != nil {
+		return err
+	}
+	if err := writePyproject(dir); err != nil {
+		return err
+	}
+	if err := writeNew(dir, "MANIFEST.in", manifest(m.Name)); err != nil {
+		return err
+	}
+	code := filepath.Join(dir, module.PluginsPackage, m.Name)
+	if fileThere(m.Code) {
+		if err := os.MkdirAll(filepath.Dir(code), 0o755); err != nil {
+			return fault.Wrap(fault.Unavailable, "convert the module", err)
+		}
+		err = os.Rename(m.Code, code)
+	} else {
+		err = writeNew(code, "__init__.py", "")
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "convert the module", err)
+	}
+	return fault.Wrap(
+		fault.Unavailable,
+		"convert the module",
+		os.Remove(filepath.Join(dir, metadata.FileV1)),
+	)
+}
+
+// setupOf returns the setup.cfg of a module V1: what its module.yml says, what it imports, and its
+// requirements.txt.
+func setupOf(m *module.Module) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(m.Dir, metadata.FileV2))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fault.Wrap(fault.Unavailable, "convert the module", err)
+	}
+	meta := m.Meta
+	set := func(section, name, value string) { text = setOption(text, section, name, value) }
+	set("metadata", "name", metadata.PackageOf(m.Name))
+	set("metadata", "version", meta.Version.Base().String())
+	set("metadata", "license", meta.License)
+	if meta.Description != "" {
+		set("metadata", "description", strings.Join(strings.Fields(meta.Description), " "))
+	}
+	set(
+		"metadata",
+		"freeze_recursive",
+		map[bool]string{true: "True", false: "False"}[meta.Freeze.Recursive],
+	)
+	set("metadata", "freeze_operator", meta.Freeze.Operator)
+	if meta.Deprecated {
+		set("metadata", "deprecated", "True")
+	}
+	if tag := meta.Version.Tag(); tag != "" {
+		set("egg_info", "tag_build", tag)
+	}
+	requires, err := requiresOf(m)
+	if err != nil {
+		return nil, err
+	}
+	if len(requires) > 0 {
+		set("options", "install_requires", "\n    "+strings.Join(requires, "\n    "))
+	}
+	set("options", "zip_safe", "False")
+	set("options", "include_package_data", "True")
+	set("options", "packages", "find_namespace:")
+	set("options.packages.find", "include", module.PluginsPackage+"*")
+	return bytesTrimmed(text), nil
+}
+
+// requiresOf returns the packages that a module V1 needs: modules first, sorted.
+func requiresOf(m *module.Module) ([]string, error) {
+	imports, err := moduleImports(m)
+	if err != nil {
+		return nil, err
+	}
+	var modules, packages []string
+	for _, r := range m.Meta.Requires {
+		if r.Module == "" {
+			packages = append(packages, r.Requirement.String())
+			continue
+		}
+		modules = append(modules, r.Requirement.String())
+		imports = slices.DeleteFunc(imports, func(name string) bool { return name == r.Module })
+	}
+	for _, name := range imports {
+		if name != m.Name {
+			modules = append(modules, metadata.PackageOf(name))
+		}
+	}
+	slices.Sort(modules)
+	return slices.Concat(slices.Compact(modules), packages), nil
+}
+
+// writePyproject writes the pyproject.toml, or adds the part that is missing to one that is there.
+func writePyproject(dir string) error {
+	file := filepath.Join(dir, "pyproject.toml")
+	text, err := os.ReadFile(file)
+	switch {
+	case os.IsNotExist(err):
+		return writeNew(dir, "pyproject.toml", pyproject)
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, "convert the module", err)
+	case strings.Contains(string(text), "[build-system]"):
+		return nil
+	}
+	return replace(
+		file,
+		[]byte(fmt.Sprintf("%s\n%s", strings.TrimRight(string(text), "\n")+"\n", pyproject)),
+	)
+}

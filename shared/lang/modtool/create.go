@@ -1,0 +1,216 @@
+package modtool
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+)
+
+const ignored = `__pycache__/
+*.pyc
+*.egg-info/
+.env/
+.southbound/
+build/
+dist/
+`
+
+const pyproject = `[build-system]
+requires = ["setuptools", "wheel"]
+build-backend = "setuptools.build_meta"
+`
+
+// empty makes the folder of something new, which may be there if nothing is in it.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		return fault.New(fault.Conflict, "make "+dir, "it is there already and not empty").
+			WithHint("choose another name, or remove it")
+	}
+	return fault.Wrap(fault.Unavailable, "make "+dir, os.MkdirAll(dir, 0o755))
+}
+
+// CreateProject makes a project in a folder of its own and returns the folder.
+func (t *Tool) CreateProject(in, name string) (string, error) {
+	if name == "" || !filepath.IsLocal(name) || strings.ContainsAny(name, "\n/\\") {
+		return "", fault.New(
+			fault.Usage,
+			"make the project",
+			"%q is not a name for a project",
+			name,
+		)
+	}
+	dir := filepath.Join(in, name)
+	if err := empty(dir); err != nil {
+		return "", err
+	}
+	files := [][2]string{
+		{
+			"project.yml",
+			"name: " + quoted(name) + "\ndescription: \nmodulepath: libs\ndownloadpath: libs\n" +
+				"repo: []\nrequires: []\npip: {}\n",
+		},
+		{
+			"main.cf",
+			"\"\"\"\nWhat is to be there. `southbound compile` says what comes out.\n\"\"\"\n",
+		},
+		{
+			"requirements.txt",
+			"# modules and packages of Python, such as inmanta-module-net >= 1.0\n",
+		},
+		{".gitignore", ignored + "libs/\n"},
+	}
+	for _, f := range files {
+		if err := writeNew(dir, f[0], f[1]); err != nil {
+			return "", err
+		}
+	}
+	return dir, os.MkdirAll(filepath.Join(dir, "libs"), 0o755)
+}
+
+// quoted returns a text as YAML has it, in quotes if it needs them.
+func quoted(text string) string {
+	if metadata.IsModuleName(strings.ReplaceAll(text, "-", "_")) &&
+		!strings.EqualFold(text, "null") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+// CreateModule makes a module in a folder of its name and returns the folder. One of V1 is made in
+// the last folder of the project's modulepath. template is the address of a git repository that is
+// taken instead of our own files; "" for none.
+func (t *Tool) CreateModule(
+	ctx context.Context,
+	name string,
+	v1 bool,
+	template string,
+) (string, error) {
+	if !metadata.IsModuleName(name) {
+		return "", fault.New(fault.Usage, "make the module", "%q is not a name for a module", name).
+			WithHint("letters, digits and _, no digit first")
+	}
+	in := t.Dir
+	if v1 {
+		meta, err := t.open()
+		if err != nil {
+			return "", err
+		}
+		paths := meta.Paths()
+		in = paths[len(paths)-1]
+	}
+	dir := filepath.Join(in, name)
+	if err := empty(dir); err != nil {
+		return "", err
+	}
+	if template != "" {
+		return dir, t.fromTemplate(ctx, dir, name, template)
+	}
+	files := filesV2(name)
+	if v1 {
+		files = [][2]string{
+			{"module.yml", "name: " + name + "\nlicense: Apache 2.0\nversion: 0.0.1.dev0\n"},
+			{"model/_init.cf", ""}, {".gitignore", ignored},
+		}
+	}
+	for _, f := range files {
+		if err := writeNew(dir, f[0], f[1]); err != nil {
+			return "", err
+		}
+	}
+	return dir, t.begin(ctx, dir)
+}
+
+func filesV2(name string) [][2]string {
+	return [][2]string{
+		{"setup.cfg", "[metadata]\nname = " + metadata.PackageOf(name) + "\nversion = 0.0.1\n" +
+			"license = Apache 2.0\ndescription = The module " + name + "\n\n[egg_info]\ntag_build = dev0\n\n" +
+			"[options]\nzip_safe = False\ninclude_package_data = True\npackages = find_namespace:\n" +
+			"install_requires =\n    inmanta-module-std\n\n[options.packages.find]\ninclude = inmanta_plugins*\n"},
+		{"pyproject.toml", pyproject},
+		{"MANIFEST.in", manifest(name)},
+		{"model/_init.cf", ""},
+		{module.PluginsPackage + "/" + name + "/__init__.py", ""},
+		{"README.md", "# " + name + "\n"},
+		{"CHANGELOG.md", "# Changelog\n\n## v0.0.1 - ?\n\n"},
+		{".gitignore", ignored},
+	}
+}
+
+func manifest(name string) string {
+	in := module.PluginsPackage + "/" + name
+	return "include " + in + "/setup.cfg\ninclude " + in + "/py.typed\nrecursive-include " + in +
+		"/model *.cf\ngraft " + in + "/files\ngraft " + in + "/templates\n"
+}
+
+// begin makes a folder a git repository, if it is in none.
+func (t *Tool) begin(ctx context.Context, dir string) error {
+	if _, err := git(ctx, dir, "rev-parse", "--is-inside-work-tree"); err == nil {
+		return nil
+	}
+	if _, err := git(ctx, dir, "init", "-q"); err != nil {
+		return err
+	}
+	_, err := git(ctx, dir, "add", "--", ".")
+	return err
+}
+
+// fromTemplate copies the files of a git repository; {{ name }} in their names and texts is the
+// name of the module.
+func (t *Tool) fromTemplate(ctx context.Context, dir, name, template string) error {
+	if _, err := git(ctx, "", "clone", "-q", "--depth", "1", "--", template, dir); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
+		return fault.Wrap(fault.Unavailable, "make the module", err)
+	}
+	if err := fill(dir, name); err != nil {
+		return fault.Wrap(fault.Unavailable, "make the module", err)
+	}
+	if _, _, err := module.Open(dir); err != nil {
+		return err
+	}
+	return t.begin(ctx, dir)
+}
+
+// fill puts the name of the module where a template has {{ name }}.
+func fill(dir, name string) error {
+	names := strings.NewReplacer(
+		"{{ name }}",
+		name,
+		"{{name}}",
+		name,
+		"{{ package }}",
+		metadata.PackageOf(name),
+		"{{package}}",
+		metadata.PackageOf(name),
+	)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, names.Replace(e.Name()))
+		if err := os.Rename(filepath.Join(dir, e.Name()), path); err != nil {
+			return err
+		}
+		switch {
+		case e.IsDir():
+			err = fill(path, name)
+		case e.Type().IsRegular():
+			var text []byte
+			if text, err = os.ReadFile(path); err == nil {
+				err = replace(path, []byte(names.Replace(string(text))))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

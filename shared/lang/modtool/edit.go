@@ -1,0 +1,136 @@
+package modtool
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+)
+
+// setOption returns a file of sections with one option set. All else stays as it is written.
+func setOption(text []byte, section, name, value string) []byte {
+	lines := strings.SplitAfter(string(text), "\n")
+	in, last, at, end := false, -1, -1, -1 // of the section, its last line, the option's lines
+	for i, line := range lines {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(trimmed, "[") && line[0] == '[':
+			in = trimmed == "["+section+"]"
+		case in && at >= 0 && end < 0 && trimmed != "" && line[0] != ' ' && line[0] != '\t':
+			end = i
+		}
+		if in && trimmed != "" {
+			last = i
+		}
+		if key, _, ok := strings.Cut(trimmed, "="); in && ok && line[0] != ' ' && at < 0 &&
+			strings.EqualFold(strings.TrimSpace(key), name) {
+			at = i
+		}
+	}
+	if end < 0 {
+		end = last + 1
+	}
+	entry := name + " = " + value + "\n"
+	if value == "" {
+		entry = name + " =\n"
+	}
+	switch {
+	case at >= 0:
+		for end > at+1 && strings.TrimSpace(lines[end-1]) == "" {
+			end--
+		}
+		lines = slices.Replace(lines, at, max(end, at+1), entry)
+	case last >= 0:
+		lines[last] = strings.TrimRight(lines[last], "\n") + "\n"
+		lines = slices.Insert(lines, last+1, entry)
+	default:
+		gap := "\n"
+		if len(text) == 0 {
+			gap = ""
+		}
+		lines = append(lines, gap+"["+section+"]\n"+entry)
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+// setRequires returns a YAML file with another list requires. All else stays as it is written.
+func setRequires(text []byte, requires []string) ([]byte, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
+		return nil, fault.Wrap(fault.Invalid, "write requires", errors.Join(err, errNoMapping))
+	}
+	var list bytes.Buffer
+	list.WriteString("requires:")
+	if len(requires) == 0 {
+		list.WriteString(" []")
+	}
+	for _, r := range requires {
+		list.WriteString("\n  - " + quotedSpec(r))
+	}
+	list.WriteString("\n")
+	lines := strings.SplitAfter(string(text), "\n")
+	root := doc.Content[0]
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value != "requires" {
+			continue
+		}
+		from := root.Content[i].Line - 1
+		to := from + 1
+		for to < len(lines) && partOf(lines[to]) {
+			to++
+		}
+		for to > from+1 && strings.TrimSpace(lines[to-1]) == "" {
+			to--
+		}
+		return []byte(strings.Join(slices.Replace(lines, from, to, list.String()), "")), nil
+	}
+	joined := strings.TrimRight(string(text), "\n") + "\n" + list.String()
+	return []byte(joined), nil
+}
+
+var errNoMapping = errors.New("the file is not a mapping")
+
+// partOf reports whether a line goes on with the value above it.
+func partOf(line string) bool {
+	trimmed := strings.TrimSpace(line)
+	return trimmed == "" || line[0] == ' ' || line[0] == '\t' || line[0] == '-' || line[0] == ']' ||
+		line[0] == '}'
+}
+
+var plainSpec = regexp.MustCompile(`^[A-Za-z_][\w.\[\], ]*([~=<>!]=?=? ?[\w.*+!]+(, ?)?)*$`)
+
+func quotedSpec(text string) string {
+	if plainSpec.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+// setRequirement returns the lines of a requirements.txt or of install_requires with one
+// requirement, instead of others of its package.
+func setRequirement(lines []string, r metadata.Requirement) []string {
+	text := r.Requirement.String()
+	done := false
+	out := make([]string, 0, len(lines)+1)
+	for _, line := range lines {
+		before, err := metadata.ParsePackage(strings.TrimSpace(line))
+		if err == nil && before.Module == r.Module {
+			if !done {
+				out = append(out, text)
+			}
+			done = true
+			continue
+		}
+		out = append(out, line)
+	}
+	if !done {
+		out = append(out, text)
+	}
+	return out
+}

@@ -1,0 +1,225 @@
+package modtool
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/pep440"
+)
+
+// git runs git in a folder and returns what it says. It never asks for a password.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=") ||
+			strings.HasPrefix(v, "GIT_INDEX_FILE=")
+	})
+	out, err := run(ctx, dir, append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), "git", args...)
+	return strings.TrimRight(out, "\n"), err
+}
+
+// changed returns what is not committed in the folder of a repository; "" if nothing is.
+func changed(ctx context.Context, dir string) (string, error) {
+	return git(ctx, dir, "status", "--porcelain", "--", ".")
+}
+
+// tags returns the versions that tags of a repository name, with the tags.
+func tags(ctx context.Context, dir string) ([]pep440.Version, map[string]string, error) {
+	out, err := git(ctx, dir, "tag", "--list")
+	if err != nil {
+		return nil, nil, err
+	}
+	var versions []pep440.Version
+	names := map[string]string{}
+	for _, tag := range strings.Fields(out) {
+		if v, err := pep440.Parse(tag); err == nil {
+			versions = append(versions, v)
+			names[v.String()] = tag
+		}
+	}
+	return versions, names, nil
+}
+
+// compiler is the version of the reference compiler whose language this one has, against which
+// compiler_version of modules is held.
+const compiler = "20.1.0"
+
+// choose returns the tag of the best version of a module that constraints allow; "" for the branch.
+func choose(ctx context.Context, dir, name, mode string, d *module.Demands) (string, error) {
+	if mode == metadata.Master {
+		return "", nil
+	}
+	versions, names, err := tags(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	var set pep440.Set
+	for _, a := range d.Of(name) {
+		set = append(set, a.Set...)
+	}
+	fits := set.Filter(versions, mode == metadata.Prerelease)
+	if mode == metadata.Release {
+		fits = slices.DeleteFunc(fits, pep440.Version.IsPrerelease)
+	}
+	slices.SortFunc(fits, func(a, b pep440.Version) int { return b.Compare(a) })
+	for _, v := range fits {
+		if old, err := older(ctx, dir, names[v.String()]); err != nil || old {
+			return names[v.String()], err
+		}
+	}
+	if len(versions) == 0 && len(set) == 0 {
+		return "", nil // nothing was released yet
+	}
+	slices.SortFunc(versions, pep440.Version.Compare)
+	var texts []string
+	for _, v := range versions {
+		texts = append(texts, v.String())
+	}
+	p := d.Conflict(name, texts)
+	if mode == metadata.Release && len(set.Filter(versions, true)) > 0 {
+		p.Hint = "there are pre-releases: install_mode: prerelease in project.yml allows them"
+	}
+	return "", oneProblem(p)
+}
+
+// older reports whether the module at a tag is content with this compiler.
+func older(ctx context.Context, dir, tag string) (bool, error) {
+	text, err := git(ctx, dir, "show", tag+":"+metadata.FileV1)
+	if err != nil {
+		return true, nil //nolint:nilerr // it says nothing about compilers
+	}
+	m, _, err := metadata.ReadModuleV1(metadata.FileV1, []byte(text))
+	if err != nil || m.CompilerVersion == "" {
+		return true, nil //nolint:nilerr // what is wrong in it is found when it is loaded
+	}
+	needs, err := pep440.Parse(m.CompilerVersion)
+	own, _ := pep440.Parse(compiler)
+	return err != nil || needs.Compare(own) <= 0, nil
+}
+
+// clone gets a module from one of the repositories into a folder. It says whether there was one.
+func (t *Tool) clone(
+	ctx context.Context, meta *metadata.Project, name string, d *module.Demands,
+) (bool, error) {
+	into := meta.Download()
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return false, fault.Wrap(fault.Unavailable, "make "+into, err)
+	}
+	left, _ := filepath.Glob(filepath.Join(into, "."+name+".install-*"))
+	for _, dir := range left { // of a run that was interrupted
+		_ = os.RemoveAll(dir)
+	}
+	var first error
+	for _, repo := range meta.Repos {
+		if repo.Type != "git" {
+			continue
+		}
+		temporary, err := os.MkdirTemp(into, "."+name+".install-")
+		if err != nil {
+			return false, fault.Wrap(fault.Unavailable, "make a folder in "+into, err)
+		}
+		err = t.cloneInto(ctx, repo, temporary, name, meta, d)
+		if err == nil {
+			err = os.Rename(temporary, filepath.Join(into, name))
+			return true, fault.Wrap(fault.Unavailable, "put the module in its place", err)
+		}
+		_ = os.RemoveAll(temporary) // the error is that of git
+		if ctx.Err() != nil || fault.KindOf(err) == fault.Invalid {
+			return false, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		return false, nil
+	}
+	return false, fault.Wrap(fault.NotFound, "get the module "+name, first)
+}
+
+func (t *Tool) cloneInto(
+	ctx context.Context,
+	repo metadata.Repo,
+	dir, name string,
+	meta *metadata.Project,
+	d *module.Demands,
+) error {
+	address := repo.Address(name)
+	if !strings.Contains(address, ":") && !filepath.IsAbs(address) { // a folder
+		full, err := filepath.Abs(filepath.Join(filepath.Dir(meta.File), address))
+		if err != nil {
+			return fault.Wrap(fault.Usage, "get the module", err)
+		}
+		address = full
+	}
+	if _, err := git(ctx, "", "clone", "-q", "--", address, dir); err != nil {
+		return err
+	}
+	tag, err := choose(ctx, dir, name, meta.InstallMode, d)
+	if err != nil {
+		return err
+	}
+	if tag != "" {
+		if _, err := git(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag, "--"); err != nil {
+			return err
+		}
+	}
+	m, _, err := module.Open(dir)
+	if err != nil {
+		return err
+	}
+	t.Say("%s %s from %s", m.Name, m.Version(), hide(address))
+	return nil
+}
+
+// move brings the clone of a module to the best version. What is not committed, or not on the
+// server, stays as it is, with a warning.
+func (t *Tool) move(
+	ctx context.Context,
+	m *module.Module,
+	mode string,
+	d *module.Demands,
+) (bool, error) {
+	if _, err := os.Stat(filepath.Join(m.Dir, ".git")); err != nil {
+		return false, nil //nolint:nilerr // it is no clone of its own
+	}
+	if text, err := changed(ctx, m.Dir); err != nil || text != "" {
+		t.stays(m, "it has changes that are not committed")
+		return false, err
+	}
+	if remote, err := git(ctx, m.Dir, "remote"); err != nil || remote == "" {
+		return false, err
+	}
+	if _, err := git(ctx, m.Dir, "fetch", "-q", "--tags"); err != nil {
+		return false, err
+	}
+	own, err := git(ctx, m.Dir, "log", "--oneline", "HEAD", "--not", "--remotes", "--tags")
+	if err != nil || own != "" {
+		t.stays(m, "it has commits that are not on the server")
+		return false, err
+	}
+	before, err := git(ctx, m.Dir, "rev-parse", "HEAD")
+	if err != nil {
+		return false, err
+	}
+	tag, err := choose(ctx, m.Dir, m.Name, mode, d)
+	if err != nil {
+		return false, err
+	}
+	if tag == "" {
+		tag = "origin/HEAD"
+	}
+	if _, err := git(ctx, m.Dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag, "--"); err != nil {
+		return false, err
+	}
+	after, err := git(ctx, m.Dir, "rev-parse", "HEAD")
+	if before != after {
+		t.Say("%s is at %s", m.Name, tag)
+	}
+	return before != after, err
+}

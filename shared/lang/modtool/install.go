@@ -1,0 +1,243 @@
+package modtool
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/pep508"
+)
+
+// InstallOptions say how modules are installed.
+type InstallOptions struct {
+	Update   bool // also what is there already, to the best version
+	NoPython bool // unpack modules V2 without what their Python code needs; nothing calls that then
+	// StrictDeps, if it is not nil, goes before strict_deps_check of the project.
+	StrictDeps *bool
+}
+
+// stays warns that a module is left as it is.
+func (t *Tool) stays(m *module.Module, why string) {
+	t.Warn(diag.Problem{
+		Pos: diag.Pos{File: m.Dir}, Code: metadata.CodeModule,
+		Message: "the module " + m.Name + " stays as it is: " + why,
+		Hint:    "commit and push it, or put it aside, and run this again",
+	})
+}
+
+func oneProblem(p diag.Problem) error { return diag.Problems{p}.Err() }
+
+// Install installs what the project needs: packages by pip or from their wheels, modules from git.
+func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
+	meta, err := t.open()
+	if err != nil {
+		return err
+	}
+	if o.StrictDeps != nil {
+		meta.StrictDeps = *o.StrictDeps
+	}
+	i := &installer{Tool: t, meta: meta, o: o, wanted: map[string]bool{}, moved: map[string]bool{}}
+	const most = 1000 // rounds, each of which gets something
+	for range most {
+		s, err := t.load(meta)
+		if err != nil {
+			return err
+		}
+		more, err := i.round(ctx, s)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return i.done(s)
+		}
+	}
+	return fault.New(fault.Internal, "install the project", "modules go on asking for others")
+}
+
+// installer installs in rounds: what comes may ask for more.
+type installer struct {
+	*Tool
+	meta   *metadata.Project
+	o      InstallOptions
+	wanted map[string]bool // modules that are imported and come as packages
+	moved  map[string]bool // modules V1 that were looked at
+	last   []string        // the requirements that were installed last
+	ran    bool
+}
+
+// round gets what is missing now. It says whether another round is needed.
+func (i *installer) round(ctx context.Context, s *state) (bool, error) {
+	did, err := i.packages(ctx, s)
+	if err != nil || did {
+		return did, err
+	}
+	for _, name := range s.missing {
+		d := s.demands()
+		if i.wanted[name] {
+			return false, fault.New(fault.NotFound, "install the module "+name,
+				"the package %s was installed and has no such module", metadata.PackageOf(name))
+		}
+		if there, err := i.indexed(ctx, name); err != nil {
+			return false, err
+		} else if there {
+			i.wanted[name] = true
+			return true, nil
+		}
+		if ok, err := i.clone(ctx, i.meta, name, d); err != nil || ok {
+			i.moved[name] = true
+			return ok, err
+		}
+		return false, i.nowhere(name, d)
+	}
+	return i.move1(ctx, s)
+}
+
+// move1 brings modules V1 to the versions that all allow: those that do not meet what is asked,
+// or all with an update.
+func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
+	d := s.demands()
+	for _, m := range s.modules {
+		if m.Generation != 1 || i.moved[m.Name] {
+			continue
+		}
+		fits := true
+		for _, a := range d.Of(m.Name) {
+			fits = fits && (len(a.Set) == 0 || !m.Version().IsZero() && a.Set.Contains(m.Version()))
+		}
+		if fits && !i.o.Update {
+			continue
+		}
+		i.moved[m.Name] = true
+		did, err := i.move(ctx, m, i.meta.InstallMode, d)
+		if err != nil || did {
+			return did, err
+		}
+	}
+	return false, nil
+}
+
+// nowhere says that a module is in none of the places where it was looked for.
+func (i *installer) nowhere(name string, d *module.Demands) error {
+	p := diag.Problem{
+		Pos: diag.Pos{File: i.meta.File}, Code: metadata.CodeModule,
+		Message: "there is no module " + name + " on the modulepath, in git or in an index",
+		Hint: "say in repo or pip of project.yml where modules come from, or put " +
+			metadata.PackageOf(name) + " into requirements.txt",
+	}
+	for _, a := range d.Of(name) {
+		p.Related = append(p.Related, d.Chain(a.By)...)
+		p.Related = append(
+			p.Related,
+			diag.Related{Pos: a.At, Message: a.By + " asks for " + a.Spec()},
+		)
+	}
+	return oneProblem(p)
+}
+
+// indexed reports whether a module is to come from an index: there is one for the project, or no
+// repository of git, and it has the package.
+func (i *installer) indexed(ctx context.Context, name string) (bool, error) {
+	index := i.index()
+	git := slices.ContainsFunc(i.meta.Repos, func(r metadata.Repo) bool { return r.Type == "git" })
+	if git && !index.named && !i.meta.Pip.UseSystem {
+		return false, nil
+	}
+	if i.meta.Pip.UseSystem && !index.named {
+		return !git, nil // pip knows where it looks
+	}
+	files, err := index.files(ctx, metadata.PackageOf(name))
+	return len(files) > 0, err
+}
+
+// packages installs packages, if others are needed than the last time.
+func (i *installer) packages(ctx context.Context, s *state) (bool, error) {
+	needs, constraints := i.needs(s)
+	texts := make([]string, 0, len(needs))
+	for _, r := range needs {
+		texts = append(texts, r.Requirement.String())
+	}
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
+	if len(texts) == 0 || i.ran && slices.Equal(texts, i.last) {
+		return false, nil
+	}
+	i.ran, i.last = true, texts
+	env := filepath.Join(i.Dir, module.EnvDir)
+	if i.o.NoPython || !hasPython(env) {
+		pure, err := i.pure(ctx, env, needs, constraints)
+		if err != nil || pure {
+			return true, err
+		}
+	}
+	return true, i.pip(ctx, env, texts, constraints)
+}
+
+// needs returns the packages that the project, its modules V1 and its imports need, and constraints
+// of modules.
+func (i *installer) needs(s *state) (needs, constraints []metadata.Requirement) {
+	add := func(r metadata.Requirement, listed bool) {
+		switch {
+		case r.Module == "std" && !listed: // part of the program
+		case r.Module == "" || listed && r.At.File != i.meta.File:
+			needs = append(needs, r)
+		default:
+			constraints = append(constraints, r)
+		}
+	}
+	for _, r := range s.asked {
+		add(r, r.At.File != i.meta.File)
+	}
+	for _, m := range s.modules {
+		if m.Generation == 1 && m.Meta != nil {
+			for _, r := range m.Meta.Requires {
+				add(r, r.At.File != m.Meta.File)
+			}
+		}
+	}
+	var names []string
+	for name := range i.wanted {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		needs = append(needs, metadata.Requirement{
+			Requirement: pep508.Requirement{Name: metadata.PackageOf(name)}, Module: name,
+		})
+	}
+	return needs, constraints
+}
+
+// done checks what was installed, and says how many modules there are.
+func (i *installer) done(s *state) error {
+	wrong, warnings := s.demands().Check(i.meta.StrictDeps)
+	i.warn(warnings)
+	if err := wrong.Err(); err != nil {
+		return err
+	}
+	for _, m := range s.modules {
+		if found, err := s.finder.Find(m.Name); err == nil {
+			i.warn(found.Warnings)
+		}
+	}
+	_, err := os.Stat(filepath.Join(i.Dir, module.EnvDir))
+	where := ""
+	if err == nil {
+		where = ", packages in " + module.EnvDir
+	}
+	i.Say("%s there%s", counted(len(s.modules)), where)
+	return nil
+}
+
+// counted says how many modules are.
+func counted(n int) string {
+	if n == 1 {
+		return "1 module is"
+	}
+	return strconv.Itoa(n) + " modules are"
+}

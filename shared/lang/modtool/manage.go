@@ -1,0 +1,341 @@
+package modtool
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/pep440"
+)
+
+// Listed is a module as `module list` shows it.
+type Listed struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"` // v1 or v2
+	Editable  bool   `json:"editable"`
+	Installed string `json:"installed_version"`
+	Expected  string `json:"expected"`
+	Matches   bool   `json:"matches"`
+	Path      string `json:"path"`
+}
+
+// List returns the modules of the project, sorted by name.
+func (t *Tool) List() ([]Listed, error) {
+	meta, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.load(meta)
+	if err != nil {
+		return nil, err
+	}
+	d := s.demands()
+	var out []Listed
+	for _, m := range s.modules {
+		l := Listed{
+			Name: m.Name, Type: "v1", Editable: m.Editable, Installed: m.Version().String(), Matches: true,
+			Path: m.Dir,
+		}
+		if m.Generation == 2 {
+			l.Type = "v2"
+		}
+		var set pep440.Set
+		for _, a := range d.Of(m.Name) {
+			set = append(set, a.Set...)
+		}
+		if l.Expected = set.String(); l.Expected == "" {
+			l.Expected = "*"
+		} else {
+			l.Matches = !m.Version().IsZero() && set.Contains(m.Version())
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Verify checks that all modules are there, and what they ask of each other.
+func (t *Tool) Verify() error {
+	meta, err := t.open()
+	if err != nil {
+		return err
+	}
+	s, err := t.load(meta)
+	if err != nil {
+		return err
+	}
+	if len(s.missing) > 0 {
+		return fault.New(fault.Invalid, "verify the modules", "there is no module %s", strings.Join(s.missing, ", ")).
+			WithHint("run `southbound project install`")
+	}
+	wrong, warnings := s.demands().Check(meta.StrictDeps)
+	t.warn(warnings)
+	if err := wrong.Err(); err != nil {
+		return err
+	}
+	t.Say("%s there, in versions that all allow", counted(len(s.modules)))
+	return nil
+}
+
+// Freeze returns project.yml, or module.yml if module is said, with the installed versions of the
+// modules that are imported as requires. recursive and operator go before what the file says.
+func (t *Tool) Freeze(
+	name string,
+	recursive *bool,
+	operator string,
+) (file string, text []byte, err error) {
+	s, options, file, direct, err := t.frozen(name)
+	if err != nil {
+		return "", nil, err
+	}
+	if recursive != nil {
+		options.Recursive = *recursive
+	}
+	if operator != "" {
+		options.Operator = operator
+	}
+	var requires []string
+	open, seen := slices.Clone(direct), map[string]bool{name: true}
+	for len(open) > 0 {
+		next := open[0]
+		open = open[1:]
+		found, err := s.finder.Find(next)
+		if err != nil {
+			return "", nil, err
+		}
+		if seen[next] || found.Module == nil {
+			continue
+		}
+		seen[next] = true
+		if v := found.Module.Version(); !v.IsZero() {
+			requires = append(requires, next+" "+options.Operator+" "+v.String())
+		}
+		if options.Recursive {
+			more, err := moduleImports(found.Module)
+			if err != nil {
+				return "", nil, err
+			}
+			open = append(open, more...)
+		}
+	}
+	slices.Sort(requires)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return "", nil, fault.Wrap(fault.Invalid, "freeze versions", err)
+	}
+	text, err = setRequires(before, requires)
+	return file, text, err
+}
+
+// frozen returns what is frozen: the project, the module of a name in it, or the module of the
+// working directory if that is one and no project.
+func (t *Tool) frozen(name string) (*state, metadata.Freeze, string, []string, error) {
+	own := name == "" && fileThere(filepath.Join(t.Dir, metadata.FileV1))
+	meta, err := metadata.NoProject(t.Dir), error(nil)
+	if !own {
+		if meta, err = t.open(); err != nil {
+			return nil, metadata.Freeze{}, "", nil, err
+		}
+	} else {
+		meta.ModulePath = []string{".."}
+	}
+	s, err := t.load(meta)
+	if err != nil || name == "" && !own {
+		return s, meta.Freeze, meta.File, directOf(s), err
+	}
+	m := &module.Module{}
+	if own {
+		m, _, err = module.Open(t.Dir)
+	} else {
+		var found *module.Found
+		if found, err = s.finder.Find(name); err == nil {
+			m = found.Module
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, metadata.Freeze{}, "", nil, err
+	case m == nil:
+		err = fault.New(fault.NotFound, "freeze versions", "there is no module %s", name)
+	case m.Generation == 2:
+		err = fault.New(fault.Invalid, "freeze versions", "%s is a module V2: its versions are those of packages", m.Name).
+			WithHint("use pip freeze")
+	case m.Meta == nil:
+		err = fault.New(fault.Invalid, "freeze versions", "%s has no %s", m.Name, metadata.FileV1)
+	}
+	if err != nil {
+		return nil, metadata.Freeze{}, "", nil, err
+	}
+	direct, err := moduleImports(m)
+	return s, m.Meta.Freeze, m.Meta.File, direct, err
+}
+
+func directOf(s *state) []string {
+	if s == nil {
+		return nil
+	}
+	return s.direct
+}
+
+// Add adds a requirement of a module to the project or module in the folder. It says whether that
+// is a project, whose modules are to be installed then.
+func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err error) {
+	r, wrong, hint := metadata.ParseModule(requirement)
+	if wrong != "" {
+		return false, fault.New(fault.Usage, "add the module", "%s", wrong).WithHint("%s", hint)
+	}
+	isProject = fileThere(filepath.Join(t.Dir, metadata.ProjectFile))
+	file, asked := "", []metadata.Requirement{}
+	if isProject {
+		meta, err := t.open()
+		if err != nil {
+			return false, err
+		}
+		if asked, err = module.ProjectRequirements(meta); err != nil {
+			return false, err
+		}
+		file = meta.File
+	} else {
+		m, _, err := module.Open(t.Dir)
+		if err != nil {
+			return false, err
+		}
+		if m.Generation == 2 && v1 {
+			return false, fault.New(fault.Usage, "add the module", "a module V2 cannot need one V1")
+		}
+		file, asked = m.Meta.File, m.Meta.Requires
+	}
+	there := slices.ContainsFunc(
+		asked,
+		func(a metadata.Requirement) bool { return a.Module == r.Module },
+	)
+	if there && !override {
+		return false, fault.New(fault.Conflict, "add the module", "%s is required already", r.Module).
+			WithHint("--override changes the constraint")
+	}
+	if filepath.Base(file) == metadata.FileV2 {
+		return false, addToSetup(file, r)
+	}
+	if v1 {
+		return isProject, addToYAML(file, asked, r)
+	}
+	if err := addToText(filepath.Join(t.Dir, metadata.RequirementsFile), r); err != nil {
+		return false, err
+	}
+	if len(r.Set) > 0 && slices.ContainsFunc(asked, func(a metadata.Requirement) bool {
+		return a.Module == r.Module && a.At.File == file
+	}) {
+		return isProject, addToYAML(file, asked, r)
+	}
+	return isProject, nil
+}
+
+func addToSetup(file string, r metadata.Requirement) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "add the module", err)
+	}
+	sections, err := metadata.ReadSections(file, text)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, line := range strings.Split(sections["options"]["install_requires"].Value, "\n") {
+		if strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	value := "\n    " + strings.Join(setRequirement(lines, r), "\n    ")
+	text = setOption(text, "options", "install_requires", value)
+	return replace(file, bytesTrimmed(text))
+}
+
+// bytesTrimmed takes out white space at the ends of lines that options with many lines have.
+func bytesTrimmed(text []byte) []byte {
+	return []byte(strings.ReplaceAll(string(text), "= \n", "=\n"))
+}
+
+func addToText(file string, r metadata.Requirement) error {
+	text, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		return fault.Wrap(fault.Invalid, "add the module", err)
+	}
+	var lines []string
+	if len(text) > 0 {
+		lines = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	}
+	return replace(file, []byte(strings.Join(setRequirement(lines, r), "\n")+"\n"))
+}
+
+func addToYAML(file string, asked []metadata.Requirement, r metadata.Requirement) error {
+	var requires []string
+	for _, a := range asked {
+		if a.At.File == file && a.Module != r.Module && a.Module != "" {
+			requires = append(requires, a.Spec())
+		}
+	}
+	requires = append(requires, r.Spec())
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "add the module", err)
+	}
+	if text, err = setRequires(text, requires); err != nil {
+		return err
+	}
+	return replace(file, text)
+}
+
+// EachClone calls do for each module of the project that is a git repository of its own; of one
+// module if name is not empty.
+func (t *Tool) EachClone(
+	ctx context.Context, name string, do func(ctx context.Context, m *module.Module) error,
+) error {
+	meta, err := t.open()
+	if err != nil {
+		return err
+	}
+	s, err := t.load(meta)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, m := range s.modules {
+		if name != "" && m.Name != name {
+			continue
+		}
+		found = true
+		if _, err := os.Stat(filepath.Join(m.Dir, ".git")); err == nil {
+			if err := do(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	if name != "" && !found {
+		return fault.New(
+			fault.NotFound,
+			"find the module",
+			"the project imports no module %s",
+			name,
+		)
+	}
+	return nil
+}
+
+// Status says what is not committed in a module; "" if nothing is.
+func (t *Tool) Status(ctx context.Context, m *module.Module) (string, error) {
+	return changed(ctx, m.Dir)
+}
+
+// Push pushes the commits and tags of a module.
+func (t *Tool) Push(ctx context.Context, m *module.Module) error {
+	if _, err := git(ctx, m.Dir, "push", "-q", "--follow-tags"); err != nil {
+		return err
+	}
+	t.Say("%s: pushed", m.Name)
+	return nil
+}

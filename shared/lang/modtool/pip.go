@@ -1,0 +1,227 @@
+package modtool
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+)
+
+// mark is the file that says that an installation is under way, or was interrupted.
+const mark = ".southbound-installing"
+
+// python returns the interpreter of an environment.
+func python(env string) string {
+	if path := filepath.Join(env, "Scripts", "python.exe"); fileThere(path) {
+		return path
+	}
+	return filepath.Join(env, "bin", "python")
+}
+
+func fileThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func hasPython(env string) bool { return fileThere(python(env)) }
+
+// pip installs packages into an environment, which is made if it is not there.
+func (i *installer) pip(
+	ctx context.Context, env string, needs []string, constraints []metadata.Requirement,
+) error {
+	if err := i.environment(ctx, env); err != nil {
+		return err
+	}
+	interrupted := fileThere(filepath.Join(env, mark))
+	if err := os.WriteFile(filepath.Join(env, mark), nil, 0o600); err != nil {
+		return fault.Wrap(fault.Unavailable, "install packages", err)
+	}
+	dir, err := os.MkdirTemp("", "southbound-install-")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "install packages", err)
+	}
+	defer os.RemoveAll(dir)
+	limits := make([]string, 0, len(constraints))
+	for _, c := range constraints {
+		if len(c.Set) > 0 {
+			limits = append(limits, c.Requirement.String())
+		}
+	}
+	files := map[string][]string{"requirements.txt": needs, "constraints.txt": limits}
+	for name, lines := range files {
+		text := strings.Join(lines, "\n") + "\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return fault.Wrap(fault.Unavailable, "install packages", err)
+		}
+	}
+	args := []string{
+		"install", "-r", filepath.Join(dir, "requirements.txt"), "-c", filepath.Join(dir, "constraints.txt"),
+	}
+	if i.o.Update {
+		args = append(args, "--upgrade")
+	}
+	i.Say("installing %s", strings.Join(needs, ", "))
+	if interrupted {
+		if err := i.again(ctx, env, args); err != nil {
+			return err
+		}
+	}
+	if err := i.runPip(ctx, env, args); err != nil {
+		return err
+	}
+	_ = os.RemoveAll(module.Pure(env)) // pip has installed what was unpacked
+	return fault.Wrap(fault.Unavailable, "install packages", os.Remove(filepath.Join(env, mark)))
+}
+
+// again removes modules of which an installation that was interrupted has left a part.
+func (i *installer) again(ctx context.Context, env string, args []string) error {
+	i.Say("an installation was interrupted; installing again")
+	return i.runPip(ctx, env, append(slices.Clone(args), "--force-reinstall"))
+}
+
+// runPip runs pip, or uv where it is installed and pip's own configuration does not matter.
+func (i *installer) runPip(ctx context.Context, env string, args []string) error {
+	variables, system := i.pipEnvironment()
+	name, full := python(
+		env,
+	), append(
+		[]string{"-m", "pip", "--disable-pip-version-check", "--no-input"},
+		args...)
+	if uv, err := exec.LookPath("uv"); err == nil && !system {
+		name, full = uv, append([]string{"pip"}, args...)
+		full = append(full, "--python", python(env))
+		full = slices.DeleteFunc(full, func(a string) bool { return a == "--force-reinstall" })
+	}
+	_, err := run(ctx, i.Dir, variables, name, full...)
+	if err == nil {
+		return nil
+	}
+	return fault.Wrap(fault.KindOf(err), "install packages of Python", err)
+}
+
+// pipEnvironment returns the environment in which pip runs: addresses and passwords are in it, and
+// not on the command line. It also says whether pip's own configuration holds.
+func (i *installer) pipEnvironment() (variables []string, system bool) {
+	index := i.index()
+	system = i.meta.Pip.UseSystem || !index.named
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		own := strings.HasPrefix(name, "PIP_") || strings.HasPrefix(name, "UV_")
+		if keep := name == "PIP_CACHE_DIR" || name == "PIP_CERT" || name == "UV_CACHE_DIR"; system ||
+			!own ||
+			keep {
+			variables = append(variables, v)
+		}
+	}
+	if !system {
+		variables = append(variables, "PIP_CONFIG_FILE="+os.DevNull, "UV_NO_CONFIG=1")
+	}
+	if index.named {
+		variables = append(
+			variables,
+			"PIP_INDEX_URL="+index.urls[0],
+			"UV_DEFAULT_INDEX="+index.urls[0],
+		)
+		if extra := index.urls[1:]; len(extra) > 0 || !system {
+			variables = append(variables, "PIP_EXTRA_INDEX_URL="+strings.Join(extra, " "),
+				"UV_INDEX="+strings.Join(extra, " "), "UV_INDEX_STRATEGY=unsafe-best-match")
+		}
+	}
+	pre := i.meta.InstallMode != metadata.Release
+	if i.meta.Pip.Pre != nil {
+		pre = *i.meta.Pip.Pre
+	}
+	if pre {
+		variables = append(variables, "PIP_PRE=1", "UV_PRERELEASE=allow")
+	}
+	return variables, system
+}
+
+// environment makes a virtual environment, or makes one anew whose interpreter does not run.
+func (t *Tool) environment(ctx context.Context, env string) error {
+	if hasPython(env) {
+		if _, err := run(ctx, t.Dir, os.Environ(), python(env), "-c", "import sys"); err == nil {
+			return nil
+		} else if ctx.Err() != nil {
+			return err
+		}
+		t.Say("the Python of %s does not run; making it again", module.EnvDir)
+		if err := os.RemoveAll(env); err != nil {
+			return fault.Wrap(fault.Unavailable, "make "+env, err)
+		}
+	}
+	t.Say("making the environment %s", module.EnvDir)
+	if uv, err := exec.LookPath("uv"); err == nil {
+		_, err := run(ctx, t.Dir, os.Environ(), uv, "venv", "-q", "--seed", "--allow-existing", env)
+		return err
+	}
+	found, err := exec.LookPath("python3")
+	if err != nil {
+		return fault.New(fault.Unavailable, "make "+env, "there is no python3 and no uv on this machine").
+			WithHint("install Python, or run this with --no-python: models are installed, and no plugins")
+	}
+	_, err = run(ctx, t.Dir, os.Environ(), found, "-m", "venv", env)
+	return err
+}
+
+// InstallModule installs the module in a folder into the environment of the project that the
+// working directory is in, or of the folder itself: in editable form, or as it is now.
+func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) error {
+	m, warnings, err := module.Open(path)
+	t.warn(warnings)
+	if err != nil {
+		return err
+	}
+	if m.Generation == 1 {
+		return fault.New(fault.Invalid, "install the module", "%s is a module V1, which is not installed", m.Name).
+			WithHint("put it, or a link to it, on the modulepath; or convert it with " +
+				"`southbound module v1tov2`")
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return fault.Wrap(fault.Usage, "install the module", err)
+	}
+	env := filepath.Join(t.Dir, module.EnvDir)
+	if editable && !hasPython(env) && !m.HasCode() {
+		return t.linkPure(env, m, full)
+	}
+	meta := metadata.NoProject(t.Dir)
+	if fileThere(meta.File) {
+		if meta, err = t.open(); err != nil {
+			return err
+		}
+	}
+	if err := t.environment(ctx, env); err != nil {
+		return err
+	}
+	i := &installer{Tool: t, meta: meta}
+	if editable {
+		return i.runPip(ctx, env, []string{"install", "-e", full})
+	}
+	dir, err := os.MkdirTemp("", "southbound-install-")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "install the module", err)
+	}
+	defer os.RemoveAll(dir)
+	files, err := t.Build(ctx, path, BuildOptions{Output: dir, Wheel: true})
+	if err != nil {
+		return err
+	}
+	return i.runPip(ctx, env, append([]string{"install", "--force-reinstall"}, files...))
+}
+
+// linkPure installs a module without Python code in editable form, without Python.
+func (t *Tool) linkPure(env string, m *module.Module, path string) error {
+	site := module.Pure(env)
+	if err := os.MkdirAll(site, 0o755); err != nil {
+		return fault.Wrap(fault.Unavailable, "install the module", err)
+	}
+	t.Say("%s is installed in editable form", m.Name)
+	return replace(filepath.Join(site, "__editable__."+m.Name+".pth"), []byte(path+"\n"))
+}

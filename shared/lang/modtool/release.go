@@ -1,0 +1,337 @@
+package modtool
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/pep440"
+)
+
+// Bump says which number of a version is raised.
+type Bump int
+
+// The numbers of a version, the largest change first.
+const (
+	NoBump Bump = iota
+	Major
+	Minor
+	Patch
+	Revision
+)
+
+// ReleaseOptions say how a module is released.
+type ReleaseOptions struct {
+	Dev       bool
+	Bump      Bump
+	Message   string
+	Changelog string // a line for the changelog
+	All       bool   // commit all that is changed
+	Now       time.Time
+}
+
+// Release commits the module in the folder as a release, with a tag, and then as the next
+// development version; with Dev, as a development version only.
+func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
+	m, released, err := t.toRelease(ctx, o.All)
+	if err != nil {
+		return err
+	}
+	lowest := Patch
+	if m.Meta.FourDigits {
+		lowest = Revision
+	}
+	if o.Dev && o.Bump == NoBump {
+		o.Bump = lowest
+	}
+	version := m.Version()
+	if o.Bump != NoBump {
+		if version, err = next(version, released, o.Bump); err != nil {
+			return err
+		}
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	if o.Dev {
+		message := firstOf(o.Changelog, o.Message, "Bump version to "+version.String())
+		return t.commitVersion(ctx, m, version, message, o, false)
+	}
+	version = version.Base()
+	if slices.ContainsFunc(
+		released,
+		func(v pep440.Version) bool { return v.Compare(version) == 0 },
+	) {
+		return fault.New(fault.Conflict, "release the module", "there is a tag %s already", version).
+			WithHint("--patch, --minor or --major raise the version")
+	}
+	message := firstOf(o.Message, o.Changelog, "Release version "+version.String())
+	if err := t.commitVersion(ctx, m, version, message, o, true); err != nil {
+		return err
+	}
+	about := firstOf(sectionOf(m.Dir, version), "Release version "+version.String())
+	if _, err := git(ctx, m.Dir, "tag", "-a", "--cleanup=verbatim", "-m", about, "--", version.String()); err != nil {
+		return err
+	}
+	t.Say("%s %s is released: tag %s", m.Name, version, version)
+	after, _, err := module.Open(m.Dir)
+	if err != nil {
+		return err
+	}
+	following, err := next(version, append(released, version), lowest)
+	if err != nil {
+		return err
+	}
+	return t.commitVersion(
+		ctx,
+		after,
+		following,
+		"Bump version to next development version",
+		ReleaseOptions{},
+		false,
+	)
+}
+
+func firstOf(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// toRelease opens the module, and returns the versions that tags name.
+func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep440.Version, error) {
+	m, warnings, err := module.Open(t.Dir)
+	t.warn(warnings)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Version().HasEpoch() {
+		return nil, nil, fault.New(
+			fault.Unsupported,
+			"release the module",
+			"the version %s has an epoch",
+			m.Version(),
+		)
+	}
+	if _, err := git(ctx, m.Dir, "rev-parse", "--is-inside-work-tree"); err != nil {
+		return nil, nil, fault.New(fault.Invalid, "release the module", "%s is not a git repository", m.Dir).
+			WithHint("run git init there, and commit the module")
+	}
+	left, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no", "--", ".")
+	if err != nil {
+		return nil, nil, err
+	}
+	own := map[string]bool{metadata.FileV1: true, metadata.FileV2: true, "CHANGELOG.md": true}
+	for _, line := range strings.Split(left, "\n") {
+		staged := len(line) > 3 && line[0] != ' '
+		if len(line) > 3 && !all && !staged && !own[filepath.Base(line[3:])] {
+			return nil, nil, fault.New(fault.Conflict, "release the module", "%s is changed and not committed", line[3:]).
+				WithHint("commit it first, or use --all to commit all that is changed")
+		}
+	}
+	if remote, err := git(ctx, m.Dir, "remote"); err == nil && remote != "" {
+		if _, err := git(ctx, m.Dir, "fetch", "-q", "--tags"); err != nil {
+			return nil, nil, err
+		}
+	}
+	versions, _, err := tags(ctx, m.Dir)
+	versions = slices.DeleteFunc(versions, pep440.Version.IsPrerelease)
+	return m, versions, err
+}
+
+// number returns which number of a version a change raises, from the left.
+func (b Bump) number() int { return int(b) - 1 }
+
+// distance returns the largest change between two versions; NoBump if there is none.
+func distance(low, high pep440.Version) Bump {
+	for b := Major; b <= Revision; b++ {
+		x, _ := low.Release(b.number())
+		y, _ := high.Release(b.number())
+		if x != y {
+			return b
+		}
+	}
+	return NoBump
+}
+
+// next returns the development version that is a change ahead of the last release: the version
+// itself if it is far enough ahead.
+func next(version pep440.Version, released []pep440.Version, by Bump) (pep440.Version, error) {
+	before, _ := pep440.Parse("0.0.0")
+	for _, v := range released {
+		if v.Compare(version) <= 0 && v.Compare(before) > 0 {
+			before = v
+		}
+	}
+	ahead := distance(before, version)
+	if ahead != NoBump && ahead <= by {
+		if version.IsDev() {
+			return version, nil
+		}
+		by = Patch
+	}
+	out, err := raised(version, by)
+	if err != nil {
+		return out, err
+	}
+	for _, v := range released {
+		if v.Compare(version) > 0 && v.Compare(out) <= 0 {
+			return out, fault.New(fault.Conflict, "release the module",
+				"%s, a release, is between the version %s and the next one, %s", v, version, out).
+				WithHint("bring the branch up to date with the server")
+		}
+	}
+	return out, nil
+}
+
+// raised returns the development version with a number raised.
+func raised(version pep440.Version, by Bump) (pep440.Version, error) {
+	length := max(3, min(version.Len(), 4))
+	if by == Revision {
+		length = 4
+	}
+	parts := make([]string, length)
+	for i := range parts {
+		n, ok := version.Release(i)
+		if !ok {
+			return version, fault.New(
+				fault.Unsupported,
+				"release the module",
+				"the version %s is too large",
+				version,
+			)
+		}
+		switch {
+		case i == by.number():
+			n++
+		case i > by.number():
+			n = 0
+		}
+		parts[i] = strconv.Itoa(n)
+	}
+	return pep440.Parse(strings.Join(parts, ".") + ".dev0")
+}
+
+// commitVersion writes a version into the module and its changelog, and commits both.
+func (t *Tool) commitVersion(
+	ctx context.Context,
+	m *module.Module,
+	version pep440.Version,
+	message string,
+	o ReleaseOptions,
+	dated bool,
+) error {
+	if err := writeVersion(m, version); err != nil {
+		return err
+	}
+	files := []string{filepath.Base(m.Meta.File)}
+	log := filepath.Join(m.Dir, "CHANGELOG.md")
+	text, err := os.ReadFile(log)
+	if err == nil || o.Changelog != "" {
+		day := ""
+		if dated {
+			day = o.Now.UTC().Format(time.DateOnly)
+		}
+		if err := replace(log, changelog(text, m.Version(), version, o.Changelog, day)); err != nil {
+			return err
+		}
+		files = append(files, "CHANGELOG.md")
+	}
+	args := append([]string{"add", "--"}, files...)
+	if _, err := git(ctx, m.Dir, args...); err != nil {
+		return err
+	}
+	commit := []string{"commit", "-q", "-m", message}
+	if o.All {
+		commit = append(commit, "-a")
+	}
+	if left, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no", "--", "."); err != nil ||
+		left == "" {
+		return err // nothing to commit
+	}
+	_, err = git(ctx, m.Dir, commit...)
+	return err
+}
+
+var versionLine = regexp.MustCompile(`(?m)^(version\s*:\s*['"]?)[^'"\s#]+(['"]?)`)
+
+// writeVersion writes a version into the file of a module.
+func writeVersion(m *module.Module, version pep440.Version) error {
+	text, err := os.ReadFile(m.Meta.File)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "write the version", err)
+	}
+	if m.Generation == 1 {
+		text = versionLine.ReplaceAll(text, []byte("${1}"+version.String()+"${2}"))
+	} else {
+		text = setOption(text, "metadata", "version", version.Base().String())
+		text = setOption(text, "egg_info", "tag_build", version.Tag())
+	}
+	return replace(m.Meta.File, text)
+}
+
+// changelog returns a changelog with a section for the release that a version leads to, a line in
+// it, and, when it is released, its day.
+func changelog(text []byte, before, version pep440.Version, line, day string) []byte {
+	log := string(text)
+	if strings.TrimSpace(log) == "" {
+		log = "# Changelog\n"
+	}
+	header := regexp.MustCompile(
+		`(?m)^## [vV]?` + regexp.QuoteMeta(version.Base().String()) + `\s+-.*$`,
+	)
+	if !header.MatchString(log) {
+		old := regexp.MustCompile(
+			`(?m)^## [vV]?` + regexp.QuoteMeta(before.Base().String()) + `\s+- \?[ \t]*$`,
+		)
+		fresh := fmt.Sprintf("## v%s - ?", version.Base())
+		if before.IsDev() && old.MatchString(log) {
+			log = old.ReplaceAllLiteralString(log, fresh)
+		} else {
+			at := strings.Index(log, "\n## ")
+			if at < 0 {
+				at = len(strings.TrimRight(log, "\n"))
+			}
+			log = strings.TrimRight(log[:at], "\n") + "\n\n" + fresh + "\n\n" + strings.TrimLeft(log[at:], "\n")
+		}
+	}
+	if line != "" {
+		at := header.FindStringIndex(log)
+		rest := strings.TrimLeft(log[at[1]:], "\n")
+		log = log[:at[1]] + "\n\n- " + line + "\n" + map[bool]string{true: "", false: "\n"}[strings.HasPrefix(rest, "-")] + rest
+	}
+	if day != "" {
+		log = header.ReplaceAllLiteralString(log, fmt.Sprintf("## v%s - %s", version.Base(), day))
+	}
+	return []byte(strings.TrimRight(log, "\n") + "\n")
+}
+
+// sectionOf returns what the changelog says of a version; "" if there is nothing.
+func sectionOf(dir string, version pep440.Version) string {
+	text, err := os.ReadFile(filepath.Join(dir, "CHANGELOG.md"))
+	if err != nil {
+		return ""
+	}
+	header := regexp.MustCompile(`(?m)^## [vV]?` + regexp.QuoteMeta(version.String()) + `\s+-.*$`)
+	at := header.FindIndex(text)
+	if at == nil {
+		return ""
+	}
+	section := string(text[at[1]:])
+	if end := strings.Index(section, "\n## "); end >= 0 {
+		section = section[:end]
+	}
+	return strings.TrimSpace(section)
+}

@@ -1,0 +1,277 @@
+package modtool
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+)
+
+// wheel is a package that was fetched.
+type wheel struct {
+	file
+	module   string
+	zip      *zip.Reader
+	requires []metadata.Requirement
+	code     string // a file with Python code; "" if there is none
+}
+
+// maxFiles and maxUnpacked bound a wheel.
+const (
+	maxFiles    = 100000
+	maxUnpacked = 1 << 30
+)
+
+// pure unpacks the modules that are needed, if none has Python code, or if that does not matter.
+// It returns false, and has done nothing, if pip is needed.
+func (i *installer) pure(
+	ctx context.Context, env string, needs, constraints []metadata.Requirement,
+) (bool, error) {
+	index := i.index()
+	if i.meta.Pip.UseSystem && !i.o.NoPython {
+		return false, nil
+	}
+	chosen := map[string]*wheel{}
+	limits := slices.Concat(needs, constraints)
+	open := slices.Clone(needs)
+	for len(open) > 0 {
+		r := open[0]
+		open = open[1:]
+		if r.Module == "" || r.URL != "" {
+			if i.o.NoPython && r.URL == "" {
+				continue
+			}
+			return false, nil
+		}
+		if w := chosen[r.Module]; i.BuiltIn(r.Module) || w != nil && r.Set.Contains(w.version) {
+			continue
+		}
+		w, err := i.fetch(ctx, index, r.Module, limits)
+		if err != nil {
+			return false, err
+		}
+		if w.code != "" && !i.o.NoPython {
+			return false, nil
+		}
+		chosen[r.Module] = w
+		limits = append(limits, w.requires...)
+		open = append(open, w.requires...)
+	}
+	names := make([]string, 0, len(chosen))
+	for name := range chosen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := i.unpack(env, chosen[name]); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// fetch gets the wheel of a module that all who ask allow.
+func (i *installer) fetch(
+	ctx context.Context, x *index, name string, limits []metadata.Requirement,
+) (*wheel, error) {
+	files, err := x.files(ctx, metadata.PackageOf(name))
+	if err != nil {
+		return nil, err
+	}
+	own := slices.DeleteFunc(
+		slices.Clone(limits),
+		func(r metadata.Requirement) bool { return r.Module != name },
+	)
+	f, ok := best(files, metadata.Set(own), wantsPre(i.meta))
+	if !ok {
+		return nil, conflict(name, own, files)
+	}
+	body, _, found, err := get(ctx, f.url, "*/*", maxWheel)
+	if err != nil || !found {
+		return nil, fault.Wrap(fault.KindOf(err), "fetch "+f.name, err)
+	}
+	sum := sha256.Sum256(body)
+	if f.sha256 != "" && !strings.EqualFold(hex.EncodeToString(sum[:]), f.sha256) {
+		return nil, fault.New(
+			fault.Damaged,
+			"fetch "+f.name,
+			"it is not what the index says: its SHA-256 is %s, not %s",
+			hex.EncodeToString(sum[:]),
+			f.sha256,
+		)
+	}
+	return openWheel(f, name, body)
+}
+
+// conflict says that no version of a module is allowed, and who asks.
+func conflict(name string, asked []metadata.Requirement, files []file) error {
+	var versions []string
+	for _, f := range files {
+		versions = append(versions, f.version.String())
+	}
+	p := module.NewDemands(asked, nil).Conflict(name, versions)
+	if len(files) == 0 {
+		p = diag.Problem{
+			Code:    metadata.CodeRequires,
+			Message: "no index has a wheel of " + metadata.PackageOf(name),
+			Hint:    "see pip in project.yml",
+		}
+		if len(asked) > 0 {
+			p.Pos = asked[0].At
+		}
+	}
+	return oneProblem(p)
+}
+
+// openWheel reads what is in a wheel.
+func openWheel(f file, name string, body []byte) (*wheel, error) {
+	bad := func(why string) error {
+		return fault.New(fault.Damaged, "open "+f.name, "%s", why)
+	}
+	z, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
+	if err != nil {
+		return nil, bad("it is not a wheel: " + err.Error())
+	}
+	w := &wheel{file: f, module: name, zip: z}
+	size := uint64(0)
+	for _, entry := range z.File {
+		size += entry.UncompressedSize64
+		switch {
+		case !filepath.IsLocal(entry.Name) || strings.Contains(entry.Name, `\`) || entry.Mode()&os.ModeType&^os.ModeDir != 0:
+			return nil, bad("it has a file that leads out of it: " + entry.Name)
+		case size > maxUnpacked || len(z.File) > maxFiles:
+			return nil, bad("it is too large")
+		case strings.HasSuffix(entry.Name, ".py") && entry.UncompressedSize64 > 0,
+			strings.HasSuffix(entry.Name, ".pyc"):
+			w.code = entry.Name
+		case strings.HasSuffix(entry.Name, ".dist-info/METADATA"):
+			if err := w.metadata(entry); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return w, nil
+}
+
+// metadata reads what the package requires.
+func (w *wheel) metadata(entry *zip.File) error {
+	r, err := entry.Open()
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "open "+w.name, err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, metadata.MaxText))
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "open "+w.name, err)
+	}
+	head, _, _ := strings.Cut(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n\n")
+	for i, line := range strings.Split(head, "\n") {
+		value, ok := strings.CutPrefix(line, "Requires-Dist:")
+		if !ok {
+			continue
+		}
+		req, err := metadata.ParsePackage(strings.TrimSpace(value))
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "open "+w.name, err)
+		}
+		req.At = diag.Pos{File: w.name + "/METADATA", Line: i + 1}
+		if req.Holds(module.MarkerEnvironment()) && pepCore(req.Name) {
+			w.requires = append(w.requires, req)
+		}
+	}
+	return nil
+}
+
+// pepCore reports whether a package is needed without Python: inmanta-core is not.
+func pepCore(name string) bool { return name != "inmanta-core" && name != "inmanta" }
+
+// unpack puts a wheel into an environment: beside its place first, RECORD last.
+func (i *installer) unpack(env string, w *wheel) error {
+	site := module.Pure(env)
+	doing := "unpack " + w.name
+	temporary := filepath.Join(site, ".new-"+w.module)
+	if err := os.RemoveAll(temporary); err != nil {
+		return fault.Wrap(fault.Unavailable, doing, err)
+	}
+	defer os.RemoveAll(temporary)
+	for _, entry := range w.zip.File {
+		if entry.FileInfo().IsDir() {
+			continue
+		}
+		if err := unpackFile(filepath.Join(temporary, entry.Name), entry); err != nil {
+			return fault.Wrap(fault.Unavailable, doing, err)
+		}
+	}
+	code := filepath.Join(module.PluginsPackage, w.module)
+	if !fileThere(filepath.Join(temporary, code, metadata.FileV2)) {
+		return fault.New(
+			fault.Damaged,
+			doing,
+			"it has no %s/%s, so it is not the package of a module",
+			code,
+			metadata.FileV2,
+		)
+	}
+	place := filepath.Join(site, code)
+	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		return fault.Wrap(fault.Unavailable, doing, err)
+	}
+	if err := removePackage(site, w.module); err != nil {
+		return fault.Wrap(fault.Unavailable, doing, err)
+	}
+	if err := os.Rename(filepath.Join(temporary, code), place); err != nil {
+		return fault.Wrap(fault.Unavailable, doing, err)
+	}
+	infos, _ := filepath.Glob(filepath.Join(temporary, "*.dist-info"))
+	for _, info := range infos {
+		if err := os.Rename(info, filepath.Join(site, filepath.Base(info))); err != nil {
+			return fault.Wrap(fault.Unavailable, doing, err)
+		}
+	}
+	i.Say("%s %s from %s", w.module, w.version, w.name)
+	return nil
+}
+
+// removePackage removes a package: its dist-info first, so that what is left of it is not
+// installed.
+func removePackage(site, name string) error {
+	pattern := strings.ReplaceAll(metadata.PackageOf(name), "-", "[-_]") + "-*.dist-info"
+	infos, _ := filepath.Glob(filepath.Join(site, pattern))
+	for _, path := range append(infos, filepath.Join(site, module.PluginsPackage, name)) {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unpackFile(path string, entry *zip.File) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	r, err := entry.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, io.LimitReader(r, maxUnpacked))
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
