@@ -82,8 +82,7 @@ func TestScripts(t *testing.T) {
 }
 
 // params are those of a run of scripts; the condition with the name of the home is true. The condition stack is true when the server is a
-// deployed stack: it does what is for this machine through a runner, and a comparison that changes nothing is a function's, which does not
-// reach this machine.
+// deployed stack: it does what is for this machine through a runner, which looks at it, too, once the agent has a queue.
 func params(home string) testscript.Params {
 	return testscript.Params{
 		Dir:       "testdata",
