@@ -187,6 +187,12 @@ const (
 	actTime  = 16 * time.Minute
 )
 
+// Identity identifies the home that the server keeps environments in; "" if the server does not say.
+func (c *Client) Identity(ctx context.Context) (string, error) {
+	about, err := c.discover(ctx)
+	return about.Home, err
+}
+
 // call makes a request, again after faults that pass, and reads the answer into out. Everything that can be asked for may be asked for twice.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	if _, err := c.discover(ctx); err != nil {

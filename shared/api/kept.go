@@ -23,6 +23,7 @@ type Kept struct {
 	Program     string // the build of the program that made it
 	Environment string
 	Home        string // where the environment is, for people
+	HomeID      string // identifies that; "": it did not exist yet
 	Last        int    // the highest version stored
 	Released    int    // the version in force
 	Look        deploy.Look
@@ -54,6 +55,7 @@ type keptPlan struct {
 	Program     string     `json:"program"`
 	Environment string     `json:"environment"`
 	Home        string     `json:"home"`
+	HomeID      string     `json:"home_id,omitempty"`
 	Last        int        `json:"last"`
 	Released    int        `json:"released"`
 	Read        bool       `json:"read"`
@@ -70,7 +72,7 @@ func (k *Kept) Write(to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h := keptPlan{Format: keptFormat, Made: k.Made.UTC(), Program: k.Program, Environment: k.Environment, Home: k.Home, Last: k.Last,
+	h := keptPlan{Format: keptFormat, Made: k.Made.UTC(), Program: k.Program, Environment: k.Environment, Home: k.Home, HomeID: k.HomeID, Last: k.Last,
 		Released: k.Released, Read: k.Look.Read, Whole: k.Look.Whole, Bundle: bundleOf(k.Export, p), Blobs: []FileSize{},
 		Files: slices.Sorted(maps.Keys(k.Export.Model.Files))}
 	blobs := blobsOf(k.Export.Model, p)

@@ -55,7 +55,7 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 		}
 		x.Model.Files[hash] = deploy.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} //nolint:gosec // bounded before
 	}
-	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home, Last: h.Last, Released: h.Released,
+	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home, HomeID: h.HomeID, Last: h.Last, Released: h.Released,
 		Look: deploy.Look{Read: h.Read, Whole: h.Whole}, Export: x, Would: k.would}, nil
 }
 

@@ -234,4 +234,5 @@ type Discovery struct {
 	ExportURL string `json:"export_url,omitempty"`
 	OpenAPI   string `json:"openapi"`
 	Jobs      bool   `json:"jobs,omitempty" doc:"comparisons may be asked for as jobs"`
+	Home      string `json:"home,omitempty" doc:"identifies where the environments are kept"`
 }

@@ -84,9 +84,14 @@ func (a *app) keep(ctx context.Context, file string, x deploy.Export, look deplo
 	if err != nil {
 		return nil, err
 	}
+	id, err := a.homeID(ctx)
+	if err != nil {
+		return nil, err
+	}
 	x.Expect = now.state
-	k := &api.Kept{Made: time.Now(), Program: machine.Build(), Environment: a.env, Home: a.where(), Last: now.at.Last, Released: now.at.Released,
-		Look: look, Export: x, Would: now.would}
+	k := &api.Kept{Made: time.Now(), Program: machine.Build(), Environment: a.env, Home: a.where(),
+		HomeID: id, Last: now.at.Last, Released: now.at.Released, Look: look, Export: x,
+		Would: now.would}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, "write plan", err)
@@ -131,6 +136,31 @@ func (a *app) where() string {
 	return a.data
 }
 
+// homeID identifies the home that is open; "": it does not exist yet, or its server does not say.
+func (a *app) homeID(ctx context.Context) (string, error) {
+	if h, has := a.home.(interface {
+		Identity(ctx context.Context) (string, error)
+	}); has {
+		return h.Identity(ctx)
+	}
+	if a.scratch != "" || a.own == nil {
+		return "", nil
+	}
+	return a.own.ID()
+}
+
+// meant refuses a plan that was made for another home than the one that is open. For one that did
+// not exist then, its place has to do.
+func (a *app) meant(ctx context.Context, k *api.Kept) error {
+	id, err := a.homeID(ctx)
+	if err != nil || k.HomeID == id || k.HomeID == "" && k.Home == a.where() {
+		return err
+	}
+	return fault.New(fault.Refused, "", "the plan was made for %s, and this is %s; nothing was done",
+		k.Home, a.where()).WithHint("--data or --api says which is meant; " +
+		"`southbound plan PATH --out FILE` makes a plan for this one")
+}
+
 // applyKept does what a kept plan says, exactly that, or refuses.
 func (a *app) applyKept(ctx context.Context, path string, f exportFlags) error {
 	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.applyKeptNow(ctx, path, f) })
@@ -159,6 +189,9 @@ func (a *app) applyKeptNow(ctx context.Context, path string, f exportFlags) erro
 	}
 	if err := a.reach(); err != nil {
 		return err
+	}
+	if err := a.meant(ctx, k); err != nil {
+		return cutShort(ctx, err)
 	}
 	x := k.Export
 	x.Origin.Author = cmp.Or(f.origin.Author, applier())

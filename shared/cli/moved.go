@@ -34,9 +34,6 @@ func (a *app) moved(k *api.Kept, now previewed) error {
 	if now.state == k.Export.Expect && len(problems) == 0 {
 		return nil
 	}
-	if home := a.where(); home != k.Home {
-		say("", "the plan was made for %s, and this is %s", k.Home, home)
-	}
 	if here := machine.Build(); here != k.Program {
 		say("", "another build of the program made the plan: %s, and this is %s", k.Program, here)
 	}

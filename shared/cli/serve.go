@@ -72,6 +72,10 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	id, err := a.own.ID()
+	if err != nil {
+		return err
+	}
 	l, guard, err := listen(ctx, f)
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	keep := a.keeper(ctx)
 	defer keep.wait()
 	service := api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, Changed: keep.serve, History: a.own.ParameterHistory, Jobs: a.own,
-		About: api.Discovery{Version: Version, Auth: api.AuthBearer}})
+		About: api.Discovery{Version: Version, Auth: api.AuthBearer, Home: id}})
 	defer service.WorkHere(ctx)()
 	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}

@@ -85,6 +85,9 @@ func readSecret(path string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 }
 
+// ID identifies this home, however it is reached. A copy of the data directory has the same.
+func (h *Home) ID() (string, error) { return h.Secrets().version("home", "") }
+
 func (s *Secrets) version(source, value string) (string, error) {
 	s.once.Do(func() { s.key, s.err = loadKey(s.keyFile) })
 	if s.err != nil {

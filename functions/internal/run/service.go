@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -24,6 +26,8 @@ const uploadsFor = time.Hour
 func (f *Function) Service(asks bool) *api.Service {
 	h := f.Home
 	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign, Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
+	table := sha256.Sum256([]byte(h.AWS.Region + "\n" + h.Config.Table))
+	c.About.Home = hex.EncodeToString(table[:16])
 	c.Elsewhere = func(context.Context, api.ReadJob) (api.ReadDone, error) {
 		return api.ReadDone{}, fault.New(fault.Unsupported, "compare with reality",
 			"this function may not ask the handlers").WithHint("ask the function of the API")
