@@ -18,10 +18,13 @@ import (
 	"southbound/shared/schema"
 )
 
+type records = deploy.Jobs
+
 // simulated is a state of the engine in memory, as the provisioner wants it: no agent ever sleeps.
 type simulated struct {
 	*sim.State
-	mu *sync.Mutex
+	records // there are none
+	mu      *sync.Mutex
 }
 
 func (s simulated) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
@@ -74,7 +77,7 @@ func TestManyNewAgents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300
-		a, state := newAccount(time.Second), simulated{sim.NewState(), &sync.Mutex{}}
+		a, state := newAccount(time.Second), simulated{State: sim.NewState(), mu: &sync.Mutex{}}
 		p, engine := prepared(t, a, state)
 		m := &deploy.Model{}
 		for i := range n {

@@ -46,6 +46,8 @@ type State interface {
 	Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error)
 	Leases(ctx context.Context, env string) ([]deploy.Lease, error)
 	Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error)
+	Jobs(ctx context.Context, env, begin string, now time.Time) ([]deploy.Job, error)
+	PutJob(ctx context.Context, env string, j deploy.Job, now time.Time) (int64, error)
 	Asleep(env string) int64
 	SetAsleep(ctx context.Context, env string, number int64) error
 }
@@ -107,6 +109,7 @@ type Provisioner struct {
 	looked   map[owner]time.Time // when it was last looked at because it has work that nobody does
 	resting  map[owner]bool      // seen to be asleep
 	nextIdle time.Time
+	fresh    bool                      // queues have the attributes that they should have
 	waiting  map[owner]map[string]bool // put off: the lanes that are to be rung, see PutOff
 	pace     pace
 }

@@ -195,6 +195,43 @@ func TestAttributesFollowTheStack(t *testing.T) {
 	}
 }
 
+// TestQueuesFollowTheStack pins that the queues of all agents get new attributes after an update,
+// that a process asks for that once, that one which began before the update changes nothing back, and
+// that nothing is changed twice.
+func TestQueuesFollowTheStack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	old := w.start(nil)
+	old.export(1, "web1", "web2", "local1")
+	refresh := func(p *process, want int) {
+		t.Helper()
+		if n, err := p.Refresh(t.Context()); err != nil || n != want {
+			t.Errorf("%d queues were changed, want %d: %v", n, want, err)
+		}
+	}
+	refresh(old, 3)
+	updated := func(c *provision.Config) { c.Timeout = 2 * time.Minute }
+	p := w.start(nil, updated)
+	refresh(p, 3)
+	p.meter.Take()
+	refresh(p, 0)
+	refresh(old, 0)
+	if got := p.meter.Take(); got.Sum("").Calls != 0 {
+		t.Errorf("once more:\n%s", got)
+	}
+	for _, agent := range []string{"web1", "web2", "local1"} {
+		if got := w.attributes(w.url(agent))["VisibilityTimeout"]; got != "720" {
+			t.Errorf("messages of %s are hidden for %s s", agent, got)
+		}
+	}
+	next := w.start(nil, updated)
+	refresh(next, 0)
+	if got := next.meter.Take(); got.Sum("SQS.").Calls != 0 {
+		t.Errorf("a process that begins later:\n%s", got)
+	}
+	refresh(w.start(nil), 3) // the stack goes back
+}
+
 // TestRingsCostNothing pins that a process asks Lambda nothing when it rings an agent that is there and awake.
 func TestRingsCostNothing(t *testing.T) {
 	t.Parallel()

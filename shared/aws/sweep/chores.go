@@ -36,14 +36,18 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 		return fault.Wrap(fault.Unknown, "remove orphans", err)
 	})
 	if s.Queues != nil && len(envs) > 0 && minute(at)%60 == minuteOf("idle")%60 { // every hour: agents may sleep between two repairs
-		n, err := s.Queues.Idle(ctx)
-		if n > 0 {
-			s.Log.InfoContext(ctx, "put agents to sleep", "agents", n)
+		hourly := func(name, did string, do func(context.Context) (int, error)) {
+			n, err := do(ctx)
+			if n > 0 {
+				s.Log.InfoContext(ctx, did, "agents", n)
+			}
+			if err != nil {
+				s.Log.ErrorContext(ctx, "chore failed", "chore", name, "error", err.Error())
+				errs = append(errs, err)
+			}
 		}
-		if err != nil {
-			s.Log.ErrorContext(ctx, "chore failed", "chore", "idle", "error", err.Error())
-			errs = append(errs, err)
-		}
+		hourly("idle", "put agents to sleep", s.Queues.Idle)
+		hourly("refresh", "gave queues the attributes of this version of the stack", s.Queues.Refresh)
 	}
 	return errs
 }

@@ -38,6 +38,8 @@ type Queues interface {
 	Check(ctx context.Context, env string) (looked int, err error)
 	// Idle disables what polls the queues of agents that have been idle for long.
 	Idle(ctx context.Context) (slept int, err error)
+	// Refresh brings the attributes of queues up to date after the stack was updated.
+	Refresh(ctx context.Context) (changed int, err error)
 }
 
 // Tap has what polls the log queue run while it is needed; *provision.Tap has it.

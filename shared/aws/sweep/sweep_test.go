@@ -89,6 +89,8 @@ func (b *book) Idle(context.Context) (int, error) {
 	return 1, nil
 }
 
+func (b *book) Refresh(context.Context) (int, error) { return 0, nil }
+
 func (b *book) CatchUp(_ context.Context, env string) error {
 	b.note("log " + env)
 	return nil
