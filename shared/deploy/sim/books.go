@@ -79,7 +79,7 @@ type taskBooks struct {
 	planned  int                        // when it took the plan, in steps of the law
 	settles  int64                      // fence under which it does what follows from runs
 	open     int                        // connections
-	port     int64                      // of the agent that it is connected with
+	way      string                     // to the agent that it is connected with
 	connects int                        // that were tried since something was claimed
 	spared   time.Time                  // until when a try to connect that failed stands for others; see connectorPort
 	removes  time.Time                  // until then it may remove files; zero: it does not hold the plan

@@ -46,7 +46,8 @@ func (r *run) checkAction(t *task, a *deploy.Action) {
 		claimed = c.at // whether to try was decided then
 	}
 	tried := t.books.connects+t.books.open > 0 || claimed.Before(t.books.spared)
-	if a.Outcome == deploy.StatusUnavailable && !tried {
+	over := r.state.look(env).agents[a.Resource.Agent()].Transport
+	if a.Outcome == deploy.StatusUnavailable && !tried && reached(a.Resource.Type(), over) {
 		r.violate("transport", "%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
 	}
 	r.checkRecord(t, a, have)
@@ -211,5 +212,5 @@ func (r *run) backoffs(pause time.Duration, attempts int) bool {
 
 // forGood reports whether a failure waits for a new intent or a person.
 func forGood(row *deploy.Row) bool {
-	return row.Class == provider.Terminal || row.Class == provider.NeedsChange
+	return row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Class == deploy.ClassRefused
 }

@@ -127,5 +127,6 @@ func (r *run) would(id resource.ID, it *item, since time.Duration) (action strin
 	case have.fits(want):
 		return "none", false, want.key == 0 // whether it counts as written is nobody's business
 	}
-	return "update", want.fixed != 0 && have.fixed != want.fixed && !replaces(id), true
+	stays := want.fixed != 0 && have.fixed != want.fixed && !replaces(id)
+	return "update", stays || r.prevented(id, it.res, have, want), true
 }

@@ -263,6 +263,10 @@ func (r *run) checkMerged(t *task, o *op, base, c *content) {
 		now := c.entries[id]
 		switch {
 		case was.res.Set != "" && sets[was.res.Set]:
+		case slices.Contains(o.drops, was.res.Set):
+			if r.happened("set removed"); now != nil {
+				r.violate("V1", "%s: version %d has %s, and set %q was to be removed", t.name, c.number, id, was.res.Set)
+			}
 		case now == nil:
 			r.violate("V1", "%s: version %d lacks %s, which is in set %q and not exported", t.name, c.number, id, was.res.Set)
 		case was.res.Set == "" && now.res.Set == "" && (now.res.Attributes["v"] != was.res.Attributes["v"] || now.res.Attributes["fixed"] != was.res.Attributes["fixed"]):
@@ -306,6 +310,7 @@ func (r *run) released(t *task, number int) {
 	for _, after := range removing { // nobody remembers what left the model in between
 		maps.DeleteFunc(after, func(id resource.ID, _ bool) bool { return c.entries[id] == nil && removing[id] == nil })
 	}
+	r.happenedIn(b.released, c)
 	b.removing, b.released = removing, c
 	b.inForce = append(b.inForce, number)
 	before := b.effect

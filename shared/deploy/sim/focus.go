@@ -25,13 +25,16 @@ type Focus struct {
 	// targeted: exports have targets, as far as they can.
 	targeted bool
 	rehosted bool // agents come to be reached in another way
+	// preserves: what may not be destroyed changes.
+	preserves bool
 }
 
 // Focuses are all there are.
 func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
-		focusStops(), focusCrashes(), focusHosts(), focusRelaned()}
+		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
+		focusPreserved()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

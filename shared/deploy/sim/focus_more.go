@@ -61,3 +61,19 @@ func (d *drawer) relane() {
 	}
 	d.p.End = at
 }
+
+// focusPreserved lets what would have to be replaced be forbidden to go.
+func focusPreserved() *Focus {
+	return &Focus{
+		Name: "preserved",
+		Why:  "what may not be destroyed is to be replaced, leaves, or was to be removed before",
+		plan: func(p *Plan, _ *rand.Rand) {
+			p.hasty, p.touches = false, 0
+			calmly(p)
+		},
+		size:      4,
+		types:     []string{typeSwap, typeRigid},
+		ops:       []opKind{opExport, opExport, opExport, opRepair, opRelease},
+		preserves: true,
+	}
+}

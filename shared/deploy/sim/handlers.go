@@ -44,7 +44,7 @@ func newTypes() (*schema.Registry, error) {
 	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely, typeRigid,
 		typeSwap, typeFile, typeFolder} {
 		types = append(types, schema.Type{
-			Name: name, Timeout: callLimit, Assigned: name == typeAssigned || name == typeLonely,
+			Name: name, Timeout: callLimit, Transports: []string{"local", "http", "wire"}, Assigned: name == typeAssigned || name == typeLonely,
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String", Behaviour: schema.Namevar},
 				{Name: "v", Type: "Integer"},
@@ -56,6 +56,9 @@ func newTypes() (*schema.Registry, error) {
 	types[2].Timeout = slowLimit
 	for i := range types {
 		t := &types[i]
+		if !reached(t.Name, "wire") {
+			t.Transports = t.Transports[:2]
+		}
 		if t.Name == typeFile || t.Name == typeFolder {
 			t.Space = "rooms"
 			t.Thing = func(attrs map[string]any) string { return room(fmt.Sprint(attrs["name"])) }
@@ -102,6 +105,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 	r.hurry()
 	th := r.world.thing(res.ID)
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
+		r.happened("call panics")
 		panic(fmt.Sprintf("panic in %s of %v", what, res.Attributes["text"]))
 	}
 	err := who.proc.call(c.Context, what+" "+string(res.ID), &r.plan.faults.world, func() error {
@@ -128,7 +132,9 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 		classes := []provider.Class{provider.Retryable, provider.Retryable, provider.Terminal, provider.NeedsChange}
 		err = provider.Errorf(classes[r.sched.rng.IntN(len(classes))], "refused, with %v", res.Attributes["text"])
 	}
+	r.happened("call " + what)
 	if err != nil {
+		r.happened("call fails: " + string(provider.ClassOf(err)))
 		who.books.failed(res.ID, err)
 		r.tracef("%s: %s %s: %v", who.name, what, res.ID, err)
 	} else {
@@ -178,6 +184,7 @@ func (h handler) set(c *provider.Context, what string, res provider.Resource) (p
 // Delete implements provider.Handler.
 func (h handler) Delete(c *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
+		h.r.checkPreserved(h.r.sched.cur, req.Resource.ID, req.Resource, req.Observed)
 		t.parts, t.exists, t.pending = parts{}, false, nil
 		t.made = dropSeen(t.made)
 		h.r.books.changed(h.r, req.Resource.ID, "delete")

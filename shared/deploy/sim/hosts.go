@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -13,19 +14,26 @@ func (d *drawer) hosts(rng *rand.Rand) {
 	if rng.IntN(5) != 0 && (d.focus == nil || !d.focus.rehosted) {
 		return
 	}
-	ports := map[string]int64{}
+	ports, over := map[string]int64{}, map[string]string{}
 	for i := range d.p.Ops {
 		o := &d.p.Ops[i]
 		if o.kind != opExport {
 			continue
 		}
-		if o.At > 0 && rng.IntN(3) == 0 {
-			ports[d.agents[rng.IntN(len(d.agents))].Name] = 1 + rng.Int64N(3)
+		switch name := d.agents[rng.IntN(len(d.agents))].Name; {
+		case o.At == 0:
+		case rng.IntN(3) == 0:
+			ports[name] = 1 + rng.Int64N(3)
+		case rng.IntN(3) == 0:
+			over[name] = []string{"local", "http", "http", "wire"}[rng.IntN(4)]
 		}
 		o.agents = slices.Clone(o.agents)
 		for j := range o.agents {
 			if port := ports[o.agents[j].Name]; port != 0 {
 				o.agents[j].Options = map[string]any{"port": port}
+			}
+			if t := over[o.agents[j].Name]; t != "" {
+				o.agents[j].Transport = t
 			}
 		}
 	}
@@ -44,22 +52,43 @@ func sameAgent(a, b resource.Agent) bool {
 
 // rehosted reports whether two versions describe the agent of a resource in another way.
 func (c *content) rehosted(base *content, id resource.ID) bool {
-	at := func(of *content) int64 {
+	at := func(of *content) string {
 		i := slices.IndexFunc(of.agents, func(a resource.Agent) bool { return a.Name == id.Agent() })
 		if i < 0 {
-			return 0
+			return ""
 		}
-		return portOf(of.agents[i])
+		return wayTo(of.agents[i])
 	}
 	return at(c) != at(base)
+}
+
+// wayTo says how an agent is reached.
+func wayTo(a resource.Agent) string { return fmt.Sprintf("%s, port %d", a.Transport, portOf(a)) }
+
+// reached reports whether things of a type are reached over a transport: those that take long, or come
+// in batches, over all but one.
+func reached(typ, transport string) bool {
+	return transport != "wire" || typ != typeBatch && typ != typeSlow
+}
+
+// refused reports whether an export has to be refused for what its documents say by themselves.
+func (o *op) refused() bool {
+	over := map[string]string{}
+	for _, a := range o.agents {
+		over[a.Name] = a.Transport
+	}
+	return slices.ContainsFunc(o.model, func(s spec) bool {
+		destroys := s.flags.PreventDestroy && (s.flags.Purged || s.flags.PurgeOnDelete)
+		return destroys || !reached(s.id.Type(), over[s.id.Agent()])
+	})
 }
 
 // checkConnected checks that what starts runs over a connection with its agent as that is described
 // in what is in force: whoever is allowed to start something has read that.
 func (r *run) checkConnected(t *task, e *environment, c *deploy.Commit) {
 	name := deploy.AgentOf(c.Guard.Key)
-	if now := portOf(e.agents[name].Agent); t.books.open > 0 && t.books.port != now {
-		r.violate("transport", "%s starts %v over a connection with port %d of %s, which is reached at %d",
-			t.name, c.Next, t.books.port, name, now)
+	if now := wayTo(e.agents[name].Agent); t.books.open > 0 && t.books.way != now {
+		r.violate("transport", "%s starts %v over a connection with %s (%s), which is reached otherwise (%s)",
+			t.name, c.Next, name, t.books.way, now)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 // do carries out an operation of the plan.
 func (r *run) do(o *op) {
+	r.happened("step " + o.kind.String())
 	switch o.kind {
 	case opExport:
 		r.export(o)
@@ -224,7 +225,8 @@ func (r *run) try(book *exportBook, tries int) {
 		case refusable(book.op, err):
 			return nil
 		case errors.As(err, &problems):
-			if len(book.op.partial) == 0 {
+			r.happened("export refused: " + strconv.FormatBool(book.op.refused()))
+			if len(book.op.partial) == 0 && !book.op.refused() {
 				r.violate("errors", "%s: a valid model is refused: %v", t.name, err)
 			}
 		case err != nil:
@@ -255,6 +257,7 @@ func (r *run) exportOf(o *op) deploy.Export {
 		x.Settings = &s
 	}
 	o.aim(&x)
+	x.DeleteSets = o.drops
 	x.Model.Fingerprint = fmt.Sprintf("export %p", o)
 	r.books.prints[x.Model.Fingerprint] = o
 	have := map[resource.ID]bool{}
@@ -348,6 +351,9 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 		return
 	}
 	whole := book.op.target == ""
+	if whole && book.op.partial == nil && book.op.refused() {
+		r.violate("V1", "%s says that it made version %d of documents that contradict themselves", t.name, out.Version)
+	}
 	if whole {
 		r.checkContent(t, book, c)
 	}

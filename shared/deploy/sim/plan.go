@@ -73,6 +73,12 @@ const (
 	opForget
 )
 
+// String names a kind of operation.
+func (k opKind) String() string {
+	return [...]string{"export", "deploy", "repair", "dry run", "pause", "halt", "set parameter", "delete parameter",
+		"drift", "break", "mend", "rotate", "sweep", "crash", "jump", "collect", "cancel", "release", "forget"}[k]
+}
+
 // op is one operation from outside at a time.
 type op struct {
 	At   time.Duration
@@ -81,6 +87,7 @@ type op struct {
 	model                         []spec
 	agents                        []resource.Agent
 	partial                       []string // sets
+	drops                         []string // sets that are removed
 	target                        string   // a term of a filter; "": everything
 	later                         bool     // what is still required leaves later
 	noRelease, check, retryFailed bool
@@ -133,6 +140,7 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
 	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))      //nolint:gosec // a simulation
 	d.hosts(rand.New(rand.NewPCG(seed, 0x4057)))        //nolint:gosec // a simulation
+	d.preserves(rand.New(rand.NewPCG(seed, 0x9e5e)))    //nolint:gosec // a simulation
 	p.calm()
 	return p
 }
@@ -242,6 +250,7 @@ func (d *drawer) export(at time.Duration) op {
 	if d.sets && at > 0 && d.one(2) {
 		o.partial = []string{[]string{"s1", "s2"}[d.rng.IntN(2)]}
 	}
+	d.drop(&o)
 	o.model = d.model(o.partial)
 	if d.p.shuffles && o.partial != nil { // others stay as they are
 		o.agents = slices.DeleteFunc(o.agents, func(a resource.Agent) bool {
@@ -249,6 +258,18 @@ func (d *drawer) export(at time.Duration) op {
 		})
 	}
 	return o
+}
+
+// drop has one partial export in four remove the set that it is not about.
+func (d *drawer) drop(o *op) {
+	if o.partial == nil || !d.one(4) {
+		return
+	}
+	other := map[string]string{"s1": "s2", "s2": "s1"}[o.partial[0]]
+	o.drops = []string{other}
+	for i := range d.pool {
+		d.in[i] = d.in[i] && d.pool[i].set != other
+	}
 }
 
 // ops draws what happens and when.

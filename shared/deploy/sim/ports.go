@@ -92,6 +92,7 @@ func (r *run) send(ring deploy.Ring) {
 		switch x := r.sched.rng.Float64(); {
 		case x < f.lost:
 			r.tracef("the ring of %s is lost", ring.Lane)
+			r.happened("ring lost")
 			copies = 0
 		case x < f.lost+f.doubled:
 			copies = 2
@@ -255,7 +256,7 @@ func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport
 		if books.open++; books.open > 1 {
 			c.p.world.violate("transport", "%s connects with %s and is connected", c.p.world.sched.cur.name, a.Name)
 		}
-		books.port = portOf(a)
+		books.way = wayTo(a)
 		transport = &connection{books: books}
 		return nil
 	})
@@ -301,6 +302,7 @@ func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx c
 		return err
 	}
 	r.tracef("%s: a handler call hangs", t.name)
+	r.happened("call hangs")
 	var err error
 	left := r.sched.spawn(c.p, t.name+", left behind", func(left *task) { err = guarded(func() { f(taskContext{left}) }) })
 	left.books = t.books

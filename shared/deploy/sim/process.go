@@ -78,6 +78,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		slow += time.Duration(r.sched.rng.Int64N(int64(60 * time.Millisecond))) // so that others come in between
 	}
 	if slow > time.Second {
+		r.happened("slow call")
 		t.slows++
 	}
 	r.sched.pause(slow)
@@ -86,6 +87,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 		return p.noMore(t, op)
 	case how == failedBefore:
 		t.fault(op)
+		r.happened("failed before")
 		r.tracef("%s %s: failed before", t.name, op)
 		return unavailable(op)
 	case how == crashBefore:
@@ -99,6 +101,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 	switch {
 	case how == failedAfter && err == nil:
 		t.fault(op)
+		r.happened("failed after")
 		r.tracef("%s %s: failed after it took effect", t.name, op)
 		return unavailable(op)
 	case how == crashAfter:
@@ -159,6 +162,7 @@ func (r *run) crash(p *process, where string) {
 	}
 	p.dead, r.dead[p.holder] = true, true
 	r.tracef("%s crashes in %s", p.holder, where)
+	r.happened("crash")
 	for i, o := range r.procs {
 		if o == p {
 			r.procs[i] = nil

@@ -48,7 +48,7 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 		t.books.removes, t.books.planned = l.Until, r.books.law.step
 		t.books.failing = map[resource.ID]int64{}
 		for id, row := range r.state.look(env).rows {
-			if t.books.retries && row.LastRun == deploy.RunFailed {
+			if t.books.retries && row.LastRun == deploy.RunFailed && !r.running(row) {
 				t.books.failing[id] = row.Rev
 			}
 		}
@@ -148,6 +148,7 @@ func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (d
 	}
 	r.traceCommit(&in, &out)
 	r.books.learned(r.sched.now, r.state.look(name), before.known)
+	r.happenedBy(&in, &out, before)
 	r.checkCommit(&in, &out, before)
 	return out, nil
 }

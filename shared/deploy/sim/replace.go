@@ -82,6 +82,7 @@ func (h swapHandler) Update(c *provider.Context, req provider.UpdateRequest) (pr
 // Delete implements provider.Handler: it removes the one that was observed and no other.
 func (h swapHandler) Delete(c *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
+		h.r.checkPreserved(h.r.sched.cur, req.Resource.ID, req.Resource, req.Observed)
 		serial, known := req.Observed.Attributes["serial"].(int64)
 		if !known {
 			h.r.violate("D8", "%s is to be deleted, and nothing says which one", req.Resource.ID)

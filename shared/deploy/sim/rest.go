@@ -87,6 +87,8 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 	case row.Blocked == deploy.BlockedTemp:
 		r.checkSkipped(row, i)
 	case status == deploy.StatusDeployed, status == deploy.StatusNonCompliant:
+	case row.LastRun == deploy.RunFailed && row.Class == deploy.ClassRefused && row.Removing: // how its agent is reached is not for it
+		r.happened("removal not reached")
 	case row.LastRun == deploy.RunFailed && (row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Blocked == deploy.NeedsPerson):
 	default:
 		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it", row.ID, status, row.LastRun, row.Class)
@@ -338,6 +340,7 @@ func (r *run) checkFailed(row *deploy.Row, t *thing) {
 	case t.broken != "":
 	case row.Blocked == deploy.NeedsPerson:
 	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) && row.Class == provider.NeedsChange:
+	case exists && r.preserved(row, have, want) && row.Class == provider.NeedsChange:
 	default:
 		r.violate("D7", "%s failed (%s: %s), and nothing is wrong with it", row.ID, row.Class, row.Reason)
 	}

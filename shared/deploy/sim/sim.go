@@ -21,9 +21,10 @@ type Mutant struct {
 // Result is what came of one seed.
 type Result struct {
 	Plan      *Plan
-	Violation *Violation // nil: all held
-	Steps     int        // of the scheduler, in the last phase
-	Calls     int        // ids given out, a measure of what was done
+	Violation *Violation     // nil: all held
+	Steps     int            // of the scheduler, in the last phase
+	Calls     int            // ids given out, a measure of what was done
+	Kinds     map[string]int // how often something of each kind has come about
 }
 
 // Run runs one plan. The same plan and mutant give the same result, always.
@@ -33,5 +34,5 @@ func Run(p *Plan, m Mutant, trace func(format string, args ...any)) (Result, err
 		return Result{}, fmt.Errorf("prepare a simulation: %w", err)
 	}
 	v := r.all()
-	return Result{Plan: p, Violation: v, Steps: r.sched.steps, Calls: r.ids}, nil
+	return Result{Plan: p, Violation: v, Steps: r.sched.steps, Calls: r.ids, Kinds: r.kinds}, nil
 }

@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// kindsOf are the kinds of what documents say, people ask for, and calls meet. Each is to come about
+// in some of the first seeds: a kind of input that never comes about is a hole, however many seeds run.
+func kindsOf() []string {
+	return strings.Split(strings.TrimSpace(`
+agent over http
+agent over wire
+agent with options
+asked for by a timer
+asked for with priority 1
+asked for with priority 2
+asked for with priority 3
+asked for with priority 6
+blocked
+call create
+call delete
+call facts
+call fails: needs_change
+call fails: retryable
+call fails: terminal
+call find
+call hangs
+call panics
+call read
+call reload
+call update
+check of everything
+claim refused
+comes back
+conflict
+crash
+earlier version in force
+export refused: false
+export refused: true
+failed after
+failed before
+hears by its type
+leaves to be let alone
+leaves to be purged
+leaves with prevent_destroy
+literal becomes reference
+moved to another lane
+needs a person
+other lanes
+other options
+other prevent_destroy
+other purge_on_delete
+other purged
+other report_only
+other transport
+other value
+outcome deployed
+outcome deploying
+outcome failed
+outcome non_compliant
+outcome skipped
+outcome unavailable
+prevent_destroy
+purge_on_delete
+purged
+receive_events false
+reference becomes literal
+reference to a fact
+reference to a file
+reference to a parameter
+reference to a secret
+release in several commits
+replaced
+replacement prevented
+report_only
+requires less
+requires more
+requires on another agent
+requires on the agent
+resource comes
+ring lost
+row removed
+send_event
+set
+set removed
+several lanes
+slow call
+stale result
+step break
+step cancel
+step collect
+step crash
+step delete parameter
+step deploy
+step drift
+step dry run
+step export
+step forget
+step halt
+step jump
+step mend
+step pause
+step release
+step repair
+step rotate
+step set parameter
+step sweep
+to be replaced: sim::Rigid
+to be replaced: sim::Swap
+to follow: event
+to follow: fact
+to follow: recovered
+type sim::Assigned
+type sim::Batch
+type sim::File
+type sim::Folder
+type sim::Lonely
+type sim::Rigid
+type sim::Slow
+type sim::Swap
+type sim::Thing
+undefined
+version forgotten
+write-only attribute`), "\n")
+}
+
+// TestEveryKindHappens pins that the plans make all that they are to make, and that whatever is counted
+// is listed.
+func TestEveryKindHappens(t *testing.T) {
+	t.Parallel()
+	n := uint64(min(usual, 1000))
+	seeds, times := map[string]int{}, map[string]int{}
+	for s := uint64(1); s <= n; s++ {
+		res, err := Run(Draw(s), Mutant{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, k := range res.Kinds {
+			seeds[kind]++
+			times[kind] += k
+		}
+	}
+	var table strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(seeds)) {
+		fmt.Fprintf(&table, "%-50s %8d times in %5d seeds\n", kind, times[kind], seeds[kind])
+		if !slices.Contains(kindsOf(), kind) {
+			t.Errorf("%q is counted and not listed", kind)
+		}
+	}
+	t.Logf("%d seeds\n%s", n, table.String())
+	if n < 1000 {
+		return // too few for what is rare
+	}
+	for _, kind := range kindsOf() {
+		if seeds[kind] == 0 {
+			t.Errorf("%q comes about in none of %d seeds", kind, n)
+		}
+	}
+}

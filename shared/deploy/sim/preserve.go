@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// preserves lets one plan in four forbid the destruction of some resources, from some export on or until
+// another. Now and then that contradicts what else they say.
+func (d *drawer) preserves(rng *rand.Rand) {
+	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.preserves) {
+		return
+	}
+	keeps := map[resource.ID]bool{}
+	for _, s := range d.pool {
+		keeps[s.id] = rng.IntN(2) == 0
+	}
+	for i := range d.p.Ops {
+		o := &d.p.Ops[i]
+		if o.kind != opExport {
+			continue
+		}
+		s := d.pool[rng.IntN(len(d.pool))]
+		keeps[s.id] = !keeps[s.id]
+		o.model = slices.Clone(o.model)
+		contradicts := o.At > 0 && rng.IntN(30) == 0
+		for j := range o.model {
+			f := &o.model[j].flags
+			if f.PreventDestroy = keeps[o.model[j].id] && (!f.Purged || contradicts); f.PreventDestroy && !contradicts {
+				f.PurgeOnDelete = false
+			}
+		}
+	}
+}
+
+// checkPreserved checks that nothing is deleted of which what was claimed says that it may not be: only
+// what stands beside that which has taken its place.
+func (r *run) checkPreserved(t *task, id resource.ID, res provider.Resource, observed provider.Observation) {
+	claimed, known := t.books.claims[id]
+	if !known || t.books.orphaned || !r.books.live(r, t) {
+		return
+	}
+	want, err := resource.Decode([]byte(claimed.body))
+	if err != nil || !want.PreventDestroy {
+		return
+	}
+	serial, of := observed.Attributes["serial"].(int64)
+	leftover := of && slices.ContainsFunc(r.world.thing(id).made, func(m *copyOf) bool { return m.serial > serial })
+	if !leftover {
+		r.violate("preserve", "%s deletes %s (purged: %v), and prevent_destroy forbids that", t.name, id, res.Purged)
+	}
+}
+
+// prevented reports whether a resource differs in what it would have to be replaced for, and must not be.
+func (r *run) prevented(id resource.ID, res *resource.Resource, have, want parts) bool {
+	return replaces(id) && res.PreventDestroy && !res.ReportOnly && want.fixed != 0 && have.fixed != want.fixed
+}
+
+// preserved is prevented of what a row wants.
+func (r *run) preserved(row *deploy.Row, have, want parts) bool {
+	res, err := resource.Decode(row.Body)
+	return err == nil && r.prevented(row.ID, res, have, want)
+}
