@@ -86,6 +86,9 @@ type taskBooks struct {
 	grace    time.Duration              // that it collects with
 	changed  map[resource.ID]time.Time  // when these had changed last, as it was known then
 	inherits map[string][]resource.ID   // what tells others, and ran under a lease when its holder before was lost
+	wrote    int                        // commits of its own, of an export
+	deletes  map[resource.ID]bool       // by its export
+	leaves   map[resource.ID]bool       // by its export
 	waved    bool                       // it has asked for a check of everything
 	failing  map[resource.ID]int64      // revisions of what had failed when it took the plan
 	retries  bool                       // it asks also for what waits
@@ -146,7 +149,7 @@ func newBooks() *books {
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
+	return &taskBooks{deletes: map[resource.ID]bool{}, leaves: map[resource.ID]bool{}, leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
 		saw: map[resource.ID]deploy.Row{}, skipped: map[string]bool{}, inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
 }
 

@@ -64,6 +64,7 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	if c.Env != nil {
 		r.checkEnv(t, &b.env)
 	}
+	r.checkKept(t, c, out, b)
 	r.checkUntouched(t, old, c, out, b)
 	r.checkNotTargeted(t, old, c, out, b)
 	r.checkPrefix(t, c)

@@ -77,3 +77,24 @@ func focusPreserved() *Focus {
 		preserves: true,
 	}
 }
+
+// focusKept lets exports be what plans of them said, or within limits, while values come and go.
+func focusKept() *Focus {
+	return &Focus{
+		Name: "kept",
+		Why:  "the world moves between a plan and its export, and more would leave than may",
+		plan: func(p *Plan, _ *rand.Rand) {
+			p.hasty, p.touches = false, 0
+			calmly(p)
+		},
+		size: 5,
+		each: func(d *drawer, s *spec) {
+			s.flags.PurgeOnDelete = true
+			if d.one(3) {
+				s.text = resource.Parameter{Name: "p0"}
+			}
+		},
+		ops:  []opKind{opExport, opExport, opExport, opRelease, opSetParameter, opDeleteParameter},
+		kept: true,
+	}
+}

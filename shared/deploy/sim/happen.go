@@ -138,6 +138,9 @@ func (r *run) happenedBy(c *deploy.Commit, out *deploy.Committed, b before) {
 	}
 	written(c, out, func(row *deploy.Row) {
 		was, had := b.rows[row.ID]
+		if row.LastAction != was.LastAction {
+			r.recorded[row.ID] = r.sched.now
+		}
 		r.happenedIf(row.Compliance == deploy.Undefined, "undefined")
 		r.happenedIf(row.Blocked == deploy.BlockedYes, "blocked")
 		r.happenedIf(row.Blocked == deploy.NeedsPerson, "needs a person")

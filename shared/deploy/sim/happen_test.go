@@ -39,6 +39,8 @@ comes back
 conflict
 crash
 earlier version in force
+expected plan applied
+export refused as not expected
 export refused: false
 export refused: true
 failed after
@@ -64,6 +66,7 @@ outcome failed
 outcome non_compliant
 outcome skipped
 outcome unavailable
+plan made
 prevent_destroy
 purge_on_delete
 purged

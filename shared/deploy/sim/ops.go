@@ -162,6 +162,7 @@ func (r *run) happen(o *op) {
 		}
 	case opRotate:
 		r.secretVersion = strconv.FormatInt(o.n, 10)
+		r.moves++
 	case opCrash:
 		if p := r.process(); p != nil {
 			r.crash(p, "its sleep")
@@ -201,12 +202,18 @@ func (r *run) drift(t *thing, o *op) {
 type exportBook struct {
 	op      *op
 	version int // that it made visible
+	// Of one that expects what a plan says.
+	expect string
+	would  map[resource.ID]deploy.Would
+	moves  int // when the plan was made; -1: of no one moment
 }
 
 // export starts an export as a pipeline does: it is repeated when it fails.
 func (r *run) export(o *op) {
 	book := &exportBook{op: o}
-	r.try(book, o.tries)
+	if !r.planFirst(book) {
+		r.try(book, o.tries)
+	}
 }
 
 func (r *run) try(book *exportBook, tries int) {
@@ -219,10 +226,15 @@ func (r *run) try(book *exportBook, tries int) {
 	t := r.task(p, name, func(t *task) error {
 		t.books.inForce = len(r.books.inForce)
 		was := r.looks(book.op)
-		out, err := p.engine.Export(taskContext{t}, env, r.exportOf(book.op))
+		x := r.exportOf(book.op)
+		x.Expect, x.Limits = book.expect, book.op.limits
+		out, err := p.engine.Export(taskContext{t}, env, x)
 		var problems diag.Problems
 		switch {
 		case refusable(book.op, err):
+			return nil
+		case mayBeRefused(err):
+			r.checkRefused(t, book)
 			return nil
 		case errors.As(err, &problems):
 			r.happened("export refused: " + strconv.FormatBool(book.op.refused()))

@@ -93,6 +93,7 @@ type op struct {
 	noRelease, check, retryFailed bool
 	twice                         bool // a second pipeline does the same at the same time
 	tries                         int
+	kept
 	// Others.
 	agent string
 	on    bool
@@ -140,6 +141,7 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
 	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))      //nolint:gosec // a simulation
 	d.hosts(rand.New(rand.NewPCG(seed, 0x4057)))        //nolint:gosec // a simulation
+	d.keeps(rand.New(rand.NewPCG(seed, 0x6e97)))        //nolint:gosec // a simulation
 	d.preserves(rand.New(rand.NewPCG(seed, 0x9e5e)))    //nolint:gosec // a simulation
 	p.calm()
 	return p

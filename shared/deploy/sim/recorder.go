@@ -148,6 +148,10 @@ func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (d
 	}
 	r.traceCommit(&in, &out)
 	r.books.learned(r.sched.now, r.state.look(name), before.known)
+	r.moves++
+	if t := r.sched.cur; t.books.dry && in.Guard.Key == planKey {
+		r.violate("dry", "%s plans", t.name)
+	}
 	r.happenedBy(&in, &out, before)
 	r.checkCommit(&in, &out, before)
 	return out, nil

@@ -45,9 +45,11 @@ type run struct {
 	busyLanes     map[string]bool // that were found busy and will be looked at again
 	did           []bool          // which operations of the plan were carried out
 	violation     *Violation
-	kinds         map[string]int // how often something of each kind has come about
-	healed        time.Duration  // when faults ended
-	jumped        time.Duration  // when the clock jumped last
+	moves         int                           // commits, and secrets that were rotated
+	recorded      map[resource.ID]time.Duration // when a run of it was recorded last
+	kinds         map[string]int                // how often something of each kind has come about
+	healed        time.Duration                 // when faults ended
+	jumped        time.Duration                 // when the clock jumped last
 }
 
 // Violation is an invariant that did not hold.
@@ -72,7 +74,7 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 	r := &run{
 		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
 		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), busyLanes: map[string]bool{}, dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1", texts: map[string]string{},
-		kinds: map[string]int{},
+		kinds: map[string]int{}, recorded: map[resource.ID]time.Duration{},
 	}
 	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace} //nolint:gosec // a simulation
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}

@@ -54,6 +54,19 @@ func sourceMutants() []sourceMutant {
 		{"OldConnection", "a connection is kept when its agent is reached in another way", "run.go",
 			"if s.connected && !sameAgents", `if s.connected && !mutating("OldConnection") && !sameAgents`,
 			"transport", "hosts", 150},
+		{"PlanNotCompared", "an export does what its plan does not say", "preview.go", "if s.digest(p) != x.Expect {",
+			`if s.digest(p) != x.Expect && !mutating("PlanNotCompared") {`, "kept", "kept", 200},
+		{"PlanRefused", "an export is refused although nothing has moved", "preview.go", "slices.Sort(s.marks)",
+			`slices.Sort(s.marks)
+	if mutating("PlanRefused") {
+		s.marks = append(s.marks, p.e.NewID())
+	}`, "kept", "kept", 50},
+		{"OneMore", "one more may be deleted than the limit says", "preview.go", "n >= 0 && len(deleted) > n {",
+			`n >= 0 && len(deleted) > n && !(mutating("OneMore") && len(deleted) == n+1) {`, "kept", "kept", 150},
+		{"RefusedTooLate", "an export is stored before it is refused", "export.go",
+			"	if err := p.guard(ctx, x); err != nil {\n\t\treturn Exported{}, err",
+			"	if err := p.guard(ctx, x); err != nil {\n\t\tif mutating(\"RefusedTooLate\") {\n\t\t\t_ = p.commitAll(ctx)\n\t\t}\n\t\treturn Exported{}, err",
+			"", "kept", 100},
 		{"OldTransport", "that an agent has another transport is not looked at", "release.go",
 			"x.Transport == y.Transport", `(x.Transport == y.Transport || mutating("OldTransport"))`, "", "hosts", 150},
 		{"ReachNotChecked", "a type comes to an agent over a transport that is not for it", "reach.go",

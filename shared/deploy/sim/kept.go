@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// kept is what an export is to be, beside its documents: what a plan says, or within limits.
+type kept struct {
+	limits *deploy.Limits
+	plan   bool          // a plan of it is made first, and expected
+	reads  bool          // that plan looks at reality
+	gap    time.Duration // between the two
+}
+
+// keeps has one plan in four expect of exports what plans of them said, or bound what may leave.
+func (d *drawer) keeps(rng *rand.Rand) {
+	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.kept) {
+		return
+	}
+	for i := range d.p.Ops {
+		o := &d.p.Ops[i]
+		if o.kind != opExport || o.noRelease || rng.IntN(2) == 0 {
+			continue
+		}
+		if rng.IntN(3) == 0 {
+			o.limits = &deploy.Limits{Delete: rng.IntN(3) - 1, Leave: rng.IntN(3) - 1}
+			continue
+		}
+		o.plan, o.reads = true, rng.IntN(2) == 0
+		o.gap = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second, time.Minute}[rng.IntN(4)]
+		o.retryFailed, o.check = !o.reads, o.reads
+	}
+}
+
+// plan makes a plan of an export that expects one. It returns false when the export expects none.
+func (r *run) planFirst(book *exportBook) bool {
+	o := book.op
+	p := r.process()
+	if !o.plan || p == nil {
+		return false
+	}
+	r.task(p, "Preview", func(t *task) error {
+		t.books.dry = true
+		moves := r.moves
+		out, err := p.engine.Preview(taskContext{t}, env, r.exportOf(o), deploy.Look{Read: o.reads})
+		if err != nil || p.dead {
+			if refusable(o, err) || len(o.partial) > 0 || o.refused() {
+				return nil
+			}
+			return err
+		}
+		r.happened("plan made")
+		book.expect, book.would = out.State, map[resource.ID]deploy.Would{}
+		for i := range out.Would {
+			book.would[out.Would[i].ID] = out.Would[i]
+		}
+		if book.moves = moves; moves != r.moves {
+			book.moves = -1 // it is of no one moment
+		}
+		r.sched.at(r.sched.now+o.gap, func() { r.try(book, o.tries) })
+		return nil
+	})
+	return true
+}
+
+// checkRefused checks an export that was refused for what was expected of it: it has changed nothing, and
+// something had moved, or more would have left than may.
+func (r *run) checkRefused(t *task, book *exportBook) {
+	o := book.op
+	r.happened("export refused as not expected")
+	switch {
+	case o.limits == nil && book.expect == "":
+		r.violate("kept", "%s is refused, and nothing was expected of it", t.name)
+	case t.books.wrote > 0:
+		r.violate("kept", "%s is refused, and has written", t.name)
+	case o.limits == nil && book.moves == r.moves && r.plan.rates[kindSecrets] == 0:
+		r.violate("kept", "%s is refused, and nothing has moved since its plan was made", t.name)
+	}
+}
+
+// mayBeRefused reports whether an error says that an export is not what was expected.
+func mayBeRefused(err error) bool { return fault.Is(err, fault.Refused) }
+
+// checkKept checks what an export writes of which a plan was made, or that has limits. What finishes the
+// release of somebody else is not a part of it.
+func (r *run) checkKept(t *task, c *deploy.Commit, out *deploy.Committed, b before) {
+	book := t.books.export
+	if book == nil || b.env.Releasing != 0 && t.books.wrote == 0 {
+		return
+	}
+	t.books.wrote++
+	written(c, out, func(row *deploy.Row) {
+		was, had := b.rows[row.ID]
+		if book.op.limits != nil {
+			r.checkLimits(t, book.op, row, &was, had)
+		}
+		if book.expect != "" {
+			r.checkListed(t, book, row, &was, had)
+		}
+	})
+	if book.expect != "" && t.books.wrote == 1 && b.env.Applied != book.expect {
+		r.happened("expected plan applied")
+		r.checkAllDone(t, book, out)
+	}
+}
+
+// checkLimits counts what an export takes away.
+func (r *run) checkLimits(t *task, o *op, row, was *deploy.Row, had bool) {
+	if row.Blocked == deploy.BlockedYes {
+		return // nothing becomes of it until something is known
+	}
+	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && (!had || !purges(was.Body)) {
+		t.books.deletes[row.ID] = true
+	}
+	if row.Removing && !was.Removing || row.Orphaned && !was.Orphaned {
+		t.books.leaves[row.ID] = true
+	}
+	n, m := len(t.books.deletes), len(t.books.leaves)
+	if l := o.limits; l.Delete >= 0 && n > l.Delete || l.Leave >= 0 && m > l.Leave {
+		r.violate("kept", "%s deletes %d and lets %d leave, and its limits are %+v", t.name, n, m, *l)
+	}
+}
+
+// purges reports whether an intent wants its thing to be gone.
+func purges(body []byte) bool {
+	res, err := resource.Decode(body)
+	return err == nil && res.Purged && !res.ReportOnly
+}
+
+// checkListed checks that what an export makes of a row is what the plan says.
+func (r *run) checkListed(t *task, book *exportBook, row, was *deploy.Row, had bool) {
+	w, listed := book.would[row.ID]
+	changed := !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing
+	deletes, leaves := row.Removing && !was.Removing, row.Orphaned && !was.Orphaned
+	switch {
+	case !changed:
+	case purges(row.Body) && purges(was.Body) && asWanted(was) && listed: // it is gone, and stays so
+	case was.Orphaned && was.Deployed == row.Hash && listed: // it was let alone, and comes back as it was
+	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" && asWanted(was):
+		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)
+	case row.Blocked == deploy.BlockedYes && w.Action == "undefined": // nothing becomes of it until something is known
+	case deletes && book.op.reads && w.Action == "none": // it is not there
+	case deletes && w.Action != "delete", leaves && w.Action != "orphan":
+		r.violate("kept", "%s has %s leave (removing: %v), and its plan says %s", t.name, row.ID, row.Removing, w.Action)
+	}
+}
+
+// checkAllDone checks that an export does all that its plan lists.
+func (r *run) checkAllDone(t *task, book *exportBook, out *deploy.Committed) {
+	e := r.state.look(env)
+	later := map[resource.ID]bool{} // planned again in the next commit
+	for i := range out.Conflicts {
+		later[out.Conflicts[i].ID] = true
+	}
+	for id, w := range book.would {
+		row := e.rows[id]
+		switch {
+		case w.Failed || w.Action == "none" || w.Action == "undefined" || later[id]:
+		case row != nil && r.recorded[id] >= t.began: // it was running when it was asked for, and did just that
+		case row != nil && row.Removing && w.Action == "delete": // what it waits for may have to be known first
+		case row == nil:
+			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)
+		case w.Action == "orphan" && !row.Orphaned, w.Action == "delete" && row.Orphaned,
+			w.Action != "orphan" && row.Ticket == 0 && !r.running(row) && !r.inWave(e, row) && !asWanted(row):
+			r.violate("kept", "%s leaves %s as it is (%s), and its plan says %s", t.name, id, row.Status(), w.Action)
+		}
+	}
+}
