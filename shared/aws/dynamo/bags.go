@@ -127,7 +127,7 @@ func (s *State) load(ctx context.Context, env string, b *bag, rec *record) error
 		if err != nil {
 			return err
 		}
-		d, err := decodeDelta(raw)
+		d, err := m.read(p.seq, raw)
 		if err != nil {
 			return err
 		}
@@ -135,9 +135,6 @@ func (s *State) load(ctx context.Context, env string, b *bag, rec *record) error
 			b.size.Store(0)
 		}
 		b.size.Add(3 * int64(len(raw))) // decoded rows take about three times the room
-		if err := m.apply(p.seq, d); err != nil {
-			return err
-		}
 	}
 	m.seq, m.wave = rec.seq, rec.wave // some changes have no delta
 	s.shrink()

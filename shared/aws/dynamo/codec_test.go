@@ -3,11 +3,14 @@
 package dynamo
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"testing"
 	"testing/quick"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -110,9 +113,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add((&record{running: idList{ids: []resource.ID{"x"}}, tail: []entry{{seq: 1, data: raw}}}).encode(p))
 	f.Add((&head{paused: []string{"a"}}).encode())
 	f.Add((&forward{parts: map[string]*part{"l/=a": {rows: []deploy.Row{row}, from: []string{""}}}}).encode())
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		if d, err := decodeDelta(b); err == nil {
-			_ = newImage("a/0").apply(1, d)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, err := wholeDelta(b)
+		if err == nil {
+			err = newImage("a/0").apply(1, d)
+		}
+		if _, read := newImage("a/0").read(1, b); (read == nil) != (err == nil) {
+			t.Errorf("in one go %v, row by row %v", err, read)
 		}
 		_, _ = decodeRecord("k", 1, b, p)
 		_, _ = headOf("e", item{attrBody: attr.Blob(b)})
@@ -120,4 +127,45 @@ func FuzzDecode(f *testing.F) {
 		_, _ = pageEntries(item{attrBody: attr.Blob(b)})
 		_, _ = p.unpack(b)
 	})
+}
+
+// TestReadRowByRow pins that to read the rows of a lane takes the room of the rows alone: they are
+// not held twice.
+func TestReadRowByRow(t *testing.T) {
+	const n = 2000
+	rng := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // the same every time
+	d := delta{run: true, whole: true}
+	for i := range n {
+		row := anyRow(rng)
+		row.ID = resource.ID(fmt.Sprint(i))
+		d.rows = append(d.rows, storedRow{Row: row, has: bitsOf(&row, true)})
+	}
+	raw, err := d.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocated := func(f func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	m := newImage("a/0")
+	one := allocated(func() { _, err = m.read(1, raw) })
+	if err != nil || len(m.rows) != n {
+		t.Fatal(err, len(m.rows))
+	}
+	both := allocated(func() {
+		whole, err := wholeDelta(raw)
+		if err == nil {
+			err = newImage("a/0").apply(1, whole)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if rows := n * uint64(unsafe.Sizeof(storedRow{})); one+rows/2 > both {
+		t.Errorf("%d bytes to read %d rows one by one, %d with a list of %d", one, n, both, rows)
+	}
 }

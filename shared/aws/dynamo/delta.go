@@ -132,8 +132,21 @@ func (d *delta) encode() ([]byte, error) {
 	return e.B, nil
 }
 
-// decodeDelta reads what encode wrote; bodies of rows stay parts of b.
-func decodeDelta(b []byte) (*delta, error) {
+// wholeDelta reads what encode wrote, with its rows; their bodies stay parts of b.
+func wholeDelta(b []byte) (*delta, error) {
+	return decodeDelta(b, func(d *delta, n int, r *storedRow) error {
+		if d.rows == nil {
+			d.rows = make([]storedRow, 0, n)
+		}
+		d.rows = append(d.rows, *r)
+		return nil
+	})
+}
+
+// decodeDelta reads what encode wrote; bodies of rows stay parts of b. Rows go to take, which is told
+// how many there are and keeps none, as a bag may have a hundred thousand. What stands before them,
+// that is whether it is a run, is in d then. An error of take is returned; some rows were taken then.
+func decodeDelta(b []byte, take func(d *delta, n int, r *storedRow) error) (*delta, error) {
 	in, out := decode(b), &delta{}
 	if in.Byte() != deltaFormat {
 		return nil, damaged("a stored piece has another format")
@@ -143,7 +156,7 @@ func decodeDelta(b []byte) (*delta, error) {
 		if section == endSection || in.Bad {
 			break
 		}
-		if err := out.section(section, in); err != nil {
+		if err := out.section(section, in, take); err != nil {
 			return nil, err
 		}
 	}
@@ -153,15 +166,23 @@ func decodeDelta(b []byte) (*delta, error) {
 	return out, nil
 }
 
-func (d *delta) section(section byte, in *dec) error {
+func (d *delta) section(
+	section byte, in *dec, take func(d *delta, n int, r *storedRow) error,
+) error {
 	switch section {
 	case runSection:
 		d.run, d.whole, d.epoch = true, in.Bool(), in.Int()
 	case rowSection:
 		n := in.Len()
-		d.rows = make([]storedRow, 0, min(n, len(in.B)/16)) // a row takes more bytes than that
-		for ; n > 0 && !in.Bad; n-- {
-			d.rows = append(d.rows, in.row())
+		most := min(n, len(in.B)/16) // a row takes more bytes than that
+		for ; n > 0; n-- {
+			r := in.row()
+			if in.Bad {
+				break
+			}
+			if err := take(d, most, &r); err != nil {
+				return err
+			}
 		}
 	case goneSection:
 		d.gone = in.ids()

@@ -207,7 +207,7 @@ func (s *State) deltaOf(x entry) (*delta, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeDelta(raw)
+	return wholeDelta(raw)
 }
 
 // put is a conditional write of an item: the number there must be seq. With remove the item goes, whatever it is.

@@ -40,14 +40,48 @@ func (m *image) apply(seq int64, d *delta) error {
 	if seq <= m.seq {
 		return nil
 	}
-	if d.whole {
-		m.rows, m.gone, m.sorted = make(map[resource.ID]*imageRow, len(d.rows)), map[resource.ID]int64{}, nil
-	}
+	m.begin(d, len(d.rows))
 	for i := range d.rows {
 		if err := m.put(seq, &d.rows[i]); err != nil {
 			return err
 		}
 	}
+	m.finish(seq, d)
+	return nil
+}
+
+// read is apply of a delta as it is stored. What cannot be read leaves an image that is of no use.
+func (m *image) read(seq int64, raw []byte) (*delta, error) {
+	begun := false
+	d, err := decodeDelta(raw, func(d *delta, n int, r *storedRow) error {
+		if seq <= m.seq {
+			return nil
+		}
+		if !begun {
+			begun = true
+			m.begin(d, n)
+		}
+		return m.put(seq, r)
+	})
+	if err != nil || seq <= m.seq {
+		return d, err
+	}
+	if !begun {
+		m.begin(d, 0)
+	}
+	m.finish(seq, d)
+	return d, nil
+}
+
+// begin forgets what a delta with so many rows replaces.
+func (m *image) begin(d *delta, rows int) {
+	if d.whole {
+		m.rows, m.gone, m.sorted = make(map[resource.ID]*imageRow, rows), map[resource.ID]int64{}, nil
+	}
+}
+
+// finish takes what a delta has beside rows.
+func (m *image) finish(seq int64, d *delta) {
 	for _, id := range d.gone {
 		if m.rows[id] != nil {
 			delete(m.rows, id)
@@ -73,7 +107,6 @@ func (m *image) apply(seq int64, d *delta) error {
 		delete(m.params, k.ParameterKey)
 	}
 	m.seq = seq
-	return nil
 }
 
 func (m *image) put(seq int64, r *storedRow) error {
