@@ -42,6 +42,9 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	if o.StrictDeps != nil {
 		meta.StrictDeps = *o.StrictDeps
 	}
+	if err := mend(filepath.Join(t.Dir, module.EnvDir)); err != nil {
+		return fault.Wrap(fault.Unavailable, "mend the environment", err)
+	}
 	i := &installer{Tool: t, meta: meta, o: o, wanted: map[string]bool{}, moved: map[string]bool{}}
 	const most = 1000 // rounds, each of which gets something
 	for range most {

@@ -202,7 +202,11 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	}
 	i := &installer{Tool: t, meta: meta}
 	if editable {
-		return i.runPip(ctx, env, []string{"install", "-e", full})
+		if err := i.runPip(ctx, env, []string{"install", "-e", full}); err != nil {
+			return err
+		}
+		t.Say("%s is installed in editable form", m.Name)
+		return nil
 	}
 	dir, err := os.MkdirTemp("", "southbound-install-")
 	if err != nil {

@@ -243,12 +243,59 @@ func (i *installer) unpack(env string, w *wheel) error {
 	return nil
 }
 
-// removePackage removes a package: its dist-info first, so that what is left of it is not
-// installed.
+// removePackage removes a package. Its code leaves its place whole, before it is removed.
 func removePackage(site, name string) error {
-	pattern := strings.ReplaceAll(metadata.PackageOf(name), "-", "[-_]") + "-*.dist-info"
-	infos, _ := filepath.Glob(filepath.Join(site, pattern))
-	for _, path := range append(infos, filepath.Join(site, module.PluginsPackage, name)) {
+	pattern := strings.ReplaceAll(metadata.PackageOf(name), "-", "?") + "-*.dist-info"
+	infos, err := filepath.Glob(filepath.Join(site, pattern))
+	if err != nil {
+		return err
+	}
+	for _, path := range infos {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	place, aside := filepath.Join(
+		site,
+		module.PluginsPackage,
+		name,
+	), filepath.Join(
+		site,
+		".old-"+name,
+	)
+	if !fileThere(place) {
+		return nil
+	}
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	if err := os.Rename(place, aside); err != nil {
+		return err
+	}
+	return os.RemoveAll(aside)
+}
+
+// mend removes what an interrupted run has left where packages are unpacked.
+func mend(env string) error {
+	site := module.Pure(env)
+	var left []string
+	for _, pattern := range []string{".new-*", ".old-*"} {
+		found, err := filepath.Glob(filepath.Join(site, pattern))
+		if err != nil {
+			return err
+		}
+		left = append(left, found...)
+	}
+	packages, err := filepath.Glob(filepath.Join(site, module.PluginsPackage, "*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range packages {
+		if !fileThere(filepath.Join(path, metadata.FileV2)) {
+			left = append(left, path)
+		}
+	}
+	for _, path := range left {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
