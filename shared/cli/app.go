@@ -86,9 +86,13 @@ type app struct {
 	scratch string         // the temporary directory that look has made
 	ran     atomic.Int64   // resources that this process has run
 	waits   waits          // why agents are waited for
-	stop    chan struct{}  // closed when what handlers do is to be ended
-	abandon atomic.Value   // func(), which closes stop; unset: no handler runs here
-	grace   time.Duration  // how long that may take to finish when the program is asked to stop
+	// documents is the path that the command deploys; "": none, or standard input.
+	documents string
+	// described says where a resource is written in documents; nil: not known.
+	described func(id string) diag.Pos
+	stop      chan struct{} // closed when what handlers do is to be ended
+	abandon   atomic.Value  // func(), which closes stop; unset: no handler runs here
+	grace     time.Duration // how long that may take to finish when the program is asked to stop
 
 	aws  aws.Sessions
 	http http.Sessions

@@ -136,6 +136,9 @@ func (a *app) exportNow(ctx context.Context, path string, f exportFlags) error {
 	if err := a.locate(path); err != nil {
 		return err
 	}
+	if path != "-" {
+		a.documents = path
+	}
 	var read *loaded
 	if a.remote() || a.fresh() { // bad input must not leave a new data directory behind, and need not be sent to a server
 		var err error

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/compile"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -106,8 +107,11 @@ func (a *app) describedAt(ctx context.Context, path string) func(id string) diag
 		return nil
 	}
 	var model *deploy.Model
-	if project.Is(path) {
-		model, err = a.loadModel(ctx, path, source.Options{Path: path, Types: types})
+	if project.Is(path) { // what it prints was printed before
+		var c *compile.Compiled
+		if c, err = a.model(ctx, path, false, false); err == nil {
+			model, err = c.Deployable(ctx, source.Options{Path: path, Types: types})
+		}
 	} else {
 		model, _, err = source.Load(ctx, source.Options{Path: path, Types: types})
 	}

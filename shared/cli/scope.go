@@ -46,7 +46,7 @@ const mostWrong = 20
 
 // show lists what is wrong in a scope.
 func (s *scope) show(a *app, w io.Writer) {
-	out := &app{out: w, noColor: a.noColor}
+	out := &app{out: w, noColor: a.noColor, described: a.described}
 	for _, r := range s.wrong {
 		out.group(api.Group{ID: r.ID, Status: r.Status, Reason: r.Reason, Count: 1})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/diag"
 	"southbound/shared/diffview"
 	"southbound/shared/resource"
 )
@@ -68,13 +69,16 @@ func (a *app) none(what string, filtered bool) {
 
 func (a *app) resourceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "resource ID",
-		Short:   "Show one resource: its state, last action and dependencies",
-		Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'",
-		Args:    exactArgs(1, "one id"),
-		RunE:    a.reading(a.resource),
+		Use:   "resource ID",
+		Short: "Show one resource: its state, last action and dependencies",
+		Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'\n" +
+			"  southbound resource 'fs::File[web1,path=/etc/motd]' --documents .",
+		Args: exactArgs(1, "one id"),
+		RunE: a.reading(a.resource),
 	}
 	a.fullFlag(cmd)
+	cmd.Flags().StringVar(&a.documents, "documents", "",
+		"where the documents or the model are, to say where the resource is written")
 	return cmd
 }
 
@@ -89,7 +93,7 @@ func (a *app) resource(ctx context.Context, args []string) error {
 		}
 	}
 	if a.json {
-		a.line(d)
+		a.line(written{d, a.writtenAt(ctx, d.ID)})
 		return nil
 	}
 	a.printf("%s\n  status      %s\n  version     %d\n", d.ID, a.paint(d.Status, 0), d.Version)
@@ -99,6 +103,9 @@ func (a *app) resource(ctx context.Context, args []string) error {
 			a.printf("  %-11s %s\n", f.name, f.value)
 		}
 	}
+	if at := a.writtenAt(ctx, d.ID); at != nil {
+		a.printf("  written at  %s\n", at)
+	}
 	if d.NextAt != nil {
 		a.printf("  next try    %s\n", d.NextAt.Format(time.RFC3339))
 	}
@@ -106,6 +113,30 @@ func (a *app) resource(ctx context.Context, args []string) error {
 	if d.Last != nil {
 		a.printf("\nlast action\n")
 		a.action(d.Last)
+	}
+	return nil
+}
+
+// written is a resource with the place where it is written.
+type written struct {
+	api.Detail
+	At *diag.Pos `json:"written_at,omitempty"`
+}
+
+// writtenAt says where a resource is written in the documents that the command was told; nil: none,
+// or not there.
+func (a *app) writtenAt(ctx context.Context, id resource.ID) *diag.Pos {
+	if a.documents == "" {
+		return nil
+	}
+	if a.described == nil {
+		a.described = a.describedAt(ctx, a.documents)
+	}
+	if a.described == nil {
+		return nil
+	}
+	if at := a.described(string(id)); at.Line > 0 {
+		return &at
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func (a *app) wrong(ctx context.Context, w io.Writer, most int) error {
 	if err != nil {
 		return err
 	}
-	out := &app{out: w, noColor: a.noColor}
+	out := &app{out: w, noColor: a.noColor, described: a.described}
 	for i, g := range trouble.Groups {
 		if i == most {
 			out.printf("… and more; see `southbound resources status=failed`\n")
@@ -149,6 +149,11 @@ func (a *app) group(g api.Group) {
 	a.printf("\n")
 	for _, l := range strings.Split(strings.TrimSpace(g.Reason), "\n") {
 		a.printf("    %s\n", l)
+	}
+	if a.described != nil {
+		if at := a.described(string(g.ID)); at.Line > 0 {
+			a.printf("    written at %s\n", at)
+		}
 	}
 	if g.Status == deploy.StatusUndefined && strings.HasPrefix(g.Reason, "parameter ") {
 		a.printf("    `southbound parameter set NAME VALUE` sets it\n")

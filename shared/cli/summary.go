@@ -201,6 +201,9 @@ func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool
 		if a.json {
 			w = a.err
 		}
+		if a.documents != "" { // they are read once more, since it is seldom that something is wrong
+			a.described = a.describedAt(ctx, a.documents)
+		}
 		if d.Scope != nil {
 			d.Scope.show(a, w)
 		} else if err := a.wrong(ctx, w, mostWrong); err != nil {
