@@ -58,6 +58,9 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,
 		Plugins: std.Plugins(), Importable: importable,
 	}
+	if program.Limits, err = limits(p.Meta); err != nil {
+		return out, err
+	}
 	ours := func(s eval.Source) bool { return s.Namespace == resources.Namespace }
 	if slices.ContainsFunc(p.Sources, ours) {
 		program.Plugins = append(program.Plugins, resources.Plugins()...)

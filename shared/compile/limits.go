@@ -1,0 +1,53 @@
+package compile
+
+import (
+	"fmt"
+	"math"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/metadata"
+)
+
+// settingSteps is the setting of the environment in project.yml that bounds the steps of a model.
+const settingSteps = "southbound_max_steps"
+
+// limits returns what a model may take: what is usual, or what its project says.
+func limits(project *metadata.Project) (eval.Limits, error) {
+	out := eval.DefaultLimits()
+	v, ok := project.Settings[settingSteps]
+	if !ok {
+		return out, nil
+	}
+	n, err := steps(v)
+	if err != nil {
+		return out, diag.Problems{{
+			Pos: diag.Pos{File: project.File}, Code: eval.CodeLimit,
+			Message: fmt.Sprintf("%s is %v: %v", settingSteps, v, err),
+			Hint: fmt.Sprintf("write how many steps a model may take, such as %d; without the "+
+				"setting they are %d", 4*out.Steps, out.Steps),
+		}}
+	}
+	out.Steps = n
+	return out, nil
+}
+
+// steps returns a setting as a number of steps.
+func steps(v any) (int, error) {
+	const most = 1 << 40 // days of work, and far from an overflow
+	n := 0.0
+	switch v := v.(type) {
+	case int:
+		n = float64(v)
+	case int64:
+		n = float64(v)
+	case float64:
+		n = v
+	default:
+		return 0, fmt.Errorf("that is not a number")
+	}
+	if n != math.Trunc(n) || n < 1 || n > most {
+		return 0, fmt.Errorf("it is a whole number from 1 to %d", most)
+	}
+	return int(n), nil
+}
