@@ -90,6 +90,7 @@ p = shop::point(7)
 pl = p.label
 n = shop::double(p)
 n2 = shop::double(shop::Point(x=4, label=null))
+kinds = shop::kinds([p, shop::later(9)], p, p)
 u = shop::add(int(std::get_env("NOT_SET_ANYWHERE")))
 k = shop::known(std::get_env("NOT_SET_ANYWHERE"))
 entity E:
@@ -107,7 +108,8 @@ r = shop::said()
 		"x": "3", "y": "41", "l": `["a-q{'z': 3}", 'b']`, "m": `"a-q{'z': 3}"`, "s": "['h2', 'h2']",
 		"o":  "{'x': null, 'y': 'd', 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
 		"o2": "{'x': 5, 'y': ['a', 'é\\n'], 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
-		"w":  "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8", "k": "False",
+		"w":  "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8",
+		"kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']", "k": "False",
 		"t": `"3 h1 a-q{'z': 3}+b"`, "r": "'x'",
 	})
 	if !types.IsUnknown(c.Variables["u"]) {
@@ -146,6 +148,7 @@ import exec
 import apt
 import mitogen
 import files
+import files::systemd_unit
 import net
 import ip
 import ip::services
@@ -155,6 +158,10 @@ r = exec::Run(host=host, command="touch /tmp/x/done", creates="/tmp/x/done", req
 idx = ip::ipindex("192.168.2.0/24", 10)
 nm = ip::netmask(24)
 c = ip::concat("a", "b.c")
+unit = files::SystemdUnitFile(host=host, path="/etc/systemd/system/x.service",
+    unit=files::systemd_unit::Unit(description="d", requires=["a.service"]),
+    service=files::systemd_unit::Service(exec_start="/bin/true"))
+later = files::TextFile(host=host, path="/e", content=std::create_environment_reference("E"))
 p = files::path_join("/a", "b", "c")
 ok = ip::is_valid_ip("1.2.3.4")
 `, nil)
@@ -165,10 +172,23 @@ ok = ip::is_valid_ip("1.2.3.4")
 		"idx": "'192.168.2.10'", "nm": "'255.255.255.0'", "c": "'a.b.c'", "p": "'/a/b/c'", "ok": "True",
 	})
 	for name, n := range map[string]int{
-		"std::Entity": 37, "ip::Service": 13, "std::OS": 7, "std::PurgeableResource": 2,
+		"ip::Service": 13, "std::OS": 7, "std::PurgeableResource": 4,
 	} {
 		if c.Counts[name] != n {
 			t.Errorf("there are %d of %s, and should be %d", c.Counts[name], name, n)
+		}
+	}
+	text, err := json.Marshal(c.Resources.Resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"content":"[Unit]\nDescription=d\nRequires=a.service\n\n[Service]\nExecStart=/bin/true\n\n"`,
+		// the reference has the id that the reference exporter gives it
+		`"id":"2e762cb9-12c4-36e9-bd4e-a55a1938b1dc"`, `"type":"std::Environment"`, `"type":"core::Replace"`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the resources are %s, without %s", text, want)
 		}
 	}
 }

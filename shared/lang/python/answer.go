@@ -181,11 +181,16 @@ func baseOf(t types.Type) string {
 	}
 }
 
-// appendOther adds a reference that Python code has not made.
+// appendOther adds a reference that Python code has not made: its class, and what it is made of.
 func appendOther(b []byte, r types.Reference) []byte {
-	s, ok := r.(std.Reference)
-	if !ok {
-		return append(appendText(append(b, '['), r.ReferenceName()), ",null]"...)
+	var value, on types.Value
+	if s, ok := r.(std.Reference); ok {
+		value = s.Value
+		if s.On != nil {
+			on = s.On
+		}
 	}
-	return append(appendValue(append(appendText(append(b, '['), s.Class), ','), s.Value), ']')
+	b = append(appendText(append(b, '['), r.ReferenceName()), ',')
+	b = append(appendValue(b, value), ',')
+	return append(appendValue(b, on), ']')
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -239,6 +240,31 @@ func TestCancelled(t *testing.T) {
 	cause := errors.New("enough")
 	cancel(cause)
 	if _, err := h.Load(); !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestWithoutLibrary holds what is said of a virtual environment that lacks the library.
+func TestWithoutLibrary(t *testing.T) {
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	base := exec.CommandContext( //nolint:gosec // of the test
+		t.Context(), filepath.Join(env, "bin", "python"), "-m", "venv", "--without-pip",
+		filepath.Join(dir, ".env"))
+	if out, err := base.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	path, _ := python.Find(filepath.Join(dir, ".env"))
+	h, err := python.Start(t.Context(), python.Options{Python: path, Dir: dir, Shown: "."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if _, err := h.Load(); err == nil ||
+		!strings.Contains(err.Error(), "has no package inmanta, which modules with Python code need") {
 		t.Errorf("got %v", err)
 	}
 }

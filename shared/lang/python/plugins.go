@@ -9,6 +9,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
 )
 
@@ -278,6 +279,11 @@ func (h *Host) seen(v types.Value) types.Value {
 	switch v := v.(type) {
 	case types.Object:
 		h.objects[int64(v.Number())] = v
+	case std.Reference:
+		h.seen(v.Value)
+		if v.On != nil {
+			h.seen(v.On)
+		}
 	case *types.List:
 		for _, item := range v.Items {
 			h.seen(item)

@@ -8,6 +8,7 @@ from inmanta.ast import attribute as attributes, entity as entities, type as mod
 import inmanta.module
 import inmanta.plugins
 from inmanta.execute import runtime
+from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.references import Reference
 
@@ -47,14 +48,17 @@ class Entity(entities.Entity):
 
     def from_python(self, value, resolver, queue, location):
         """Makes an instance of a dataclass."""
-        if isinstance(value, Reference):
-            raise inmanta.ast.RuntimeException(
-                None, f"a reference to the dataclass {self.get_full_name()} cannot be returned")
         import dataclasses
-        from inmanta.execute.proxy import DynamicProxy, DynamicUnwrapContext
-        context = DynamicUnwrapContext(resolver, queue, location, type_of)
-        held = {f.name: wire.encode(DynamicProxy.unwrap(getattr(value, f.name), dynamic_context=context))
-                for f in dataclasses.fields(value)}
+        from inmanta.execute.proxy import DynamicUnwrapContext
+        from inmanta.references import AttributeReference
+        from southbound_host import plugins
+        fields = [f.name for f in dataclasses.fields(plugins.dataclass_of(self.get_full_name()))]
+        if isinstance(value, Reference):
+            held = {n: AttributeReference(reference=value, attribute_name=n) for n in fields}
+        else:
+            context = DynamicUnwrapContext(resolver, queue, location, type_of)
+            held = {n: DynamicProxy.unwrap(getattr(value, n), dynamic_context=context) for n in fields}
+        held = {n: wire.encode(v) for n, v in held.items()}
         answer = wire.ask(["make", self.get_full_name(), {"d": held}])
         if answer[0] == "error":
             raise inmanta.ast.RuntimeException(None, answer[1])
@@ -230,6 +234,25 @@ def _reference(r):
 
 wire.register(Reference, _reference)
 
+def _built_in(x):
+    """Returns a reference that a plugin of std in the program has made, as std in Python has it."""
+    kind, value, on = x
+    try:
+        from inmanta_plugins import std
+    except ImportError:
+        std = None
+    value = wire.decode(value)
+    if std is not None and kind == "EnvironmentReference":
+        return std.create_environment_reference(value)
+    if std is not None and kind == "FactReference":
+        return std.create_fact_reference(DynamicProxy.return_value(wire.decode(on)), value)
+    if std is not None and kind == "IntReference":
+        return std.create_int_reference(value)
+    raise inmanta.ast.RuntimeException(None, f"{kind} cannot be used by code in Python: its value is "
+                                       "known when resources of Southbound's own types are deployed")
+
+wire.decoder("o", _built_in)
+
 class Module:
     """A module of the project."""
 
@@ -321,6 +344,29 @@ class Types:
     def __len__(self):
         return len(self._names())
 
+class Result:
+    """The result of a plugin that Python code calls itself, of any type."""
+
+    def validate(self, value):
+        return True
+
+class Compiler:
+    """Stands where the library has its compiler."""
+    _plugins = None
+
+    def get_plugins(self):
+        """Returns all plugins in Python, as filters of templates want them."""
+        if self._plugins is None:
+            self._plugins = {}
+            for name, cls in inmanta.plugins.PluginMeta.get_functions().items():
+                plugin = cls(namespace(name.rsplit("::", 1)[0]))
+                plugin.return_type = Result()
+                self._plugins[name] = plugin
+        return self._plugins
+
+    def get_types(self):
+        return types
+
 class Queue:
     """Stands where the compiler has its scheduler."""
 
@@ -328,7 +374,9 @@ class Queue:
         return types
 
     def get_compiler(self):
-        raise inmanta.ast.RuntimeException(None, "this compiler cannot be reached from Python")
+        return compiler
+
+compiler = Compiler()
 
 types = Types()
 queue = Queue()
@@ -347,7 +395,7 @@ class Context(inmanta.plugins.Context):
 
     def __init__(self, plugin, space, file, line):
         self.owner = Owner(space, file, line)
-        self.plugin, self.queue, self.result, self.compiler = plugin, queue, None, None
+        self.plugin, self.queue, self.result, self.compiler = plugin, queue, None, compiler
         self.resolver = Resolver(self.owner.namespace)
 
 def unset(e):

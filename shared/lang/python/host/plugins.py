@@ -76,13 +76,50 @@ def _union(names):
         return names[0] + ("?" if null and not names[0].endswith("?") else "")
     return " | ".join(names + (["null"] if null else []))
 
+_paired = {}  # dataclasses by the names of their entities
+
+def dataclass_of(name):
+    """Returns the dataclass of an entity."""
+    return _paired[name]
+
+def names_dataclass(t):
+    """Reports whether an annotation says that a plugin takes dataclasses, and not proxies."""
+    if isinstance(t, str):
+        return any(part.strip().rstrip("?[]") in _paired for part in t.split("|"))
+    if isinstance(t, typing.TypeAliasType):
+        return names_dataclass(t.__value__)
+    if typing.get_origin(t) is typing.Annotated:
+        if t.__origin__ is DynamicProxy:
+            return False
+        models = [m.model_type for m in t.__metadata__ if isinstance(m, ModelType)]
+        return names_dataclass(models[-1] if models else t.__origin__)
+    return is_dataclass(t) or any(names_dataclass(a) for a in typing.get_args(t))
+
+def converted(v, path):
+    """Returns a value with dataclasses in place of their instances."""
+    if isinstance(v, list):
+        return [converted(x, f"{path}[{i}]") for i, x in enumerate(v)]
+    if isinstance(v, dict):
+        return {k: converted(x, f"{path}[{k!r}]") for k, x in v.items()}
+    if not isinstance(v, model.Instance) or v.of not in _paired:
+        return DynamicProxy.return_value(v, context=ProxyContext(path=path, validated=True))
+    if v.dataclass_self is None:
+        cls = _paired[v.of]
+        v.dataclass_self = cls(**{f.name: _plain(v.read(f.name)) for f in dataclasses.fields(cls)})
+    return v.dataclass_self
+
+def _plain(v):
+    if isinstance(v, Unknown):
+        raise UnknownException(v)
+    return v
+
 class Called:
     """A plugin, as it is called."""
 
     def __init__(self, cls):
         self.cls, self.function, self.name = cls, cls.__function__, cls.__fq_plugin_name__
         self.unknowns = bool(cls.opts["allow_unknown"])
-        self.plugin = None
+        self.plugin, self.converts = None, {}
         spec = inspect.getfullargspec(self.function)
         self.arguments, self.context = [], -1
         first = len(spec.args) - len(spec.defaults or ())
@@ -146,17 +183,13 @@ class Called:
         if isinstance(v, Unknown) and self.unknowns:
             return v
         if isinstance(key, int):
-            key = self.arguments[key][0] if key < self.positional else f"{self.spec.varargs}[{key}]"
-        wanted = self.spec.annotations.get(key)
-        if isinstance(v, model.Instance) and is_dataclass(wanted):
-            return self._dataclass(v, wanted)
+            key = self.arguments[key][0] if key < self.positional else self.spec.varargs
+        name = key if key in self.spec.annotations else self.spec.varkw
+        if name not in self.converts:
+            self.converts[name] = names_dataclass(self.spec.annotations.get(name))
+        if self.converts[name]:
+            return converted(v, key)
         return DynamicProxy.return_value(v, context=ProxyContext(path=key, validated=True))
-
-    def _dataclass(self, instance, cls):
-        if instance.dataclass_self is None:
-            held = {f.name: DynamicProxy.return_value(instance.read(f.name)) for f in dataclasses.fields(cls)}
-            instance.dataclass_self = cls(**held)
-        return instance.dataclass_self
 
 def load(path, modules, paths):
     """Imports modules, and returns what went wrong and the signatures of their plugins."""
@@ -190,7 +223,6 @@ class Paired:
 
 def _pair():
     """Pairs dataclasses with the entities of their names, and returns these names."""
-    names = []
     for name, module in sorted(sys.modules.items()):
         if not name.startswith(const.PLUGINS_PACKAGE + "."):
             continue
@@ -198,8 +230,8 @@ def _pair():
             if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == name:
                 cls._paired_inmanta_entity = Paired(entity_of(cls))
                 if cls.__dataclass_params__.frozen:
-                    names.append(entity_of(cls))
-    return names
+                    _paired[entity_of(cls)] = cls
+    return list(_paired)
 
 def _load(name, at, failed):
     """Imports a module with all that it holds."""

@@ -11,6 +11,7 @@ from inmanta.execute.util import Unknown
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.export import dependency_manager
 from inmanta.plugins import Context, ModelType, deprecated, plugin
+from inmanta.references import Reference, reference
 from inmanta.resources import (
     DiscoveryResource,
     IgnoreResourceException,
@@ -86,6 +87,26 @@ def point(x: int) -> Point:
 @plugin
 def double(p: Point) -> int:
     return p.x * 2
+
+
+@reference("shop::LaterPoint")
+class LaterPoint(Reference[Point]):
+    def __init__(self, x: int) -> None:
+        super().__init__()
+        self.x = x
+
+    def resolve(self, logger) -> Point:
+        return Point(self.x, "later")
+
+
+@plugin
+def later(x: int) -> LaterPoint:
+    return LaterPoint(x)
+
+
+@plugin
+def kinds(points: Sequence[Point | Reference[Point]], text: "shop::Point", proxy: Any) -> list[str]:
+    return [type(p).__name__ for p in [*points, text, proxy]]
 
 
 @plugin
