@@ -30,7 +30,8 @@ func buildPack(t *testing.T) (program string) {
 	if _, err := scaffold.Pack(dir, "acme", "..", false); err != nil {
 		t.Fatal(err)
 	}
-	return buildFrom(t, filepath.Join(dir, "acme"), "GOFLAGS=-mod=mod")
+	// The flags of the test command are kept: with others, everything would be compiled once more.
+	return buildFrom(t, filepath.Join(dir, "acme"), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod")
 }
 
 // buildFrom builds the pack in a directory as `make deploy PACK=` does.

@@ -49,7 +49,9 @@ func TestPackBuildsAndPasses(t *testing.T) {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, name, args...)
 		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath", "CGO_ENABLED=0", "API_TOKEN=t")
+		// The flags of the test command are kept: with others, everything would be compiled once more.
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath",
+			"CGO_ENABLED=0", "API_TOKEN=t")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
