@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/source"
 )
@@ -108,55 +104,6 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 	}
 	if n < 20 {
 		t.Errorf("only %d commands were found in the pages", n)
-	}
-}
-
-// TestSchemaAcceptsWhatIsShown holds the schema that editors use against the documents of the pages and the examples.
-func TestSchemaAcceptsWhatIsShown(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	if code := Main([]string{"schema"}, strings.NewReader(""), &out, io.Discard); code != 0 {
-		t.Fatalf("exit code %d", code)
-	}
-	parsed, err := jsonschema.UnmarshalJSON(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("southbound.json", parsed); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("southbound.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("../../examples/quickstart/site.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := []string{string(example)}
-	for _, text := range pages(t) {
-		for _, m := range yamlBlock.FindAllStringSubmatch(text, -1) {
-			if strings.HasPrefix(m[1], "southbound: 1") {
-				shown = append(shown, m[1])
-			}
-		}
-	}
-	for _, text := range append(shown, strings.Replace(string(example), "mode:", "mood:", 1)) {
-		var v any
-		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
-		if err, bad := schema.Validate(v), strings.Contains(text, "mood:"); (err != nil) != bad {
-			t.Errorf("%v in\n%s", err, text)
-		}
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"southbound/examples/keys/handlers/keys"
 	"southbound/shared/provider"
@@ -88,22 +86,6 @@ func TestTypesAreWellDeclared(t *testing.T) {
 			if second, err := write(&again); err != nil || !bytes.Equal(text, second) {
 				t.Errorf("%s as %s comes back as something else, %v: %s", name, format, err, cmp.Diff(string(text), string(second)))
 			}
-		}
-		s := c.JSONSchema()
-		text, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		compiler := jsonschema.NewCompiler()
-		if err := compiler.AddResource("type.json", parsed); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := compiler.Compile("type.json"); err != nil {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
