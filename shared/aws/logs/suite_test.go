@@ -171,7 +171,9 @@ func (e *eager) Commit(ctx context.Context, env string, c deploy.Commit) (deploy
 	return out, err
 }
 
-// TestConformance runs the suite of the state's port where what is committed is logged at once, late, and more than once.
+// TestConformance runs the suite of the state's port where what is committed is logged at once, late,
+// and more than once. The race detector watches both ways of storing; the test command runs the rest,
+// which is the same code with other servers and limits, as shipped.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -186,6 +188,9 @@ func TestConformance(t *testing.T) {
 		{"MiniStackSqueezed", server.MiniStack, true, false},
 		{"Faults", server.DynamoDB, true, true},
 	} {
+		if raced && c.name != "DynamoDBLocal" && c.name != "Faults" {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
