@@ -194,7 +194,8 @@ func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Det
 		d.Last = &actions[0]
 	}
 	d.attributes(&row)
-	return d, nil
+	d.Waits, err = s.waitsFor(ctx, env, &row, requires, running)
+	return d, err
 }
 
 // Versions implements Home.

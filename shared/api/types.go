@@ -82,6 +82,7 @@ type Detail struct {
 	Causes     []resource.ID `json:"causes" doc:"root causes of a skip"`
 	NextAt     *time.Time    `json:"next_at" doc:"when a timer asks for it"`
 	Attempts   int           `json:"attempts" doc:"failures in a row"`
+	Waits      string        `json:"waits,omitempty" doc:"why it is not done yet, when it is scheduled"`
 	Last       *Action       `json:"last"`
 	// Desired are the attributes of the intent, as documents have them.
 	Desired map[string]any `json:"desired" doc:"attributes that are wanted, as documents have them"`

@@ -3,8 +3,11 @@ package api_test
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
 )
 
 // TestWaiting pins that a server tells why it waits for agents, as the program does that serves them.
@@ -29,4 +32,48 @@ func TestWaiting(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestResourceWaits pins that a resource which is scheduled says why it is not done yet.
+func TestResourceWaits(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	m := runs(3)
+	m.Resources[2].Requires = []resource.ID{m.Resources[0].ID, m.Resources[1].ID}
+	if _, err := w.service.Export(t.Context(), "e", deploy.Export{Model: m}, nil); err != nil {
+		t.Fatal(err)
+	}
+	wants := func(n int, want string) {
+		t.Helper()
+		for _, home := range []api.Home{w.service, w.client(t)} {
+			d, err := home.Resource(t.Context(), "e", m.Resources[n].ID)
+			if err != nil || d.Waits != want {
+				t.Errorf("%T: %q, %v, want %q", home, d.Waits, err, want)
+			}
+		}
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lane := func(agent string) {
+		_, err := w.service.Engine.RunLane(t.Context(), "e", agent+"/0", time.Now().Add(time.Minute))
+		do(err)
+	}
+	wants(0, "")
+	wants(2, "it requires exec::Run[a0,name=r00] and 1 more, which are not done yet")
+	do(w.service.Pause(t.Context(), "e", true, "a1"))
+	wants(1, "agent a1 is paused; `southbound resume a1` goes on")
+	lane("a0")
+	wants(0, "")
+	wants(2, "it requires exec::Run[a1,name=r01], which is not done yet")
+	w.service.Waits = func(string) map[string]string {
+		return map[string]string{"a0": "connection refused"}
+	}
+	wants(0, "")
+	wants(2, "agent a0 is tried again: connection refused")
+	do(w.service.Halt(t.Context(), "e", true))
+	wants(1, "the environment is halted; `southbound unhalt` goes on")
 }

@@ -97,7 +97,7 @@ func (a *app) resource(ctx context.Context, args []string) error {
 		return nil
 	}
 	a.printf("%s\n  status      %s\n  version     %d\n", d.ID, a.paint(d.Status, 0), d.Version)
-	for _, f := range []struct{ name, value string }{{"reason", d.Reason}, {"set", d.Set}, {"requires", firstIDs(d.Requires, 10)}, {"required by", firstIDs(d.RequiredBy, 10)},
+	for _, f := range []struct{ name, value string }{{"waits", d.Waits}, {"reason", d.Reason}, {"set", d.Set}, {"requires", firstIDs(d.Requires, 10)}, {"required by", firstIDs(d.RequiredBy, 10)},
 		{"because of", firstIDs(d.Causes, 10)}} {
 		if f.value != "" {
 			a.printf("  %-11s %s\n", f.name, f.value)

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// waitsFor says why something that is scheduled is not done yet, as far as the state tells and, where
+// the agent is served in this process, what serves it; "" when it is about to be.
+func (s *Service) waitsFor(ctx context.Context, env string, row *deploy.Row, requires []resource.ID,
+	running map[resource.ID]bool) (string, error) {
+	if row.Ticket == 0 && !running[row.ID] {
+		return "", nil
+	}
+	agent := deploy.AgentOf(row.Lane)
+	if s.Waits != nil {
+		if why := s.Waits(env)[agent]; why != "" {
+			return fmt.Sprintf("agent %s is tried again: %s", agent, why), nil
+		}
+	}
+	if running[row.ID] {
+		return "", nil
+	}
+	state, err := s.Engine.State.Env(ctx, env)
+	if err != nil {
+		return "", fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	agents, err := s.Agents(ctx, env)
+	if err != nil {
+		return "", err
+	}
+	if state.Halted {
+		return "the environment is halted; `southbound unhalt` goes on", nil
+	}
+	for _, a := range agents {
+		switch unserved := time.Duration(a.UnservedMS) * time.Millisecond; {
+		case a.Name != agent:
+		case a.Paused:
+			return fmt.Sprintf("agent %s is paused; `southbound resume %s` goes on", agent, agent), nil
+		case unserved > 0:
+			return fmt.Sprintf("nobody serves agent %s for %s", agent, unserved.Round(time.Second)), nil
+		}
+	}
+	if row.NotBefore.After(s.Engine.Clock.Now()) {
+		return "it is in progress, and looked at again at " +
+			row.NotBefore.UTC().Format(time.RFC3339), nil
+	}
+	return s.waitsForOthers(ctx, env, row, requires, running)
+}
+
+// waitsForOthers names what has to be done before.
+func (s *Service) waitsForOthers(ctx context.Context, env string, row *deploy.Row,
+	requires []resource.ID, running map[resource.ID]bool) (string, error) {
+	rows, err := s.Engine.State.Rows(ctx, env, requires)
+	if err != nil {
+		return "", fault.Wrap(fault.Unknown, "read resources", err)
+	}
+	var first resource.ID
+	n := 0
+	for i := range rows {
+		if rows[i].Ticket == 0 && !running[rows[i].ID] {
+			continue
+		}
+		if n++; first == "" || rows[i].ID < first {
+			first = rows[i].ID
+		}
+	}
+	switch {
+	case n == 1:
+		return fmt.Sprintf("it requires %s, which is not done yet", first), nil
+	case n > 1:
+		return fmt.Sprintf("it requires %s and %d more, which are not done yet", first, n-1), nil
+	}
+	for id := range running {
+		if other := row.ID; id != other && id.Agent() == other.Agent() {
+			return "its agent is at work on others", nil
+		}
+	}
+	return "", nil
+}
