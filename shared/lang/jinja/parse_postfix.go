@@ -25,14 +25,18 @@ func (p *parser) postfix(x expr) (expr, error) {
 		case p.skip(tOperator, "["):
 			x, err = p.subscript(x)
 		case p.op("("):
-			c := &callExpr{of: x}
-			c.args, err = p.arguments()
-			x = c
+			x, err = p.call(x)
 		default:
 			return x, nil
 		}
 	}
 	return nil, err
+}
+
+// call reads the arguments of a call.
+func (p *parser) call(of expr) (expr, error) {
+	args, err := p.arguments()
+	return &callExpr{of: of, args: args}, err
 }
 
 func (p *parser) subscript(of expr) (expr, error) {
@@ -162,9 +166,7 @@ func (p *parser) filters(x expr) (expr, error) {
 		case p.word("is") && x != nil:
 			x, err = p.test(x)
 		case p.op("(") && x != nil:
-			c := &callExpr{of: x}
-			c.args, err = p.arguments()
-			x = c
+			x, err = p.call(x)
 		default:
 			return x, nil
 		}
