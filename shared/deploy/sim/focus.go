@@ -35,7 +35,7 @@ func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
-		focusPreserved(), focusKept()}
+		focusPreserved(), focusKept(), focusWoken()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

@@ -98,3 +98,40 @@ func focusKept() *Focus {
 		kept: true,
 	}
 }
+
+// focusWoken loses processes between a change and those who are to hear of it.
+func focusWoken() *Focus {
+	return &Focus{
+		Name: "woken",
+		Why:  "a process is lost when it has recorded a change, and before who hears it is asked for",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = false, 0
+			p.rates[kindCrash] = 0.04
+		},
+		size:  8,
+		types: []string{typeThing},
+		act:   (*drawer).wake,
+	}
+}
+
+// wake draws what focusWoken is about: each of the first half is changed by somebody and set right, once,
+// and one of another agent hears it.
+func (d *drawer) wake() {
+	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1}, {Name: "a1", Transport: "local", Lanes: 1}}
+	for i := range d.pool {
+		id := resource.NewID(typeThing, d.agents[i/4].Name, resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i] = spec{id: id, v: 1, flags: resource.Flags{SendEvent: true, ReceiveEvents: true}}
+		if d.in[i] = true; i >= 4 {
+			d.pool[i].requires = []resource.ID{d.pool[i-4].id}
+		}
+	}
+	d.p.Ops = []op{{kind: opExport, model: d.model(nil), tries: 3, agents: slices.Clone(d.agents)}}
+	at := time.Minute
+	for _, s := range d.pool[:4] {
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opSweep}, op{At: at + 30*time.Second, kind: opDrift, id: s.id, n: 1},
+			op{At: at + 30*time.Second, kind: opRepair, id: s.id})
+		at += time.Minute
+	}
+	d.p.End = at
+}

@@ -182,7 +182,7 @@ func (m *lags) Rows(ctx context.Context, env string, ids []resource.ID) ([]deplo
 
 func crashMutants() []mutant {
 	return []mutant{
-		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "", 900, func(c *deploy.Commit, _ *State) { c.AddOutbox = nil }, nil).in("crashes"),
+		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "D4", 300, func(c *deploy.Commit, _ *State) { c.AddOutbox = nil }, nil).in("woken"),
 		state("OutboxNeverRead", "what was left to follow is not found again", "", 3000, func(to deploy.State, _ *State) deploy.State { return &noOutbox{to} }),
 		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000, func(c *deploy.Commit, s *State) {
 			for _, o := range c.AddOutbox {
