@@ -86,6 +86,7 @@ type taskBooks struct {
 	grace    time.Duration              // that it collects with
 	changed  map[resource.ID]time.Time  // when these had changed last, as it was known then
 	inherits map[string][]resource.ID   // what tells others, and ran under a lease when its holder before was lost
+	terms    []string                   // of the filter of what it asks for; nil: anything
 	wrote    int                        // commits of its own, of an export
 	deletes  map[resource.ID]bool       // by its export
 	leaves   map[resource.ID]bool       // by its export

@@ -69,13 +69,13 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	r.checkNotTargeted(t, old, c, out, b)
 	r.checkPrefix(t, c)
 	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !settles(c) {
-		r.checkAsked(t, c)
+		r.checkAsked(t, c, b)
 	}
 	r.checkForgotten(t, c)
 }
 
 // checkAsked checks that a request asks for all that it is for, and for nothing else.
-func (r *run) checkAsked(t *task, c *deploy.Commit) {
+func (r *run) checkAsked(t *task, c *deploy.Commit, b before) {
 	e := r.state.look(env)
 	for id, rev := range t.books.failing {
 		row := e.rows[id]
@@ -90,6 +90,9 @@ func (r *run) checkAsked(t *task, c *deploy.Commit) {
 	for i := range c.Rows {
 		if id := c.Rows[i].ID; t.books.only != "" && id != t.books.only {
 			r.violate("order", "%s asks for %s, and is for %s", t.name, id, t.books.only)
+		}
+		if was := b.rows[c.Rows[i].ID]; t.books.terms != nil && was.Rev > 0 && was.Rev == c.Rows[i].Rev && !asksFor(t.books.terms, &was) {
+			r.violate("order", "%s asks for %s (%s), and is for %v", t.name, was.ID, was.Status(), t.books.terms)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type Focus struct {
 	// targeted: exports have targets, as far as they can.
 	targeted bool
 	rehosted bool // agents come to be reached in another way
+	filtered bool // requests are for several resources
 	kept     bool // exports are expected to be what plans of them said, or within limits
 	// preserves: what may not be destroyed changes.
 	preserves bool
@@ -35,7 +36,7 @@ func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
-		focusPreserved(), focusKept(), focusWoken()}
+		focusPreserved(), focusKept(), focusWoken(), focusFiltered()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

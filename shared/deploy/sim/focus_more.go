@@ -135,3 +135,18 @@ func (d *drawer) wake() {
 	}
 	d.p.End = at
 }
+
+// focusFiltered has work asked for by filters, and in waves.
+func focusFiltered() *Focus {
+	return &Focus{
+		Name: "filtered",
+		Why:  "several resources are asked for by a filter, or in waves of agents",
+		plan: func(p *Plan, _ *rand.Rand) {
+			p.hasty, p.touches = false, 0
+			calmly(p)
+		},
+		size:     8,
+		ops:      []opKind{opExport, opRepair, opRepair, opRepair, opDeploy, opBreak},
+		filtered: true,
+	}
+}

@@ -80,6 +80,11 @@ release in several commits
 replaced
 replacement prevented
 report_only
+request by a glob
+request by agent
+request by set
+request by status
+request by type
 requires less
 requires more
 requires on another agent
@@ -128,6 +133,7 @@ type sim::Swap
 type sim::Thing
 undefined
 version forgotten
+wave of agents
 write-only attribute`), "\n")
 }
 

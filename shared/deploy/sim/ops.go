@@ -62,8 +62,24 @@ func (r *run) hasten() {
 	}
 }
 
+// askSome asks for work by a filter or in waves, if an operation is for that.
+func (r *run) askSome(p *process, o *op) bool {
+	switch {
+	case o.waves > 0:
+		r.task(p, o.kind.String()+" in waves", func(t *task) error { return r.inWaves(t, p.engine, o) })
+	case o.terms != nil:
+		r.task(p, o.kind.String()+" by filter", func(t *task) error { return r.filtered(t, p.engine, o, o.terms) })
+	default:
+		return false
+	}
+	return true
+}
+
 // ask calls an entry point of the engine that people and timers use.
 func (r *run) ask(p *process, o *op) {
+	if (o.kind == opRepair || o.kind == opDeploy) && r.askSome(p, o) {
+		return
+	}
 	switch o.kind {
 	case opDeploy:
 		r.task(p, "Deploy", func(t *task) error {

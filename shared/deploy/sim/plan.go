@@ -94,6 +94,9 @@ type op struct {
 	twice                         bool // a second pipeline does the same at the same time
 	tries                         int
 	kept
+	// Requests.
+	terms []string // of a filter
+	waves int      // of so many agents at a time; 0: not in waves
 	// Others.
 	agent string
 	on    bool
@@ -141,6 +144,7 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
 	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))      //nolint:gosec // a simulation
 	d.hosts(rand.New(rand.NewPCG(seed, 0x4057)))        //nolint:gosec // a simulation
+	d.requests(rand.New(rand.NewPCG(seed, 0x4e95)))     //nolint:gosec // a simulation
 	d.keeps(rand.New(rand.NewPCG(seed, 0x6e97)))        //nolint:gosec // a simulation
 	d.preserves(rand.New(rand.NewPCG(seed, 0x9e5e)))    //nolint:gosec // a simulation
 	p.calm()

@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// requests has one plan in four ask for work by filters that select several resources, or for all of it
+// in waves of agents.
+func (d *drawer) requests(rng *rand.Rand) {
+	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.filtered) {
+		return
+	}
+	for i := range d.p.Ops {
+		o := &d.p.Ops[i]
+		if o.kind != opRepair && o.kind != opDeploy || rng.IntN(3) == 0 {
+			continue
+		}
+		s := d.pool[rng.IntN(len(d.pool))]
+		o.terms = [][]string{{"agent=" + s.id.Agent()}, {"type=" + s.id.Type()}, {"set=" + s.set}, {"*" + nameOf(s.id)[:2] + "*"},
+			{"status=failed"}, {"type=" + s.id.Type(), "agent=" + s.id.Agent()}, nil}[rng.IntN(7)]
+		if o.terms == nil {
+			o.waves = 1 + rng.IntN(2)
+		}
+		o.id = ""
+	}
+}
+
+// filterOf returns the filter of terms.
+func filterOf(terms []string) deploy.Filter {
+	f, err := deploy.ParseFilter(terms)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+// asksFor reports whether terms select a row, by what they say and not by the engine.
+func asksFor(terms []string, row *deploy.Row) bool {
+	at := slices.ContainsFunc(terms, func(t string) bool { return strings.HasPrefix(t, "agent=") })
+	if at && !slices.Contains(terms, "agent="+row.ID.Agent()) {
+		return false
+	}
+	for _, term := range terms {
+		key, value, said := strings.Cut(term, "=")
+		switch {
+		case !said:
+			if !strings.Contains(string(row.ID), strings.Trim(term, "*")) {
+				return false
+			}
+		case key == "type" && row.ID.Type() != value,
+			key == "status" && string(row.Status()) != value:
+			return false
+		case key == "set":
+			if res, err := resource.Decode(row.Body); err != nil || res.Set != value {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// filtered asks for work by a filter. All that it selects is to be asked for, if it is to be checked.
+func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
+	t.books.terms = terms
+	if o.kind == opDeploy {
+		t.books.lenient, t.books.asks = !o.retryFailed, deploy.PriorityUserDeploy
+	}
+	was := map[resource.ID]look{}
+	for id, row := range r.state.look(env).rows {
+		if o.kind == opRepair && terms[0] != "status=failed" && asksFor(terms, row) { // what fails meanwhile is not known
+			was[id] = r.lookOf(id)
+		}
+	}
+	key, _, said := strings.Cut(terms[0], "=")
+	r.happenedIf(said, "request by "+key)
+	r.happenedIf(!said, "request by a glob")
+	req := deploy.Request{Filter: filterOf(terms), RetryFailed: o.retryFailed}
+	var err error
+	if o.kind == opRepair {
+		_, err = e.Repair(taskContext{t}, env, req)
+	} else {
+		_, err = e.Deploy(taskContext{t}, env, req)
+	}
+	for id, before := range was {
+		if err == nil && before.rev != 0 && r.lookOf(id) == before {
+			r.violate("order", "%s was to ask for %v, and has not asked for %s", t.name, terms, id)
+		}
+	}
+	return err
+}
+
+// inWaves asks for the work of some agents at a time, and waits for it, as the program does with
+// --max-parallel: one request after the other.
+func (r *run) inWaves(t *task, e *deploy.Engine, o *op) error {
+	rows := r.state.look(env).rows
+	var agents []string
+	for id := range rows {
+		agents = append(agents, id.Agent())
+	}
+	slices.Sort(agents)
+	for wave := range slices.Chunk(slices.Compact(agents), o.waves) {
+		r.happened("wave of agents")
+		terms := make([]string, len(wave))
+		for i, name := range wave {
+			terms[i] = "agent=" + name
+		}
+		if err := r.filtered(t, e, o, terms); err != nil {
+			return err
+		}
+		for range 20 {
+			if r.sched.pause(time.Second); t.proc.dead || r.restsAt(wave) {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// restsAt reports whether nothing is asked for at some agents.
+func (r *run) restsAt(agents []string) bool {
+	for id, row := range r.state.look(env).rows {
+		if row.Ticket != 0 && slices.Contains(agents, id.Agent()) {
+			return false
+		}
+	}
+	return true
+}
