@@ -29,6 +29,8 @@ var (
 	schemathesisLock []byte
 	//go:embed modules.txt
 	modulesLock []byte
+	//go:embed pypiserver.txt
+	pypiserverLock []byte
 )
 
 // marker is written last into a folder, so that an installation that was cut short is seen.
@@ -112,6 +114,8 @@ func (k Kind) lock() []byte {
 		return schemathesisLock
 	case modelModules:
 		return modulesLock
+	case pypiserver:
+		return pypiserverLock
 	default:
 		return localstackLock
 	}
@@ -122,7 +126,7 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 	switch k {
 	case DynamoDB:
 		return mavenInto
-	case MiniStack, ciSchemas:
+	case MiniStack, ciSchemas, pypiserver:
 		version = "3.10+"
 	case samTools, schemathesis:
 		version = "3.11+"

@@ -275,10 +275,19 @@ func removePackage(site, name string) error {
 	return os.RemoveAll(aside)
 }
 
-// mend removes what an interrupted run has left where packages are unpacked.
+// mend removes what an interrupted run has left: where packages are unpacked, and, if pip was
+// interrupted, modules that are not whole, which pip brings again.
 func mend(env string) error {
 	site := module.Pure(env)
 	var left []string
+	sites := []string{site}
+	if fileThere(filepath.Join(env, mark)) {
+		all, err := module.SitePackages(env)
+		if err != nil {
+			return err
+		}
+		sites = append(sites, all...)
+	}
 	for _, pattern := range []string{".new-*", ".old-*"} {
 		found, err := filepath.Glob(filepath.Join(site, pattern))
 		if err != nil {
@@ -286,13 +295,16 @@ func mend(env string) error {
 		}
 		left = append(left, found...)
 	}
-	packages, err := filepath.Glob(filepath.Join(site, module.PluginsPackage, "*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range packages {
-		if !fileThere(filepath.Join(path, metadata.FileV2)) {
-			left = append(left, path)
+	for _, site := range sites {
+		packages, err := filepath.Glob(filepath.Join(site, module.PluginsPackage, "*"))
+		if err != nil {
+			return err
+		}
+		for _, path := range packages {
+			info, err := os.Lstat(path)
+			if err == nil && info.IsDir() && !fileThere(filepath.Join(path, metadata.FileV2)) {
+				left = append(left, path)
+			}
 		}
 	}
 	for _, path := range left {

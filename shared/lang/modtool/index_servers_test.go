@@ -1,0 +1,123 @@
+//go:build servers
+
+package modtool_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"southbound/localstack/server"
+	"southbound/shared/lang/modtool"
+)
+
+// index serves a folder with packages to those who know a password.
+const index = `
+import sys, wsgiref.simple_server, pypiserver
+app = pypiserver.app(
+    roots=[sys.argv[1]], disable_fallback=True, authenticate=["list", "download", "update"],
+    auther=lambda user, password: (user, password) == ("ann", sys.argv[2]),
+)
+s = wsgiref.simple_server.make_server("127.0.0.1", 0, app)
+print(s.server_port, flush=True)
+s.serve_forever()
+`
+
+// TestPrivateServer installs a module with Python code by pip from a real index that wants a
+// password, which is in .netrc and in nothing that is said; and mends an interrupted installation.
+func TestPrivateServer(t *testing.T) {
+	python, err := server.InstallPypiserver(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := t.TempDir()
+	s := &shelf{wheels: map[string][]byte{}}
+	s.add(t, "coded", "1.0", "answer = 42\n")
+	s.add(t, "coded", "2.0", "answer = 43\n")
+	for name, text := range s.wheels {
+		if err := os.WriteFile(filepath.Join(packages, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), python, "-c", index, packages, secret)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatal("the index does not say where it listens")
+	}
+	dir := tree(
+		t,
+		".netrc",
+		"machine 127.0.0.1 login ann password "+secret+"\n",
+		"main.cf",
+		"import coded\n",
+		"project.yml",
+		fmt.Sprintf(
+			"name: p\nrequires: [coded <2]\npip: {index-url: 'http://127.0.0.1:%s/simple'}\n",
+			lines.Text(),
+		),
+	)
+	t.Setenv("NETRC", filepath.Join(dir, "none"))
+	tool, said := newTool(t, dir)
+	err = tool.Install(context.Background(), modtool.InstallOptions{})
+	if err == nil || !strings.Contains(everything(err), "the index refuses: 401") {
+		t.Errorf("without a password: %v", err)
+	}
+	t.Setenv("NETRC", filepath.Join(dir, ".netrc"))
+	if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil {
+		t.Fatal(everything(err))
+	}
+	answer := func() string {
+		b, err := exec.CommandContext(t.Context(), filepath.Join(dir, ".env/bin/python"), "-c",
+			"import inmanta_plugins.coded as c; print(c.answer)").CombinedOutput()
+		return strings.TrimSpace(fmt.Sprint(string(b), errorText(err)))
+	}
+	if got := answer(); got != "42" {
+		t.Errorf("the answer is %s", got)
+	}
+	found, err := filepath.Glob(
+		filepath.Join(dir, ".env/lib/python3*/site-packages/inmanta_plugins/coded"),
+	)
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	for _, name := range []string{"setup.cfg", "__init__.py"} { // as pip leaves it when it is killed
+		if err := os.Remove(filepath.Join(found[0], name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".env/.southbound-installing"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil {
+		t.Fatal(everything(err))
+	}
+	if got := answer(); got != "42" {
+		t.Errorf("mended, the answer is %s", got)
+	}
+	if strings.Contains(said.String(), secret) {
+		t.Errorf("the password is shown: %s", said)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
