@@ -59,7 +59,11 @@ func movesMeanwhile(t *testing.T, move deploy.Commit) {
 	committed(t, planner, deploy.Commit{Guard: plan, Plan: true, Rows: []deploy.Row{row, other},
 		Env: &deploy.Env{Name: env}})
 	guard := leased(t, worker, "a/1")
-	row.Rev = 1
+	stored, err := planner.Rows(context.Background(), env, []resource.ID{row.ID})
+	if err != nil || len(stored) != 1 {
+		t.Fatal(err, stored)
+	}
+	row.Rev = stored[0].Rev
 	slow.then = func() {
 		moved := row
 		moved.Lane = "a/0"
@@ -74,7 +78,7 @@ func movesMeanwhile(t *testing.T, move deploy.Commit) {
 	if slow.then != nil {
 		t.Fatal("nothing was read in parts")
 	}
-	if len(out.Conflicts) != 1 || out.Conflicts[0].Rev != 2 || out.Conflicts[0].Lane != "a/0" {
+	if len(out.Conflicts) != 1 || out.Conflicts[0].Rev != row.Rev+1 || out.Conflicts[0].Lane != "a/0" {
 		t.Errorf("conflicts %+v, want the row in its new lane", out.Conflicts)
 	}
 }
