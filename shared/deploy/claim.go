@@ -16,6 +16,9 @@ func (w *worker) push(n int32) {
 	if r == nil {
 		return
 	}
+	if w.skips(r) {
+		return // see skipInWave
+	}
 	p, t := r.Priority, r.Ticket
 	if r.Ticket == 0 {
 		p = w.sched.Wave.Priority
@@ -60,7 +63,7 @@ func (w *worker) pick() []*claim {
 func (w *worker) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time) []*claim {
 	for _, d := range w.graph.Dependants(batch[i].node) {
 		r := w.rows[d]
-		if r == nil || !w.frontier.needs[d] || r.NotBefore.After(now) {
+		if r == nil || !w.frontier.needs[d] || w.skips(r) || r.NotBefore.After(now) {
 			continue
 		}
 		if _, seen := waiting[d]; !seen {

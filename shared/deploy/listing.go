@@ -256,7 +256,7 @@ func (w *worker) sawTickets() {
 func (w *worker) scheduledOf(typ string) []resource.ID {
 	var out []resource.ID
 	for n, r := range w.rows {
-		if w.frontier.needs[n] && r.ID.Type() == typ {
+		if w.frontier.needs[n] && !w.skips(r) && r.ID.Type() == typ {
 			out = append(out, r.ID)
 		}
 	}

@@ -267,7 +267,8 @@ func roots(r *Row) []resource.ID {
 func (w *worker) allFollow(c *claim) bool {
 	for _, n := range w.graph.Dependants(c.node) {
 		if here := w.rows[n]; here != nil {
-			if !w.frontier.needs[n] && here.LastAction <= c.result.action {
+			runs := w.frontier.needs[n] && !w.skips(here)
+			if !runs && here.LastAction <= c.result.action {
 				return false // it has not run behind this one in the same batch either
 			}
 			continue

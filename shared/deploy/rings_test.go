@@ -69,3 +69,41 @@ func TestDependantScheduledMeanwhileIsRungFor(t *testing.T) {
 		t.Errorf("rung for %+v, want b/0 for %s", heard.rings, id("a"))
 	}
 }
+
+// TestLeftOutByAWaveIsPassedOn has a timer ask for everything. It leaves out what waits for a person,
+// in the lane a0/0. That is served while what it requires is being run, and so is the lane behind it.
+// Who finishes that run still takes for scheduled what is left out, and rings its lane alone. So that
+// lane has the next to ring, or the last one waits for a sweep.
+func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := &counted{Home: r.home, waiting: map[string]bool{}}
+	config := r.e.Config
+	config.State, config.Doorbell = c, c
+	r.e = deploy.New(config)
+	first, left, last := spot(0, 1), spot(1, 0), spot(2, 2)
+	left.Requires, last.Requires = []resource.ID{first.ID}, []resource.ID{left.ID}
+	r.w.fail[nameIn(left)] = provider.Errorf(provider.Terminal, "ask a person")
+	settings := deploy.Settings{RepairTimer: "3600", DeployTimer: "0"}
+	r.export(deploy.Export{Model: model(first, left, last), Settings: &settings})
+	c.answer(t, r)
+	r.clock.advance(2 * time.Hour)
+	if _, err := r.e.Sweep(t.Context(), "e"); err != nil {
+		t.Fatal(err)
+	}
+	r.w.hook = func(call, name string) {
+		if call == "read" && name == nameIn(first) {
+			c.rung, c.waiting = []string{"a0/0", "a2/0"}, map[string]bool{}
+			c.answer(t, r)
+		}
+	}
+	c.rung, c.waiting = []string{"a1/0"}, map[string]bool{}
+	c.answer(t, r)
+	p, err := r.e.Progress(t.Context(), "e")
+	if err != nil || !p.Done() {
+		t.Errorf("%+v, %v; want all to be checked", p, err)
+	}
+}
+
+// nameIn returns the name of what a resource describes.
+func nameIn(r resource.Resource) string { s, _ := r.Attributes["name"].(string); return s }

@@ -79,36 +79,64 @@ func (w *worker) skips(r *Row) bool {
 	return r.Ticket == 0 && (r.Checked >= w.sched.Wave.Epoch || w.leftOut(r)) && !w.checked()[r.ID]
 }
 
-// skipInWave records as checked what the wave skips, so that no other lane waits for it, and rings
-// those that may.
-func (w *worker) skipInWave(ctx context.Context) error {
+// skipInWave records as checked what the wave leaves out, as soon as nothing is scheduled that it
+// requires, and rings those who wait for it. If it were recorded before, whoever finishes what it
+// requires could still know it as scheduled and ring this lane alone, which has nothing more to
+// tell. It returns whether there was any, and false if the schedule has changed meanwhile.
+func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	var skip []resource.ID
-	for _, r := range w.rows {
-		if w.skips(r) {
+	for n, r := range w.rows {
+		if w.skips(r) && (w.frontier.ready(n) || w.frontier.clear[n]) {
 			skip = append(skip, r.ID)
 		}
 	}
 	if len(skip) == 0 {
-		return nil
+		return false, true, nil
 	}
 	slices.Sort(skip)
-	for _, id := range skip {
-		w.checked()[id] = true
-	}
-	if _, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch}); err != nil {
-		return err
+	done, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
+	if err != nil {
+		return true, false, err
 	}
 	for _, n := range w.graph.nodes(skip) {
+		w.checked()[w.graph.IDs[n]] = true
 		w.ringBehind(n)
+		w.clear(n)
 	}
 	w.flushRings(ctx)
-	return nil
+	return true, done.PlanSeq == w.sched.PlanSeq, nil
 }
 
-// waveLeft reports whether the wave has rows of this lane left.
+// endWave marks the wave as finished in this lane, if it has nothing left here. It returns true if
+// there may be something to do now.
+func (w *worker) endWave(ctx context.Context) (bool, error) {
+	some, same, err := w.skipInWave(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !same {
+		return true, w.reload(ctx)
+	}
+	if some || w.waveLeft() {
+		return some, nil
+	}
+	w.laneDone = true
+	done, err := w.commit(ctx, Commit{WaveDone: w.sched.Wave.Epoch})
+	if err != nil {
+		return false, err
+	}
+	if done.PlanSeq != w.sched.PlanSeq {
+		w.laneDone = false
+		return true, w.reload(ctx)
+	}
+	return false, nil
+}
+
+// waveLeft reports whether the wave has rows of this lane left, to be checked or to be left out.
 func (w *worker) waveLeft() bool {
 	for n, r := range w.rows {
-		if w.frontier.needs[n] && r.Checked < w.sched.Wave.Epoch && !w.checked()[r.ID] {
+		checks := w.frontier.needs[n] && r.Checked < w.sched.Wave.Epoch && !w.checked()[r.ID]
+		if checks || w.skips(r) {
 			return true
 		}
 	}

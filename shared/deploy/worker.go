@@ -224,15 +224,9 @@ func (w *worker) run(ctx context.Context) error {
 
 // idle decides what to do when nothing is ready: finish the wave, wait for a ring, or end.
 func (w *worker) idle(ctx context.Context) (bool, error) {
-	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone && !w.waveLeft() {
-		w.laneDone = true
-		done, err := w.commit(ctx, Commit{WaveDone: w.sched.Wave.Epoch})
-		if err != nil {
-			return false, err
-		}
-		if done.PlanSeq != w.sched.PlanSeq {
-			w.laneDone = false
-			return true, w.reload(ctx)
+	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone {
+		if again, err := w.endWave(ctx); again || err != nil {
+			return true, err
 		}
 	}
 	w.flushRings(ctx)
