@@ -17,7 +17,8 @@ import (
 	"southbound/shared/local"
 )
 
-// stored is what an export leaves in a data directory, apart from times.
+// stored is what an export leaves in a data directory, apart from times, and from what counts how
+// often it was planned.
 type stored struct {
 	Out      string
 	Code     int
@@ -57,7 +58,7 @@ func exportTo(t *testing.T, data, path string, args ...string) stored {
 		t.Fatal(err)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Ticket = min(s.Rows[i].Ticket, 1)
+		s.Rows[i].Ticket, s.Rows[i].Rev = min(s.Rows[i].Ticket, 1), 0
 	}
 	return s
 }

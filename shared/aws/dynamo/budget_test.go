@@ -56,7 +56,7 @@ func TestRequestsOfOperations(t *testing.T) {
 		wcu, rcu  float64
 		tolerance float64
 	}{
-		{"commit a result", false, func(s *dynamo.State) error { _, err := s.Commit(ctx, env, result(1)); return err },
+		{"commit a result", false, func(s *dynamo.State) error { _, err := s.Commit(ctx, env, result(firstRev(plan))); return err },
 			map[string]int{"DynamoDB.PutItem": 1, "DynamoDB.GetItem": 1}, 1, 1, 1},
 		{"say what runs", false, func(s *dynamo.State) error {
 			_, err := s.Commit(ctx, env, deploy.Commit{Guard: g, Next: []resource.ID{id("a", 0)}, SeenPlan: 1})
@@ -77,7 +77,7 @@ func TestRequestsOfOperations(t *testing.T) {
 		}, map[string]int{"DynamoDB.GetItem": 2, "DynamoDB.PutItem": 1}, 1, 2, 1},
 		{"a commit of a planner", true, func(s *dynamo.State) error {
 			r := row("a", 1)
-			r.Rev = 1
+			r.Rev = firstRev(plan)
 			out, err := s.Commit(ctx, env, deploy.Commit{Guard: plan, Rows: []deploy.Row{r}, Plan: true})
 			if err == nil && len(out.Conflicts) > 0 {
 				err = fmt.Errorf("conflicts: %+v", out.Conflicts)
@@ -88,7 +88,7 @@ func TestRequestsOfOperations(t *testing.T) {
 			c := deploy.Commit{Guard: plan, Plan: true}
 			for i, agent := range []string{"a", "b", "c"} {
 				r := row(agent, 10*i+2)
-				r.Rev = 1
+				r.Rev = firstRev(plan)
 				c.Rows = append(c.Rows, r)
 			}
 			_, err := s.Commit(ctx, env, c)
@@ -194,12 +194,12 @@ func TestManyLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := row("agent007", 7)
-	done.Rev, done.Ticket, done.Reason = 1, 0, "the worker was here"
+	done.Rev, done.Ticket, done.Reason = firstRev(g), 0, "the worker was here"
 	if _, err := other.Commit(t.Context(), env, deploy.Commit{Guard: deploy.Guard{Key: w.Key, Fence: w.Fence}, Rows: []deploy.Row{done}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range in.Rows {
-		in.Rows[i].Rev, in.Rows[i].Version = 1, 2
+		in.Rows[i].Rev, in.Rows[i].Version = firstRev(g), 2
 	}
 	out, err := s.Commit(t.Context(), env, in)
 	if err != nil || len(out.Conflicts) != 1 || out.Conflicts[0].Reason != done.Reason || out.PlanSeq != 2 {
@@ -213,7 +213,7 @@ func TestManyLanes(t *testing.T) {
 	moves := deploy.Commit{Guard: g, Plan: true}
 	for i := range in.Rows {
 		r := in.Rows[i]
-		r.Rev, r.Lane = 2, "z/0"
+		r.Rev, r.Lane = firstRev(g)+1, "z/0"
 		moves.Rows = append(moves.Rows, r)
 	}
 	if out, err = s.Commit(t.Context(), env, moves); err != nil || len(out.Conflicts) != 0 || out.PlanSeq != 3 {

@@ -36,6 +36,9 @@ func row(agent string, n int) deploy.Row {
 		Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
 }
 
+// firstRev is the revision of rows that a planner with this guard has made.
+func firstRev(g deploy.Guard) int64 { return (&deploy.Commit{Guard: g}).FirstRev() }
+
 // world is all that can be read of an environment.
 type world struct {
 	Env      deploy.Env
@@ -110,7 +113,7 @@ func change(g deploy.Guard, env string) deploy.Commit {
 		Actions: []deploy.Action{{ID: "act", Resource: id("a", 0), Finished: start}}}
 	for i, agent := range []string{"a", "b", "c"} {
 		written, moved, gone, added := row(agent, 10*i), row(agent, 10*i+1), row(agent, 10*i+2), row(agent, 10*i+3)
-		written.Rev, moved.Rev, gone.Rev = 1, 1, 1
+		written.Rev, moved.Rev, gone.Rev = firstRev(g), firstRev(g), firstRev(g)
 		written.Ticket, moved.Lane, gone.Gone = 0, agent+"/1", true
 		c.Rows = append(c.Rows, written, moved, gone, added)
 	}
@@ -210,16 +213,16 @@ func (c *crash) run() (whole, reached bool) {
 	} else {
 		whole = true
 	}
-	wantWhole(t, c.point, look(t, fresh(), c.env))
+	wantWhole(t, c.point, g, look(t, fresh(), c.env))
 	return whole, reached
 }
 
-// wantWhole pins that all of change is there.
-func wantWhole(t *testing.T, point int64, w world) {
+// wantWhole pins that all of change is there. The revisions of rows are counted from the first one.
+func wantWhole(t *testing.T, point int64, g deploy.Guard, w world) {
 	t.Helper()
 	var rows []string
 	for _, r := range w.Rows {
-		rows = append(rows, fmt.Sprintf("%s %d %s", r.Lane, r.Rev, strings.TrimSuffix(string(r.ID)[strings.Index(string(r.ID), "name=")+5:], "]")))
+		rows = append(rows, fmt.Sprintf("%s %d %s", r.Lane, r.Rev-firstRev(g)+1, strings.TrimSuffix(string(r.ID)[strings.Index(string(r.ID), "name=")+5:], "]")))
 	}
 	want := []string{"a/0 2 n00000", "a/1 2 n00001", "a/0 1 n00003", "b/0 2 n00010", "b/1 2 n00011", "b/0 1 n00013", "c/0 2 n00020", "c/1 2 n00021", "c/0 1 n00023"}
 	checks := map[string]string{

@@ -32,7 +32,7 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 	}
 	for n := range 20 {
 		r := row("a", 0)
-		r.Rev, r.Reason = int64(n+2), fmt.Sprint(n)
+		r.Rev, r.Reason = firstRev(g)+int64(n+1), fmt.Sprint(n)
 		in := deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence}, Rows: []deploy.Row{r},
 			Actions: []deploy.Action{{ID: fmt.Sprintf("b%02d", n), Resource: r.ID, Finished: start.Add(time.Minute)}}}
 		if out, err := s.Commit(t.Context(), env, in); err != nil || len(out.Conflicts) > 0 {
