@@ -11,9 +11,9 @@ import (
 // release is what `version` prints of this program.
 type release struct {
 	Version  string `json:"version"`
-	Build    string `json:"build"`              // tells builds apart: the digest that actions name
-	Revision string `json:"revision,omitempty"` // the commit that was built; "" outside of git
-	Modified bool   `json:"modified,omitempty"` // files of that commit were changed before the build
+	Build    string `json:"build"`    // tells builds apart: the digest that actions name
+	Revision string `json:"revision"` // the commit that was built; "" outside of git
+	Modified bool   `json:"modified"` // files of that commit were changed before the build
 	Go       string `json:"go"`
 }
 
