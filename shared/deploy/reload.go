@@ -63,7 +63,7 @@ func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, erro
 	x := g.agents()
 	own := w.owned()
 	here := make(map[int32]*Row, len(rows))
-	var starts []int32
+	var starts, ends []int32
 	w.loose = nil
 	for i := range rows {
 		r := &rows[i]
@@ -75,13 +75,15 @@ func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, erro
 			continue
 		}
 		here[n] = r
-		needs := r.Ticket != 0 || waving && (w.inWave(r) || w.skips(r))
+		needs := r.Ticket != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)
 		own.needs[x.at[n]], own.unsure[x.at[n]] = needs, false
 		if needs {
 			starts = append(starts, n)
+		} else if waving && w.skips(r) {
+			ends = append(ends, n)
 		}
 	}
-	ends := g.nodes(w.recorded)
+	ends = append(ends, g.nodes(w.recorded)...)
 	if same, err := w.lookAround(ctx, own, starts, ends); !same || err != nil {
 		return same, err
 	}

@@ -107,3 +107,31 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 
 // nameIn returns the name of what a resource describes.
 func nameIn(r resource.Resource) string { s, _ := r.Attributes["name"].(string); return s }
+
+// TestRemovedHoldsUpNoWave has everything checked, with something that could not be removed behind
+// what is checked in another lane. Nobody rings for what is being removed, so its lane does not wait.
+func TestRemovedHoldsUpNoWave(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := &counted{Home: r.home, waiting: map[string]bool{}}
+	config := r.e.Config
+	config.State, config.Doorbell = c, c
+	r.e = deploy.New(config)
+	stays, leaves, behind := spot(0, 0), spot(1, 0), spot(2, 1)
+	leaves.PurgeOnDelete = true
+	freed := behind
+	behind.Requires = []resource.ID{leaves.ID}
+	r.export(deploy.Export{Model: model(stays, leaves, behind)})
+	c.answer(t, r)
+	r.w.fail[nameIn(leaves)] = provider.Errorf(provider.Terminal, "ask a person")
+	r.export(deploy.Export{Model: model(stays, freed)})
+	c.answer(t, r)
+	if _, err := r.e.Repair(t.Context(), "e", deploy.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	c.answer(t, r)
+	s, err := r.e.State.Schedule(t.Context(), "e")
+	if err != nil || len(s.Unfinished) > 0 || len(s.Tickets) > 0 {
+		t.Errorf("%+v, %v; want the check of everything to be over", s, err)
+	}
+}
