@@ -285,3 +285,36 @@ func TestProblemsBesideCycle(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetIsToldByWhatStays targets a service that hears a package, of which the documents say
+// nothing: the package stays as it was, and tells of its changes from now on.
+func TestTargetIsToldByWhatStays(t *testing.T) {
+	t.Parallel()
+	e, ctx := tiedEngine(t), t.Context()
+	heard, hears := thing("t::Package web", ""), thing("t::Service web", "")
+	if _, err := e.Export(ctx, "e", deploy.Export{Model: model(heard)}); err != nil {
+		t.Fatal(err)
+	}
+	only, err := deploy.ParseFilter([]string{string(hears.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Export(ctx, "e", deploy.Export{Model: model(hears), Target: only}); err != nil {
+		t.Fatal(err)
+	}
+	body := func(id resource.ID) *resource.Resource {
+		row, err := e.Row(ctx, "e", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := resource.Decode(row.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	service, pack := body(hears.ID), body(heard.ID)
+	if !slices.Contains(service.Hears, pack.ID) || !pack.Tells() || !service.ToldBy(pack) {
+		t.Errorf("%+v does not tell %+v of its changes", pack, service)
+	}
+}

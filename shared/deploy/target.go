@@ -224,10 +224,8 @@ func (t *targeted) check(m *Model) diag.Problems {
 		byID[all[i].ID] = i
 	}
 	e.relate(all, byID)
+	t.tell(all, byID)
 	copy(m.Resources, all[:n])
-	for i, r := range t.kept {
-		all[n+i] = *r // stays as it is
-	}
 	var problems diag.Problems
 	for _, r := range t.kept {
 		for _, id := range r.Requires {
@@ -247,6 +245,24 @@ func (t *targeted) check(m *Model) diag.Problems {
 	copy(m.Resources, all[:n])
 	t.sets = setsOf(all)
 	return problems
+}
+
+// tell restores at the end of all what stays as it is, and has whatever something hears by its type
+// tell of its changes: also if only one of the two is targeted. That is no intent of its own.
+func (t *targeted) tell(all []resource.Resource, byID map[resource.ID]int) {
+	for i, r := range t.kept {
+		all[len(all)-len(t.kept)+i] = *r
+	}
+	for i := range all {
+		for _, id := range all[i].Hears {
+			if j, there := byID[id]; there {
+				all[j].Heard = true
+			}
+		}
+	}
+	for i, r := range t.kept {
+		r.Heard = all[len(all)-len(t.kept)+i].Heard
+	}
 }
 
 // resolve makes the entries of the version.
@@ -270,7 +286,8 @@ func (t *targeted) resolve(ctx context.Context, m *Model) error {
 	}
 	for _, r := range t.kept {
 		en := t.entries[r.ID]
-		if was, err := resource.Decode(en.Body); err != nil || len(was.Requires) != len(r.Requires) {
+		was, err := resource.Decode(en.Body)
+		if err != nil || len(was.Requires) != len(r.Requires) || was.Heard != r.Heard {
 			if en.Body, err = r.Encode(); err != nil {
 				return fault.Wrap(fault.Internal, "encode resource "+string(r.ID), err)
 			}
