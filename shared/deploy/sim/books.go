@@ -335,10 +335,12 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	}
 }
 
-// hears reports whether the types of what is released tie d to id, so that it is told.
+// hears reports whether d is told of the changes of id because of a type, as what is released says.
+// That this is so where the types say so is for checkContent and checkTargeted: what a targeted
+// export is not about stays as it was, and hears nothing new.
 func (b *books) hears(d, id resource.ID) bool {
 	one, other := b.released.entries[d], b.released.entries[id]
-	return one != nil && other != nil && (one.res.Attributes["ear"] == nameOf(id) || other.res.Attributes["mouth"] == nameOf(d))
+	return one != nil && other != nil && slices.Contains(one.res.Hears, id)
 }
 
 // says reports whether a text is in the intent of a resource.

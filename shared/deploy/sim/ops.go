@@ -334,25 +334,27 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 	return resource.Resource{ID: s.id, Type: parts.Type, Agent: parts.Agent, Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
 }
 
-// tied returns what a resource requires as its author says, and because of the types: what it subscribes to, and what notifies it, of
-// what an export of a part has left as it was.
+// tied returns what a resource requires as its author says, and because of the types.
 func (c *content) tied(w *resource.Resource) []resource.ID {
-	out := slices.Clone(w.Requires)
-	add := func(id resource.ID) {
-		if !slices.Contains(out, id) {
-			out = append(out, id)
-		}
-	}
+	out := append(slices.Clone(w.Requires), c.heard(w)...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// heard returns whose changes a resource hears because of the types: of what it subscribes to, and
+// of what notifies it, of what an export of a part has left as it was.
+func (c *content) heard(w *resource.Resource) []resource.ID {
+	var out []resource.ID
 	if id := tie(w.Attributes, "ear"); c.entries[id] != nil {
-		add(id)
+		out = append(out, id)
 	}
 	for id, it := range c.entries {
 		if w.ID.Type() == typeThing && tie(it.res.Attributes, "mouth") == w.ID {
-			add(id)
+			out = append(out, id)
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // tie returns what an attribute of a thing ties it to; "": nothing.
@@ -424,7 +426,8 @@ func (r *run) checkContent(t *task, book *exportBook, c *content) {
 		case have == nil:
 			r.violate("V1", "%s: version %d lacks %s", t.name, c.number, id)
 		case o.partial != nil && w.Set == "": // merged with what was there
-		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags || !slices.Equal(have.res.Requires, c.tied(w)):
+		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
+			!slices.Equal(have.res.Requires, c.tied(w)) || !slices.Equal(have.res.Hears, c.heard(w)):
 			r.violate("V1", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, id, have.body)
 		}
 	}

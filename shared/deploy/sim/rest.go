@@ -315,16 +315,16 @@ func (r *run) checkThing(row *deploy.Row, t *thing) {
 	case isAssigned(row.ID) && t.countable() > 1:
 		r.violate("D8", "%s is there %d times", row.ID, t.countable())
 	}
-	if o, owes := r.books.events[row.ID]; owes && !purged && !r.decides(o.by) {
+	if o, owes := r.books.events[row.ID]; owes && !purged && !r.keepsBack(o.by) {
 		r.violate("D4", "%s was not reloaded although %s, which it requires, changed at %s", row.ID, o.by, o.at)
 	}
 }
 
-// decides reports whether a person has to say what became of a resource: others are told of what was
-// done to it when it has succeeded again.
-func (r *run) decides(id resource.ID) bool {
+// keepsBack reports whether others are told of what was done to a resource only when it has succeeded
+// again: a person has to say what became of it, or it has failed since and its row remembers that.
+func (r *run) keepsBack(id resource.ID) bool {
 	row := r.state.look(env).rows[id]
-	return row != nil && row.Blocked == deploy.NeedsPerson
+	return row != nil && (row.Blocked == deploy.NeedsPerson || row.LastRun == deploy.RunFailed && row.Unsure)
 }
 
 // fits reports whether a thing is as wanted; what is not said is not compared.

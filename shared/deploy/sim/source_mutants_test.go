@@ -82,6 +82,9 @@ func sourceMutants() []sourceMutant {
 			`if r.res.PreventDestroy && !r.res.ReportOnly && !mutating("Destroyed") {`, "preserve", "preserved", 100},
 		{"Contradicting", "prevent_destroy and purged go together", "validate.go", "if !r.PreventDestroy || !r.Purged",
 			`if mutating("Contradicting") || !r.PreventDestroy || !r.Purged`, "", "preserved", 200},
+		{"HearsLost", "whom a type has told of changes is not stored", "relate.go",
+			"r.Hears, of.Heard = append(r.Hears, of.ID), true }",
+			"of.Heard = true; if !mutating(\"HearsLost\") { r.Hears = append(r.Hears, of.ID) } }", "V1", "", 100},
 		{"TargetOfLast", "a targeted export takes the rest from a version that is not in force", "target.go",
 			"base, err := p.version(ctx, p.env.Released)",
 			"number := p.env.Released\n\tif mutating(\"TargetOfLast\") {\n\t\tnumber = p.env.Last\n\t}\n" +
