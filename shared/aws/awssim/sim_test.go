@@ -95,6 +95,13 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// TestAnswerIsOfTheLastEffect pins a seed in which a commit takes effect twice, and its answer names a
+// row that only the second found changed: by the first.
+func TestAnswerIsOfTheLastEffect(t *testing.T) {
+	t.Parallel()
+	campaign(t, 9000008826, 1)
+}
+
 // TestSameSeedSameRun pins that a seed is replayed to the letter.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()

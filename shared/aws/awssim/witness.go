@@ -257,7 +257,10 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 	o.ran = v.side.running[c.Guard.Key]
 	run := o.ran.after(c.Next, final, out.Started)
 	if len(c.Next) == 0 {
-		open := append(got.Conflicts, out.Conflicts...)
+		open := got.Conflicts
+		if final { // an effect before that of the answer is not what the answer tells of
+			open = append(open, out.Conflicts...)
+		}
 		if e.begins > 0 {
 			open = o.in.(deploy.Commit).Rows // which of them conflict is known when all lanes have done their part
 		}
