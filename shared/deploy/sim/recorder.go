@@ -101,6 +101,9 @@ func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
 	rows, err := c.State.Rows(ctx, env, ids)
 	if b := c.r.sched.cur.books; err == nil && b.lane != "" && !b.dry {
+		for _, id := range ids {
+			delete(b.saw, id) // it may be gone
+		}
 		for i := range rows {
 			b.saw[rows[i].ID] = rows[i]
 		}
