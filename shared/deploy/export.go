@@ -88,6 +88,7 @@ func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, er
 		return out, err
 	}
 	if err = store(mending); unreadable(err) && !mending {
+		x.Model.Fingerprint = "" // values stand in it by now, where parameters stood
 		err = store(true)
 	}
 	out.FilesUploaded = uploaded

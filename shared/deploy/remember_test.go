@@ -89,3 +89,37 @@ func TestRemembered(t *testing.T) {
 		t.Errorf("a dry run knows it, too: %+v, %v", d, err)
 	}
 }
+
+// TestMendedExportOfAParameterIsNotRemembered loses what is stored, which an export finds on its
+// way. It begins anew, and by then its model holds the value in the place of the parameter.
+func TestMendedExportOfAParameterIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, config := t.Context(), r.e.Config
+	config.Files = struct{ deploy.Files }{config.Files} // one that verifies nothing
+	r.e = deploy.New(config)
+	if err := r.e.SetParameters(ctx, "e", deploy.Parameter{Name: "p", Value: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	export := func(note string) {
+		a := res("a")
+		a.Attributes["value"], a.Attributes["note"] = resource.Parameter{Name: "p"}, note
+		m := model(a)
+		m.Fingerprint = "of the documents"
+		r.export(deploy.Export{Model: m})
+		state, err := r.e.State.Env(ctx, "e")
+		if err != nil || state.Fingerprint != "" {
+			t.Errorf("%s: remembered as %q, %v; the parameter may change", note, state.Fingerprint, err)
+		}
+	}
+	export("first")
+	v, err := r.e.State.Versions(ctx, "e", 1)
+	if err != nil || len(v) != 1 {
+		t.Fatal(v, err)
+	}
+	if err := config.Files.Delete(ctx, v[0].Chunks); err != nil {
+		t.Fatal(err)
+	}
+	r.e = deploy.New(config) // it has nothing in its caches
+	export("second")
+}
