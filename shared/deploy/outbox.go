@@ -129,8 +129,14 @@ func (p *planner) waveChecks(row *Row) bool {
 
 // concerns reports whether an entry tells a row anything: an event is only for those that hear it.
 func concerns(o *Outbox, row *Row, rows map[resource.ID]*Row) bool {
-	return o.Kind != OutboxEvent || hears(row, rows[o.Of])
+	return o.Kind != OutboxEvent || happened(o, rows[o.Of]) && hears(row, rows[o.Of])
 }
+
+// happened reports whether an event tells of a change that its row records; of is nil if that is gone. A
+// commit stores what follows from all its results, also from one that its row was left out of: if that
+// counts after all, the commit that settles it stores the event once more, and otherwise what was
+// changed is told of when the next run ends.
+func happened(o *Outbox, of *Row) bool { return of == nil || !of.ChangedAt.Before(o.At) }
 
 // wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped, and something that it
 // requires has recovered, or it has not run since something changed of whose changes it is told.
@@ -139,7 +145,8 @@ func (*planner) wakes(row *Row, entries []Outbox, rows map[resource.ID]*Row) boo
 		if o.Kind == OutboxRecovered {
 			return row.Blocked == BlockedTemp
 		}
-		return row.Blocked != BlockedTemp && !row.SucceededAt.After(o.At) && !row.TriedAt.After(o.At) && hears(row, rows[o.Of])
+		return row.Blocked != BlockedTemp && !row.SucceededAt.After(o.At) && !row.TriedAt.After(o.At) &&
+			happened(&o, rows[o.Of]) && hears(row, rows[o.Of])
 	})
 }
 

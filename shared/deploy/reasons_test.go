@@ -136,3 +136,58 @@ func TestWaitsForTheNewIntent(t *testing.T) {
 		t.Errorf("%d actions were recorded, want 3: b was skipped for what does not count", n)
 	}
 }
+
+// leftOut is a State that calls back after a commit that has left out a row.
+type leftOut struct {
+	deploy.State
+	f func()
+}
+
+func (s *leftOut) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+	done, err := s.State.Commit(ctx, env, c)
+	if f := s.f; f != nil && err == nil && len(done.Conflicts) > 0 {
+		s.f = nil
+		f()
+	}
+	return done, err
+}
+
+// TestEventOfWhatDoesNotCount pins that nobody runs for the event of a run that does not count, even if
+// somebody else finds that before it is struck off: what it has changed is told of when the next one ends.
+func TestEventOfWhatDoesNotCount(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a, b := res("a"), on("b", res("b<a"))
+	a.SendEvent = true
+	r.release(a, b)
+	other := r.e
+	state := &leftOut{State: r.home}
+	config := r.e.Config
+	config.State = state
+	r.e = deploy.New(config)
+	change := func(value string) {
+		a := valued("a", value)
+		a.SendEvent = true
+		r.export(deploy.Export{Model: model(a, b)})
+	}
+	change("2")
+	r.w.hook = func(call, _ string) {
+		if call != "update" {
+			return
+		}
+		r.w.hook = nil
+		change("3")
+		state.f = func() {
+			r.runs()
+			if _, err := other.Sweep(context.Background(), "e"); err != nil {
+				t.Error(err)
+			}
+			if row, err := other.Row(context.Background(), "e", b.ID); err != nil || row.Ticket != 0 {
+				t.Errorf("%v: before the next run ends it is asked for with ticket %d", err, row.Ticket)
+			}
+		}
+	}
+	r.drain()
+	r.same("then", r.runs(), "read a", "read b")
+	r.same("reloads", r.w.reload, "b")
+}
