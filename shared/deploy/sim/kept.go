@@ -161,7 +161,7 @@ func (r *run) checkAllDone(t *task, book *exportBook, out *deploy.Committed) {
 		row := e.rows[id]
 		switch {
 		case w.Failed || w.Action == "none" || w.Action == "undefined" || later[id]:
-		case row != nil && r.recorded[id] >= t.began: // it was running when it was asked for, and did just that
+		case r.recorded[id] >= t.began: // it was running when it was asked for, and did just that, or is gone since
 		case row != nil && row.Removing && w.Action == "delete": // what it waits for may have to be known first
 		case row == nil:
 			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)
