@@ -355,7 +355,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session,
 	s.forgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run{}
 	for _, row := range rows {
-		r := d.e.newRun(row, s)
+		r := d.e.newRun(d.env, row, s)
 		r.dry, r.kind = true, ActionDryRun
 		r.host.local, r.host.whole = d.files, d.whole
 		if !r.over() {
@@ -367,7 +367,11 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session,
 			d.e.resolveSecrets(ctx, r)
 			r.bind(ctx)
 		}
-		byType[row.ID.Type()] = append(byType[row.ID.Type()], r)
+		group := row.ID.Type()
+		if coded(row) {
+			group += " " + CodeAttribute // another handler than one of this program for that type
+		}
+		byType[group] = append(byType[group], r)
 		r.claim = &claim{row: row}
 	}
 	var found []Would

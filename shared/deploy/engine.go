@@ -15,7 +15,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds what an engine is built from. All fields except Await, Ran and Sizes are required.
+// Config holds what an engine is built from. All fields except Code, Await, Ran and Sizes are required.
 type Config struct {
 	State     State
 	Files     Files
@@ -26,6 +26,7 @@ type Config struct {
 	Connector Connector
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
+	Code      Code                        // runs handlers that come with resources; nil: none is run here
 	Pack      string                      // digest of the handlers, recorded with every action
 	Holder    string                      // identifies this process; leases are held under it, "#" and a unique part
 	NewID     func() string               // unique, and greater than those made before

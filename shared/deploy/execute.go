@@ -185,6 +185,8 @@ func (x *executor) limit(r *run) time.Duration {
 func (x *executor) fail(r *run, err error) {
 	var fe *fault.Error
 	switch {
+	case errors.Is(err, provider.ErrUnavailable):
+		r.end(StatusUnavailable, ClassUnavailable, err.Error())
 	case errors.Is(err, provider.ErrSkip):
 		r.end(StatusSkipped, provider.ClassOf(err), err.Error())
 	case fault.Is(err, fault.Timeout):

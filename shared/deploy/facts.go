@@ -76,7 +76,7 @@ func wantedFacts(row *Row, want map[resource.ID]bool) error {
 func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
-		if _, has := provider.As[provider.FactReader](p.e.Handlers[id.Type()]); has && row.Rev == 0 && p.env.Released != 0 {
+		if row.Rev == 0 && p.env.Released != 0 && p.e.reportsFacts(row) {
 			fresh[id] = true
 		}
 	}

@@ -10,7 +10,7 @@ func (e *Engine) gather(m *Model) {
 	dependents := map[resource.ID][]schema.Dependent{}
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		if t, ok := e.Types.Type(r.Type); ok && t.Gather != nil && t.Gathers(r.Attributes) {
+		if t, ok := e.typeOf(r); ok && t.Gather != nil && t.Gathers(r.Attributes) {
 			dependents[r.ID] = nil
 		}
 	}
@@ -28,7 +28,7 @@ func (e *Engine) gather(m *Model) {
 	for i := range m.Resources {
 		r := &m.Resources[i]
 		if list, ok := dependents[r.ID]; ok {
-			t, _ := e.Types.Type(r.Type)
+			t, _ := e.typeOf(r)
 			r.Attributes = t.Gather(r.Attributes, list)
 		}
 	}

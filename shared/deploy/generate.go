@@ -29,7 +29,7 @@ func (v *validator) generate() {
 func (v *validator) generateFrom(i, depth int) {
 	r := v.m.Resources[i]
 	g, ok := provider.As[provider.Generator](v.e.Handlers[r.Type])
-	if !ok {
+	if _, own := codeOf(&r); !ok || own {
 		return
 	}
 	bad := func(format string, args ...any) {

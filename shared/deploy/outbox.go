@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"southbound/shared/fault"
-	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -223,7 +222,7 @@ func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
 		if planned := p.rows[id]; planned != nil {
 			row = planned
 		}
-		_, facts := provider.As[provider.FactReader](p.e.Handlers[id.Type()])
+		facts := p.e.reportsFacts(row)
 		p.set(row, func(row *Row) bool {
 			if row.Orphaned {
 				return false

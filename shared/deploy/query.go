@@ -205,7 +205,7 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, look 
 // may be nil.
 func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTexts) map[string]plan.Diff {
 	h := &host{e: e}
-	if t, ok := e.Types.Type(now.Type); ok {
+	if t, ok := e.typeOf(now); ok {
 		for i := range t.Attributes {
 			if t.Attributes[i].Sensitive {
 				h.hide(t.Attributes[i].Name)

@@ -19,7 +19,7 @@ func (e *Engine) checkReach(m *Model, closed bool) diag.Problems {
 	var problems diag.Problems
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		t, known := e.Types.Type(r.Type)
+		t, known := e.typeOf(r)
 		transport, described := over[r.Agent]
 		if !known || r.Agent == "" || !described && !closed || t.Reached(transport) {
 			continue

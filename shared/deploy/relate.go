@@ -51,7 +51,7 @@ func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int)
 
 // related returns the relations that a resource has by its type.
 func (e *Engine) related(r *resource.Resource) []schema.Related {
-	t, ok := e.Types.Type(r.Type)
+	t, ok := e.typeOf(r)
 	if !ok || !t.HasRelations() {
 		return nil
 	}

@@ -36,7 +36,7 @@ func preserved(names []string) string {
 
 // wouldReplace completes what is said of an update between two intents.
 func (e *Engine) wouldReplace(w *Would, now *resource.Resource) {
-	typ, ok := e.Types.Type(now.Type)
+	typ, ok := e.typeOf(now)
 	if !ok {
 		return
 	}

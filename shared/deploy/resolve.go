@@ -227,7 +227,7 @@ func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, e
 // resolveAttributes returns the attributes of r with references resolved, and what is wrong with the values they got.
 func (e *Engine) resolveAttributes(ctx context.Context, r *resource.Resource, known *values) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
-	t, _ := e.Types.Type(r.Type)
+	t, _ := e.typeOf(r)
 	out := make(map[string]any, len(r.Attributes))
 	for name, v := range r.Attributes {
 		resolved, err := resource.Walk(v, func(ref any) (any, error) { return e.resolveRef(ctx, ref, known) })

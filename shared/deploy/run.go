@@ -186,7 +186,7 @@ func (w *worker) conclude(r *run) {
 // prepare makes a run and does all that needs no call of the handler. The run is over if it turns out that it cannot be carried out.
 func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	e := w.e
-	r := e.newRunOf(c.row, c.res, &w.session)
+	r := e.newRunOf(w.env, c.row, c.res, &w.session)
 	r.claim = c
 	r.follows = c.at
 	if c.generation > 0 {
@@ -219,10 +219,12 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 }
 
 // newRun starts a run of a row's intent.
-func (e *Engine) newRun(row *Row, s *session) *run { return e.newRunOf(row, nil, s) }
+func (e *Engine) newRun(env string, row *Row, s *session) *run {
+	return e.newRunOf(env, row, nil, s)
+}
 
 // newRunOf is newRun; known is what the row wants, if it was decoded already.
-func (e *Engine) newRunOf(row *Row, known *resource.Resource, s *session) *run {
+func (e *Engine) newRunOf(env string, row *Row, known *resource.Resource, s *session) *run {
 	r := &run{result: &result{action: e.NewID(), started: e.Clock.Now(), change: plan.NoChange}}
 	r.host = &host{e: e, session: s, lists: s.known(), id: row.ID}
 	res, err := known, error(nil)
@@ -235,11 +237,18 @@ func (e *Engine) newRunOf(row *Row, known *resource.Resource, s *session) *run {
 		return r
 	}
 	r.res = res
-	typ, ok := e.Types.Type(res.Type)
-	handler := e.Handlers[res.Type]
+	typ, ok := e.typeOf(res)
+	handler, why := e.handlerOf(env, res)
 	if !ok || handler == nil {
-		r.end(StatusUnavailable, ClassUnavailable, fmt.Sprintf("this program has no handler for %s", res.Type))
+		text := "this program has no handler for " + res.Type
+		if why != nil {
+			text = why.Error()
+		}
+		r.end(StatusUnavailable, ClassUnavailable, text)
 		return r
+	}
+	if code, is := codeOf(res); is {
+		r.program = code.Hash
 	}
 	r.typ, r.handler = typ, handler
 	r.version = row.Version
@@ -395,7 +404,7 @@ func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
 func (r *run) bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
 	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload, Desired: r.want, Version: r.version,
-		Known: r.known})
+		Known: r.known, Stored: r.res})
 }
 
 // markCreating records the token of a create before it begins, as its outcome could not be told from the real thing after a crash, and the notes
@@ -455,6 +464,9 @@ func (e *Engine) limitOf(row *Row) time.Duration {
 // limitAnd is limitOf; it returns what is wanted as well, if it had to be decoded for that.
 func (e *Engine) limitAnd(row *Row) (limit time.Duration, res *resource.Resource) {
 	typ := row.ID.Type()
+	if coded(row) {
+		return CodeTimeout, nil
+	}
 	if h, ok := provider.As[provider.Timeouter](e.Handlers[typ]); ok {
 		if got, err := resource.Decode(row.Body); err == nil {
 			res = got

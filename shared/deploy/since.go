@@ -249,7 +249,7 @@ func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 
 // gathers reports whether a resource is completed from others.
 func (e *Engine) gathers(r *resource.Resource) bool {
-	t, known := e.Types.Type(r.Type)
+	t, known := e.typeOf(r)
 	return !known || t.Gather != nil && t.Gathers(r.Attributes)
 }
 

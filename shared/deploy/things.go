@@ -13,7 +13,7 @@ type thing struct{ space, agent, name string }
 
 // thingOf returns what a resource stands for, as its type declares; false if that is not known.
 func (e *Engine) thingOf(r *resource.Resource) (thing, bool) {
-	t, ok := e.Types.Type(r.Type)
+	t, ok := e.typeOf(r)
 	if !ok || t.Thing == nil {
 		return thing{}, false
 	}

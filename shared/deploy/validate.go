@@ -69,7 +69,7 @@ func (m *Model) at(i int, attribute string) diag.Pos {
 func (v *validator) attributes() {
 	for i := range v.m.Resources {
 		r := &v.m.Resources[i]
-		t, ok := v.e.Types.Type(r.Type)
+		t, ok := v.e.typeOf(r)
 		if !ok {
 			p := diag.Problem{Pos: v.m.at(i, "type"), Resource: string(r.ID), Message: fmt.Sprintf("unknown type %q", r.Type)}
 			if near := v.e.Types.Nearest(r.Type); near != "" {

@@ -131,11 +131,12 @@ func (w *worker) adapt(took time.Duration, all bool) {
 // several at once, otherwise a single one, so that each result is committed soon.
 func (w *worker) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
-	if !batches(w.e.Handlers[typ]) {
+	if !batches(w.e.ownHandler(rest[0].row)) {
 		return rest[:1]
 	}
 	n := 1
-	for n < min(len(rest), groupMost) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ {
+	for n < min(len(rest), groupMost) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ &&
+		!coded(rest[n].row) {
 		n++
 	}
 	return rest[:n]

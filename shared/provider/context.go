@@ -59,6 +59,8 @@ type Options struct {
 	Provider string
 	// Known are facts that the handler remembers; see Rememberer.
 	Known map[string]string
+	// Stored is the resource of the run as its version has it; nil: there is none.
+	Stored *resource.Resource
 }
 
 // Context is handed to a handler for one run on one resource. It is not kept after the call.
@@ -109,6 +111,10 @@ func (c *Context) State() []byte { return c.opts.State }
 // Desired returns the resource of the run as the handler's calls get it. In List it has no attributes but those that say what is to be listed, by
 // whoever asked for it; they may be of the wrong type.
 func (c *Context) Desired() Resource { return c.opts.Desired }
+
+// Stored returns the resource of the run as its version has it, with its flags and requirements, and
+// references to secrets; nil when it is not known. It must not be changed.
+func (c *Context) Stored() *resource.Resource { return c.opts.Stored }
 
 // Version returns the version that the run is for, 0 when there is none.
 func (c *Context) Version() int { return c.opts.Version }

@@ -17,6 +17,8 @@ type failure struct {
 	// Nothing and Undecided are provider.ErrNothingMade and provider.ErrUndecided.
 	Nothing   bool `cbor:"6,keyasint,omitempty"`
 	Undecided bool `cbor:"7,keyasint,omitempty"`
+	// Unavailable is provider.ErrUnavailable.
+	Unavailable bool `cbor:"8,keyasint,omitempty"`
 }
 
 // mostText bounds the text of an error that is sent.
@@ -32,7 +34,8 @@ func failureOf(err error) *failure {
 		text = text[:mostText] + "…"
 	}
 	return &failure{Text: text, Class: provider.ClassOf(err), Kind: fault.KindOf(err), Hint: fault.HintOf(err), Skip: errors.Is(err, provider.ErrSkip),
-		Nothing: errors.Is(err, provider.ErrNothingMade), Undecided: errors.Is(err, provider.ErrUndecided)}
+		Nothing: errors.Is(err, provider.ErrNothingMade), Undecided: errors.Is(err, provider.ErrUndecided),
+		Unavailable: errors.Is(err, provider.ErrUnavailable)}
 }
 
 // err returns the error as whoever asks for its class, kind and hint sees it.
@@ -41,7 +44,8 @@ func (f *failure) err() error {
 		return nil
 	}
 	err := error(&fault.Error{Kind: f.Kind, Message: f.Text, Hint: f.Hint})
-	for mark, is := range map[error]bool{provider.ErrSkip: f.Skip, provider.ErrNothingMade: f.Nothing, provider.ErrUndecided: f.Undecided} {
+	for mark, is := range map[error]bool{provider.ErrSkip: f.Skip, provider.ErrNothingMade: f.Nothing, provider.ErrUndecided: f.Undecided,
+		provider.ErrUnavailable: f.Unavailable} {
 		if is {
 			err = provider.With(err, mark)
 		}

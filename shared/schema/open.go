@@ -1,0 +1,49 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Open returns a type whose attributes are data that nobody has declared: a program that comes with
+// resources knows them. Names may be any text. Those of parameters are not compared; all others, but
+// for the naming one, are properties. timeout bounds a call of its handler.
+func Open(name, namevar string, attributes, parameters []string, timeout time.Duration) *Compiled {
+	t := &Compiled{
+		Type: Type{
+			Name: name, Transports: []string{AnyTransport}, Timeout: timeout,
+			Features: []string{"noop", "facts", "reload", FeatureFiles},
+		},
+		index: map[string]int{},
+	}
+	anything := &DataType{kind: kindOptional, of: []*DataType{{kind: kindAny, undef: true}}}
+	anything.undef = true
+	add := func(a Attribute, d *DataType) {
+		if _, there := t.index[a.Name]; there {
+			return
+		}
+		t.index[a.Name] = len(t.Attributes)
+		t.Attributes = append(t.Attributes, a)
+		t.compiled = append(t.compiled, CompiledAttribute{Attribute: a, DataType: d})
+	}
+	add(Attribute{Name: namevar, Type: "Any", Behaviour: Namevar}, &DataType{kind: kindAny, undef: true})
+	t.namevars = []string{namevar}
+	for _, n := range parameters {
+		add(Attribute{Name: n, Type: "Optional[Any]", Behaviour: Parameter}, anything)
+	}
+	for _, n := range slices.Sorted(slices.Values(attributes)) {
+		add(Attribute{Name: n, Type: "Optional[Any]"}, anything)
+	}
+	return t
+}
+
+// With returns the registry with further types, which stand before those of the same names.
+func (r *Registry) With(types ...*Compiled) *Registry {
+	out := &Registry{types: maps.Clone(r.types)}
+	for _, t := range types {
+		out.types[t.Name] = t
+	}
+	out.names = slices.Sorted(maps.Keys(out.types))
+	return out
+}
