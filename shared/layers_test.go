@@ -16,7 +16,7 @@ import (
 var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact"},
 	{"shared/resource", "shared/machine", "shared/aws/awserr"},
-	{"shared/schema"},
+	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/plan", "shared/typefile"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},

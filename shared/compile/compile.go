@@ -3,6 +3,7 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/lsm"
+	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
 	"southbound/shared/lang/python"
 	"southbound/shared/lang/resources"
@@ -29,6 +32,9 @@ type Options struct {
 	Print       func(string) // gets what the model prints, at once; may be nil
 	// VirtualEnv is where installed modules are if the project has no environment of its own.
 	VirtualEnv string
+	// Services are the instances of services that the model is compiled for; nil for none. What the
+	// model says of them is there afterwards.
+	Services *lsm.Services
 }
 
 // Compiled is a model that was compiled.
@@ -44,10 +50,15 @@ type Compiled struct {
 // has what was printed.
 func Model(ctx context.Context, o Options) (*Compiled, error) {
 	out := &Compiled{Result: &eval.Result{}}
-	builtIn := func(ns string) (string, bool) { return resources.Text(o.Types, ns) }
+	builtIn := func(ns string) (string, bool) {
+		if text, ok := lsm.Text(ns); ok {
+			return text, true
+		}
+		return resources.Text(o.Types, ns)
+	}
 	importable := resources.Names(o.Types)
 	p, err := project.Load(o.Path, project.Options{
-		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: namespaces(importable),
+		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: append(namespaces(importable), lsm.Namespaces()...),
 		VirtualEnv: o.VirtualEnv,
 	})
 	if err != nil {
@@ -65,6 +76,10 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	if slices.ContainsFunc(p.Sources, ours) {
 		program.Plugins = append(program.Plugins, resources.Plugins()...)
 		program.Types = resources.Types()
+	}
+	if !hasModule(p, lsm.Namespace) {
+		program.Plugins = append(program.Plugins, lsm.Plugins()...)
+		p.Env.Services = cmp.Or(o.Services, lsm.NewServices(nil))
 	}
 	host, err := startPython(ctx, o, p, &program)
 	if err != nil {
@@ -86,6 +101,12 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		}
 	}
 	return out, out.collect(p.Dir, o.Types, made)
+}
+
+// hasModule reports whether a project has a module of a name, which goes before one that is part of
+// the program.
+func hasModule(p *project.Project, name string) bool {
+	return slices.ContainsFunc(p.Modules, func(m *module.Module) bool { return m.Name == name })
 }
 
 // namespaces returns the namespaces of full names.

@@ -255,11 +255,25 @@ func (c *Context) HasPlugin(name string) bool { return c.engine.program.pluginNa
 
 // Apply calls another plugin with values. Its error is ErrUnset where that waits for something.
 func (c *Context) Apply(name string, args []types.Value) (types.Value, error) {
+	return c.ApplyNamed(name, args, nil)
+}
+
+// ApplyNamed is Apply with named arguments too; more may be nil.
+func (c *Context) ApplyNamed(
+	name string, args []types.Value, more *types.Dict,
+) (types.Value, error) {
 	p := c.engine.program.pluginNamed(name)
 	if p == nil {
 		return nil, missing{fmt.Sprintf("there is no plugin %s", name)}
 	}
-	arranged, unknown, f := p.arrange(&given{positional: args}, &c.At)
+	g := &given{positional: args}
+	if more != nil {
+		for _, k := range more.Keys() {
+			v, _ := more.Get(k)
+			g.named = append(g.named, named{k, v})
+		}
+	}
+	arranged, unknown, f := p.arrange(g, &c.At)
 	if f != nil {
 		return nil, errors.New(f.message)
 	}

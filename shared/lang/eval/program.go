@@ -59,6 +59,10 @@ type Result struct {
 	Counts   map[string]int
 	Entities []*types.Entity
 	Output   string // what the model printed
+	// Annotations are what stands in the place of -- in relations, at both of their ends.
+	Annotations map[*types.Attribute][]types.Value
+	// Conditions are those of types, as they were written.
+	Conditions map[*types.Typedef]syntax.Expression
 }
 
 // Run runs a program. Its problems are returned as diag.Problems; warnings also when it went well.
@@ -216,6 +220,8 @@ func (p *program) result(e *engine) *Result {
 		Counts:    map[string]int{},
 		Entities:  p.entities,
 		Output:    e.out.String(),
+
+		Annotations: p.annotated(), Conditions: p.conditions(),
 	}
 	main := p.units[0].ns
 	for name, i := range main.block.names {
@@ -226,6 +232,31 @@ func (p *program) result(e *engine) *Result {
 	for _, entity := range p.entities {
 		if n := e.data(entity).count; n > 0 {
 			out.Counts[entity.FullName()] = n
+		}
+	}
+	return out
+}
+
+// annotated returns the values of annotations.
+func (p *program) annotated() map[*types.Attribute][]types.Value {
+	out := map[*types.Attribute][]types.Value{}
+	for a, of := range p.annotations {
+		for _, v := range of {
+			out[a] = append(out[a], v.value)
+			if other := a.Relation.Inverse; other != nil && other != a {
+				out[other] = append(out[other], v.value)
+			}
+		}
+	}
+	return out
+}
+
+// conditions returns those of types.
+func (p *program) conditions() map[*types.Typedef]syntax.Expression {
+	out := map[*types.Typedef]syntax.Expression{}
+	for _, d := range p.definitions {
+		if st, ok := d.syntax.(*syntax.Typedef); ok {
+			out[d.def] = st.Matching
 		}
 	}
 	return out

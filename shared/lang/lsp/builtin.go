@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/resources"
 	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
@@ -30,13 +32,17 @@ func newBuiltIns(registry *schema.Registry) *builtIns {
 	if cache, err := os.UserCacheDir(); err == nil {
 		b.dir = filepath.Join(cache, "southbound", "lsp")
 	}
-	b.plugins = append(std.Plugins(), resources.Plugins()...)
+	b.plugins = slices.Concat(std.Plugins(), lsm.Plugins(), resources.Plugins())
 	return b
 }
 
 // text returns the text of a namespace, made once.
 func (b *builtIns) text(namespace string) (string, bool) {
 	if t, ok := b.texts[namespace]; ok {
+		return t, true
+	}
+	if t, ok := lsm.Text(namespace); ok {
+		b.texts[namespace] = t
 		return t, true
 	}
 	if b.types == nil {
@@ -51,7 +57,7 @@ func (b *builtIns) text(namespace string) (string, bool) {
 
 // modules are the names of the modules that are part of the program.
 func (b *builtIns) modules() []string {
-	out := []string{"std", "std::testing"}
+	out := append([]string{"std", "std::testing"}, lsm.Namespaces()...)
 	if b.types == nil {
 		return out
 	}

@@ -28,6 +28,8 @@ type Env struct {
 	// Later returns what stands for a fact until the resource is deployed, and whether there is
 	// such a thing for the instance. It may be nil.
 	Later func(of types.Object, name string) (types.Reference, bool)
+	// Services is what the module lsm knows of instances of services (lsm.Services); nil for none.
+	Services any
 
 	templates *jinja.Environment
 }

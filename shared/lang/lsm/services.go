@@ -1,0 +1,106 @@
+package lsm
+
+import (
+	"slices"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/types"
+)
+
+// Instance is an instance of a service as a compile sees it.
+type Instance struct {
+	ID             string
+	Service        string // the name of the service
+	ServiceVersion int    // of its definition
+	Version        int64
+	State          string
+	Purge          bool           // whether its resources are removed
+	Attributes     map[string]any // the set that the compile is for, as JSON has them
+}
+
+// Update is a value that the model has for a read-only attribute of an instance.
+type Update struct {
+	Instance string
+	Path     string
+	Value    any
+}
+
+// Suggestion are values that the model suggests: Values of the parameter Parameter.
+type Suggestion struct {
+	Parameter string
+	Values    []any
+}
+
+// Services is what plugins know of instances, and what a model has told of them. A compile has one
+// of its own.
+type Services struct {
+	Updates     []Update
+	Suggestions []Suggestion
+
+	all   []Instance
+	byID  map[string]int
+	taken map[string]map[int64]bool // whole numbers that instances have, by service and path
+}
+
+// NewServices returns what plugins know when these are all instances, in the order of their orders.
+func NewServices(all []Instance) *Services {
+	s := &Services{all: all, byID: make(map[string]int, len(all)), taken: map[string]map[int64]bool{}}
+	for i := range all {
+		s.byID[all[i].ID] = i
+	}
+	return s
+}
+
+// of returns the services of a call; none if the program was given none.
+func of(c *eval.Context) *Services {
+	if e, ok := c.Env.(*std.Env); ok {
+		if s, ok := e.Services.(*Services); ok {
+			return s
+		}
+	}
+	return NewServices(nil)
+}
+
+// instance returns the instance of an id; nil if there is none.
+func (s *Services) instance(id string) *Instance {
+	if i, ok := s.byID[id]; ok {
+		return &s.all[i]
+	}
+	return nil
+}
+
+// record returns what is known of the instance that an object of a model stands for; nil if nothing
+// is.
+func record(c *eval.Context, o types.Value) (*Instance, error) {
+	id, err := c.Attribute(o.(types.Object), "instance_id")
+	if err != nil {
+		return nil, err
+	}
+	text, _ := id.(string)
+	return of(c).instance(text), nil
+}
+
+// update notes a value for a read-only attribute, the last one of each.
+func (s *Services) update(u Update) {
+	i := slices.IndexFunc(s.Updates, func(o Update) bool {
+		return o.Instance == u.Instance && o.Path == u.Path
+	})
+	if i < 0 {
+		s.Updates = append(s.Updates, u)
+		return
+	}
+	s.Updates[i] = u
+}
+
+// suggest notes the values of a parameter, the last ones of each.
+func (s *Services) suggest(v Suggestion) {
+	i := slices.IndexFunc(s.Suggestions, func(o Suggestion) bool {
+		return o.Parameter == v.Parameter
+	})
+	if i < 0 {
+		s.Suggestions = append(s.Suggestions, v)
+		return
+	}
+	s.Suggestions[i] = v
+}

@@ -1,0 +1,123 @@
+package lifecycle
+
+import (
+	"strings"
+
+	"southbound/shared/fault"
+)
+
+// take does a transfer: to its target, or to its state error.
+func (s *stepper) take(t *Transfer, failed bool) (Result, error) {
+	name, operation, same := t.Target, t.TargetOperation, t.TargetSameDesiredState
+	if failed {
+		name, operation, same = t.Error, t.ErrorOperation, t.ErrorSameDesiredState
+	}
+	s.in.Validating, s.in.Trigger = "", ""
+	if name == s.in.State && operation == NoOperation {
+		if t.Validate || s.trigger == BySetState || s.trigger == ByUpdate {
+			s.in.Version++
+		}
+		return s.same() // nothing changes but, perhaps, the candidate set
+	}
+	return s.enter(name, operation, same, failed)
+}
+
+// enter sets a state.
+func (s *stepper) enter(name string, o Operation, same, failed bool) (Result, error) {
+	to, ok := s.m.State(name)
+	if !ok {
+		return Result{}, fault.New(fault.Invalid, "", "the lifecycle %s has no state %s",
+			s.m.Name, name).WithHint("its states are %s", strings.Join(s.m.stateNames(), ", "))
+	}
+	if err := s.operate(o); err != nil {
+		return Result{}, err
+	}
+	taken := &Taken{s.in.State, name, s.trigger, failed, o}
+	before := s.in.State
+	s.in.State = name
+	s.in.Version++
+	var effects []Effect
+	if !same {
+		s.in.Desired++
+		s.in.Outcome = Pending
+		if was, _ := s.m.State(before); to.ExportResources || was != nil && was.ExportResources {
+			effects = append(effects, export(s.in.Desired, to))
+		}
+	}
+	if to.Deleted {
+		s.in.Deleted = true
+		return Result{s.in, append(effects, Gone{}), taken}, nil
+	}
+	return Result{s.in, append(effects, Continue{}), taken}, nil
+}
+
+// export returns what deploys the resources of a state.
+func export(desired int64, s *State) Export {
+	return Export{Desired: desired, Present: s.ExportResources, Purge: s.PurgeResources}
+}
+
+// operate does an operation with the sets.
+func (s *stepper) operate(o Operation) error {
+	i := &s.in
+	switch o {
+	case NoOperation:
+	case Promote:
+		if i.Candidate == nil {
+			return fault.New(fault.Conflict, "", "there are no candidate attributes to promote").
+				WithHint("update the instance first")
+		}
+		i.Rollback, i.Active, i.Candidate = i.Active, i.Candidate, nil
+	case RollBack:
+		if i.Rollback == nil {
+			return fault.New(fault.Conflict, "", "there are no attributes to roll back to").
+				WithHint("update the instance to what it shall be")
+		}
+		i.Candidate, i.Active, i.Rollback = i.Active, i.Rollback, nil
+	case ClearCandidate:
+		i.Candidate = nil
+	case ClearActive:
+		i.Active = nil
+	case ClearRollback:
+		i.Rollback = nil
+	}
+	return nil
+}
+
+// force sets a state without a transfer.
+func (s *stepper) force(e Force) (Result, error) {
+	s.trigger = ByForce
+	s.in.Validating, s.in.Trigger, s.in.Deleted = "", "", false
+	return s.enter(e.Target, e.Operation, false, false)
+}
+
+func (m *Machine) stateNames() []string {
+	out := make([]string, len(m.States))
+	for i := range m.States {
+		out[i] = m.States[i].Name
+	}
+	return out
+}
+
+// choices says what can be asked for in the state of the instance.
+func (s *stepper) choices() string {
+	var out []string
+	for i := range s.m.Transfers {
+		t := &s.m.Transfers[i]
+		if t.Source != s.in.State {
+			continue
+		}
+		if t.OnUpdate {
+			out = append(out, "an update")
+		}
+		if t.OnDelete {
+			out = append(out, "a delete")
+		}
+		if t.APISetState {
+			out = append(out, "the state "+t.Target)
+		}
+	}
+	if len(out) == 0 {
+		return "wait until it is in another state"
+	}
+	return "what can be asked for now: " + strings.Join(out, ", ")
+}
