@@ -102,6 +102,13 @@ func TestAnswerIsOfTheLastEffect(t *testing.T) {
 	campaign(t, 9000008826, 1)
 }
 
+// TestDoneOnceMore pins a seed in which somebody late writes once more what a commit that is done has left
+// to be done: from then on, readers need not have begun after it.
+func TestDoneOnceMore(t *testing.T) {
+	t.Parallel()
+	campaign(t, 42010537, 1)
+}
+
 // TestSameSeedSameRun pins that a seed is replayed to the letter.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()

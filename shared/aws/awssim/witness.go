@@ -347,7 +347,15 @@ func (w *witness) part(at int, e event) {
 		}
 		w.apply(f, v, all)
 	})
-	f.lastPart = at
+	f.seen(at)
+}
+
+// seen notes that a part of a commit has taken effect. What is written once more by somebody late, when
+// the commit is done, changes nothing.
+func (f *forward) seen(at int) {
+	if f.done == 0 {
+		f.lastPart = at
+	}
 }
 
 // completed applies what a bag does of a commit that is rolled forward once all rows were written.
@@ -358,7 +366,7 @@ func (w *witness) completed(at int, e event) {
 		return
 	}
 	w.next(at, func(v *version) { w.complete(f, v, strings.TrimPrefix(e.purpose.Bag, lanePrefix)) })
-	f.lastPart = max(f.lastPart, at)
+	f.seen(at)
 }
 
 // complete writes the rows that no lane has, and does what depends on them in one bag, or in all.

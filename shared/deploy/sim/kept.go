@@ -114,7 +114,8 @@ func (r *run) checkLimits(t *task, o *op, row, was *deploy.Row, had bool) {
 	if row.Blocked == deploy.BlockedYes {
 		return // nothing becomes of it until something is known
 	}
-	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && (!had || !purges(was.Body)) {
+	gone := had && purged(was.Body) && (asWanted(was) || purges(was.Body)) // as a comparison has found, or is to be
+	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && !gone {
 		t.books.deletes[row.ID] = true
 	}
 	if row.Removing && !was.Removing || row.Orphaned && !was.Orphaned {
@@ -126,10 +127,16 @@ func (r *run) checkLimits(t *task, o *op, row, was *deploy.Row, had bool) {
 	}
 }
 
-// purges reports whether an intent wants its thing to be gone.
+// purges reports whether an intent has its thing deleted.
 func purges(body []byte) bool {
 	res, err := resource.Decode(body)
 	return err == nil && res.Purged && !res.ReportOnly
+}
+
+// purged reports whether an intent says that its thing is not to be there.
+func purged(body []byte) bool {
+	res, err := resource.Decode(body)
+	return err == nil && res.Purged
 }
 
 // checkListed checks that what an export makes of a row is what the plan says.
