@@ -17,13 +17,14 @@ type PlanLine struct {
 	Action  string               `json:"action"`
 	Changes map[string]plan.Diff `json:"changes"`
 	Replace bool                 `json:"replace,omitempty"` // an update that deletes the thing and creates it anew
+	Deletes bool                 `json:"deletes,omitempty"` // undefined: once it is known, the thing is deleted, or replaced
 	Reason  string               `json:"reason,omitempty"`
 	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
 }
 
 // PlanLineOf returns the line of a resource.
 func PlanLineOf(w *deploy.Would) PlanLine {
-	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Reason, w.Failed}
+	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed}
 	if l.Changes == nil {
 		l.Changes = map[string]plan.Diff{}
 	}

@@ -20,6 +20,7 @@ type Would struct {
 	Reason  string               `json:"reason,omitempty"`
 	Failed  bool                 `json:"failed,omitempty" doc:"reading it failed"`
 	Replace bool                 `json:"replace,omitempty" doc:"it would be updated by replacing the thing"`
+	Deletes bool                 `json:"deletes,omitempty" doc:"of undefined: once it is known, the thing is deleted, or replaced"`
 }
 
 // ReadJob is a comparison: of a stored version, or of an export, with reality.

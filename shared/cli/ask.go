@@ -78,7 +78,7 @@ func are(n int, what string) string {
 func deleted(would []deploy.Would) []deploy.Would {
 	var out []deploy.Would
 	for _, w := range would {
-		if (w.Action == "delete" || w.Replace) && !w.Failed {
+		if (w.Action == "delete" || w.Replace || w.Deletes) && !w.Failed {
 			out = append(out, w)
 		}
 	}
@@ -104,11 +104,14 @@ func (a *app) confirm(ctx context.Context, gone, stays []deploy.Would) error {
 			fmt.Fprintf(&b, "          and %d more; `southbound plan` lists all\n", len(gone)+len(stays)-mostAsked)
 			break
 		}
-		word := w.Action
-		if w.Replace {
+		word, when := w.Action, ""
+		switch {
+		case w.Replace:
 			word = "replace"
+		case w.Deletes:
+			word, when = "delete", ", once it is known: "+w.Reason
 		}
-		fmt.Fprintf(&b, "%-9s %s\n", word, oneLine(string(w.ID)))
+		fmt.Fprintf(&b, "%-9s %s%s\n", word, oneLine(string(w.ID)), oneLine(when))
 	}
 	if len(stays) > 0 {
 		fmt.Fprintf(&b, "%s not in these documents, and would stay as %s, orphaned and managed no more.\n",

@@ -128,7 +128,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		case w.Failed:
 			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
 		case w.Action != "none":
-			a.printf("%-9s %s%s\n", l.Word(), w.ID, because(w.Reason))
+			a.printf("%-9s %s%s%s\n", l.Word(), w.ID, because(w.Reason), deletesLater(&w))
 			a.diff(w.Changes)
 		case len(w.Changes) > 0:
 			a.printf("%-9s %s%s\n", "differs", w.ID, because(w.Reason))
@@ -148,6 +148,14 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 		a.code = exitChanges
 	}
 	return nil
+}
+
+// deletesLater says of what is undefined what is done once it is known.
+func deletesLater(w *deploy.Would) string {
+	if !w.Deletes {
+		return ""
+	}
+	return "; its thing is deleted once that is known"
 }
 
 // because returns a reason as it stands behind what it is the reason of.

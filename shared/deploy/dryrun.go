@@ -21,6 +21,7 @@ type Would struct {
 	Reason  string // why it cannot be told, or would not be run
 	Failed  bool   // reading it failed
 	Replace bool   // it would be updated by replacing the thing
+	Deletes bool   // it is undefined, and once it is not, its thing is deleted, or replaced
 }
 
 // DryRun is the report of a dry run, or of a preview.

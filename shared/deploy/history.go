@@ -24,6 +24,7 @@ func (e *Engine) Release(ctx context.Context, env string, number int) (Exported,
 		if err != nil {
 			return err
 		}
+		p.env.Applied = "" // what a plan did before that is not what is in force
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}

@@ -159,7 +159,7 @@ func (p *planner) step(was, now *Row) (w Would, told bool, err error) {
 		w.Action = "orphan"
 		return w, !was.Orphaned, nil
 	case now.Compliance == Undefined, now.Blocked == BlockedYes:
-		w.Action, w.Reason = "undefined", now.Reason
+		err = p.later(&w, was, now)
 	case now.Removing && now.Ticket == 0 && now.Blocked != BlockedTemp && !p.retry:
 		// A check of everything leaves it out.
 		w.Action, w.Failed, w.Reason = "delete", true, "waits to be tried again: "+now.Reason
@@ -172,6 +172,19 @@ func (p *planner) step(was, now *Row) (w Would, told bool, err error) {
 		err = p.change(&w, was, now)
 	}
 	return w, true, err
+}
+
+// later says what would become of a row of which something is not known. What is to be gone is deleted
+// when that becomes known, and nobody is asked then.
+func (p *planner) later(w *Would, was, now *Row) error {
+	w.Action, w.Reason, w.Deletes = "undefined", now.Reason, now.Removing
+	if now.Removing {
+		return nil
+	}
+	then := Would{ID: now.ID}
+	err := p.change(&then, was, now)
+	w.Deletes = !then.Failed && (then.Action == "delete" || then.Replace)
+	return err
 }
 
 // change says what a deploy of a row that is not as wanted would do, as far as that can be told
@@ -320,7 +333,7 @@ func (p *planner) guard(ctx context.Context, x Export) error {
 		case !told, was.Removing && now.Removing:
 			continue
 		}
-		if w.Action == "delete" || w.Replace {
+		if w.Action == "delete" || w.Replace || w.Deletes {
 			deleted = append(deleted, id)
 		}
 		if now.Removing || now.Orphaned {

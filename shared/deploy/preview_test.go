@@ -247,3 +247,66 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsCountWhatWaits pins that what is deleted once something is known counts as much as what is
+// deleted at once, that plans say so, and that it is deleted then.
+func TestLimitsCountWhatWaits(t *testing.T) {
+	t.Parallel()
+	param := resource.Parameter{Name: "p"}
+	gone, purged := res("a"), valued("a", param)
+	gone.PurgeOnDelete, purged.Purged = true, true
+	for name, c := range map[string]struct{ before, after []resource.Resource }{
+		"it left, and who requires it is undefined": {
+			[]resource.Resource{gone, res("b<a")}, []resource.Resource{valued("b", param)}},
+		"it is to be purged, and undefined": {
+			[]resource.Resource{res("a")}, []resource.Resource{purged}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.release(c.before...)
+			x := func(n int) deploy.Export {
+				return deploy.Export{Model: model(c.after...), Limits: &deploy.Limits{Delete: n, Leave: -1}}
+			}
+			would := author{rig: r}.preview(x(0), false).Would
+			if i := slices.IndexFunc(would, func(w deploy.Would) bool { return w.ID == id("a") }); i < 0 ||
+				would[i].Action != "undefined" || !would[i].Deletes || would[i].Reason == "" {
+				t.Errorf("planned: %+v", would)
+			}
+			if _, err := r.e.Export(t.Context(), "e", x(0)); !fault.Is(err, fault.Refused) {
+				t.Errorf("none may be deleted: %v", err)
+			}
+			r.export(x(1))
+			r.drain()
+			if _, there := r.w.things["a"]; !there {
+				t.Fatal("it is deleted already")
+			}
+			r.set("p", "known")
+			if _, there := r.w.things["a"]; there {
+				t.Error("it is never deleted")
+			}
+		})
+	}
+}
+
+// TestExpectAfterRelease pins that a plan that was carried out is not carried out once more after an
+// earlier version was put in force: what was taken back stays so until somebody looks again.
+func TestExpectAfterRelease(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.release(res("a"))
+	x := func() deploy.Export { return deploy.Export{Model: model(res("a"), res("b"))} }
+	y := x()
+	y.Expect = author{rig: r}.preview(x(), false).State
+	r.export(y)
+	r.drain()
+	if _, err := r.e.Release(t.Context(), "e", 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.e.Export(t.Context(), "e", y); !fault.Is(err, fault.Refused) {
+		t.Errorf("a plan from before the release: %v", err)
+	}
+	if env, _ := r.home.Env(t.Context(), "e"); env.Released != 1 {
+		t.Errorf("version %d is in force", env.Released)
+	}
+}

@@ -168,6 +168,7 @@ func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, look 
 		switch missing := missingOf(res.Attributes); {
 		case len(missing) > 0:
 			w.Action, w.Reason = "undefined", undefinedReason(missing)
+			w.Deletes = res.Purged && !res.ReportOnly && (!had || old.Hash != now.Hash)
 		case had && old.Hash == now.Hash:
 		case !had && res.Purged, had && res.Purged:
 			w.Action = "delete"

@@ -157,7 +157,7 @@ func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...Param
 func (e *Engine) changeParameters(ctx context.Context, env string, change func(p *planner)) error {
 	return e.plan(ctx, env, func(p *planner) error {
 		change(p)
-		p.env.Fingerprint = ""
+		p.env.Fingerprint, p.env.Applied = "", "" // the same may mean something else now
 		// Stored only if a row conflicts, and until that is planned again: the values are, and what waits for them must hear of it even after a crash.
 		resolve := Outbox{ID: e.NewID(), Kind: OutboxFact, At: e.Clock.Now()}
 		p.add, p.drop = []Outbox{resolve}, []string{resolve.ID}

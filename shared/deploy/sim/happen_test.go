@@ -66,6 +66,7 @@ outcome failed
 outcome non_compliant
 outcome skipped
 outcome unavailable
+plan applied again
 plan made
 prevent_destroy
 purge_on_delete

@@ -15,6 +15,7 @@ type kept struct {
 	plan   bool          // a plan of it is made first, and expected
 	reads  bool          // that plan looks at reality
 	gap    time.Duration // between the two
+	once   time.Duration // after which it is tried once more though it was carried out; 0: not
 }
 
 // keeps has one plan in four expect of exports what plans of them said, or bound what may leave.
@@ -34,6 +35,9 @@ func (d *drawer) keeps(rng *rand.Rand) {
 		o.plan, o.reads = true, rng.IntN(2) == 0
 		o.gap = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second, time.Minute}[rng.IntN(4)]
 		o.retryFailed, o.check = !o.reads, o.reads
+		if rng.IntN(3) == 0 {
+			o.once = []time.Duration{time.Second, time.Minute}[rng.IntN(2)]
+		}
 	}
 }
 
@@ -66,6 +70,17 @@ func (r *run) planFirst(book *exportBook) bool {
 		return nil
 	})
 	return true
+}
+
+// onceMore has a plan that was carried out be applied again some time later, by somebody who has not seen
+// that it was.
+func (r *run) onceMore(book *exportBook) {
+	if book.expect == "" || book.op.once == 0 || book.repeated || r.ended {
+		return
+	}
+	book.repeated = true
+	r.happened("plan applied again")
+	r.sched.at(r.sched.now+book.op.once, func() { r.try(book, 1) })
 }
 
 // checkRefused checks an export that was refused for what was expected of it: it has changed nothing, and
@@ -103,6 +118,9 @@ func (r *run) checkKept(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 			r.checkListed(t, book, row, &was, had)
 		}
 	})
+	if book.expect != "" && b.env.Applied == book.expect && b.env.Released != b.env.Last {
+		r.violate("kept", "%s carries out its plan once more, though version %d was put in force since", t.name, b.env.Released)
+	}
 	if book.expect != "" && t.books.wrote == 1 && b.env.Applied != book.expect {
 		r.happened("expected plan applied")
 		r.checkAllDone(t, book, out)
@@ -111,9 +129,6 @@ func (r *run) checkKept(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 
 // checkLimits counts what an export takes away.
 func (r *run) checkLimits(t *task, o *op, row, was *deploy.Row, had bool) {
-	if row.Blocked == deploy.BlockedYes {
-		return // nothing becomes of it until something is known
-	}
 	gone := had && purged(was.Body) && (asWanted(was) || purges(was.Body)) // as a comparison has found, or is to be
 	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && !gone {
 		t.books.deletes[row.ID] = true

@@ -222,6 +222,8 @@ type exportBook struct {
 	expect string
 	would  map[resource.ID]deploy.Would
 	moves  int // when the plan was made; -1: of no one moment
+	// repeated: it is tried once more though it was carried out.
+	repeated bool
 }
 
 // export starts an export as a pipeline does: it is repeated when it fails.
@@ -262,6 +264,7 @@ func (r *run) try(book *exportBook, tries int) {
 		default:
 			r.checkExported(t, book, out)
 			r.checkLooks(t, was)
+			r.onceMore(book)
 		}
 		return err
 	})
