@@ -119,7 +119,7 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 	dropped := map[int32]bool{}
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		runs, ended := w.elsewhere(leases, c.row, now)
-		if ended && sendsEvents(c.row) {
+		if ended && c.row.sendsEvents() {
 			c.row.Unsure = true // as takeOver does; the lane that it left may never be served again
 		}
 		switch {

@@ -97,7 +97,7 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 					node.Requires = append(node.Requires, came)
 				}
 			}
-		case row != nil && !row.Orphaned && (row.Removing || purgeOnDelete(row)):
+		case row != nil && !row.Orphaned && (row.Removing || row.purgeOnDelete()):
 			for _, d := range old.Dependants(int32(n)) { //nolint:gosec // an index
 				if !old.Removing[d] {
 					node.Requires = append(node.Requires, old.IDs[d])
@@ -133,11 +133,6 @@ func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *relea
 		}
 	}
 	return nodes, rows, nil
-}
-
-func purgeOnDelete(row *Row) bool {
-	res, err := resource.Decode(row.Body)
-	return err == nil && res.PurgeOnDelete
 }
 
 // orderBy sorts the planned rows so that requirements come first and any prefix of them makes sense: see Commit.Rows.
@@ -321,7 +316,7 @@ func (b *blocker) unblock(row *Row) {
 	if onTheWay && row.Ticket == 0 {
 		row.Ticket, row.Priority, row.Causes, row.Reason = was.Ticket, was.Priority, was.Causes, was.Reason
 	}
-	if row.Ticket == 0 && (!onTheWay || unfinished(row) || row.Removing) {
+	if row.Ticket == 0 && (!onTheWay || row.unfinished() || row.Removing) {
 		b.p.schedule(row, PriorityNewVersion)
 	}
 }

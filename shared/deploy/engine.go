@@ -3,9 +3,6 @@ package deploy
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"hash/fnv"
-	"strings"
 	"sync"
 	"time"
 
@@ -81,26 +78,7 @@ func New(c Config) *Engine {
 const (
 	leaseMargin = 15 * time.Second
 	planLease   = 60 * time.Second
-	planKey     = "plan"
 )
-
-// laneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash of the id.
-func laneOf(id resource.ID, agent string, lanes int) string {
-	if lanes <= 1 {
-		return agent + "/0"
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) //nolint:gosec // lanes is small and positive
-}
-
-// AgentOf returns the agent of a lane.
-func AgentOf(lane string) string {
-	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
-		return lane[:i]
-	}
-	return lane
-}
 
 // graph returns the graph with that hash; "" stands for the empty graph.
 func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
@@ -133,15 +111,6 @@ func (e *Engine) keepGraph(hash string, g *Graph) {
 		clear(e.graphs)
 	}
 	e.graphs[hash] = g
-}
-
-// RingsOf returns a ring of each lane, without hints.
-func RingsOf(lanes []string) []Ring {
-	rings := make([]Ring, len(lanes))
-	for i, lane := range lanes {
-		rings[i].Lane = lane
-	}
-	return rings
 }
 
 // ring sends rings and ignores failures: a sweep rings again for whatever is left.

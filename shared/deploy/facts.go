@@ -15,7 +15,7 @@ func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 	want := map[resource.ID]bool{}
 	maps.Copy(want, of)
 	for _, row := range p.rows {
-		if err := wantedFacts(row, want); err != nil {
+		if err := row.addMissingFacts(want); err != nil {
 			return err
 		}
 	}
@@ -42,32 +42,15 @@ func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 			continue // it does not exist yet; once it does, awaitedFacts finds who waits
 		}
 		p.set(row, func(row *Row) bool {
-			if row.WantFacts && (row.Ticket != 0 || !runnable(row)) {
+			if row.WantFacts && (row.Ticket != 0 || !row.runnable()) {
 				return false
 			}
 			row.WantFacts = true
-			if row.Ticket == 0 && runnable(row) {
+			if row.Ticket == 0 && row.runnable() {
 				p.schedule(row, PriorityFacts)
 			}
 			return true
 		})
-	}
-	return nil
-}
-
-// wantedFacts adds to want the resources whose facts a row lacks.
-func wantedFacts(row *Row, want map[resource.ID]bool) error {
-	if row.Compliance != Undefined || row.Orphaned || row.Damaged() {
-		return nil
-	}
-	res, err := resource.Decode(row.Body)
-	if err != nil {
-		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
-	}
-	for _, ref := range resource.References(res.Attributes) {
-		if f, ok := ref.(resource.Fact); ok {
-			want[f.Of] = true
-		}
 	}
 	return nil
 }
@@ -95,7 +78,7 @@ func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) e
 			return nil
 		}
 		awaited := map[resource.ID]bool{}
-		if err := wantedFacts(row, awaited); err != nil {
+		if err := row.addMissingFacts(awaited); err != nil {
 			return err
 		}
 		for id := range awaited {
@@ -182,21 +165,12 @@ func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent
 	return nil
 }
 
-// gone reports whether a row says that its thing was purged.
-func (r *Row) gone() bool {
-	if r.Gone {
-		return true
-	}
-	res, err := resource.Decode(r.Body)
-	return err == nil && res.Purged && asWanted(r)
-}
-
 // factsOfGone returns the facts that were learned from what these runs have purged: nothing has them any more. What cannot
 // be read now is left to the next collection, as it must not keep results from being recorded.
 func (w *worker) factsOfGone(ctx context.Context, done []*claim) []ParameterKey {
 	var out []ParameterKey
 	for _, c := range done {
-		if !c.result.purged || !c.wrote.gone() || c.row.gone() {
+		if !c.result.purged || !c.wrote.wasPurged() || c.row.wasPurged() {
 			continue
 		}
 		q := ParameterQuery{Facts: true, Of: c.row.ID}
@@ -226,7 +200,7 @@ func (p *planner) dropFacts(ctx context.Context) error {
 		return err
 	}
 	for i := range facts {
-		if row := rows[facts[i].Of]; row == nil || row.gone() {
+		if row := rows[facts[i].Of]; row == nil || row.wasPurged() {
 			p.store.unset = append(p.store.unset, ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
 		}
 	}

@@ -86,7 +86,7 @@ func (f Filter) Match(r *Row) bool {
 	}
 	set := ""
 	if f.hasSet {
-		set = setOf(r)
+		set = r.resourceSet()
 	}
 	return f.picks(r.ID, set)
 }
@@ -102,14 +102,6 @@ func (f Filter) picks(id resource.ID, set string) bool {
 		return true
 	}
 	return false
-}
-
-func setOf(r *Row) string {
-	res, err := resource.Decode(r.Body)
-	if err != nil {
-		return ""
-	}
-	return res.Set
 }
 
 // glob reports whether s matches a pattern with * and ?. It takes time proportional to the product of their lengths at worst.

@@ -12,18 +12,9 @@ import (
 // Retention where the settings say nothing.
 const (
 	defaultKeepVersions = 100
-	defaultKeepActions  = 7 * 24 * time.Hour
 	// fileGrace protects files that were uploaded for an export whose version is not stored yet.
 	fileGrace = 24 * time.Hour
 )
-
-// ActionsKept returns for how long actions are kept.
-func (s *Settings) ActionsKept() time.Duration {
-	if s.KeepActions <= 0 {
-		return defaultKeepActions
-	}
-	return s.KeepActions
-}
 
 // Collected says what a collection removed.
 type Collected struct {

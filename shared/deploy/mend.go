@@ -8,15 +8,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// Verifier is implemented by Files of which something else may change the bytes, or take them away.
-type Verifier interface {
-	// Verify reads files and returns an error, NotFound or Damaged, unless all have the bytes that their names say.
-	Verify(ctx context.Context, hashes []string) error
-}
-
-// unreadable reports whether an error says that something which was stored is gone or has other bytes.
-func unreadable(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) }
-
 // mustMend reports whether files that the engine made itself are lost. Homes in which files do not
 // change by themselves are not asked, which takes no request either.
 func (e *Engine) mustMend(ctx context.Context, env string) (bool, error) {
@@ -51,9 +42,6 @@ func (e *Engine) intact(ctx context.Context, state Env) bool {
 	slices.Sort(hashes)
 	return !unreadable(v.Verify(ctx, slices.Compact(hashes)))
 }
-
-// Damaged reports whether what was stored of what is wanted of a resource cannot be used.
-func (r *Row) Damaged() bool { return len(r.Body) == 0 }
 
 // lostOf returns those of blobs that are not stored, or with other bytes.
 func (e *Engine) lostOf(ctx context.Context, blobs []Blob) ([]Blob, error) {

@@ -97,7 +97,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 		}
 		w, waves := wakes[id], asked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
 		p.set(row, func(row *Row) bool {
-			if !runnable(row) {
+			if !row.runnable() {
 				return false
 			}
 			if row.Ticket != 0 || waves && p.waveChecks(row) {
@@ -123,12 +123,12 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 // what is being removed, and what failed for good where a timer asks, it leaves out.
 func (p *planner) waveChecks(row *Row) bool {
 	wave := p.env.Wave
-	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !passes(row.Class))
+	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !retried(row.Class))
 }
 
 // concerns reports whether an entry tells a row anything: an event is only for those that hear it.
 func concerns(o *Outbox, row *Row, rows map[resource.ID]*Row) bool {
-	return o.Kind != OutboxEvent || happened(o, rows[o.Of]) && hears(row, rows[o.Of])
+	return o.Kind != OutboxEvent || happened(o, rows[o.Of]) && row.hears(rows[o.Of])
 }
 
 // happened reports whether an event tells of a change that its row records; of is nil if that is gone. A
@@ -145,7 +145,7 @@ func (*planner) wakes(row *Row, entries []Outbox, rows map[resource.ID]*Row) boo
 			return row.Blocked == BlockedTemp
 		}
 		return row.Blocked != BlockedTemp && !row.SucceededAt.After(o.At) && !row.TriedAt.After(o.At) &&
-			happened(&o, rows[o.Of]) && hears(row, rows[o.Of])
+			happened(&o, rows[o.Of]) && row.hears(rows[o.Of])
 	})
 }
 
@@ -227,18 +227,12 @@ func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
 			if row.Orphaned {
 				return false
 			}
-			row.Unsure, row.WantFacts = row.Unsure || sendsEvents(row), row.WantFacts || facts
-			if runnable(row) {
+			row.Unsure, row.WantFacts = row.Unsure || row.sendsEvents(), row.WantFacts || facts
+			if row.runnable() {
 				p.schedule(row, priority[id])
 			}
 			return true
 		})
 	}
 	return nil
-}
-
-// hears reports whether a resource is told of the changes of a requirement; of is nil if the row of that is gone.
-func hears(row, of *Row) bool {
-	res, err := resource.Decode(row.Body)
-	return err == nil && res.ReceiveEvents && (of == nil || toldBy(res, of))
 }

@@ -3,7 +3,6 @@ package deploy
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -262,30 +261,6 @@ func (p *planner) sameAsPlanned(rows []Row, now Row) bool {
 	return false
 }
 
-// writtenAs reports whether now is what r became when it was written.
-func (r *Row) writtenAs(now *Row) bool {
-	a := *r
-	if a.Rev++; r.Rev == 0 {
-		a.Rev = now.Rev
-	}
-	return a.same(now)
-}
-
-// same reports whether two rows say the same, whatever the form in which they hold times and lists.
-func (r *Row) same(o *Row) bool {
-	if r.Rev != o.Rev || r.Ticket != o.Ticket || r.Hash != o.Hash || r.LastAction != o.LastAction {
-		return false
-	}
-	a, b := *r, *o
-	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
-		x.Missing, x.Causes, x.Waiting, x.Hidden, x.Left = nil, nil, nil, nil, nil
-		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
-		x.TriedAt = time.Time{}
-	}
-	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) && slices.Equal(r.Missing, o.Missing) && slices.Equal(r.Hidden, o.Hidden) &&
-		r.NextAt.Equal(o.NextAt) && r.NotBefore.Equal(o.NotBefore)
-}
-
 func (p *planner) ringLanes(ctx context.Context, lanes map[string]bool) {
 	p.e.ring(ctx, p.env.Name, RingsOf(slices.Sorted(maps.Keys(lanes))))
 }
@@ -351,10 +326,10 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, ret
 		}
 	}
 	ask := func(r *Row) bool {
-		if !runnable(r) || !unfinished(r) || (match != nil && !match(r)) || running[r.ID] == r.Lane {
+		if !r.runnable() || !r.unfinished() || (match != nil && !match(r)) || running[r.ID] == r.Lane {
 			return false // what runs does just what is asked for
 		}
-		if !retry && (!passes(r.Class) || r.NextAt.After(p.e.Clock.Now())) {
+		if !retry && (!retried(r.Class) || r.NextAt.After(p.e.Clock.Now())) {
 			return false
 		}
 		if r.Ticket == 0 {
@@ -374,11 +349,3 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, ret
 		return nil
 	})
 }
-
-// runnable reports whether a row may be scheduled at all.
-func runnable(r *Row) bool {
-	return !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes && r.Blocked != NeedsPerson
-}
-
-// unfinished reports whether a row is not as its intent wants, as far as is known.
-func unfinished(r *Row) bool { return !asWanted(r) }

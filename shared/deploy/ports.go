@@ -134,10 +134,3 @@ type Connector interface {
 	// Connect returns the transport; Close on it, when it has one, is called when the run of the lane ends.
 	Connect(ctx context.Context, a resource.Agent) (any, error)
 }
-
-// ConnectLimiter may be implemented by a Connector that knows how long connecting to an agent may take. The lease of a lane is
-// prolonged by that much when a batch has to connect, so a lane whose holder was killed may stay held that much longer.
-type ConnectLimiter interface {
-	// ConnectLimit returns the longest time that Connect may take for an agent.
-	ConnectLimit(a resource.Agent) time.Duration
-}

@@ -98,7 +98,7 @@ func (p *planner) steps(ctx context.Context) (*steps, error) {
 	var leaving []Would
 	add := func(was, now *Row) error {
 		w, told, err := p.step(was, now)
-		if err != nil || !told || !p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || unfinished(now)) {
+		if err != nil || !told || !p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.unfinished()) {
 			return err
 		}
 		if w.Action != "orphan" {
@@ -167,7 +167,7 @@ func (p *planner) step(was, now *Row) (w Would, told bool, err error) {
 		w.Action = "delete"
 	case now.Blocked == NeedsPerson:
 		w.Failed, w.Reason = true, now.Reason
-	case asWanted(now):
+	case now.asWanted():
 	default:
 		err = p.change(&w, was, now)
 	}
@@ -202,10 +202,10 @@ func (p *planner) change(w *Would, was, now *Row) error {
 	switch {
 	case res.ReportOnly:
 		w.Reason = reportOnly
-	case res.Purged && base != nil && base.Purged && asWanted(was):
+	case res.Purged && base != nil && base.Purged && was.asWanted():
 	case res.Purged:
 		w.Action = "delete"
-	case there && was.Deployed == now.Hash && asWanted(was):
+	case there && was.Deployed == now.Hash && was.asWanted():
 		// It left, was let alone, and comes back.
 	case there:
 		w.Action, w.Changes = "update", p.e.intentDiff(base, res, p.look, p.texts)

@@ -85,7 +85,7 @@ func (p *planner) releaseWhole(ctx context.Context, v Version, entries []entry) 
 		if !row.Orphaned && !row.Removing {
 			r.before[row.ID] = entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
 		}
-		return wantedFacts(row, r.unasked)
+		return row.addMissingFacts(r.unasked)
 	}); err != nil {
 		return released{}, err
 	}

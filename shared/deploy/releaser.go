@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -198,7 +197,7 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 		r.p.schedule(row, row.Priority) // a run that has begun has not waited for the new requirements
 	case asked:
 		r.p.schedule(row, r.p.env.Wave.Priority) // in its new lane the wave may be over
-	case r.owes[row.ID] && runnable(row):
+	case r.owes[row.ID] && row.runnable():
 		r.p.schedule(row, PriorityNewVersion)
 	}
 	return true
@@ -207,7 +206,7 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 // waveAsks reports whether the wave has still to check a row in the lane where it is now.
 func (r *releaser) waveAsks(row *Row) bool {
 	wave := r.p.env.Wave
-	if r.wave == nil || row.Checked >= wave.Epoch || !runnable(row) || wave.KeepTerminal && !passes(row.Class) {
+	if r.wave == nil || row.Checked >= wave.Epoch || !row.runnable() || wave.KeepTerminal && !retried(row.Class) {
 		return false
 	}
 	if wave.Epoch > r.wave.Wave.Epoch {
@@ -272,44 +271,4 @@ func (r *releaser) remove(g *Graph) {
 
 func undefinedReason(missing []string) string {
 	return fmt.Sprintf("%s is not known", missing[0])
-}
-
-// move puts a row into a lane. It counts as not yet checked there, and in the lane that it left a run
-// of it may still be under way.
-func (r *Row) move(lane string) {
-	if r.Rev > 0 && r.Lane != lane {
-		r.Checked = 0
-		if !slices.Contains(r.Left, r.Lane) {
-			r.Left = append(slices.Clip(r.Left), r.Lane)
-		}
-	}
-	r.Lane = lane
-}
-
-// hideSecrets notes which attributes of the intent hold secrets, before the intent is replaced.
-func (r *Row) hideSecrets() {
-	for _, name := range secretsOf(r.Body) {
-		if !slices.Contains(r.Hidden, name) {
-			r.Hidden = append(slices.Clip(r.Hidden), name)
-		}
-	}
-}
-
-// secretsOf returns the names of the attributes of an encoded resource that refer to secrets, sorted.
-func secretsOf(body []byte) []string {
-	if !bytes.Contains(body, []byte(`"secret":`)) {
-		return nil
-	}
-	res, err := resource.Decode(body)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for name, v := range res.Attributes {
-		if slices.ContainsFunc(resource.References(v), func(ref any) bool { _, is := ref.(resource.Secret); return is }) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -68,9 +68,9 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 			return p.commitAll(ctx)
 		}
 		err = e.eachRow(ctx, env, func(r *Row) error {
-			if runnable(r) && req.Filter.Match(r) {
+			if r.runnable() && req.Filter.Match(r) {
 				p.set(r, func(r *Row) bool {
-					if !runnable(r) {
+					if !r.runnable() {
 						return false
 					}
 					p.schedule(r, PriorityUserRepair)

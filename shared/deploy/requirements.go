@@ -47,13 +47,8 @@ func (w *worker) superseded(c *claim) bool {
 	}
 	return slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
 		r := w.dep(q)
-		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !asWanted(r)
+		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !r.asWanted()
 	})
-}
-
-// asWanted reports whether a row was deployed as its intent wants when it was last looked at.
-func asWanted(r *Row) bool {
-	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
 }
 
 // unready returns the root causes for which a resource has to be skipped: its direct requirements that are not deployed, or, where
@@ -65,10 +60,10 @@ func (w *worker) unready(c *claim) []resource.ID {
 	var causes []resource.ID
 	for _, q := range w.graph.Requires(c.node) {
 		r := w.dep(q)
-		if r == nil || r.Gone || asWanted(r) {
+		if r == nil || r.Gone || r.asWanted() {
 			continue
 		}
-		for _, id := range roots(r) {
+		for _, id := range r.rootCauses() {
 			if !slices.Contains(causes, id) {
 				causes = append(causes, id)
 			}
@@ -101,15 +96,9 @@ func (w *worker) changedSince(c *claim, res *resource.Resource) bool {
 		return false
 	}
 	for _, q := range w.graph.Requires(c.node) {
-		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && toldBy(res, r) {
+		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && r.tells(res) {
 			return true
 		}
 	}
 	return false
-}
-
-// toldBy reports whether a resource is told of the changes of a requirement of it.
-func toldBy(res *resource.Resource, of *Row) bool {
-	other, err := resource.Decode(of.Body)
-	return err == nil && res.ToldBy(other)
 }

@@ -44,7 +44,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 			cl.wrote.Checked = w.sched.Wave.Epoch
 		}
 		asItWas := cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && !cl.result.heard
-		if waving && asItWas && clean(cl.row) && len(cl.result.facts) == 0 {
+		if waving && asItWas && cl.row.settled() && len(cl.result.facts) == 0 {
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)
@@ -157,7 +157,7 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[
 			c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved})...)
 		case resultMoot:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
-			if now.Ticket == 0 && runnable(now) { // it was a wave that asked for it
+			if now.Ticket == 0 && now.runnable() { // it was a wave that asked for it
 				now.Ticket, now.Priority = 1, w.sched.Wave.Priority
 				c.Rows = append(c.Rows, *now)
 			}
@@ -241,7 +241,7 @@ func (w *worker) follows(c *claim) []Outbox {
 	follow := w.allFollow(c)
 	switch {
 	case follow: // they see what has become of it
-	case failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(roots(c.row), roots(&c.wrote))):
+	case failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(c.row.rootCauses(), c.wrote.rootCauses())):
 		out = append(out, c.entry(OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
 	case !failed && c.row.LastRun == RunSuccess && c.result.outcome != StatusDeployed:
 		out = append(out, c.entry(OutboxRecovered)) // those that are skipped because of others have to name it as well
@@ -250,14 +250,6 @@ func (w *worker) follows(c *claim) []Outbox {
 		out = append(out, c.entry(OutboxEvent))
 	}
 	return out
-}
-
-// roots returns the root causes that resources skipped because of r name.
-func roots(r *Row) []resource.ID {
-	if len(r.Causes) > 0 {
-		return r.Causes
-	}
-	return []resource.ID{r.ID}
 }
 
 // allFollow reports whether all that require c are sure to run after it, so that no event is needed. In another lane, a dependant may be
@@ -286,7 +278,7 @@ func (w *worker) allFollow(c *claim) bool {
 func (w *worker) doubt(ctx context.Context, done []*claim) {
 	var nodes []int32
 	for _, c := range done {
-		asItWas := clean(c.row) && c.result.outcome == StatusDeployed && c.result.change == plan.NoChange
+		asItWas := c.row.settled() && c.result.outcome == StatusDeployed && c.result.change == plan.NoChange
 		if c.node < 0 || !c.waved || asItWas {
 			continue
 		}

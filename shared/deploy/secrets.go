@@ -12,19 +12,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// SecretVersions may be implemented by Secrets that can tell the version of a secret without reading its value, so that exporting does not
-// take the right to read it.
-type SecretVersions interface {
-	// Version returns the version that a reference means now. Its errors are those of Resolve.
-	Version(ctx context.Context, s resource.Secret) (string, error)
-}
-
-// SecretBatches may be implemented by Secrets that can fetch several at once.
-type SecretBatches interface {
-	// Prefetch fetches what the following calls of Version, or if values is set of Resolve, will ask for. It leaves errors to those calls.
-	Prefetch(ctx context.Context, refs []resource.Secret, values bool)
-}
-
 // secretVersion returns s with the version that it means now. If that cannot be told, s stays as it is: it may still be readable where the
 // handler runs.
 func (e *Engine) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"southbound/shared/plan"
-	"southbound/shared/provider"
 )
 
 // settle applies to a row the result of a run for its intent.
@@ -77,7 +76,7 @@ const (
 // itself if it cannot pass by itself.
 func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 	r.Attempts++
-	if !passes(res.class) {
+	if !retried(res.class) {
 		return
 	}
 	base, most := s.RetryBase, s.RetryMax
@@ -94,17 +93,6 @@ func (e *Engine) retryLater(r *Row, res *result, s Settings) {
 	pause = min(pause, most)
 	pause += time.Duration((e.Jitter() - 0.5) * 0.5 * float64(pause))
 	r.NextAt = res.finished.Add(pause)
-}
-
-// passes reports whether a failure of a class may pass by itself. Any other waits for a new intent or for a person.
-func passes(class provider.Class) bool {
-	return class != ClassTerminal && class != ClassNeedsChange && class != ClassRefused
-}
-
-// clean reports whether a check that finds nothing to do would leave a row as it is.
-func clean(r *Row) bool {
-	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
-		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure && !r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
 
 // standing is what the result of a run still means for its row, which others may have changed since the run began.
@@ -141,7 +129,7 @@ func standingOf(c *claim, now *Row) standing {
 // asked for or forbidden since the run began stays, as the run is not an answer to it.
 func (w *worker) settleOn(now Row, c *claim) Row {
 	row := now
-	c.result.sendEvent = sendsEvents(&row) // it may have got receivers since the run began
+	c.result.sendEvent = row.sendsEvents() // it may have got receivers since the run began
 	w.e.settle(&row, c.result, w.state.Settings)
 	if string(now.Body) != string(c.row.Body) { // it may require more than the run has looked at: it has not followed changes of that
 		row.SucceededAt = now.SucceededAt

@@ -164,7 +164,7 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 					return false
 				}
 				r.NextAt = time.Time{}
-				if runnable(r) && r.Ticket == 0 {
+				if r.runnable() && r.Ticket == 0 {
 					p.schedule(r, PriorityDeployTimer)
 				}
 				return true

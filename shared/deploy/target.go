@@ -338,12 +338,12 @@ func (p *planner) checkTargets(ctx context.Context, agents []string) error {
 	asks := func(r *Row) bool {
 		t := p.targets
 		switch {
-		case !runnable(r) || len(agents) > 0 && !slices.Contains(agents, r.ID.Agent()):
+		case !r.runnable() || len(agents) > 0 && !slices.Contains(agents, r.ID.Agent()):
 			return false
 		case t == nil:
 			return !r.Removing
 		}
-		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && unfinished(r)
+		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && r.unfinished()
 	}
 	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
 		if planned := p.rows[r.ID]; planned != nil {

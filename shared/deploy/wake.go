@@ -113,10 +113,10 @@ func (r *releaser) findOwing(ctx context.Context, fresh map[resource.ID][]resour
 			if row == nil || row.Ticket == 0 && !r.waveAsks(row) {
 				return false // when it runs, it is known who requires it
 			}
-			if en := after[q]; en != nil && toldBy(now[id], &Row{Body: en.Body}) {
+			if en := after[q]; en != nil && (&Row{Body: en.Body}).tells(now[id]) {
 				return true
 			}
-			return toldBy(now[id], row)
+			return row.tells(now[id])
 		})
 	}
 	return nil

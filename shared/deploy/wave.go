@@ -56,10 +56,10 @@ func (w *worker) inWave(r *Row) bool {
 
 // leftOut reports whether the wave is not to check a row.
 func (w *worker) leftOut(r *Row) bool {
-	if !runnable(r) || r.Removing && r.Ticket == 0 {
+	if !r.runnable() || r.Removing && r.Ticket == 0 {
 		return true
 	}
-	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && !passes(r.Class)
+	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && !retried(r.Class)
 }
 
 // checked returns the rows that the wave has checked in this lane. What another lane has checked that

@@ -105,7 +105,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 // recorded first: if its intent was replaced meanwhile, the failure does not count, and the others wait for the new one.
 func (w *worker) decides(group, rest []*claim) bool {
 	for _, c := range group {
-		if c.node < 0 || c.result == nil || len(c.result.causes) > 0 || asWanted(&c.wrote) {
+		if c.node < 0 || c.result == nil || len(c.result.causes) > 0 || c.wrote.asWanted() {
 			continue
 		}
 		for _, d := range rest {

@@ -142,7 +142,7 @@ func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
 		c := Commit{Guard: Guard{Key: l.Key, Fence: l.Fence}, Next: l.Running, SeenPlan: -1}
 		for _, id := range l.Running {
 			r := rows[id]
-			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !sendsEvents(r) {
+			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !r.sendsEvents() {
 				continue
 			}
 			r.Unsure = true
@@ -164,11 +164,6 @@ func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
 		}
 	}
 	return nil
-}
-
-func sendsEvents(r *Row) bool {
-	res, err := resource.Decode(r.Body)
-	return err == nil && res.Tells()
 }
 
 // run loops: claim, run, commit.

@@ -1,0 +1,84 @@
+package deploy
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// ActionKind says what an action was for.
+type ActionKind string
+
+// The kinds of actions.
+const (
+	ActionDeploy ActionKind = "deploy"
+	ActionRepair ActionKind = "repair"
+	ActionDryRun ActionKind = "dryrun"
+)
+
+// Action is one run of a handler for one resource.
+type Action struct {
+	ID       string               `json:"id"`
+	Resource resource.ID          `json:"resource"`
+	Version  int                  `json:"version"`
+	Action   ActionKind           `json:"action"`
+	Outcome  Status               `json:"outcome"`
+	Change   plan.Change          `json:"change"`
+	Started  time.Time            `json:"started"`
+	Finished time.Time            `json:"finished"`
+	Changes  map[string]plan.Diff `json:"changes,omitempty"`
+	Messages []provider.Line      `json:"messages,omitempty"`
+	Reason   string               `json:"reason,omitempty"`
+	Replaced bool                 `json:"replaced,omitempty"` // the thing was deleted and created anew
+	Stale    bool                 `json:"stale,omitempty"`    // the intent was replaced, or another run recorded, while it ran
+	Pack     string               `json:"pack"`               // the program that called the handler
+	// Provider served the run, when its type has several, and was chosen for this reason.
+	Provider    string `json:"provider,omitempty"`
+	ProviderWhy string `json:"provider_why,omitempty"`
+}
+
+// ActionQuery selects actions; zero fields select all.
+type ActionQuery struct {
+	Resource resource.ID
+	Agent    string // only of resources of this agent
+	IDs      []string
+	Version  int
+	Action   ActionKind
+	Outcome  Status
+	After    string         // only actions with a greater id (ids grow with time)
+	Before   string         // only actions with a smaller id
+	Since    time.Time      // only actions that were finished then or later
+	Until    time.Time      // only actions that were finished before
+	Level    provider.Level // with a line at least this severe
+	Text     string         // with a line that contains it
+	Notable  bool           // only actions that changed something or did not go well
+	Limit    int            // 0: all
+}
+
+// Notable reports whether an action changed something, or did not go well.
+func (a *Action) Notable() bool {
+	return a.Outcome != StatusDeployed || a.Change != plan.NoChange && a.Change != ""
+}
+
+// Selects reports whether an action matches. With both Level and Text one line must be as severe and contain the text.
+func (q *ActionQuery) Selects(a *Action) bool {
+	switch {
+	case q.Resource != "" && a.Resource != q.Resource, q.Agent != "" && a.Resource.Agent() != q.Agent, len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID),
+		q.Version != 0 && a.Version != q.Version, q.Action != "" && a.Action != q.Action, q.Outcome != "" && a.Outcome != q.Outcome,
+		q.After != "" && a.ID <= q.After, q.Before != "" && a.ID >= q.Before,
+		q.Notable && !a.Notable(), !q.Since.IsZero() && a.Finished.Before(q.Since), !q.Until.IsZero() && !a.Finished.Before(q.Until):
+		return false
+	}
+	return q.Level == "" && q.Text == "" || slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
+		return Severity(l.Level) >= Severity(q.Level) && strings.Contains(l.Msg, q.Text)
+	})
+}
+
+// Severity orders levels: the worse, the greater; 0 is not a level.
+func Severity(l provider.Level) int {
+	return 1 + slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError}, l)
+}

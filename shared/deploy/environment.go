@@ -1,0 +1,97 @@
+package deploy
+
+import (
+	"time"
+
+	"southbound/shared/resource"
+)
+
+// Env is the state of an environment as a whole.
+type Env struct {
+	Name     string
+	Rev      int64  // grows with every Commit that has Env set
+	PlanSeq  int64  // grows with every Commit that has Plan set, with Pause and Halt
+	Last     int    // highest version number stored
+	Released int    // the version that is deployed; 0: none
+	Graph    string // hash of the graph of what is released, see Graph
+	// Releasing is the version whose release was begun and not finished; 0: none.
+	Releasing   int
+	Halted      bool // written by Halt only
+	Settings    Settings
+	Fingerprint string // of the inputs of the last export, to recognise an export of the same
+	Applied     string // the plan that the last export has carried out, see Export.Expect
+	Wave        Wave
+	LastDeploy  time.Time
+	LastRepair  time.Time // end of the last repair of everything
+	// Base is the version that a partial export is merged into, after an earlier version was put in force again; 0: Last.
+	Base int
+}
+
+// Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is scheduled.
+type Wave struct {
+	Epoch    int64 // 0: there was none
+	Priority Priority
+	At       time.Time
+	// KeepTerminal leaves out resources whose failure waits for a person or a new intent.
+	KeepTerminal bool
+}
+
+// Version is one immutable export: its resources stand in chunks, which are files.
+type Version struct {
+	Number    int
+	At        time.Time
+	Resources int
+	// Digest identifies the whole content: equal digests, equal desired state.
+	Digest string
+	Chunks []string // hashes, by bucket of resource ids
+	Graph  string   // hash of its graph
+	Agents []resource.Agent
+	Sets   []string
+	Base   int    // of a partial export: the version it was merged into
+	Pack   string // digest of the handler pack it was exported with
+	Files  []string
+	Origin
+}
+
+// Origin says where a version comes from. All of it is text for people, and may be empty.
+type Origin struct {
+	Author  string // who exported it
+	Message string // why
+	Commit  string // of the documents, in whatever keeps them
+}
+
+// Agent is an agent and whether it is paused.
+type Agent struct {
+	resource.Agent
+	Paused bool
+}
+
+// Lease is exclusive use of a key until a time. The fence tells old holders from new ones.
+type Lease struct {
+	Key     string
+	Holder  string // "" when free
+	Fence   int64
+	Until   time.Time
+	Running []resource.ID // what the holder said it runs now
+	// Wave is the last wave that was finished in this lane.
+	Wave int64
+}
+
+// Schedule is what is scheduled at one instant.
+type Schedule struct {
+	PlanSeq int64
+	Graph   string
+	Wave    Wave
+	Halted  bool
+	// Tickets of the scheduled rows.
+	Tickets []Ticket
+	// Lanes that have not finished the wave, with the ids already checked in it there. Empty when there is no wave to finish.
+	Unfinished map[string][]resource.ID
+}
+
+// Ticket is one scheduled row.
+type Ticket struct {
+	ID   resource.ID
+	Lane string
+	N    int64
+}

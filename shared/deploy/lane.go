@@ -1,0 +1,39 @@
+package deploy
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"southbound/shared/resource"
+)
+
+// planKey is the key of the lease of planners. That of a worker is its lane.
+const planKey = "plan"
+
+// laneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash of the id.
+func laneOf(id resource.ID, agent string, lanes int) string {
+	if lanes <= 1 {
+		return agent + "/0"
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) //nolint:gosec // lanes is small and positive
+}
+
+// AgentOf returns the agent of a lane.
+func AgentOf(lane string) string {
+	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
+		return lane[:i]
+	}
+	return lane
+}
+
+// RingsOf returns a ring of each lane, without hints.
+func RingsOf(lanes []string) []Ring {
+	rings := make([]Ring, len(lanes))
+	for i, lane := range lanes {
+		rings[i].Lane = lane
+	}
+	return rings
+}
