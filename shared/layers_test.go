@@ -14,7 +14,7 @@ import (
 // layers are the packages of the module, the lowest first: a package imports packages of lower layers only, and of its own tree. A
 // tree is named by the start of its path.
 var layers = [][]string{
-	{"shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact"},
+	{"shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
 	{"shared/resource", "shared/machine", "shared/aws/awserr"},
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/plan", "shared/typefile"},

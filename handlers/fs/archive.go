@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"southbound/shared/diag"
+	"southbound/shared/pattern"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -122,7 +122,7 @@ const mostManifest = 1 << 30
 func manifestName(r provider.Resource) string { return "." + text(r, "name") + ".southbound-archive" }
 
 // hiddenName matches the names that are ours, in every archive.
-var hiddenName = regexp.MustCompile(`\.southbound-(archive|[0-9a-f]{8})\z`)
+var hiddenName = pattern.Lazy(`\.southbound-(archive|[0-9a-f]{8})\z`)
 
 // entryName brings a name of an archive into its only form, "" for what is left out, and refuses what is not a name below the directory.
 func entryName(name string, strip int64) (string, error) {
@@ -139,7 +139,7 @@ func entryName(name string, strip int64) (string, error) {
 		case p == "..":
 			return "", refused("the name %q leads out of the directory", name)
 		case p == "" || p == ".":
-		case hiddenName.MatchString(p):
+		case hiddenName().MatchString(p):
 			return "", refused("the name %q is one that only Southbound uses", name)
 		default:
 			clean = append(clean, p)

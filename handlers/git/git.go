@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"southbound/shared/diag"
+	"southbound/shared/pattern"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -123,7 +123,7 @@ func wantedOf(r provider.Resource) (wanted, error) {
 	return w, nil
 }
 
-var commitID = regexp.MustCompile(`\A([0-9a-f]{40}|[0-9a-f]{64})\z`)
+var commitID = pattern.Lazy(`\A([0-9a-f]{40}|[0-9a-f]{64})\z`)
 
 // isCommit reports whether a revision is a whole commit id.
-func isCommit(revision string) bool { return commitID.MatchString(revision) }
+func isCommit(revision string) bool { return commitID().MatchString(revision) }

@@ -304,7 +304,7 @@ func (a *api) shape(template, have any, shaped bool) any {
 
 // literal returns a text that stands for itself where names may be referred to.
 func literal(text string) string {
-	if whole.MatchString(text) || inText.MatchString(text) {
+	if whole().MatchString(text) || inText().MatchString(text) {
 		return strings.ReplaceAll(text, "$", "$$")
 	}
 	return text

@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"strings"
 
+	"southbound/shared/pattern"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 var (
-	inPath = regexp.MustCompile(`\{([a-z_][a-zA-Z0-9_]*)\}`)
-	whole  = regexp.MustCompile(`\A\$([a-z_][a-zA-Z0-9_]*)\z`)
-	inText = regexp.MustCompile(`\$\$|\$\{([a-z_][a-zA-Z0-9_]*)\}`)
+	inPath = pattern.Lazy(`\{([a-z_][a-zA-Z0-9_]*)\}`)
+	whole  = pattern.Lazy(`\A\$([a-z_][a-zA-Z0-9_]*)\z`)
+	inText = pattern.Lazy(`\$\$|\$\{([a-z_][a-zA-Z0-9_]*)\}`)
 )
 
 // pathNames returns what a path refers to.
 func pathNames(path string) []string {
 	var out []string
-	for _, m := range inPath.FindAllStringSubmatch(path, -1) {
+	for _, m := range inPath().FindAllStringSubmatch(path, -1) {
 		out = append(out, m[1])
 	}
 	return out
@@ -31,10 +31,10 @@ func bodyNames(v any) []string {
 	var out []string
 	switch v := v.(type) {
 	case string:
-		if m := whole.FindStringSubmatch(v); m != nil {
+		if m := whole().FindStringSubmatch(v); m != nil {
 			return []string{m[1]}
 		}
-		for _, m := range inText.FindAllStringSubmatch(v, -1) {
+		for _, m := range inText().FindAllStringSubmatch(v, -1) {
 			if m[1] != "" {
 				out = append(out, m[1])
 			}
@@ -112,7 +112,7 @@ func (s *scope) path(path string) (string, error) {
 	var bad error
 	before, query, asks := strings.Cut(path, "?")
 	fill := func(part string, escape func(string) string) string {
-		return inPath.ReplaceAllStringFunc(part, func(ref string) string {
+		return inPath().ReplaceAllStringFunc(part, func(ref string) string {
 			t, err := s.text(ref[1 : len(ref)-1])
 			if err == nil && t == "" {
 				err = provider.Errorf(provider.NeedsChange, "%s in the path %s is empty", ref, path)
@@ -134,11 +134,11 @@ func (s *scope) path(path string) (string, error) {
 func (s *scope) body(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
-		if m := whole.FindStringSubmatch(v); m != nil {
+		if m := whole().FindStringSubmatch(v); m != nil {
 			return s.lookup(m[1])
 		}
 		var bad error
-		out := inText.ReplaceAllStringFunc(v, func(ref string) string {
+		out := inText().ReplaceAllStringFunc(v, func(ref string) string {
 			if ref == "$$" {
 				return "$"
 			}

@@ -11,12 +11,12 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // Files stores files in a folder, by hash: files/ab/<hash>. What is being written is in files/new, under the name of the process that writes it. It
@@ -29,7 +29,7 @@ func (h *Home) Files() *Files { return &Files{dir: h.files, holder: h.holder} }
 // newFiles is where in the folder files are written.
 const newFiles = "new"
 
-var hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hashPattern = pattern.Lazy(`^[0-9a-f]{64}$`)
 
 func (f *Files) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
 
@@ -37,7 +37,7 @@ func (f *Files) path(hash string) string { return filepath.Join(f.dir, hash[:2],
 func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	var out []string
 	for _, h := range hashes {
-		if !hashPattern.MatchString(h) {
+		if !hashPattern().MatchString(h) {
 			return nil, fault.New(fault.Invalid, "look for file", "%q is not a SHA-256", h)
 		}
 		_, err := os.Lstat(f.path(h))
@@ -71,7 +71,7 @@ func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
 	for i := range blobs {
 		if ctx.Err() == nil {
 			next <- i
-			if hashPattern.MatchString(blobs[i].Hash) {
+			if hashPattern().MatchString(blobs[i].Hash) {
 				dirs[filepath.Dir(f.path(blobs[i].Hash))] = true
 			}
 		}
@@ -96,7 +96,7 @@ func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
 }
 
 func (f *Files) put(b deploy.Blob) error {
-	if !hashPattern.MatchString(b.Hash) {
+	if !hashPattern().MatchString(b.Hash) {
 		return fault.New(fault.Invalid, "store file", "%q is not a SHA-256", b.Hash)
 	}
 	path := f.path(b.Hash)
@@ -153,7 +153,7 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if !hashPattern.MatchString(h) {
+		if !hashPattern().MatchString(h) {
 			return nil, fault.New(fault.Invalid, "read file", "%q is not a SHA-256", h)
 		}
 		b, err := os.ReadFile(f.path(h))
@@ -208,7 +208,7 @@ func (f *Files) missing(op string, err error) error {
 
 // Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
 func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
-	if !hashPattern.MatchString(hash) {
+	if !hashPattern().MatchString(hash) {
 		return nil, fault.New(fault.Invalid, "read file", "%q is not a SHA-256", hash)
 	}
 	file, err := os.Open(f.path(hash))
@@ -281,7 +281,7 @@ func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Ti
 				return err
 			}
 			info, err := e.Info()
-			if err != nil || !hashPattern.MatchString(e.Name()) {
+			if err != nil || !hashPattern().MatchString(e.Name()) {
 				continue
 			}
 			if err := visit(e.Name(), info.ModTime()); err != nil {
@@ -295,7 +295,7 @@ func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Ti
 // Delete implements deploy.Files.
 func (f *Files) Delete(_ context.Context, hashes []string) error {
 	for _, h := range hashes {
-		if !hashPattern.MatchString(h) {
+		if !hashPattern().MatchString(h) {
 			return fault.New(fault.Invalid, "remove file", "%q is not a SHA-256", h)
 		}
 		if err := os.Remove(f.path(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {

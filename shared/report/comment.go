@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // Comment says where to put a comment on a pull request of GitHub. A later one replaces it.
@@ -24,7 +25,7 @@ type Comment struct {
 	Client     *http.Client
 }
 
-var repositoryName = regexp.MustCompile(`^[\w.-]+/[\w.-]+$`)
+var repositoryName = pattern.Lazy(`^[\w.-]+/[\w.-]+$`)
 
 // mark returns the invisible text by which a comment is found again.
 func (c *Comment) mark() string {
@@ -33,7 +34,7 @@ func (c *Comment) mark() string {
 
 // Put writes the comment. Denied when the token may not, as in pull requests from forks; Unavailable when GitHub cannot be reached.
 func (c *Comment) Put(ctx context.Context, markdown string) error {
-	if !repositoryName.MatchString(c.Repository) || c.Number < 1 {
+	if !repositoryName().MatchString(c.Repository) || c.Number < 1 {
 		return fault.New(fault.Usage, "comment", "no pull request is known").WithHint("set GITHUB_REPOSITORY, and run for a pull request")
 	}
 	id, err := c.find(ctx)

@@ -3,22 +3,22 @@ package scaffold
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // module is the module that packs build on.
 const module = "southbound"
 
-var packName = regexp.MustCompile(`\A[a-z][a-z0-9_]*\z`)
+var packName = pattern.Lazy(`\A[a-z][a-z0-9_]*\z`)
 
 // Pack writes a new Go module into the directory dir/name: a program with the handlers of Southbound and, unless it is to be empty, one of its own,
 // name::Thing. source is a checkout of Southbound, "" for the one that dir is in. It returns the files that it has written.
 func Pack(dir, name, source string, empty bool) ([]string, error) {
-	if !packName.MatchString(name) || name == module || namesOf(name+"::Thing").Package != strings.ReplaceAll(name, "_", "") {
+	if !packName().MatchString(name) || name == module || namesOf(name+"::Thing").Package != strings.ReplaceAll(name, "_", "") {
 		return nil, fault.New(fault.Usage, "new pack", "%q cannot name a pack", name).WithHint("lower-case letters, digits and _, such as acme")
 	}
 	root := filepath.Join(dir, name)
@@ -70,8 +70,8 @@ func checkoutOf(dir, source string) (string, error) {
 }
 
 var (
-	requireBlock = regexp.MustCompile(`(?ms)^require \(\n.*?^\)\n`)
-	goLine       = regexp.MustCompile(`(?m)^go .*$`)
+	requireBlock = pattern.Lazy(`(?ms)^require \(\n.*?^\)\n`)
+	goLine       = pattern.Lazy(`(?m)^go .*$`)
 )
 
 // modules adds go.mod and go.sum, with the versions that Southbound uses.
@@ -96,8 +96,8 @@ func (w *writer) modules(root, checkout, name string) {
 		to = strconv.Quote(to)
 	}
 	var b strings.Builder
-	b.WriteString("module " + name + "\n\n" + goLine.FindString(string(mod)) + "\n\nrequire southbound v0.0.0\n\nreplace southbound => " + to + "\n")
-	for _, block := range requireBlock.FindAllString(string(mod), -1) {
+	b.WriteString("module " + name + "\n\n" + goLine().FindString(string(mod)) + "\n\nrequire southbound v0.0.0\n\nreplace southbound => " + to + "\n")
+	for _, block := range requireBlock().FindAllString(string(mod), -1) {
 		b.WriteString("\n" + block)
 	}
 	w.files = append(w.files, file{name: filepath.Join(root, "go.mod"), text: []byte(b.String())}, file{name: filepath.Join(root, "go.sum"), text: sum})

@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"text/template"
 	"unicode"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 	"southbound/shared/resource"
 )
 
@@ -83,7 +83,7 @@ func splitWords(s string) []string {
 	return append(out, string(runes[from:]))
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
+var moduleLine = pattern.Lazy(`(?m)^module\s+"?([^\s"]+)`)
 
 // Module returns the directory and the path of the Go module that dir is in; fault.NotFound when there is none.
 func Module(dir string) (root, path string, err error) {
@@ -95,7 +95,7 @@ func Module(dir string) (root, path string, err error) {
 		text, err := os.ReadFile(filepath.Join(at, "go.mod"))
 		switch {
 		case err == nil:
-			m := moduleLine.FindSubmatch(text)
+			m := moduleLine().FindSubmatch(text)
 			if m == nil {
 				return "", "", fault.New(fault.Usage, "find the module", "%s names no module", filepath.Join(at, "go.mod"))
 			}

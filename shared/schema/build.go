@@ -280,7 +280,7 @@ func (b *builder) pattern(d *DataType, n *node) {
 			b.fail(p, "", "the regular expression cannot be used: %s;", err)
 			return
 		}
-		d.patterns = append(d.patterns, pattern{source, re})
+		d.patterns = append(d.patterns, oneForm{source, re})
 	}
 }
 

@@ -134,7 +134,7 @@ func (d *DataType) acceptsText(s string) bool {
 		_, found := slices.BinarySearch(d.words, s)
 		return found
 	case kindPattern:
-		return slices.ContainsFunc(d.patterns, func(p pattern) bool { return p.re.MatchString(s) })
+		return slices.ContainsFunc(d.patterns, func(p oneForm) bool { return p.re.MatchString(s) })
 	case kindAny, kindScalar, kindScalarData, kindData, kindRichData:
 		return true
 	case kindTimestamp, kindTimespan:

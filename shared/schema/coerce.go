@@ -4,11 +4,11 @@ import (
 	"errors"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 	"southbound/shared/resource"
 )
 
@@ -97,14 +97,14 @@ func (d *DataType) readings(text string) []any {
 	return out
 }
 
-var integerForm = regexp.MustCompile(`\A[+-]?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)\z`)
+var integerForm = pattern.Lazy(`\A[+-]?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)\z`)
 
 func trimmed(text string) string { return strings.Trim(text, " \t") }
 
 // integerText reads an integer of any size.
 func integerText(text string) (any, bool) {
 	text = trimmed(text)
-	if len(text) > 1000 || !integerForm.MatchString(text) {
+	if len(text) > 1000 || !integerForm().MatchString(text) {
 		return nil, false
 	}
 	n, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 0)
@@ -122,11 +122,11 @@ func leadingZero(text string) bool {
 	return len(text) > 1 && text[0] == '0' && strings.Trim(text, "0123456789") == ""
 }
 
-var floatForm10 = regexp.MustCompile(`\A[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\z`)
+var floatForm10 = pattern.Lazy(`\A[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\z`)
 
 func floatText(text string) (any, bool) {
 	text = trimmed(text)
-	if !floatForm10.MatchString(text) {
+	if !floatForm10().MatchString(text) {
 		return nil, false
 	}
 	f, err := strconv.ParseFloat(text, 64)

@@ -30,7 +30,7 @@ type DataType struct {
 	words    []string // of an Enum, sorted; the parameters of others as they are printed
 	fold     bool     // Enum: upper and lower case are the same, words are lower case
 	literal  bool     // an Enum that was written as one quoted word
-	patterns []pattern
+	patterns []oneForm
 	ranges   []*semver.Constraints // of a SemVer
 	members  []member
 	foreign  bool // no document has values of it
@@ -84,8 +84,8 @@ func kinds() []kind {
 	)
 }
 
-// pattern is one regular expression of a Pattern.
-type pattern struct {
+// oneForm is one regular expression of a Pattern.
+type oneForm struct {
 	source string // between slashes, as written
 	re     *rubyRegexp
 }

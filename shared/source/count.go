@@ -2,8 +2,9 @@ package source
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"southbound/shared/pattern"
 )
 
 // mostValues returns how many values a text in YAML has at most. It counts the characters with which a value can begin, wherever they stand, so
@@ -50,10 +51,10 @@ func inWord(c byte) bool {
 // While all lines are of these forms, it is certain that nothing is open (quotes, brackets) at the end of a line. So a line that ends with | or >
 // begins a block scalar, which lasts as long as the lines are indented more than that one.
 var (
-	surelyClosed = regexp.MustCompile(`^(---|\.\.\.)?\r?$|^ *(#|\r?$)|^ *(- +)*[\w.-]+:( +([\w/.~$+][^"'\\\[\]{}#&*!|>%@` + "`" + `\r]*|"[^"\\\r]*"|'[^'\r]*'|` +
+	surelyClosed = pattern.Lazy(`^(---|\.\.\.)?\r?$|^ *(#|\r?$)|^ *(- +)*[\w.-]+:( +([\w/.~$+][^"'\\\[\]{}#&*!|>%@` + "`" + `\r]*|"[^"\\\r]*"|'[^'\r]*'|` +
 		`\[ *"[^"\\\r]*"( *, *"[^"\\\r]*")* *\]))? *\r?$`)
-	beforeKey   = regexp.MustCompile(`^ *(- +)*`)
-	blockScalar = regexp.MustCompile(`^ *(- +)*[\w.-]+: +[|>][0-9+-]{0,2} *\r?$`)
+	beforeKey   = pattern.Lazy(`^ *(- +)*`)
+	blockScalar = pattern.Lazy(`^ *(- +)*[\w.-]+: +[|>][0-9+-]{0,2} *\r?$`)
 )
 
 // valuesOutside counts what may begin a value outside of what are surely block scalars.
@@ -62,11 +63,11 @@ func valuesOutside(text []byte) int64 {
 	for len(text) > 0 {
 		line, after, _ := bytes.Cut(text, newline)
 		switch {
-		case blockScalar.Match(line):
+		case blockScalar().Match(line):
 			n += begins(line)
-			text = after[deeper(after, len(beforeKey.Find(line))):]
+			text = after[deeper(after, len(beforeKey().Find(line))):]
 			continue
-		case !surelyClosed.Match(line):
+		case !surelyClosed().Match(line):
 			return n + begins(text)
 		}
 		n += begins(line)

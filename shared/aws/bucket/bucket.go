@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // API is what is needed of S3; *s3.Client has it.
@@ -51,10 +51,10 @@ const (
 	tries      = 5    // of a conditional write that met another
 )
 
-var hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hashPattern = pattern.Lazy(`^[0-9a-f]{64}$`)
 
 func checkHash(op, hash string) error {
-	if !hashPattern.MatchString(hash) {
+	if !hashPattern().MatchString(hash) {
 		return fault.New(fault.Invalid, op, "%q is not a SHA-256", hash)
 	}
 	return nil
@@ -66,7 +66,7 @@ func key(hash string) string { return filePrefix + hash[:2] + "/" + hash }
 // hashOf returns the hash of a key; false when it is not one of ours.
 func hashOf(key string) (string, bool) {
 	_, hash, ok := strings.Cut(strings.TrimPrefix(key, filePrefix), "/")
-	return hash, ok && hashPattern.MatchString(hash)
+	return hash, ok && hashPattern().MatchString(hash)
 }
 
 // each calls f for 0..n-1, some at a time, and returns the first error by place. After an error no more calls are begun.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/transport"
@@ -73,7 +73,7 @@ const (
 	EnvEndpoint    = "SOUTHBOUND_ENDPOINT"
 )
 
-var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,20}$`)
+var prefixPattern = pattern.Lazy(`^[A-Za-z0-9-]{1,20}$`)
 
 // FromEnv reads the configuration from environment variables, which get returns by name. Invalid names everything that is missing.
 func FromEnv(get func(name string) string) (Config, error) {
@@ -105,7 +105,7 @@ func (c *Config) check() error {
 			WithHint("the outputs of the stack name them")
 	case c.Makes && (c.Handler == "" || c.DeadLetters == ""):
 		return fault.New(fault.Usage, "configure", "%s or %s is not set", EnvHandler, EnvDeadLetters).WithHint("the outputs of the stack name them")
-	case !prefixPattern.MatchString(c.Prefix):
+	case !prefixPattern().MatchString(c.Prefix):
 		return fault.New(fault.Usage, "configure", "%s is %q", EnvPrefix, c.Prefix).WithHint("at most 20 letters, digits and dashes")
 	}
 	return nil

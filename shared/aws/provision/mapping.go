@@ -3,7 +3,6 @@ package provision
 import (
 	"context"
 	"maps"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/queue"
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // The states of a mapping.
@@ -183,14 +183,14 @@ func (p *Provisioner) switchTo(ctx context.Context, uuid string, enabled bool) (
 	return err == nil, awserr.Fault("change event source mapping", err)
 }
 
-var uuidOf = regexp.MustCompile(`\bUUID ([0-9a-fA-F-]{36})\b`)
+var uuidOf = pattern.Lazy(`\bUUID ([0-9a-fA-F-]{36})\b`)
 
 // existing returns the UUID of the mapping that there is already, from the refusal to make another; "" when err is something else.
 func existing(err error) string {
 	if !awserr.Is(err, awserr.ResourceConflict) {
 		return ""
 	}
-	if m := uuidOf.FindStringSubmatch(err.Error()); m != nil {
+	if m := uuidOf().FindStringSubmatch(err.Error()); m != nil {
 		return m[1]
 	}
 	return ""

@@ -6,12 +6,12 @@ import (
 	"math"
 	"math/big"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	"southbound/shared/lang/types"
+	"southbound/shared/pattern"
 )
 
 func markupFilters() map[string]builtin {
@@ -40,13 +40,13 @@ func markupFilters() map[string]builtin {
 }
 
 var (
-	comments = regexp.MustCompile(`(?s)<!--.*?-->`)
-	markups  = regexp.MustCompile(`(?s)<.*?>`)
+	comments = pattern.Lazy(`(?s)<!--.*?-->`)
+	markups  = pattern.Lazy(`(?s)<.*?>`)
 )
 
 func striptagsFilter(s *state, a []types.Value) (types.Value, error) {
 	text, err := s.text(a[0])
-	text = markups.ReplaceAllString(comments.ReplaceAllString(text, ""), "")
+	text = markups().ReplaceAllString(comments().ReplaceAllString(text, ""), "")
 	return html.UnescapeString(strings.Join(strings.Fields(text), " ")), err
 }
 

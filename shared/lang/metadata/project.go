@@ -4,13 +4,13 @@ import (
 	"net/mail"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
+	"southbound/shared/pattern"
 )
 
 // ProjectFile is the file of a project.
@@ -85,7 +85,7 @@ type Pip struct {
 	UseSystem bool // use-system-config
 }
 
-var rulePattern = regexp.MustCompile(`^\s*([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)\s*$`)
+var rulePattern = pattern.Lazy(`^\s*([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)\s*$`)
 
 // Paths returns the folders of modules, absolute: libs if none is said.
 func (p *Project) Paths() []string {
@@ -265,7 +265,7 @@ func (r *reader) policy(m members) []Rule {
 		if !ok {
 			continue
 		}
-		f := rulePattern.FindStringSubmatch(text)
+		f := rulePattern().FindStringSubmatch(text)
 		if f == nil {
 			p := r.problem(r.place(n.Line, n.Column),
 				"write it such as `ns::Host.files before ns::Service.hosts`",

@@ -8,6 +8,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/lang/pep440"
 	"southbound/shared/lang/pep508"
+	"southbound/shared/pattern"
 )
 
 // Prefix is how the names of packages begin that are modules.
@@ -47,13 +48,13 @@ func (r Requirement) Spec() string {
 }
 
 var (
-	moduleName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	moduleName = pattern.Lazy(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	// loose is a requirement whose constraints have no commas between them: std >1.0 <2.5
-	loose = regexp.MustCompile(`([^\s,(\[])[ \t]+(===|~=|==|!=|<=|>=|<|>)`)
+	loose = pattern.Lazy(`([^\s,(\[])[ \t]+(===|~=|==|!=|<=|>=|<|>)`)
 )
 
 // IsModuleName reports whether a module can have a name.
-func IsModuleName(name string) bool { return moduleName.MatchString(name) && len(name) <= 100 }
+func IsModuleName(name string) bool { return moduleName().MatchString(name) && len(name) <= 100 }
 
 // ParseModule reads a requirement of a module by its name, such as "std >1.0 <2.5". What is wrong
 // with it is said by a text and a hint.
@@ -83,7 +84,7 @@ func ParseModule(text string) (r Requirement, wrong, hint string) {
 // commas puts commas between constraints that have none, as the documentation of modules has them.
 func commas(text string) string {
 	name := regexp.MustCompile(`^\s*[^\s<>=!~]+\s*`).FindString(text)
-	rest := loose.ReplaceAllString(text[len(name):], "$1, $2")
+	rest := loose().ReplaceAllString(text[len(name):], "$1, $2")
 	return name + rest
 }
 
@@ -97,12 +98,12 @@ func ParsePackage(text string) (Requirement, error) {
 	return Requirement{Requirement: parsed, Module: ModuleOf(parsed.Name)}, nil
 }
 
-var branch = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9._]*(?:\[[^\]]*\])?)\s*@\s*` +
+var branch = pattern.Lazy(`^([A-Za-z0-9][-A-Za-z0-9._]*(?:\[[^\]]*\])?)\s*@\s*` +
 	`((?:git|hg|svn|bzr)\+[^\s#]+)(?:#([^\s#=]+))?(\s+;.*)?$`)
 
 // forPip rewrites the form of modules into that of pip, where a branch is behind an @.
 func forPip(text string) string {
-	m := branch.FindStringSubmatch(strings.TrimSpace(text))
+	m := branch().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return text
 	}
@@ -142,10 +143,10 @@ func Requirements(file string, text []byte) (out []Requirement, options []string
 	return out, options, r.problems.Err()
 }
 
-var comment = regexp.MustCompile(`(^|\s)#.*$`)
+var comment = pattern.Lazy(`(^|\s)#.*$`)
 
 func (r *reader) requirement(line string, at int, out *[]Requirement, options *[]string) {
-	text := strings.TrimSpace(comment.ReplaceAllString(line, ""))
+	text := strings.TrimSpace(comment().ReplaceAllString(line, ""))
 	column := len(line) - len(strings.TrimLeft(line, " \t")) + 1
 	switch {
 	case text == "":

@@ -2,11 +2,11 @@ package metadata
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/pep440"
+	"southbound/shared/pattern"
 )
 
 // Option is a value in a file of sections, with its place.
@@ -19,8 +19,8 @@ type Option struct {
 type Sections map[string]map[string]Option
 
 var (
-	section = regexp.MustCompile(`^\[(.+)\]`)
-	option  = regexp.MustCompile(`^(.*?)\s*[=:]\s*(.*)$`)
+	section = pattern.Lazy(`^\[(.+)\]`)
+	option  = pattern.Lazy(`^(.*?)\s*[=:]\s*(.*)$`)
 )
 
 // ReadSections reads a file such as setup.cfg.
@@ -72,11 +72,11 @@ func (p *cfg) line(n int, line string) {
 		return
 	}
 	p.name, p.indent = "", indent
-	if m := section.FindStringSubmatch(text); m != nil {
+	if m := section().FindStringSubmatch(text); m != nil {
 		p.section(n, indent+1, m[1])
 		return
 	}
-	m := option.FindStringSubmatch(text)
+	m := option().FindStringSubmatch(text)
 	at := p.place(n, indent+1)
 	switch {
 	case p.options == nil:

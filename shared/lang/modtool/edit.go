@@ -3,7 +3,6 @@ package modtool
 import (
 	"bytes"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
+	"southbound/shared/pattern"
 )
 
 // setOption returns a file of sections with one option set. All else stays as it is written.
@@ -103,10 +103,10 @@ func partOf(line string) bool {
 		line[0] == '}'
 }
 
-var plainSpec = regexp.MustCompile(`^[A-Za-z_][\w.\[\], ]*([~=<>!]=?=? ?[\w.*+!]+(, ?)?)*$`)
+var plainSpec = pattern.Lazy(`^[A-Za-z_][\w.\[\], ]*([~=<>!]=?=? ?[\w.*+!]+(, ?)?)*$`)
 
 func quotedSpec(text string) string {
-	if plainSpec.MatchString(text) {
+	if plainSpec().MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"

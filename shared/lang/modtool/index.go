@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/pep440"
 	"southbound/shared/lang/pep508"
+	"southbound/shared/pattern"
 )
 
 // index are indexes of packages (PEP 503 and 691).
@@ -264,12 +264,12 @@ func links(text string) []entry {
 	}
 }
 
-var wheelName = regexp.MustCompile(`^([^-]+)-([^-]+)(?:-\d[^-]*)?-py[\w.]*-none-any\.whl$`)
+var wheelName = pattern.Lazy(`^([^-]+)-([^-]+)(?:-\d[^-]*)?-py[\w.]*-none-any\.whl$`)
 
 // wheel returns an entry as a wheel of a package; false if it is something else. Names and
 // passwords in the address of the page hold for files of the same host.
 func (e entry) wheel(page, pkg string) (file, bool) {
-	m := wheelName.FindStringSubmatch(e.Filename)
+	m := wheelName().FindStringSubmatch(e.Filename)
 	if yanked := e.Yanked != nil && e.Yanked != false; m == nil || yanked ||
 		pep508.Canonical(m[1]) != pkg {
 		return file{}, false

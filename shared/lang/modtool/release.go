@@ -15,6 +15,7 @@ import (
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/pep440"
+	"southbound/shared/pattern"
 )
 
 // Bump says which number of a version is raised.
@@ -265,7 +266,7 @@ func (t *Tool) commitVersion(
 	return err
 }
 
-var versionLine = regexp.MustCompile(`(?m)^(version\s*:\s*['"]?)[^'"\s#]+(['"]?)`)
+var versionLine = pattern.Lazy(`(?m)^(version\s*:\s*['"]?)[^'"\s#]+(['"]?)`)
 
 // writeVersion writes a version into the file of a module.
 func writeVersion(m *module.Module, version pep440.Version) error {
@@ -274,7 +275,7 @@ func writeVersion(m *module.Module, version pep440.Version) error {
 		return fault.Wrap(fault.Invalid, "write the version", err)
 	}
 	if m.Generation == 1 {
-		text = versionLine.ReplaceAll(text, []byte("${1}"+version.String()+"${2}"))
+		text = versionLine().ReplaceAll(text, []byte("${1}"+version.String()+"${2}"))
 	} else {
 		text = setOption(text, "metadata", "version", version.Base().String())
 		text = setOption(text, "egg_info", "tag_build", version.Tag())

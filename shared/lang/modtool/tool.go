@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
+	"southbound/shared/pattern"
 )
 
 // Tool works on the project or module in a folder.
@@ -176,10 +176,10 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-var credentials = regexp.MustCompile(`(\w[\w+.-]*://)[^/\s@'"]*@`)
+var credentials = pattern.Lazy(`(\w[\w+.-]*://)[^/\s@'"]*@`)
 
 // hide takes passwords out of the addresses in a text.
-func hide(text string) string { return credentials.ReplaceAllString(text, "$1") }
+func hide(text string) string { return credentials().ReplaceAllString(text, "$1") }
 
 // last returns the last lines of a text.
 func last(text string) string {

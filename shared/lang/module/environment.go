@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"southbound/shared/pattern"
 )
 
 // EnvDir is the folder of a project's virtual environment.
@@ -85,8 +87,8 @@ func there(folders []string) []string {
 
 var (
 	// mapping is a line of the finder that setuptools writes for an editable install.
-	mapping = regexp.MustCompile(`(?m)^(MAPPING|NAMESPACES)\b[^=\n]*=\s*(\{.*\})\s*$`)
-	pair    = regexp.MustCompile(`'([\w.]+)':\s*(?:\[\s*)?'((?:[^'\\]|\\.)*)'`)
+	mapping = pattern.Lazy(`(?m)^(MAPPING|NAMESPACES)\b[^=\n]*=\s*(\{.*\})\s*$`)
+	pair    = pattern.Lazy(`'([\w.]+)':\s*(?:\[\s*)?'((?:[^'\\]|\\.)*)'`)
 )
 
 // maxFinder bounds the file of a finder.
@@ -127,8 +129,8 @@ func (e *Environment) editable(site string) error {
 }
 
 func (e *Environment) finder(text string) {
-	for _, m := range mapping.FindAllStringSubmatch(text, -1) {
-		for _, p := range pair.FindAllStringSubmatch(m[2], -1) {
+	for _, m := range mapping().FindAllStringSubmatch(text, -1) {
+		for _, p := range pair().FindAllStringSubmatch(m[2], -1) {
 			path := strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(p[2])
 			e.links = append(e.links, link{p[1], path})
 		}

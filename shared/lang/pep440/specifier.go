@@ -1,12 +1,12 @@
 package pep440
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // Specifier is a constraint, such as >=1.2.
@@ -21,8 +21,8 @@ type Specifier struct {
 type Set []Specifier
 
 var (
-	operator = regexp.MustCompile(`^(===|~=|==|!=|<=|>=|<|>)[\s\x1c-\x1f]*(.*)$`)
-	identity = regexp.MustCompile(`^[^\s;)]*$`)
+	operator = pattern.Lazy(`^(===|~=|==|!=|<=|>=|<|>)[\s\x1c-\x1f]*(.*)$`)
+	identity = pattern.Lazy(`^[^\s;)]*$`)
 )
 
 // ParseSpecifier reads one constraint.
@@ -30,14 +30,14 @@ func ParseSpecifier(text string) (Specifier, error) {
 	bad := fault.New(fault.Invalid, "read the constraint",
 		"%s is not a constraint of versions (PEP 440), such as >=1.2, ~=1.2.3 or ==1.*",
 		strconv.Quote(text))
-	m := operator.FindStringSubmatch(strings.TrimFunc(text, isSpace))
+	m := operator().FindStringSubmatch(strings.TrimFunc(text, isSpace))
 	if m == nil {
 		return Specifier{}, bad
 	}
 	s := Specifier{op: m[1], text: m[2]}
 	if s.op == "===" {
 		s.version, _ = Parse(s.text) // it may be any text
-		if !identity.MatchString(s.text) {
+		if !identity().MatchString(s.text) {
 			return Specifier{}, bad
 		}
 		return s, nil

@@ -4,13 +4,13 @@ package pep440
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // number is a number of any size: its digits without leading zeros.
@@ -39,7 +39,7 @@ type Version struct {
 }
 
 // parts of a version, without the v and the white space around it.
-var versionPattern = regexp.MustCompile(`(?i)^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
+var versionPattern = pattern.Lazy(`(?i)^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]*))?` +
 	`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]*))?` +
 	`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
@@ -63,7 +63,7 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f 
 
 // Parse reads a version. The error, of kind fault.Invalid, says that the text is not one.
 func Parse(text string) (Version, error) {
-	m := versionPattern.FindStringSubmatch(strings.TrimFunc(text, isSpace))
+	m := versionPattern().FindStringSubmatch(strings.TrimFunc(text, isSpace))
 	if m == nil {
 		return Version{}, fault.New(
 			fault.Invalid,

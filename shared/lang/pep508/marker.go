@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"southbound/shared/lang/pep440"
+	"southbound/shared/pattern"
 )
 
 // Marker is a condition about the machine and its Python, such as python_version < "3.12".
@@ -24,16 +25,16 @@ type operand struct {
 const maxDepth = 50
 
 var (
-	variable = regexp.MustCompile(`^(?:python_version|python_full_version|os[._]name|` +
+	variable = pattern.Lazy(`^(?:python_version|python_full_version|os[._]name|` +
 		`sys[._]platform|platform_(?:release|system)|` +
 		`platform[._](?:version|machine|python_implementation)|python_implementation|` +
 		`implementation_(?:name|version)|extra)\b`)
-	quoted     = regexp.MustCompile(`^(?:'[^']*'|"[^"]*")`)
-	comparison = regexp.MustCompile(`^(?:===|==|~=|!=|<=|>=|<|>)`)
-	contained  = regexp.MustCompile(`^in\b`)
-	outside    = regexp.MustCompile(`^not[ \t]+in\b`)
-	andWord    = regexp.MustCompile(`^and\b`)
-	orWord     = regexp.MustCompile(`^or\b`)
+	quoted     = pattern.Lazy(`^(?:'[^']*'|"[^"]*")`)
+	comparison = pattern.Lazy(`^(?:===|==|~=|!=|<=|>=|<|>)`)
+	contained  = pattern.Lazy(`^in\b`)
+	outside    = pattern.Lazy(`^not[ \t]+in\b`)
+	andWord    = pattern.Lazy(`^and\b`)
+	orWord     = pattern.Lazy(`^or\b`)
 )
 
 // versioned are the variables whose values are versions.
@@ -51,7 +52,7 @@ func (p *parser) and(depth int) (*Marker, bool) { return p.chain("and", andWord,
 
 // chain reads parts with a word between them.
 func (p *parser) chain(
-	op string, word *regexp.Regexp, part func(int) (*Marker, bool), depth int,
+	op string, word func() *regexp.Regexp, part func(int) (*Marker, bool), depth int,
 ) (*Marker, bool) {
 	out := &Marker{op: op}
 	for {

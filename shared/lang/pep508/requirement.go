@@ -10,6 +10,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/lang/pep440"
+	"southbound/shared/pattern"
 )
 
 // Requirement is what a package, a module or a project requires.
@@ -21,11 +22,11 @@ type Requirement struct {
 	Marker *Marker
 }
 
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = pattern.Lazy(`[-_.]+`)
 
 // Canonical returns the name under which an index knows a package.
 func Canonical(name string) string {
-	return strings.ToLower(separators.ReplaceAllString(name, "-"))
+	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }
 
 // Parse reads a requirement. The error, of kind fault.Invalid, says what was expected.
@@ -69,16 +70,16 @@ type parser struct {
 }
 
 var (
-	space      = regexp.MustCompile(`^[ \t]+`)
-	identifier = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*`)
-	address    = regexp.MustCompile(`^[^ \t]+`)
-	specifier  = regexp.MustCompile(`^(?:===[\s\x1c-\x1f]*[^\s;),]*|` +
+	space      = pattern.Lazy(`^[ \t]+`)
+	identifier = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9._-]*`)
+	address    = pattern.Lazy(`^[^ \t]+`)
+	specifier  = pattern.Lazy(`^(?:===[\s\x1c-\x1f]*[^\s;),]*|` +
 		`(?:~=|==|!=|<=|>=|<|>)[\s\x1c-\x1f]*[-+!._*a-zA-Z0-9]+)`)
 )
 
 // take returns what a pattern matches here, and moves behind it; empty if it does not.
-func (p *parser) take(pattern *regexp.Regexp) string {
-	found := pattern.FindString(p.text[p.at:])
+func (p *parser) take(form func() *regexp.Regexp) string {
+	found := form().FindString(p.text[p.at:])
 	p.at += len(found)
 	return found
 }
@@ -106,7 +107,7 @@ func (p *parser) fail(expected string) bool {
 
 // name takes an identifier: it ends with a letter or a digit.
 func (p *parser) name() string {
-	found := strings.TrimRight(identifier.FindString(p.text[p.at:]), "._-")
+	found := strings.TrimRight(identifier().FindString(p.text[p.at:]), "._-")
 	p.at += len(found)
 	return found
 }

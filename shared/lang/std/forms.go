@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"southbound/shared/pattern"
 )
 
 func isBase64(s string) bool {
@@ -21,19 +22,19 @@ func isBase64(s string) bool {
 func isJSON(s string) bool { return json.Valid([]byte(s)) }
 
 var (
-	dates = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
-	times = regexp.MustCompile(
+	dates = pattern.Lazy(`^\d{4}-\d{2}-\d{2}$`)
+	times = pattern.Lazy(
 		`^(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?\s?([Zz]|[+−-]\d{2}(?::?\d{2})?)?$`)
-	stamps = regexp.MustCompile(`^[+-]?\d+(\.\d*)?$`)
+	stamps = pattern.Lazy(`^[+-]?\d+(\.\d*)?$`)
 )
 
 // isDate accepts a day, or a number of seconds that is the beginning of one.
 func isDate(s string) bool {
-	if dates.MatchString(s) {
+	if dates().MatchString(s) {
 		_, err := time.Parse(time.DateOnly, s)
 		return err == nil && !strings.HasPrefix(s, "0000")
 	}
-	if stamps.MatchString(s) {
+	if stamps().MatchString(s) {
 		n, err := strconv.ParseFloat(s, 64)
 		return err == nil && int64(n)%86400 == 0 && n == float64(int64(n))
 	}
@@ -41,7 +42,7 @@ func isDate(s string) bool {
 }
 
 func isTime(s string) bool {
-	m := times.FindStringSubmatch(s)
+	m := times().FindStringSubmatch(s)
 	if m == nil || m[1] >= "24" || m[2] >= "60" || m[3] >= "60" {
 		return false
 	}
@@ -51,12 +52,12 @@ func isTime(s string) bool {
 
 func isDatetime(s string) bool {
 	switch {
-	case stamps.MatchString(s), dates.MatchString(s) && isDate(s):
+	case stamps().MatchString(s), dates().MatchString(s) && isDate(s):
 		return true
 	case len(s) < 12 || !strings.ContainsRune("Tt _", rune(s[10])):
 		return false
 	}
-	return dates.MatchString(s[:10]) && isDate(s[:10]) && times.MatchString(s[11:]) &&
+	return dates().MatchString(s[:10]) && isDate(s[:10]) && times().MatchString(s[11:]) &&
 		isTime(s[11:])
 }
 
@@ -65,7 +66,7 @@ var specialDomains = []string{
 	"arpa", "invalid", "local", "localhost", "onion", "test",
 }
 
-var localParts = regexp.MustCompile(
+var localParts = pattern.Lazy(
 	"^[\\pL\\pN!#$%&'*+/=?^_`{|}~-]+(\\.[\\pL\\pN!#$%&'*+/=?^_`{|}~-]+)*$",
 )
 
@@ -76,7 +77,7 @@ func isEmail(s string) bool { return isNameEmail(s) }
 func isAddress(s string) bool {
 	s = strings.TrimSpace(s)
 	i := strings.LastIndexByte(s, '@')
-	if i < 1 || len(s) > 254 || i > 64 || !localParts.MatchString(s[:i]) {
+	if i < 1 || len(s) > 254 || i > 64 || !localParts().MatchString(s[:i]) {
 		return false
 	}
 	domain := strings.ToLower(s[i+1:])
@@ -89,11 +90,11 @@ func isAddress(s string) bool {
 		strings.IndexFunc(top, unicode.IsLetter) >= 0
 }
 
-var labels = regexp.MustCompile(`^[\pL\pN]([\pL\pN-]*[\pL\pN])?$`)
+var labels = pattern.Lazy(`^[\pL\pN]([\pL\pN-]*[\pL\pN])?$`)
 
 func isDomain(s string) bool {
 	for l := range strings.SplitSeq(s, ".") {
-		if len(l) > 63 || !labels.MatchString(l) {
+		if len(l) > 63 || !labels().MatchString(l) {
 			return false
 		}
 	}
@@ -110,7 +111,7 @@ func isNameEmail(s string) bool {
 	return isAddress(s)
 }
 
-var schemes = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
+var schemes = pattern.Lazy(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
 
 // isURL accepts a URL of one of some schemes, or of any, up to a length if it is not 0.
 func isURL(s string, most int, of ...string) bool {
@@ -119,7 +120,7 @@ func isURL(s string, most int, of ...string) bool {
 		return false
 	}
 	scheme, rest, ok := strings.Cut(s, ":")
-	if !ok || !schemes.MatchString(scheme) {
+	if !ok || !schemes().MatchString(scheme) {
 		return false
 	}
 	scheme = strings.ToLower(scheme)

@@ -5,11 +5,11 @@ import (
 	"math"
 	"math/big"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/types"
+	"southbound/shared/pattern"
 )
 
 // check reports whether a value is of a type.
@@ -145,9 +145,9 @@ func isPrefix(s string, network bool, version int) bool {
 }
 
 var (
-	uuids = regexp.MustCompile(
+	uuids = pattern.Lazy(
 		`^(?i)(urn:uuid:)?([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
-	bracedUUIDs = regexp.MustCompile(`^(?i)\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}$`)
+	bracedUUIDs = pattern.Lazy(`^(?i)\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}$`)
 )
 
-func isUUID(s string) bool { return uuids.MatchString(s) || bracedUUIDs.MatchString(s) }
+func isUUID(s string) bool { return uuids().MatchString(s) || bracedUUIDs().MatchString(s) }

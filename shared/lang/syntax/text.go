@@ -2,11 +2,12 @@ package syntax
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"southbound/shared/pattern"
 )
 
 // The codes of what is there twice.
@@ -95,16 +96,16 @@ func escape(text string) (value string, n int, bad string) {
 }
 
 // putIn finds the values in a text: {{ a.b }}.
-var putIn = regexp.MustCompile(`\{\{\s*([.A-Za-z0-9_-]+)\s*\}\}`)
+var putIn = pattern.Lazy(`\{\{\s*([.A-Za-z0-9_-]+)\s*\}\}`)
 
-func hasValues(text string) bool { return putIn.MatchString(text) }
+func hasValues(text string) bool { return putIn().MatchString(text) }
 
 // format reads a text into which values may be put.
 func (p *parser) format(at int32) Expression {
 	span, value := Span{at, at}, p.decoded(at)
 	var parts []Part
 	end := 0
-	for _, m := range putIn.FindAllStringSubmatchIndex(value, -1) {
+	for _, m := range putIn().FindAllStringSubmatchIndex(value, -1) {
 		path := strings.Split(value[m[2]:m[3]], ".")
 		if !p.reference(at, path) {
 			continue

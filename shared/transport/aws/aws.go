@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 	"southbound/shared/transport/pool"
 )
 
@@ -191,10 +191,10 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 	return in, nil
 }
 
-var notInSessionNames = regexp.MustCompile(`[^\w+=,.@-]+`)
+var notInSessionNames = pattern.Lazy(`[^\w+=,.@-]+`)
 
 // sessionName is how the agent appears in the account's audit log. Agents with the same options share the session of the first of them.
 func sessionName(agent string) string {
-	name := "southbound-" + strings.Trim(notInSessionNames.ReplaceAllString(agent, "-"), "-")
+	name := "southbound-" + strings.Trim(notInSessionNames().ReplaceAllString(agent, "-"), "-")
 	return name[:min(len(name), 64)]
 }

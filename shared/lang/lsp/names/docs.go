@@ -1,16 +1,17 @@
 package names
 
 import (
-	"regexp"
 	"strings"
+
+	"southbound/shared/pattern"
 )
 
 // about finds what a docstring says of an attribute: `:attr name: text`.
-var about = regexp.MustCompile(`(?m)^[ \t]*:attr[ \t]+([A-Za-z_][A-Za-z0-9_]*)[ \t]*:[ \t]*`)
+var about = pattern.Lazy(`(?m)^[ \t]*:attr[ \t]+([A-Za-z_][A-Za-z0-9_]*)[ \t]*:[ \t]*`)
 
 // Documented returns what a docstring says of attributes, and the rest of it.
 func Documented(doc string) (attributes map[string]string, rest string) {
-	found := about.FindAllStringSubmatchIndex(doc, -1)
+	found := about().FindAllStringSubmatchIndex(doc, -1)
 	if found == nil {
 		return nil, tidy(doc)
 	}

@@ -249,7 +249,7 @@ func (r *resolver) entity(st *syntax.Entity) {
 	}
 	if st.Doc != nil {
 		t := &r.file.Tree.Tokens[st.Doc.From]
-		for _, m := range about.FindAllStringSubmatchIndex(t.Text, -1) {
+		for _, m := range about().FindAllStringSubmatchIndex(t.Text, -1) {
 			u := Use{From: int(t.Pos.Offset) + m[2], To: int(t.Pos.Offset) + m[3], Kind: Attribute}
 			if u.Name = t.Text[m[2]:m[3]]; e != nil {
 				u.Symbol = e.Attribute(u.Name)
