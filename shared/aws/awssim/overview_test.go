@@ -5,7 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 )
 
 // TestOverviewOfWhatEndsMeanwhile ends the only thing that is scheduled, of which an event follows,
@@ -40,5 +44,57 @@ func TestOverviewOfWhatEndsMeanwhile(t *testing.T) {
 	}
 	if err != nil || out.Outbox+len(out.Schedule.Tickets) == 0 {
 		t.Errorf("%+v, %v: it says that nothing is left to do", out, err)
+	}
+}
+
+// unresting calls then before each query.
+type unresting struct {
+	dynamo.API
+	then func()
+}
+
+// Query implements dynamo.API.
+func (b *unresting) Query(
+	ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
+	b.then()
+	return b.API.Query(ctx, in, opts...)
+}
+
+// TestReadingWhileOthersPlan plans whenever a schedule is read: that ends, and says that it may be tried
+// again.
+func TestReadingWhileOthersPlan(t *testing.T) {
+	t.Parallel()
+	table, objects := NewTable("t"), NewObjects()
+	planner := stateOn(t, table, objects)
+	plan := leased(t, planner, "plan")
+	committed(t, planner, deploy.Commit{Guard: plan, Plan: true,
+		Rows: []deploy.Row{rowIn("a/0", "n"), rowIn("a/1", "o")}, Env: &deploy.Env{Name: env}})
+	for name, read := range map[string]func(context.Context, *dynamo.State) error{
+		"schedule": func(ctx context.Context, s *dynamo.State) error {
+			_, err := s.Schedule(ctx, env)
+			return err
+		},
+		"overview": func(ctx context.Context, s *dynamo.State) error {
+			_, err := s.Overview(ctx, env)
+			return err
+		},
+	} {
+		api, queries := &unresting{API: table}, 0
+		api.then = func() {
+			committed(t, planner, deploy.Commit{Guard: plan, Plan: true})
+			if queries++; queries > 1000 {
+				t.Fatalf("%s does not end", name)
+			}
+		}
+		reader, err := dynamo.New(dynamo.Config{API: api, Table: "t", Objects: objects,
+			Host: dynamo.Host{Plain: true, Each: oneByOne,
+				Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := read(context.Background(), reader); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s, after %d queries: %v", name, queries, err)
+		}
 	}
 }

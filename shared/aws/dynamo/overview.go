@@ -12,22 +12,25 @@ var _ deploy.Overviewer = (*State)(nil)
 // follows from a commit is in the outbox or scheduled by a planner, who changes the head: it is in what was read, or that is read anew.
 // A piece may be newer than the record that named it. It then says that what was scheduled is done, and
 // of what follows from that the record knows nothing: where nothing seems to be left, all is read anew.
-func (s *State) Overview(ctx context.Context, env string) (deploy.Overview, error) {
+func (s *State) Overview(ctx context.Context, env string) (out deploy.Overview, err error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
-		return deploy.Overview{}, err
+		return out, err
 	}
-	for {
-		out, newer, err := s.overview(ctx, env, before)
-		if err != nil {
-			return out, err
+	err = s.contend(ctx, func() error {
+		var newer bool
+		var err error
+		if out, newer, err = s.overview(ctx, env, before); err != nil {
+			return err
 		}
 		after, err := s.readHead(ctx, env)
 		if err != nil || after.plannedAs(before) && !(newer && idle(&out)) {
-			return out, err
+			return err
 		}
 		before = after
-	}
+		return errLost
+	})
+	return out, err
 }
 
 // overview reads everything once; newer: some pieces may be newer than the records.

@@ -118,17 +118,20 @@ func (s *State) Schedule(ctx context.Context, env string, agents ...string) (dep
 	if err != nil {
 		return deploy.Schedule{}, err
 	}
-	for {
-		out, err := s.schedule(ctx, env, before, agents)
-		if err != nil || out.bags < 2 {
-			return out.Schedule, err // what one record says is of one instant
+	var out scheduled
+	err = s.contend(ctx, func() error {
+		var err error
+		if out, err = s.schedule(ctx, env, before, agents); err != nil || out.bags < 2 {
+			return err // what one record says is of one instant
 		}
 		after, err := s.readHead(ctx, env)
 		if err != nil || after.plannedAs(before) {
-			return out.Schedule, err
+			return err
 		}
 		before = after
-	}
+		return errLost
+	})
+	return out.Schedule, err
 }
 
 // plannedAs reports whether nothing was planned between two reads of a head.

@@ -179,7 +179,7 @@ const (
 	mostPause = 100 * time.Millisecond
 )
 
-// errLost says that a conditional write lost against another: what it was made from has to be read again.
+// errLost says that a conditional write lost against another, or that what was read is not of one moment: it has to be read again.
 var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster")
 
 // contend calls f until it returns something else than errLost, with growing random pauses.
@@ -196,7 +196,7 @@ func (s *State) contend(ctx context.Context, f func() error) error {
 			}
 		}
 	}
-	return fault.New(fault.Unavailable, "write state", "others were faster %d times", mostTries)
+	return fault.New(fault.Unavailable, "state", "others changed it %d times meanwhile", mostTries)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
