@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -97,4 +98,46 @@ func TestStoredVersionIsHeldToTransports(t *testing.T) {
 		t.Error(dry, err)
 	}
 	r.same("calls", r.took("read", "create"))
+}
+
+// TestPurgeIsNotStranded refuses to have an agent be reached in a way that is not for what has left and
+// is still to be purged there, by an export, a plan or the release of an earlier version.
+func TestPurgeIsNotStranded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	over := func(transport string, rs ...resource.Resource) deploy.Export {
+		m := model(rs...)
+		m.Agents = []resource.Agent{{Name: "a", Transport: transport, Lanes: 1}}
+		return deploy.Export{Model: m}
+	}
+	a := res("a")
+	a.PurgeOnDelete = true
+	r.export(over("http"))
+	r.export(over("local", a))
+	r.drain()
+	refused := func(why, hint string, err error) {
+		t.Helper()
+		problems, _ := diag.Of(err)
+		if len(problems) != 1 || problems[0].Resource != string(id("a")) || !strings.Contains(problems[0].Hint, hint) ||
+			!strings.Contains(problems[0].Message, "to be purged, but t::T is not reached over the transport http") {
+			t.Errorf("%s: %v", why, err)
+		}
+		if env, _ := r.home.Env(t.Context(), "e"); env.Released == 1 || env.Releasing != 0 {
+			t.Errorf("%s: version %d is in force", why, env.Released)
+		}
+	}
+	_, err := r.e.Export(t.Context(), "e", over("http"))
+	refused("an export", "apply once with the agent as it was", err)
+	_, err = r.e.Preview(t.Context(), "e", over("http"), deploy.Look{})
+	refused("a plan", "apply once with the agent as it was", err)
+	_, err = r.e.Release(t.Context(), "e", 1)
+	refused("a release", "apply once with the agent as it was", err)
+	r.w.fail["a"] = errors.New("broken")
+	r.release()
+	_, err = r.e.Export(t.Context(), "e", over("http"))
+	refused("while its purge fails", "southbound forget", err)
+	if _, err := r.e.Forget(t.Context(), "e", id("a")); err != nil {
+		t.Fatal(err)
+	}
+	r.export(over("http"))
 }

@@ -58,6 +58,9 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 		}
 	}
 	r.remove(graph)
+	if err := r.stranded(ctx); err != nil {
+		return released{}, err
+	}
 	old, err := p.inForce(ctx)
 	if err != nil {
 		return released{}, err

@@ -138,6 +138,12 @@ wave of agents
 write-only attribute`), "\n")
 }
 
+// rareKinds are those that come about in so few seeds that these need not be among the first: a focus
+// makes them, and a mutant pins that.
+func rareKinds() []string {
+	return []string{"removal refused: not reached", "to follow: again"}
+}
+
 // TestEveryKindHappens pins that the plans make all that they are to make, and that whatever is counted
 // is listed.
 func TestEveryKindHappens(t *testing.T) {
@@ -157,7 +163,7 @@ func TestEveryKindHappens(t *testing.T) {
 	var table strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(seeds)) {
 		fmt.Fprintf(&table, "%-50s %8d times in %5d seeds\n", kind, times[kind], seeds[kind])
-		if !slices.Contains(kindsOf(), kind) {
+		if !slices.Contains(kindsOf(), kind) && !slices.Contains(rareKinds(), kind) {
 			t.Errorf("%q is counted and not listed", kind)
 		}
 	}

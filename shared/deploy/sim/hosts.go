@@ -83,6 +83,20 @@ func (o *op) refused() bool {
 	})
 }
 
+// strands reports whether an export may have to be refused since it lets an agent be reached in a way
+// that is not for something that has left, and may be still to be purged.
+func (r *run) strands(o *op) bool {
+	over := map[string]string{}
+	for _, a := range o.agents {
+		over[a.Name] = a.Transport
+	}
+	strands := func(s spec) bool {
+		stays := slices.ContainsFunc(o.model, func(n spec) bool { return n.id == s.id })
+		return !stays && !reached(s.id.Type(), over[s.id.Agent()])
+	}
+	return slices.ContainsFunc(r.plan.Ops, func(o op) bool { return slices.ContainsFunc(o.model, strands) })
+}
+
 // checkConnected checks that what starts runs over a connection with its agent as that is described
 // in what is in force: whoever is allowed to start something has read that.
 func (r *run) checkConnected(t *task, e *environment, c *deploy.Commit) {

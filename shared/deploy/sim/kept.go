@@ -53,7 +53,7 @@ func (r *run) planFirst(book *exportBook) bool {
 		moves := r.moves
 		out, err := p.engine.Preview(taskContext{t}, env, r.exportOf(o), deploy.Look{Read: o.reads})
 		if err != nil || p.dead {
-			if refusable(o, err) || len(o.partial) > 0 || o.refused() {
+			if refusable(o, err) || len(o.partial) > 0 || o.refused() || r.strands(o) {
 				return nil
 			}
 			return err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"southbound/shared/deploy"
@@ -256,7 +257,8 @@ func (r *run) try(book *exportBook, tries int) {
 			return nil
 		case errors.As(err, &problems):
 			r.happened("export refused: " + strconv.FormatBool(book.op.refused()))
-			if len(book.op.partial) == 0 && !book.op.refused() {
+			r.happenedIf(strings.Contains(err.Error(), "to be purged, but"), "removal refused: not reached")
+			if len(book.op.partial) == 0 && !book.op.refused() && !r.strands(book.op) {
 				r.violate("errors", "%s: a valid model is refused: %v", t.name, err)
 			}
 		case err != nil:

@@ -87,8 +87,8 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 	case row.Blocked == deploy.BlockedTemp:
 		r.checkSkipped(row, i)
 	case status == deploy.StatusDeployed, status == deploy.StatusNonCompliant:
-	case row.LastRun == deploy.RunFailed && row.Class == deploy.ClassRefused && row.Removing: // how its agent is reached is not for it
-		r.happened("removal not reached")
+	case row.LastRun == deploy.RunFailed && row.Class == deploy.ClassRefused && row.Removing:
+		r.violate("transport", "%s is never purged: its agent is reached in a way that is not for it", row.ID)
 	case row.LastRun == deploy.RunFailed && (row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Blocked == deploy.NeedsPerson):
 	default:
 		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it", row.ID, status, row.LastRun, row.Class)

@@ -82,6 +82,8 @@ func sourceMutants() []sourceMutant {
 		{"ReachNotChecked", "a type comes to an agent over a transport that is not for it", "reach.go",
 			"!described && !closed || t.Reached(transport)",
 			`!described && !closed || mutating("ReachNotChecked") || t.Reached(transport)`, "", "hosts", 250},
+		{"Stranded", "what is still to be purged cannot be reached any more", "reach.go", "if err != nil || len(moved) == 0 {",
+			`if err != nil || len(moved) == 0 || mutating("Stranded") {`, "transport", "hosts", 1400},
 		{"Destroyed", "what may not be destroyed is replaced", "replace.go",
 			"if r.res.PreventDestroy && !r.res.ReportOnly {",
 			`if r.res.PreventDestroy && !r.res.ReportOnly && !mutating("Destroyed") {`, "preserve", "preserved", 100},
