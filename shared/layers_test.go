@@ -17,11 +17,13 @@ var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
 	{"shared/resource", "shared/machine", "shared/aws/awserr"},
 	{"shared/schema", "shared/service/lifecycle"},
+	{"shared/service/definition"},
 	{"shared/plan", "shared/typefile"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
+	{"shared/service/catalog"},
 	{"shared/api", "shared/compile"},
 	{"shared/report"},
 	{"shared/ingest", "shared/cli"},

@@ -36,7 +36,7 @@ func (a *app) otherCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.initCommand(), a.parameterCommand(), a.newCommand(), a.gcCommand(), a.schemaCommand(), a.runCommand(), a.reportCommand(), a.agentCommand(), a.discoverCommand(),
 		a.machineCommand(), a.fmtCommand(), a.compileCommand(), a.lspCommand(), a.versionCommand(),
-		a.projectCommand(), a.moduleCommand(),
+		a.projectCommand(), a.moduleCommand(), a.serviceCommand(),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/modtool"
 	"southbound/shared/lang/module"
 )
@@ -20,10 +21,12 @@ import (
 // tool returns what works on the project or module in the working directory.
 func (a *app) tool() *modtool.Tool {
 	return &modtool.Tool{
-		Dir:     ".",
-		Say:     func(format string, args ...any) { a.say(format, args...) },
-		Warn:    func(p diag.Problem) { a.complainOf(p, "warning: ", compile.Lines()) },
-		BuiltIn: func(name string) bool { return name == "std" || name == "southbound" },
+		Dir:  ".",
+		Say:  func(format string, args ...any) { a.say(format, args...) },
+		Warn: func(p diag.Problem) { a.complainOf(p, "warning: ", compile.Lines()) },
+		BuiltIn: func(name string) bool {
+			return name == "std" || name == "southbound" || name == lsm.Namespace
+		},
 	}
 }
 

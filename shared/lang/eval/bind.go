@@ -60,6 +60,9 @@ func (b *binder) larger(x syntax.Expression, h *hint) node {
 	return b.report(failed(CodeTypedef, b.file.pos(x), "this cannot be computed"))
 }
 
+// Constant returns the value of an expression that is made of literals alone; false for any other.
+func Constant(x syntax.Expression) (types.Value, bool) { return folded(x) }
+
 // folded returns the value of a literal, of lists and of dictionaries of literals.
 func folded(x syntax.Expression) (types.Value, bool) {
 	switch x := x.(type) {

@@ -16,7 +16,7 @@ type Attribute func(of types.Object, name string) (types.Value, error)
 // transfers are in the order in which the model made them. It is not checked.
 func Machine(get Attribute, o types.Object) (*lifecycle.Machine, error) {
 	r := &reader{get: get, seen: map[types.Object]string{}}
-	m := &lifecycle.Machine{Name: r.text(o, "name")}
+	m := &lifecycle.Machine{Name: r.text(o, "name"), Alternatives: []string{}}
 	m.Initial = r.state(m, o, "initial_state")
 	for _, s := range r.list(o, "alternative_initial_states") {
 		m.Alternatives = append(m.Alternatives, r.known(m, s))

@@ -138,6 +138,22 @@ func (s Set) MarshalJSON() ([]byte, error) { return orNull(string(s)) }
 // MarshalJSON writes no operation as null.
 func (o Operation) MarshalJSON() ([]byte, error) { return orNull(string(o)) }
 
+// MarshalJSON writes what a transfer does not have as null.
+func (t Transfer) MarshalJSON() ([]byte, error) {
+	type plain Transfer
+	null := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	return json.Marshal(struct {
+		plain
+		Error      *string `json:"error"`
+		ConfigName *string `json:"config_name"`
+	}{plain(t), null(t.Error), null(t.ConfigName)})
+}
+
 func orNull(s string) ([]byte, error) {
 	if s == "" {
 		return []byte("null"), nil

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/diffview"
+	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
+	"southbound/shared/service/catalog"
+	"southbound/shared/service/definition"
+)
+
+func (a *app) serviceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "service", Aliases: []string{"services"}, Short: "Show the services that a model offers",
+		Long: "service works on services: entities of a model that customers order instances of. " +
+			"docs/services.md shows how a model describes them.",
+		Example: "  southbound service catalog examples/services\n" +
+			"  southbound service catalog --service site --schema",
+		Args: subcommand, RunE: help,
+	}
+	cmd.AddCommand(a.serviceCatalog())
+	return cmd
+}
+
+// catalogFlags are the flags of service catalog.
+type catalogFlags struct {
+	service     string
+	version     int
+	schema, dot bool
+}
+
+func (a *app) serviceCatalog() *cobra.Command {
+	var f catalogFlags
+	cmd := &cobra.Command{
+		Use: "catalog [PATH]", Short: "Show the services that a model offers",
+		Long: "catalog compiles a model, without instances, and shows the definitions of the " +
+			"services that it offers: who sets which attribute, what values have to be, embedded " +
+			"entities, relations and the lifecycle. It stores nothing. PATH is a directory with a " +
+			"main.cf or a .cf file; the working directory, unless said.",
+		Example: "  southbound service catalog\n  southbound service catalog examples/services --json\n" +
+			"  southbound service catalog --service site --schema\n" +
+			"  southbound service catalog --service site --lifecycle | dot -Tsvg > site.svg",
+		Args: atMostOne("one path"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := "."
+			if len(args) > 0 {
+				path = args[0]
+			}
+			return a.catalog(cmd.Context(), path, f)
+		},
+	}
+	cmd.Flags().StringVar(&f.service, "service", "", "show this one alone")
+	cmd.Flags().IntVar(&f.version, "version", -1, "show this version of --service")
+	cmd.Flags().BoolVar(&f.schema, "schema", false, "write the JSON Schema of an order")
+	cmd.Flags().BoolVar(&f.dot, "lifecycle", false, "write the lifecycle as a graph for Graphviz")
+	return cmd
+}
+
+func (a *app) catalog(ctx context.Context, path string, f catalogFlags) error {
+	c, err := a.model(ctx, path, false, true)
+	if err != nil {
+		return err
+	}
+	a.warn(c.Warnings)
+	all, err := catalog.Of(c.Result)
+	if err != nil {
+		return err
+	}
+	shown, err := chosen(all, f)
+	if err != nil {
+		return err
+	}
+	for i := range shown {
+		s := &shown[i]
+		switch {
+		case f.schema:
+			a.line(s.Schema())
+		case f.dot:
+			a.printf("%s", s.Lifecycle.Dot())
+		case a.json:
+			a.line(s)
+		default:
+			a.showService(s, i > 0)
+		}
+	}
+	if len(shown) == 0 {
+		a.say("the model offers no services; docs/services.md shows how it would")
+	}
+	return nil
+}
+
+// chosen returns the services that flags ask for.
+func chosen(all []definition.Service, f catalogFlags) ([]definition.Service, error) {
+	if (f.schema || f.dot) && f.service == "" {
+		return nil, fault.New(fault.Usage, "service catalog",
+			"--schema and --lifecycle are of one service").WithHint("name it with --service")
+	}
+	if f.version >= 0 && f.service == "" {
+		return nil, fault.New(fault.Usage, "service catalog", "--version is that of one service").
+			WithHint("name it with --service")
+	}
+	if f.schema && f.dot {
+		return nil, fault.New(fault.Usage, "service catalog", "--schema and --lifecycle are two things").
+			WithHint("use one of them")
+	}
+	var names []string
+	var out []definition.Service
+	for _, s := range all {
+		names = append(names, s.Name)
+		one := f.version == s.Version || f.version < 0 && (s.Default || !f.schema && !f.dot)
+		if f.service == "" || f.service == s.Name && one {
+			out = append(out, s)
+		}
+	}
+	if f.service != "" && len(out) == 0 {
+		hint := eval.DidYouMean(f.service, names)
+		if slices.Contains(names, f.service) {
+			hint = "the model has other versions of it"
+		}
+		return nil, fault.New(fault.NotFound, "service catalog", "the model offers no service %s",
+			f.service).WithHint("%s", hint)
+	}
+	return out, nil
+}
+
+// showService shows a definition to people.
+func (a *app) showService(s *definition.Service, more bool) {
+	if more {
+		a.printf("\n")
+	}
+	head := s.Name
+	if s.Version > 0 || !s.Default {
+		head += fmt.Sprintf(" version %d", s.Version)
+	}
+	a.printf("%s\n", said(head, s.Description))
+	facts := []string{"lifecycle " + s.Lifecycle.Name}
+	if s.Identity != nil {
+		facts = append(facts, "identity "+*s.Identity)
+	}
+	if s.Owner != nil {
+		facts = append(facts, "owned by "+*s.Owner)
+	}
+	if s.Strict {
+		facts = append(facts, "strict modifiers")
+	}
+	a.printf("  %s\n", strings.Join(facts, ", "))
+	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) //nolint:mnd // two blanks
+	showPart(w, &s.Part, "  ")
+	_ = w.Flush() // output keeps errors
+}
+
+func said(name string, description *string) string {
+	if description == nil {
+		return name
+	}
+	return name + ": " + diffview.Visible(strings.Join(strings.Fields(*description), " "), "")
+}
+
+// showPart shows what a part has, a line each.
+func showPart(w *tabwriter.Writer, p *definition.Part, indent string) {
+	line := func(name, kind string, m definition.Modifier, description *string) {
+		text := ""
+		if description != nil {
+			text = strings.Join(strings.Fields(*description), " ")
+		}
+		row := fmt.Sprintf("%s%s\t%s\t%s", indent, name, m, diffview.Visible(kind, ""))
+		if text != "" {
+			row += "\t" + diffview.Visible(text, "")
+		}
+		fmt.Fprintln(w, row)
+	}
+	for i := range p.Attributes {
+		at := &p.Attributes[i]
+		kind := at.Type + checked(at)
+		if at.DefaultSet {
+			kind += " = " + shortJSON(at.Default)
+		}
+		line(at.Name, kind, at.Modifier, at.Description)
+	}
+	for i := range p.Relations {
+		r := &p.Relations[i]
+		line(r.Name, "service "+r.Service+" "+bounds(r.Limits), r.Modifier, r.Description)
+	}
+	for i := range p.Embedded {
+		e := &p.Embedded[i]
+		kind := "embedded " + bounds(e.Limits)
+		if len(e.KeyAttributes) > 0 && e.Many() {
+			kind += " by " + strings.Join(e.KeyAttributes, ", ")
+		}
+		line(e.Name, kind, e.Modifier, e.Description)
+		showPart(w, &e.Part, indent+"  ")
+	}
+}
+
+func bounds(l definition.Limits) string {
+	if l.Upper == nil {
+		return fmt.Sprintf("[%d:]", l.Lower)
+	}
+	if *l.Upper == l.Lower {
+		return fmt.Sprintf("[%d]", l.Lower)
+	}
+	return fmt.Sprintf("[%d:%d]", l.Lower, *l.Upper)
+}
+
+// shortJSON returns a value as JSON, shortened for a line.
+func shortJSON(v any) string {
+	const most = 60
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	if r := []rune(string(b)); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(b)
+}
+
+// checked says what values have to be besides their type.
+func checked(a *definition.Attribute) string {
+	if a.ValidationType == nil {
+		return ""
+	}
+	if values, ok := a.ValidationParam["values"].([]any); ok {
+		var all []string
+		for _, v := range values {
+			all = append(all, fmt.Sprint(v))
+		}
+		return " " + strings.Join(all, "|")
+	}
+	if regex, ok := a.ValidationParam["regex"]; ok && len(a.ValidationParam) == 1 {
+		return fmt.Sprintf(" /%s/", regex)
+	}
+	if len(a.ValidationParam) == 0 {
+		return " " + *a.ValidationType
+	}
+	return " " + shortJSON(a.ValidationParam)
+}
