@@ -29,6 +29,7 @@ import (
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -198,7 +199,7 @@ func received(t *testing.T, h *home.Home, agent string) string {
 	return string(text)
 }
 
-func counts(t *testing.T, h *home.Home) map[deploy.Status]int {
+func counts(t *testing.T, h *home.Home) map[state.Status]int {
 	t.Helper()
 	out, err := h.State.Counts(t.Context(), "prod")
 	if err != nil {
@@ -221,7 +222,7 @@ func TestHandler(t *testing.T) {
 	}
 	answered := time.Now()
 	t.Logf("cold: ready after %v, 30 resources deployed and answered after %v", (<-f.ready).Sub(began), answered.Sub(began))
-	if n := counts(t, h)[deploy.StatusDeployed]; n != 30 {
+	if n := counts(t, h)[state.StatusDeployed]; n != 30 {
 		t.Errorf("%d were deployed", n)
 	}
 	for _, want := range []string{`"request":"request-1"`, `"environment":"prod"`, `"fence":`, `"Deployed":30`, `"CloudWatchMetrics"`} {
@@ -232,11 +233,11 @@ func TestHandler(t *testing.T) {
 	event := received(t, h, "web2")
 	victim := start(t, stack, "handler")
 	victim.events <- event
-	hometest.Until(t, "some are deployed", func() bool { return counts(t, h)[deploy.StatusDeployed] >= 5 })
+	hometest.Until(t, "some are deployed", func() bool { return counts(t, h)[state.StatusDeployed] >= 5 })
 	if err := victim.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if n := counts(t, h)[deploy.StatusDeployed]; n >= 40 {
+	if n := counts(t, h)[state.StatusDeployed]; n >= 40 {
 		t.Fatalf("%d were deployed before it was killed", n)
 	}
 	// The lease of the dead process is not waited for here: that it is held says the answer, which leaves the lane to the sweep.
@@ -329,18 +330,18 @@ func TestAgentRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill() }()
-	hometest.Until(t, "some are deployed", func() bool { return counts(t, h)[deploy.StatusDeployed] >= 3 })
+	hometest.Until(t, "some are deployed", func() bool { return counts(t, h)[state.StatusDeployed] >= 3 })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "host1/1"}}); err != nil { // what it waits for comes at once
+	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "host1/1"}}); err != nil { // what it waits for comes at once
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, said.String())
 	}
 	p, err := h.Engine.Progress(t.Context(), "prod")
-	if err != nil || len(p.Held)+len(p.Running) != 0 || p.Counts[deploy.StatusDeployed] >= n {
+	if err != nil || len(p.Held)+len(p.Running) != 0 || p.Counts[state.StatusDeployed] >= n {
 		t.Errorf("%v: %+v\n%s", err, p, said.String())
 	}
 	if e := received(t, h, "host1"); !strings.Contains(e, "host1/0") {

@@ -11,6 +11,7 @@ import (
 	"southbound/handlers"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 	"southbound/shared/transport/ssh/sshtest"
 )
@@ -31,7 +32,7 @@ func TestAgentRunElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = cmd.Process.Signal(os.Interrupt), cmd.Wait() }()
-	hometest.Until(t, "the file is deployed", func() bool { return counts(t, h)[deploy.StatusDeployed] == 1 })
+	hometest.Until(t, "the file is deployed", func() bool { return counts(t, h)[state.StatusDeployed] == 1 })
 	if text, err := os.ReadFile(path); err != nil || string(text) != "by a runner\n" {
 		t.Errorf("%q, %v\n%s", text, err, said.String())
 	}

@@ -25,6 +25,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -161,7 +162,7 @@ func TestManyOnOneAgent(t *testing.T) {
 	h := stack.Open(t, nil)
 	serves := start(t, stack, "handler", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+handlerMemory, "SOUTHBOUND_LOG_LEVEL=info").within(most(handlerMemory))
 	began = time.Now()
-	if err := h.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "web1/0"}}); err != nil {
+	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "web1/0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := serves.call(received(t, h, "web1")); a.body != done {

@@ -18,7 +18,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/aws/home/hometest"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/scaffold"
 	"southbound/shared/transport/http/apitest"
 )
@@ -92,13 +92,13 @@ func TestPack(t *testing.T) {
 		t.Fatalf("export: %+v", a)
 	}
 	// It rang nobody, since a function that could be rung for is not deployed here: the sweep would.
-	if err := h.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "api/0"}}); err != nil {
+	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "api/0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").invoke(received(t, h, "api")); a.body != done {
 		t.Errorf("handler: %+v", a)
 	}
-	if n := counts(t, h)[deploy.StatusDeployed]; n != 1 {
+	if n := counts(t, h)[state.StatusDeployed]; n != 1 {
 		t.Errorf("%d were deployed", n)
 	}
 	if got, err := api.World("/things/"); err != nil || !strings.Contains(got, `"labels":["a","b"]`) || !strings.Contains(got, `"size":3`) {

@@ -19,7 +19,7 @@ import (
 
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -137,7 +137,7 @@ func (s *site) deployed(version int) func() bool {
 		}
 		rows, err := s.home.State.Rows(s.t.Context(), "prod", ids)
 		return err == nil && len(rows) == len(ids) &&
-			!slices.ContainsFunc(rows, func(r deploy.Row) bool {
+			!slices.ContainsFunc(rows, func(r state.Row) bool {
 				return r.Version < version || r.Hash != r.Deployed
 			})
 	}

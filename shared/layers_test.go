@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// layers are the packages of the module, the lowest first: a package imports packages of lower layers only, and of its own tree. A
-// tree is named by the start of its path.
+// layers are the packages of the module, the lowest first: a package imports packages of lower layers
+// only, and of its own tree. A tree is named by the start of its path; where two fit, the longer one
+// counts, as for the rooms of the engine.
 var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
 	{"shared/resource", "shared/machine", "shared/aws/awserr"},
@@ -21,6 +22,7 @@ var layers = [][]string{
 	{"shared/plan", "shared/typefile"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
+	{"shared/deploy/state"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
 	{"shared/service/catalog"},
@@ -71,19 +73,23 @@ func check(t *testing.T, path, dir, what string) {
 	if !ours {
 		return
 	}
+	if tree == "handlers" && strings.HasPrefix(own+"/", "shared/deploy/") {
+		t.Errorf("%s imports %s: handlers know no engine", path, what)
+	}
 	if to, other := layerOf(own); to >= from && other != tree {
 		t.Errorf("%s imports %s, which does not stand in a lower layer", path, what)
 	}
 }
 
 // layerOf returns the layer of a package and the tree it belongs to; -1 when there is none.
-func layerOf(dir string) (int, string) {
+func layerOf(dir string) (layer int, tree string) {
+	layer = -1
 	for n, trees := range layers {
-		for _, tree := range trees {
-			if dir == tree || strings.HasPrefix(dir, tree+"/") {
-				return n, tree
+		for _, t := range trees {
+			if (dir == t || strings.HasPrefix(dir, t+"/")) && len(t) > len(tree) {
+				layer, tree = n, t
 			}
 		}
 	}
-	return -1, ""
+	return layer, tree
 }

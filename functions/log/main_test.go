@@ -26,7 +26,7 @@ import (
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/logs"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // TestFunction runs the function as it is deployed, behind a queue, and pins that what a lane committed is in the log after its message.
@@ -46,20 +46,20 @@ func TestFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := dynamo.New(dynamo.Config{API: api, Table: name, Objects: bucket.NewObjects(objects, name), Log: store})
+	records, err := dynamo.New(dynamo.Config{API: api, Table: name, Objects: bucket.NewObjects(objects, name), Log: store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	lease, err := state.Acquire(t.Context(), "prod", "web1/0", "worker#1", now, now.Add(time.Hour))
+	lease, err := records.Acquire(t.Context(), "prod", "web1/0", "worker#1", now, now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var actions []deploy.Action
+	var actions []state.Action
 	for n := range 100 { // enough for an object
-		actions = append(actions, deploy.Action{ID: fmt.Sprintf("%012x%020x", now.UnixMilli(), n), Resource: "std::Null[web1,name=x]", Finished: now.UTC(), Reason: fmt.Sprint(n * n * n)})
+		actions = append(actions, state.Action{ID: fmt.Sprintf("%012x%020x", now.UnixMilli(), n), Resource: "std::Null[web1,name=x]", Finished: now.UTC(), Reason: fmt.Sprint(n * n * n)})
 	}
-	if _, err := state.Commit(t.Context(), "prod", deploy.Commit{Guard: deploy.Guard{Key: "web1/0", Fence: lease.Fence}, Actions: actions}); err != nil {
+	if _, err := records.Commit(t.Context(), "prod", state.Commit{Guard: state.Guard{Key: "web1/0", Fence: lease.Fence}, Actions: actions}); err != nil {
 		t.Fatal(err)
 	}
 	bell := &logs.Bell{API: sqs.NewFromConfig(c), URL: url}
@@ -69,13 +69,13 @@ func TestFunction(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for empty := false; !empty; {
-		u, err := state.Unlogged(ctx, "prod", []string{"web1/0"}, 1)
+		u, err := records.Unlogged(ctx, "prod", []string{"web1/0"}, 1)
 		if err != nil {
 			t.Fatalf("it is not logged: %v", err)
 		}
 		empty = u.Empty()
 	}
-	got, err := store.Actions(t.Context(), "prod", deploy.ActionQuery{Resource: actions[0].Resource}, time.Time{})
+	got, err := store.Actions(t.Context(), "prod", state.ActionQuery{Resource: actions[0].Resource}, time.Time{})
 	if err != nil || len(got) != len(actions) {
 		t.Errorf("%v: %d actions in the log, want %d", err, len(got), len(actions))
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -85,7 +85,7 @@ func (w *world) decoded(t *testing.T, env, value string) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	actions, err := h.State.Actions(t.Context(), env, deploy.ActionQuery{Limit: 100})
+	actions, err := h.State.Actions(t.Context(), env, state.ActionQuery{Limit: 100})
 	if err != nil || len(actions) < 2 {
 		t.Fatalf("%d actions, %v", len(actions), err)
 	}

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Schedule implements Home.
 func (s *Service) Schedule(ctx context.Context, env string, w Work) (int, error) {
-	filter, err := deploy.ParseFilter(w.Filter)
+	filter, err := state.ParseFilter(w.Filter)
 	if err != nil {
 		return 0, err
 	}
@@ -49,25 +50,25 @@ func (s *Service) Prune(ctx context.Context, env string, remove bool) ([]Pruned,
 }
 
 // Parameters implements Home.
-func (s *Service) Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error) {
-	ps, err := s.Engine.State.Parameters(ctx, env, deploy.ParameterQuery{Facts: facts})
+func (s *Service) Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error) {
+	ps, err := s.Engine.State.Parameters(ctx, env, state.ParameterQuery{Facts: facts})
 	return ps, fault.Wrap(fault.Unknown, "read parameters", err)
 }
 
 // Parameter implements Home.
-func (s *Service) Parameter(ctx context.Context, env, name string) (deploy.Parameter, error) {
-	ps, err := s.Engine.State.Parameters(ctx, env, deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: name}}})
+func (s *Service) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
+	ps, err := s.Engine.State.Parameters(ctx, env, state.ParameterQuery{Keys: []state.ParameterKey{{Name: name}}})
 	if err != nil {
-		return deploy.Parameter{}, fault.Wrap(fault.Unknown, "read parameter", err)
+		return state.Parameter{}, fault.Wrap(fault.Unknown, "read parameter", err)
 	}
 	if len(ps) == 0 {
-		return deploy.Parameter{}, fault.New(fault.NotFound, "", "there is no parameter %q", name).WithHint("`southbound parameters` lists them")
+		return state.Parameter{}, fault.New(fault.NotFound, "", "there is no parameter %q", name).WithHint("`southbound parameters` lists them")
 	}
 	return ps[0], nil
 }
 
 // ParameterHistory implements Home.
-func (s *Service) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
+func (s *Service) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
 	if s.History == nil {
 		return nil, fault.New(fault.Unsupported, "", "this home keeps no history of parameters")
 	}
@@ -76,10 +77,10 @@ func (s *Service) ParameterHistory(ctx context.Context, env, name string) ([]dep
 }
 
 // SetParameter implements Home.
-func (s *Service) SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error) {
-	err := s.Engine.SetParameters(ctx, env, deploy.Parameter{Name: name, Value: value, Source: "user"})
+func (s *Service) SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error) {
+	err := s.Engine.SetParameters(ctx, env, state.Parameter{Name: name, Value: value, Source: "user"})
 	if err != nil {
-		return deploy.Parameter{}, err
+		return state.Parameter{}, err
 	}
 	s.changed(env)
 	return s.Parameter(ctx, env, name)
@@ -87,5 +88,5 @@ func (s *Service) SetParameter(ctx context.Context, env, name, value string) (de
 
 // DeleteParameter implements Home.
 func (s *Service) DeleteParameter(ctx context.Context, env, name string) error {
-	return s.Engine.DeleteParameters(ctx, env, deploy.ParameterKey{Name: name})
+	return s.Engine.DeleteParameters(ctx, env, state.ParameterKey{Name: name})
 }

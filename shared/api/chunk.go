@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -36,9 +37,9 @@ const (
 
 // packed is a model as it travels.
 type packed struct {
-	chunks []deploy.Blob
-	agents *deploy.Blob // nil: none is described
-	order  []int32      // of the resources in the chunks: their place in the model
+	chunks []state.Blob
+	agents *state.Blob // nil: none is described
+	order  []int32     // of the resources in the chunks: their place in the model
 }
 
 // packer splits resources into chunks.
@@ -130,14 +131,14 @@ func (p *packer) encode(of []int32, bits int) ([]byte, error) {
 	return text, nil
 }
 
-func blobOf(data []byte) deploy.Blob {
+func blobOf(data []byte) state.Blob {
 	sum := sha256.Sum256(data)
-	return deploy.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
+	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
 // unpacker reads chunks that a client has sent. It trusts nothing in them.
 type unpacker struct {
-	files deploy.Files
+	files state.Files
 	types *schema.Registry
 	wrong func(resource.Agent) []diag.Problem // with an agent
 	room  atomic.Int64                        // bytes that may still be unpacked

@@ -13,6 +13,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -43,7 +44,7 @@ func model(n int, value func(i int) any) *deploy.Model {
 	return m
 }
 
-func hashesOf(blobs []deploy.Blob) []string {
+func hashesOf(blobs []state.Blob) []string {
 	var out []string
 	for _, b := range blobs {
 		out = append(out, b.Hash)
@@ -253,7 +254,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 // nothing is a store that holds nothing and takes everything; other operations are not asked for.
-type nothing struct{ deploy.Files }
+type nothing struct{ state.Files }
 
 // Missing implements deploy.Files.
 func (nothing) Missing(_ context.Context, hashes []string) ([]string, error) { return hashes, nil }
@@ -264,7 +265,7 @@ func (nothing) Open(context.Context, string) (io.ReadCloser, error) {
 }
 
 // Put implements deploy.Files.
-func (nothing) Put(_ context.Context, blobs []deploy.Blob) error {
+func (nothing) Put(_ context.Context, blobs []state.Blob) error {
 	for _, b := range blobs {
 		f, err := b.Open()
 		if err != nil {

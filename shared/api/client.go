@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 )
@@ -32,7 +32,7 @@ type ClientConfig struct {
 	// Sign, when not nil, returns a transport that signs for the region of a server which wants signatures; region may be "".
 	Sign func(ctx context.Context, host, region string) (http.RoundTripper, error)
 	// Clock waits between tries; nil: the usual one.
-	Clock deploy.Clock
+	Clock state.Clock
 	// Program names the caller to the server.
 	Program string
 }

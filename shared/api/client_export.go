@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 )
@@ -139,10 +140,10 @@ type uploads struct {
 }
 
 // store asks for what is missing, in parts, and sends it.
-func (u *uploads) store(ctx context.Context, blobs []deploy.Blob) error {
+func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	byHash := make(map[string]deploy.Blob, len(blobs))
+	byHash := make(map[string]state.Blob, len(blobs))
 	var missing []Upload
 	for part := range slices.Chunk(blobs, mostUploads) {
 		asked := uploadsAsked{Files: make([]FileSize, len(part))}
@@ -167,7 +168,7 @@ func (u *uploads) store(ctx context.Context, blobs []deploy.Blob) error {
 }
 
 // sendAll sends files, some at the same time; the first that fails ends it.
-func (u *uploads) sendAll(ctx context.Context, cancel context.CancelCauseFunc, list []Upload, blobs map[string]deploy.Blob) error {
+func (u *uploads) sendAll(ctx context.Context, cancel context.CancelCauseFunc, list []Upload, blobs map[string]state.Blob) error {
 	u.sent.OfFiles += len(list)
 	for _, up := range list {
 		u.sent.OfBytes += blobs[up.Hash].Size
@@ -213,7 +214,7 @@ func (u *uploads) sendAll(ctx context.Context, cancel context.CancelCauseFunc, l
 	return nil
 }
 
-func (u *uploads) stored(b deploy.Blob) {
+func (u *uploads) stored(b state.Blob) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sent.Files++
@@ -251,7 +252,7 @@ func (c counted) Read(p []byte) (int, error) {
 }
 
 // send makes the request that stores a file, and tells how many bytes are on their way.
-func (u *uploads) send(ctx context.Context, up Upload, b deploy.Blob, tell func(n int)) error {
+func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n int)) error {
 	if b.Hash == "" || up.Method != http.MethodPut {
 		return fault.New(fault.Foreign, "upload", "the server asks for %.80q, which is not of this export", up.Hash)
 	}
@@ -307,7 +308,7 @@ func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 	return err
 }
 
-func open(b deploy.Blob) (io.ReadCloser, error) {
+func open(b state.Blob) (io.ReadCloser, error) {
 	if b.Open != nil {
 		return b.Open()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -82,23 +83,23 @@ func (c *Client) Agents(ctx context.Context, env string) ([]Agent, error) {
 func (c *Client) Types(ctx context.Context) ([]Type, error) { return all[Type](ctx, c, "/v1/types") }
 
 // Parameters implements Home.
-func (c *Client) Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error) {
+func (c *Client) Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error) {
 	what := "parameters"
 	if facts {
 		what = "facts"
 	}
-	return all[deploy.Parameter](ctx, c, envPath(env, what))
+	return all[state.Parameter](ctx, c, envPath(env, what))
 }
 
 // Parameter implements Home.
-func (c *Client) Parameter(ctx context.Context, env, name string) (deploy.Parameter, error) {
-	return ask[deploy.Parameter](ctx, c, http.MethodGet, parameterPath(env, name), nil)
+func (c *Client) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
+	return ask[state.Parameter](ctx, c, http.MethodGet, parameterPath(env, name), nil)
 }
 
 // ParameterHistory implements Home.
-func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
-	var out []deploy.ParameterChange
-	err := each(ctx, c, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(mostItems)}}, func(p *deploy.ParameterChange) error {
+func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
+	var out []state.ParameterChange
+	err := each(ctx, c, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(mostItems)}}, func(p *state.ParameterChange) error {
 		out = append(out, *p)
 		return nil
 	})
@@ -106,8 +107,8 @@ func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]depl
 }
 
 // SetParameter implements Home.
-func (c *Client) SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error) {
-	return ask[deploy.Parameter](ctx, c, http.MethodPut, parameterPath(env, name), map[string]string{"value": value})
+func (c *Client) SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error) {
+	return ask[state.Parameter](ctx, c, http.MethodPut, parameterPath(env, name), map[string]string{"value": value})
 }
 
 // DeleteParameter implements Home.

@@ -17,6 +17,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/resource"
@@ -189,7 +190,7 @@ func TestNoSecrets(t *testing.T) {
 	}
 	id := string(model().Resources[0].ID)
 	detail, err := c.Resource(ctx, "e", resource.ID(id))
-	if err != nil || detail.Last == nil || detail.Status != deploy.StatusDeployed {
+	if err != nil || detail.Last == nil || detail.Status != state.StatusDeployed {
 		t.Errorf("%+v, %v", detail, err)
 	}
 	if d, err := c.DryRun(ctx, "e", 0, nil, false); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" {

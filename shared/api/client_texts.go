@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diffview"
 	"southbound/shared/plan"
 )
@@ -41,7 +42,7 @@ func (c *Client) texts(ctx context.Context, env string, m *deploy.Model, look de
 }
 
 // filesOf returns the hash of the file that is, and the file of a model that is wanted, if a difference is one of such, and they are small.
-func filesOf(d plan.Diff, m *deploy.Model) (old string, wanted deploy.Blob, both bool) {
+func filesOf(d plan.Diff, m *deploy.Model) (old string, wanted state.Blob, both bool) {
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)
 	wanted, here := m.Files[hash]
@@ -49,7 +50,7 @@ func filesOf(d plan.Diff, m *deploy.Model) (old string, wanted deploy.Blob, both
 }
 
 // textOf returns the text of a blob.
-func textOf(b deploy.Blob) (string, bool) {
+func textOf(b state.Blob) (string, bool) {
 	src, err := open(b)
 	if err != nil {
 		return "", false

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -52,7 +53,7 @@ type Settings struct {
 	Strict        string `json:"strict,omitempty" enum:"warning,error" doc:"what is done when a handler reports values that are not in its own canonical form; left out: nothing"`
 }
 
-func settingsOf(s *deploy.Settings) *Settings {
+func settingsOf(s *state.Settings) *Settings {
 	if s == nil {
 		return nil
 	}
@@ -63,7 +64,7 @@ func settingsOf(s *deploy.Settings) *Settings {
 const longest = 36500 * 24 * time.Hour
 
 // engine returns the settings as the engine has them, when they are as a project file could say them.
-func (s *Settings) engine() (*deploy.Settings, error) {
+func (s *Settings) engine() (*state.Settings, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -86,7 +87,7 @@ func (s *Settings) engine() (*deploy.Settings, error) {
 		return nil, fault.New(fault.Invalid, "read settings", "retry_max_ms is less than retry_base_ms")
 	}
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	return &deploy.Settings{DeployTimer: s.DeployTimer, RepairTimer: s.RepairTimer, RetryBase: ms(s.RetryBaseMS), RetryMax: ms(s.RetryMaxMS), KeepVersions: s.KeepVersions,
+	return &state.Settings{DeployTimer: s.DeployTimer, RepairTimer: s.RepairTimer, RetryBase: ms(s.RetryBaseMS), RetryMax: ms(s.RetryMaxMS), KeepVersions: s.KeepVersions,
 		KeepActions: ms(s.KeepActionsMS), Strict: provider.Strictness(s.Strict)}, nil
 }
 
@@ -139,7 +140,7 @@ func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 }
 
 // unbundle reads what an export refers to from files.
-func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, wrong func(resource.Agent) []diag.Problem, b Bundle) (deploy.Export, error) {
+func unbundle(ctx context.Context, files state.Files, types *schema.Registry, wrong func(resource.Agent) []diag.Problem, b Bundle) (deploy.Export, error) {
 	settings, err := b.Settings.engine()
 	if err != nil {
 		return deploy.Export{}, err
@@ -162,7 +163,7 @@ func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, w
 	if m.Resources, err = u.resources(ctx, b.Chunks); err != nil {
 		return deploy.Export{}, err
 	}
-	target, err := deploy.ParseFilter(b.Target)
+	target, err := state.ParseFilter(b.Target)
 	if err != nil {
 		return deploy.Export{}, err
 	}
@@ -172,7 +173,7 @@ func unbundle(ctx context.Context, files deploy.Files, types *schema.Registry, w
 		x.Limits = &deploy.Limits{Delete: b.Limits.Delete, Leave: b.Limits.Leave}
 	}
 	if b.Origin != nil {
-		x.Origin = deploy.Origin(*b.Origin)
+		x.Origin = state.Origin(*b.Origin)
 	}
 	return x, nil
 }

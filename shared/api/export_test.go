@@ -20,6 +20,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -51,10 +52,10 @@ func nulls(n int) *deploy.Model {
 
 // withFiles adds files to a model: n small ones, one that is empty and one that is streamed.
 func withFiles(m *deploy.Model, n int) *deploy.Model {
-	m.Files = map[string]deploy.Blob{}
+	m.Files = map[string]state.Blob{}
 	add := func(name string, data []byte, stream bool) {
 		sum := sha256.Sum256(data)
-		b := deploy.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
+		b := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 		if stream {
 			b.Data, b.Open = nil, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 		}
@@ -391,7 +392,7 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 	w := start(t, nil)
 	ctx := context.Background()
 	c := w.client(t)
-	origin := deploy.Origin{Author: "Ada", Message: "why", Commit: "c0ffee"}
+	origin := state.Origin{Author: "Ada", Message: "why", Commit: "c0ffee"}
 	if _, err := c.Export(ctx, "e", deploy.Export{Model: withFiles(nulls(3000), 3), Origin: origin}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +408,7 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 	db, errB := w.service.Described(ctx, "e", 1)
 	ja, _ := json.Marshal(da)
 	jb, _ := json.Marshal(db)
-	if diff := cmp.Diff(string(jb), string(ja)); errA != nil || errB != nil || diff != "" || deploy.Origin(da.Origin) != origin {
+	if diff := cmp.Diff(string(jb), string(ja)); errA != nil || errB != nil || diff != "" || state.Origin(da.Origin) != origin {
 		t.Errorf("%+v: %v, %v, %s", da, errA, errB, diff)
 	}
 	files := map[string]bool{}

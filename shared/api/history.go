@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -146,7 +147,7 @@ func describe(r *resource.Resource) Description {
 
 // attributes fills in what is wanted and what was seen. Documents hold no secrets, only references to them, and the records of what changed
 // hold none either.
-func (d *Detail) attributes(row *deploy.Row) {
+func (d *Detail) attributes(row *state.Row) {
 	d.Desired = map[string]any{}
 	res, err := resource.Decode(row.Body)
 	if err != nil {
@@ -157,8 +158,8 @@ func (d *Detail) attributes(row *deploy.Row) {
 	if last == nil {
 		return
 	}
-	done := last.Outcome == deploy.StatusDeployed && last.Action != deploy.ActionDryRun
-	compared := last.Outcome == deploy.StatusDeployed || last.Outcome == deploy.StatusNonCompliant
+	done := last.Outcome == state.StatusDeployed && last.Action != state.ActionDryRun
+	compared := last.Outcome == state.StatusDeployed || last.Outcome == state.StatusNonCompliant
 	if !compared && len(last.Changes) == 0 {
 		return // it has not come as far as reading it
 	}

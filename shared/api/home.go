@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -30,13 +31,13 @@ type Home interface {
 	// Actions returns actions, newest first.
 	Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error)
 	// Parameters returns parameters, or facts.
-	Parameters(ctx context.Context, env string, facts bool) ([]deploy.Parameter, error)
+	Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error)
 	// Parameter returns a parameter of the environment; NotFound when there is none.
-	Parameter(ctx context.Context, env, name string) (deploy.Parameter, error)
+	Parameter(ctx context.Context, env, name string) (state.Parameter, error)
 	// ParameterHistory returns what became of a parameter, the newest first, as far back as actions are kept; none: it was never set.
-	ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error)
+	ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error)
 	// SetParameter sets a parameter and returns it as stored.
-	SetParameter(ctx context.Context, env, name, value string) (deploy.Parameter, error)
+	SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error)
 	// DeleteParameter removes a parameter; absent ones are no error.
 	DeleteParameter(ctx context.Context, env, name string) error
 	// Types returns the resource types, by name.

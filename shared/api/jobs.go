@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -94,7 +94,7 @@ func noJob() error {
 // AskJob asks for a comparison under an id that the caller has made up: asked twice it is the same
 // job. It answers how the job is, after a moment in which it may be done.
 func (s *Service) AskJob(ctx context.Context, env, id string, job ReadJob) (JobState, error) {
-	if _, err := deploy.ParseFilter(job.Filter); err != nil {
+	if _, err := state.ParseFilter(job.Filter); err != nil {
 		return JobState{}, err
 	}
 	asked, err := s.storeJSON(ctx, job)
@@ -103,7 +103,7 @@ func (s *Service) AskJob(ctx context.Context, env, id string, job ReadJob) (JobS
 	}
 	now := s.Engine.Clock.Now()
 	h := &heldJob{s: s, env: env, id: id,
-		job: deploy.Job{ID: jobKey(id), Expires: now.Add(jobKept)},
+		job: state.Job{ID: jobKey(id), Expires: now.Add(jobKept)},
 		rec: jobRecord{Asked: asked, Starts: 1, Alive: now.Add(startFor)}}
 	switch err := h.write(ctx); {
 	case fault.Is(err, fault.Conflict):
@@ -260,7 +260,7 @@ type heldJob struct {
 	s   *Service
 	env string
 	id  string // of a part: of its job, a slash, and the agent
-	job deploy.Job
+	job state.Job
 	rec jobRecord
 }
 
@@ -340,7 +340,7 @@ func (s *Service) storeJSON(ctx context.Context, v any) (string, error) {
 		return "", err
 	}
 	b := blobOf(text)
-	return b.Hash, fault.Wrap(fault.Unknown, "store job", s.Engine.Files.Put(ctx, []deploy.Blob{b}))
+	return b.Hash, fault.Wrap(fault.Unknown, "store job", s.Engine.Files.Put(ctx, []state.Blob{b}))
 }
 
 // readJSON reads a value from a file.

@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/resource"
@@ -160,7 +161,7 @@ func TestJobInSlices(t *testing.T) {
 	actions, err := j.service.Actions(
 		t.Context(),
 		"e",
-		api.ActionQuery{Action: deploy.ActionDryRun},
+		api.ActionQuery{Action: state.ActionDryRun},
 	)
 	if err != nil || len(actions) != 24 {
 		t.Errorf("%d actions of two dry runs of 12, %v", len(actions), err)

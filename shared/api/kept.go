@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -97,7 +98,7 @@ func (k *Kept) Write(to io.Writer) error {
 }
 
 // write writes all entries.
-func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []deploy.Blob) error {
+func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []state.Blob) error {
 	head, err := encode(h)
 	if err != nil {
 		return err
@@ -129,18 +130,18 @@ func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []deploy.Blo
 }
 
 // blobsOf returns all that an export sends, sorted by hash.
-func blobsOf(m *deploy.Model, p packed) []deploy.Blob {
+func blobsOf(m *deploy.Model, p packed) []state.Blob {
 	blobs := slices.Clone(p.chunks)
 	if p.agents != nil {
 		blobs = append(blobs, *p.agents)
 	}
 	blobs = slices.AppendSeq(blobs, maps.Values(m.Files))
-	slices.SortFunc(blobs, func(a, b deploy.Blob) int { return cmp.Compare(a.Hash, b.Hash) })
-	return slices.CompactFunc(blobs, func(a, b deploy.Blob) bool { return a.Hash == b.Hash })
+	slices.SortFunc(blobs, func(a, b state.Blob) int { return cmp.Compare(a.Hash, b.Hash) })
+	return slices.CompactFunc(blobs, func(a, b state.Blob) bool { return a.Hash == b.Hash })
 }
 
 // copyBlob writes the bytes of a blob, if they are still those of its hash.
-func copyBlob(w io.Writer, b deploy.Blob) error {
+func copyBlob(w io.Writer, b state.Blob) error {
 	src, err := open(b)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "read file", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -47,13 +48,13 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 		return nil, damagedPlan("it does not say what it was made from")
 	}
 	x.Model.Where = nil
-	x.Model.Files = make(map[string]deploy.Blob, len(h.Files))
+	x.Model.Files = make(map[string]state.Blob, len(h.Files))
 	for _, hash := range h.Files {
 		z := k.blobs[hash]
 		if z == nil {
 			return nil, damagedPlan("the file %.12q is not in it", hash)
 		}
-		x.Model.Files[hash] = deploy.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} //nolint:gosec // bounded before
+		x.Model.Files[hash] = state.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} //nolint:gosec // bounded before
 	}
 	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home, HomeID: h.HomeID, Last: h.Last, Released: h.Released,
 		Look: deploy.Look{Read: h.Read, Whole: h.Whole}, Export: x, Would: k.would}, nil
@@ -69,12 +70,12 @@ func foreignPlan() error {
 
 // keptReader reads a plan. It is also the files that the chunks of resources are read from.
 type keptReader struct {
-	deploy.Files // only Open is there
-	from         io.ReaderAt
-	zip          *zip.Reader
-	head         keptPlan
-	blobs        map[string]*zip.File
-	would        []deploy.Would
+	state.Files // only Open is there
+	from        io.ReaderAt
+	zip         *zip.Reader
+	head        keptPlan
+	blobs       map[string]*zip.File
+	would       []deploy.Would
 }
 
 // Open implements deploy.Files.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -24,7 +25,7 @@ func keptModel(n int) *Kept {
 	m := model(n, func(i int) any { return fmt.Sprint(i) })
 	m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}}
 	b := blobOf([]byte("some bytes"))
-	m.Files = map[string]deploy.Blob{b.Hash: b}
+	m.Files = map[string]state.Blob{b.Hash: b}
 	m.Resources[0].Attributes["value"] = resource.File{Hash: b.Hash, Size: b.Size}
 	m.Fingerprint = "f"
 	would := make([]deploy.Would, n)
@@ -34,7 +35,7 @@ func keptModel(n int) *Kept {
 	}
 	return &Kept{Made: time.Unix(1_700_000_000, 0).UTC(), Program: "p", Environment: "e", Home: "/h", Last: 3, Released: 2,
 		Look:   deploy.Look{Read: true},
-		Export: deploy.Export{Model: m, Expect: strings.Repeat("a", 64), Check: true, Origin: deploy.Origin{Author: "me"}}, Would: would}
+		Export: deploy.Export{Model: m, Expect: strings.Repeat("a", 64), Check: true, Origin: state.Origin{Author: "me"}}, Would: would}
 }
 
 func keptFile(t testing.TB, k *Kept) []byte {
@@ -168,7 +169,7 @@ func TestKeptForeign(t *testing.T) {
 func TestKeptBounds(t *testing.T) {
 	t.Parallel()
 	k := keptModel(1)
-	k.Export.Model.Files["x"] = deploy.Blob{Hash: "x", Size: mostKept, Open: func() (io.ReadCloser, error) { t.Error("it is read"); return nil, io.EOF }}
+	k.Export.Model.Files["x"] = state.Blob{Hash: "x", Size: mostKept, Open: func() (io.ReadCloser, error) { t.Error("it is read"); return nil, io.EOF }}
 	if err := k.Write(io.Discard); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("a plan of too many bytes: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 )
@@ -16,14 +17,14 @@ import (
 // TestReadLine wants every line that a command writes back as it was written.
 func TestReadLine(t *testing.T) {
 	t.Parallel()
-	r := &Report{Environment: "e", Version: 1, Resources: 2, Counts: map[deploy.Status]int{deploy.StatusFailed: 1}}
+	r := &Report{Environment: "e", Version: 1, Resources: 2, Counts: map[state.Status]int{state.StatusFailed: 1}}
 	r.Tell([]Changed{{ID: "t::T[a,n=x]", Change: plan.Updated, Attributes: []string{"zone"}, Replaced: true}})
 	step := PlanLineOf(&deploy.Would{ID: "t::T[a,n=x]", Action: "update", Replace: true,
 		Changes: map[string]plan.Diff{"zone": {Current: "a", Desired: "b"}}})
 	for _, want := range []any{
 		r, &step, &PlanEnd{Summary: map[string]int{"update": 1}},
 		&ErrorLine{Error: FailureOf(fault.New(fault.Refused, "apply", "no"))},
-		&Resource{ID: "t::T[a,n=x]", Status: deploy.StatusFailed, Reason: "why"},
+		&Resource{ID: "t::T[a,n=x]", Status: state.StatusFailed, Reason: "why"},
 	} {
 		text, err := json.Marshal(want)
 		if err != nil {
@@ -34,7 +35,7 @@ func TestReadLine(t *testing.T) {
 		}
 	}
 	for _, other := range []any{
-		Action{ID: "1", Resource: "t::T[a,n=x]", Action: deploy.ActionDeploy, Outcome: deploy.StatusDeployed}, Version{Version: 1}, Agent{Name: "a"},
+		Action{ID: "1", Resource: "t::T[a,n=x]", Action: state.ActionDeploy, Outcome: state.StatusDeployed}, Version{Version: 1}, Agent{Name: "a"},
 		map[string]any{"environment": "e", "counts": map[string]int{}},
 	} {
 		text, err := json.Marshal(other)

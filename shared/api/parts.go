@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -215,12 +216,12 @@ func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	if have != nil && have.rec.Asked == b.Hash {
 		return have, nil
 	}
-	if err := w.s.Engine.Files.Put(ctx, []deploy.Blob{b}); err != nil {
+	if err := w.s.Engine.Files.Put(ctx, []state.Blob{b}); err != nil {
 		return nil, fault.Wrap(fault.Unknown, "store job", err)
 	}
 	id := partID(w.id, agent)
 	p := &heldJob{s: w.s, env: w.env, id: id,
-		job: deploy.Job{ID: jobKey(id), Expires: w.job.Expires},
+		job: state.Job{ID: jobKey(id), Expires: w.job.Expires},
 		rec: jobRecord{Asked: b.Hash, Part: &partState{Agent: agent}}}
 	if have != nil { // it was to read something else
 		p.job.Rev = have.job.Rev
@@ -351,7 +352,7 @@ func (w *working) keepPages(ctx context.Context, found any) error {
 		_, err := w.s.Jobs.PutJob(
 			ctx,
 			w.env,
-			deploy.Job{ID: fmt.Sprintf("%s%05d", pageKey(set.Set), set.N),
+			state.Job{ID: fmt.Sprintf("%s%05d", pageKey(set.Set), set.N),
 				Expires: w.job.Expires, Body: part},
 			w.s.Engine.Clock.Now(),
 		)

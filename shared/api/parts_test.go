@@ -9,15 +9,16 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // readOnly are files as a runner may use them.
-type readOnly struct{ deploy.Files }
+type readOnly struct{ state.Files }
 
 // Put implements deploy.Files.
-func (readOnly) Put(context.Context, []deploy.Blob) error {
+func (readOnly) Put(context.Context, []state.Blob) error {
 	return fault.New(fault.Refused, "put file", "a runner writes no files")
 }
 
@@ -145,7 +146,7 @@ func TestPartInSlices(t *testing.T) {
 	actions, err := p.service.Actions(
 		t.Context(),
 		"e",
-		api.ActionQuery{Action: deploy.ActionDryRun},
+		api.ActionQuery{Action: state.ActionDryRun},
 	)
 	if s.State != api.JobDone || s.Done.Covered != 12 || err != nil || len(actions) != 12 {
 		t.Errorf("%+v after %d slices, %d actions, %v", s, slices, len(actions), err)
@@ -275,7 +276,7 @@ func TestPartsAreGivenUp(t *testing.T) {
 	}
 }
 
-type records = deploy.Jobs
+type records = state.Jobs
 
 // dying are jobs of a runner that dies with one of its writes, before or after that was made.
 type dying struct {
@@ -288,7 +289,7 @@ type dying struct {
 func (d *dying) PutJob(
 	ctx context.Context,
 	env string,
-	j deploy.Job,
+	j state.Job,
 	now time.Time,
 ) (int64, error) {
 	d.left--

@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -53,7 +54,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusConflict) // two at once
 		return
 	}
-	if err := b.w.home.Files().Put(r.Context(), []deploy.Blob{{Hash: hash, Data: body}}); err != nil {
+	if err := b.w.home.Files().Put(r.Context(), []state.Blob{{Hash: hash, Data: body}}); err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}

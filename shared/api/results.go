@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -142,7 +143,7 @@ func inParts[T any](ctx context.Context, s *Service, all []T) (items []T, parts 
 // divide is inParts with at most so many bytes of first items.
 func divide[T any](ctx context.Context, s *Service, all []T, inline int) (items []T, parts []string, err error) {
 	items, parts = []T{}, []string{}
-	var blobs []deploy.Blob
+	var blobs []state.Blob
 	var text []byte
 	flush := func() {
 		if len(text) > 0 {
@@ -265,14 +266,14 @@ type Report struct {
 	Environment string `json:"environment"`
 	Version     int    `json:"version"`
 	Origin
-	Resources     int                   `json:"resources"`
-	Changed       int                   `json:"changed"`
-	Unchanged     int                   `json:"unchanged"`
-	Removed       int                   `json:"removed"`
-	Repaired      int                   `json:"repaired"`
-	FilesUploaded int                   `json:"files_uploaded"`
-	Changes       []Changed             `json:"changes"`        // what was changed; the first of them
-	More          int                   `json:"more,omitempty"` // how many more there were
-	Counts        map[deploy.Status]int `json:"counts"`
-	DurationMS    int64                 `json:"duration_ms"`
+	Resources     int                  `json:"resources"`
+	Changed       int                  `json:"changed"`
+	Unchanged     int                  `json:"unchanged"`
+	Removed       int                  `json:"removed"`
+	Repaired      int                  `json:"repaired"`
+	FilesUploaded int                  `json:"files_uploaded"`
+	Changes       []Changed            `json:"changes"`        // what was changed; the first of them
+	More          int                  `json:"more,omitempty"` // how many more there were
+	Counts        map[state.Status]int `json:"counts"`
+	DurationMS    int64                `json:"duration_ms"`
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Scheduled says how many resources a request is about.
@@ -106,13 +107,13 @@ type prunedAgents struct {
 }
 
 func (r *routes) parameters() {
-	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter", func(ctx context.Context, i *InNamed) (*out[deploy.Parameter], error) {
+	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter", func(ctx context.Context, i *InNamed) (*out[state.Parameter], error) {
 		return answer(r.s.Parameter(ctx, i.Env, i.Name))
 	})
 	serve(r, http.MethodGet, inEnv+"/parameter/history", "parameterHistory", "What became of a parameter, newest first", func(ctx context.Context, i *struct {
 		InNamed
 		Paging
-	}) (*out[Page[deploy.ParameterChange]], error) {
+	}) (*out[Page[state.ParameterChange]], error) {
 		list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
 		return pageOf(list, i.Paging, err)
 	})
@@ -122,7 +123,7 @@ func (r *routes) parameters() {
 		Body struct {
 			Value string `json:"value"`
 		}
-	}) (*out[deploy.Parameter], error) {
+	}) (*out[state.Parameter], error) {
 		return answer(r.s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
 	})
 	serve(r, http.MethodDelete, inEnv+"/parameter", "deleteParameter", "Delete a parameter", func(ctx context.Context, i *InNamed) (*out[Done], error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -39,7 +40,7 @@ func exportDone(x deploy.Exported) ExportDone {
 
 func (d ExportDone) exported() deploy.Exported {
 	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed, Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
-		Origin: deploy.Origin(d.Origin), Left: d.Left, LeftFirst: d.LeftFirst}
+		Origin: state.Origin(d.Origin), Left: d.Left, LeftFirst: d.LeftFirst}
 }
 
 type uploadsAsked struct {
@@ -156,7 +157,7 @@ func (r *routes) store(c huma.Context) error {
 	}
 	body := &bounded{r: c.BodyReader(), left: maxFile}
 	opened := false
-	err = r.s.Engine.Files.Put(c.Context(), []deploy.Blob{{Hash: hash, Open: func() (io.ReadCloser, error) {
+	err = r.s.Engine.Files.Put(c.Context(), []state.Blob{{Hash: hash, Open: func() (io.ReadCloser, error) {
 		if opened {
 			return nil, fault.New(fault.Unavailable, "store file", "the bytes were read and have to be sent again")
 		}

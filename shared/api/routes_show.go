@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -97,11 +97,11 @@ func (r *routes) lists() {
 		list, err := r.s.Agents(ctx, i.Env)
 		return pageOf(list, i.Paging, err)
 	})
-	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name", func(ctx context.Context, i *listIn) (*out[Page[deploy.Parameter]], error) {
+	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name", func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
 		list, err := r.s.Parameters(ctx, i.Env, false)
 		return pageOf(list, i.Paging, err)
 	})
-	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name", func(ctx context.Context, i *listIn) (*out[Page[deploy.Parameter]], error) {
+	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name", func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
 		list, err := r.s.Parameters(ctx, i.Env, true)
 		return pageOf(list, i.Paging, err)
 	})
@@ -144,7 +144,7 @@ const (
 )
 
 func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resource]], error) {
-	filter, err := deploy.ParseFilter(i.Filter)
+	filter, err := state.ParseFilter(i.Filter)
 	if err != nil {
 		return nil, problemOf(err)
 	}
@@ -203,7 +203,7 @@ type actionsIn struct {
 }
 
 func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
-	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version, Action: deploy.ActionKind(i.Action), Outcome: deploy.Status(i.Outcome),
+	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version, Action: state.ActionKind(i.Action), Outcome: state.Status(i.Outcome),
 		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit.Limit, 1), mostItems)}
 	found, next, err := r.s.actionsPage(ctx, i.Env, q)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -27,7 +28,7 @@ type Config struct {
 	Elsewhere func(ctx context.Context, job ReadJob) (ReadDone, error)
 	// Jobs, when not nil, keeps what is known of comparisons that are made as jobs. Start has Service.Work called for one, in this process or
 	// in another; it does not wait for that. See docs/design/jobs.md.
-	Jobs  deploy.Jobs
+	Jobs  state.Jobs
 	Start func(ctx context.Context, env, id string) error
 	// ByRunner, when not nil, says which agents only runners reach: they read what is on those, in
 	// parts of jobs. RingRunner tells a runner of an agent of a part that waits for it; it is rung
@@ -41,7 +42,7 @@ type Config struct {
 	// Changed, when not nil, is told that an environment may have work now.
 	Changed func(env string)
 	// History, when not nil, does what Home.ParameterHistory says.
-	History func(ctx context.Context, env, name string) ([]deploy.ParameterChange, error)
+	History func(ctx context.Context, env, name string) ([]state.ParameterChange, error)
 	// Agent, when not nil, says what is wrong with the description of an agent, in place of transport.Check: a pack may bring transports.
 	Agent func(resource.Agent) []diag.Problem
 	// Unneeded, when not nil, does what Home.Prune says.
@@ -100,7 +101,7 @@ func ProgressOf(env string, p deploy.Progress) Progress {
 		Scheduled: p.Scheduled, Left: p.Left, Running: orEmpty(p.Running[:min(len(p.Running), mostRunning)]), RunningCount: len(p.Running), Lanes: orEmpty(p.Lanes),
 		Held: sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
 	if out.Counts == nil {
-		out.Counts = map[deploy.Status]int{}
+		out.Counts = map[state.Status]int{}
 	}
 	return out
 }
@@ -126,7 +127,7 @@ func timeOrNil(t time.Time) *time.Time {
 
 // Resources implements Home.
 func (s *Service) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
-	parsed, err := deploy.ParseFilter(filter)
+	parsed, err := state.ParseFilter(filter)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (s *Service) Resources(ctx context.Context, env string, filter []string, f 
 	if err != nil {
 		return err
 	}
-	return s.Engine.EachRow(ctx, env, parsed, func(r *deploy.Row) error {
+	return s.Engine.EachRow(ctx, env, parsed, func(r *state.Row) error {
 		l := resourceOf(r, running)
 		if parsed.Status != "" && l.Status != parsed.Status {
 			return nil
@@ -143,11 +144,11 @@ func (s *Service) Resources(ctx context.Context, env string, filter []string, f 
 	})
 }
 
-func resourceOf(r *deploy.Row, running map[resource.ID]bool) Resource {
+func resourceOf(r *state.Row, running map[resource.ID]bool) Resource {
 	l := Resource{ID: r.ID, Type: r.ID.Type(), Agent: r.ID.Agent(), Status: r.Status(), Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked,
 		Deploying: running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason, LastAction: r.LastAction}
 	if l.Deploying {
-		l.Status = deploy.StatusDeploying
+		l.Status = state.StatusDeploying
 	}
 	if res, err := resource.Decode(r.Body); err == nil {
 		l.Set = res.Set
@@ -211,7 +212,7 @@ func (s *Service) Versions(ctx context.Context, env string) ([]Version, error) {
 	return out, nil
 }
 
-func versionOf(v *deploy.Version, released int) Version {
+func versionOf(v *state.Version, released int) Version {
 	return Version{v.Number, v.At.UTC(), v.Resources, v.Number == released, v.Base > 0, v.Pack, v.Digest, Origin(v.Origin)}
 }
 

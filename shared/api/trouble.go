@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -18,16 +18,16 @@ const (
 )
 
 // Unhealthy are the statuses that make a command that waits end with exit code 3.
-func Unhealthy() []deploy.Status {
-	return []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined}
+func Unhealthy() []state.Status {
+	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped, state.StatusBlocked, state.StatusUndefined}
 }
 
 // Trouble implements Home.
 func (s *Service) Trouble(ctx context.Context, env string) (Trouble, error) {
-	var rows []deploy.Row
+	var rows []state.Row
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
-	err := s.Engine.EachRow(ctx, env, deploy.Filter{}, func(r *deploy.Row) error {
+	err := s.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
 		switch s := r.Status(); {
 		case !slices.Contains(unhealthy, s):
 		case len(r.Causes) > 0 && r.Causes[0] != r.ID:
@@ -58,7 +58,7 @@ func (s *Service) Trouble(ctx context.Context, env string) (Trouble, error) {
 	return out, nil
 }
 
-func groupOf(g []*deploy.Row, because map[resource.ID][]resource.ID) Group {
+func groupOf(g []*state.Row, because map[resource.ID][]resource.ID) Group {
 	r := g[0]
 	var skipped []resource.ID
 	for _, r := range g {
@@ -71,9 +71,9 @@ func groupOf(g []*deploy.Row, because map[resource.ID][]resource.ID) Group {
 }
 
 // grouped puts rows together that are not well for the same reason, but for their own names in it; the largest groups first.
-func grouped(rows []deploy.Row) [][]*deploy.Row {
+func grouped(rows []state.Row) [][]*state.Row {
 	index := map[string]int{}
-	var out [][]*deploy.Row
+	var out [][]*state.Row
 	for i := range rows {
 		reason := string(rows[i].Status()) + rows[i].Reason
 		if parts, err := resource.ParseID(string(rows[i].ID)); err == nil {
@@ -89,6 +89,6 @@ func grouped(rows []deploy.Row) [][]*deploy.Row {
 		}
 		out[at] = append(out[at], &rows[i])
 	}
-	slices.SortStableFunc(out, func(a, b []*deploy.Row) int { return len(b) - len(a) })
+	slices.SortStableFunc(out, func(a, b []*state.Row) int { return len(b) - len(a) })
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -12,19 +12,19 @@ import (
 
 // Progress is how far an environment is: counters, never listings.
 type Progress struct {
-	Environment  string                `json:"environment"`
-	Released     int                   `json:"released" doc:"the version that is deployed; 0: none"`
-	Last         int                   `json:"last" doc:"the highest version stored"`
-	Releasing    int                   `json:"releasing" doc:"the version whose release was begun and not finished; 0: none"`
-	Halted       bool                  `json:"halted"`
-	Counts       map[deploy.Status]int `json:"counts" doc:"resources by status"`
-	Scheduled    int                   `json:"scheduled"`
-	Left         map[string]int        `json:"left,omitempty" doc:"what is scheduled, by agent"`
-	Running      []resource.ID         `json:"running" doc:"the first of what runs now"`
-	RunningCount int                   `json:"running_count"`
-	Lanes        []string              `json:"lanes" doc:"lanes with work"`
-	Held         []string              `json:"held" doc:"lanes that somebody serves now"`
-	Paused       []string              `json:"paused" doc:"paused agents"`
+	Environment  string               `json:"environment"`
+	Released     int                  `json:"released" doc:"the version that is deployed; 0: none"`
+	Last         int                  `json:"last" doc:"the highest version stored"`
+	Releasing    int                  `json:"releasing" doc:"the version whose release was begun and not finished; 0: none"`
+	Halted       bool                 `json:"halted"`
+	Counts       map[state.Status]int `json:"counts" doc:"resources by status"`
+	Scheduled    int                  `json:"scheduled"`
+	Left         map[string]int       `json:"left,omitempty" doc:"what is scheduled, by agent"`
+	Running      []resource.ID        `json:"running" doc:"the first of what runs now"`
+	RunningCount int                  `json:"running_count"`
+	Lanes        []string             `json:"lanes" doc:"lanes with work"`
+	Held         []string             `json:"held" doc:"lanes that somebody serves now"`
+	Paused       []string             `json:"paused" doc:"paused agents"`
 	// Waiting is why agents are waited for.
 	Waiting map[string]string `json:"waiting,omitempty" doc:"why agents are tried again, by name; only of agents that the server serves itself"`
 	Outbox  int               `json:"outbox" doc:"what follows from commits and is not done yet; a few are counted"`
@@ -34,21 +34,21 @@ type Progress struct {
 const mostRunning = 20
 
 // Statuses returns all statuses, in the order in which people want to see them.
-func Statuses() []deploy.Status {
-	return []deploy.Status{deploy.StatusFailed, deploy.StatusUnavailable, deploy.StatusSkipped, deploy.StatusBlocked, deploy.StatusUndefined,
-		deploy.StatusDeploying, deploy.StatusAvailable, deploy.StatusNonCompliant, deploy.StatusOrphaned, deploy.StatusDeployed}
+func Statuses() []state.Status {
+	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped, state.StatusBlocked, state.StatusUndefined,
+		state.StatusDeploying, state.StatusAvailable, state.StatusNonCompliant, state.StatusOrphaned, state.StatusDeployed}
 }
 
 // ByStatus returns the number of resources of every status, also of those that no resource has. What runs now counts as deploying, and not as
 // available.
-func (p *Progress) ByStatus() map[deploy.Status]int {
-	out := make(map[deploy.Status]int, len(Statuses()))
+func (p *Progress) ByStatus() map[state.Status]int {
+	out := make(map[state.Status]int, len(Statuses()))
 	for _, s := range Statuses() {
 		out[s] = p.Counts[s]
 	}
-	running := min(p.RunningCount, out[deploy.StatusAvailable])
-	out[deploy.StatusDeploying] = running
-	out[deploy.StatusAvailable] -= running
+	running := min(p.RunningCount, out[state.StatusAvailable])
+	out[state.StatusDeploying] = running
+	out[state.StatusAvailable] -= running
 	return out
 }
 
@@ -59,19 +59,19 @@ func (p *Progress) Done() bool {
 
 // Resource is one resource as it is now.
 type Resource struct {
-	ID         resource.ID       `json:"id"`
-	Type       string            `json:"type"`
-	Agent      string            `json:"agent"`
-	Status     deploy.Status     `json:"status"`
-	Compliance deploy.Compliance `json:"compliance"`
-	LastRun    deploy.LastRun    `json:"last_run"`
-	Blocked    deploy.Blocked    `json:"blocked"`
-	Deploying  bool              `json:"deploying"`
-	Version    int               `json:"version"`
-	Hash       string            `json:"hash"`
-	Set        string            `json:"set"`
-	Reason     string            `json:"reason"`
-	LastAction string            `json:"last_action"`
+	ID         resource.ID      `json:"id"`
+	Type       string           `json:"type"`
+	Agent      string           `json:"agent"`
+	Status     state.Status     `json:"status"`
+	Compliance state.Compliance `json:"compliance"`
+	LastRun    state.LastRun    `json:"last_run"`
+	Blocked    state.Blocked    `json:"blocked"`
+	Deploying  bool             `json:"deploying"`
+	Version    int              `json:"version"`
+	Hash       string           `json:"hash"`
+	Set        string           `json:"set"`
+	Reason     string           `json:"reason"`
+	LastAction string           `json:"last_action"`
 }
 
 // Detail is a resource with what it depends on and its last action.
@@ -125,8 +125,8 @@ type Action struct {
 	ID       string               `json:"id"`
 	Resource resource.ID          `json:"resource"`
 	Version  int                  `json:"version"`
-	Action   deploy.ActionKind    `json:"action"`
-	Outcome  deploy.Status        `json:"outcome"`
+	Action   state.ActionKind     `json:"action"`
+	Outcome  state.Status         `json:"outcome"`
 	Change   plan.Change          `json:"change"`
 	Started  time.Time            `json:"started"`
 	Finished time.Time            `json:"finished"`
@@ -153,8 +153,8 @@ type ActionQuery struct {
 	Resource resource.ID
 	Agent    string
 	Version  int
-	Action   deploy.ActionKind
-	Outcome  deploy.Status
+	Action   state.ActionKind
+	Outcome  state.Status
 	After    string // only those with a greater id
 	Before   string // only those with a smaller id
 	Since    time.Time
@@ -176,7 +176,7 @@ type Trouble struct {
 // Group is what is not well by itself, for one reason.
 type Group struct {
 	ID       resource.ID   `json:"id" doc:"one of them"`
-	Status   deploy.Status `json:"status"`
+	Status   state.Status  `json:"status"`
 	Reason   string        `json:"reason"`
 	NextAt   *time.Time    `json:"next_at"`
 	Count    int           `json:"count"`
@@ -187,7 +187,7 @@ type Group struct {
 // Problem is one resource that is not well by itself, with those that are not done because of it.
 type Problem struct {
 	ID      resource.ID   `json:"id"`
-	Status  deploy.Status `json:"status"`
+	Status  state.Status  `json:"status"`
 	Reason  string        `json:"reason"`
 	NextAt  *time.Time    `json:"next_at"`
 	Because []resource.ID `json:"not_done_because_of_it"`

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // waitsFor says why something that is scheduled is not done yet, as far as the state tells and, where
 // the agent is served in this process, what serves it; "" when it is about to be.
-func (s *Service) waitsFor(ctx context.Context, env string, row *deploy.Row, requires []resource.ID,
+func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row, requires []resource.ID,
 	running map[resource.ID]bool) (string, error) {
 	if row.Ticket == 0 && !running[row.ID] {
 		return "", nil
 	}
-	agent := deploy.AgentOf(row.Lane)
+	agent := state.AgentOf(row.Lane)
 	if s.Waits != nil {
 		if why := s.Waits(env)[agent]; why != "" {
 			return fmt.Sprintf("agent %s is tried again: %s", agent, why), nil
@@ -54,7 +54,7 @@ func (s *Service) waitsFor(ctx context.Context, env string, row *deploy.Row, req
 }
 
 // waitsForOthers names what has to be done before.
-func (s *Service) waitsForOthers(ctx context.Context, env string, row *deploy.Row,
+func (s *Service) waitsForOthers(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, running map[resource.ID]bool) (string, error) {
 	rows, err := s.Engine.State.Rows(ctx, env, requires)
 	if err != nil {

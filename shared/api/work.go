@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -164,7 +165,7 @@ func (s *Service) compare(
 		}
 		return s.Engine.Preview(ctx, job.Environment, x, look)
 	}
-	only, err := deploy.ParseFilter(job.Filter)
+	only, err := state.ParseFilter(job.Filter)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/source"
 )
@@ -85,7 +85,7 @@ func (a *app) workCommand(name, short, example string) *cobra.Command {
 		Use: name + " [FILTER]", Short: short, Example: example,
 		Long: short + ". It waits, unless --no-wait. " + filterHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := deploy.ParseFilter(args); err != nil {
+			if _, err := state.ParseFilter(args); err != nil {
 				return err
 			}
 			if err := notNegative(name, "timeout", f.timeout); err != nil {
@@ -173,7 +173,7 @@ func (a *app) worked(ctx context.Context, terms []string, done waited, began tim
 func total(p api.Progress) int {
 	n := 0
 	for s, c := range p.Counts {
-		if s != deploy.StatusOrphaned {
+		if s != state.StatusOrphaned {
 			n += c
 		}
 	}
@@ -271,7 +271,7 @@ func (a *app) parameterHistory(ctx context.Context, args []string) error {
 		switch {
 		case a.json:
 			a.line(struct {
-				deploy.Parameter
+				state.Parameter
 				Gone bool `json:"gone"`
 			}{p.Parameter, p.Gone})
 		case p.Gone:

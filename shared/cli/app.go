@@ -25,6 +25,7 @@ import (
 	"southbound/shared/aws/secrets"
 	"southbound/shared/compile"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/local"
@@ -276,7 +277,7 @@ func (a *app) openAt(dir string) error {
 }
 
 // connector returns what opens the connections of agents. close closes them.
-func (a *app) connector(known deploy.Secrets) deploy.Connector {
+func (a *app) connector(known state.Secrets) state.Connector {
 	return &transport.Connector{Local: true, AWS: &a.aws, HTTP: &a.http, SSH: &a.ssh, PostgreSQL: &a.sql, Packs: a.packs, Secrets: known}
 }
 

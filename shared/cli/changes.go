@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
@@ -33,10 +33,10 @@ func (a *app) did(ctx context.Context, of asked) (did, error) {
 	fixed, at := map[resource.ID]bool{}, map[resource.ID]int{}
 	for i := range actions {
 		x := &actions[i]
-		if x.Action == deploy.ActionDryRun || x.Change == plan.NoChange || x.Change == "" || !of.filter.Match(&deploy.Row{ID: x.Resource}) {
+		if x.Action == state.ActionDryRun || x.Change == plan.NoChange || x.Change == "" || !of.filter.Match(&state.Row{ID: x.Resource}) {
 			continue
 		}
-		if !of.nothing && x.Action == deploy.ActionRepair && x.Outcome == deploy.StatusDeployed {
+		if !of.nothing && x.Action == state.ActionRepair && x.Outcome == state.StatusDeployed {
 			fixed[x.Resource] = true
 		}
 		names := slices.Sorted(maps.Keys(x.Changes))

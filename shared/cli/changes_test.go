@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/cli"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 )
 
@@ -22,11 +22,11 @@ import (
 type stored struct {
 	Out      string
 	Code     int
-	Version  deploy.Version
+	Version  state.Version
 	Graph    string
-	Settings deploy.Settings
+	Settings state.Settings
 	Known    bool // the fingerprint
-	Rows     []deploy.Row
+	Rows     []state.Row
 }
 
 // exportTo exports a directory, and returns what was stored.

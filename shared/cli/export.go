@@ -13,6 +13,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/project"
@@ -35,7 +36,7 @@ type exportFlags struct {
 	allowDelete int  // -1: any number
 	filter      []string
 	waves       waveFlags
-	origin      deploy.Origin
+	origin      state.Origin
 }
 
 func (a *app) exportCommands() []*cobra.Command {
@@ -304,7 +305,7 @@ func (a *app) mend(ctx context.Context, read *loaded, lost bool) error {
 // asExport returns the export that flags ask for, of documents that were read. It is called once for them.
 func (a *app) asExport(ctx context.Context, path string, f exportFlags, read *loaded) deploy.Export {
 	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
-	target, _ := deploy.ParseFilter(f.filter) // was parsed before
+	target, _ := state.ParseFilter(f.filter) // was parsed before
 	return deploy.Export{Model: read.model, Target: target, Partial: f.partial, DeleteSets: f.deleteSets,
 		NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings,
 		Origin: originOf(ctx, path, f.origin)}
@@ -316,7 +317,7 @@ func (a *app) mayHaveLost(ctx context.Context) bool {
 		return false
 	}
 	p, err := a.home.Progress(ctx, a.env)
-	return err == nil && p.Counts[deploy.StatusFailed] > 0
+	return err == nil && p.Counts[state.StatusFailed] > 0
 }
 
 // known handles an export of exactly the inputs of the last one.

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -80,10 +80,10 @@ func (a *app) environments(ctx context.Context, _ []string) error {
 		}
 		if a.json {
 			a.line(struct {
-				Environment   string                `json:"environment"`
-				Version       int                   `json:"version"`
-				LatestVersion int                   `json:"latest_version"`
-				Counts        map[deploy.Status]int `json:"counts"`
+				Environment   string               `json:"environment"`
+				Version       int                  `json:"version"`
+				LatestVersion int                  `json:"latest_version"`
+				Counts        map[state.Status]int `json:"counts"`
 			}{name, p.Released, p.Last, p.ByStatus()})
 			continue
 		}

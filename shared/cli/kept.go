@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 )
@@ -113,7 +114,7 @@ func (a *app) keep(ctx context.Context, file string, x deploy.Export, look deplo
 func (a *app) showKept(ctx context.Context, path, file string, x deploy.Export, look deploy.Look, exitCode bool) error {
 	m := *x.Model
 	m.Fingerprint = a.fingerprint(m.Fingerprint)
-	x.Model, x.Origin = &m, originOf(ctx, path, deploy.Origin{})
+	x.Model, x.Origin = &m, originOf(ctx, path, state.Origin{})
 	would, err := a.keep(ctx, file, x, look)
 	if err != nil {
 		return err

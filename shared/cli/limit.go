@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -93,7 +93,7 @@ func (a *app) notFinished() string {
 		return ""
 	}
 	ids := slices.Clone(p.Running)
-	_ = a.home.Resources(ctx, a.env, []string{"status=" + string(deploy.StatusAvailable)}, func(r *api.Resource) error {
+	_ = a.home.Resources(ctx, a.env, []string{"status=" + string(state.StatusAvailable)}, func(r *api.Resource) error {
 		if !slices.Contains(ids, r.ID) {
 			ids = append(ids, r.ID)
 		}

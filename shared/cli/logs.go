@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
@@ -75,7 +75,7 @@ func (a *app) logsCommand() *cobra.Command {
 // query makes a query from flags and arguments.
 func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) {
 	q := api.ActionQuery{Limit: f.limit, Level: provider.Level(strings.ToUpper(f.level)), Text: f.text, Agent: f.agent, Version: f.version,
-		Action: deploy.ActionKind(f.action), Outcome: deploy.Status(f.outcome),
+		Action: state.ActionKind(f.action), Outcome: state.Status(f.outcome),
 		Notable: !f.all && f.level == "" && f.text == "" && f.action == "" && f.outcome == ""}
 	if f.level != "" && !slices.Contains(levels, strings.ToLower(f.level)) {
 		return q, fault.New(fault.Usage, "logs", "%q is not a level", f.level).WithHint("the levels: %s", strings.Join(levels, " "))
@@ -87,7 +87,7 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 		return q, fault.New(fault.Usage, "logs", "%q is not an action", f.action).WithHint("the actions:%s", strings.Join(kinds, " "))
 	}
 	if f.outcome != "" {
-		if _, err := deploy.ParseFilter([]string{"status=" + f.outcome}); err != nil {
+		if _, err := state.ParseFilter([]string{"status=" + f.outcome}); err != nil {
 			return q, err
 		}
 	}

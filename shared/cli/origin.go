@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
-func originFlags(fl *pflag.FlagSet, o *deploy.Origin) {
+func originFlags(fl *pflag.FlagSet, o *state.Origin) {
 	fl.StringVar(&o.Author, "author", "", "who exports it (default: as CI or git has it)")
 	fl.StringVar(&o.Message, "message", "", "why (default: the subject of the commit)")
 	fl.StringVar(&o.Commit, "commit", "", "commit of the documents (default: as CI or git has it)")
@@ -34,17 +34,17 @@ const (
 
 // originOf says where the documents under path come from: by flags, else by the variables of CI,
 // else by git, in whose work tree they may be.
-func originOf(ctx context.Context, path string, said deploy.Origin) deploy.Origin {
-	ci := deploy.Origin{
+func originOf(ctx context.Context, path string, said state.Origin) state.Origin {
+	ci := state.Origin{
 		Author:  firstVariable(authors()...),
 		Message: firstVariable("CI_COMMIT_TITLE"),
 		Commit:  firstVariable("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"),
 	}
-	git := deploy.Origin{}
+	git := state.Origin{}
 	if said.Author == "" && ci.Author == "" || said.Message == "" && ci.Message == "" || said.Commit == "" && ci.Commit == "" {
 		git = gitOrigin(ctx, path)
 	}
-	out := deploy.Origin{Author: cmp.Or(said.Author, ci.Author, git.Author, userName()),
+	out := state.Origin{Author: cmp.Or(said.Author, ci.Author, git.Author, userName()),
 		Message: cmp.Or(said.Message, ci.Message), Commit: cmp.Or(said.Commit, ci.Commit, git.Commit)}
 	if out.Message == "" && out.Commit == git.Commit {
 		out.Message = git.Message
@@ -92,15 +92,15 @@ func firstBytes(s string, most int) string {
 
 // gitOrigin asks git about the work tree that path is in. Changes that are not committed show at
 // the commit, as git describes them, and then its message is not theirs.
-func gitOrigin(ctx context.Context, path string) deploy.Origin {
+func gitOrigin(ctx context.Context, path string) state.Origin {
 	dir := path
 	if info, err := os.Stat(path); path == "-" || err != nil || !info.IsDir() {
 		dir = filepath.Dir(path)
 	}
 	if !inGit(dir) {
-		return deploy.Origin{}
+		return state.Origin{}
 	}
-	var o deploy.Origin
+	var o state.Origin
 	if text, ok := git(ctx, dir, "var", "GIT_AUTHOR_IDENT"); ok { // name <address> time zone
 		if i := strings.LastIndexByte(text, '>'); i > 0 {
 			o.Author = text[:i+1]

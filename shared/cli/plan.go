@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/resource"
@@ -84,7 +85,7 @@ func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
 			return nil, err
 		}
 	}
-	target, _ := deploy.ParseFilter(f.filter)
+	target, _ := state.ParseFilter(f.filter)
 	x := deploy.Export{Model: in.model, Target: target, Partial: f.partial,
 		DeleteSets: f.deleteSets, Settings: a.project.Settings}
 	look := deploy.Look{Read: read, Whole: a.full}

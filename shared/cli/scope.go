@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // scope is how the resources are that a filter selects, once the work on them has ended.
 type scope struct {
 	total  int
-	counts map[deploy.Status]int
+	counts map[state.Status]int
 	wrong  []api.Resource // not as they should be, as far as they are shown
 }
 
@@ -24,13 +24,13 @@ func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 	if len(terms) == 0 {
 		return nil, nil //nolint:nilnil // there is no scope
 	}
-	s := &scope{counts: map[deploy.Status]int{}}
+	s := &scope{counts: map[state.Status]int{}}
 	for _, status := range api.Statuses() {
 		s.counts[status] = 0
 	}
 	err := a.home.Resources(ctx, a.env, terms, func(r *api.Resource) error {
 		s.counts[r.Status]++
-		if r.Status != deploy.StatusOrphaned {
+		if r.Status != state.StatusOrphaned {
 			s.total++
 		}
 		if slices.Contains(api.Unhealthy(), r.Status) && len(s.wrong) < mostWrong {

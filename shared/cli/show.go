@@ -10,6 +10,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/diffview"
 	"southbound/shared/resource"
@@ -37,7 +38,7 @@ func (a *app) showCommands() []*cobra.Command {
 const filterHelp = "FILTER: type=, agent=, status=, set=, an id or a glob of one; several must all match, but for agent=, of which any may."
 
 func (a *app) resources(ctx context.Context, args []string) error {
-	if _, err := deploy.ParseFilter(args); err != nil {
+	if _, err := state.ParseFilter(args); err != nil {
 		return err
 	}
 	found := false

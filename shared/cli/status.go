@@ -10,22 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // statusLine is the state of an environment as --json writes it.
 type statusLine struct {
-	Environment   string                `json:"environment"`
-	Version       int                   `json:"version"`
-	LatestVersion int                   `json:"latest_version"`
-	Counts        map[deploy.Status]int `json:"counts"`
-	Scheduled     int                   `json:"scheduled"`
-	Running       int                   `json:"running"`
-	Halted        bool                  `json:"halted"`
-	PausedAgents  []string              `json:"paused_agents"`
-	Waiting       map[string]string     `json:"waiting,omitempty"`
-	Agents        []api.Agent           `json:"agents"`
-	Problems      []api.Problem         `json:"problems"`
+	Environment   string               `json:"environment"`
+	Version       int                  `json:"version"`
+	LatestVersion int                  `json:"latest_version"`
+	Counts        map[state.Status]int `json:"counts"`
+	Scheduled     int                  `json:"scheduled"`
+	Running       int                  `json:"running"`
+	Halted        bool                 `json:"halted"`
+	PausedAgents  []string             `json:"paused_agents"`
+	Waiting       map[string]string    `json:"waiting,omitempty"`
+	Agents        []api.Agent          `json:"agents"`
+	Problems      []api.Problem        `json:"problems"`
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -101,7 +101,7 @@ func (a *app) agentsText(agents []api.Agent) {
 	}
 }
 
-func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[deploy.Status]int, agents []api.Agent) error {
+func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[state.Status]int, agents []api.Agent) error {
 	if agents == nil {
 		agents = []api.Agent{}
 	}
@@ -119,8 +119,8 @@ func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[deploy.
 }
 
 // ill reports whether anything is wrong with the environment.
-func ill(counts map[deploy.Status]int) bool {
-	return slices.ContainsFunc(api.Unhealthy(), func(s deploy.Status) bool { return counts[s] > 0 })
+func ill(counts map[state.Status]int) bool {
+	return slices.ContainsFunc(api.Unhealthy(), func(s state.Status) bool { return counts[s] > 0 })
 }
 
 // wrong lists the resources that something is wrong with: first those that failed by themselves, each with what was skipped because of it.
@@ -155,7 +155,7 @@ func (a *app) group(g api.Group) {
 			a.printf("    written at %s\n", at)
 		}
 	}
-	if g.Status == deploy.StatusUndefined && strings.HasPrefix(g.Reason, "parameter ") {
+	if g.Status == state.StatusUndefined && strings.HasPrefix(g.Reason, "parameter ") {
 		a.printf("    `southbound parameter set NAME VALUE` sets it\n")
 	}
 	if g.NextAt != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -55,7 +55,7 @@ func (p *progress) report(now api.Progress) {
 		done := total - now.Scheduled
 		elapsed := time.Since(p.began)
 		text := fmt.Sprintf("%d of %d, %.0f/s, %s", done, total, float64(done)/elapsed.Seconds(), elapsed.Round(time.Second))
-		if bad := now.Counts[deploy.StatusFailed] + now.Counts[deploy.StatusUnavailable]; bad > 0 {
+		if bad := now.Counts[state.StatusFailed] + now.Counts[state.StatusUnavailable]; bad > 0 {
 			text += fmt.Sprintf(", %d failed", bad)
 		}
 		text += p.runs(now, time.Now())
@@ -112,7 +112,7 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	}
 	var agents []string
 	for _, lane := range now.Lanes {
-		agents = append(agents, deploy.AgentOf(lane))
+		agents = append(agents, state.AgentOf(lane))
 	}
 	slices.Sort(agents)
 	agents = slices.Compact(agents)
@@ -228,7 +228,7 @@ func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool
 		what += fmt.Sprintf(", %d repaired", r.Repaired)
 	}
 	a.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what, countsText(r.Counts), float64(r.DurationMS)/1000)
-	if r.Counts[deploy.StatusFailed]+r.Counts[deploy.StatusUnavailable] > 0 {
+	if r.Counts[state.StatusFailed]+r.Counts[state.StatusUnavailable] > 0 {
 		a.say("`southbound deploy --retry-failed` tries again now; `southbound run` when it is due")
 	}
 	return nil
@@ -241,7 +241,7 @@ func whyStuck(p api.Progress) string {
 	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` goes on", plural(p.Scheduled, "resource"), strings.Join(p.Paused, ", "))
 }
 
-func countsText(counts map[deploy.Status]int) string {
+func countsText(counts map[state.Status]int) string {
 	var parts []string
 	for _, s := range api.Statuses() {
 		if n := counts[s]; n > 0 {

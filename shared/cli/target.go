@@ -13,6 +13,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -30,7 +31,7 @@ func pathAndFilter(cmd *cobra.Command, args []string) error {
 				WithHint("%s", filterHelp)
 		}
 	}
-	_, err := deploy.ParseFilter(args[1:])
+	_, err := state.ParseFilter(args[1:])
 	return err
 }
 
@@ -108,7 +109,7 @@ func (a *app) applyInWaves(ctx context.Context, path string, f exportFlags, read
 		part := x
 		if part.CheckAgents = wave; !last {
 			part.CheckAgents, part.Defer = nil, true
-			if part.Target, err = deploy.ParseFilter(atAgents(f.filter, wave)); err != nil {
+			if part.Target, err = state.ParseFilter(atAgents(f.filter, wave)); err != nil {
 				return err
 			}
 		}
@@ -202,7 +203,7 @@ func (a *app) agentsOfVersion(ctx context.Context, number int, terms []string) (
 	if number == 0 {
 		return a.agentsOf(ctx, terms)
 	}
-	f, err := deploy.ParseFilter(terms)
+	f, err := state.ParseFilter(terms)
 	if err != nil {
 		return nil, err
 	}
@@ -229,6 +230,6 @@ func versionAndFilter(args []string) (number int, terms []string, err error) {
 	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {
 		return 0, nil, fault.New(fault.Usage, "dryrun", "expected at most one version, and %q is not a filter", args[0]).WithHint("%s", filterHelp)
 	}
-	_, err = deploy.ParseFilter(args)
+	_, err = state.ParseFilter(args)
 	return number, args, err
 }

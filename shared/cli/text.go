@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 	"golang.org/x/text/width"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diffview"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -122,16 +122,16 @@ func (a *app) colored() bool {
 }
 
 // paint returns a status padded to a width, and in colour on a terminal.
-func (a *app) paint(s deploy.Status, width int) painted {
+func (a *app) paint(s state.Status, width int) painted {
 	text := fmt.Sprintf("%-*s", width, s)
 	if !a.colored() {
 		return painted(text)
 	}
 	code := "33"
 	switch s {
-	case deploy.StatusDeployed:
+	case state.StatusDeployed:
 		code = "32"
-	case deploy.StatusFailed, deploy.StatusUnavailable:
+	case state.StatusFailed, state.StatusUnavailable:
 		code = "31"
 	}
 	return painted("\x1b[" + code + "m" + text + "\x1b[0m")

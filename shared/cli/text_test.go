@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -72,7 +72,7 @@ func TestHarmless(t *testing.T) {
 		{"the same in one character", "\u009b2J\x7f", `\u009b2J\x7f`},
 		{"what turns the text round", "a\u202eb", `a\u202eb`},
 		{"bytes that are no text", "a\x9b2J", "a\uFFFD2J"},
-		{"a status of ours", a.paint(deploy.StatusFailed, 0), "failed"},
+		{"a status of ours", a.paint(state.StatusFailed, 0), "failed"},
 	} {
 		for _, write := range []func(string, ...any){a.printf, a.complain} {
 			out.Reset()

@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 )
@@ -27,7 +28,7 @@ type asked struct {
 	version int    // only what was done for a version; 0: any
 	nothing bool   // it asked for no comparison with reality
 	idle    bool   // it asked for nothing at all
-	filter  deploy.Filter
+	filter  state.Filter
 }
 
 // mark notes from where on to count.
@@ -43,9 +44,9 @@ func (a *app) mark(ctx context.Context) (asked, error) {
 }
 
 // matching returns the part of a filter that can be applied to an action afterwards: the terms that a repair does not change.
-func matching(terms []string) deploy.Filter {
+func matching(terms []string) state.Filter {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") || strings.HasPrefix(t, "set=") })
-	f, _ := deploy.ParseFilter(terms) // cannot fail: the terms were parsed before
+	f, _ := state.ParseFilter(terms) // cannot fail: the terms were parsed before
 	return f
 }
 
@@ -126,7 +127,7 @@ func held(p api.Progress, still time.Duration) bool {
 	}
 	some, all := false, len(p.Lanes) > 0
 	for _, lane := range p.Lanes {
-		is := paused[deploy.AgentOf(lane)]
+		is := paused[state.AgentOf(lane)]
 		some, all = some || is, all && is
 	}
 	return all || some && still >= stuckAfter

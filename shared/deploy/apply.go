@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -115,7 +116,7 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 	}
 	if out.Again != nil {
 		r.again = out.Again
-		r.end(StatusDeploying, "", "in progress")
+		r.end(state.StatusDeploying, "", "in progress")
 	}
 }
 
@@ -165,7 +166,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 	if !x.overridden(r) {
 		return
 	}
-	if r.outcome = StatusDeployed; r.change == plan.NoChange {
+	if r.outcome = state.StatusDeployed; r.change == plan.NoChange {
 		r.changes = nil
 	}
 }
@@ -221,11 +222,11 @@ func (x *executor) overridden(r *run) bool {
 	case r.host.overrides == 0:
 		return true
 	case r.host.overrides > 1:
-		r.end(StatusFailed, provider.Terminal, "the handler has said two different things about what it did; that is a fault in it")
+		r.end(state.StatusFailed, provider.Terminal, "the handler has said two different things about what it did; that is a fault in it")
 		return false
 	}
 	if !slices.Contains([]plan.Change{plan.NoChange, plan.Created, plan.Updated, plan.Purged}, r.host.override) {
-		r.end(StatusFailed, provider.Terminal, fmt.Sprintf("the handler says that it did %q, which is not a change; that is a fault in it", r.host.override))
+		r.end(state.StatusFailed, provider.Terminal, fmt.Sprintf("the handler says that it did %q, which is not a change; that is a fault in it", r.host.override))
 		return false
 	}
 	r.change = r.host.override

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"southbound/shared/dag"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -22,7 +23,7 @@ func (g *Graph) agents() *agentIndex {
 		x := &agentIndex{number: map[string]int32{}, of: make([]int32, len(g.Lanes))}
 		x.at = make([]int32, len(g.IDs))
 		for i, lane := range g.Lanes {
-			name := AgentOf(lane)
+			name := state.AgentOf(lane)
 			a, known := x.number[name]
 			if !known {
 				a = int32(len(x.names)) //nolint:gosec // see Node

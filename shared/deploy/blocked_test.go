@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -25,7 +26,7 @@ func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 		want resource.ID
 	}{{"", id("a")}, {"of-a", id("b")}} {
 		if step.set != "" {
-			if err := r.e.SetParameters(context.Background(), "e", deploy.Parameter{Name: step.set, Value: "x", Source: "user"}); err != nil {
+			if err := r.e.SetParameters(context.Background(), "e", state.Parameter{Name: step.set, Value: "x", Source: "user"}); err != nil {
 				t.Fatal(err)
 			}
 			r.drain()
@@ -47,11 +48,11 @@ func TestSkippedNamesWhatFailsLater(t *testing.T) {
 	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c<a,b"))})
 	r.drain()
 	r.w.fail["b"] = errors.New("no")
-	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(id("b"))}}); err != nil {
+	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(id("b"))}}); err != nil {
 		t.Fatal(err)
 	}
 	r.drain()
-	r.want("b", deploy.StatusFailed)
+	r.want("b", state.StatusFailed)
 	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a"), id("b")}) {
 		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Causes)
 	}
@@ -70,7 +71,7 @@ func TestFailureCostsItself(t *testing.T) {
 		r.w.fail["a"] = errors.New("no")
 		r.actions()
 		r.repair("a")
-		r.want("b", deploy.StatusDeployed)
+		r.want("b", state.StatusDeployed)
 		if n := r.actions(); n != 1 {
 			t.Errorf("after a wave: %v: %d actions for a failure, want 1", wave, n)
 		}
@@ -86,8 +87,8 @@ func TestFailureCostsItself(t *testing.T) {
 	r.w.things["a"] = "other"
 	r.export(deploy.Export{Model: model(compared, res("b<a"), res("c<a"))})
 	r.drain()
-	r.want("a", deploy.StatusNonCompliant)
-	r.want("b", deploy.StatusSkipped)
+	r.want("a", state.StatusNonCompliant)
+	r.want("b", state.StatusSkipped)
 	r.actions()
 	r.repair("a")
 	if n := r.actions(); n != 1 {
@@ -111,7 +112,7 @@ func (r *rig) repair(name string) {
 // actions returns how many actions were recorded since it was called last.
 func (r *rig) actions() int {
 	r.t.Helper()
-	all, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{})
+	all, err := r.home.Actions(context.Background(), "e", state.ActionQuery{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

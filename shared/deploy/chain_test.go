@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 	"southbound/shared/resource"
 )
@@ -23,7 +24,7 @@ type counted struct {
 // Schedule implements deploy.State.
 func (c *counted) Schedule(
 	ctx context.Context, env string, agents ...string,
-) (deploy.Schedule, error) {
+) (state.Schedule, error) {
 	s, err := c.Home.Schedule(ctx, env, agents...)
 	c.reads, c.agents = c.reads+1, c.agents+len(agents)
 	if len(agents) == 0 {
@@ -41,21 +42,21 @@ func (c *counted) Finished(
 }
 
 // Rows implements deploy.State.
-func (c *counted) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
+func (c *counted) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	c.reads, c.ids = c.reads+1, c.ids+len(ids)
 	return c.Home.Rows(ctx, env, ids)
 }
 
 // Commit implements deploy.State.
 func (c *counted) Commit(
-	ctx context.Context, env string, in deploy.Commit,
-) (deploy.Committed, error) {
+	ctx context.Context, env string, in state.Commit,
+) (state.Committed, error) {
 	c.commits++
 	return c.Home.Commit(ctx, env, in)
 }
 
 // Ring implements deploy.Doorbell.
-func (c *counted) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
+func (c *counted) Ring(_ context.Context, _ string, rings []state.Ring) error {
 	c.rings += len(rings)
 	for _, r := range rings {
 		if !c.waiting[r.Lane] {
@@ -102,7 +103,7 @@ func across(t *testing.T, m *deploy.Model) (export, repair cost) {
 	}
 	repair = c.answer(t, r)
 	p, err := r.e.Progress(t.Context(), "e")
-	if err != nil || !p.Done() || p.Counts[deploy.StatusDeployed] != len(m.Resources) {
+	if err != nil || !p.Done() || p.Counts[state.StatusDeployed] != len(m.Resources) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if got := len(r.took("read")); got != 2*len(m.Resources) {

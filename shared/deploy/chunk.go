@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -56,7 +57,7 @@ func bucketOf(id resource.ID, of int) int {
 
 // chunks splits entries, which are sorted by id, into blobs of about size resources and returns these with the digest
 // of the whole.
-func chunks(entries []entry, size int) ([]Blob, string) {
+func chunks(entries []entry, size int) ([]state.Blob, string) {
 	of := buckets(len(entries), size)
 	parts := make([]bytes.Buffer, of)
 	for i := range entries {
@@ -64,7 +65,7 @@ func chunks(entries []entry, size int) ([]Blob, string) {
 		p := &parts[bucketOf(e.ID, of)]
 		e.write(p)
 	}
-	blobs := make([]Blob, of)
+	blobs := make([]state.Blob, of)
 	sums := make([][sha256.Size]byte, of)
 	parallel(of, func(i int) {
 		sums[i] = sha256.Sum256(parts[i].Bytes())
@@ -102,9 +103,9 @@ func wholeDigest(sums [][sha256.Size]byte) string {
 	return hex.EncodeToString(whole.Sum(nil))
 }
 
-func blobOf(data []byte) Blob {
+func blobOf(data []byte) state.Blob {
 	sum := sha256.Sum256(data)
-	return Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
+	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
 // parallel calls f for 0..n-1 on all processors. f must be pure computation: what waits must go through the ports.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -119,7 +120,7 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 	dropped := map[int32]bool{}
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		runs, ended := w.elsewhere(leases, c.row, now)
-		if ended && c.row.sendsEvents() {
+		if ended && c.row.SendsEvents() {
 			c.row.Unsure = true // as takeOver does; the lane that it left may never be served again
 		}
 		switch {
@@ -139,7 +140,7 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 
 // writtenSince reports whether a row of a batch that was moved to this lane and is not running elsewhere was written after this worker read it: the run
 // elsewhere may have ended in between.
-func (w *worker) writtenSince(ctx context.Context, batch []*claim, leases []Lease, now time.Time) (bool, error) {
+func (w *worker) writtenSince(ctx context.Context, batch []*claim, leases []state.Lease, now time.Time) (bool, error) {
 	revs := map[resource.ID]int64{}
 	for _, c := range batch {
 		if runs, _ := w.elsewhere(leases, c.row, now); len(c.row.Left) > 0 && !runs {
@@ -156,7 +157,7 @@ func (w *worker) writtenSince(ctx context.Context, batch []*claim, leases []Leas
 }
 
 // elsewhere reports whether a row is being run in a lane that it was moved from, and whether such a run ended without a record.
-func (w *worker) elsewhere(leases []Lease, r *Row, now time.Time) (runs, ended bool) {
+func (w *worker) elsewhere(leases []state.Lease, r *state.Row, now time.Time) (runs, ended bool) {
 	for i := range leases {
 		l := &leases[i]
 		if l.Key != w.lane && l.Holder != "" && slices.Contains(r.Left, l.Key) && slices.Contains(l.Running, r.ID) {
@@ -168,14 +169,14 @@ func (w *worker) elsewhere(leases []Lease, r *Row, now time.Time) (runs, ended b
 
 // claim is one row that was picked.
 type claim struct {
-	row        *Row
+	row        *state.Row
 	res        *resource.Resource // what the row wants, if it was decoded
 	node       int32              // -1: not in the graph
 	generation int                // 0: ready; n: waits for something of generation n-1 in the same batch
 	at         time.Time          // when it was claimed
 	waved      bool               // a wave asked for it
 	result     *result
-	wrote      Row // the row as the result leaves it
+	wrote      state.Row // the row as the result leaves it
 }
 
 // begin claims a batch and prolongs the lease for as long as the batch may take. It returns false when the claim is refused, because
@@ -196,7 +197,7 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	if w.session.forgetFailure(now); !w.session.connected {
 		longest += w.e.connectLimit(w.agent.Agent)
 	}
-	done, err := w.commit(ctx, Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
+	done, err := w.commit(ctx, state.Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
 	if done.Started {
 		w.running = ids
 	}
@@ -208,7 +209,7 @@ type readyHeap []readyNode
 
 type readyNode struct {
 	node     int32
-	priority Priority
+	priority state.Priority
 	ticket   int64
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -75,10 +76,12 @@ var errNoCode = errors.New("its handler is Python code, which this program does 
 
 // coded reports whether a row is of a resource that comes with its handler, without decoding it:
 // in texts, quotation marks would be escaped.
-func coded(row *Row) bool { return bytes.Contains(row.Body, []byte(`"`+CodeAttribute+`":{"file":"`)) }
+func coded(row *state.Row) bool {
+	return bytes.Contains(row.Body, []byte(`"`+CodeAttribute+`":{"file":"`))
+}
 
 // ownHandler returns the handler of this program for a row; nil for one that comes with its handler.
-func (e *Engine) ownHandler(row *Row) provider.Handler {
+func (e *Engine) ownHandler(row *state.Row) provider.Handler {
 	typ := row.ID.Type()
 	if h := e.Handlers[typ]; h == nil || !coded(row) {
 		return h
@@ -87,7 +90,7 @@ func (e *Engine) ownHandler(row *Row) provider.Handler {
 }
 
 // reportsFacts reports whether the handler of a row can be asked for facts.
-func (e *Engine) reportsFacts(row *Row) bool {
+func (e *Engine) reportsFacts(row *state.Row) bool {
 	_, facts := provider.As[provider.FactReader](e.ownHandler(row))
 	return facts || coded(row)
 }

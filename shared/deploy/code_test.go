@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -26,9 +27,9 @@ func (c *codes) Handler(_, agent string, code resource.File) (provider.Handler, 
 
 // coded returns a resource that comes with its handler, and the file of that. Its attributes no type
 // of the program has.
-func coded(name, code string) (resource.Resource, deploy.Blob) {
+func coded(name, code string) (resource.Resource, state.Blob) {
 	sum := sha256.Sum256([]byte(code))
-	b := deploy.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(code)), Data: []byte(code)}
+	b := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(code)), Data: []byte(code)}
 	r := res(name)
 	r.Attributes["type"] = "not declared"
 	r.Attributes[deploy.CodeAttribute] = resource.File{Hash: b.Hash, Size: b.Size}
@@ -39,7 +40,7 @@ func coded(name, code string) (resource.Resource, deploy.Blob) {
 func codedModel(code string) *deploy.Model {
 	r, b := coded("a", code)
 	m := model(r, res("own"))
-	m.Files = map[string]deploy.Blob{b.Hash: b}
+	m.Files = map[string]state.Blob{b.Hash: b}
 	return m
 }
 
@@ -55,7 +56,7 @@ func TestCodeOfAVersion(t *testing.T) {
 	r.export(deploy.Export{Model: first})
 	r.drain()
 	r.same("what was created", r.took("create"), "create a", "create own")
-	r.want("a", deploy.StatusDeployed)
+	r.want("a", state.StatusDeployed)
 	r.same("code", c.ran, "a "+hashOf(first)[:4])
 	if got := r.last("a").Pack; got != hashOf(first) {
 		t.Errorf("the action names %s", got)
@@ -93,8 +94,8 @@ func TestCodeThatCannotRun(t *testing.T) {
 			r.e.Code = code
 			r.export(deploy.Export{Model: codedModel("one")})
 			r.drain()
-			r.want("a", deploy.StatusUnavailable)
-			r.want("own", deploy.StatusDeployed)
+			r.want("a", state.StatusUnavailable)
+			r.want("own", state.StatusDeployed)
 			if got := r.last("a").Reason; !strings.Contains(got, want) {
 				t.Errorf("it says %q", got)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -43,7 +44,7 @@ func (x *executor) decide(r *run) {
 			r.act = plan.Updated
 			r.setChanges(r.diff)
 			if fixed := plan.InitOnly(r.typ, r.diff); len(fixed) > 0 {
-				r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("%s can only be set when it is created; to change it, purge the resource and create it anew",
+				r.end(state.StatusFailed, provider.NeedsChange, fmt.Sprintf("%s can only be set when it is created; to change it, purge the resource and create it anew",
 					strings.Join(fixed, ", ")))
 				return
 			}
@@ -57,7 +58,7 @@ func (x *executor) decide(r *run) {
 	}
 	if r.res.ReportOnly && r.act != plan.NoChange && !x.dry {
 		r.act = plan.NoChange
-		r.end(StatusNonCompliant, "", "differs, and is only reported")
+		r.end(state.StatusNonCompliant, "", "differs, and is only reported")
 	}
 }
 
@@ -159,7 +160,7 @@ func (x *executor) canonical(r *run) bool {
 		return true
 	}
 	if x.strict == provider.StrictError {
-		r.end(StatusFailed, provider.Terminal, text)
+		r.end(state.StatusFailed, provider.Terminal, text)
 		return false
 	}
 	r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelWarning, Msg: text})

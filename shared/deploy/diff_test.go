@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -35,19 +36,19 @@ func TestOneComparisonSpoilsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		diff     func() map[string]plan.Diff
-		status   deploy.Status
+		status   state.Status
 		compared int64
 	}{
-		"All":    {func() map[string]plan.Diff { return nil }, deploy.StatusDeployed, 3},
-		"Panics": {func() map[string]plan.Diff { panic("boom") }, deploy.StatusFailed, 5},
+		"All":    {func() map[string]plan.Diff { return nil }, state.StatusDeployed, 3},
+		"Panics": {func() map[string]plan.Diff { panic("boom") }, state.StatusFailed, 5},
 	} {
 		r := newRig(t)
 		h := together{differ{odd{handler: handler{r.w}, diff: c.diff}}, new(atomic.Int64)}
 		r.e.Handlers["t::T"] = h
 		r.export(deploy.Export{Model: model(res("b"), res("odd"), res("z"))})
 		r.drain()
-		r.want("b", deploy.StatusDeployed)
-		r.want("z", deploy.StatusDeployed)
+		r.want("b", state.StatusDeployed)
+		r.want("z", state.StatusDeployed)
 		r.want("odd", c.status)
 		if n := h.compared.Load(); n != c.compared {
 			t.Errorf("%s: %d comparisons, want %d", name, n, c.compared)

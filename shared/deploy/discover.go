@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -111,7 +112,7 @@ type discoverer struct {
 // list asks the handler what exists and takes what it finds.
 func (d *discoverer) list(ctx context.Context) error {
 	nobody := anyOf(d.typ, d.agent.Name)
-	r := d.e.newRun(d.env, &Row{ID: nobody, Body: d.encode(&resource.Resource{ID: nobody, Type: d.typ.Name, Agent: d.agent.Name})}, &d.session)
+	r := d.e.newRun(d.env, &state.Row{ID: nobody, Body: d.encode(&resource.Resource{ID: nobody, Type: d.typ.Name, Agent: d.agent.Name})}, &d.session)
 	if !r.over() {
 		r.dry = true
 		d.e.connect(ctx, &d.session, d.agent, r)
@@ -228,7 +229,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 	for i := range part {
 		full := part[i]
 		full.Attributes, _ = d.typ.Check(full.Attributes)
-		r := d.e.newRun(d.env, &Row{ID: full.ID, Body: d.encode(&full)}, &d.session)
+		r := d.e.newRun(d.env, &state.Row{ID: full.ID, Body: d.encode(&full)}, &d.session)
 		if r.over() {
 			return errors.New(r.reason)
 		}

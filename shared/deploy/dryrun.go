@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -54,12 +55,12 @@ type Reading struct {
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
 // are read, so nothing runs in it meanwhile. Each comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
-	return e.DryRunOf(ctx, env, number, Filter{}, Look{})
+	return e.DryRunOf(ctx, env, number, state.Filter{}, Look{})
 }
 
 // DryRunOf is DryRun of those resources of a version that a filter selects. With look.Whole it
 // answers with values as long as they are; what it records is bounded all the same.
-func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filter,
+func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only state.Filter,
 	look Look) (DryRun, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -86,7 +87,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only Filt
 	}
 	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true,
 		whole: look.Whole, from: look.From, strict: state.Settings.Strict}
-	d.only = func(r *resource.Resource) bool { return only.picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
+	d.only = func(r *resource.Resource) bool { return only.Picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
 	return d.run(ctx, sorted(byID))
 }
 
@@ -96,7 +97,7 @@ type dryRunner struct {
 	env     string
 	version int
 	agents  []resource.Agent
-	files   map[string]Blob
+	files   map[string]state.Blob
 	record  bool
 	only    func(*resource.Resource) bool // what is compared
 	whole   bool                          // values as long as they are
@@ -104,7 +105,7 @@ type dryRunner struct {
 	from    Reading
 	out     DryRun
 	results map[resource.ID]Would // what is known by now
-	inLane  []*Row                // of the lane that is being read
+	inLane  []*state.Row          // of the lane that is being read
 }
 
 // late reports whether nothing more is to be begun.
@@ -123,11 +124,11 @@ func cut(ctx context.Context) error {
 // agent returns the agent of a lane.
 func (d *dryRunner) agent(lane string) resource.Agent {
 	for _, a := range d.agents {
-		if a.Name == AgentOf(lane) {
+		if a.Name == state.AgentOf(lane) {
 			return a
 		}
 	}
-	return undescribed(AgentOf(lane))
+	return undescribed(state.AgentOf(lane))
 }
 
 // scheduledOf returns what is to be read of a type in the same session.
@@ -151,8 +152,8 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	have, err := d.e.rows(ctx, d.env, ids)
 	for _, r := range runs {
 		if row := have[r.claim.row.ID]; row != nil {
-			r.notes = decodeNotes(row.Notes)
-			row.hideSecrets()
+			r.notes = state.DecodeNotes(row.Notes)
+			row.HideSecrets()
 			for _, name := range row.Hidden {
 				r.host.hide(name)
 			}
@@ -166,7 +167,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 	d.out.Version = d.version
 	lanes := lanesOf(d.agents)
-	rows := make(map[resource.ID]*Row, len(entries))
+	rows := make(map[resource.ID]*state.Row, len(entries))
 	nodes := make([]graphNode, 0, len(entries))
 	var others []resource.ID
 	for i := range entries {
@@ -174,8 +175,8 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 		if err != nil {
 			return d.out, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		lane := laneOf(res.ID, res.Agent, lanes[res.Agent])
-		rows[res.ID] = &Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
+		lane := state.LaneOf(res.ID, res.Agent, lanes[res.Agent])
+		rows[res.ID] = &state.Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
 			Body: entries[i].Body, Missing: missingOf(res.Attributes)}
 		nodes = append(nodes, graphNode{ID: res.ID, Lane: lane, Requires: res.Requires})
 		if !d.only(res) {
@@ -206,13 +207,13 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 
 // compare compares rows that are not blocked with reality, lane by lane, and reports on them and
 // on the others, of which unread tells, in the order of a graph.
-func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]*Row,
+func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]*state.Row,
 	blocked map[resource.ID]bool, unread func(resource.ID) Would) error {
 	d.results = make(map[resource.ID]Would, len(rows))
 	for _, w := range d.from.Known {
 		d.results[w.ID] = w
 	}
-	byLane := map[string][]*Row{}
+	byLane := map[string][]*state.Row{}
 	order := g.Order()
 	for _, n := range order {
 		row := rows[g.IDs[n]]
@@ -243,7 +244,7 @@ func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]
 }
 
 // lanes compares the rows of lanes. What an error or the end of the time keeps it from is left.
-func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*Row) error {
+func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) error {
 	lanes, left := slices.Sorted(maps.Keys(byLane)), []string(nil)
 	others, err := d.others(ctx, lanes, byLane)
 	if err != nil {
@@ -254,7 +255,7 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*Row) error {
 		if d.from.Told != nil {
 			d.from.Told(agentsOf(append(slices.Clone(left), lanes[i:]...)))
 		}
-		if !others[AgentOf(lane)] {
+		if !others[state.AgentOf(lane)] {
 			if err := d.lane(ctx, lane, byLane[lane]); err != nil {
 				d.out.Left = agentsOf(append(left, lanes[i:]...))
 				return err
@@ -275,13 +276,13 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*Row) error {
 func agentsOf(lanes []string) []string {
 	var out []string
 	for _, l := range lanes {
-		out = append(out, AgentOf(l))
+		out = append(out, state.AgentOf(l))
 	}
 	return slices.Compact(out)
 }
 
 // lane compares the rows of one lane while it holds its lease, as far as there is time.
-func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row) error {
+func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) error {
 	if d.late(ctx) {
 		return cut(ctx)
 	}
@@ -310,7 +311,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row) error {
 		if err != nil {
 			return err
 		}
-		c := Commit{Guard: Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(leaseMargin)}
+		c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(leaseMargin)}
 		if i+1 < len(parts) {
 			c.Until = d.e.Clock.Now().Add(d.e.readLimit(parts[i+1]))
 		}
@@ -330,7 +331,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*Row) error {
 
 // readLimit is how long reading rows of one lane may take. The lane is held that long: whoever took it meanwhile would change what is read,
 // and the commit of what was found would be refused.
-func (e *Engine) readLimit(rows []*Row) time.Duration {
+func (e *Engine) readLimit(rows []*state.Row) time.Duration {
 	each := map[string]time.Duration{} // by type: types are read one after the other
 	for _, r := range rows {
 		each[r.ID.Type()] = max(each[r.ID.Type()], e.limitOf(r))
@@ -343,21 +344,21 @@ func (e *Engine) readLimit(rows []*Row) time.Duration {
 }
 
 // groupByType returns rows sorted by type; within a type their order stays.
-func groupByType(rows []*Row) []*Row {
+func groupByType(rows []*state.Row) []*state.Row {
 	out := slices.Clone(rows)
-	slices.SortStableFunc(out, func(a, b *Row) int { return cmp.Compare(a.ID.Type(), b.ID.Type()) })
+	slices.SortStableFunc(out, func(a, b *state.Row) int { return cmp.Compare(a.ID.Type(), b.ID.Type()) })
 	return out
 }
 
 // part compares some rows of a lane, as far as there is time, and returns what it found and the
 // actions to record.
-func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session,
-	agent resource.Agent) ([]Would, []Action, error) {
+func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
+	agent resource.Agent) ([]Would, []state.Action, error) {
 	s.forgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run{}
 	for _, row := range rows {
 		r := d.e.newRun(d.env, row, s)
-		r.dry, r.kind = true, ActionDryRun
+		r.dry, r.kind = true, state.ActionDryRun
 		r.host.local, r.host.whole = d.files, d.whole
 		if !r.over() {
 			d.e.connect(ctx, s, agent, r)
@@ -376,7 +377,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session,
 		r.claim = &claim{row: row}
 	}
 	var found []Would
-	var actions []Action
+	var actions []state.Action
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
 		if d.late(ctx) {
 			break
@@ -399,16 +400,16 @@ func (d *dryRunner) part(ctx context.Context, rows []*Row, s *session,
 }
 
 // outcome says what was found of a resource that was looked at, and makes the action of that.
-func (d *dryRunner) outcome(r *run) (Would, Action) {
+func (d *dryRunner) outcome(r *run) (Would, state.Action) {
 	row := r.claim.row
 	w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.shown(), Reason: r.reason, Failed: r.over(), Replace: r.replaces}
 	if !w.Failed && r.res.ReportOnly && r.act != plan.NoChange {
 		w.Action, w.Reason, w.Replace = "none", reportOnly, false
 	}
 	if !r.over() {
-		r.outcome, r.change = StatusDeployed, plan.NoChange
+		r.outcome, r.change = state.StatusDeployed, plan.NoChange
 		if r.act != plan.NoChange {
-			r.outcome = StatusNonCompliant
+			r.outcome = state.StatusNonCompliant
 		}
 	}
 	r.finished, r.lines = d.e.Clock.Now(), r.host.lines

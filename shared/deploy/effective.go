@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"southbound/shared/dag"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -26,7 +27,7 @@ func (p *planner) effectiveGraph(ctx context.Context, r *releaser) (*Graph, erro
 		if res.Purged {
 			purged[res.ID] = true
 		}
-		nodes = append(nodes, graphNode{ID: res.ID, Lane: laneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
+		nodes = append(nodes, graphNode{ID: res.ID, Lane: state.LaneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
 	}
 	nodes = reversePurged(nodes, purged)
 	removing, rows, err := p.removing(ctx, r, nodes)
@@ -75,7 +76,7 @@ func reversePurged(nodes []graphNode, purged map[resource.ID]bool) []graphNode {
 // removing returns the nodes of what is being purged because it left the model, with their rows: what
 // leaves with this version, and what an earlier one has left to do.
 func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) ([]graphNode,
-	map[resource.ID]*Row, error) {
+	map[resource.ID]*state.Row, error) {
 	old, err := p.inForce(ctx)
 	if err != nil || len(old.IDs) == 0 {
 		return nil, nil, err
@@ -97,7 +98,7 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 					node.Requires = append(node.Requires, came)
 				}
 			}
-		case row != nil && !row.Orphaned && (row.Removing || row.purgeOnDelete()):
+		case row != nil && !row.Orphaned && (row.Removing || row.PurgeOnDelete()):
 			for _, d := range old.Dependants(int32(n)) { //nolint:gosec // an index
 				if !old.Removing[d] {
 					node.Requires = append(node.Requires, old.IDs[d])
@@ -113,7 +114,7 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 
 // stillRemoving drops nodes whose purge is done, and returns the rows of the others.
 func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *releaser) ([]graphNode,
-	map[resource.ID]*Row, error) {
+	map[resource.ID]*state.Row, error) {
 	var unknown []resource.ID
 	for _, n := range nodes {
 		if r.rows[n.ID] == nil {
@@ -162,7 +163,7 @@ func (p *planner) orderBy(g *Graph) {
 func (p *planner) reblock(ctx context.Context, g *Graph) error {
 	undefined := 0
 	for _, r := range p.rows {
-		if r.Compliance == Undefined {
+		if r.Compliance == state.Undefined {
 			undefined++
 		}
 	}
@@ -171,11 +172,11 @@ func (p *planner) reblock(ctx context.Context, g *Graph) error {
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "count resources", err)
 		}
-		if counts[StatusUndefined]+counts[StatusBlocked] == 0 {
+		if counts[state.StatusUndefined]+counts[state.StatusBlocked] == 0 {
 			return nil
 		}
 	}
-	b := blocker{p: p, g: g, rows: map[resource.ID]*Row{}, kept: map[resource.ID]Row{}}
+	b := blocker{p: p, g: g, rows: map[resource.ID]*state.Row{}, kept: map[resource.ID]state.Row{}}
 	if err := b.begin(ctx); err != nil {
 		return err
 	}
@@ -186,9 +187,9 @@ func (p *planner) reblock(ctx context.Context, g *Graph) error {
 type blocker struct {
 	p     *planner
 	g     *Graph
-	rows  map[resource.ID]*Row
-	kept  map[resource.ID]Row // rows as they were before this reblock blocked them
-	queue []int32             // nodes to look at next
+	rows  map[resource.ID]*state.Row
+	kept  map[resource.ID]state.Row // rows as they were before this reblock blocked them
+	queue []int32                   // nodes to look at next
 }
 
 // begin queues the planned rows, their dependants, and the nodes whose requirements in the graph have changed: edges between resources that
@@ -235,7 +236,7 @@ func rewired(old, now *Graph) []resource.ID {
 }
 
 // row returns a planned or stored row, or nil.
-func (b *blocker) row(id resource.ID) *Row {
+func (b *blocker) row(id resource.ID) *state.Row {
 	if r := b.p.rows[id]; r != nil {
 		return r
 	}
@@ -256,7 +257,7 @@ func (b *blocker) run(ctx context.Context) error {
 				continue
 			}
 			cause := b.cause(n, row)
-			if same := cause == "" || slices.Equal(row.Causes, []resource.ID{cause}); same && (cause != "") == (row.Blocked == BlockedYes) && row.Compliance != Undefined {
+			if same := cause == "" || slices.Equal(row.Causes, []resource.ID{cause}); same && (cause != "") == (row.Blocked == state.BlockedYes) && row.Compliance != state.Undefined {
 				if _, planned := b.p.rows[row.ID]; !planned {
 					continue
 				}
@@ -292,13 +293,13 @@ func (b *blocker) fetch(ctx context.Context, level []int32) error {
 }
 
 // cause returns the undefined resource for which node has to be blocked; "" if there is none.
-func (b *blocker) cause(n int32, row *Row) resource.ID {
-	if row.Compliance == Undefined {
+func (b *blocker) cause(n int32, row *state.Row) resource.ID {
+	if row.Compliance == state.Undefined {
 		return row.ID
 	}
 	for _, q := range b.g.Requires(n) {
 		r := b.row(b.g.IDs[q])
-		if r != nil && (r.Compliance == Undefined || r.Blocked == BlockedYes) {
+		if r != nil && (r.Compliance == state.Undefined || r.Blocked == state.BlockedYes) {
 			if len(r.Causes) > 0 {
 				return r.Causes[0]
 			}
@@ -310,39 +311,39 @@ func (b *blocker) cause(n int32, row *Row) resource.ID {
 
 // unblock lets a row run again. Blocking has taken its ticket away: a row that only this reblock had blocked gets it back; any other, and
 // one that is unfinished, is scheduled.
-func (b *blocker) unblock(row *Row) {
-	row.Blocked, row.Causes, row.Reason = NotBlocked, nil, ""
+func (b *blocker) unblock(row *state.Row) {
+	row.Blocked, row.Causes, row.Reason = state.NotBlocked, nil, ""
 	was, onTheWay := b.kept[row.ID]
 	if onTheWay && row.Ticket == 0 {
 		row.Ticket, row.Priority, row.Causes, row.Reason = was.Ticket, was.Priority, was.Causes, was.Reason
 	}
-	if row.Ticket == 0 && (!onTheWay || row.unfinished() || row.Removing) {
-		b.p.schedule(row, PriorityNewVersion)
+	if row.Ticket == 0 && (!onTheWay || row.Unfinished() || row.Removing) {
+		b.p.schedule(row, state.PriorityNewVersion)
 	}
 }
 
 // apply blocks or unblocks a row and reports whether dependants have to be looked at: they name what it is blocked because of.
-func (b *blocker) apply(row *Row, cause resource.ID) bool {
-	was, named := row.Blocked == BlockedYes, row.Causes
-	b.p.set(row, func(row *Row) bool {
+func (b *blocker) apply(row *state.Row, cause resource.ID) bool {
+	was, named := row.Blocked == state.BlockedYes, row.Causes
+	b.p.set(row, func(row *state.Row) bool {
 		switch {
 		case cause != "":
-			if row.Blocked == BlockedYes && row.Ticket == 0 && slices.Equal(row.Causes, []resource.ID{cause}) {
+			if row.Blocked == state.BlockedYes && row.Ticket == 0 && slices.Equal(row.Causes, []resource.ID{cause}) {
 				return false
 			}
-			if row.Blocked != BlockedYes {
+			if row.Blocked != state.BlockedYes {
 				b.kept[row.ID] = *row
 			}
-			row.Blocked, row.Ticket, row.Causes = BlockedYes, 0, []resource.ID{cause}
-			if row.Compliance != Undefined {
+			row.Blocked, row.Ticket, row.Causes = state.BlockedYes, 0, []resource.ID{cause}
+			if row.Compliance != state.Undefined {
 				row.Reason = "requires " + string(cause) + ", of which something is not known"
 			}
-		case row.Blocked == BlockedYes:
+		case row.Blocked == state.BlockedYes:
 			b.unblock(row)
 		default:
 			return false
 		}
 		return true
 	})
-	return was != (row.Blocked == BlockedYes) || was && !slices.Equal(named, row.Causes)
+	return was != (row.Blocked == state.BlockedYes) || was && !slices.Equal(named, row.Causes)
 }

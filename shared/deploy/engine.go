@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -14,13 +15,13 @@ import (
 
 // Config holds what an engine is built from. All fields except Code, Await, Ran and Sizes are required.
 type Config struct {
-	State     State
-	Files     Files
-	Doorbell  Doorbell
-	Clock     Clock
-	Caller    Caller
-	Secrets   Secrets
-	Connector Connector
+	State     state.State
+	Files     state.Files
+	Doorbell  state.Doorbell
+	Clock     state.Clock
+	Caller    state.Caller
+	Secrets   state.Secrets
+	Connector state.Connector
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
 	Code      Code                        // runs handlers that come with resources; nil: none is run here
@@ -114,7 +115,7 @@ func (e *Engine) keepGraph(hash string, g *Graph) {
 }
 
 // ring sends rings and ignores failures: a sweep rings again for whatever is left.
-func (e *Engine) ring(ctx context.Context, env string, rings []Ring) {
+func (e *Engine) ring(ctx context.Context, env string, rings []state.Ring) {
 	if len(rings) > 0 {
 		_ = e.Doorbell.Ring(ctx, env, rings)
 	}

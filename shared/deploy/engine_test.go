@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -217,7 +218,7 @@ func (r *rig) drain() {
 	}
 }
 
-func (r *rig) row(name string) deploy.Row {
+func (r *rig) row(name string) state.Row {
 	r.t.Helper()
 	row, err := r.e.Row(context.Background(), "e", id(name))
 	if err != nil {
@@ -226,7 +227,7 @@ func (r *rig) row(name string) deploy.Row {
 	return row
 }
 
-func (r *rig) want(name string, status deploy.Status) {
+func (r *rig) want(name string, status state.Status) {
 	r.t.Helper()
 	if row := r.row(name); row.Status() != status {
 		r.t.Errorf("%s is %s (%s), want %s", name, row.Status(), row.Reason, status)
@@ -273,11 +274,11 @@ func TestResultForReplacedIntentChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.drain()
-	r.want("a", deploy.StatusDeployed)
+	r.want("a", state.StatusDeployed)
 	if r.w.things["a"] != "new" {
 		t.Errorf("the world has %q", r.w.things["a"])
 	}
-	actions, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{Resource: id("a")})
+	actions, err := r.home.Actions(context.Background(), "e", state.ActionQuery{Resource: id("a")})
 	if err != nil || len(actions) != 2 || actions[0].Stale || !actions[1].Stale || actions[1].Version != 1 {
 		t.Errorf("%v: actions %+v", err, actions)
 	}
@@ -289,7 +290,7 @@ func TestRecoveryWakesWhatWasSkipped(t *testing.T) {
 	r.w.fail["a"] = errors.New("no")
 	r.export(deploy.Export{Model: model(res("a"), res("b<a"), res("c<b"))})
 	r.drain()
-	r.want("c", deploy.StatusSkipped)
+	r.want("c", state.StatusSkipped)
 	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a")}) {
 		t.Errorf("causes %v", row.Causes)
 	}
@@ -300,7 +301,7 @@ func TestRecoveryWakesWhatWasSkipped(t *testing.T) {
 	}
 	r.drain()
 	for _, name := range []string{"a", "b", "c"} {
-		r.want(name, deploy.StatusDeployed)
+		r.want(name, state.StatusDeployed)
 	}
 }
 
@@ -361,14 +362,14 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	r.drain()
 	r.same("the create is not repeated", r.took("create"))
 	row, err := r.e.Row(context.Background(), "e", x.ID)
-	if err != nil || row.Blocked != deploy.NeedsPerson {
+	if err != nil || row.Blocked != state.NeedsPerson {
 		t.Fatalf("%v: %+v", err, row)
 	}
-	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
+	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
 		t.Fatal(err)
 	}
 	r.drain()
-	if row, _ = r.e.Row(context.Background(), "e", x.ID); row.Status() != deploy.StatusDeployed {
+	if row, _ = r.e.Row(context.Background(), "e", x.ID); row.Status() != state.StatusDeployed {
 		t.Errorf("after a person has decided: %s, %s", row.Status(), row.Reason)
 	}
 }
@@ -386,7 +387,7 @@ func TestCronAndSecondsTimers(t *testing.T) {
 		}
 	}
 	r := newRig(t)
-	r.export(deploy.Export{Model: model(res("a")), Settings: &deploy.Settings{RepairTimer: "60", DeployTimer: "0"}})
+	r.export(deploy.Export{Model: model(res("a")), Settings: &state.Settings{RepairTimer: "60", DeployTimer: "0"}})
 	r.drain()
 	delete(r.w.things, "a")
 	r.clock.advance(2 * time.Minute)

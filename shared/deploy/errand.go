@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -36,17 +37,17 @@ type Elsewhere struct {
 
 // others has the errands of agents read by others. It returns the agents that this call leaves alone.
 func (d *dryRunner) others(ctx context.Context, lanes []string,
-	byLane map[string][]*Row) (map[string]bool, error) {
+	byLane map[string][]*state.Row) (map[string]bool, error) {
 	if d.from.Others == nil || len(lanes) == 0 {
 		return nil, nil
 	}
 	var errands []Errand
 	at := map[string]int{} // by agent
 	for _, lane := range lanes {
-		i, known := at[AgentOf(lane)]
+		i, known := at[state.AgentOf(lane)]
 		if !known {
 			i = len(errands)
-			at[AgentOf(lane)] = i
+			at[state.AgentOf(lane)] = i
 			errands = append(
 				errands,
 				Errand{Agent: d.agent(lane), Record: d.record, Whole: d.whole},
@@ -96,25 +97,25 @@ func (d *dryRunner) take(e Errand, found []Would) {
 // uses Until, Known and Told.
 func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 	from Reading) (DryRun, error) {
-	state, err := e.State.Env(ctx, env)
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	d := &dryRunner{e: e, env: env, agents: []resource.Agent{of.Agent}, record: of.Record,
-		whole: of.Whole, strict: state.Settings.Strict,
+		whole: of.Whole, strict: stored.Settings.Strict,
 		from: Reading{Until: from.Until, Told: from.Told}}
 	d.results = make(map[resource.ID]Would, len(of.Wanted))
 	for _, w := range from.Known {
 		d.results[w.ID] = w
 	}
-	byLane := map[string][]*Row{}
+	byLane := map[string][]*state.Row{}
 	for _, w := range of.Wanted {
-		if AgentOf(w.Lane) != of.Agent.Name {
+		if state.AgentOf(w.Lane) != of.Agent.Name {
 			return DryRun{}, fault.New(fault.Damaged, "read errand", "%s is not of agent %s",
 				w.ID, of.Agent.Name)
 		}
 		if _, known := d.results[w.ID]; !known {
-			byLane[w.Lane] = append(byLane[w.Lane], &Row{ID: w.ID, Lane: w.Lane,
+			byLane[w.Lane] = append(byLane[w.Lane], &state.Row{ID: w.ID, Lane: w.Lane,
 				Version: w.Version, Hash: w.Hash, Body: w.Body})
 		}
 	}

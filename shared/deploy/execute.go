@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -186,19 +187,19 @@ func (x *executor) fail(r *run, err error) {
 	var fe *fault.Error
 	switch {
 	case errors.Is(err, provider.ErrUnavailable):
-		r.end(StatusUnavailable, ClassUnavailable, err.Error())
+		r.end(state.StatusUnavailable, state.ClassUnavailable, err.Error())
 	case errors.Is(err, provider.ErrSkip):
-		r.end(StatusSkipped, provider.ClassOf(err), err.Error())
+		r.end(state.StatusSkipped, provider.ClassOf(err), err.Error())
 	case fault.Is(err, fault.Timeout):
-		r.end(StatusFailed, provider.Retryable, fmt.Sprintf("the handler did not answer within %s", x.limit(r)))
+		r.end(state.StatusFailed, provider.Retryable, fmt.Sprintf("the handler did not answer within %s", x.limit(r)))
 	case errors.As(err, &fe) && fe.Kind == fault.Internal:
 		first, rest, _ := strings.Cut(err.Error(), "\n")
 		r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelError, Msg: "the handler panicked", Kwargs: map[string]any{"stack": rest}})
-		r.end(StatusFailed, provider.Retryable, "the handler panicked: "+first)
+		r.end(state.StatusFailed, provider.Retryable, "the handler panicked: "+first)
 	case fault.Is(err, fault.Unavailable) && x.unreached(r) != nil:
-		r.end(StatusUnavailable, unreachable(r.host.session.connErr), "agent "+r.res.Agent+": "+err.Error())
+		r.end(state.StatusUnavailable, unreachable(r.host.session.connErr), "agent "+r.res.Agent+": "+err.Error())
 	default:
-		r.end(StatusFailed, provider.ClassOf(err), err.Error())
+		r.end(state.StatusFailed, provider.ClassOf(err), err.Error())
 	}
 }
 
@@ -206,7 +207,7 @@ func (x *executor) fail(r *run, err error) {
 func (x *executor) find(ctx context.Context, r *run) {
 	ask := func(why string) {
 		r.person = true
-		r.end(StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and "+why+"; "+
+		r.end(state.StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and "+why+"; "+
 			"see what exists, then say `southbound deploy --retry-failed "+string(r.res.ID)+"`")
 	}
 	finder, ok := provider.As[provider.Finder](r.handler)

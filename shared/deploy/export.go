@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -23,7 +24,7 @@ type Export struct {
 	// Target, unless it is empty, selects what the export is about: what matches in the model or in
 	// the version in force, and what the model says that this requires. Everything else stays as it
 	// is in force. It does not go together with Partial or NoRelease.
-	Target Filter
+	Target state.Filter
 	// Defer leaves what was to leave by Target and is still required by what stays to a later export.
 	Defer bool
 	// NoRelease stores the version and does not release it.
@@ -35,11 +36,11 @@ type Export struct {
 	// RetryFailed also schedules what failed or was skipped.
 	RetryFailed bool
 	// Settings, when not nil, replace those of the environment.
-	Settings *Settings
+	Settings *state.Settings
 	// Since, when not nil, says that Model has only what has changed. ErrWhole: it needs all.
 	Since *Since
 	// Origin is kept with the version, if a new one is stored.
-	Origin Origin
+	Origin state.Origin
 	// Expect, when not empty, is the State of a preview. Unless the export would do exactly what
 	// that says, it is Refused and nothing is done.
 	Expect string
@@ -60,7 +61,7 @@ type Exported struct {
 	// Left is how many of the removed stay as they are, and LeftFirst names a few of them.
 	Left      int
 	LeftFirst []resource.ID
-	Origin    Origin
+	Origin    state.Origin
 }
 
 // Export validates, stores and releases a model. The same export again, also after a crash, gives the same version. A model with problems
@@ -87,7 +88,7 @@ func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, er
 	if err != nil {
 		return out, err
 	}
-	if err = store(mending); unreadable(err) && !mending {
+	if err = store(mending); state.Unreadable(err) && !mending {
 		x.Model.Fingerprint = "" // values stand in it by now, where parameters stood
 		err = store(true)
 	}
@@ -126,11 +127,11 @@ func (e *Engine) upload(ctx context.Context, env string, m *Model) (int, error) 
 	if len(m.Files) == 0 {
 		return 0, nil
 	}
-	state, err := e.State.Env(ctx, env)
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	vs, err := e.State.Versions(ctx, env, state.Last)
+	vs, err := e.State.Versions(ctx, env, stored.Last)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "read version", err)
 	}
@@ -154,7 +155,7 @@ func (e *Engine) upload(ctx context.Context, env string, m *Model) (int, error) 
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "look for files", err)
 	}
-	blobs := make([]Blob, len(missing))
+	blobs := make([]state.Blob, len(missing))
 	for i, h := range missing {
 		blobs[i] = m.Files[h]
 	}
@@ -164,7 +165,7 @@ func (e *Engine) upload(ctx context.Context, env string, m *Model) (int, error) 
 	return len(blobs), nil
 }
 
-func (e *Engine) putFiles(ctx context.Context, blobs []Blob) error {
+func (e *Engine) putFiles(ctx context.Context, blobs []state.Blob) error {
 	if len(blobs) == 0 {
 		return nil
 	}
@@ -174,10 +175,10 @@ func (e *Engine) putFiles(ctx context.Context, blobs []Blob) error {
 
 // next is the version that an export would store.
 type next struct {
-	version, last Version
+	version, last state.Version
 	fresh         bool // it differs from the last one
 	entries       []entry
-	blobs         []Blob
+	blobs         []state.Blob
 	volatile      bool
 	delta         *delta // what differs, when that is known; then there are no entries
 }
@@ -203,7 +204,7 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 		p.env.Settings = *x.Settings
 	}
 	blobs, digest := chunks(set.entries, p.e.Sizes.Chunk)
-	v := Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries),
+	v := state.Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries),
 		Digest: versionDigest(digest, set.agents), Agents: set.agents, Sets: sets, Base: base,
 		Pack: p.e.Pack, Files: set.files, Origin: x.Origin}
 	for _, b := range blobs {
@@ -218,7 +219,7 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 }
 
 // content returns what the version after last holds, its sets, and the version that the rest was taken from; 0: none.
-func (p *planner) content(ctx context.Context, x Export, last Version) (set intents, sets []string, base int, err error) {
+func (p *planner) content(ctx context.Context, x Export, last state.Version) (set intents, sets []string, base int, err error) {
 	if !x.Target.Empty() {
 		t, err := p.target(ctx, x)
 		if err != nil {
@@ -301,7 +302,7 @@ func (p *planner) leftBehind() (n int, first []resource.ID) {
 
 // compareVersions counts what is new or has another intent in v, and what has left; entries are those of v. Chunks that both versions have
 // are not read.
-func (p *planner) compareVersions(ctx context.Context, last, v Version, entries []entry) (changed, removed int, err error) {
+func (p *planner) compareVersions(ctx context.Context, last, v state.Version, entries []entry) (changed, removed int, err error) {
 	shared := sharedChunks(last.Chunks, v.Chunks)
 	before, err := p.e.readChunks(ctx, without(last.Chunks, shared))
 	if err != nil {
@@ -329,10 +330,10 @@ func (p *planner) request(ctx context.Context, x Export) error {
 			return err
 		}
 	case x.Check:
-		p.startWave(PriorityUserRepair, false)
+		p.startWave(state.PriorityUserRepair, false)
 	}
 	if x.RetryFailed {
-		if err := p.scheduleUnfinished(ctx, PriorityUserDeploy, true, p.targets.match); err != nil {
+		if err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, true, p.targets.match); err != nil {
 			return err
 		}
 	}
@@ -358,7 +359,7 @@ func (p *planner) storeVersion(ctx context.Context, next next) error {
 	if !next.fresh {
 		return nil
 	}
-	byHash, ask := make(map[string]Blob, len(blobs)), make([]string, 0, len(blobs))
+	byHash, ask := make(map[string]state.Blob, len(blobs)), make([]string, 0, len(blobs))
 	for _, b := range blobs {
 		byHash[b.Hash] = b
 		if !slices.Contains(last.Chunks, b.Hash) { // the others are stored, as nothing removes what a version refers to
@@ -377,7 +378,7 @@ func (p *planner) storeVersion(ctx context.Context, next next) error {
 			return fault.Wrap(fault.Unknown, "look for files", err)
 		}
 	}
-	var put []Blob
+	var put []state.Blob
 	for _, h := range missing {
 		b, ok := byHash[h]
 		if !ok {
@@ -414,19 +415,19 @@ func setsOf(resources []resource.Resource) []string {
 }
 
 // version returns a stored version; number 0 gives an empty one.
-func (p *planner) version(ctx context.Context, number int) (Version, error) {
+func (p *planner) version(ctx context.Context, number int) (state.Version, error) {
 	if number == 0 {
-		return Version{}, nil
+		return state.Version{}, nil
 	}
 	vs, err := p.e.State.Versions(ctx, p.env.Name, number)
 	if err != nil {
-		return Version{}, fault.Wrap(fault.Unknown, "read version", err)
+		return state.Version{}, fault.Wrap(fault.Unknown, "read version", err)
 	}
 	if len(vs) == 0 {
 		if now, err := p.e.State.Env(ctx, p.env.Name); err != nil || now.Rev != p.was.Rev {
-			return Version{}, fault.New(fault.Conflict, "read version", "version %d was forgotten meanwhile", number).WithHint("try again")
+			return state.Version{}, fault.New(fault.Conflict, "read version", "version %d was forgotten meanwhile", number).WithHint("try again")
 		}
-		return Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number).
+		return state.Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number).
 			WithHint("the state was changed by something else; restore it from a copy")
 	}
 	return vs[0], nil

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -15,7 +16,7 @@ func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 	want := map[resource.ID]bool{}
 	maps.Copy(want, of)
 	for _, row := range p.rows {
-		if err := row.addMissingFacts(want); err != nil {
+		if err := row.AddMissingFacts(want); err != nil {
 			return err
 		}
 	}
@@ -41,13 +42,13 @@ func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 		if row == nil {
 			continue // it does not exist yet; once it does, awaitedFacts finds who waits
 		}
-		p.set(row, func(row *Row) bool {
-			if row.WantFacts && (row.Ticket != 0 || !row.runnable()) {
+		p.set(row, func(row *state.Row) bool {
+			if row.WantFacts && (row.Ticket != 0 || !row.Runnable()) {
 				return false
 			}
 			row.WantFacts = true
-			if row.Ticket == 0 && row.runnable() {
-				p.schedule(row, PriorityFacts)
+			if row.Ticket == 0 && row.Runnable() {
+				p.schedule(row, state.PriorityFacts)
 			}
 			return true
 		})
@@ -70,15 +71,15 @@ func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) e
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "count resources", err)
 	}
-	if counts[StatusUndefined] == 0 {
+	if counts[state.StatusUndefined] == 0 {
 		return nil
 	}
-	return p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+	return p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if p.rows[row.ID] != nil {
 			return nil
 		}
 		awaited := map[resource.ID]bool{}
-		if err := row.addMissingFacts(awaited); err != nil {
+		if err := row.AddMissingFacts(awaited); err != nil {
 			return err
 		}
 		for id := range awaited {
@@ -100,8 +101,8 @@ func (p *planner) resolveAgain(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	err = p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
-		if row.Compliance != Undefined || row.Orphaned {
+	err = p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
+		if row.Compliance != state.Undefined || row.Orphaned {
 			return nil
 		}
 		if planned := p.rows[row.ID]; planned != nil {
@@ -120,7 +121,7 @@ func (p *planner) resolveAgain(ctx context.Context) error {
 }
 
 // resolveRow gives an undefined row the values that are known now.
-func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent) error {
+func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource.Agent) error {
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
@@ -131,7 +132,7 @@ func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent
 	}
 	attrs, problems := p.e.resolveAttributes(ctx, res, known)
 	if len(problems) > 0 {
-		p.set(row, func(row *Row) bool {
+		p.set(row, func(row *state.Row) bool {
 			if row.Reason == problems[0].Message {
 				return false
 			}
@@ -149,8 +150,8 @@ func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
 	}
-	p.set(row, func(row *Row) bool {
-		if row.Orphaned || row.Compliance != Undefined {
+	p.set(row, func(row *state.Row) bool {
+		if row.Orphaned || row.Compliance != state.Undefined {
 			return false
 		}
 		row.Hash, row.Body, row.Missing = en.Hash, en.Body, missing
@@ -158,8 +159,8 @@ func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent
 			row.Reason = undefinedReason(missing)
 			return true
 		}
-		row.Compliance, row.Reason = HasUpdate, ""
-		p.schedule(row, PriorityNewVersion)
+		row.Compliance, row.Reason = state.HasUpdate, ""
+		p.schedule(row, state.PriorityNewVersion)
 		return true
 	})
 	return nil
@@ -167,19 +168,19 @@ func (p *planner) resolveRow(ctx context.Context, row *Row, agent resource.Agent
 
 // factsOfGone returns the facts that were learned from what these runs have purged: nothing has them any more. What cannot
 // be read now is left to the next collection, as it must not keep results from being recorded.
-func (w *worker) factsOfGone(ctx context.Context, done []*claim) []ParameterKey {
-	var out []ParameterKey
+func (w *worker) factsOfGone(ctx context.Context, done []*claim) []state.ParameterKey {
+	var out []state.ParameterKey
 	for _, c := range done {
-		if !c.result.purged || !c.wrote.wasPurged() || c.row.wasPurged() {
+		if !c.result.purged || !c.wrote.WasPurged() || c.row.WasPurged() {
 			continue
 		}
-		q := ParameterQuery{Facts: true, Of: c.row.ID}
+		q := state.ParameterQuery{Facts: true, Of: c.row.ID}
 		facts, err := w.e.State.Parameters(context.WithoutCancel(ctx), w.env, q)
 		if err != nil {
 			continue
 		}
 		for i := range facts {
-			out = append(out, ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+			out = append(out, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
 		}
 	}
 	return out
@@ -187,7 +188,7 @@ func (w *worker) factsOfGone(ctx context.Context, done []*claim) []ParameterKey 
 
 // dropFacts plans to forget the facts of what is gone, as far as the run that purged it has not.
 func (p *planner) dropFacts(ctx context.Context) error {
-	facts, err := p.e.State.Parameters(ctx, p.env.Name, ParameterQuery{Facts: true})
+	facts, err := p.e.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read facts", err)
 	}
@@ -200,8 +201,8 @@ func (p *planner) dropFacts(ctx context.Context) error {
 		return err
 	}
 	for i := range facts {
-		if row := rows[facts[i].Of]; row == nil || row.wasPurged() {
-			p.store.unset = append(p.store.unset, ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+		if row := rows[facts[i].Of]; row == nil || row.WasPurged() {
+			p.store.unset = append(p.store.unset, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
 		}
 	}
 	return nil
@@ -209,7 +210,7 @@ func (p *planner) dropFacts(ctx context.Context) error {
 
 // recall gives runs the facts that their handlers remember.
 func (x *executor) recall(ctx context.Context, runs []*run) error {
-	var keys []ParameterKey
+	var keys []state.ParameterKey
 	of := map[resource.ID]*run{}
 	for _, r := range runs {
 		m, ok := provider.As[provider.Rememberer](r.handler)
@@ -217,14 +218,14 @@ func (x *executor) recall(ctx context.Context, runs []*run) error {
 			continue
 		}
 		for _, name := range m.Remembers(r.want) {
-			keys = append(keys, ParameterKey{Name: name, Of: r.res.ID})
+			keys = append(keys, state.ParameterKey{Name: name, Of: r.res.ID})
 			of[r.res.ID] = r
 		}
 	}
 	if len(keys) == 0 {
 		return nil
 	}
-	facts, err := x.e.State.Parameters(ctx, x.env, ParameterQuery{Keys: keys, Facts: true})
+	facts, err := x.e.State.Parameters(ctx, x.env, state.ParameterQuery{Keys: keys, Facts: true})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read facts", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -37,13 +38,13 @@ func (e *Engine) resolveFiles(ctx context.Context, r *run) {
 		})
 		switch {
 		case err != nil:
-			r.end(StatusFailed, provider.ClassOf(err), fmt.Sprintf("attribute %s: %v", name, err))
+			r.end(state.StatusFailed, provider.ClassOf(err), fmt.Sprintf("attribute %s: %v", name, err))
 			return
 		case !changed:
 			continue
 		}
 		if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
-			r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the text of the file is not %s", name, a.DataType.Describe()))
+			r.end(state.StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the text of the file is not %s", name, a.DataType.Describe()))
 			return
 		}
 		r.want.Attributes[name] = resolved

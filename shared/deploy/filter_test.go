@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -22,7 +22,7 @@ func TestParseFilterRefuses(t *testing.T) {
 		"a status that is not known":                  {[]string{"status=fine"}, `unknown status "fine"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := deploy.ParseFilter(c.terms)
+			_, err := state.ParseFilter(c.terms)
 			if !fault.Is(err, fault.Usage) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v: %v; want %q", c.terms, err, c.want)
 			}

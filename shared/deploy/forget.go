@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -43,7 +44,7 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 			return nil, wanted(fmt.Sprintf("the agent %q", name))
 		}
 		var ids []resource.ID
-		if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+		if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
 			if row.ID.Agent() != name {
 				return nil
 			}
@@ -82,7 +83,7 @@ func wanted(what string) error {
 // forget lets go of what choose plans to, with its facts, and wakes what waits for it.
 func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner) ([]resource.ID, error)) ([]resource.ID, error) {
 	var ids []resource.ID
-	var follows []Outbox
+	var follows []state.Outbox
 	err := e.plan(ctx, env, func(p *planner) error {
 		var err error
 		if ids, err = choose(p); err != nil {
@@ -91,15 +92,15 @@ func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner)
 		gone := make(map[resource.ID]bool, len(ids))
 		for _, id := range ids {
 			gone[id] = true
-			follows = append(follows, Outbox{ID: e.NewID(), Kind: OutboxRecovered, Of: id, At: e.Clock.Now(), Priority: PriorityUserDeploy})
+			follows = append(follows, state.Outbox{ID: e.NewID(), Kind: state.OutboxRecovered, Of: id, At: e.Clock.Now(), Priority: state.PriorityUserDeploy})
 		}
-		facts, err := e.State.Parameters(ctx, env, ParameterQuery{Facts: true})
+		facts, err := e.State.Parameters(ctx, env, state.ParameterQuery{Facts: true})
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read facts", err)
 		}
 		for i := range facts {
 			if gone[facts[i].Of] {
-				p.store.unset = append(p.store.unset, ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+				p.store.unset = append(p.store.unset, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
 			}
 		}
 		p.add = append(p.add, follows...)
@@ -115,8 +116,8 @@ func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner)
 }
 
 // letGo plans to remove a row, unless it is wanted again meanwhile.
-func (p *planner) letGo(row *Row) {
-	p.set(row, func(row *Row) bool {
+func (p *planner) letGo(row *state.Row) {
+	p.set(row, func(row *state.Row) bool {
 		if !row.Orphaned && !row.Removing {
 			return false
 		}

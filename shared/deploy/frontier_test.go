@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -87,7 +88,7 @@ func TestGlob(t *testing.T) {
 	}{{"*", "", true}, {"a*c", "abc", true}, {"a*c", "abd", false}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"*b*", "abc", true},
 		{"fs::File[web*,*]", "fs::File[web1,path=/a/b]", true}, {"**", "x", true}, {"", "x", false},
 		{"a?c", "aéc", true}, {"a??c", "aéc", false}, {"a*??c", "a€c", false}, {"?*?", "€é", true}} {
-		if got := glob(c.pattern, c.s); got != c.want {
+		if got := state.Glob(c.pattern, c.s); got != c.want {
 			t.Errorf("glob(%q, %q) = %v", c.pattern, c.s, got)
 		}
 	}
@@ -97,7 +98,7 @@ func TestGlob(t *testing.T) {
 func TestFilterTwice(t *testing.T) {
 	t.Parallel()
 	for _, terms := range [][]string{{"type=a::B", "type=a::C"}, {"status=failed", "agent=a", "status=skipped"}, {"set=", "set=s"}} {
-		if f, err := ParseFilter(terms); !fault.Is(err, fault.Usage) {
+		if f, err := state.ParseFilter(terms); !fault.Is(err, fault.Usage) {
 			t.Errorf("%q: %+v, %v", terms, f, err)
 		}
 	}
@@ -109,12 +110,12 @@ func TestLaneOf(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 100 {
 		id := resource.ID(fmt.Sprintf("t::T[a,n=%d]", i))
-		if laneOf(id, "a", 4) != laneOf(id, "a", 4) {
+		if state.LaneOf(id, "a", 4) != state.LaneOf(id, "a", 4) {
 			t.Fatal("the lane changed")
 		}
-		seen[laneOf(id, "a", 4)] = true
+		seen[state.LaneOf(id, "a", 4)] = true
 	}
-	if len(seen) != 4 || laneOf("x", "a", 1) != "a/0" {
+	if len(seen) != 4 || state.LaneOf("x", "a", 1) != "a/0" {
 		t.Errorf("lanes %v", seen)
 	}
 }

@@ -3,6 +3,7 @@ package deploy
 import (
 	"testing"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -12,11 +13,11 @@ func FuzzParseFilter(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, term string) {
-		filter, err := ParseFilter([]string{term})
+		filter, err := state.ParseFilter([]string{term})
 		if err != nil {
 			return
 		}
-		row := Row{ID: resource.ID(term), Body: []byte("{}")}
+		row := state.Row{ID: resource.ID(term), Body: []byte("{}")}
 		filter.Match(&row)
 		if filter.ID != "" && !filter.Match(&row) {
 			t.Errorf("%q does not match itself", term)

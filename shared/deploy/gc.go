@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -102,7 +103,7 @@ func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
 	}
 	until := time.Time{}
 	for _, env := range envs { // sorted, so that two collections do not wait for each other
-		l, err := e.acquire(ctx, env, planKey, planLease)
+		l, err := e.acquire(ctx, env, state.PlanKey, planLease)
 		if err != nil {
 			return 0, err
 		}
@@ -145,11 +146,11 @@ func (e *Engine) used(ctx context.Context) (map[string]bool, error) {
 }
 
 func (e *Engine) usedFiles(ctx context.Context, env string, used map[string]bool) error {
-	state, err := e.State.Env(ctx, env)
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	used[state.Graph] = true
+	used[stored.Graph] = true
 	vs, err := e.State.Versions(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read versions", err)
@@ -163,7 +164,7 @@ func (e *Engine) usedFiles(ctx context.Context, env string, used map[string]bool
 			used[h] = true
 		}
 	}
-	return e.eachRow(ctx, env, func(r *Row) error {
+	return e.eachRow(ctx, env, func(r *state.Row) error {
 		if res, err := resource.Decode(r.Body); err == nil {
 			for _, ref := range resource.References(res.Attributes) {
 				if f, ok := ref.(resource.File); ok {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -40,7 +41,7 @@ func (e *Engine) Release(ctx context.Context, env string, number int) (Exported,
 }
 
 // base returns the version that a partial export is merged into; last is the last one.
-func (p *planner) base(ctx context.Context, last Version) (Version, error) {
+func (p *planner) base(ctx context.Context, last state.Version) (state.Version, error) {
 	if p.env.Base == 0 {
 		return last, nil
 	}
@@ -48,29 +49,29 @@ func (p *planner) base(ctx context.Context, last Version) (Version, error) {
 }
 
 // stored returns a version that somebody asks for by its number.
-func (p *planner) stored(ctx context.Context, number int) (Version, error) {
+func (p *planner) stored(ctx context.Context, number int) (state.Version, error) {
 	unknown := fault.New(fault.NotFound, "read version", "there is no version %d", number).
 		WithHint("`southbound versions` lists them")
 	if number < 1 || number > p.env.Last {
-		return Version{}, unknown
+		return state.Version{}, unknown
 	}
 	vs, err := p.e.State.Versions(ctx, p.env.Name, number)
 	if err != nil {
-		return Version{}, fault.Wrap(fault.Unknown, "read version", err)
+		return state.Version{}, fault.Wrap(fault.Unknown, "read version", err)
 	}
 	if len(vs) == 0 {
-		return Version{}, unknown
+		return state.Version{}, unknown
 	}
 	return vs[0], nil
 }
 
 // VersionOf returns a version by its number; NotFound when it is not stored, or not any more.
-func (e *Engine) VersionOf(ctx context.Context, env string, number int) (Version, error) {
-	state, err := e.State.Env(ctx, env)
+func (e *Engine) VersionOf(ctx context.Context, env string, number int) (state.Version, error) {
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
-		return Version{}, fault.Wrap(fault.Unknown, "read environment", err)
+		return state.Version{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	p := &planner{e: e, env: state}
+	p := &planner{e: e, env: stored}
 	return p.stored(ctx, number)
 }
 
@@ -105,7 +106,7 @@ type Part struct {
 
 // VersionPart returns part number n of the resources of a version, from 0. A version has parts of a
 // few hundred resources, in no order.
-func (e *Engine) VersionPart(ctx context.Context, v *Version, n int) (Part, error) {
+func (e *Engine) VersionPart(ctx context.Context, v *state.Version, n int) (Part, error) {
 	if n < 0 || n >= len(v.Chunks) {
 		return Part{}, nil
 	}
@@ -129,7 +130,7 @@ func (e *Engine) VersionPart(ctx context.Context, v *Version, n int) (Part, erro
 
 // VersionResource returns a resource as a version describes it; NotFound when the version has none
 // of that id.
-func (e *Engine) VersionResource(ctx context.Context, v *Version, id resource.ID) (resource.Resource, error) {
+func (e *Engine) VersionResource(ctx context.Context, v *state.Version, id resource.ID) (resource.Resource, error) {
 	var part Part
 	var err error
 	if len(v.Chunks) > 0 {

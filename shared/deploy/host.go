@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/redact"
@@ -41,7 +42,7 @@ type host struct {
 	need    need
 	id      resource.ID
 	state   []byte
-	local   map[string]Blob // files that are not stored yet, for a preview
+	local   map[string]state.Blob // files that are not stored yet, for a preview
 
 	mu      sync.Mutex // a call that was left behind may still write
 	lines   []provider.Line
@@ -162,8 +163,8 @@ func (h *host) Files() provider.Files { return files{h.e.Files, h.local} }
 
 // files opens uploaded files, and for a preview also those that are not stored yet.
 type files struct {
-	f     Files
-	local map[string]Blob
+	f     state.Files
+	local map[string]state.Blob
 }
 
 // Open implements provider.Files.

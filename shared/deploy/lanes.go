@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -34,7 +35,7 @@ func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
 // dropWaiting drops from lanes with work those in which all that is scheduled waits for others.
 // While a release is under way it drops none, as rows may not be where the graph says.
 func (e *Engine) dropWaiting(
-	ctx context.Context, env string, s Schedule, lanes map[string]bool,
+	ctx context.Context, env string, s state.Schedule, lanes map[string]bool,
 ) error {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -76,7 +77,7 @@ func (e *Engine) dropWaiting(
 // ringPlanned rings the lanes of rows that were scheduled by one commit. One that requires another
 // of them is left to whoever finishes that, unless all are to be rung, because others have changed
 // some of the rows.
-func (p *planner) ringPlanned(ctx context.Context, rows []Row, all bool) {
+func (p *planner) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
 	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
 	sizes := map[string]int{}
 	for i := range rows {
@@ -99,7 +100,7 @@ func (p *planner) ringPlanned(ctx context.Context, rows []Row, all bool) {
 			lanes[r.Lane] = true
 		}
 	}
-	rings := RingsOf(slices.Sorted(maps.Keys(lanes)))
+	rings := state.RingsOf(slices.Sorted(maps.Keys(lanes)))
 	for i := range rings {
 		rings[i].Size = sizes[rings[i].Lane]
 	}

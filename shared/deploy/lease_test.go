@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -51,22 +52,22 @@ func TestLeaseThatEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.same("calls", r.took("read", "create"), "read a")
-	if row := r.row("a"); row.Attempts != 0 || row.Status() != deploy.StatusAvailable {
+	if row := r.row("a"); row.Attempts != 0 || row.Status() != state.StatusAvailable {
 		t.Errorf("it is %s after %d failures: %s", row.Status(), row.Attempts, row.Reason)
 	}
 	r.drain()
-	r.want("a", deploy.StatusDeployed)
+	r.want("a", state.StatusDeployed)
 }
 
 // taken is a State that calls back before a lane is taken.
 type taken struct {
-	deploy.State
+	state.State
 	lane string
 	n    int // how often it was taken
 	f    func(n int)
 }
 
-func (s *taken) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+func (s *taken) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	if key == s.lane {
 		s.n++
 		s.f(s.n)
@@ -122,7 +123,7 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 	// The same is missed again, as it is asked for once more after it was looked for.
 	ask := func(ids ...resource.ID) {
 		for _, id := range ids {
-			if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(id)}}); err != nil {
+			if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(id)}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 )
 
@@ -96,8 +97,8 @@ func TestListedIsWhole(t *testing.T) {
 				t.Errorf("what is there is made: %v", calls)
 			}
 			counts, err := r.home.Counts(t.Context(), "e")
-			if err != nil || counts[deploy.StatusFailed] != tc.failed ||
-				counts[deploy.StatusDeployed] != n-tc.failed {
+			if err != nil || counts[state.StatusFailed] != tc.failed ||
+				counts[state.StatusDeployed] != n-tc.failed {
 				t.Errorf("%v: %v", err, counts)
 			}
 			if c.builds.Load() != tc.builds {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -168,7 +169,7 @@ func TestListThatFailsSaysSoOnce(t *testing.T) {
 	s.failed = fault.New(fault.Invalid, "call the API", "the answer is longer than 99 bytes").WithHint("give the agent a larger max_body")
 	r.export(deploy.Export{Model: model(many(200, "n#")...)})
 	r.drain()
-	all, err := r.home.Actions(t.Context(), "e", deploy.ActionQuery{})
+	all, err := r.home.Actions(t.Context(), "e", state.ActionQuery{})
 	if err != nil || len(r.took("read")) != 200 || s.lists.Load() != 1 {
 		t.Fatalf("%d lists, %v", s.lists.Load(), err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -147,7 +148,7 @@ type owned struct {
 // lookAround finds what this lane has to know of the graph, and reads what of that is not known
 // yet. It returns false if the schedule has changed meanwhile.
 func (w *worker) lookAround(ctx context.Context, own owned, starts, ends []int32) (bool, error) {
-	name := AgentOf(w.lane)
+	name := state.AgentOf(w.lane)
 	l := &look{v: w.view, name: name, agent: w.view.graph.agents().number[name],
 		starts: starts, ends: ends, own: own,
 		read: map[int32]bool{}, asked: map[int32]bool{}}

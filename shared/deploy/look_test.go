@@ -7,23 +7,24 @@ import (
 	"slices"
 	"testing"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // fixedState is a State in which only what is scheduled can be read.
 type fixedState struct {
-	State
+	state.State
 	g     *Graph
 	needs []bool
 }
 
 // Schedule implements State.
-func (s *fixedState) Schedule(_ context.Context, _ string, agents ...string) (Schedule, error) {
-	var out Schedule
+func (s *fixedState) Schedule(_ context.Context, _ string, agents ...string) (state.Schedule, error) {
+	var out state.Schedule
 	for n, id := range s.g.IDs {
 		lane := s.g.Lane(int32(n)) //nolint:gosec // small
-		if s.needs[n] && slices.Contains(agents, AgentOf(lane)) {
-			out.Tickets = append(out.Tickets, Ticket{ID: id, Lane: lane, N: 1})
+		if s.needs[n] && slices.Contains(agents, state.AgentOf(lane)) {
+			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: 1})
 		}
 	}
 	return out, nil
@@ -77,7 +78,7 @@ func TestLook(t *testing.T) {
 
 // looksRight lets a lane look around, and compares what it sees with the whole.
 func looksRight(w *worker, s *fixedState, whole *frontier) error {
-	g, agent := s.g, AgentOf(w.lane)
+	g, agent := s.g, state.AgentOf(w.lane)
 	w.sched, _ = s.Schedule(context.Background(), "e", agent)
 	if !w.view.learn(w.sched, []string{agent}, false) {
 		return fmt.Errorf("the schedule has changed")

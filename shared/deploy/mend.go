@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -11,7 +12,7 @@ import (
 // mustMend reports whether files that the engine made itself are lost. Homes in which files do not
 // change by themselves are not asked, which takes no request either.
 func (e *Engine) mustMend(ctx context.Context, env string) (bool, error) {
-	if _, asks := e.Files.(Verifier); !asks {
+	if _, asks := e.Files.(state.Verifier); !asks {
 		return false, nil
 	}
 	state, err := e.State.Env(ctx, env)
@@ -23,32 +24,32 @@ func (e *Engine) mustMend(ctx context.Context, env string) (bool, error) {
 
 // intact reports whether the files that the engine made itself can be read: the graph in force, and the resources of that version and of the
 // last one.
-func (e *Engine) intact(ctx context.Context, state Env) bool {
-	v, asks := e.Files.(Verifier)
-	if !asks || state.Last == 0 {
+func (e *Engine) intact(ctx context.Context, stored state.Env) bool {
+	v, asks := e.Files.(state.Verifier)
+	if !asks || stored.Last == 0 {
 		return true
 	}
-	versions, err := e.State.Versions(ctx, state.Name, state.Last, state.Released)
+	versions, err := e.State.Versions(ctx, stored.Name, stored.Last, stored.Released)
 	if err != nil {
 		return true // whatever comes next says what is wrong
 	}
 	var hashes []string
-	if state.Graph != "" {
-		hashes = append(hashes, state.Graph)
+	if stored.Graph != "" {
+		hashes = append(hashes, stored.Graph)
 	}
 	for i := range versions {
 		hashes = append(hashes, versions[i].Chunks...)
 	}
 	slices.Sort(hashes)
-	return !unreadable(v.Verify(ctx, slices.Compact(hashes)))
+	return !state.Unreadable(v.Verify(ctx, slices.Compact(hashes)))
 }
 
 // lostOf returns those of blobs that are not stored, or with other bytes.
-func (e *Engine) lostOf(ctx context.Context, blobs []Blob) ([]Blob, error) {
-	var out []Blob
+func (e *Engine) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
+	var out []state.Blob
 	for i := range blobs {
 		_, err := e.Files.Get(ctx, []string{blobs[i].Hash})
-		if unreadable(err) {
+		if state.Unreadable(err) {
 			out = append(out, blobs[i])
 		} else if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "look for files", err)
@@ -58,7 +59,7 @@ func (e *Engine) lostOf(ctx context.Context, blobs []Blob) ([]Blob, error) {
 }
 
 // storeAgain stores those of blobs that are lost.
-func (p *planner) storeAgain(ctx context.Context, blobs []Blob) error {
+func (p *planner) storeAgain(ctx context.Context, blobs []state.Blob) error {
 	gone, err := p.e.lostOf(ctx, blobs)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (p *planner) mendRows(ctx context.Context) error {
 		return err
 	}
 	byID, err := p.e.readChunks(ctx, v.Chunks)
-	if unreadable(err) {
+	if state.Unreadable(err) {
 		return nil
 	}
 	if err != nil {
@@ -90,7 +91,7 @@ func (p *planner) mendRows(ctx context.Context) error {
 // inForce returns the graph in force. If it is lost while the store is mended, it is made of the rows.
 func (p *planner) inForce(ctx context.Context) (*Graph, error) {
 	g, err := p.e.graph(ctx, p.env.Graph)
-	if !p.mending || !unreadable(err) {
+	if !p.mending || !state.Unreadable(err) {
 		return g, err
 	}
 	if p.rebuilt == nil {
@@ -105,7 +106,7 @@ func (p *planner) inForce(ctx context.Context) (*Graph, error) {
 func (p *planner) graphOfRows(ctx context.Context) (*Graph, error) {
 	var nodes []graphNode
 	removing := map[resource.ID][]resource.ID{} // what requires it
-	if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
+	if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Orphaned {
 			return nil
 		}

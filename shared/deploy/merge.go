@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -13,7 +14,7 @@ import (
 
 // merge puts a partial model into the version it is based on. Sets that the model has or that are deleted are replaced, other sets are
 // carried over, and the shared sets are united.
-func (p *planner) merge(ctx context.Context, x Export, base Version) (*Model, error) {
+func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*Model, error) {
 	entries, err := p.e.readChunks(ctx, base.Chunks)
 	if err != nil {
 		return nil, err

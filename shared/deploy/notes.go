@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -28,7 +29,7 @@ func (r *run) identityOf(observed map[string]any) map[string]any {
 // old returns the things that are still to be deleted: those that the notes name and that is not what was read.
 func (r *run) old() []map[string]any {
 	seen := r.identityOf(r.seen.Attributes)
-	return slices.DeleteFunc(slices.Clone(r.notes.old), func(o map[string]any) bool { return r.seen.Exists && resource.Equal(o, seen) })
+	return slices.DeleteFunc(slices.Clone(r.notes.Old), func(o map[string]any) bool { return r.seen.Exists && resource.Equal(o, seen) })
 }
 
 // witness identifies what a resource says of an attribute and how its agent is reached. Of a secret it knows the name and the version only.
@@ -55,7 +56,7 @@ func (r *run) writeOnly() []string {
 // unwritten adds to the differences the write-only attributes that were not written as they are wanted.
 func (r *run) unwritten() {
 	for _, name := range r.writeOnly() {
-		if w := r.witness(name); w != "" && r.notes.written[name] == w {
+		if w := r.witness(name); w != "" && r.notes.Written[name] == w {
 			continue
 		}
 		if r.diff == nil {
@@ -67,14 +68,14 @@ func (r *run) unwritten() {
 
 // written returns the notes of a run that ended well.
 func (r *run) written() []byte {
-	n := notes{}
+	n := state.Notes{}
 	if names := r.writeOnly(); len(names) > 0 && !r.want.Purged {
-		n.written = make(map[string]string, len(names))
+		n.Written = make(map[string]string, len(names))
 		for _, name := range names {
-			n.written[name] = r.witness(name)
+			n.Written[name] = r.witness(name)
 		}
 	}
-	return n.encode()
+	return n.Encode()
 }
 
 // note completes what has to be stored before a run acts, and reports whether it is something: the token of a create whose outcome could not be told
@@ -82,23 +83,23 @@ func (r *run) written() []byte {
 func (r *run) note() bool {
 	first := r.act == plan.Created || r.replaces && r.typ.CreateFirst
 	needed := false
-	if r.notes.deleting && !r.replaces && r.act != plan.Purged {
+	if r.notes.Deleting && !r.replaces && r.act != plan.Purged {
 		r.ctx = r.ctx.WithState(nil) // it is that of the delete, which has ended
 	}
-	r.notes.deleting = false
+	r.notes.Deleting = false
 	if r.typ.Assigned && first && (r.token == "" || r.found && r.replaces) {
 		r.token, needed = r.action, true // what was found is made: another create is another
 	}
 	if r.replaces && r.typ.CreateFirst {
-		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.old) || needed {
-			r.notes.old, needed = old, true
+		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.Old) || needed {
+			r.notes.Old, needed = old, true
 		}
 	}
 	for _, name := range r.writeOnly() {
 		_, differs := r.diff[name]
-		if _, known := r.notes.written[name]; known && (differs || r.act == plan.Created || r.replaces) {
-			r.notes.written = maps.Clone(r.notes.written)
-			delete(r.notes.written, name)
+		if _, known := r.notes.Written[name]; known && (differs || r.act == plan.Created || r.replaces) {
+			r.notes.Written = maps.Clone(r.notes.Written)
+			delete(r.notes.Written, name)
 			needed = true
 		}
 	}

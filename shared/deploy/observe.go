@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -33,7 +34,7 @@ func (x *executor) declared(r *run) bool {
 		}
 		text := fmt.Sprintf("the handler reports what its type does not declare: %s: %s", p.Attribute, p.Message)
 		if x.strict == provider.StrictError {
-			r.end(StatusFailed, provider.Terminal, text)
+			r.end(state.StatusFailed, provider.Terminal, text)
 			return false
 		}
 		if i == mostOdd {

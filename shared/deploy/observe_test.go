@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
@@ -68,7 +69,7 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		why    string
 		h      provider.Handler
-		status deploy.Status
+		status state.Status
 		record string // part of the record as JSON
 	}{
 		{"NaN in the log", says(func(c *provider.Context) { c.Info("load", "value", math.NaN(), "list", []any{math.Inf(1)}) }), "deployed", `{"list":["+Inf"],"value":"NaN"}`},
@@ -112,8 +113,8 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 		r.e.Handlers["t::T"] = h
 		r.export(deploy.Export{Model: model(res("b"), res("odd"), res("z"))})
 		r.drain()
-		r.want("b", deploy.StatusDeployed)
-		r.want("z", deploy.StatusDeployed)
+		r.want("b", state.StatusDeployed)
+		r.want("z", state.StatusDeployed)
 		r.want("odd", c.status)
 		text, err := json.Marshal(r.last("odd"))
 		if err != nil || !strings.Contains(string(text), c.record) || len(text) > 8<<20 {
@@ -129,7 +130,7 @@ func TestReadIsHeldToTheType(t *testing.T) {
 		why    string
 		strict provider.Strictness
 		read   map[string]any
-		status deploy.Status
+		status state.Status
 		lines  []string // "message | attribute type value"
 	}{
 		{"a number for a text", "", map[string]any{"value": 80}, "deployed", []string{
@@ -146,7 +147,7 @@ func TestReadIsHeldToTheType(t *testing.T) {
 		r := newRig(t)
 		r.pin()
 		r.e.Handlers["t::T"] = odd{handler: handler{r.w}, read: func(*provider.Context) map[string]any { return maps.Clone(c.read) }}
-		r.export(deploy.Export{Model: model(res("odd")), Settings: &deploy.Settings{Strict: c.strict}})
+		r.export(deploy.Export{Model: model(res("odd")), Settings: &state.Settings{Strict: c.strict}})
 		r.drain()
 		r.want("odd", c.status)
 		var lines []string
@@ -166,7 +167,7 @@ func TestReadIsHeldToTheType(t *testing.T) {
 			lines = append(lines, b.String())
 		}
 		r.same(c.why, lines, c.lines...)
-		if dry, err := r.e.DryRun(context.Background(), "e", 1); err != nil || dry.Would[0].Failed != (c.status == deploy.StatusFailed) {
+		if dry, err := r.e.DryRun(context.Background(), "e", 1); err != nil || dry.Would[0].Failed != (c.status == state.StatusFailed) {
 			t.Error(c.why, dry, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -63,13 +64,13 @@ func (c generator) Generate(r provider.Resource) ([]provider.Generated, error) {
 
 func (c former) Canonicalise(attrs map[string]any) (map[string]any, error) { return c.form(attrs), nil }
 
-func (r *rig) last(name string) deploy.Action {
+func (r *rig) last(name string) state.Action {
 	r.t.Helper()
-	all, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{Resource: id(name)})
+	all, err := r.home.Actions(context.Background(), "e", state.ActionQuery{Resource: id(name)})
 	if err != nil || len(all) == 0 {
 		r.t.Fatal(err, len(all))
 	}
-	return slices.MaxFunc(all, func(a, b deploy.Action) int { return strings.Compare(a.ID, b.ID) })
+	return slices.MaxFunc(all, func(a, b state.Action) int { return strings.Compare(a.ID, b.ID) })
 }
 
 func TestListIsReadOnceForABatch(t *testing.T) {
@@ -89,7 +90,7 @@ func TestListIsReadOnceForABatch(t *testing.T) {
 	if lists != 1 {
 		t.Errorf("%d lists", lists)
 	}
-	r.want("b", deploy.StatusDeployed)
+	r.want("b", state.StatusDeployed)
 }
 
 // TestListThatDoesNotSayIsNotBelieved has a list that leaves an attribute out and one that has it in other words, as lists that are made for
@@ -196,11 +197,11 @@ func TestFlushIsOneForABatch(t *testing.T) {
 	d := res("d")
 	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"), d)})
 	r.drain()
-	r.want("d", deploy.StatusFailed)
+	r.want("d", state.StatusFailed)
 	if reason := r.row("d").Reason; reason != "flush: the daemon is gone" {
 		t.Error(reason)
 	}
-	r.want("a", deploy.StatusDeployed)
+	r.want("a", state.StatusDeployed)
 }
 
 func TestGenerated(t *testing.T) {
@@ -267,10 +268,10 @@ func TestWhatAHandlerSaysOfARun(t *testing.T) {
 	if len(drift.Messages) != 1 || drift.Messages[0].Kwargs["attribute"] != "note" || drift.Messages[0].Kwargs["current"] != "old" {
 		t.Errorf("%+v", drift.Messages)
 	}
-	if found := r.last("found"); found.Change != plan.NoChange || found.Outcome != deploy.StatusDeployed {
+	if found := r.last("found"); found.Change != plan.NoChange || found.Outcome != state.StatusDeployed {
 		t.Errorf("%+v", found)
 	}
-	r.want("unsure", deploy.StatusFailed)
+	r.want("unsure", state.StatusFailed)
 	if class := r.row("unsure").Class; class != provider.Terminal {
 		t.Error(class)
 	}
@@ -280,15 +281,15 @@ func TestStrictAboutTheCanonicalForm(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		strict provider.Strictness
-		status deploy.Status
+		status state.Status
 		lines  int
-	}{{provider.StrictOff, deploy.StatusDeployed, 0}, {provider.StrictWarning, deploy.StatusDeployed, 1}, {provider.StrictError, deploy.StatusFailed, 1}} {
+	}{{provider.StrictOff, state.StatusDeployed, 0}, {provider.StrictWarning, state.StatusDeployed, 1}, {provider.StrictError, state.StatusFailed, 1}} {
 		r := newRig(t)
 		r.w.things["a"] = "V"
 		r.e.Handlers["t::T"] = former{clever{handler: handler{r.w}, form: func(attrs map[string]any) map[string]any {
 			return map[string]any{"name": attrs["name"], "value": strings.ToLower(fmt.Sprint(attrs["value"]))}
 		}}}
-		r.export(deploy.Export{Model: model(res("a")), Settings: &deploy.Settings{Strict: tc.strict}})
+		r.export(deploy.Export{Model: model(res("a")), Settings: &state.Settings{Strict: tc.strict}})
 		r.drain()
 		r.want("a", tc.status)
 		if lines := r.last("a").Messages; len(lines) != tc.lines || tc.lines > 0 && !strings.Contains(lines[0].Msg, "own canonical form: value") {
@@ -316,7 +317,7 @@ func TestProviderIsRecorded(t *testing.T) {
 	if err != nil || dry.Covered != 2 {
 		t.Fatal(dry, err)
 	}
-	if a := r.last("a"); a.Action != deploy.ActionDryRun || a.Provider != "plain" {
+	if a := r.last("a"); a.Action != state.ActionDryRun || a.Provider != "plain" {
 		t.Errorf("%+v", a)
 	}
 }

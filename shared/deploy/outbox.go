@@ -5,14 +5,15 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // settleOutbox does what outbox entries ask for and removes them.
-func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox) error {
+func (e *Engine) settleOutbox(ctx context.Context, env string, entries []state.Outbox) error {
 	return e.plan(ctx, env, func(p *planner) error {
-		damaged := func(entry Outbox) bool { return entry.Kind == OutboxDamaged }
+		damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
 		if slices.ContainsFunc(entries, damaged) {
 			if err := p.mendRows(ctx); err != nil {
 				return err
@@ -25,7 +26,7 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 		resolve := false
 		for i := range entries {
 			p.drop = append(p.drop, entries[i].ID)
-			if entries[i].Kind == OutboxFact || damaged(entries[i]) {
+			if entries[i].Kind == state.OutboxFact || damaged(entries[i]) {
 				resolve = true
 			}
 		}
@@ -47,16 +48,16 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []Outbox)
 
 // wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and those that hear its changes if it has
 // sent an event.
-func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox) error {
+func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []state.Outbox) error {
 	type wake struct {
-		entries  []Outbox
-		priority Priority
+		entries  []state.Outbox
+		priority state.Priority
 	}
 	wakes, senders := map[resource.ID]wake{}, map[resource.ID]bool{}
 	var ids []resource.ID
 	for _, entry := range entries {
 		n := g.Node(entry.Of)
-		if n < 0 || entry.Kind != OutboxRecovered && entry.Kind != OutboxEvent {
+		if n < 0 || entry.Kind != state.OutboxRecovered && entry.Kind != state.OutboxEvent {
 			continue
 		}
 		for _, d := range g.Dependants(n) {
@@ -96,12 +97,12 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 			continue
 		}
 		w, waves := wakes[id], asked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
-		p.set(row, func(row *Row) bool {
-			if !row.runnable() {
+		p.set(row, func(row *state.Row) bool {
+			if !row.Runnable() {
 				return false
 			}
 			if row.Ticket != 0 || waves && p.waveChecks(row) {
-				if !busy[row.ID] || !slices.ContainsFunc(w.entries, func(o Outbox) bool {
+				if !busy[row.ID] || !slices.ContainsFunc(w.entries, func(o state.Outbox) bool {
 					return row.Ticket < o.Ticket && concerns(&o, row, rows)
 				}) {
 					return false // it is going to run, and sees what has become of what it requires
@@ -109,10 +110,10 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 			} else if !p.wakes(row, w.entries, rows) {
 				return false
 			}
-			if row.Blocked == BlockedTemp {
-				row.Blocked = NotBlocked
+			if row.Blocked == state.BlockedTemp {
+				row.Blocked = state.NotBlocked
 			}
-			p.schedule(row, max(w.priority, PriorityUserDeploy))
+			p.schedule(row, max(w.priority, state.PriorityUserDeploy))
 			return true
 		})
 	}
@@ -121,38 +122,38 @@ func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []Outbox
 
 // waveChecks reports whether the wave, if it is not over in the lane of a row, has still to check that:
 // what is being removed, and what failed for good where a timer asks, it leaves out.
-func (p *planner) waveChecks(row *Row) bool {
+func (p *planner) waveChecks(row *state.Row) bool {
 	wave := p.env.Wave
-	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !retried(row.Class))
+	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !state.Retried(row.Class))
 }
 
 // concerns reports whether an entry tells a row anything: an event is only for those that hear it.
-func concerns(o *Outbox, row *Row, rows map[resource.ID]*Row) bool {
-	return o.Kind != OutboxEvent || happened(o, rows[o.Of]) && row.hears(rows[o.Of])
+func concerns(o *state.Outbox, row *state.Row, rows map[resource.ID]*state.Row) bool {
+	return o.Kind != state.OutboxEvent || happened(o, rows[o.Of]) && row.Hears(rows[o.Of])
 }
 
 // happened reports whether an event tells of a change that its row records; of is nil if that is gone. A
 // commit stores what follows from all its results, also from one that its row was left out of: if that
 // counts after all, the commit that settles it stores the event once more, and otherwise what was
 // changed is told of when the next run ends.
-func happened(o *Outbox, of *Row) bool { return of == nil || !of.ChangedAt.Before(o.At) }
+func happened(o *state.Outbox, of *state.Row) bool { return of == nil || !of.ChangedAt.Before(o.At) }
 
 // wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped, and something that it
 // requires has recovered, or it has not run since something changed of whose changes it is told.
-func (*planner) wakes(row *Row, entries []Outbox, rows map[resource.ID]*Row) bool {
-	return slices.ContainsFunc(entries, func(o Outbox) bool {
-		if o.Kind == OutboxRecovered {
-			return row.Blocked == BlockedTemp
+func (*planner) wakes(row *state.Row, entries []state.Outbox, rows map[resource.ID]*state.Row) bool {
+	return slices.ContainsFunc(entries, func(o state.Outbox) bool {
+		if o.Kind == state.OutboxRecovered {
+			return row.Blocked == state.BlockedTemp
 		}
-		return row.Blocked != BlockedTemp && !row.SucceededAt.After(o.At) && !row.TriedAt.After(o.At) &&
-			happened(&o, rows[o.Of]) && row.hears(rows[o.Of])
+		return row.Blocked != state.BlockedTemp && !row.SucceededAt.After(o.At) && !row.TriedAt.After(o.At) &&
+			happened(&o, rows[o.Of]) && row.Hears(rows[o.Of])
 	})
 }
 
 // running returns what is being run, unless that does not matter, as all that waits for what entries are about is known to
 // have waited.
-func (p *planner) running(ctx context.Context, entries []Outbox) (map[resource.ID]bool, error) {
-	if !slices.ContainsFunc(entries, func(o Outbox) bool { return o.Ticket != 0 }) {
+func (p *planner) running(ctx context.Context, entries []state.Outbox) (map[resource.ID]bool, error) {
+	if !slices.ContainsFunc(entries, func(o state.Outbox) bool { return o.Ticket != 0 }) {
 		return nil, nil
 	}
 	leases, err := p.e.State.Leases(ctx, p.env.Name)
@@ -206,11 +207,11 @@ func (p *planner) waveAsksFor(ctx context.Context, ids []resource.ID) (map[resou
 }
 
 // lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.
-func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
-	priority := map[resource.ID]Priority{}
+func (p *planner) lookAgain(ctx context.Context, entries []state.Outbox) error {
+	priority := map[resource.ID]state.Priority{}
 	for i := range entries {
-		if entries[i].Kind == OutboxAgain {
-			priority[entries[i].Of] = max(entries[i].Priority, PriorityUserDeploy)
+		if entries[i].Kind == state.OutboxAgain {
+			priority[entries[i].Of] = max(entries[i].Priority, state.PriorityUserDeploy)
 		}
 	}
 	rows, err := p.load(ctx, slices.Sorted(maps.Keys(priority)))
@@ -223,12 +224,12 @@ func (p *planner) lookAgain(ctx context.Context, entries []Outbox) error {
 			row = planned
 		}
 		facts := p.e.reportsFacts(row)
-		p.set(row, func(row *Row) bool {
+		p.set(row, func(row *state.Row) bool {
 			if row.Orphaned {
 				return false
 			}
-			row.Unsure, row.WantFacts = row.Unsure || row.sendsEvents(), row.WantFacts || facts
-			if row.runnable() {
+			row.Unsure, row.WantFacts = row.Unsure || row.SendsEvents(), row.WantFacts || facts
+			if row.Runnable() {
 				p.schedule(row, priority[id])
 			}
 			return true

@@ -3,15 +3,16 @@ package deploy
 import (
 	"context"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Overview is what Progress tells, read at one instant.
 type Overview struct {
-	Env      Env
-	Schedule Schedule
-	Leases   []Lease
-	Counts   map[Status]int
+	Env      state.Env
+	Schedule state.Schedule
+	Leases   []state.Lease
+	Counts   map[state.Status]int
 	Paused   map[string]bool // agents
 	Outbox   int             // entries
 }

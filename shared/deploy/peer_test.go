@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -57,7 +58,7 @@ func TestNewVersionLeavesFailedToTheirBackoff(t *testing.T) {
 	r.w.fail["a"] = errors.New("no")
 	r.export(deploy.Export{Model: model(res("a"), res("b"))})
 	r.drain()
-	r.want("a", deploy.StatusFailed)
+	r.want("a", state.StatusFailed)
 	r.took()
 	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
 	r.drain()
@@ -83,7 +84,7 @@ func TestRemovedIsPurgedInReverseOrder(t *testing.T) {
 	}
 	r.drain()
 	r.same("purges", r.took("delete"), "delete c", "delete b", "delete a")
-	r.want("o", deploy.StatusOrphaned)
+	r.want("o", state.StatusOrphaned)
 	if _, err := r.e.Row(context.Background(), "e", id("a")); err == nil {
 		t.Error("the row of a purged resource is still there")
 	}
@@ -94,7 +95,7 @@ func TestBackoffGrowsAndTerminalWaits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.fail["a"], r.w.fail["b"] = errors.New("busy"), provider.Errorf(provider.Terminal, "never")
-	r.export(deploy.Export{Model: model(res("a"), res("b")), Settings: &deploy.Settings{DeployTimer: "0", RepairTimer: "0"}})
+	r.export(deploy.Export{Model: model(res("a"), res("b")), Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}})
 	r.drain()
 	var pauses []time.Duration
 	for range 4 {
@@ -130,9 +131,9 @@ func TestHungAndPanickingHandlersHarmNoOther(t *testing.T) {
 	}
 	r.export(deploy.Export{Model: model(res("hang"), res("panic"), res("z"))})
 	r.drain()
-	r.want("z", deploy.StatusDeployed)
-	r.want("hang", deploy.StatusFailed)
-	r.want("panic", deploy.StatusFailed)
+	r.want("z", state.StatusDeployed)
+	r.want("hang", state.StatusFailed)
+	r.want("panic", state.StatusFailed)
 	if row := r.row("panic"); !strings.Contains(row.Reason, "boom") {
 		t.Errorf("reason %q", row.Reason)
 	}
@@ -152,7 +153,7 @@ func TestPauseMeansNoClaimStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.drain()
-	r.want("a", deploy.StatusDeployed)
+	r.want("a", state.StatusDeployed)
 }
 
 // TestChangeIsInferred: with the peer, a handler that forgets to say that it has changed something leaves "no change".
@@ -165,7 +166,7 @@ func TestChangeIsInferred(t *testing.T) {
 		t.Helper()
 		r.export(x)
 		r.drain()
-		actions, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{Resource: id("a"), Limit: 1})
+		actions, err := r.home.Actions(context.Background(), "e", state.ActionQuery{Resource: id("a"), Limit: 1})
 		if err != nil || len(actions) != 1 {
 			t.Fatalf("%v: %d actions", err, len(actions))
 		}
@@ -221,9 +222,9 @@ func TestSecretsAreInNoRecord(t *testing.T) {
 	r.w.fail["bad"] = errors.New("cannot use " + value)
 	r.export(deploy.Export{Model: model(good, bad)})
 	r.drain()
-	r.want("good", deploy.StatusDeployed)
-	r.want("bad", deploy.StatusFailed)
-	actions, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{})
+	r.want("good", state.StatusDeployed)
+	r.want("bad", state.StatusFailed)
+	actions, err := r.home.Actions(context.Background(), "e", state.ActionQuery{})
 	if err != nil || len(actions) != 2 {
 		t.Fatalf("%v: %d actions", err, len(actions))
 	}
@@ -269,12 +270,12 @@ func TestAnyProcessServes(t *testing.T) {
 	t.Cleanup(func() { _ = other.Close() })
 	r.use(other, "newer")
 	r.drain()
-	r.want("a", deploy.StatusDeployed)
+	r.want("a", state.StatusDeployed)
 	versions, _, err := r.e.VersionsOf(context.Background(), "e")
 	if err != nil || len(versions) != 1 || versions[0].Pack != "test" {
 		t.Errorf("%v: versions %+v, want one that was exported with the pack test", err, versions)
 	}
-	actions, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{})
+	actions, err := r.home.Actions(context.Background(), "e", state.ActionQuery{})
 	if err != nil || len(actions) != 1 || actions[0].Pack != "newer" {
 		t.Errorf("%v: actions %+v, want one that was run by the pack newer", err, actions)
 	}
@@ -287,10 +288,10 @@ func TestInProgressIsAskedAgain(t *testing.T) {
 	r.w.again["a"] = 1
 	r.export(deploy.Export{Model: model(res("a"), res("b<a"))})
 	r.drain()
-	r.want("a", deploy.StatusAvailable)
+	r.want("a", state.StatusAvailable)
 	r.same("b before a is done", r.took("create"), "create a")
 	r.clock.advance(31 * time.Second)
 	r.drain()
-	r.want("a", deploy.StatusDeployed)
-	r.want("b", deploy.StatusDeployed)
+	r.want("a", state.StatusDeployed)
+	r.want("b", state.StatusDeployed)
 }

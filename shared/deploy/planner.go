@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -14,32 +15,32 @@ import (
 // rows that they change before the planner writes them are planned again. See docs/design/engine.md.
 type planner struct {
 	e       *Engine
-	env     Env
-	was     Env // env as it is stored
-	lease   Lease
-	dry     bool                 // nothing is stored; see Preview
-	look    Look                 // of a preview
-	texts   fileTexts            // of a preview; nil: files are not shown by their text
-	retry   bool                 // what failed is asked for, too
-	targets *targets             // what an export is about; nil: everything
-	commits int64                // number of commits made so far
-	rows    map[resource.ID]*Row // the planned rows, to be written
-	order   []resource.ID        // ids of rows, requirements first
-	graph   *Graph               // the graph that will be in force
-	add     []Outbox             // outbox entries that follow from the plan
-	drop    []string             // outbox entries that are settled by the plan
-	store   struct {             // what is written with the rows
-		version *Version
+	env     state.Env
+	was     state.Env // env as it is stored
+	lease   state.Lease
+	dry     bool                       // nothing is stored; see Preview
+	look    Look                       // of a preview
+	texts   fileTexts                  // of a preview; nil: files are not shown by their text
+	retry   bool                       // what failed is asked for, too
+	targets *targets                   // what an export is about; nil: everything
+	commits int64                      // number of commits made so far
+	rows    map[resource.ID]*state.Row // the planned rows, to be written
+	order   []resource.ID              // ids of rows, requirements first
+	graph   *Graph                     // the graph that will be in force
+	add     []state.Outbox             // outbox entries that follow from the plan
+	drop    []string                   // outbox entries that are settled by the plan
+	store   struct {                   // what is written with the rows
+		version *state.Version
 		forget  []int
 		agents  []resource.Agent
 		goodbye []string // agents to remove
-		set     []Parameter
-		unset   []ParameterKey
+		set     []state.Parameter
+		unset   []state.ParameterKey
 	}
 	// reapply makes the planned change again, on a row that somebody else has changed meanwhile.
-	reapply map[resource.ID]func(*Row) bool
-	whole   map[resource.ID]bool // rows that reapply makes anew if they are gone
-	before  map[resource.ID]Row  // the planned rows as they are stored
+	reapply map[resource.ID]func(*state.Row) bool
+	whole   map[resource.ID]bool      // rows that reapply makes anew if they are gone
+	before  map[resource.ID]state.Row // the planned rows as they are stored
 	// mending says that what is stored may be lost, so that all of it is compared; rebuilt stands for a graph that is.
 	mending bool
 	rebuilt *Graph
@@ -52,19 +53,19 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 
 // planMending is plan where f may make anew what is lost, so that it is not an error that a release cannot be finished for that reason.
 func (e *Engine) planMending(ctx context.Context, env string, mending bool, f func(p *planner) error) error {
-	lease, err := e.acquire(ctx, env, planKey, planLease)
+	lease, err := e.acquire(ctx, env, state.PlanKey, planLease)
 	if err != nil {
 		return err
 	}
 	defer e.giveBack(ctx, env, lease)
-	state, err := e.State.Env(ctx, env)
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	p := &planner{e: e, env: state, was: state, lease: lease}
+	p := &planner{e: e, env: stored, was: stored, lease: lease}
 	p.reset()
-	if state.Releasing != 0 {
-		if err := p.resumeRelease(ctx); err != nil && !(mending && unreadable(err)) {
+	if stored.Releasing != 0 {
+		if err := p.resumeRelease(ctx); err != nil && !(mending && state.Unreadable(err)) {
 			return fault.Wrap(fault.Unknown, "finish interrupted release", err)
 		}
 	}
@@ -73,14 +74,14 @@ func (e *Engine) planMending(ctx context.Context, env string, mending bool, f fu
 }
 
 // acquire takes a lease for span, waiting until it is free.
-func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duration) (Lease, error) {
+func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duration) (state.Lease, error) {
 	lease, _, err := e.acquireUnless(ctx, env, key, span, func() bool { return false })
 	return lease, err
 }
 
 // acquireUnless is acquire that gives up, with false, when it is late.
 func (e *Engine) acquireUnless(ctx context.Context, env, key string, span time.Duration,
-	late func() bool) (Lease, bool, error) {
+	late func() bool) (state.Lease, bool, error) {
 	pause := time.Millisecond
 	holder := e.holder()
 	for {
@@ -90,39 +91,39 @@ func (e *Engine) acquireUnless(ctx context.Context, env, key string, span time.D
 			return lease, true, nil
 		}
 		if !fault.Is(err, fault.Busy) && !fault.Is(err, fault.Unavailable) {
-			return Lease{}, false, fault.Wrap(fault.Unknown, "take lease "+key, err)
+			return state.Lease{}, false, fault.Wrap(fault.Unknown, "take lease "+key, err)
 		}
 		if err := e.Clock.Sleep(ctx, pause); err != nil {
-			return Lease{}, false, err
+			return state.Lease{}, false, err
 		}
 		if late() {
-			return Lease{}, false, nil
+			return state.Lease{}, false, nil
 		}
 		pause = min(2*pause, 100*time.Millisecond)
 	}
 }
 
 // giveBack releases a lease. If that fails, the lease expires.
-func (e *Engine) giveBack(ctx context.Context, env string, l Lease) {
+func (e *Engine) giveBack(ctx context.Context, env string, l state.Lease) {
 	ctx = context.WithoutCancel(ctx)
 	_ = e.retryUnavailable(ctx, func() error { return e.State.Release(ctx, env, l) })
 }
 
 // reset forgets what was planned.
 func (p *planner) reset() {
-	p.rows, p.order, p.add, p.drop = map[resource.ID]*Row{}, nil, nil, nil
+	p.rows, p.order, p.add, p.drop = map[resource.ID]*state.Row{}, nil, nil, nil
 	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
 	p.store.goodbye = nil
-	p.reapply, p.whole, p.before = map[resource.ID]func(*Row) bool{}, map[resource.ID]bool{}, map[resource.ID]Row{}
+	p.reapply, p.whole, p.before = map[resource.ID]func(*state.Row) bool{}, map[resource.ID]bool{}, map[resource.ID]state.Row{}
 }
 
 // set changes a row by f, which reports whether there is anything to write. It remembers f, even if there is nothing to write now: if
 // somebody else has changed the row meanwhile, f is applied to it again, and then there may be.
-func (p *planner) set(row *Row, f func(*Row) bool) {
+func (p *planner) set(row *state.Row, f func(*state.Row) bool) {
 	was := *row
 	changed := f(row)
 	if before := p.reapply[row.ID]; before != nil {
-		p.reapply[row.ID] = func(r *Row) bool {
+		p.reapply[row.ID] = func(r *state.Row) bool {
 			a := before(r)
 			return f(r) || a
 		}
@@ -143,7 +144,7 @@ func (p *planner) set(row *Row, f func(*Row) bool) {
 func (p *planner) ticket() int64 { return p.lease.Fence<<20 | p.commits }
 
 // schedule gives a row a ticket.
-func (p *planner) schedule(r *Row, priority Priority) {
+func (p *planner) schedule(r *state.Row, priority state.Priority) {
 	if r.Ticket == 0 || priority < r.Priority {
 		r.Priority = priority
 	}
@@ -164,10 +165,10 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset)+len(s.goodbye) == 0 && s.version == nil && p.env == p.was {
 		return nil
 	}
-	c := Commit{Guard: Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
+	c := state.Commit{Guard: state.Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
 		AddOutbox: p.add, Version: s.version, Forget: s.forget, Agents: s.agents, DropAgents: s.goodbye, Parameters: s.set, DropParameters: s.unset}
 	if len(p.order) > 0 {
-		c.Rows = make([]Row, 0, len(p.order))
+		c.Rows = make([]state.Row, 0, len(p.order))
 	}
 	for _, id := range p.order {
 		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
@@ -187,7 +188,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 			p.was = p.env
 		}
 		drop := c.DropOutbox
-		c = Commit{Guard: c.Guard, Plan: plan}
+		c = state.Commit{Guard: c.Guard, Plan: plan}
 		if len(done.Conflicts) > 0 {
 			c.DropOutbox = drop // they are still there
 		}
@@ -212,12 +213,12 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 }
 
 // toWrite reports whether a planned row has to be written: not if it was changed and changed back.
-func toWrite(row, was *Row) bool { return row.Rev == 0 || !row.same(was) }
+func toWrite(row, was *state.Row) bool { return row.Rev == 0 || !row.Same(was) }
 
 // write makes a commit, trying again while the store is unavailable. It recognises a commit that took effect although its answer was lost.
-func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
-	var done Committed
-	want := Env{}
+func (p *planner) write(ctx context.Context, c state.Commit) (state.Committed, error) {
+	var done state.Committed
+	want := state.Env{}
 	if c.Env != nil {
 		want = *c.Env
 	}
@@ -242,36 +243,36 @@ func (p *planner) write(ctx context.Context, c Commit) (Committed, error) {
 	}
 	p.commits++
 	if lost {
-		done.Conflicts = slices.DeleteFunc(done.Conflicts, func(r Row) bool { return p.sameAsPlanned(c.Rows, r) })
+		done.Conflicts = slices.DeleteFunc(done.Conflicts, func(r state.Row) bool { return p.sameAsPlanned(c.Rows, r) })
 	}
 	return done, nil
 }
 
 // sameAsPlanned reports whether a conflicting row is what this planner has written itself. What a worker has written differs at least in
 // its last action.
-func (p *planner) sameAsPlanned(rows []Row, now Row) bool {
+func (p *planner) sameAsPlanned(rows []state.Row, now state.Row) bool {
 	for i := range rows {
 		if rows[i].ID == now.ID {
 			if rows[i].Gone {
 				return now.Rev == 0
 			}
-			return rows[i].writtenAs(&now)
+			return rows[i].WrittenAs(&now)
 		}
 	}
 	return false
 }
 
 func (p *planner) ringLanes(ctx context.Context, lanes map[string]bool) {
-	p.e.ring(ctx, p.env.Name, RingsOf(slices.Sorted(maps.Keys(lanes))))
+	p.e.ring(ctx, p.env.Name, state.RingsOf(slices.Sorted(maps.Keys(lanes))))
 }
 
 // load returns rows by id.
-func (p *planner) load(ctx context.Context, ids []resource.ID) (map[resource.ID]*Row, error) {
+func (p *planner) load(ctx context.Context, ids []resource.ID) (map[resource.ID]*state.Row, error) {
 	return p.e.rows(ctx, p.env.Name, ids)
 }
 
-func (e *Engine) rows(ctx context.Context, env string, ids []resource.ID) (map[resource.ID]*Row, error) {
-	out := make(map[resource.ID]*Row, len(ids))
+func (e *Engine) rows(ctx context.Context, env string, ids []resource.ID) (map[resource.ID]*state.Row, error) {
+	out := make(map[resource.ID]*state.Row, len(ids))
 	if len(ids) == 0 {
 		return out, nil
 	}
@@ -286,7 +287,7 @@ func (e *Engine) rows(ctx context.Context, env string, ids []resource.ID) (map[r
 }
 
 // eachRow calls f for every row of the environment, in order of id.
-func (e *Engine) eachRow(ctx context.Context, env string, f func(*Row) error) error {
+func (e *Engine) eachRow(ctx context.Context, env string, f func(*state.Row) error) error {
 	page := e.Sizes.Page
 	for after := resource.ID(""); ; {
 		rows, err := e.State.ScanRows(ctx, env, after, page)
@@ -306,13 +307,13 @@ func (e *Engine) eachRow(ctx context.Context, env string, f func(*Row) error) er
 }
 
 // startWave plans a wave, which asks for everything to be checked.
-func (p *planner) startWave(priority Priority, keepTerminal bool) {
-	p.env.Wave = Wave{Epoch: p.env.Wave.Epoch + 1, Priority: priority, At: p.e.Clock.Now(), KeepTerminal: keepTerminal}
+func (p *planner) startWave(priority state.Priority, keepTerminal bool) {
+	p.env.Wave = state.Wave{Epoch: p.env.Wave.Epoch + 1, Priority: priority, At: p.e.Clock.Now(), KeepTerminal: keepTerminal}
 }
 
 // scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil: all). retry includes those that wait
 // for their backoff, and those whose failure waits for a person or a new intent.
-func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, retry bool, match func(*Row) bool) error {
+func (p *planner) scheduleUnfinished(ctx context.Context, priority state.Priority, retry bool, match func(*state.Row) bool) error {
 	leases, err := p.e.State.Leases(ctx, p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read leases", err)
@@ -325,11 +326,11 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, ret
 			}
 		}
 	}
-	ask := func(r *Row) bool {
-		if !r.runnable() || !r.unfinished() || (match != nil && !match(r)) || running[r.ID] == r.Lane {
+	ask := func(r *state.Row) bool {
+		if !r.Runnable() || !r.Unfinished() || (match != nil && !match(r)) || running[r.ID] == r.Lane {
 			return false // what runs does just what is asked for
 		}
-		if !retry && (!retried(r.Class) || r.NextAt.After(p.e.Clock.Now())) {
+		if !retry && (!state.Retried(r.Class) || r.NextAt.After(p.e.Clock.Now())) {
 			return false
 		}
 		if r.Ticket == 0 {
@@ -341,7 +342,7 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority Priority, ret
 		r.Priority = min(r.Priority, priority)
 		return higher
 	}
-	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+	return p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if planned := p.rows[r.ID]; planned != nil {
 			r = planned
 		}

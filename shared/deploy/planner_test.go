@@ -1,6 +1,9 @@
 package deploy
 
-import "testing"
+import (
+	"southbound/shared/deploy/state"
+	"testing"
+)
 
 // TestSetIsDecidedAgain pins that what had nothing to write is asked again when the row turns out to be another: a fact that a row was asked for
 // already is asked of what takes its place.
@@ -8,22 +11,22 @@ func TestSetIsDecidedAgain(t *testing.T) {
 	t.Parallel()
 	p := &planner{}
 	p.reset()
-	ask := func(r *Row) bool {
+	ask := func(r *state.Row) bool {
 		was := r.WantFacts
 		r.WantFacts = true
 		return !was
 	}
-	give := func(r *Row) bool {
+	give := func(r *state.Row) bool {
 		r.Version = 7
 		return true
 	}
-	asked := &Row{ID: "t::T[a,name=x]", Rev: 3, WantFacts: true}
+	asked := &state.Row{ID: "t::T[a,name=x]", Rev: 3, WantFacts: true}
 	p.set(asked, ask)
 	if len(p.order) != 0 {
 		t.Error("a row of which nothing changes is to be written")
 	}
 	p.set(asked, give)
-	anew := Row{ID: asked.ID}
+	anew := state.Row{ID: asked.ID}
 	if !p.reapply[asked.ID](&anew) || !anew.WantFacts || anew.Version != 7 {
 		t.Errorf("the row that took its place is %+v", anew)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -32,23 +33,23 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 	if problems := e.validateExport(x); len(problems) > 0 {
 		return DryRun{}, problems.Err()
 	}
-	state, err := e.State.Env(ctx, env)
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	// Tickets that nobody sees only have to differ from 0.
-	p := &planner{e: e, env: state, was: state, lease: Lease{Key: planKey, Fence: 1}, dry: true}
+	p := &planner{e: e, env: stored, was: stored, lease: state.Lease{Key: state.PlanKey, Fence: 1}, dry: true}
 	p.reset()
 	if problems := x.Model.UnsetSecrets(e.lookUp(ctx)); len(problems) > 0 {
 		return DryRun{}, problems.Err()
 	}
-	p.mending = !e.intact(ctx, state)
+	p.mending = !e.intact(ctx, stored)
 	next, err := p.next(ctx, x)
 	if err != nil {
 		return DryRun{}, err
 	}
 	p.look, p.texts = look, few(textsOf(ctx, files{e.Files, x.Model.Files}))
-	if state.Releasing == 0 {
+	if stored.Releasing == 0 {
 		_, err = p.release(ctx, next.version, next.entries)
 	} else {
 		_, err = p.releaseWhole(ctx, next.version, next.entries)
@@ -88,17 +89,17 @@ func (m *Model) clone() *Model {
 // steps is what would become of every resource by what a planner has planned.
 type steps struct {
 	would []Would
-	rows  map[resource.ID]*Row // those that a worker would look at
-	marks []string             // what the state is in which that is so
+	rows  map[resource.ID]*state.Row // those that a worker would look at
+	marks []string                   // what the state is in which that is so
 }
 
 // steps says what would become of every resource, in order of id, what leaves last.
 func (p *planner) steps(ctx context.Context) (*steps, error) {
-	s := &steps{rows: map[resource.ID]*Row{}}
+	s := &steps{rows: map[resource.ID]*state.Row{}}
 	var leaving []Would
-	add := func(was, now *Row) error {
+	add := func(was, now *state.Row) error {
 		w, told, err := p.step(was, now)
-		if err != nil || !told || !p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.unfinished()) {
+		if err != nil || !told || !p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()) {
 			return err
 		}
 		if w.Action != "orphan" {
@@ -116,7 +117,7 @@ func (p *planner) steps(ctx context.Context) (*steps, error) {
 		return nil
 	}
 	stored := map[resource.ID]bool{}
-	err := p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+	err := p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
 		row := *r
 		stored[row.ID] = true
 		if now := p.rows[row.ID]; now != nil {
@@ -131,7 +132,7 @@ func (p *planner) steps(ctx context.Context) (*steps, error) {
 		if stored[id] {
 			continue
 		}
-		if err := add(&Row{ID: id}, now); err != nil {
+		if err := add(&state.Row{ID: id}, now); err != nil {
 			return nil, err
 		}
 	}
@@ -152,22 +153,22 @@ func (s *steps) digest(p *planner) string {
 
 // step says what would become of a resource, given its row before and after what is planned. told
 // is false when there is nothing to say: it left earlier.
-func (p *planner) step(was, now *Row) (w Would, told bool, err error) {
+func (p *planner) step(was, now *state.Row) (w Would, told bool, err error) {
 	w = Would{ID: now.ID, Action: "none"}
 	switch {
 	case now.Orphaned:
 		w.Action = "orphan"
 		return w, !was.Orphaned, nil
-	case now.Compliance == Undefined, now.Blocked == BlockedYes:
+	case now.Compliance == state.Undefined, now.Blocked == state.BlockedYes:
 		err = p.later(&w, was, now)
-	case now.Removing && now.Ticket == 0 && now.Blocked != BlockedTemp && !p.retry:
+	case now.Removing && now.Ticket == 0 && now.Blocked != state.BlockedTemp && !p.retry:
 		// A check of everything leaves it out.
 		w.Action, w.Failed, w.Reason = "delete", true, "waits to be tried again: "+now.Reason
 	case now.Removing:
 		w.Action = "delete"
-	case now.Blocked == NeedsPerson:
+	case now.Blocked == state.NeedsPerson:
 		w.Failed, w.Reason = true, now.Reason
-	case now.asWanted():
+	case now.AsWanted():
 	default:
 		err = p.change(&w, was, now)
 	}
@@ -176,7 +177,7 @@ func (p *planner) step(was, now *Row) (w Would, told bool, err error) {
 
 // later says what would become of a row of which something is not known. What is to be gone is deleted
 // when that becomes known, and nobody is asked then.
-func (p *planner) later(w *Would, was, now *Row) error {
+func (p *planner) later(w *Would, was, now *state.Row) error {
 	w.Action, w.Reason, w.Deletes = "undefined", now.Reason, now.Removing
 	if now.Removing {
 		return nil
@@ -189,7 +190,7 @@ func (p *planner) later(w *Would, was, now *Row) error {
 
 // change says what a deploy of a row that is not as wanted would do, as far as that can be told
 // without looking.
-func (p *planner) change(w *Would, was, now *Row) error {
+func (p *planner) change(w *Would, was, now *state.Row) error {
 	res, err := resource.Decode(now.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource", err)
@@ -202,10 +203,10 @@ func (p *planner) change(w *Would, was, now *Row) error {
 	switch {
 	case res.ReportOnly:
 		w.Reason = reportOnly
-	case res.Purged && base != nil && base.Purged && was.asWanted():
+	case res.Purged && base != nil && base.Purged && was.AsWanted():
 	case res.Purged:
 		w.Action = "delete"
-	case there && was.Deployed == now.Hash && was.asWanted():
+	case there && was.Deployed == now.Hash && was.AsWanted():
 		// It left, was let alone, and comes back.
 	case there:
 		w.Action, w.Changes = "update", p.e.intentDiff(base, res, p.look, p.texts)
@@ -223,7 +224,7 @@ const reportOnly = "is only compared, since it is report_only"
 
 // deployedAs returns what a resource was deployed as, as far as that is known: its last intent, if
 // any was deployed. It returns nil when nothing was, or when it was removed.
-func deployedAs(row *Row) (*resource.Resource, error) {
+func deployedAs(row *state.Row) (*resource.Resource, error) {
 	if row.Deployed == "" || row.Removing {
 		return nil, nil
 	}
@@ -250,13 +251,13 @@ func (d *dryRunner) read(ctx context.Context, p *planner, s *steps) error {
 		}
 	}
 	planned := make(map[resource.ID]*Would, len(s.would))
-	rows := make(map[resource.ID]*Row, len(s.rows))
+	rows := make(map[resource.ID]*state.Row, len(s.rows))
 	blocked := map[resource.ID]bool{}
 	for i := range s.would {
 		w := &s.would[i]
 		planned[w.ID] = w
 		if now := s.rows[w.ID]; now != nil {
-			rows[w.ID] = &Row{ID: w.ID, Lane: now.Lane, Version: now.Version, Hash: now.Hash,
+			rows[w.ID] = &state.Row{ID: w.ID, Lane: now.Lane, Version: now.Version, Hash: now.Hash,
 				Body: now.Body}
 			// Before another thing makes room, that is what a handler would find.
 			blocked[w.ID] = w.Action == "undefined" || w.Failed || s.getsRoom(g, w.ID)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -72,12 +73,12 @@ func (a author) drift() {
 func (a author) did(since string) map[resource.ID]string {
 	words := map[plan.Change]string{plan.Created: "create", plan.Updated: "update", plan.Purged: "delete"}
 	out := map[resource.ID]string{}
-	all, err := a.home.Actions(a.t.Context(), "e", deploy.ActionQuery{After: since})
+	all, err := a.home.Actions(a.t.Context(), "e", state.ActionQuery{After: since})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	for _, x := range slices.Backward(all) { // the oldest first
-		if x.Action != deploy.ActionDryRun && x.Change != plan.NoChange {
+		if x.Action != state.ActionDryRun && x.Change != plan.NoChange {
 			out[x.Resource] = words[x.Change]
 		}
 	}
@@ -85,7 +86,7 @@ func (a author) did(since string) map[resource.ID]string {
 }
 
 func (a author) last() string {
-	all, err := a.home.Actions(a.t.Context(), "e", deploy.ActionQuery{Limit: 1})
+	all, err := a.home.Actions(a.t.Context(), "e", state.ActionQuery{Limit: 1})
 	if err != nil || len(all) == 0 {
 		return ""
 	}
@@ -111,7 +112,7 @@ func told(d deploy.DryRun, words ...string) map[resource.ID]string {
 }
 
 // status returns the resources with one of these statuses.
-func (a author) status(ss ...deploy.Status) map[resource.ID]bool {
+func (a author) status(ss ...state.Status) map[resource.ID]bool {
 	out := map[resource.ID]bool{}
 	rows, err := a.home.ScanRows(a.t.Context(), "e", "", 1000)
 	if err != nil {
@@ -152,7 +153,7 @@ func (a author) round(t *testing.T) {
 		a.export(deploy.Export{Model: a.model()(), NoRelease: true})
 	}
 	if a.one(3) {
-		p := deploy.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)), Value: fmt.Sprintf("v%d", a.IntN(3))}
+		p := state.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)), Value: fmt.Sprintf("v%d", a.IntN(3))}
 		if err := a.e.SetParameters(t.Context(), "e", p); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func (a author) round(t *testing.T) {
 	m := a.model()
 	planned := a.preview(deploy.Export{Model: m()}, false)
 	read := a.preview(deploy.Export{Model: m()}, true)
-	orphans, since := a.status(deploy.StatusOrphaned), a.last()
+	orphans, since := a.status(state.StatusOrphaned), a.last()
 	a.export(deploy.Export{Model: m(), Check: true, Expect: planned.State})
 	a.drain()
 	did := a.did(since)
@@ -179,9 +180,9 @@ func (a author) round(t *testing.T) {
 			}
 		}
 	}
-	left := a.status(deploy.StatusOrphaned)
+	left := a.status(state.StatusOrphaned)
 	maps.DeleteFunc(left, func(id resource.ID, _ bool) bool { return orphans[id] })
-	unknown := a.status(deploy.StatusUndefined, deploy.StatusBlocked)
+	unknown := a.status(state.StatusUndefined, state.StatusBlocked)
 	for name, d := range map[string]deploy.DryRun{"plan": planned, "plan --read": read} {
 		if want := told(d, "orphan"); !sameKeys(left, want) {
 			t.Errorf("%s: left behind %v, the plan was %v", name, left, want)
@@ -213,7 +214,7 @@ func TestExpect(t *testing.T) {
 	if _, err := r.e.Export(t.Context(), "e", y); !fault.Is(err, fault.Refused) {
 		t.Fatalf("an export of a plan that is out of date: %v", err)
 	}
-	if env, _ := r.home.Env(t.Context(), "e"); env.Last != 2 || len(a.status(deploy.StatusDeployed)) != 2 {
+	if env, _ := r.home.Env(t.Context(), "e"); env.Last != 2 || len(a.status(state.StatusDeployed)) != 2 {
 		t.Errorf("it did something: %+v", env)
 	}
 	y.Expect = a.preview(x(), false).State

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -12,8 +13,8 @@ import (
 
 // Progress says how far an environment is, in counters and names; it holds no rows.
 type Progress struct {
-	Env       Env
-	Counts    map[Status]int
+	Env       state.Env
+	Counts    map[state.Status]int
 	Scheduled int             // tickets, and what a wave has still to check
 	Left      map[string]int  // the same by agent; nil: not counted
 	Running   []resource.ID   // what runs now
@@ -72,13 +73,13 @@ func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 	return p, e.running(ctx, env, &p)
 }
 
-func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) error {
+func (e *Engine) countScheduled(ctx context.Context, s state.Schedule, p *Progress) error {
 	lanes, waiting := map[string]bool{}, map[string]int{}
 	p.Left = map[string]int{}
 	for _, t := range s.Tickets {
 		lanes[t.Lane] = true
 		waiting[t.Lane]++
-		p.Left[AgentOf(t.Lane)]++
+		p.Left[state.AgentOf(t.Lane)]++
 	}
 	p.Scheduled = len(s.Tickets)
 	if len(s.Unfinished) > 0 {
@@ -97,7 +98,7 @@ func (e *Engine) countScheduled(ctx context.Context, s Schedule, p *Progress) er
 				lanes[lane] = true
 				n := max(perLane[i]-len(checked)-waiting[lane], 0)
 				p.Scheduled += n
-				p.Left[AgentOf(lane)] += n
+				p.Left[state.AgentOf(lane)] += n
 			}
 		}
 		for lane := range s.Unfinished {
@@ -118,11 +119,11 @@ func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	return nil
 }
 
-func (e *Engine) held(leases []Lease, p *Progress) {
+func (e *Engine) held(leases []state.Lease, p *Progress) {
 	p.Held = map[string]bool{}
 	now := e.Clock.Now()
 	for _, l := range leases {
-		if l.Holder != "" && l.Until.After(now) && l.Key != planKey {
+		if l.Holder != "" && l.Until.After(now) && l.Key != state.PlanKey {
 			p.Held[l.Key] = true
 			p.Running = append(p.Running, l.Running...)
 		}
@@ -251,20 +252,20 @@ func plainRef(v any) any {
 }
 
 // Row returns one resource.
-func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (Row, error) {
+func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (state.Row, error) {
 	rows, err := e.rows(ctx, env, []resource.ID{id})
 	if err != nil {
-		return Row{}, err
+		return state.Row{}, err
 	}
 	if rows[id] == nil {
-		return Row{}, fault.New(fault.NotFound, "read resource", "there is no resource %s", id).WithHint("`southbound resources` lists them")
+		return state.Row{}, fault.New(fault.NotFound, "read resource", "there is no resource %s", id).WithHint("`southbound resources` lists them")
 	}
 	return *rows[id], nil
 }
 
 // EachRow calls f for every resource that matches, in order of id, until f returns an error.
-func (e *Engine) EachRow(ctx context.Context, env string, filter Filter, f func(*Row) error) error {
-	return e.eachRow(ctx, env, func(r *Row) error {
+func (e *Engine) EachRow(ctx context.Context, env string, filter state.Filter, f func(*state.Row) error) error {
+	return e.eachRow(ctx, env, func(r *state.Row) error {
 		if !filter.Match(r) {
 			return nil
 		}
@@ -296,14 +297,14 @@ func (e *Engine) Neighbours(ctx context.Context, env string, id resource.ID) (re
 }
 
 // VersionsOf returns the versions up to the last one of the environment it returns with them, ascending.
-func (e *Engine) VersionsOf(ctx context.Context, env string) ([]Version, Env, error) {
-	state, err := e.State.Env(ctx, env)
+func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, state.Env, error) {
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
-		return nil, state, fault.Wrap(fault.Unknown, "read environment", err)
+		return nil, stored, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	vs, err := e.State.Versions(ctx, env)
 	if err != nil {
-		return nil, state, fault.Wrap(fault.Unknown, "read versions", err)
+		return nil, stored, fault.Wrap(fault.Unknown, "read versions", err)
 	}
-	return slices.DeleteFunc(vs, func(v Version) bool { return v.Number > state.Last }), state, nil
+	return slices.DeleteFunc(vs, func(v state.Version) bool { return v.Number > stored.Last }), stored, nil
 }

@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // between does something before what is scheduled is read for the first time.
 type between struct {
-	deploy.State
+	state.State
 	do func()
 }
 
 // Schedule implements deploy.State.
-func (b *between) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
+func (b *between) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	if do := b.do; do != nil {
 		b.do = nil
 		do()
@@ -33,7 +34,7 @@ func TestDoneMeansCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Done() || p.Counts[deploy.StatusFailed] != 1 || p.Counts[deploy.StatusDeployed] != 1 {
+	if !p.Done() || p.Counts[state.StatusFailed] != 1 || p.Counts[state.StatusDeployed] != 1 {
 		t.Errorf("done %v with %v", p.Done(), p.Counts)
 	}
 }

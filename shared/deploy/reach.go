@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -41,7 +42,7 @@ func (r *releaser) stranded(ctx context.Context) error {
 		return err
 	}
 	var problems diag.Problems
-	err = r.p.e.eachRow(ctx, r.p.env.Name, func(row *Row) error {
+	err = r.p.e.eachRow(ctx, r.p.env.Name, func(row *state.Row) error {
 		transport, moves := moved[row.ID.Agent()]
 		now := row
 		if planned := r.p.rows[row.ID]; planned != nil {

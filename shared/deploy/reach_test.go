@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -86,7 +87,7 @@ func TestStoredVersionIsHeldToTransports(t *testing.T) {
 	r.typeOver()
 	r.drain()
 	r.same("calls", r.took("read", "create"))
-	r.want("a", deploy.StatusUnavailable)
+	r.want("a", state.StatusUnavailable)
 	if got, want := r.row("a").Reason, `t::T is not reached over the transport http of the agent "a"; it is over local`; got != want {
 		t.Errorf("reason %q, want %q", got, want)
 	}

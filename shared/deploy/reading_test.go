@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -45,7 +46,7 @@ func TestReadingInSlices(t *testing.T) {
 	delete(r.w.things, "b0")
 	for what, compare := range map[string]func(from deploy.Reading) (deploy.DryRun, error){
 		"a dry run": func(from deploy.Reading) (deploy.DryRun, error) {
-			return r.e.DryRunOf(t.Context(), "e", 0, deploy.Filter{}, deploy.Look{From: from})
+			return r.e.DryRunOf(t.Context(), "e", 0, state.Filter{}, deploy.Look{From: from})
 		},
 		"a plan": func(from deploy.Reading) (deploy.DryRun, error) {
 			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
@@ -89,7 +90,7 @@ func TestReadingElsewhere(t *testing.T) {
 	t.Parallel()
 	for what, compare := range map[string]func(r *rig, from deploy.Reading) (deploy.DryRun, error){
 		"a dry run": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
-			return r.e.DryRunOf(t.Context(), "e", 1, deploy.Filter{}, deploy.Look{From: from})
+			return r.e.DryRunOf(t.Context(), "e", 1, state.Filter{}, deploy.Look{From: from})
 		},
 		"a plan": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
 			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
@@ -196,7 +197,7 @@ func TestReadingIsCutOff(t *testing.T) {
 	actions, err := r.home.Actions(
 		t.Context(),
 		"e",
-		deploy.ActionQuery{Action: deploy.ActionDryRun},
+		state.ActionQuery{Action: state.ActionDryRun},
 	)
 	if err != nil || len(actions) != 4 {
 		t.Errorf("%d actions, %v", len(actions), err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -130,7 +131,7 @@ func TestWaitsForTheNewIntent(t *testing.T) {
 	}
 	r.drain()
 	r.clock.advance(time.Hour)
-	r.want("b", deploy.StatusDeployed)
+	r.want("b", state.StatusDeployed)
 	r.same("runs", r.runs(), "read a", "read a", "read b")
 	if n := r.actions(); n != 3 {
 		t.Errorf("%d actions were recorded, want 3: b was skipped for what does not count", n)
@@ -139,11 +140,11 @@ func TestWaitsForTheNewIntent(t *testing.T) {
 
 // leftOut is a State that calls back after a commit that has left out a row.
 type leftOut struct {
-	deploy.State
+	state.State
 	f func()
 }
 
-func (s *leftOut) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (s *leftOut) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	done, err := s.State.Commit(ctx, env, c)
 	if f := s.f; f != nil && err == nil && len(done.Conflicts) > 0 {
 		s.f = nil

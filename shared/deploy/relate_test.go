@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/local"
 	"southbound/shared/resource"
@@ -295,7 +296,7 @@ func TestTargetIsToldByWhatStays(t *testing.T) {
 	if _, err := e.Export(ctx, "e", deploy.Export{Model: model(heard)}); err != nil {
 		t.Fatal(err)
 	}
-	only, err := deploy.ParseFilter([]string{string(hears.ID)})
+	only, err := state.ParseFilter([]string{string(hears.ID)})
 	if err != nil {
 		t.Fatal(err)
 	}

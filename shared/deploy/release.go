@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -12,7 +13,7 @@ type released struct{ changed, removed int }
 
 // release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
 // Rows are written by commitAll; until then the release has not begun.
-func (p *planner) release(ctx context.Context, v Version, entries []entry) (released, error) {
+func (p *planner) release(ctx context.Context, v state.Version, entries []entry) (released, error) {
 	if p.mending {
 		return p.releaseWhole(ctx, v, entries)
 	}
@@ -76,16 +77,16 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 }
 
 // releaseWhole plans the release of a version, whose resources are entries, from whatever the rows are now.
-func (p *planner) releaseWhole(ctx context.Context, v Version, entries []entry) (released, error) {
+func (p *planner) releaseWhole(ctx context.Context, v state.Version, entries []entry) (released, error) {
 	r := &releaser{p: p, v: v, before: map[resource.ID]entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
-	if err := p.e.eachRow(ctx, p.env.Name, func(row *Row) error {
-		if row.Blocked == BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
+	if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
+		if row.Blocked == state.BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
 			r.skipped = append(r.skipped, row.ID)
 		}
 		if !row.Orphaned && !row.Removing {
 			r.before[row.ID] = entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
 		}
-		return row.addMissingFacts(r.unasked)
+		return row.AddMissingFacts(r.unasked)
 	}); err != nil {
 		return released{}, err
 	}
@@ -96,7 +97,7 @@ func (p *planner) releaseWhole(ctx context.Context, v Version, entries []entry) 
 func (p *planner) storeGraph(ctx context.Context) error {
 	blob := blobOf(p.graph.encode())
 	if (blob.Hash != p.env.Graph || p.mending) && !p.dry {
-		if err := p.e.putFiles(ctx, []Blob{blob}); err != nil {
+		if err := p.e.putFiles(ctx, []state.Blob{blob}); err != nil {
 			return err
 		}
 		p.e.keepGraph(blob.Hash, p.graph)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -13,7 +14,7 @@ import (
 // releaser plans what takes the rows from one version to another.
 type releaser struct {
 	p       *planner
-	v       Version               // the one to release
+	v       state.Version         // the one to release
 	agents  []resource.Agent      // those in force; nil: not known
 	before  map[resource.ID]entry // what may differ in the version in force
 	after   []entry               // what may differ in v; load adds what moves to another lane
@@ -22,11 +23,11 @@ type releaser struct {
 	skipped []resource.ID         // rows that may not have to be skipped any more, after an interrupted release
 	unasked map[resource.ID]bool  // resources that may not have been asked for their facts, after an interrupted release
 
-	lanes    map[string]int       // of v's agents
-	rows     map[resource.ID]*Row // the rows that may change
-	index    map[resource.ID]bool // the ids of after
+	lanes    map[string]int             // of v's agents
+	rows     map[resource.ID]*state.Row // the rows that may change
+	index    map[resource.ID]bool       // the ids of after
 	released released
-	wave     *Schedule            // how far the wave is, once it was read: see readWave
+	wave     *state.Schedule      // how far the wave is, once it was read: see readWave
 	owes     map[resource.ID]bool // resources that may owe a reload for what they newly require: see tied
 }
 
@@ -90,7 +91,7 @@ func (r *releaser) graph(ctx context.Context) (*Graph, error) {
 func (r *releaser) load(ctx context.Context) error {
 	r.index = make(map[resource.ID]bool, len(r.after))
 	if r.p.env.Released == 0 && r.p.env.Releasing == 0 {
-		r.rows = map[resource.ID]*Row{} // the first version of all: there are no rows
+		r.rows = map[resource.ID]*state.Row{} // the first version of all: there are no rows
 		for i := range r.after {
 			r.index[r.after[i].ID] = true
 		}
@@ -128,10 +129,10 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 		return fault.Wrap(fault.Internal, "read resource", err)
 	}
 	missing := missingOf(res.Attributes)
-	lane := laneOf(en.ID, res.Agent, r.lanes[res.Agent])
+	lane := state.LaneOf(en.ID, res.Agent, r.lanes[res.Agent])
 	row := r.rows[en.ID]
 	if row == nil {
-		row = &Row{ID: en.ID}
+		row = &state.Row{ID: en.ID}
 	}
 	if row.Rev > 0 && row.Lane != lane {
 		if err := r.readWave(ctx); err != nil {
@@ -144,7 +145,7 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 	}
 	r.p.whole[en.ID] = true
 	tells := res.Tells() // what is planned is kept until it is written: not the whole resource with it
-	r.p.set(row, func(row *Row) bool {
+	r.p.set(row, func(row *state.Row) bool {
 		if row.Hash == en.Hash && !row.Orphaned && !row.Removing && !row.Damaged() {
 			return r.adjust(row, en, lane)
 		}
@@ -155,36 +156,36 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 }
 
 // replace gives a row another intent; missing names what is not known of it yet, and tells whether it sends events.
-func (r *releaser) replace(row *Row, en *entry, tells bool, lane string, missing []string) {
+func (r *releaser) replace(row *state.Row, en *entry, tells bool, lane string, missing []string) {
 	if row.Rev == 0 || row.Orphaned || row.Removing {
-		row.hideSecrets()
-		*row = Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, Notes: row.leftNotes(), LastRun: RunNew, Blocked: NotBlocked,
+		row.HideSecrets()
+		*row = state.Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, Notes: row.KeptNotes(), LastRun: state.RunNew, Blocked: state.NotBlocked,
 			LastAt: row.LastAt, LastAction: row.LastAction, ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
 	}
-	row.hideSecrets()
+	row.HideSecrets()
 	r.move(row, lane)
 	// A run for the previous intent may be under way, and nobody will record what it changes.
 	row.Unsure = row.Unsure || tells && row.Rev > 0
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
-	if row.LastRun == RunSuccess && row.Compliance == NonCompliant {
-		row.LastRun = RunNew // so that what was skipped because of it is woken: see follows
+	if row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant {
+		row.LastRun = state.RunNew // so that what was skipped because of it is woken: see follows
 	}
-	row.Compliance, row.Missing = HasUpdate, missing
+	row.Compliance, row.Missing = state.HasUpdate, missing
 	row.Class, row.Attempts, row.Reason, row.Causes = "", 0, "", nil
 	row.NextAt, row.NotBefore, row.Waiting = time.Time{}, time.Time{}, nil
-	if row.Blocked == BlockedTemp {
-		row.Blocked = NotBlocked
+	if row.Blocked == state.BlockedTemp {
+		row.Blocked = state.NotBlocked
 	}
 	if len(missing) > 0 {
-		row.Compliance, row.Ticket = Undefined, 0
+		row.Compliance, row.Ticket = state.Undefined, 0
 		row.Reason = undefinedReason(missing)
 		return
 	}
-	r.p.schedule(row, PriorityNewVersion)
+	r.p.schedule(row, state.PriorityNewVersion)
 }
 
 // adjust takes over changes that are no change of intent: requirements, set, flags, lane.
-func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
+func (r *releaser) adjust(row *state.Row, en *entry, lane string) bool {
 	if row.Lane == lane && string(row.Body) == string(en.Body) {
 		return false
 	}
@@ -192,24 +193,24 @@ func (r *releaser) adjust(row *Row, en *entry, lane string) bool {
 	r.move(row, lane)
 	row.Body = en.Body
 	switch {
-	case row.Blocked == BlockedTemp:
+	case row.Blocked == state.BlockedTemp:
 		// It may not require any more what it was skipped for; if it does, it is skipped again.
-		row.Blocked = NotBlocked
-		r.p.schedule(row, PriorityNewVersion)
+		row.Blocked = state.NotBlocked
+		r.p.schedule(row, state.PriorityNewVersion)
 	case row.Ticket != 0:
 		r.p.schedule(row, row.Priority) // a run that has begun has not waited for the new requirements
 	case asked:
 		r.p.schedule(row, r.p.env.Wave.Priority) // in its new lane the wave may be over
-	case r.owes[row.ID] && row.runnable():
-		r.p.schedule(row, PriorityNewVersion)
+	case r.owes[row.ID] && row.Runnable():
+		r.p.schedule(row, state.PriorityNewVersion)
 	}
 	return true
 }
 
 // waveAsks reports whether the wave has still to check a row in the lane where it is now.
-func (r *releaser) waveAsks(row *Row) bool {
+func (r *releaser) waveAsks(row *state.Row) bool {
 	wave := r.p.env.Wave
-	if r.wave == nil || row.Checked >= wave.Epoch || !row.runnable() || wave.KeepTerminal && !retried(row.Class) {
+	if r.wave == nil || row.Checked >= wave.Epoch || !row.Runnable() || wave.KeepTerminal && !state.Retried(row.Class) {
 		return false
 	}
 	if wave.Epoch > r.wave.Wave.Epoch {
@@ -222,7 +223,7 @@ func (r *releaser) waveAsks(row *Row) bool {
 }
 
 // checked reports whether a record says that the wave has checked a row where it is now.
-func (r *releaser) checked(row *Row) bool {
+func (r *releaser) checked(row *state.Row) bool {
 	if r.wave == nil || r.p.env.Wave.Epoch > r.wave.Wave.Epoch {
 		return false
 	}
@@ -231,9 +232,9 @@ func (r *releaser) checked(row *Row) bool {
 }
 
 // move puts a row into a lane. The record that the wave has checked it moves with it.
-func (r *releaser) move(row *Row, lane string) {
+func (r *releaser) move(row *state.Row, lane string) {
 	checked := r.checked(row)
-	row.move(lane)
+	row.Move(lane)
 	if checked {
 		row.Checked = r.wave.Wave.Epoch
 	}
@@ -248,7 +249,7 @@ func (r *releaser) remove(g *Graph) {
 		}
 		r.released.removed++
 		purge := g.Node(id) >= 0 && g.Removing[g.Node(id)]
-		r.p.set(row, func(row *Row) bool {
+		r.p.set(row, func(row *state.Row) bool {
 			if !purge {
 				row.Orphaned, row.Ticket = true, 0
 				row.NextAt, row.Reason = time.Time{}, "left the model"
@@ -264,9 +265,9 @@ func (r *releaser) remove(g *Graph) {
 				return false
 			}
 			row.Body, row.Hash, row.Removing, row.Version = body, "purge "+row.Hash, true, r.v.Number
-			row.Compliance, row.Blocked, row.LastRun, row.Missing = HasUpdate, NotBlocked, RunNew, nil
+			row.Compliance, row.Blocked, row.LastRun, row.Missing = state.HasUpdate, state.NotBlocked, state.RunNew, nil
 			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0, "left the model, to be purged", nil, time.Time{}
-			r.p.schedule(row, PriorityNewVersion)
+			r.p.schedule(row, state.PriorityNewVersion)
 			return true
 		})
 	}

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -19,7 +20,7 @@ func (w *worker) reload(ctx context.Context) error {
 // readAll returns false if the schedule has changed meanwhile.
 func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.session.checked, w.laneDone = nil, false
-	agent := AgentOf(w.lane)
+	agent := state.AgentOf(w.lane)
 	var err error
 	if w.sched, err = w.e.State.Schedule(ctx, w.env, agent); err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
@@ -58,11 +59,11 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 
 // index builds the frontier and the heap of what is ready in this lane. It returns false if the
 // schedule has changed meanwhile.
-func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, error) {
+func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool, error) {
 	g := w.view.graph
 	x := g.agents()
 	own := w.owned()
-	here := make(map[int32]*Row, len(rows))
+	here := make(map[int32]*state.Row, len(rows))
 	var starts, ends []int32
 	w.loose = nil
 	for i := range rows {
@@ -87,7 +88,7 @@ func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, erro
 	if same, err := w.lookAround(ctx, own, starts, ends); !same || err != nil {
 		return same, err
 	}
-	w.rows, w.deps = make(map[int32]*Row, len(rows)), map[int32]*Row{}
+	w.rows, w.deps = make(map[int32]*state.Row, len(rows)), map[int32]*state.Row{}
 	w.ready, w.later = readyHeap{}, nil
 	for i, n := range w.full {
 		if r := here[n]; r != nil {
@@ -107,7 +108,7 @@ func (w *worker) index(ctx context.Context, rows []Row, waving bool) (bool, erro
 func (w *worker) owned() owned {
 	g := w.view.graph
 	x := g.agents()
-	nodes := x.nodesOf(AgentOf(w.lane))
+	nodes := x.nodesOf(state.AgentOf(w.lane))
 	own := owned{make([]bool, len(nodes)), make([]bool, len(nodes)), make([]int64, len(nodes))}
 	for _, t := range w.sched.Tickets {
 		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -40,7 +41,7 @@ func TestRemembered(t *testing.T) {
 	var known []string
 	finds := 0
 	k := keeper{handler: handler{r.w}, known: &known, find: func() (bool, error) { finds++; return false, nil }}
-	step := func(create func(*provider.Context) error) deploy.Row {
+	step := func(create func(*provider.Context) error) state.Row {
 		t.Helper()
 		k.create = create
 		r.e.Handlers["t::Assigned"] = k
@@ -59,7 +60,7 @@ func TestRemembered(t *testing.T) {
 	refused := func(*provider.Context) error {
 		return provider.With(provider.Errorf(provider.Terminal, "no"), provider.ErrNothingMade)
 	}
-	if row := step(refused); row.Status() != deploy.StatusFailed || row.Creating != "" || row.Class != provider.Terminal {
+	if row := step(refused); row.Status() != state.StatusFailed || row.Creating != "" || row.Class != provider.Terminal {
 		t.Errorf("refused: %+v", row)
 	}
 	if row := step(func(*provider.Context) error { return provider.Errorf(provider.Terminal, "cut off") }); row.Creating == "" || finds != 0 {
@@ -68,21 +69,21 @@ func TestRemembered(t *testing.T) {
 	k.find = func() (bool, error) {
 		return false, provider.With(errors.New("who knows"), provider.ErrUndecided)
 	}
-	if row := step(nil); row.Blocked != deploy.NeedsPerson || row.Creating == "" {
+	if row := step(nil); row.Blocked != state.NeedsPerson || row.Creating == "" {
 		t.Errorf("not to be told: %+v", row)
 	}
-	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: deploy.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
+	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if row := step(func(c *provider.Context) error {
 		c.Fact("id", "7")
 		return provider.Errorf(provider.Terminal, "made, and not well")
-	}); row.Status() != deploy.StatusFailed {
+	}); row.Status() != state.StatusFailed {
 		t.Errorf("made: %+v", row)
 	}
 	k.find = func() (bool, error) { return true, nil }
 	known = nil
-	if row := step(nil); row.Status() != deploy.StatusDeployed || len(known) != 1 || known[0] != "7" {
+	if row := step(nil); row.Status() != state.StatusDeployed || len(known) != 1 || known[0] != "7" {
 		t.Errorf("known again: %+v, %q", row, known)
 	}
 	if d, err := r.e.DryRun(context.Background(), "e", 0); err != nil || len(d.Would) != 1 || d.Would[0].Action != "none" {
@@ -96,9 +97,9 @@ func TestMendedExportOfAParameterIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx, config := t.Context(), r.e.Config
-	config.Files = struct{ deploy.Files }{config.Files} // one that verifies nothing
+	config.Files = struct{ state.Files }{config.Files} // one that verifies nothing
 	r.e = deploy.New(config)
-	if err := r.e.SetParameters(ctx, "e", deploy.Parameter{Name: "p", Value: "1"}); err != nil {
+	if err := r.e.SetParameters(ctx, "e", state.Parameter{Name: "p", Value: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	export := func(note string) {

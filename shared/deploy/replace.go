@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -18,11 +19,11 @@ func (x *executor) replacing(r *run) bool {
 	}
 	r.replaces = true
 	if r.res.PreventDestroy && !r.res.ReportOnly {
-		r.end(StatusFailed, provider.NeedsChange, preserved(names))
+		r.end(state.StatusFailed, provider.NeedsChange, preserved(names))
 		return false
 	}
 	if r.typ.CreateFirst && len(r.identityOf(r.seen.Attributes)) == 0 {
-		r.end(StatusFailed, provider.Terminal, "the handler reports nothing that tells this thing from the one that would replace it; that is a fault in it")
+		r.end(state.StatusFailed, provider.Terminal, "the handler reports nothing that tells this thing from the one that would replace it; that is a fault in it")
 		return false
 	}
 	return true
@@ -93,7 +94,7 @@ func (r *run) steps() []step {
 	}
 	old := r.old()
 	if r.replaces && r.typ.CreateFirst {
-		old = r.notes.old // what was read is among them
+		old = r.notes.Old // what was read is among them
 	}
 	for _, identity := range old {
 		out = append(out, step{change: plan.Purged, observed: provider.Observation{Exists: true, Attributes: identity}, old: true})
@@ -118,9 +119,9 @@ func (x *executor) applySteps(ctx context.Context, r *run) {
 		}
 		done = true
 		if out.Again != nil {
-			r.notes.deleting = s.change == plan.Purged && r.replaces && !s.old
+			r.notes.Deleting = s.change == plan.Purged && r.replaces && !s.old
 			r.again = out.Again
-			r.end(StatusDeploying, "", "in progress")
+			r.end(state.StatusDeploying, "", "in progress")
 			return
 		}
 		r.advance(s)
@@ -164,7 +165,7 @@ func (x *executor) markBetween(ctx context.Context, r *run) bool {
 	}
 	if !ok {
 		r.token = ""
-		r.end(StatusFailed, provider.Retryable, "what is wanted has changed while the thing was replaced; the old one is deleted")
+		r.end(state.StatusFailed, provider.Retryable, "what is wanted has changed while the thing was replaced; the old one is deleted")
 	}
 	return ok && err == nil
 }

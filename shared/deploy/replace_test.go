@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -131,7 +132,7 @@ func disk(attrs map[string]any, flags resource.Flags) *deploy.Model {
 }
 
 // wants releases a model, runs it, and returns the row and the calls that were made.
-func (r *rig) wants(c *cloud, m *deploy.Model) (deploy.Row, string) {
+func (r *rig) wants(c *cloud, m *deploy.Model) (state.Row, string) {
 	r.t.Helper()
 	c.calls = nil
 	r.export(deploy.Export{Model: m})
@@ -139,7 +140,7 @@ func (r *rig) wants(c *cloud, m *deploy.Model) (deploy.Row, string) {
 	return r.diskRow(), strings.Join(c.calls, ", ")
 }
 
-func (r *rig) diskRow() deploy.Row {
+func (r *rig) diskRow() state.Row {
 	r.t.Helper()
 	row, err := r.e.Row(context.Background(), "e", diskID)
 	if err != nil {
@@ -149,7 +150,7 @@ func (r *rig) diskRow() deploy.Row {
 }
 
 // again checks everything once more.
-func (r *rig) again(c *cloud) (deploy.Row, string) {
+func (r *rig) again(c *cloud) (state.Row, string) {
 	r.t.Helper()
 	c.calls = nil
 	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{}); err != nil {
@@ -159,13 +160,13 @@ func (r *rig) again(c *cloud) (deploy.Row, string) {
 	return r.diskRow(), strings.Join(c.calls, ", ")
 }
 
-func (r *rig) lastOf(id resource.ID) deploy.Action {
+func (r *rig) lastOf(id resource.ID) state.Action {
 	r.t.Helper()
-	all, err := r.home.Actions(context.Background(), "e", deploy.ActionQuery{Resource: id})
+	all, err := r.home.Actions(context.Background(), "e", state.ActionQuery{Resource: id})
 	if err != nil || len(all) == 0 {
 		r.t.Fatal(err, len(all))
 	}
-	return slices.MaxFunc(all, func(a, b deploy.Action) int { return strings.Compare(a.ID, b.ID) })
+	return slices.MaxFunc(all, func(a, b state.Action) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // TestReplaceDeletesFirst pins that a thing is replaced where an attribute can only be changed so, and that a run that ends between the two calls is
@@ -174,7 +175,7 @@ func TestReplaceDeletesFirst(t *testing.T) {
 	t.Parallel()
 	c := &cloud{byName: true}
 	r := diskRig(t, c)
-	if row, calls := r.wants(c, disk(nil, resource.Flags{})); calls != "create" || row.Status() != deploy.StatusDeployed {
+	if row, calls := r.wants(c, disk(nil, resource.Flags{})); calls != "create" || row.Status() != state.StatusDeployed {
 		t.Fatal(calls, row.Status(), row.Reason)
 	}
 	zoneB := disk(map[string]any{"zone": "b", "size": int64(2)}, resource.Flags{})
@@ -190,25 +191,25 @@ func TestReplaceDeletesFirst(t *testing.T) {
 		t.Errorf("it is deleted, although nothing may be: %v", err)
 	}
 	row, calls := r.wants(c, zoneB)
-	if calls != "delete x, create" || row.Status() != deploy.StatusDeployed || c.disks["x"]["zone"] != "b" {
+	if calls != "delete x, create" || row.Status() != state.StatusDeployed || c.disks["x"]["zone"] != "b" {
 		t.Errorf("replaced: %s, %s (%s), %v", calls, row.Status(), row.Reason, c.disks)
 	}
 	a := r.lastOf(diskID)
 	if a.Change != plan.Updated || !a.Replaced || a.Changes["zone"] != (plan.Diff{Current: "a", Desired: "b"}) || len(a.Changes) != 2 {
 		t.Errorf("the record: %+v", a)
 	}
-	if row, calls := r.again(c); calls != "" || row.Status() != deploy.StatusDeployed {
+	if row, calls := r.again(c); calls != "" || row.Status() != state.StatusDeployed {
 		t.Errorf("and once more: %s, %s", calls, row.Status())
 	}
 	c.fail["create"] = errors.New("no room")
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "c"}, resource.Flags{})); calls != "delete x, create" || row.Status() != deploy.StatusFailed || len(c.disks) != 0 {
+	if row, calls := r.wants(c, disk(map[string]any{"zone": "c"}, resource.Flags{})); calls != "delete x, create" || row.Status() != state.StatusFailed || len(c.disks) != 0 {
 		t.Errorf("cut off between: %s, %s, %v", calls, row.Status(), c.disks)
 	}
 	if a := r.lastOf(diskID); a.Change != plan.Purged {
 		t.Errorf("the record of what was cut off: %+v", a)
 	}
 	delete(c.fail, "create")
-	if row, calls := r.again(c); calls != "create" || row.Status() != deploy.StatusDeployed || c.disks["x"]["zone"] != "c" {
+	if row, calls := r.again(c); calls != "create" || row.Status() != state.StatusDeployed || c.disks["x"]["zone"] != "c" {
 		t.Errorf("made good: %s, %s, %v", calls, row.Status(), c.disks)
 	}
 }
@@ -246,7 +247,7 @@ func TestReplaceCreatesFirst(t *testing.T) {
 			if tc.next == "delete d1" && slices.Equal(tc.there, []string{"d2"}) && calls == "" {
 				calls = tc.next
 			}
-			if calls != tc.next || !slices.Equal(c.ids(), tc.left) || row.Status() != deploy.StatusDeployed || len(row.Notes) > 0 || row.Creating != "" {
+			if calls != tc.next || !slices.Equal(c.ids(), tc.left) || row.Status() != state.StatusDeployed || len(row.Notes) > 0 || row.Creating != "" {
 				t.Fatalf("then %s, %v, %s (%s), notes %q", calls, c.ids(), row.Status(), row.Reason, row.Notes)
 			}
 			if _, calls := r.again(c); calls != "" {
@@ -273,7 +274,7 @@ func TestReplacedWhileReplacing(t *testing.T) {
 			clear(c.after)
 			row, calls := r.wants(c, last)
 			res := last.Resources[0]
-			if row.Status() != deploy.StatusDeployed {
+			if row.Status() != state.StatusDeployed {
 				t.Fatal(calls, row.Status(), row.Reason)
 			}
 			want := 1
@@ -311,10 +312,10 @@ func TestPreventDestroy(t *testing.T) {
 		}
 	}
 	row, calls := r.wants(c, moved)
-	if calls != "" || row.Status() != deploy.StatusFailed || row.Class != provider.NeedsChange || !strings.Contains(row.Reason, says) {
+	if calls != "" || row.Status() != state.StatusFailed || row.Class != provider.NeedsChange || !strings.Contains(row.Reason, says) {
 		t.Errorf("%s, %s: %s", calls, row.Status(), row.Reason)
 	}
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{})); calls != "delete x, create" || row.Status() != deploy.StatusDeployed {
+	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{})); calls != "delete x, create" || row.Status() != state.StatusDeployed {
 		t.Errorf("taken away: %s, %s: %s", calls, row.Status(), row.Reason)
 	}
 	for _, flags := range []resource.Flags{{PreventDestroy: true, Purged: true}, {PreventDestroy: true, PurgeOnDelete: true}} {
@@ -330,7 +331,7 @@ func TestReportedIsNotReplaced(t *testing.T) {
 	c := &cloud{byName: true}
 	r := diskRig(t, c)
 	r.wants(c, disk(nil, resource.Flags{}))
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{ReportOnly: true})); calls != "" || row.Status() != deploy.StatusNonCompliant {
+	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{ReportOnly: true})); calls != "" || row.Status() != state.StatusNonCompliant {
 		t.Errorf("%s, %s: %s", calls, row.Status(), row.Reason)
 	}
 }
@@ -347,14 +348,14 @@ func TestWriteOnly(t *testing.T) {
 		}
 		return disk(m, resource.Flags{})
 	}
-	step := func(why, want string, row deploy.Row, calls string) {
+	step := func(why, want string, row state.Row, calls string) {
 		t.Helper()
-		if calls != want || row.Status() != deploy.StatusDeployed {
+		if calls != want || row.Status() != state.StatusDeployed {
 			t.Errorf("%s: %q and not %q, %s (%s)", why, calls, want, row.Status(), row.Reason)
 		}
 	}
-	then := func(why, want string) func(row deploy.Row, calls string) {
-		return func(row deploy.Row, calls string) { t.Helper(); step(why, want, row, calls) }
+	then := func(why, want string) func(row state.Row, calls string) {
+		return func(row state.Row, calls string) { t.Helper(); step(why, want, row, calls) }
 	}
 	then("it is made with it", "create")(r.wants(c, key("k1")))
 	then("nobody reads it", "")(r.again(c))
@@ -373,7 +374,7 @@ func TestWriteOnly(t *testing.T) {
 	then("it is replaced", "delete x, create")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
 	then("nothing is left to do", "")(r.again(c))
 	c.after["update"] = provider.Errorf(provider.Terminal, "lost")
-	if row, _ := r.wants(c, disk(map[string]any{"key": "k4", "zone": "b", "size": int64(2)}, resource.Flags{})); row.Status() != deploy.StatusFailed {
+	if row, _ := r.wants(c, disk(map[string]any{"key": "k4", "zone": "b", "size": int64(2)}, resource.Flags{})); row.Status() != state.StatusFailed {
 		t.Error(row.Status())
 	}
 	clear(c.after)

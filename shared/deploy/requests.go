@@ -6,12 +6,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Request says which of the released resources work is asked for.
 type Request struct {
-	Filter Filter
+	Filter state.Filter
 	// RetryFailed includes resources that wait for their backoff, and those whose failure waits for a new intent or a person.
 	RetryFailed bool
 }
@@ -24,7 +25,7 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 		if err != nil {
 			return err
 		}
-		err = p.scheduleUnfinished(ctx, PriorityUserDeploy, req.RetryFailed, req.Filter.Match)
+		err = p.scheduleUnfinished(ctx, state.PriorityUserDeploy, req.RetryFailed, req.Filter.Match)
 		if err != nil {
 			return err
 		}
@@ -41,12 +42,12 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 }
 
 // decided takes a request as a person's decision that the matching creates whose outcome is not known may be begun anew.
-func (p *planner) decided(ctx context.Context, f Filter) error {
-	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
-		if r.Blocked == NeedsPerson && !r.Orphaned && f.Match(r) {
-			p.set(r, func(r *Row) bool {
-				r.Blocked, r.Creating = NotBlocked, ""
-				p.schedule(r, PriorityUserDeploy)
+func (p *planner) decided(ctx context.Context, f state.Filter) error {
+	return p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
+		if r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
+			p.set(r, func(r *state.Row) bool {
+				r.Blocked, r.Creating = state.NotBlocked, ""
+				p.schedule(r, state.PriorityUserDeploy)
 				return true
 			})
 		}
@@ -63,17 +64,17 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 			return err
 		}
 		if req.Filter.Empty() {
-			p.startWave(PriorityUserRepair, false)
+			p.startWave(state.PriorityUserRepair, false)
 			n = len(graph.IDs)
 			return p.commitAll(ctx)
 		}
-		err = e.eachRow(ctx, env, func(r *Row) error {
-			if r.runnable() && req.Filter.Match(r) {
-				p.set(r, func(r *Row) bool {
-					if !r.runnable() {
+		err = e.eachRow(ctx, env, func(r *state.Row) error {
+			if r.Runnable() && req.Filter.Match(r) {
+				p.set(r, func(r *state.Row) bool {
+					if !r.Runnable() {
 						return false
 					}
-					p.schedule(r, PriorityUserRepair)
+					p.schedule(r, state.PriorityUserRepair)
 					return true
 				})
 			}
@@ -117,12 +118,12 @@ func (e *Engine) ringWork(ctx context.Context, env string) error {
 	if err != nil {
 		return err
 	}
-	e.ring(ctx, env, RingsOf(lanes))
+	e.ring(ctx, env, state.RingsOf(lanes))
 	return nil
 }
 
 // SetParameters stores parameters. Resources that were undefined for want of them get their intent and are scheduled.
-func (e *Engine) SetParameters(ctx context.Context, env string, ps ...Parameter) error {
+func (e *Engine) SetParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	for i := range ps {
 		if err := CheckParameterName(ps[i].Name); err != nil {
 			return err
@@ -150,7 +151,7 @@ func CheckParameterName(name string) error {
 }
 
 // DeleteParameters removes parameters and facts. What was deployed with their values stays as it is until the next export.
-func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...ParameterKey) error {
+func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...state.ParameterKey) error {
 	return e.changeParameters(ctx, env, func(p *planner) { p.store.unset = keys })
 }
 
@@ -159,8 +160,8 @@ func (e *Engine) changeParameters(ctx context.Context, env string, change func(p
 		change(p)
 		p.env.Fingerprint, p.env.Applied = "", "" // the same may mean something else now
 		// Stored only if a row conflicts, and until that is planned again: the values are, and what waits for them must hear of it even after a crash.
-		resolve := Outbox{ID: e.NewID(), Kind: OutboxFact, At: e.Clock.Now()}
-		p.add, p.drop = []Outbox{resolve}, []string{resolve.ID}
+		resolve := state.Outbox{ID: e.NewID(), Kind: state.OutboxFact, At: e.Clock.Now()}
+		p.add, p.drop = []state.Outbox{resolve}, []string{resolve.ID}
 		if err := p.resolveAgain(ctx); err != nil {
 			return err
 		}

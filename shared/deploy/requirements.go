@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -32,7 +33,7 @@ func (w *worker) fetchDeps(ctx context.Context, group []*claim) error {
 }
 
 // dep returns the row of a requirement, nil when it is gone.
-func (w *worker) dep(n int32) *Row {
+func (w *worker) dep(n int32) *state.Row {
 	if r := w.rows[n]; r != nil {
 		return r
 	}
@@ -47,7 +48,7 @@ func (w *worker) superseded(c *claim) bool {
 	}
 	return slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
 		r := w.dep(q)
-		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !r.asWanted()
+		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !r.AsWanted()
 	})
 }
 
@@ -60,10 +61,10 @@ func (w *worker) unready(c *claim) []resource.ID {
 	var causes []resource.ID
 	for _, q := range w.graph.Requires(c.node) {
 		r := w.dep(q)
-		if r == nil || r.Gone || r.asWanted() {
+		if r == nil || r.Gone || r.AsWanted() {
 			continue
 		}
-		for _, id := range r.rootCauses() {
+		for _, id := range r.RootCauses() {
 			if !slices.Contains(causes, id) {
 				causes = append(causes, id)
 			}
@@ -96,7 +97,7 @@ func (w *worker) changedSince(c *claim, res *resource.Resource) bool {
 		return false
 	}
 	for _, q := range w.graph.Requires(c.node) {
-		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && r.tells(res) {
+		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && r.Tells(res) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -26,26 +27,26 @@ type intents struct {
 
 // values holds the parameters and facts that are known, to resolve references by.
 type values struct {
-	known    map[ParameterKey]string
+	known    map[state.ParameterKey]string
 	volatile bool
 }
 
 // lookup reads the parameters and facts that refs name.
 func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, error) {
-	out := &values{known: map[ParameterKey]string{}}
-	var params, facts []ParameterKey
+	out := &values{known: map[state.ParameterKey]string{}}
+	var params, facts []state.ParameterKey
 	for _, ref := range refs {
 		switch r := ref.(type) {
 		case resource.Parameter:
-			params = append(params, ParameterKey{Name: r.Name})
+			params = append(params, state.ParameterKey{Name: r.Name})
 		case resource.Fact:
-			facts = append(facts, ParameterKey{Name: r.Name, Of: r.Of})
+			facts = append(facts, state.ParameterKey{Name: r.Name, Of: r.Of})
 		case resource.Secret:
 			out.volatile = true
 		}
 	}
 	out.volatile = out.volatile || len(params)+len(facts) > 0
-	for _, q := range []ParameterQuery{{Keys: params}, {Keys: facts, Facts: true}} {
+	for _, q := range []state.ParameterQuery{{Keys: params}, {Keys: facts, Facts: true}} {
 		if len(q.Keys) == 0 {
 			continue
 		}
@@ -54,7 +55,7 @@ func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, e
 			return nil, fault.Wrap(fault.Unknown, "read parameters", err)
 		}
 		for _, p := range ps {
-			out.known[ParameterKey{Name: p.Name, Of: p.Of}] = p.Value
+			out.known[state.ParameterKey{Name: p.Name, Of: p.Of}] = p.Value
 		}
 	}
 	return out, nil
@@ -67,7 +68,7 @@ func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
 		return nil, err
 	}
 	for i := range p.store.set {
-		out.known[ParameterKey{Name: p.store.set[i].Name, Of: p.store.set[i].Of}] = p.store.set[i].Value
+		out.known[state.ParameterKey{Name: p.store.set[i].Name, Of: p.store.set[i].Of}] = p.store.set[i].Value
 	}
 	for _, k := range p.store.unset {
 		delete(out.known, k)
@@ -211,11 +212,11 @@ func (p *planner) resolveAgents(ctx context.Context, m *Model, known *values) (a
 func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
 	switch r := ref.(type) {
 	case resource.Parameter:
-		if v, ok := known.known[ParameterKey{Name: r.Name}]; ok {
+		if v, ok := known.known[state.ParameterKey{Name: r.Name}]; ok {
 			return v, nil
 		}
 	case resource.Fact:
-		if v, ok := known.known[ParameterKey{Name: r.Name, Of: r.Of}]; ok {
+		if v, ok := known.known[state.ParameterKey{Name: r.Name, Of: r.Of}]; ok {
 			return v, nil
 		}
 	case resource.Secret:

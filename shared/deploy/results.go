@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -16,9 +17,9 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	if len(done) == 0 {
 		return w.propagate(ctx, nil) // what was left out because of what others have written is looked at again
 	}
-	c := Commit{Epoch: w.sched.Wave.Epoch}
+	c := state.Commit{Epoch: w.sched.Wave.Epoch}
 	_, waving := w.sched.Unfinished[w.lane]
-	c.Rows, c.Actions = make([]Row, 0, len(done)), make([]Action, 0, len(done))
+	c.Rows, c.Actions = make([]state.Row, 0, len(done)), make([]state.Action, 0, len(done))
 	if waving {
 		c.Checked = make([]resource.ID, 0, len(done))
 		c.Rows = nil // most are as they were
@@ -26,7 +27,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	byID := make(map[resource.ID]*claim, len(done))
 	defer func() {
 		for i := range c.Rows { // the store has raised their revisions
-			if cl := byID[c.Rows[i].ID]; cl.result.outcome == StatusDeploying {
+			if cl := byID[c.Rows[i].ID]; cl.result.outcome == state.StatusDeploying {
 				cl.row.Rev++
 			} else {
 				cl.wrote.Rev++
@@ -37,20 +38,20 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	for _, cl := range done {
 		byID[cl.row.ID] = cl
 		c.Actions = append(c.Actions, w.e.actionOf(cl.row, cl.result))
-		finished := cl.result.outcome != StatusDeploying
+		finished := cl.result.outcome != state.StatusDeploying
 		if waving && finished && !cl.row.Removing {
 			c.Checked = append(c.Checked, cl.row.ID)
 			w.checked()[cl.row.ID] = true
 			cl.wrote.Checked = w.sched.Wave.Epoch
 		}
-		asItWas := cl.result.outcome == StatusDeployed && cl.result.change == plan.NoChange && !cl.result.heard
-		if waving && asItWas && cl.row.settled() && len(cl.result.facts) == 0 {
+		asItWas := cl.result.outcome == state.StatusDeployed && cl.result.change == plan.NoChange && !cl.result.heard
+		if waving && asItWas && cl.row.Settled() && len(cl.result.facts) == 0 {
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)
 		c.AddOutbox = append(c.AddOutbox, w.follows(cl)...)
 		for name, value := range cl.result.facts {
-			c.Parameters = append(c.Parameters, Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.finished})
+			c.Parameters = append(c.Parameters, state.Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.finished})
 		}
 	}
 	c.DropParameters = w.factsOfGone(ctx, done)
@@ -65,7 +66,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	follows := c.AddOutbox
 	for len(conflicts) > 0 {
 		follows = withoutVoid(follows, conflicts, byID)
-		var more []Outbox
+		var more []state.Outbox
 		if conflicts, more, err = w.settleConflicts(ctx, conflicts, byID); err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 }
 
 // tell does what follows from results, and rings those who wait for them. replanned: the schedule has changed since it was read.
-func (w *worker) tell(ctx context.Context, done []*claim, follows []Outbox, replanned bool) error {
+func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox, replanned bool) error {
 	w.session.changed = w.session.changed || replanned
 	if len(follows) == 0 && !replanned {
 		w.flushRings(ctx)
@@ -104,7 +105,7 @@ func (w *worker) tell(ctx context.Context, done []*claim, follows []Outbox, repl
 
 // withoutVoid returns entries of the outbox so that those of runs that do not count for their rows ask for nothing any more: they
 // are only struck off. What such a run has changed is told of when the next one ends.
-func withoutVoid(entries []Outbox, conflicts []Row, byID map[resource.ID]*claim) []Outbox {
+func withoutVoid(entries []state.Outbox, conflicts []state.Row, byID map[resource.ID]*claim) []state.Outbox {
 	out := slices.Clone(entries)
 	for i := range conflicts {
 		now := &conflicts[i]
@@ -114,7 +115,7 @@ func withoutVoid(entries []Outbox, conflicts []Row, byID map[resource.ID]*claim)
 			continue
 		}
 		for j := range out {
-			if out[j].Of == now.ID && (out[j].Kind == OutboxEvent || out[j].Kind == OutboxRecovered) {
+			if out[j].Of == now.ID && (out[j].Kind == state.OutboxEvent || out[j].Kind == state.OutboxRecovered) {
 				out[j].Kind = ""
 			}
 		}
@@ -123,13 +124,13 @@ func withoutVoid(entries []Outbox, conflicts []Row, byID map[resource.ID]*claim)
 }
 
 // noteCleared tells the other lanes of this process what has finished.
-func (w *worker) noteCleared(done []*claim, conflicts []Row) {
+func (w *worker) noteCleared(done []*claim, conflicts []state.Row) {
 	if len(conflicts) > 0 {
 		return // the schedule has changed
 	}
 	var nodes []int32
 	for _, c := range done {
-		if c.node >= 0 && c.result.outcome != StatusDeploying {
+		if c.node >= 0 && c.result.outcome != state.StatusDeploying {
 			nodes = append(nodes, w.full[c.node])
 		}
 	}
@@ -138,8 +139,8 @@ func (w *worker) noteCleared(done []*claim, conflicts []Row) {
 
 // settleConflicts records the results for rows that others have changed since they were read. It returns the rows that were changed once
 // more meanwhile, and what follows from the results.
-func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[resource.ID]*claim) ([]Row, []Outbox, error) {
-	c := Commit{Epoch: w.sched.Wave.Epoch}
+func (w *worker) settleConflicts(ctx context.Context, conflicts []state.Row, byID map[resource.ID]*claim) ([]state.Row, []state.Outbox, error) {
+	c := state.Commit{Epoch: w.sched.Wave.Epoch}
 	w.session.changed = true
 	for i := range conflicts {
 		now := &conflicts[i]
@@ -151,13 +152,13 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[
 		case resultCounts:
 			row := w.settleOn(*now, cl)
 			if now.Unsure && !cl.row.Unsure && row.Ticket == 0 {
-				c.AddOutbox = append(c.AddOutbox, cl.entry(OutboxAgain))
+				c.AddOutbox = append(c.AddOutbox, cl.entry(state.OutboxAgain))
 			}
 			c.Rows = append(c.Rows, row)
 			c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved})...)
 		case resultMoot:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
-			if now.Ticket == 0 && now.runnable() { // it was a wave that asked for it
+			if now.Ticket == 0 && now.Runnable() { // it was a wave that asked for it
 				now.Ticket, now.Priority = 1, w.sched.Wave.Priority
 				c.Rows = append(c.Rows, *now)
 			}
@@ -180,27 +181,27 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []Row, byID map[
 }
 
 // unskip returns what wakes the dependants that were skipped because of a result of c that no longer counts.
-func (w *worker) unskip(c *claim) []Outbox {
-	if c.node < 0 || c.result.outcome == StatusDeployed || c.result.outcome == StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
+func (w *worker) unskip(c *claim) []state.Outbox {
+	if c.node < 0 || c.result.outcome == state.StatusDeployed || c.result.outcome == state.StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
 		return nil
 	}
-	entry := c.entry(OutboxRecovered)
+	entry := c.entry(state.OutboxRecovered)
 	entry.Ticket = math.MaxInt64 // what it is to run once more for was scheduled after it
-	return []Outbox{entry}
+	return []state.Outbox{entry}
 }
 
 // lookAgain schedules a resource once more after a run of it was overtaken by another, which may not have seen what this one did or which facts it
 // stored.
-func lookAgain(c *claim) []Outbox {
+func lookAgain(c *claim) []state.Outbox {
 	if !c.result.acted && len(c.result.facts) == 0 {
 		return nil
 	}
-	return []Outbox{c.entry(OutboxAgain)}
+	return []state.Outbox{c.entry(state.OutboxAgain)}
 }
 
 // entry returns the entry of the outbox that says what follows from a run. It is the same if it is written again.
-func (c *claim) entry(kind OutboxKind) Outbox {
-	return Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished,
+func (c *claim) entry(kind state.OutboxKind) state.Outbox {
+	return state.Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished,
 		Priority: c.row.Priority, Ticket: c.known()}
 }
 
@@ -217,37 +218,37 @@ func (c *claim) known() int64 {
 }
 
 // actionOf returns the record of a run.
-func (e *Engine) actionOf(r *Row, res *result) Action {
-	return Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
+func (e *Engine) actionOf(r *state.Row, res *result) state.Action {
+	return state.Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
 		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: cmp.Or(res.program, e.Pack),
 		Provider: res.provider, ProviderWhy: res.providerWhy, Replaced: res.replaced}
 }
 
 // follows returns what has to follow from a finished run.
-func (w *worker) follows(c *claim) []Outbox {
-	var out []Outbox
+func (w *worker) follows(c *claim) []state.Outbox {
+	var out []state.Outbox
 	if len(c.result.facts) > 0 {
-		out = append(out, c.entry(OutboxFact))
+		out = append(out, c.entry(state.OutboxFact))
 	}
 	if c.result.damaged {
-		out = append(out, c.entry(OutboxDamaged))
+		out = append(out, c.entry(state.OutboxDamaged))
 	}
-	if c.result.outcome == StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
+	if c.result.outcome == state.StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}
 	// A new intent has cleared the outcome of the one before, which dependants may have been skipped for.
-	forgotten := c.row.LastRun == RunSkipped && c.row.Compliance == HasUpdate || c.row.LastRun == RunNew && !c.row.LastAt.IsZero()
-	failed := forgotten || c.row.LastRun == RunFailed || c.row.LastRun == RunSkipped || c.row.Compliance == NonCompliant
+	forgotten := c.row.LastRun == state.RunSkipped && c.row.Compliance == state.HasUpdate || c.row.LastRun == state.RunNew && !c.row.LastAt.IsZero()
+	failed := forgotten || c.row.LastRun == state.RunFailed || c.row.LastRun == state.RunSkipped || c.row.Compliance == state.NonCompliant
 	follow := w.allFollow(c)
 	switch {
 	case follow: // they see what has become of it
-	case failed && (c.result.outcome == StatusDeployed || forgotten || !slices.Equal(c.row.rootCauses(), c.wrote.rootCauses())):
-		out = append(out, c.entry(OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
-	case !failed && c.row.LastRun == RunSuccess && c.result.outcome != StatusDeployed:
-		out = append(out, c.entry(OutboxRecovered)) // those that are skipped because of others have to name it as well
+	case failed && (c.result.outcome == state.StatusDeployed || forgotten || !slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
+		out = append(out, c.entry(state.OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
+	case !failed && c.row.LastRun == state.RunSuccess && c.result.outcome != state.StatusDeployed:
+		out = append(out, c.entry(state.OutboxRecovered)) // those that are skipped because of others have to name it as well
 	}
 	if changed := c.wrote.ChangedAt.Equal(c.result.finished); c.result.sendEvent && changed && !follow {
-		out = append(out, c.entry(OutboxEvent))
+		out = append(out, c.entry(state.OutboxEvent))
 	}
 	return out
 }
@@ -278,7 +279,7 @@ func (w *worker) allFollow(c *claim) bool {
 func (w *worker) doubt(ctx context.Context, done []*claim) {
 	var nodes []int32
 	for _, c := range done {
-		asItWas := c.row.settled() && c.result.outcome == StatusDeployed && c.result.change == plan.NoChange
+		asItWas := c.row.Settled() && c.result.outcome == state.StatusDeployed && c.result.change == plan.NoChange
 		if c.node < 0 || !c.waved || asItWas {
 			continue
 		}
@@ -306,12 +307,12 @@ func (w *worker) doubt(ctx context.Context, done []*claim) {
 
 // commit writes under the lease of the lane. If the answer to a write is lost, it is written again: its rows then conflict with themselves
 // and are recognised by their action, and everything else may be written twice.
-func (w *worker) commit(ctx context.Context, c Commit) (Committed, error) {
-	c.Guard = Guard{Key: w.lease.Key, Fence: w.lease.Fence}
+func (w *worker) commit(ctx context.Context, c state.Commit) (state.Committed, error) {
+	c.Guard = state.Guard{Key: w.lease.Key, Fence: w.lease.Fence}
 	if c.Until.IsZero() {
 		c.Until = w.e.Clock.Now().Add(leaseMargin)
 	}
-	var done Committed
+	var done state.Committed
 	// A commit is finished even if the caller has given up, so that what ran is recorded.
 	err := w.e.retryUnavailable(context.WithoutCancel(ctx), func() error {
 		var err error
@@ -326,7 +327,7 @@ func (w *worker) commit(ctx context.Context, c Commit) (Committed, error) {
 }
 
 // propagate does at once what follows from a commit. If that fails, a sweep does it later.
-func (w *worker) propagate(ctx context.Context, entries []Outbox) error {
+func (w *worker) propagate(ctx context.Context, entries []state.Outbox) error {
 	if len(entries) == 0 {
 		if w.session.changed {
 			w.session.changed = false

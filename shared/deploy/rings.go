@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -164,9 +165,9 @@ func (w *worker) ringDone(lane string, id resource.ID) {
 }
 
 func (w *worker) flushRings(ctx context.Context) {
-	var rings []Ring
+	var rings []state.Ring
 	for _, lane := range slices.Sorted(maps.Keys(w.rings)) {
-		rings = append(rings, Ring{Lane: lane, Done: w.rings[lane]})
+		rings = append(rings, state.Ring{Lane: lane, Done: w.rings[lane]})
 	}
 	w.rings = nil
 	w.e.ring(ctx, w.env, rings)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -17,11 +18,11 @@ import (
 // bells is a doorbell that notes what it is rung for.
 type bells struct {
 	mu    sync.Mutex
-	rings []deploy.Ring
+	rings []state.Ring
 }
 
 // Ring implements deploy.Doorbell.
-func (b *bells) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
+func (b *bells) Ring(_ context.Context, _ string, rings []state.Ring) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rings = append(b.rings, rings...)
@@ -62,7 +63,7 @@ func TestDependantScheduledMeanwhileIsRungFor(t *testing.T) {
 	if _, err := r.e.RunLane(context.Background(), "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	rung := func(x deploy.Ring) bool {
+	rung := func(x state.Ring) bool {
 		return x.Lane == "b/0" && slices.Equal(x.Done, []resource.ID{id("a")})
 	}
 	if !slices.ContainsFunc(heard.rings, rung) {
@@ -84,7 +85,7 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	first, left, last := spot(0, 1), spot(1, 0), spot(2, 2)
 	left.Requires, last.Requires = []resource.ID{first.ID}, []resource.ID{left.ID}
 	r.w.fail[nameIn(left)] = provider.Errorf(provider.Terminal, "ask a person")
-	settings := deploy.Settings{RepairTimer: "3600", DeployTimer: "0"}
+	settings := state.Settings{RepairTimer: "3600", DeployTimer: "0"}
 	r.export(deploy.Export{Model: model(first, left, last), Settings: &settings})
 	c.answer(t, r)
 	r.clock.advance(2 * time.Hour)

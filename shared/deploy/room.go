@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"southbound/shared/dag"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -14,7 +15,7 @@ import (
 // What leaves waits in turn for all that required it. Where that stays, and requires by now what takes
 // the place, it would wait for itself: then it is what leaves that goes first.
 func (e *Engine) makeRoom(kept []graphNode, resources []*resource.Resource, leaving []graphNode,
-	rows map[resource.ID]*Row) []graphNode {
+	rows map[resource.ID]*state.Row) []graphNode {
 	left := map[thing]resource.ID{}
 	for _, n := range leaving {
 		res, err := resource.Decode(rows[n.ID].Body)

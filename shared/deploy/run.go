@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -82,7 +83,7 @@ type run struct {
 	token   string
 	found   bool // what was begun with the token was made
 	agent   resource.Agent
-	notes   notes
+	notes   state.Notes
 	// replaces: the thing is deleted and created anew. leaves: things that were replaced before are still there.
 	replaces, leaves bool
 	known            map[string]string // facts that the handler remembers
@@ -123,7 +124,7 @@ func (r *run) shown() map[string]plan.Diff {
 func (r *run) over() bool { return r.outcome != "" }
 
 // end gives the run its outcome.
-func (r *run) end(outcome Status, class provider.Class, reason string) {
+func (r *run) end(outcome state.Status, class provider.Class, reason string) {
 	r.outcome, r.class, r.reason = outcome, class, r.host.redact(reason)
 }
 
@@ -167,10 +168,10 @@ func (w *worker) conclude(r *run) {
 		r.host.lists.didChange(r.claim.row.ID)
 	}
 	switch r.outcome {
-	case StatusDeployed:
+	case state.StatusDeployed:
 		r.kept, r.replaced = r.written(), r.replaces
-	case StatusDeploying:
-		r.kept = r.notes.encode()
+	case state.StatusDeploying:
+		r.kept = r.notes.Encode()
 	}
 	r.lines, r.facts = r.host.lines, r.host.facts
 	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
@@ -178,7 +179,7 @@ func (w *worker) conclude(r *run) {
 	if r.res != nil {
 		r.sendEvent = r.res.Tells()
 	}
-	if r.outcome == StatusFailed || r.outcome == StatusUnavailable {
+	if r.outcome == state.StatusFailed || r.outcome == state.StatusUnavailable {
 		r.lines = append(r.lines, provider.Line{At: r.finished, Level: provider.LevelError, Msg: r.reason})
 	}
 }
@@ -192,16 +193,16 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	if c.generation > 0 {
 		r.follows = r.started
 	}
-	r.kind = ActionDeploy
-	if c.row.Ticket == 0 || c.row.Priority == PriorityUserRepair || c.row.Priority == PriorityRepairTimer {
-		r.kind = ActionRepair
+	r.kind = state.ActionDeploy
+	if c.row.Ticket == 0 || c.row.Priority == state.PriorityUserRepair || c.row.Priority == state.PriorityRepairTimer {
+		r.kind = state.ActionRepair
 	}
 	if r.over() {
 		return r
 	}
 	if causes := w.unready(c); len(causes) > 0 && !r.res.ReportOnly {
 		r.causes = causes
-		r.end(StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
+		r.end(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
 		return r
 	}
 	e.connect(ctx, &w.session, w.agent.Agent, r)
@@ -219,12 +220,12 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 }
 
 // newRun starts a run of a row's intent.
-func (e *Engine) newRun(env string, row *Row, s *session) *run {
+func (e *Engine) newRun(env string, row *state.Row, s *session) *run {
 	return e.newRunOf(env, row, nil, s)
 }
 
 // newRunOf is newRun; known is what the row wants, if it was decoded already.
-func (e *Engine) newRunOf(env string, row *Row, known *resource.Resource, s *session) *run {
+func (e *Engine) newRunOf(env string, row *state.Row, known *resource.Resource, s *session) *run {
 	r := &run{result: &result{action: e.NewID(), started: e.Clock.Now(), change: plan.NoChange}}
 	r.host = &host{e: e, session: s, lists: s.known(), id: row.ID}
 	res, err := known, error(nil)
@@ -233,7 +234,7 @@ func (e *Engine) newRunOf(env string, row *Row, known *resource.Resource, s *ses
 	}
 	if err != nil {
 		r.damaged = true
-		r.end(StatusUnavailable, ClassUnavailable, "what is stored of it is damaged; it is taken from its version once more, or else from the documents by the next apply")
+		r.end(state.StatusUnavailable, state.ClassUnavailable, "what is stored of it is damaged; it is taken from its version once more, or else from the documents by the next apply")
 		return r
 	}
 	r.res = res
@@ -244,7 +245,7 @@ func (e *Engine) newRunOf(env string, row *Row, known *resource.Resource, s *ses
 		if why != nil {
 			text = why.Error()
 		}
-		r.end(StatusUnavailable, ClassUnavailable, text)
+		r.end(state.StatusUnavailable, state.ClassUnavailable, text)
 		return r
 	}
 	if code, is := codeOf(res); is {
@@ -254,7 +255,7 @@ func (e *Engine) newRunOf(env string, row *Row, known *resource.Resource, s *ses
 	r.version = row.Version
 	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
 	r.token, r.purged, r.reportOnly = row.Creating, res.Purged, res.ReportOnly
-	r.notes = decodeNotes(row.Notes)
+	r.notes = state.DecodeNotes(row.Notes)
 	for _, name := range row.Hidden {
 		r.host.hide(name)
 	}
@@ -266,7 +267,7 @@ func (e *Engine) newRunOf(env string, row *Row, known *resource.Resource, s *ses
 const usualConnectLimit = time.Minute
 
 func (e *Engine) connectLimit(a resource.Agent) time.Duration {
-	if c, says := e.Connector.(ConnectLimiter); says {
+	if c, says := e.Connector.(state.ConnectLimiter); says {
 		return c.ConnectLimit(a)
 	}
 	return usualConnectLimit
@@ -279,12 +280,12 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 		agent = undescribed(r.res.Agent)
 	}
 	if r.typ != nil && !r.typ.Reached(agent.Transport) { // of a version that was stored before that was checked
-		r.end(StatusUnavailable, ClassRefused, unreached(r.typ, agent.Name, agent.Transport)+"; it is over "+overText(r.typ))
+		r.end(state.StatusUnavailable, state.ClassRefused, unreached(r.typ, agent.Name, agent.Transport)+"; it is over "+overText(r.typ))
 		return
 	}
 	r.agent = agent
 	if e.open(ctx, s, agent); s.connErr != nil {
-		r.end(StatusUnavailable, unreachable(s.connErr), "agent "+agent.Name+": "+hinted(s.connErr))
+		r.end(state.StatusUnavailable, unreachable(s.connErr), "agent "+agent.Name+": "+hinted(s.connErr))
 		return
 	}
 	remote, ok := s.transport.(provider.Remote)
@@ -293,7 +294,7 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 	}
 	h, err := remote.Handler(r.typ.Type, r.handler)
 	if err != nil {
-		r.end(StatusUnavailable, unreachable(err), "agent "+agent.Name+": "+hinted(err))
+		r.end(state.StatusUnavailable, unreachable(err), "agent "+agent.Name+": "+hinted(err))
 		return
 	}
 	if p, ok := s.transport.(provider.Programmed); ok {
@@ -341,10 +342,10 @@ func (x *executor) unreached(r *run) error {
 
 // unreachable is the class of what cannot be run because its agent is not reached: refused when that will not pass by itself.
 func unreachable(err error) provider.Class {
-	if class := provider.ClassOf(err); (class == ClassTerminal || class == ClassNeedsChange) && !fault.Is(err, fault.Unsupported) {
-		return ClassRefused
+	if class := provider.ClassOf(err); (class == state.ClassTerminal || class == state.ClassNeedsChange) && !fault.Is(err, fault.Unsupported) {
+		return state.ClassRefused
 	}
-	return ClassUnavailable
+	return state.ClassUnavailable
 }
 
 // hinted returns the text of an error and its hint.
@@ -380,12 +381,12 @@ func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
 			if fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied) {
 				class = provider.Terminal
 			}
-			r.end(StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
+			r.end(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
 			return
 		}
 		if secret {
 			if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
-				r.end(StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the secret is not %s", name, a.DataType.Describe()))
+				r.end(state.StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the secret is not %s", name, a.DataType.Describe()))
 				return
 			}
 			r.host.hide(name)
@@ -411,8 +412,8 @@ func (r *run) bind(ctx context.Context) {
 // of the run. It returns false if the row was changed meanwhile; then the run must not go on.
 func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 	row := *r.claim.row
-	row.Creating, row.Notes = r.token, r.notes.encode()
-	done, err := w.commit(ctx, Commit{Rows: []Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
+	row.Creating, row.Notes = r.token, r.notes.Encode()
+	done, err := w.commit(ctx, state.Commit{Rows: []state.Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
 		Until: w.e.Clock.Now().Add(w.e.limitOf(&row) + leaseMargin)})
 	if err != nil {
 		return false, err
@@ -440,7 +441,7 @@ func (w *worker) cover(ctx context.Context, limit time.Duration) error {
 			return nil
 		}
 		// As in takeOver, Next is refused, so that Running stays.
-		if _, err := w.commit(ctx, Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + leaseMargin)}); err != nil {
+		if _, err := w.commit(ctx, state.Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + leaseMargin)}); err != nil {
 			return err
 		}
 		if !w.e.Clock.Now().Before(ends) {
@@ -456,13 +457,13 @@ const (
 )
 
 // limitOf returns how long one call for a row may take, as executor.limit does for its run.
-func (e *Engine) limitOf(row *Row) time.Duration {
+func (e *Engine) limitOf(row *state.Row) time.Duration {
 	limit, _ := e.limitAnd(row)
 	return limit
 }
 
 // limitAnd is limitOf; it returns what is wanted as well, if it had to be decoded for that.
-func (e *Engine) limitAnd(row *Row) (limit time.Duration, res *resource.Resource) {
+func (e *Engine) limitAnd(row *state.Row) (limit time.Duration, res *resource.Resource) {
 	typ := row.ID.Type()
 	if coded(row) {
 		return CodeTimeout, nil

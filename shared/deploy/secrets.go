@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -17,7 +18,7 @@ import (
 func (e *Engine) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {
 	var version string
 	var err error
-	if v, ok := e.Secrets.(SecretVersions); ok {
+	if v, ok := e.Secrets.(state.SecretVersions); ok {
 		version, err = v.Version(ctx, s) // even if s names a version: that may be a label, which can move to another one
 	} else if s.Version == "" {
 		_, version, err = e.Secrets.Resolve(ctx, s)
@@ -30,7 +31,7 @@ func (e *Engine) secretVersion(ctx context.Context, s resource.Secret) resource.
 
 // prefetchVersions fetches ahead what secretVersion will ask for, for all secrets among refs.
 func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
-	if b, ok := e.Secrets.(SecretBatches); ok {
+	if b, ok := e.Secrets.(state.SecretBatches); ok {
 		if secrets := secretsAmong(refs); len(secrets) > 1 {
 			b.Prefetch(ctx, secrets, false)
 		}
@@ -39,7 +40,7 @@ func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
 
 // prefetchValues fetches ahead what resolveSecrets will ask for, for a group of claims.
 func (e *Engine) prefetchValues(ctx context.Context, group []*claim) {
-	b, ok := e.Secrets.(SecretBatches)
+	b, ok := e.Secrets.(state.SecretBatches)
 	if !ok || len(group) < 2 {
 		return
 	}
@@ -112,7 +113,7 @@ func unset(err error, at diag.Pos, id, attribute string) diag.Problem {
 // lookUp finds out whether a secret exists.
 func (e *Engine) lookUp(ctx context.Context) func(resource.Secret) error {
 	return func(ref resource.Secret) error {
-		if v, ok := e.Secrets.(SecretVersions); ok {
+		if v, ok := e.Secrets.(state.SecretVersions); ok {
 			_, err := v.Version(ctx, ref)
 			return err
 		}

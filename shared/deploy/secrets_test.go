@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -41,7 +42,7 @@ func TestSecretVersion(t *testing.T) {
 	labels := &told{labels: map[string]string{"": "7", "stable": "5"}}
 	for _, c := range []struct {
 		why           string
-		secrets       Secrets
+		secrets       state.Secrets
 		version, want string
 	}{
 		{"by reading, where there is no other way", readable("x"), "", "read"},

@@ -3,16 +3,17 @@ package deploy
 import (
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 )
 
 // settle applies to a row the result of a run for its intent.
-func (e *Engine) settle(r *Row, res *result, s Settings) {
+func (e *Engine) settle(r *state.Row, res *result, s state.Settings) {
 	r.LastAt, r.LastAction, r.NextAt = res.finished, res.action, time.Time{}
-	if res.sendEvent && res.acted && res.outcome != StatusDeployed {
+	if res.sendEvent && res.acted && res.outcome != state.StatusDeployed {
 		r.Unsure = true
 	}
-	if res.outcome == StatusDeploying {
+	if res.outcome == state.StatusDeploying {
 		r.NotBefore, r.Waiting, r.Notes = res.finished.Add(res.again.After), res.again.State, res.kept
 		r.Reason = "in progress"
 		r.Ticket = max(r.Ticket, 1) // the wave that asked for it may end earlier
@@ -20,47 +21,47 @@ func (e *Engine) settle(r *Row, res *result, s Settings) {
 	}
 	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.Left = 0, time.Time{}, nil, nil, nil
 	r.Reason, r.Class, r.TriedAt = res.reason, res.class, time.Time{}
-	if res.outcome != StatusDeployed && res.outcome != StatusNonCompliant || res.reportOnly {
+	if res.outcome != state.StatusDeployed && res.outcome != state.StatusNonCompliant || res.reportOnly {
 		r.TriedAt = res.follows
 	}
-	if res.sendEvent && res.outcome == StatusDeployed && (res.change != plan.NoChange || r.Unsure) {
+	if res.sendEvent && res.outcome == state.StatusDeployed && (res.change != plan.NoChange || r.Unsure) {
 		r.ChangedAt, r.Unsure = res.finished, false
 	}
 	switch res.outcome {
-	case StatusDeployed, StatusNonCompliant:
-		r.LastRun, r.Compliance, r.Blocked = RunSuccess, Compliant, NotBlocked
+	case state.StatusDeployed, state.StatusNonCompliant:
+		r.LastRun, r.Compliance, r.Blocked = state.RunSuccess, state.Compliant, state.NotBlocked
 		r.Deployed, r.Attempts, r.Creating = r.Hash, 0, ""
-		if res.outcome == StatusDeployed {
+		if res.outcome == state.StatusDeployed {
 			r.Notes = res.kept
 		}
-		if res.outcome == StatusDeployed && !res.purged {
+		if res.outcome == state.StatusDeployed && !res.purged {
 			r.WantFacts = false // they were read; of what is purged they cannot be, and it may exist again some day
 		}
 		if !res.reportOnly { // what is only compared has followed no change
 			r.SucceededAt = res.follows
 		}
-		if res.outcome == StatusNonCompliant {
-			r.Compliance = NonCompliant
+		if res.outcome == state.StatusNonCompliant {
+			r.Compliance = state.NonCompliant
 		}
-		r.Gone = r.Removing && res.outcome == StatusDeployed
-	case StatusSkipped:
-		r.LastRun, r.Compliance = RunSkipped, NonCompliant
+		r.Gone = r.Removing && res.outcome == state.StatusDeployed
+	case state.StatusSkipped:
+		r.LastRun, r.Compliance = state.RunSkipped, state.NonCompliant
 		if len(res.causes) > 0 {
-			r.Blocked, r.Causes = BlockedTemp, res.causes
+			r.Blocked, r.Causes = state.BlockedTemp, res.causes
 			return
 		}
 		e.retryLater(r, res, s)
 	default:
-		r.LastRun, r.Compliance = RunFailed, NonCompliant
+		r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant
 		if res.nothing {
 			r.Creating = ""
 		}
 		if res.person {
-			r.Blocked = NeedsPerson
+			r.Blocked = state.NeedsPerson
 			return
 		}
-		if r.Blocked == BlockedTemp || r.Blocked == NeedsPerson {
-			r.Blocked = NotBlocked
+		if r.Blocked == state.BlockedTemp || r.Blocked == state.NeedsPerson {
+			r.Blocked = state.NotBlocked
 		}
 		e.retryLater(r, res, s)
 	}
@@ -74,9 +75,9 @@ const (
 
 // retryLater counts a failure and sets when it is tried again: after an exponential backoff with a jitter of up to a quarter, or not by
 // itself if it cannot pass by itself.
-func (e *Engine) retryLater(r *Row, res *result, s Settings) {
+func (e *Engine) retryLater(r *state.Row, res *result, s state.Settings) {
 	r.Attempts++
-	if !retried(res.class) {
+	if !state.Retried(res.class) {
 		return
 	}
 	base, most := s.RetryBase, s.RetryMax
@@ -108,7 +109,7 @@ const (
 )
 
 // standingOf compares a claimed row with the row as it is now.
-func standingOf(c *claim, now *Row) standing {
+func standingOf(c *claim, now *state.Row) standing {
 	switch {
 	case now.Rev == 0:
 		return resultVoid
@@ -127,9 +128,9 @@ func standingOf(c *claim, now *Row) standing {
 
 // settleOn applies the result of a run to a row that others have changed meanwhile and that still has the same intent. What they have
 // asked for or forbidden since the run began stays, as the run is not an answer to it.
-func (w *worker) settleOn(now Row, c *claim) Row {
+func (w *worker) settleOn(now state.Row, c *claim) state.Row {
 	row := now
-	c.result.sendEvent = row.sendsEvents() // it may have got receivers since the run began
+	c.result.sendEvent = row.SendsEvents() // it may have got receivers since the run began
 	w.e.settle(&row, c.result, w.state.Settings)
 	if string(now.Body) != string(c.row.Body) { // it may require more than the run has looked at: it has not followed changes of that
 		row.SucceededAt = now.SucceededAt
@@ -143,7 +144,7 @@ func (w *worker) settleOn(now Row, c *claim) Row {
 	if now.Unsure && !c.row.Unsure { // a run elsewhere was lost meanwhile, and this one may not have seen what that did
 		row.Unsure = true
 	}
-	if now.Blocked == BlockedYes {
+	if now.Blocked == state.BlockedYes {
 		row.Blocked, row.Causes, row.Reason, row.Ticket = now.Blocked, now.Causes, now.Reason, 0
 	}
 	return row

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -52,7 +53,7 @@ func (e *Engine) exportSince(ctx context.Context, env string, x Export) (out Exp
 		out, err = p.export(ctx, x)
 		return err
 	})
-	if unreadable(err) {
+	if state.Unreadable(err) {
 		return Exported{}, ErrWhole
 	}
 	out.FilesUploaded = uploaded
@@ -97,7 +98,7 @@ type delta struct {
 }
 
 // nextSince makes the version that follows from last by what x says has changed since.
-func (p *planner) nextSince(ctx context.Context, x Export, last Version) (next, error) {
+func (p *planner) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
 	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
 	if last.Number == 0 || !inForce || p.env.Fingerprint != x.Since.Fingerprint ||
 		!slices.Equal(last.Files, x.Since.Files) {
@@ -127,12 +128,12 @@ func (p *planner) nextSince(ctx context.Context, x Export, last Version) (next, 
 }
 
 // nextOf makes the version of changed chunks.
-func (p *planner) nextOf(x Export, last Version, c *changer) next {
+func (p *planner) nextOf(x Export, last state.Version, c *changer) next {
 	v := last
 	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.e.Clock.Now(), p.e.Pack, 0, x.Origin
 	v.Chunks = slices.Clone(last.Chunks)
 	v.Files = slices.Sorted(maps.Keys(x.Model.Files))
-	var blobs []Blob
+	var blobs []state.Blob
 	for _, b := range slices.Sorted(maps.Keys(c.changed)) {
 		c.texts[b] = textOf(c.read[b])
 		blob := blobOf(compress(c.texts[b]))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adhocore/gronx"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -23,11 +24,11 @@ type Swept struct {
 // environment costs a few small reads.
 func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 	var out Swept
-	state, err := e.State.Env(ctx, env)
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	if state.Releasing != 0 {
+	if stored.Releasing != 0 {
 		if err := e.plan(ctx, env, func(*planner) error { return nil }); err != nil {
 			return out, err
 		}
@@ -41,8 +42,8 @@ func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 			return out, err
 		}
 	}
-	if !state.Halted {
-		if err := e.timers(ctx, state, &out); err != nil {
+	if !stored.Halted {
+		if err := e.timers(ctx, stored, &out); err != nil {
 			return out, err
 		}
 	}
@@ -51,12 +52,12 @@ func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 		return out, err
 	}
 	out.Rung = len(lanes)
-	e.ring(ctx, env, RingsOf(lanes))
+	e.ring(ctx, env, state.RingsOf(lanes))
 	return out, nil
 }
 
 // timers schedules retries, the deploy timer and the repair timer.
-func (e *Engine) timers(ctx context.Context, state Env, out *Swept) error {
+func (e *Engine) timers(ctx context.Context, state state.Env, out *Swept) error {
 	now := e.Clock.Now()
 	ids, next, err := e.State.Due(ctx, state.Name, now, e.Sizes.Sweep)
 	if err != nil {
@@ -159,13 +160,13 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 			if rows[id] == nil {
 				continue
 			}
-			p.set(rows[id], func(r *Row) bool {
+			p.set(rows[id], func(r *state.Row) bool {
 				if r.NextAt.IsZero() || r.NextAt.After(now) {
 					return false
 				}
 				r.NextAt = time.Time{}
-				if r.runnable() && r.Ticket == 0 {
-					p.schedule(r, PriorityDeployTimer)
+				if r.Runnable() && r.Ticket == 0 {
+					p.schedule(r, state.PriorityDeployTimer)
 				}
 				return true
 			})
@@ -184,7 +185,7 @@ func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time
 	}
 	for status, n := range counts {
 		switch status {
-		case StatusDeployed, StatusOrphaned, StatusUndefined, StatusBlocked: // as wanted, or not to be run
+		case state.StatusDeployed, state.StatusOrphaned, state.StatusUndefined, state.StatusBlocked: // as wanted, or not to be run
 		default:
 			if n > 0 {
 				return e.deployTimer(ctx, env, now)
@@ -201,7 +202,7 @@ func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) err
 		if err != nil {
 			return err
 		}
-		if err := p.scheduleUnfinished(ctx, PriorityDeployTimer, false, func(r *Row) bool { return r.Ticket == 0 }); err != nil {
+		if err := p.scheduleUnfinished(ctx, state.PriorityDeployTimer, false, func(r *state.Row) bool { return r.Ticket == 0 }); err != nil {
 			return err
 		}
 		p.env.LastDeploy = now
@@ -213,7 +214,7 @@ func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) err
 // repairTimer starts a wave.
 func (e *Engine) repairTimer(ctx context.Context, env string, now time.Time) error {
 	return e.plan(ctx, env, func(p *planner) error {
-		p.startWave(PriorityRepairTimer, true)
+		p.startWave(state.PriorityRepairTimer, true)
 		p.env.LastRepair = now
 		return p.commitAll(ctx)
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -25,13 +26,13 @@ func (t *targets) shows(id resource.ID, runs bool) bool {
 }
 
 // match reports whether an export asks for a row.
-func (t *targets) match(r *Row) bool { return t == nil || t.asked[r.ID] || t.needed[r.ID] }
+func (t *targets) match(r *state.Row) bool { return t == nil || t.asked[r.ID] || t.needed[r.ID] }
 
 // targeted is what one call of target works on.
 type targeted struct {
 	p       *planner
 	x       Export
-	base    Version
+	base    state.Version
 	entries map[resource.ID]entry              // of the base
 	old     map[resource.ID]*resource.Resource // the same, decoded
 	index   map[resource.ID]int                // of the model's resources
@@ -95,7 +96,7 @@ func (t *targeted) current(ctx context.Context) error {
 		return err
 	}
 	for id, row := range rows {
-		if !row.Orphaned && !row.Removing && !row.Damaged() && row.Compliance != Undefined {
+		if !row.Orphaned && !row.Removing && !row.Damaged() && row.Compliance != state.Undefined {
 			t.entries[id] = entry{ID: id, Hash: row.Hash, Body: row.Body}
 		}
 	}
@@ -115,7 +116,7 @@ func (t *targeted) find(ctx context.Context) error {
 		return err
 	}
 	picks := func(id resource.ID, set string) bool {
-		return t.x.Target.picks(id, set) && (status == nil || status[id])
+		return t.x.Target.Picks(id, set) && (status == nil || status[id])
 	}
 	out := &targets{asked: map[resource.ID]bool{}, needed: map[resource.ID]bool{}}
 	t.removed, t.late = map[resource.ID]bool{}, map[resource.ID]bool{}
@@ -157,13 +158,13 @@ func (t *targeted) find(ctx context.Context) error {
 }
 
 // withStatus returns the resources that have a status; nil if none is asked for.
-func (e *Engine) withStatus(ctx context.Context, env string, status Status) (map[resource.ID]bool, error) {
+func (e *Engine) withStatus(ctx context.Context, env string, status state.Status) (map[resource.ID]bool, error) {
 	if status == "" {
 		return nil, nil //nolint:nilnil // any
 	}
-	f := Filter{Status: status}
+	f := state.Filter{Status: status}
 	out := map[resource.ID]bool{}
-	return out, e.eachRow(ctx, env, func(r *Row) error {
+	return out, e.eachRow(ctx, env, func(r *state.Row) error {
 		if f.Match(r) {
 			out[r.ID] = true
 		}
@@ -335,28 +336,28 @@ func (t *targeted) settle(agents *agentSet) diag.Problems {
 // checkTargets schedules what a targeted export is about to be compared with reality, and what that
 // requires where it is not deployed as wanted. With agents, only what is at these is checked.
 func (p *planner) checkTargets(ctx context.Context, agents []string) error {
-	asks := func(r *Row) bool {
+	asks := func(r *state.Row) bool {
 		t := p.targets
 		switch {
-		case !r.runnable() || len(agents) > 0 && !slices.Contains(agents, r.ID.Agent()):
+		case !r.Runnable() || len(agents) > 0 && !slices.Contains(agents, r.ID.Agent()):
 			return false
 		case t == nil:
 			return !r.Removing
 		}
-		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && r.unfinished()
+		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && r.Unfinished()
 	}
-	return p.e.eachRow(ctx, p.env.Name, func(r *Row) error {
+	return p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if planned := p.rows[r.ID]; planned != nil {
 			r = planned
 		}
 		if !asks(r) {
 			return nil
 		}
-		p.set(r, func(r *Row) bool {
+		p.set(r, func(r *state.Row) bool {
 			if !asks(r) {
 				return false
 			}
-			p.schedule(r, PriorityUserRepair)
+			p.schedule(r, state.PriorityUserRepair)
 			return true
 		})
 		return nil

@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // target makes up what an export is about.
-func (a author) target() deploy.Filter {
+func (a author) target() state.Filter {
 	terms := [][]string{{string(id(a.name()))}, {"t::T[a,name=n[*"}, {"set=x"}, {"set="}, {"type=t::T"}, {"agent=a", "set=y"},
 		{"status=failed"}, {"t::T\\[a,name=n?*", "set=x"}, {"*n1*"}, {"agent=a"}}[a.IntN(10)]
-	f, err := deploy.ParseFilter(terms)
+	f, err := state.ParseFilter(terms)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -47,12 +48,12 @@ func nameOfID(id resource.ID) string {
 }
 
 // rows returns all rows by id.
-func (a author) rows() map[resource.ID]deploy.Row {
+func (a author) rows() map[resource.ID]state.Row {
 	list, err := a.home.ScanRows(a.t.Context(), "e", "", 1000)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	out := map[resource.ID]deploy.Row{}
+	out := map[resource.ID]state.Row{}
 	for i := range list {
 		out[list[i].ID] = list[i]
 	}
@@ -88,7 +89,7 @@ func (a author) targeted(name string) int {
 		a.export(deploy.Export{Model: a.spread(a.model())(), NoRelease: true})
 	}
 	for a.one(2) {
-		p := deploy.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)), Value: fmt.Sprintf("v%d", a.IntN(3))}
+		p := state.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)), Value: fmt.Sprintf("v%d", a.IntN(3))}
 		if err := a.e.SetParameters(ctx, "e", p); err != nil {
 			t.Fatal(err)
 		}
@@ -130,12 +131,12 @@ func (a author) targeted(name string) int {
 }
 
 // waited reports whether a resource was skipped or blocked because of another: when that recovers, it runs.
-func waited(row deploy.Row) bool {
-	return row.Status() == deploy.StatusSkipped || row.Status() == deploy.StatusBlocked
+func waited(row state.Row) bool {
+	return row.Status() == state.StatusSkipped || row.Status() == state.StatusBlocked
 }
 
 // untouched checks that nothing has changed of what an export was not about.
-func (a author) untouched(name string, about map[resource.ID]bool, before map[resource.ID]deploy.Row, things map[string]string) {
+func (a author) untouched(name string, about map[resource.ID]bool, before map[resource.ID]state.Row, things map[string]string) {
 	now := a.rows()
 	for id, was := range before {
 		row, there := now[id]
@@ -159,7 +160,7 @@ func (a author) untouched(name string, about map[resource.ID]bool, before map[re
 // TestTargetRefuses pins what a targeted export cannot do without touching anything else.
 func TestTargetRefuses(t *testing.T) {
 	t.Parallel()
-	one, err := deploy.ParseFilter([]string{string(id("a"))})
+	one, err := state.ParseFilter([]string{string(id("a"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestTargetTakesWhatItNeeds(t *testing.T) {
 		return out
 	}
 	r.w.things["a"] = "drifted"
-	f, err := deploy.ParseFilter([]string{string(id("b"))})
+	f, err := state.ParseFilter([]string{string(id("b"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,12 +216,12 @@ func TestTargetTakesWhatItNeeds(t *testing.T) {
 	r.export(deploy.Export{Model: next(), Target: f, Check: true})
 	r.drain()
 	r.same("done", r.took("create", "update", "delete"), "create n", "update b")
-	r.want("gone", deploy.StatusDeployed)
+	r.want("gone", state.StatusDeployed)
 	rest := deploy.Export{Model: next(), Check: true, CheckAgents: []string{"nobody"}}
 	r.export(rest)
 	r.drain()
 	r.same("done by the rest", r.took("create", "update", "delete"), "update c")
-	r.want("gone", deploy.StatusOrphaned)
+	r.want("gone", state.StatusOrphaned)
 	r.export(deploy.Export{Model: next(), Check: true})
 	r.drain()
 	r.same("done by a check of all", r.took("create", "update", "delete"), "update a")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -36,7 +37,7 @@ func (p *planner) lost(ctx context.Context, entries []entry) (map[resource.ID]bo
 	lost := map[resource.ID]bool{}
 	for i := range entries {
 		row := rows[entries[i].ID]
-		if row == nil || row.Compliance == Undefined || row.Orphaned || row.Removing {
+		if row == nil || row.Compliance == state.Undefined || row.Orphaned || row.Removing {
 			continue
 		}
 		res, err := resource.Decode(entries[i].Body)

@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 func (r *rig) set(name, value string) {
 	r.t.Helper()
-	p := deploy.Parameter{Name: name, Value: value, Source: "user"}
+	p := state.Parameter{Name: name, Value: value, Source: "user"}
 	if err := r.e.SetParameters(context.Background(), "e", p); err != nil {
 		r.t.Fatal(err)
 	}
 	r.drain()
 }
 
-func (r *rig) unset(key deploy.ParameterKey) {
+func (r *rig) unset(key state.ParameterKey) {
 	r.t.Helper()
 	if err := r.e.DeleteParameters(context.Background(), "e", key); err != nil {
 		r.t.Fatal(err)
@@ -46,7 +47,7 @@ func TestUnknownIsUndefined(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	param := resource.Parameter{Name: "p"}
-	is := func(step string, status, dependant deploy.Status, value string) {
+	is := func(step string, status, dependant state.Status, value string) {
 		t.Helper()
 		t.Log(step)
 		r.want("a", status)
@@ -56,20 +57,20 @@ func TestUnknownIsUndefined(t *testing.T) {
 		}
 	}
 	r.release(valued("a", "one"), res("b<a"))
-	is("a literal", deploy.StatusDeployed, deploy.StatusDeployed, "one")
+	is("a literal", state.StatusDeployed, state.StatusDeployed, "one")
 	r.release(valued("a", param), res("b<a"))
-	is("becomes a parameter", deploy.StatusUndefined, deploy.StatusBlocked, "one")
+	is("becomes a parameter", state.StatusUndefined, state.StatusBlocked, "one")
 	r.set("p", "two")
-	is("that is set", deploy.StatusDeployed, deploy.StatusDeployed, "two")
-	r.unset(deploy.ParameterKey{Name: "p"})
-	is("and forgotten", deploy.StatusDeployed, deploy.StatusDeployed, "two")
+	is("that is set", state.StatusDeployed, state.StatusDeployed, "two")
+	r.unset(state.ParameterKey{Name: "p"})
+	is("and forgotten", state.StatusDeployed, state.StatusDeployed, "two")
 	r.release(valued("a", param), res("b<a"))
-	is("and exported as before", deploy.StatusUndefined, deploy.StatusBlocked, "two")
+	is("and exported as before", state.StatusUndefined, state.StatusBlocked, "two")
 	r.w.things["a"] = "drift"
 	r.repair("")
-	is("and is not repaired to what it was", deploy.StatusUndefined, deploy.StatusBlocked, "drift")
+	is("and is not repaired to what it was", state.StatusUndefined, state.StatusBlocked, "drift")
 	r.set("p", "three")
-	is("until it is set", deploy.StatusDeployed, deploy.StatusDeployed, "three")
+	is("until it is set", state.StatusDeployed, state.StatusDeployed, "three")
 	took := r.took("create", "update")
 	r.release(valued("a", param), res("b<a"))
 	r.same("exported with a value", r.took("read", "create", "update"))
@@ -77,10 +78,10 @@ func TestUnknownIsUndefined(t *testing.T) {
 		t.Error("nothing was done")
 	}
 	a := valued("a", param)
-	r.unset(deploy.ParameterKey{Name: "p"})
+	r.unset(state.ParameterKey{Name: "p"})
 	a.Attributes["note"] = "a literal that changes as well"
 	r.release(a, res("b<a"))
-	is("a literal beside it changes", deploy.StatusUndefined, deploy.StatusBlocked, "three")
+	is("a literal beside it changes", state.StatusUndefined, state.StatusBlocked, "three")
 }
 
 // factual is the test's handler with a fact.
@@ -98,7 +99,7 @@ func TestFactsGoWithTheirResource(t *testing.T) {
 	r.e.Handlers["t::T"] = factual{handler{r.w}}
 	facts := func(n int) {
 		t.Helper()
-		got, err := r.home.Parameters(context.Background(), "e", deploy.ParameterQuery{Facts: true})
+		got, err := r.home.Parameters(context.Background(), "e", state.ParameterQuery{Facts: true})
 		if err != nil || len(got) != n {
 			t.Fatalf("%d facts, want %d: %v %v", len(got), n, got, err)
 		}
@@ -107,20 +108,20 @@ func TestFactsGoWithTheirResource(t *testing.T) {
 	purged := res("a")
 	purged.Purged = true
 	r.release(res("a"), valued("b<a", fact))
-	r.want("b", deploy.StatusDeployed)
+	r.want("b", state.StatusDeployed)
 	facts(1)
 	r.release(purged, valued("b<a", fact))
 	facts(0)
 	r.release(purged, valued("b<a", fact))
-	r.want("b", deploy.StatusUndefined)
+	r.want("b", state.StatusUndefined)
 	leaves := res("a")
 	leaves.PurgeOnDelete = true
 	r.release(leaves, valued("b<a", fact))
-	r.want("b", deploy.StatusDeployed)
+	r.want("b", state.StatusDeployed)
 	facts(1)
 	r.release(res("b"))
 	facts(0)
-	left := deploy.Parameter{Name: "address", Of: id("a"), Value: "x", Source: "fact"}
+	left := state.Parameter{Name: "address", Of: id("a"), Value: "x", Source: "fact"}
 	if err := r.e.SetParameters(context.Background(), "e", left); err != nil {
 		t.Fatal(err)
 	}

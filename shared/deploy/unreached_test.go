@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -96,7 +97,7 @@ func TestUnreachableAgentCostsOneWait(t *testing.T) {
 			t.Errorf("%s: %+v after %s, %v, %v", c.why, lane, took, err, err2)
 		}
 		counts := p.Counts
-		if counts[deploy.StatusUnavailable] < n-ran+1 && c.after > 0 || c.after == 0 && counts[deploy.StatusUnavailable] != n || counts[deploy.StatusFailed] > 0 {
+		if counts[state.StatusUnavailable] < n-ran+1 && c.after > 0 || c.after == 0 && counts[state.StatusUnavailable] != n || counts[state.StatusFailed] > 0 {
 			t.Errorf("%s: %v", c.why, counts)
 		}
 		last := r.row(fmt.Sprintf("r%03d", n-1))
@@ -112,9 +113,9 @@ func TestUnreachableAgentCostsOneWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.drain()
-		want := deploy.StatusDeployed
+		want := state.StatusDeployed
 		if !c.again {
-			want = deploy.StatusUnavailable
+			want = state.StatusUnavailable
 		}
 		r.want(fmt.Sprintf("r%03d", n-1), want)
 	}

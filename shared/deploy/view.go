@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -49,7 +50,7 @@ func (e *Engine) view(env string, plan int64, g *Graph) *view {
 const mostViews = 100
 
 // learn takes over what is scheduled of agents. It returns false if that is of another schedule.
-func (v *view) learn(s Schedule, agents []string, releasing bool) bool {
+func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 	if s.PlanSeq != v.plan {
 		return false
 	}

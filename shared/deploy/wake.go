@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -41,13 +42,13 @@ func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
 
 // wakeOne schedules a row that no longer waits for something that it waited for. A run of it may be under way that skips it for just that;
 // such a run finds that the row was written meanwhile.
-func (r *releaser) wakeOne(row *Row) bool {
+func (r *releaser) wakeOne(row *state.Row) bool {
 	switch {
 	case row.Orphaned:
 		return false
-	case row.Blocked == BlockedTemp:
-		row.Blocked = NotBlocked
-		r.p.schedule(row, PriorityNewVersion)
+	case row.Blocked == state.BlockedTemp:
+		row.Blocked = state.NotBlocked
+		r.p.schedule(row, state.PriorityNewVersion)
 	case row.Ticket != 0:
 		r.p.schedule(row, row.Priority)
 	case r.waveAsks(row):
@@ -113,10 +114,10 @@ func (r *releaser) findOwing(ctx context.Context, fresh map[resource.ID][]resour
 			if row == nil || row.Ticket == 0 && !r.waveAsks(row) {
 				return false // when it runs, it is known who requires it
 			}
-			if en := after[q]; en != nil && (&Row{Body: en.Body}).tells(now[id]) {
+			if en := after[q]; en != nil && (&state.Row{Body: en.Body}).Tells(now[id]) {
 				return true
 			}
-			return row.tells(now[id])
+			return row.Tells(now[id])
 		})
 	}
 	return nil

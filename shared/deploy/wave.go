@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -23,14 +24,14 @@ type inLane struct {
 	id   resource.ID
 }
 
-func wavesOf(s Schedule, releasing bool) waves {
+func wavesOf(s state.Schedule, releasing bool) waves {
 	out := waves{lanes: s.Unfinished}
 	if len(s.Unfinished) == 0 {
 		return out
 	}
 	out.agents, out.checked = map[string]bool{}, map[inLane]bool{}
 	for lane, ids := range s.Unfinished {
-		out.agents[AgentOf(lane)] = releasing
+		out.agents[state.AgentOf(lane)] = releasing
 		for _, id := range ids {
 			out.checked[inLane{lane, id}] = true
 		}
@@ -45,21 +46,21 @@ func (w waves) ask(g *Graph, n int32) (asks, unsure bool) {
 		return false, false
 	}
 	_, sure := w.lanes[lane]
-	unsure = w.agents[AgentOf(lane)]
+	unsure = w.agents[state.AgentOf(lane)]
 	return sure || unsure, unsure
 }
 
 // inWave reports whether the wave has still to check a row of this lane.
-func (w *worker) inWave(r *Row) bool {
+func (w *worker) inWave(r *state.Row) bool {
 	return r.Checked < w.sched.Wave.Epoch && !w.leftOut(r) && !w.checked()[r.ID]
 }
 
 // leftOut reports whether the wave is not to check a row.
-func (w *worker) leftOut(r *Row) bool {
-	if !r.runnable() || r.Removing && r.Ticket == 0 {
+func (w *worker) leftOut(r *state.Row) bool {
+	if !r.Runnable() || r.Removing && r.Ticket == 0 {
 		return true
 	}
-	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && !retried(r.Class)
+	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && !state.Retried(r.Class)
 }
 
 // checked returns the rows that the wave has checked in this lane. What another lane has checked that
@@ -75,7 +76,7 @@ func (w *worker) checked() map[resource.ID]bool {
 }
 
 // skips reports whether the wave leaves a row out, or only its own row says that it was checked.
-func (w *worker) skips(r *Row) bool {
+func (w *worker) skips(r *state.Row) bool {
 	return r.Ticket == 0 && (r.Checked >= w.sched.Wave.Epoch || w.leftOut(r)) && !w.checked()[r.ID]
 }
 
@@ -95,7 +96,7 @@ func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 		return false, true, nil
 	}
 	slices.Sort(skip)
-	done, err := w.commit(ctx, Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
+	done, err := w.commit(ctx, state.Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
 	if err != nil {
 		return true, false, err
 	}
@@ -122,7 +123,7 @@ func (w *worker) endWave(ctx context.Context) (bool, error) {
 		return some, nil
 	}
 	w.laneDone = true
-	done, err := w.commit(ctx, Commit{WaveDone: w.sched.Wave.Epoch})
+	done, err := w.commit(ctx, state.Commit{WaveDone: w.sched.Wave.Epoch})
 	if err != nil {
 		return false, err
 	}

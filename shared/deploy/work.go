@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -13,11 +14,11 @@ import (
 // result is what came of one run.
 type result struct {
 	action   string // id
-	kind     ActionKind
+	kind     state.ActionKind
 	started  time.Time
 	finished time.Time
-	follows  time.Time // changes that ended before are known to it
-	outcome  Status    // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
+	follows  time.Time    // changes that ended before are known to it
+	outcome  state.Status // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
 	change   plan.Change
 	changes  map[string]plan.Diff
 	lines    []provider.Line
@@ -64,7 +65,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 				continue // not run: the caller gave up, or the lane could not be held
 			}
 			done = append(done, c)
-			if c.result.kind == ActionRepair && c.result.change != plan.NoChange && c.row.LastRun == RunSuccess {
+			if c.result.kind == state.ActionRepair && c.result.change != plan.NoChange && c.row.LastRun == state.RunSuccess {
 				w.out.Fixed++
 			}
 			w.finish(c)
@@ -105,7 +106,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 // recorded first: if its intent was replaced meanwhile, the failure does not count, and the others wait for the new one.
 func (w *worker) decides(group, rest []*claim) bool {
 	for _, c := range group {
-		if c.node < 0 || c.result == nil || len(c.result.causes) > 0 || c.wrote.asWanted() {
+		if c.node < 0 || c.result == nil || len(c.result.causes) > 0 || c.wrote.AsWanted() {
 			continue
 		}
 		for _, d := range rest {
@@ -159,7 +160,7 @@ func (w *worker) finish(c *claim) {
 	if c.node < 0 {
 		return
 	}
-	if c.result.outcome == StatusDeploying {
+	if c.result.outcome == state.StatusDeploying {
 		*c.row = row // record raises its revision once it is written
 		w.later = append(w.later, c.node)
 		return

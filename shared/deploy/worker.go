@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -37,7 +38,7 @@ type LaneRun struct {
 func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
 	w := &worker{e: e, env: env, lane: lane, until: until, claimSize: claimFirst}
 	if e.Waits != nil {
-		ctx = provider.OnWaits(ctx, func(why string) { e.Waits(env, AgentOf(lane), why) })
+		ctx = provider.OnWaits(ctx, func(why string) { e.Waits(env, state.AgentOf(lane), why) })
 	}
 	for {
 		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {
@@ -88,26 +89,26 @@ type worker struct {
 	e         *Engine
 	env       string
 	lane      string
-	lease     Lease
+	lease     state.Lease
 	until     time.Time
 	claimSize int // how many rows to claim at a time, see adapt
 	out       LaneRun
 
-	state    Env
-	agent    Agent
-	sched    Schedule
+	state    state.Env
+	agent    state.Agent
+	sched    state.Schedule
 	view     *view
 	graph    *Graph  // the part of view.graph that this lane needs: see look
 	full     []int32 // by node of graph: which one that is in view.graph
 	frontier *frontier
-	asked    map[int32]bool // nodes of view.graph that were looked up since everything was read
-	rows     map[int32]*Row // of this lane, by node
-	unsure   map[int32]bool // assumed to be scheduled, perhaps wrongly
-	tickets  []int64        // by node; 0: none
-	loose    []*Row         // scheduled rows that are not in the graph
+	asked    map[int32]bool       // nodes of view.graph that were looked up since everything was read
+	rows     map[int32]*state.Row // of this lane, by node
+	unsure   map[int32]bool       // assumed to be scheduled, perhaps wrongly
+	tickets  []int64              // by node; 0: none
+	loose    []*state.Row         // scheduled rows that are not in the graph
 	ready    readyHeap
-	later    []int32        // ready, but with a NotBefore that has not come yet
-	deps     map[int32]*Row // requirements in other lanes, as far as they were read
+	later    []int32              // ready, but with a NotBefore that has not come yet
+	deps     map[int32]*state.Row // requirements in other lanes, as far as they were read
 	session  session
 	rings    map[string][]resource.ID // to be sent: what finished here, by the lane in which something waits for it
 	laneDone bool                     // the wave is marked as finished in this lane
@@ -132,17 +133,17 @@ func (w *worker) close(ctx context.Context) {
 // takeOver marks the rows that the previous holder of a lane was running as unsure: those runs may have changed something without
 // a record, so the receivers of their events have to be told at the next success. It comes first after a lane is taken, because
 // the first commit clears Running. If it fails, the lease must not be released, since that clears Running as well.
-func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
+func (e *Engine) takeOver(ctx context.Context, env string, l state.Lease) error {
 	rows, err := e.rows(ctx, env, l.Running)
 	if err != nil {
 		return err
 	}
 	for len(rows) > 0 {
 		// No schedule has the number -1, so the store refuses Next and keeps Running until every row is marked.
-		c := Commit{Guard: Guard{Key: l.Key, Fence: l.Fence}, Next: l.Running, SeenPlan: -1}
+		c := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence}, Next: l.Running, SeenPlan: -1}
 		for _, id := range l.Running {
 			r := rows[id]
-			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !r.sendsEvents() {
+			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !r.SendsEvents() {
 				continue
 			}
 			r.Unsure = true
@@ -151,7 +152,7 @@ func (e *Engine) takeOver(ctx context.Context, env string, l Lease) error {
 		if len(c.Rows) == 0 {
 			break
 		}
-		var done Committed
+		var done state.Committed
 		if err := e.retryUnavailable(ctx, func() (err error) {
 			done, err = e.State.Commit(ctx, env, c)
 			return err

@@ -20,7 +20,7 @@ import (
 	"errors"
 	"fmt"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
@@ -67,7 +67,7 @@ func IsIgnored(err error) bool {
 
 // Context is what functions have while they map. It is not kept after the call.
 type Context struct {
-	files map[string]deploy.Blob
+	files map[string]state.Blob
 	e     Entity
 }
 

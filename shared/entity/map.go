@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
@@ -29,7 +30,7 @@ type Left struct {
 // that its entity's relation `requires` leads to; those that are no resource are passed through. What the model then lacks, and cycles, deploy finds,
 // with the places of the entities.
 func (m *Mapper) Map(entities []Entity) (Mapped, error) {
-	r := &run{m: m, files: map[string]deploy.Blob{}, ids: map[Entity]resource.ID{}, agentOf: map[string]int{}}
+	r := &run{m: m, files: map[string]state.Blob{}, ids: map[Entity]resource.ID{}, agentOf: map[string]int{}}
 	var out Mapped
 	for _, e := range entities {
 		if a, ok := m.agentOf(e); ok {
@@ -54,7 +55,7 @@ func (m *Mapper) Map(entities []Entity) (Mapped, error) {
 // run is one call of Map.
 type run struct {
 	m         *Mapper
-	files     map[string]deploy.Blob
+	files     map[string]state.Blob
 	resources []resource.Resource
 	from      []Entity // of resources
 	ids       map[Entity]resource.ID
@@ -65,8 +66,8 @@ type run struct {
 	problems  diag.Problems
 }
 
-func blobOf(hash string, data []byte) deploy.Blob {
-	return deploy.Blob{Hash: hash, Size: int64(len(data)), Data: slices.Clone(data)}
+func blobOf(hash string, data []byte) state.Blob {
+	return state.Blob{Hash: hash, Size: int64(len(data)), Data: slices.Clone(data)}
 }
 
 func (r *run) where(i int, attribute string) diag.Pos { return placeOf(r.from[i], attribute) }

@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/source"
@@ -137,7 +138,7 @@ func tooLarge() error {
 }
 
 // store reads the documents as the command line reads a folder, and exports them.
-func (x *Exporter) store(ctx context.Context, e Event, settings *deploy.Settings, dir string) (deploy.Exported, error) {
+func (x *Exporter) store(ctx context.Context, e Event, settings *state.Settings, dir string) (deploy.Exported, error) {
 	engine := x.Service.Engine
 	check := engine.ValidateClosed
 	if e.Partial {

@@ -17,6 +17,7 @@ import (
 	"southbound/handlers"
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/ingest"
 	"southbound/shared/local"
@@ -249,7 +250,7 @@ func TestExport(t *testing.T) {
 	}
 	no := false
 	out, err := x.Export(t.Context(), ingest.Event{Key: "k", Environment: "other", Release: &no})
-	if err != nil || out.Report == nil || out.Environment != "other" || out.Counts[deploy.StatusAvailable] != 0 {
+	if err != nil || out.Report == nil || out.Environment != "other" || out.Counts[state.StatusAvailable] != 0 {
 		t.Errorf("%v: %+v", err, out)
 	}
 }

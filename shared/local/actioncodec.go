@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -28,7 +28,7 @@ type said struct {
 	ProviderWhy string               `json:"provider_why,omitempty"`
 }
 
-func saidOf(n int, a *deploy.Action) (said, bool) {
+func saidOf(n int, a *state.Action) (said, bool) {
 	s := said{n, a.Changes, a.Messages, a.Reason, a.Replaced, a.Stale, a.Provider, a.ProviderWhy}
 	return s, len(a.Changes) > 0 || len(a.Messages) > 0 || a.Reason != "" || a.Replaced || a.Stale ||
 		a.Provider != "" || a.ProviderWhy != ""
@@ -36,19 +36,19 @@ func saidOf(n int, a *deploy.Action) (said, bool) {
 
 // actionWords are the words of actions that are stored in one byte. Others may be added at the end.
 func actionWords() []string {
-	return append([]string{"", string(deploy.ActionDeploy), string(deploy.ActionRepair),
-		string(deploy.ActionDryRun), string(plan.NoChange), string(plan.Created),
+	return append([]string{"", string(state.ActionDeploy), string(state.ActionRepair),
+		string(state.ActionDryRun), string(plan.NoChange), string(plan.Created),
 		string(plan.Updated), string(plan.Purged)}, statusWords()...)
 }
 
 // encodeActions encodes the actions of one commit: what every action has by its difference from the
 // action before, and what the others have as compressed JSON.
-func encodeActions(actions []deploy.Action) ([]byte, error) {
+func encodeActions(actions []state.Action) ([]byte, error) {
 	w := &binform.Writer{B: make([]byte, 1+sumSize, 64+40*len(actions))}
 	w.B[0] = actionsFormat
 	w.Len(len(actions))
 	words, rest := actionWords(), []said{}
-	var before deploy.Action
+	var before state.Action
 	for i := range actions {
 		a := &actions[i]
 		putRest(w, before.ID, a.ID)
@@ -94,7 +94,7 @@ func getRest(d *binform.Reader, before string) string {
 
 // decodeActions is the inverse of encodeActions; what does not decode, or is not as it was written,
 // is Damaged.
-func decodeActions(stored []byte) ([]deploy.Action, error) {
+func decodeActions(stored []byte) ([]state.Action, error) {
 	if len(stored) == 0 || stored[0] != actionsFormat {
 		return decodeJSON(stored)
 	}
@@ -104,16 +104,16 @@ func decodeActions(stored []byte) ([]deploy.Action, error) {
 		return nil, damaged
 	}
 	d := &binform.Reader{B: stored[1+sumSize:]}
-	out, words := make([]deploy.Action, d.Len()), actionWords()
-	var before deploy.Action
+	out, words := make([]state.Action, d.Len()), actionWords()
+	var before state.Action
 	for i := range out {
 		a := &out[i]
 		a.ID = getRest(d, before.ID)
 		a.Resource = resource.ID(getRest(d, string(before.Resource)))
 		a.Pack = getRest(d, before.Pack)
 		a.Version = int(d.Int())
-		a.Action = deploy.ActionKind(d.Word(words))
-		a.Outcome, a.Change = deploy.Status(d.Word(words)), plan.Change(d.Word(words))
+		a.Action = state.ActionKind(d.Word(words))
+		a.Outcome, a.Change = state.Status(d.Word(words)), plan.Change(d.Word(words))
 		a.Started = binform.TimeOf(binform.Nanos(before.Started) + d.Int())
 		a.Finished = binform.TimeOf(binform.Nanos(a.Started) + d.Int())
 		before = *a
@@ -125,7 +125,7 @@ func decodeActions(stored []byte) ([]deploy.Action, error) {
 }
 
 // addSaid adds to actions what stands in compressed JSON, if that is not empty.
-func addSaid(actions []deploy.Action, packed []byte) error {
+func addSaid(actions []state.Action, packed []byte) error {
 	if len(packed) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -38,7 +38,7 @@ func (t *tx) actions() error {
 }
 
 // putActions stores actions as one row.
-func putActions(c *sqlite.Conn, env string, actions []deploy.Action) error {
+func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 	record, err := encodeActions(actions)
 	if err != nil {
 		return err
@@ -70,12 +70,12 @@ func putActions(c *sqlite.Conn, env string, actions []deploy.Action) error {
 }
 
 // decodeJSON reads actions as programs before actionsFormat stored them.
-func decodeJSON(stored []byte) ([]deploy.Action, error) {
+func decodeJSON(stored []byte) ([]state.Action, error) {
 	raw, err := unpacker().DecodeAll(stored, nil)
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err, Hint: damagedHint}
 	}
-	var out []deploy.Action
+	var out []state.Action
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return nil, fault.Wrap(fault.Damaged, "read actions", err)
 	}
@@ -83,7 +83,7 @@ func decodeJSON(stored []byte) ([]deploy.Action, error) {
 }
 
 // Actions implements deploy.State.
-func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
+func (h *Home) Actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
 	sql, args := "SELECT record FROM actions WHERE env = ?", []any{env}
 	add := func(cond string, arg any) {
 		sql += " AND " + cond
@@ -113,7 +113,7 @@ func (h *Home) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([
 		add("last >= ?", slices.Min(q.IDs))
 		add("first <= ?", slices.Max(q.IDs))
 	}
-	found := deploy.ActionSet{}
+	found := state.ActionSet{}
 	err := h.read(ctx, "read actions", func(c *sqlite.Conn) error {
 		return query(c, sql+" ORDER BY k", func(s *sqlite.Stmt) error {
 			actions, err := decodeActions(columnBytes(s, 0))
@@ -133,10 +133,10 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 	n := 0
 	err := h.write(ctx, "remove actions", func(c *sqlite.Conn) error {
 		n = 0
-		var keep [][]deploy.Action // the newer actions of rows that also hold older ones
+		var keep [][]state.Action // the newer actions of rows that also hold older ones
 		if err := query(c, "SELECT record FROM actions WHERE env = ? AND oldest < ?", func(s *sqlite.Stmt) error {
 			actions, err := decodeActions(columnBytes(s, 0))
-			left := slices.DeleteFunc(actions, func(a deploy.Action) bool { return a.Finished.Before(before) })
+			left := slices.DeleteFunc(actions, func(a state.Action) bool { return a.Finished.Before(before) })
 			n += len(actions) - len(left)
 			if len(left) > 0 {
 				keep = append(keep, left)

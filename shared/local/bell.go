@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -35,7 +35,7 @@ func NewBell() *Bell {
 }
 
 // Ring implements deploy.Doorbell.
-func (b *Bell) Ring(_ context.Context, env string, rings []deploy.Ring) error {
+func (b *Bell) Ring(_ context.Context, env string, rings []state.Ring) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	others := false

@@ -8,26 +8,26 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/deploytest"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
 // benchRow is a row as a planner writes it first, with a body of 300 bytes.
-func benchRow(n int) deploy.Row {
+func benchRow(n int) state.Row {
 	id := resource.NewID("fs::File", "web1", resource.Key{Name: "path", Value: fmt.Sprintf("/srv/site/pages/page-%06d.html", n)})
 	body := fmt.Appendf(nil, `{"id":%q,"attributes":{"content":"`, id)
 	for len(body) < 270 {
 		body = append(body, "page content "...)
 	}
 	body = append(body, `","mode":"0644"},"managed":true}`...)
-	return deploy.Row{ID: id, Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body, Ticket: int64(n + 1), Priority: deploy.PriorityNewVersion,
-		Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
+	return state.Row{ID: id, Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body, Ticket: int64(n + 1), Priority: state.PriorityNewVersion,
+		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 }
 
-func benchRows(n int) []deploy.Row {
-	rows := make([]deploy.Row, n)
+func benchRows(n int) []state.Row {
+	rows := make([]state.Row, n)
 	for i := range rows {
 		rows[i] = benchRow(i)
 	}
@@ -35,7 +35,7 @@ func benchRows(n int) []deploy.Row {
 }
 
 // benchHome has n rows, all scheduled, and a lease on their lane.
-func benchHome(b *testing.B, n int) (*Home, deploy.Guard, []deploy.Row) {
+func benchHome(b *testing.B, n int) (*Home, state.Guard, []state.Row) {
 	b.Helper()
 	h, err := Open(b.TempDir())
 	if err != nil {
@@ -46,8 +46,8 @@ func benchHome(b *testing.B, n int) (*Home, deploy.Guard, []deploy.Row) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, rows := deploy.Guard{Key: l.Key, Fence: l.Fence}, benchRows(n)
-	if _, err := h.Commit(context.Background(), "e", deploy.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
+	g, rows := state.Guard{Key: l.Key, Fence: l.Fence}, benchRows(n)
+	if _, err := h.Commit(context.Background(), "e", state.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
 		b.Fatal(err)
 	}
 	for i := range rows {
@@ -57,11 +57,11 @@ func benchHome(b *testing.B, n int) (*Home, deploy.Guard, []deploy.Row) {
 }
 
 // benchDone makes the result of a run, and its action.
-func benchDone(h *Home, r deploy.Row) (deploy.Row, deploy.Action) {
+func benchDone(h *Home, r state.Row) (state.Row, state.Action) {
 	now := time.Now().UTC()
-	a := deploy.Action{ID: h.NewID(), Resource: r.ID, Version: 1, Action: deploy.ActionDeploy, Outcome: deploy.StatusDeployed, Change: plan.Created,
+	a := state.Action{ID: h.NewID(), Resource: r.ID, Version: 1, Action: state.ActionDeploy, Outcome: state.StatusDeployed, Change: plan.Created,
 		Started: now, Finished: now, Changes: map[string]plan.Diff{"content": {Current: nil, Desired: "page content"}}, Pack: "0123456789abcdef"}
-	r.Ticket, r.Deployed, r.Compliance, r.LastRun, r.LastAt, r.SucceededAt, r.LastAction = 0, r.Hash, deploy.Compliant, deploy.RunSuccess, now, now, a.ID
+	r.Ticket, r.Deployed, r.Compliance, r.LastRun, r.LastAt, r.SucceededAt, r.LastAction = 0, r.Hash, state.Compliant, state.RunSuccess, now, now, a.ID
 	return r, a
 }
 
@@ -95,7 +95,7 @@ func BenchmarkInsert10000(b *testing.B) {
 		h, g, _ := benchHome(b, 0)
 		rows := benchRows(10000)
 		b.StartTimer()
-		if _, err := h.Commit(context.Background(), "e", deploy.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
+		if _, err := h.Commit(context.Background(), "e", state.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ func BenchmarkCommit500(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		b.StopTimer()
 		part := rows[n%20*500:][:500]
-		c := deploy.Commit{Guard: g, Until: time.Now().Add(time.Minute)}
+		c := state.Commit{Guard: g, Until: time.Now().Add(time.Minute)}
 		for i := range part {
 			r, a := benchDone(h, part[i])
 			part[i].Rev++
@@ -122,7 +122,7 @@ func BenchmarkCommit500(b *testing.B) {
 
 func BenchmarkClaim500(b *testing.B) {
 	h, g, rows := benchHome(b, 10000)
-	c := deploy.Commit{Guard: g, SeenPlan: 1}
+	c := state.Commit{Guard: g, SeenPlan: 1}
 	for i := range 500 {
 		c.Next = append(c.Next, rows[i].ID)
 	}
@@ -137,7 +137,7 @@ func BenchmarkChecked500(b *testing.B) {
 	h, g, rows := benchHome(b, 10000)
 	for b.Loop() {
 		b.StopTimer()
-		c := deploy.Commit{Guard: g, Epoch: 1}
+		c := state.Commit{Guard: g, Epoch: 1}
 		for i := range 500 {
 			_, a := benchDone(h, rows[i])
 			a.Change, a.Changes = plan.NoChange, nil
@@ -184,7 +184,7 @@ func BenchmarkActions(b *testing.B) {
 	ctx := context.Background()
 	h, g, rows := benchHome(b, 10000)
 	for n := range 200 {
-		c := deploy.Commit{Guard: g}
+		c := state.Commit{Guard: g}
 		for i := range 500 {
 			_, a := benchDone(h, rows[(n*500+i)%len(rows)])
 			c.Actions = append(c.Actions, a)
@@ -195,13 +195,13 @@ func BenchmarkActions(b *testing.B) {
 	}
 	for _, c := range []struct {
 		name string
-		q    deploy.ActionQuery
+		q    state.ActionQuery
 		want int
 	}{
-		{"Newest20", deploy.ActionQuery{Limit: 20}, 20},
-		{"OfResource", deploy.ActionQuery{Resource: rows[77].ID}, 10},
-		{"LastOfResource", deploy.ActionQuery{Resource: rows[77].ID, Limit: 1}, 1},
-		{"FailedAmong100000", deploy.ActionQuery{Outcome: deploy.StatusFailed}, 0},
+		{"Newest20", state.ActionQuery{Limit: 20}, 20},
+		{"OfResource", state.ActionQuery{Resource: rows[77].ID}, 10},
+		{"LastOfResource", state.ActionQuery{Resource: rows[77].ID, Limit: 1}, 1},
+		{"FailedAmong100000", state.ActionQuery{Outcome: state.StatusFailed}, 0},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
@@ -226,11 +226,11 @@ func BenchmarkPut40Chunks(b *testing.B) {
 	h, _, _ := benchHome(b, 0)
 	n := 0
 	for b.Loop() {
-		var blobs []deploy.Blob
+		var blobs []state.Blob
 		for range 40 {
 			n++
 			data := append(fmt.Appendf(nil, "%d", n), make([]byte, 12000)...)
-			blobs = append(blobs, deploy.Blob{Hash: hashOf(data), Size: int64(len(data)), Data: data})
+			blobs = append(blobs, state.Blob{Hash: hashOf(data), Size: int64(len(data)), Data: data})
 		}
 		if err := h.Files().Put(context.Background(), blobs); err != nil {
 			b.Fatal(err)
@@ -241,10 +241,10 @@ func BenchmarkPut40Chunks(b *testing.B) {
 func BenchmarkGet40Chunks(b *testing.B) {
 	h, _, _ := benchHome(b, 0)
 	var hashes []string
-	var blobs []deploy.Blob
+	var blobs []state.Blob
 	for n := range 40 {
 		data := append(fmt.Appendf(nil, "%d", n), make([]byte, 12000)...)
-		blobs = append(blobs, deploy.Blob{Hash: hashOf(data), Size: int64(len(data)), Data: data})
+		blobs = append(blobs, state.Blob{Hash: hashOf(data), Size: int64(len(data)), Data: data})
 		hashes = append(hashes, hashOf(data))
 	}
 	if err := h.Files().Put(context.Background(), blobs); err != nil {

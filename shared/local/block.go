@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -37,8 +37,8 @@ func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 func (r *record) setBody(b []byte) { r.body, r.sum = b, sumOf(b) }
 
 // row returns the row. A body that is not the one that was written is left out.
-func (r *record) row() (deploy.Row, error) {
-	out := deploy.Row{ID: r.id, Rev: r.rev, Lane: r.lane, Ticket: r.ticket,
+func (r *record) row() (state.Row, error) {
+	out := state.Row{ID: r.id, Rev: r.rev, Lane: r.lane, Ticket: r.ticket,
 		NextAt: binform.TimeOf(r.nextAt), Checked: r.checked}
 	if err := decodeState(r.state, &out); err != nil {
 		return out, err
@@ -50,7 +50,7 @@ func (r *record) row() (deploy.Row, error) {
 }
 
 // set makes the record what a commit wants of a row, but for its body.
-func (r *record) set(row *deploy.Row, status deploy.Status) {
+func (r *record) set(row *state.Row, status state.Status) {
 	r.rev, r.lane, r.ticket, r.checked = row.Rev+1, row.Lane, row.Ticket, row.Checked
 	r.nextAt, r.status, r.state = binform.Nanos(row.NextAt), string(status), encodeState(row)
 }
@@ -62,10 +62,10 @@ const sumSize = 4
 
 // statusWords are the statuses that are stored in one byte. Others may be added at the end.
 func statusWords() []string {
-	return []string{string(deploy.StatusDeployed), string(deploy.StatusAvailable),
-		string(deploy.StatusFailed), string(deploy.StatusSkipped), string(deploy.StatusBlocked),
-		string(deploy.StatusUndefined), string(deploy.StatusOrphaned),
-		string(deploy.StatusNonCompliant), string(deploy.StatusUnavailable)}
+	return []string{string(state.StatusDeployed), string(state.StatusAvailable),
+		string(state.StatusFailed), string(state.StatusSkipped), string(state.StatusBlocked),
+		string(state.StatusUndefined), string(state.StatusOrphaned),
+		string(state.StatusNonCompliant), string(state.StatusUnavailable)}
 }
 
 // encodeRecords encodes the rows of a block without their bodies. An id is written as how much of

@@ -16,7 +16,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -27,9 +27,9 @@ import (
 type world struct {
 	t    *testing.T
 	h    *Home
-	g    deploy.Guard
+	g    state.Guard
 	rnd  *rand.Rand
-	rows map[resource.ID]deploy.Row
+	rows map[resource.ID]state.Row
 }
 
 const most = 3 * mostInBlock
@@ -40,7 +40,7 @@ func TestBlocks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
 		h, g := openWithLane(t)
-		w := &world{t, h, g, rand.New(rand.NewPCG(seed, 1)), map[resource.ID]deploy.Row{}}
+		w := &world{t, h, g, rand.New(rand.NewPCG(seed, 1)), map[resource.ID]state.Row{}}
 		for range 20 {
 			w.step()
 			w.compare()
@@ -49,7 +49,7 @@ func TestBlocks(t *testing.T) {
 }
 
 func (w *world) step() {
-	c := deploy.Commit{Guard: w.g, Plan: w.rnd.IntN(2) == 0}
+	c := state.Commit{Guard: w.g, Plan: w.rnd.IntN(2) == 0}
 	removes := w.rnd.IntN(3)
 	some := min(most, w.rnd.IntN(2)*w.rnd.IntN(most)+w.rnd.IntN(4))
 	for _, n := range w.rnd.Perm(most)[:some] {
@@ -62,7 +62,7 @@ func (w *world) step() {
 		}
 		row.Gone = row.Rev > 0 && w.rnd.IntN(3) < 2-removes
 		row.Lane, row.Ticket = fmt.Sprintf("a%d/%d", n%3, w.rnd.IntN(2)), int64(w.rnd.IntN(3))
-		row.Compliance = []deploy.Compliance{deploy.Compliant, deploy.HasUpdate}[w.rnd.IntN(2)]
+		row.Compliance = []state.Compliance{state.Compliant, state.HasUpdate}[w.rnd.IntN(2)]
 		row.NextAt = time.Time{}
 		if w.rnd.IntN(3) == 0 {
 			row.NextAt = time.Unix(int64(1+w.rnd.IntN(10)), 0).UTC()
@@ -86,17 +86,17 @@ func (w *world) step() {
 	}
 }
 
-func (w *world) fresh(n int) deploy.Row {
-	return deploy.Row{ID: resource.ID(fmt.Sprintf("std::Null[a%d,name=%d]", n%3, n)), LastRun: deploy.RunNew,
-		Blocked: deploy.NotBlocked, Hash: fmt.Sprint(n)}
+func (w *world) fresh(n int) state.Row {
+	return state.Row{ID: resource.ID(fmt.Sprintf("std::Null[a%d,name=%d]", n%3, n)), LastRun: state.RunNew,
+		Blocked: state.NotBlocked, Hash: fmt.Sprint(n)}
 }
 
 func (w *world) compare() {
 	w.t.Helper()
 	ctx := context.Background()
-	byID := func(a, b deploy.Row) int { return cmp.Compare(a.ID, b.ID) }
+	byID := func(a, b state.Row) int { return cmp.Compare(a.ID, b.ID) }
 	all := slices.SortedFunc(maps.Values(w.rows), byID)
-	for i, want := range map[int][]deploy.Row{0: all, len(all) / 2: all[len(all)/2:]} {
+	for i, want := range map[int][]state.Row{0: all, len(all) / 2: all[len(all)/2:]} {
 		after := resource.ID("")
 		if i > 0 {
 			after = all[i-1].ID
@@ -108,7 +108,7 @@ func (w *world) compare() {
 	}
 	ids := make([]resource.ID, 0, len(all))
 	var tickets, finished []resource.ID
-	counts := map[deploy.Status]int{}
+	counts := map[state.Status]int{}
 	for i := range all {
 		ids = append(ids, all[i].ID)
 		counts[all[i].Status()]++
@@ -135,7 +135,7 @@ func (w *world) compare() {
 	w.due(all)
 }
 
-func (w *world) due(all []deploy.Row) {
+func (w *world) due(all []state.Row) {
 	w.t.Helper()
 	due, next, err := w.h.Due(context.Background(), "e", time.Unix(5, 0), 1000)
 	w.same(err, nil, nil)
@@ -156,15 +156,15 @@ func (w *world) due(all []deploy.Row) {
 	w.same(nil, []any{next, len(due)}, []any{later, dues})
 }
 
-func (w *world) lanes(all []deploy.Row) {
+func (w *world) lanes(all []state.Row) {
 	w.t.Helper()
 	for _, lane := range []string{"a0/0", "a0/1", "a1/0", "a1/1", "a2/0", "a2/1"} {
 		for _, every := range []bool{true, false} {
-			want := slices.DeleteFunc(slices.Clone(all), func(r deploy.Row) bool {
+			want := slices.DeleteFunc(slices.Clone(all), func(r state.Row) bool {
 				return r.Lane != lane || !every && r.Ticket == 0
 			})
 			got, err := w.h.LaneRows(context.Background(), "e", lane, every)
-			slices.SortFunc(got, func(a, b deploy.Row) int { return cmp.Compare(a.ID, b.ID) })
+			slices.SortFunc(got, func(a, b state.Row) int { return cmp.Compare(a.ID, b.ID) })
 			w.same(err, got, want)
 		}
 	}
@@ -188,9 +188,9 @@ func TestFlippedBits(t *testing.T) {
 	recs := make([]record, 3)
 	for i := range recs {
 		id := resource.ID(fmt.Sprintf("std::Null[a,name=%d]", i))
-		row := deploy.Row{ID: id, Lane: "a/0", Hash: "ab", Reason: "why"}
+		row := state.Row{ID: id, Lane: "a/0", Hash: "ab", Reason: "why"}
 		recs[i].id = row.ID
-		recs[i].set(&row, deploy.StatusFailed)
+		recs[i].set(&row, state.StatusFailed)
 		recs[i].setBody(fmt.Appendf(nil, "body %d", i))
 	}
 	rows, bodies := encodeRecords(recs), encodeBodies(recs)
@@ -304,7 +304,7 @@ func TestMoveRows(t *testing.T) {
 		string(lost)); err != nil {
 		t.Fatal(err)
 	}
-	var want []deploy.Row
+	var want []state.Row
 	if err := query(conn, `SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body
 		FROM rows r LEFT JOIN bodies b ON b.k = r.k ORDER BY r.id`, func(s *sqlite.Stmt) error {
 		r := record{id: resource.ID(s.ColumnText(0)), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
@@ -328,8 +328,8 @@ func TestMoveRows(t *testing.T) {
 	got, err := h.ScanRows(t.Context(), "default", "", 1000)
 	w.same(err, got, want)
 	counts, err := h.Counts(t.Context(), "default")
-	w.same(err, counts, map[deploy.Status]int{deploy.StatusDeployed: 151, deploy.StatusFailed: 1,
-		deploy.StatusSkipped: 1, deploy.StatusUndefined: 1})
+	w.same(err, counts, map[state.Status]int{state.StatusDeployed: 151, state.StatusFailed: 1,
+		state.StatusSkipped: 1, state.StatusUndefined: 1})
 	rows, err := h.Rows(t.Context(), "default",
 		[]resource.ID{"std::Null[web1,name=behind]", "std::Null[web1,name=bad]"})
 	w.same(err, rows[0].Causes, []resource.ID{"std::Null[web1,name=bad]"})
@@ -346,15 +346,15 @@ func TestEarlierActions(t *testing.T) {
 	t.Parallel()
 	h, ctx, id := open(t, unpacked(t)), t.Context(), resource.ID("std::Null[web1,name=bad]")
 	w := &world{t: t, h: h}
-	q := deploy.ActionQuery{Resource: id}
+	q := state.ActionQuery{Resource: id}
 	was, err := h.Actions(ctx, "default", q)
 	w.same(err, []any{len(was), was[0].Resource, was[0].Reason}, []any{1, id, "it is broken"})
-	all, err := h.Actions(ctx, "default", deploy.ActionQuery{})
+	all, err := h.Actions(ctx, "default", state.ActionQuery{})
 	w.same(err, len(all), 153)
 	l, err := h.Acquire(ctx, "default", "web1/0", h.Holder(), time.Now(), time.Now().Add(time.Minute))
 	w.same(err, l.Key, "web1/0")
-	fresh := deploy.Action{ID: h.NewID(), Resource: id, Version: 2, Action: deploy.ActionRepair,
-		Outcome: deploy.StatusDeployed, Change: plan.NoChange, Started: time.Now().UTC(), Pack: "p"}
+	fresh := state.Action{ID: h.NewID(), Resource: id, Version: 2, Action: state.ActionRepair,
+		Outcome: state.StatusDeployed, Change: plan.NoChange, Started: time.Now().UTC(), Pack: "p"}
 	fresh.Finished = fresh.Started.Add(time.Second)
 	said := fresh
 	said.ID, said.Change, said.Stale, said.Reason = h.NewID(), plan.Updated, true, "why"
@@ -363,13 +363,13 @@ func TestEarlierActions(t *testing.T) {
 		Kwargs: map[string]any{"k": "v"}}}
 	other := fresh
 	other.ID, other.Resource = h.NewID(), "std::Null[web1,name=n001]"
-	_, err = h.Commit(ctx, "default", deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence},
-		Actions: []deploy.Action{fresh, said, other}})
+	_, err = h.Commit(ctx, "default", state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence},
+		Actions: []state.Action{fresh, said, other}})
 	w.same(err, nil, nil)
 	now, err := h.Actions(ctx, "default", q)
-	w.same(err, now, []deploy.Action{said, fresh, was[0]})
+	w.same(err, now, []state.Action{said, fresh, was[0]})
 	n, err := h.DropActions(ctx, "default", fresh.Finished)
 	w.same(err, n, 153)
 	now, err = h.Actions(ctx, "default", q)
-	w.same(err, now, []deploy.Action{said, fresh})
+	w.same(err, now, []state.Action{said, fresh})
 }

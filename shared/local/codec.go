@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -31,13 +31,13 @@ const (
 
 // stateWords are the words of the state vector that are stored in one byte. Others may be added at the end.
 func stateWords() []string {
-	return []string{"", string(deploy.Compliant), string(deploy.RunSuccess), string(deploy.NotBlocked), string(deploy.RunNew),
-		string(deploy.HasUpdate), string(deploy.NonCompliant), string(deploy.Undefined), string(deploy.RunFailed),
-		string(deploy.RunSkipped), string(deploy.BlockedYes), string(deploy.BlockedTemp), string(deploy.NeedsPerson)}
+	return []string{"", string(state.Compliant), string(state.RunSuccess), string(state.NotBlocked), string(state.RunNew),
+		string(state.HasUpdate), string(state.NonCompliant), string(state.Undefined), string(state.RunFailed),
+		string(state.RunSkipped), string(state.BlockedYes), string(state.BlockedTemp), string(state.NeedsPerson)}
 }
 
 // encodeState encodes the part of a row that its record in a block does not show.
-func encodeState(r *deploy.Row) []byte {
+func encodeState(r *state.Row) []byte {
 	more := !r.NotBefore.IsZero() || r.Attempts != 0 || len(r.Waiting) > 0 || len(r.Missing)+len(r.Causes)+len(r.Hidden)+len(r.Left) > 0 ||
 		r.Reason != "" || r.Class != "" || r.Creating != ""
 	w := &binform.Writer{B: make([]byte, 0, 96)}
@@ -70,7 +70,7 @@ func encodeState(r *deploy.Row) []byte {
 }
 
 // putMore writes what rows that are in order have not.
-func putMore(w *binform.Writer, r *deploy.Row) {
+func putMore(w *binform.Writer, r *state.Row) {
 	w.Time(r.NotBefore)
 	w.Int(int64(r.Attempts))
 	for _, s := range []string{r.Reason, string(r.Class), r.Creating, string(r.Waiting)} {
@@ -86,7 +86,7 @@ func putMore(w *binform.Writer, r *deploy.Row) {
 }
 
 // getMore is the inverse of putMore.
-func getMore(d *binform.Reader, r *deploy.Row) {
+func getMore(d *binform.Reader, r *state.Row) {
 	r.NotBefore = d.Time()
 	r.Attempts = int(d.Int())
 	r.Reason, r.Class, r.Creating = d.Text(), provider.Class(d.Text()), d.Text()
@@ -111,7 +111,7 @@ func bits(flags ...bool) byte {
 }
 
 // decodeState is the inverse of encodeState; what does not decode is Damaged.
-func decodeState(b []byte, r *deploy.Row) error {
+func decodeState(b []byte, r *state.Row) error {
 	d := &binform.Reader{B: b}
 	switch d.Byte() {
 	case stateFormat:
@@ -122,13 +122,13 @@ func decodeState(b []byte, r *deploy.Row) error {
 	}
 	flags, words := d.Byte(), stateWords()
 	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = flags&isOrphaned != 0, flags&isRemoving != 0, flags&wantsFacts != 0, flags&isUnsure != 0
-	r.Version, r.Priority = int(d.Int()), deploy.Priority(d.Int())
+	r.Version, r.Priority = int(d.Int()), state.Priority(d.Int())
 	r.Hash = d.Hex()
 	r.Deployed = r.Hash
 	if flags&isDeployed == 0 {
 		r.Deployed = d.Hex()
 	}
-	r.Compliance, r.LastRun, r.Blocked = deploy.Compliance(d.Word(words)), deploy.LastRun(d.Word(words)), deploy.Blocked(d.Word(words))
+	r.Compliance, r.LastRun, r.Blocked = state.Compliance(d.Word(words)), state.LastRun(d.Word(words)), state.Blocked(d.Word(words))
 	r.LastAction = d.Hex()
 	r.LastAt, r.ChangedAt, r.SucceededAt = d.Time(), d.Time(), d.Time()
 	if flags&wasTried != 0 {
@@ -149,13 +149,13 @@ func decodeState(b []byte, r *deploy.Row) error {
 }
 
 // decodeState1 reads a state of the first format, after its first byte.
-func decodeState1(d *binform.Reader, r *deploy.Row) error {
+func decodeState1(d *binform.Reader, r *state.Row) error {
 	r.Version = int(d.Int())
 	r.Hash = d.Text()
 	flags := d.Byte()
 	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
-	r.Priority = deploy.Priority(d.Int())
-	r.Compliance, r.LastRun, r.Blocked = deploy.Compliance(word(d)), deploy.LastRun(word(d)), deploy.Blocked(word(d))
+	r.Priority = state.Priority(d.Int())
+	r.Compliance, r.LastRun, r.Blocked = state.Compliance(word(d)), state.LastRun(word(d)), state.Blocked(word(d))
 	if r.Deployed = d.Text(); r.Deployed == r.Hash {
 		r.Deployed = r.Hash // share the string
 	}

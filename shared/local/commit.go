@@ -6,16 +6,16 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // Commit implements deploy.State.
-func (h *Home) Commit(ctx context.Context, env string, in deploy.Commit) (deploy.Committed, error) {
-	var out deploy.Committed
+func (h *Home) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
+	var out state.Committed
 	err := h.write(ctx, "commit", func(c *sqlite.Conn) error {
-		out = deploy.Committed{}
+		out = state.Committed{}
 		t := &tx{c: c, env: env, in: &in, out: &out, counts: map[countKey]int{},
 			blocks: blocks{c: c, env: env}}
 		return t.run()
@@ -27,8 +27,8 @@ func (h *Home) Commit(ctx context.Context, env string, in deploy.Commit) (deploy
 type tx struct {
 	c      *sqlite.Conn
 	env    string
-	in     *deploy.Commit
-	out    *deploy.Committed
+	in     *state.Commit
+	out    *state.Committed
 	counts map[countKey]int
 	ran    []resource.ID // what the lease said runs
 	blocks blocks
@@ -36,7 +36,7 @@ type tx struct {
 
 type countKey struct {
 	lane   string
-	status deploy.Status
+	status state.Status
 }
 
 func (t *tx) run() error {
@@ -98,7 +98,7 @@ func (t *tx) store() error {
 }
 
 // row writes one row, or notes that it has changed.
-func (t *tx) row(r *deploy.Row) error {
+func (t *tx) row(r *state.Row) error {
 	in, have, err := t.blocks.find(r.ID)
 	switch {
 	case err != nil:
@@ -110,7 +110,7 @@ func (t *tx) row(r *deploy.Row) error {
 	case have == nil || have.rev != r.Rev:
 		return t.conflict(in, have, r.ID)
 	}
-	t.counts[countKey{have.lane, deploy.Status(have.status)}]--
+	t.counts[countKey{have.lane, state.Status(have.status)}]--
 	if r.Gone || t.in.Plan {
 		err = t.blocks.rewrite(in)
 	} else {
@@ -128,7 +128,7 @@ func (t *tx) row(r *deploy.Row) error {
 	return nil
 }
 
-func (t *tx) insert(r *deploy.Row) error {
+func (t *tx) insert(r *state.Row) error {
 	status := r.Status()
 	t.counts[countKey{r.Lane, status}]++
 	rec := &record{id: r.ID}
@@ -140,7 +140,7 @@ func (t *tx) insert(r *deploy.Row) error {
 
 // conflict notes how a row is now that others have changed.
 func (t *tx) conflict(in *block, have *record, id resource.ID) error {
-	now := deploy.Row{ID: id}
+	now := state.Row{ID: id}
 	if have != nil {
 		err := t.blocks.bodies(in)
 		if err == nil {
@@ -168,7 +168,7 @@ func (t *tx) addCounts() error {
 }
 
 func (t *tx) checked() error {
-	checked := deploy.Counted(t.in.Checked, t.out.Conflicts)
+	checked := state.Counted(t.in.Checked, t.out.Conflicts)
 	if len(checked) == 0 {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (t *tx) plan() error {
 	if err := query(t.c, "SELECT paused FROM agents WHERE env = ? AND name = ?", func(s *sqlite.Stmt) error {
 		paused = s.ColumnBool(0)
 		return nil
-	}, t.env, deploy.AgentOf(t.in.Guard.Key)); err != nil {
+	}, t.env, state.AgentOf(t.in.Guard.Key)); err != nil {
 		return err
 	}
 	t.out.PlanSeq, t.out.Paused = e.PlanSeq, paused || e.Halted
@@ -216,7 +216,7 @@ func (t *tx) plan() error {
 
 // lease prolongs the lease and notes what runs under it now.
 func (t *tx) lease() error {
-	running := deploy.StillRunning(t.ran, t.out.Conflicts)
+	running := state.StillRunning(t.ran, t.out.Conflicts)
 	if t.out.Started {
 		running = t.in.Next
 	}

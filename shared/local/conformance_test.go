@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/deploytest"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -56,4 +56,4 @@ func TestDoorbell(t *testing.T) {
 	})
 }
 
-var _ deploy.Doorbell = (*Bell)(nil)
+var _ state.Doorbell = (*Bell)(nil)

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
 )
@@ -52,7 +52,7 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 }
 
 // Put implements deploy.Files: each file is written, synced and renamed to its place; then each folder is synced once.
-func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
+func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	const workers = 8
 	if err := os.MkdirAll(filepath.Join(f.dir, newFiles), 0o700); err != nil {
 		return fileError("store file", err)
@@ -95,7 +95,7 @@ func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
 	return nil
 }
 
-func (f *Files) put(b deploy.Blob) error {
+func (f *Files) put(b state.Blob) error {
 	if !hashPattern().MatchString(b.Hash) {
 		return fault.New(fault.Invalid, "store file", "%q is not a SHA-256", b.Hash)
 	}
@@ -244,8 +244,8 @@ func (c *checked) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Mend stores those of blobs again that are lost, or have other bytes, although they were stored, and returns how many these were.
-func (f *Files) Mend(ctx context.Context, blobs iter.Seq[deploy.Blob]) (int, error) {
-	var lost []deploy.Blob
+func (f *Files) Mend(ctx context.Context, blobs iter.Seq[state.Blob]) (int, error) {
+	var lost []state.Blob
 	for b := range blobs {
 		if err := ctx.Err(); err != nil {
 			return 0, err

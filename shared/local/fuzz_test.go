@@ -6,17 +6,17 @@ import (
 	"reflect"
 	"testing"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // FuzzDecodeState: damaged bytes are Damaged, and what decodes encodes to the same row again.
 func FuzzDecodeState(f *testing.F) {
-	f.Add(encodeState(&deploy.Row{Version: 1, Hash: "h", Compliance: deploy.Compliant, Missing: []string{"m"}, Causes: []resource.ID{"c"}}))
+	f.Add(encodeState(&state.Row{Version: 1, Hash: "h", Compliance: state.Compliant, Missing: []string{"m"}, Causes: []resource.ID{"c"}}))
 	f.Add([]byte{stateFormat})
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		var row, again deploy.Row
+		var row, again state.Row
 		if err := decodeState(stored, &row); err != nil {
 			if !fault.Is(err, fault.Damaged) {
 				t.Errorf("%v", err)
@@ -32,7 +32,7 @@ func FuzzDecodeState(f *testing.F) {
 // FuzzDecodeActions: damaged bytes are an error.
 func FuzzDecodeActions(f *testing.F) {
 	f.Add(packer().EncodeAll([]byte(`[{"id":"1"}]`), nil))
-	now, err := encodeActions([]deploy.Action{{ID: "1", Resource: "a", Pack: "p"},
+	now, err := encodeActions([]state.Action{{ID: "1", Resource: "a", Pack: "p"},
 		{ID: "12", Resource: "ab", Reason: "why", Outcome: "odd"}})
 	if err != nil {
 		f.Fatal(err)

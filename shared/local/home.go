@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 )
 
@@ -136,6 +137,6 @@ type Clock = machine.Clock
 type Caller = machine.Caller
 
 var (
-	_ deploy.State = (*Home)(nil)
-	_ deploy.Files = (*Files)(nil)
+	_ state.State = (*Home)(nil)
+	_ state.Files = (*Files)(nil)
 )

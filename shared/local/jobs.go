@@ -7,15 +7,15 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
-var _ deploy.Jobs = (*Home)(nil)
+var _ state.Jobs = (*Home)(nil)
 
 // PutJob implements deploy.Jobs. With a new record those go that have expired.
-func (h *Home) PutJob(ctx context.Context, env string, j deploy.Job, now time.Time) (int64, error) {
-	rev := deploy.NewRev()
+func (h *Home) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
+	rev := state.NewRev()
 	err := h.write(ctx, "write job", func(c *sqlite.Conn) error {
 		if j.Rev == 0 {
 			if err := query(c, "DELETE FROM jobs WHERE expires <= ?", nil, now.UnixMilli()); err != nil {
@@ -55,14 +55,14 @@ func (h *Home) PutJob(ctx context.Context, env string, j deploy.Job, now time.Ti
 }
 
 // Jobs implements deploy.Jobs.
-func (h *Home) Jobs(ctx context.Context, env, begin string, now time.Time) ([]deploy.Job, error) {
-	var out []deploy.Job
+func (h *Home) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
+	var out []state.Job
 	err := h.read(ctx, "read jobs", func(c *sqlite.Conn) error {
 		return query(
 			c,
 			"SELECT id, rev, expires, body FROM jobs WHERE env = ? AND id >= ? AND expires > ? ORDER BY id",
 			func(s *sqlite.Stmt) error {
-				j := deploy.Job{ID: s.ColumnText(0), Rev: s.ColumnInt64(1),
+				j := state.Job{ID: s.ColumnText(0), Rev: s.ColumnInt64(1),
 					Expires: time.UnixMilli(s.ColumnInt64(2)).UTC(), Body: columnBytes(s, 3)}
 				if strings.HasPrefix(j.ID, begin) {
 					out = append(out, j)

@@ -7,13 +7,13 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Acquire implements deploy.State.
-func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
-	var out deploy.Lease
+func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+	var out state.Lease
 	err := h.write(ctx, "take lease", func(c *sqlite.Conn) error {
 		have, err := readLease(c, env, key)
 		if err != nil {
@@ -22,7 +22,7 @@ func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until 
 		if have.Holder != "" && have.Holder != holder && now.Before(have.Until) && !h.dead(have.Holder) {
 			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
 		}
-		out = deploy.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Running: have.Running, Wave: have.Wave}
+		out = state.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Running: have.Running, Wave: have.Wave}
 		return query(c, `INSERT INTO leases (env, key, holder, fence, until) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`,
 			nil, env, key, holder, out.Fence, binform.Nanos(until))
@@ -30,8 +30,8 @@ func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until 
 	return out, err
 }
 
-func readLease(c *sqlite.Conn, env, key string) (deploy.Lease, error) {
-	l := deploy.Lease{Key: key}
+func readLease(c *sqlite.Conn, env, key string) (state.Lease, error) {
+	l := state.Lease{Key: key}
 	err := query(c, "SELECT holder, fence, until, wave, running FROM leases WHERE env = ? AND key = ?", func(s *sqlite.Stmt) error {
 		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1), binform.TimeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
 		l.Running = splitIDs(s.ColumnText(4))
@@ -41,18 +41,18 @@ func readLease(c *sqlite.Conn, env, key string) (deploy.Lease, error) {
 }
 
 // Release implements deploy.State.
-func (h *Home) Release(ctx context.Context, env string, l deploy.Lease) error {
+func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 	return h.write(ctx, "give up lease", func(c *sqlite.Conn) error {
 		return query(c, "UPDATE leases SET holder = '', running = '' WHERE env = ? AND key = ? AND fence = ?", nil, env, l.Key, l.Fence)
 	})
 }
 
 // Leases implements deploy.State.
-func (h *Home) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
-	var out []deploy.Lease
+func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
+	var out []state.Lease
 	err := h.read(ctx, "read leases", func(c *sqlite.Conn) error {
 		return query(c, "SELECT key, holder, fence, until, running, wave FROM leases WHERE env = ? ORDER BY key", func(s *sqlite.Stmt) error {
-			l := deploy.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1), Fence: s.ColumnInt64(2), Until: binform.TimeOf(s.ColumnInt64(3)),
+			l := state.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1), Fence: s.ColumnInt64(2), Until: binform.TimeOf(s.ColumnInt64(3)),
 				Running: splitIDs(s.ColumnText(4)), Wave: s.ColumnInt64(5)}
 			out = append(out, l)
 			return nil

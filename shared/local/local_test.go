@@ -16,8 +16,8 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/deploytest"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -50,8 +50,8 @@ func TestLease(t *testing.T) {
 	if err != nil || second.Fence <= first.Fence {
 		t.Fatalf("after expiry: %v, fence %d after %d", err, second.Fence, first.Fence)
 	}
-	row := deploy.Row{ID: "std::Null[a,name=x]", Lane: "l/0", Body: []byte("{}")}
-	if _, err := a.Commit(ctx, "e", deploy.Commit{Guard: deploy.Guard{Key: "l/0", Fence: first.Fence}, Rows: []deploy.Row{row}}); !fault.Is(err, fault.Fenced) {
+	row := state.Row{ID: "std::Null[a,name=x]", Lane: "l/0", Body: []byte("{}")}
+	if _, err := a.Commit(ctx, "e", state.Commit{Guard: state.Guard{Key: "l/0", Fence: first.Fence}, Rows: []state.Row{row}}); !fault.Is(err, fault.Fenced) {
 		t.Errorf("a stale holder's commit: %v", err)
 	}
 	if err := a.Release(ctx, "e", first); err != nil {
@@ -60,7 +60,7 @@ func TestLease(t *testing.T) {
 	if rows, _ := b.LaneRows(ctx, "e", "l/0", true); len(rows) != 0 {
 		t.Error("the refused commit left a row")
 	}
-	if _, err := b.Commit(ctx, "e", deploy.Commit{Guard: deploy.Guard{Key: "l/0", Fence: second.Fence}, Rows: []deploy.Row{row}}); err != nil {
+	if _, err := b.Commit(ctx, "e", state.Commit{Guard: state.Guard{Key: "l/0", Fence: second.Fence}, Rows: []state.Row{row}}); err != nil {
 		t.Errorf("the holder's commit after a stale release: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := open(t, dir)
-	if err := a.Files().Put(context.Background(), []deploy.Blob{{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}}); err != nil {
+	if err := a.Files().Put(context.Background(), []state.Blob{{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}}); err != nil {
 		t.Fatal(err)
 	}
 	write := func(holder string) string {
@@ -142,7 +142,7 @@ func TestKey(t *testing.T) {
 }
 
 // openWithLane returns a new home in which the lane a/0 is held, and the lease of that.
-func openWithLane(t *testing.T) (*Home, deploy.Guard) {
+func openWithLane(t *testing.T) (*Home, state.Guard) {
 	t.Helper()
 	h := open(t, t.TempDir())
 	now := time.Now()
@@ -150,7 +150,7 @@ func openWithLane(t *testing.T) (*Home, deploy.Guard) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h, deploy.Guard{Key: l.Key, Fence: l.Fence}
+	return h, state.Guard{Key: l.Key, Fence: l.Fence}
 }
 
 // TestCommit pins revisions, conflicts, refusals of Next, and that the whole row comes back.
@@ -159,11 +159,11 @@ func TestCommit(t *testing.T) {
 	ctx := context.Background()
 	now := time.Now().UTC()
 	h, g := openWithLane(t)
-	row := deploy.Row{ID: `std::Null[a,name=x\,y]`, Lane: "a/0", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true, Ticket: 7, Priority: 2,
-		NotBefore: now, Compliance: deploy.HasUpdate, LastRun: deploy.RunFailed, Blocked: deploy.BlockedTemp, Missing: []string{"m"}, Deployed: "d",
-		LastAt: now, LastAction: "act", Reason: "why", Causes: []resource.ID{"x"}, Class: deploy.ClassTerminal, Attempts: 4, NextAt: now, Checked: 9,
+	row := state.Row{ID: `std::Null[a,name=x\,y]`, Lane: "a/0", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true, Ticket: 7, Priority: 2,
+		NotBefore: now, Compliance: state.HasUpdate, LastRun: state.RunFailed, Blocked: state.BlockedTemp, Missing: []string{"m"}, Deployed: "d",
+		LastAt: now, LastAction: "act", Reason: "why", Causes: []resource.ID{"x"}, Class: state.ClassTerminal, Attempts: 4, NextAt: now, Checked: 9,
 		Waiting: []byte("w"), Creating: "tok", ChangedAt: now, SucceededAt: now, WantFacts: true}
-	if _, err := h.Commit(ctx, "e", deploy.Commit{Guard: g, Rows: []deploy.Row{row}, Plan: true}); err != nil {
+	if _, err := h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{row}, Plan: true}); err != nil {
 		t.Fatal(err)
 	}
 	row.Rev = 1
@@ -173,13 +173,13 @@ func TestCommit(t *testing.T) {
 	}
 	stale := row
 	stale.Rev, stale.Reason = 5, "stale"
-	fresh := deploy.Row{ID: "std::Null[a,name=z]", Lane: "a/0", Body: []byte("{}")}
-	out, err := h.Commit(ctx, "e", deploy.Commit{Guard: g, Rows: []deploy.Row{stale, fresh}, Actions: []deploy.Action{{ID: "1", Resource: row.ID, Finished: now}},
+	fresh := state.Row{ID: "std::Null[a,name=z]", Lane: "a/0", Body: []byte("{}")}
+	out, err := h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{stale, fresh}, Actions: []state.Action{{ID: "1", Resource: row.ID, Finished: now}},
 		Next: []resource.ID{row.ID}, SeenPlan: 1})
 	if err != nil || len(out.Conflicts) != 1 || out.Conflicts[0].Reason != "why" || !out.Started {
 		t.Fatalf("%v: %+v", err, out)
 	}
-	if acts, _ := h.Actions(ctx, "e", deploy.ActionQuery{Resource: row.ID}); len(acts) != 1 {
+	if acts, _ := h.Actions(ctx, "e", state.ActionQuery{Resource: row.ID}); len(acts) != 1 {
 		t.Errorf("the action of a conflicting row: %v", acts)
 	}
 	if rows, _ := h.LaneRows(ctx, "e", "a/0", true); len(rows) != 2 {
@@ -188,17 +188,17 @@ func TestCommit(t *testing.T) {
 	if err := h.Pause(ctx, "e", true, "a"); err != nil {
 		t.Fatal(err)
 	}
-	out, err = h.Commit(ctx, "e", deploy.Commit{Guard: g, Next: []resource.ID{row.ID}, SeenPlan: 2})
+	out, err = h.Commit(ctx, "e", state.Commit{Guard: g, Next: []resource.ID{row.ID}, SeenPlan: 2})
 	if err != nil || out.Started || !out.Paused {
 		t.Errorf("a start on a paused agent: %v, %+v", err, out)
 	}
 	if err := h.Pause(ctx, "e", false, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if out, _ = h.Commit(ctx, "e", deploy.Commit{Guard: g, Next: []resource.ID{row.ID}, SeenPlan: 2}); out.Started {
+	if out, _ = h.Commit(ctx, "e", state.Commit{Guard: g, Next: []resource.ID{row.ID}, SeenPlan: 2}); out.Started {
 		t.Error("a start on an outdated schedule was accepted")
 	}
-	if _, err := h.Commit(ctx, "e", deploy.Commit{Guard: g, Rows: []deploy.Row{fresh}, Env: &deploy.Env{Name: "e", Rev: 99}}); !fault.Is(err, fault.Conflict) {
+	if _, err := h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{fresh}, Env: &state.Env{Name: "e", Rev: 99}}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an outdated environment: %v", err)
 	}
 }

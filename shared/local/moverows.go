@@ -3,7 +3,7 @@ package local
 import (
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -65,7 +65,7 @@ func movedRow(s *sqlite.Stmt) (record, error) {
 	r := record{id: resource.ID(s.ColumnText(0)), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
 		ticket: s.ColumnInt64(3), nextAt: s.ColumnInt64(4), checked: s.ColumnInt64(5),
 		status: s.ColumnText(6)}
-	row := deploy.Row{ID: r.id}
+	row := state.Row{ID: r.id}
 	if err := decodeState(columnBytes(s, 7), &row); err != nil {
 		return r, err
 	}

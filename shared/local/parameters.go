@@ -9,15 +9,15 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Parameters implements deploy.State.
-func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
-	var out []deploy.Parameter
+func (h *Home) Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
+	var out []state.Parameter
 	err := h.read(ctx, "read parameters", func(c *sqlite.Conn) error {
 		each := func(s *sqlite.Stmt) error {
-			var p deploy.Parameter
+			var p state.Parameter
 			err := fromJSON(s.ColumnText(0), &p)
 			if err == nil && (q.Of == "" || p.Of == q.Of) {
 				out = append(out, p)
@@ -28,7 +28,7 @@ func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQue
 			return query(c, "SELECT record FROM parameters WHERE env = ? AND (of <> '') = ? ORDER BY of, name", each, env, q.Facts)
 		}
 		keys := slices.Clone(q.Keys)
-		slices.SortFunc(keys, func(a, b deploy.ParameterKey) int {
+		slices.SortFunc(keys, func(a, b state.ParameterKey) int {
 			return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
 		})
 		for _, k := range slices.Compact(keys) {
@@ -43,11 +43,11 @@ func (h *Home) Parameters(ctx context.Context, env string, q deploy.ParameterQue
 
 // ParameterHistory returns the changes of a parameter or fact, newest first: each value it was set to, and each removal. It goes back as far
 // as actions are kept.
-func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
-	var out []deploy.ParameterChange
+func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
+	var out []state.ParameterChange
 	err := h.read(ctx, "read the history of a parameter", func(c *sqlite.Conn) error {
 		return query(c, "SELECT record FROM parameter_changes WHERE env = ? AND name = ? AND of = '' ORDER BY k DESC", func(s *sqlite.Stmt) error {
-			var p deploy.ParameterChange
+			var p state.ParameterChange
 			err := fromJSON(s.ColumnText(0), &p)
 			out = append(out, p)
 			return err
@@ -56,23 +56,23 @@ func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]deploy
 	return out, err
 }
 
-func putParameters(c *sqlite.Conn, env string, ps []deploy.Parameter) error {
+func putParameters(c *sqlite.Conn, env string, ps []state.Parameter) error {
 	for _, p := range ps {
 		if err := query(c, "INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil, env, string(p.Of), p.Name, toJSON(p)); err != nil {
 			return err
 		}
-		if err := noteParameter(c, env, deploy.ParameterChange{Parameter: p}); err != nil {
+		if err := noteParameter(c, env, state.ParameterChange{Parameter: p}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func noteParameter(c *sqlite.Conn, env string, p deploy.ParameterChange) error {
+func noteParameter(c *sqlite.Conn, env string, p state.ParameterChange) error {
 	return query(c, "INSERT INTO parameter_changes (env, of, name, at, record) VALUES (?, ?, ?, ?, ?)", nil, env, string(p.Of), p.Name, binform.Nanos(p.Updated), toJSON(p))
 }
 
-func dropParameters(c *sqlite.Conn, env string, keys []deploy.ParameterKey) error {
+func dropParameters(c *sqlite.Conn, env string, keys []state.ParameterKey) error {
 	for _, k := range keys {
 		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env, string(k.Of), k.Name); err != nil {
 			return err
@@ -80,7 +80,7 @@ func dropParameters(c *sqlite.Conn, env string, keys []deploy.ParameterKey) erro
 		if c.Changes() == 0 {
 			continue // there was none
 		}
-		gone := deploy.ParameterChange{Parameter: deploy.Parameter{Name: k.Name, Of: k.Of, Updated: time.Now().UTC()}, Gone: true}
+		gone := state.ParameterChange{Parameter: state.Parameter{Name: k.Name, Of: k.Of, Updated: time.Now().UTC()}, Gone: true}
 		if err := noteParameter(c, env, gone); err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 )
 
@@ -24,12 +24,12 @@ func TestParameterHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := func(value string, at time.Time) deploy.Commit {
-		return deploy.Commit{Parameters: []deploy.Parameter{{Name: "p", Value: value, Source: "user", Updated: at}, {Name: "p", Of: "std::Null[a,name=x]", Value: "a fact", Updated: at}}}
+	set := func(value string, at time.Time) state.Commit {
+		return state.Commit{Parameters: []state.Parameter{{Name: "p", Value: value, Source: "user", Updated: at}, {Name: "p", Of: "std::Null[a,name=x]", Value: "a fact", Updated: at}}}
 	}
-	drop := deploy.Commit{DropParameters: []deploy.ParameterKey{{Name: "p"}}}
-	for _, c := range []deploy.Commit{set("one", began), drop, drop, set("two", time.Now().UTC().Add(time.Minute))} {
-		c.Guard, c.Until = deploy.Guard{Key: lease.Key, Fence: lease.Fence}, time.Now().Add(time.Hour)
+	drop := state.Commit{DropParameters: []state.ParameterKey{{Name: "p"}}}
+	for _, c := range []state.Commit{set("one", began), drop, drop, set("two", time.Now().UTC().Add(time.Minute))} {
+		c.Guard, c.Until = state.Guard{Key: lease.Key, Fence: lease.Fence}, time.Now().Add(time.Hour)
 		if _, err := h.Commit(ctx, "e", c); err != nil {
 			t.Fatal(err)
 		}

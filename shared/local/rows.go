@@ -7,13 +7,13 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // Rows implements deploy.State.
-func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
-	var out []deploy.Row
+func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
+	var out []state.Row
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
 		in := blocks{c: c, env: env}
 		for _, id := range ids {
@@ -39,7 +39,7 @@ func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]deplo
 }
 
 // LaneRows implements deploy.State.
-func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	sql := `SELECT b.rows, o.bodies FROM block_lanes l JOIN blocks b ON b.k = l.k
 		LEFT JOIN block_bodies o ON o.k = l.k WHERE l.env = +? AND l.lane = +?`
 	if !all {
@@ -53,7 +53,7 @@ func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]depl
 // ScanRows implements deploy.State.
 func (h *Home) ScanRows(
 	ctx context.Context, env string, after resource.ID, limit int,
-) ([]deploy.Row, error) {
+) ([]state.Row, error) {
 	return h.scan(ctx, limit, func(r *record) bool { return r.id > after },
 		`SELECT b.rows, o.bodies FROM blocks b LEFT JOIN block_bodies o ON o.k = b.k
 		WHERE b.env = +? AND b.first >= (SELECT max(first) FROM blocks WHERE env = +? AND first <= +?)
@@ -64,7 +64,7 @@ func (h *Home) ScanRows(
 // unless that is 0.
 func (h *Home) scan(
 	ctx context.Context, limit int, wanted func(*record) bool, sql string, args ...any,
-) ([]deploy.Row, error) {
+) ([]state.Row, error) {
 	var found [][]record
 	n := 0
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
@@ -93,7 +93,7 @@ func (h *Home) scan(
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	out := make([]deploy.Row, 0, n) // rows are large
+	out := make([]state.Row, 0, n) // rows are large
 	for _, recs := range found {
 		for i := range recs {
 			row, err := recs[i].row()

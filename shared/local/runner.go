@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -164,7 +165,7 @@ func (r *Runner) ringWork(ctx context.Context, env string) error {
 	if err != nil {
 		return err
 	}
-	return r.Bell.Ring(ctx, env, deploy.RingsOf(lanes))
+	return r.Bell.Ring(ctx, env, state.RingsOf(lanes))
 }
 
 // lastWords is how long what runs may take to finish once the time to wait is over, and then to be ended.

@@ -9,19 +9,19 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // Schedule implements deploy.State.
-func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
-	var out deploy.Schedule
+func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
+	var out state.Schedule
 	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
 		e, err := readEnv(c, env)
 		if err != nil {
 			return err
 		}
-		out = deploy.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
+		out = state.Schedule{PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}
 		for _, r := range rangesOf(agents) {
 			if err := tickets(c, env, r, &out); err != nil {
 				return err
@@ -36,25 +36,25 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (depl
 }
 
 // tickets adds what is scheduled in a range of lanes.
-func tickets(c *sqlite.Conn, env string, in laneRange, out *deploy.Schedule) error {
+func tickets(c *sqlite.Conn, env string, in laneRange, out *state.Schedule) error {
 	const sql = `SELECT rows FROM blocks WHERE k IN (
 		SELECT k FROM block_lanes INDEXED BY block_lanes_scheduled
 		WHERE env = +? AND lane >= +? AND lane < +? AND scheduled)`
 	var recs []record // of one block
-	var found [][]deploy.Ticket
+	var found [][]state.Ticket
 	total := len(out.Tickets)
 	err := query(c, sql, func(s *sqlite.Stmt) (err error) {
 		recs, err = appendRecords(recs[:0], columnBytes(s, 0))
-		var here []deploy.Ticket
+		var here []state.Ticket
 		for i := range recs {
 			r := &recs[i]
 			if r.ticket == 0 || r.lane < in.from || r.lane >= in.to || !in.holds(r.lane) {
 				continue
 			}
 			if here == nil {
-				here = make([]deploy.Ticket, 0, len(recs)-i)
+				here = make([]state.Ticket, 0, len(recs)-i)
 			}
-			here = append(here, deploy.Ticket{ID: r.id, Lane: r.lane, N: r.ticket})
+			here = append(here, state.Ticket{ID: r.id, Lane: r.lane, N: r.ticket})
 		}
 		found, total = append(found, here), total+len(here)
 		return err
@@ -72,7 +72,7 @@ type laneRange struct {
 	agents   map[string]bool
 }
 
-func (l laneRange) holds(lane string) bool { return l.agents == nil || l.agents[deploy.AgentOf(lane)] }
+func (l laneRange) holds(lane string) bool { return l.agents == nil || l.agents[state.AgentOf(lane)] }
 
 // mostRanges bounds how many agents are looked up one by one; for more, all lanes are read.
 const mostRanges = 100
@@ -97,7 +97,7 @@ func rangesOf(agents []string) []laneRange {
 }
 
 // unfinished fills in the lanes that have not finished the wave, and what was checked in them.
-func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out *deploy.Schedule) error {
+func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out *state.Schedule) error {
 	out.Unfinished = map[string][]resource.ID{}
 	for _, r := range ranges {
 		if err := query(c, `SELECT DISTINCT n.lane FROM counts n LEFT JOIN leases l ON l.env = n.env AND l.key = n.lane
@@ -265,12 +265,12 @@ func (h *Home) Due(ctx context.Context, env string, at time.Time, limit int) ([]
 }
 
 // Counts implements deploy.State.
-func (h *Home) Counts(ctx context.Context, env string) (map[deploy.Status]int, error) {
-	out := map[deploy.Status]int{}
+func (h *Home) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
+	out := map[state.Status]int{}
 	err := h.read(ctx, "count resources", func(c *sqlite.Conn) error {
 		return query(c, "SELECT status, sum(n) FROM counts WHERE env = ? GROUP BY status", func(s *sqlite.Stmt) error {
 			if n := s.ColumnInt(1); n > 0 {
-				out[deploy.Status(s.ColumnText(0))] = n
+				out[state.Status(s.ColumnText(0))] = n
 			}
 			return nil
 		}, env)

@@ -6,7 +6,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -70,8 +70,8 @@ func fromJSON(text string, v any) error {
 }
 
 // Env implements deploy.State.
-func (h *Home) Env(ctx context.Context, env string) (deploy.Env, error) {
-	out := deploy.Env{Name: env}
+func (h *Home) Env(ctx context.Context, env string) (state.Env, error) {
+	out := state.Env{Name: env}
 	err := h.read(ctx, "read environment", func(c *sqlite.Conn) error {
 		var err error
 		out, err = readEnv(c, env)
@@ -80,8 +80,8 @@ func (h *Home) Env(ctx context.Context, env string) (deploy.Env, error) {
 	return out, err
 }
 
-func readEnv(c *sqlite.Conn, env string) (deploy.Env, error) {
-	out := deploy.Env{Name: env}
+func readEnv(c *sqlite.Conn, env string) (state.Env, error) {
+	out := state.Env{Name: env}
 	err := query(c, "SELECT rev, plan_seq, halted, record FROM envs WHERE name = ?", func(s *sqlite.Stmt) error {
 		if err := fromJSON(s.ColumnText(3), &out); err != nil {
 			return err
@@ -92,7 +92,7 @@ func readEnv(c *sqlite.Conn, env string) (deploy.Env, error) {
 	return out, err
 }
 
-func putEnv(c *sqlite.Conn, e deploy.Env) error {
+func putEnv(c *sqlite.Conn, e state.Env) error {
 	if err := touchEnv(c, e.Name); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (h *Home) Envs(ctx context.Context) ([]string, error) {
 }
 
 // putVersion stores a version that must be new.
-func putVersion(c *sqlite.Conn, env string, v *deploy.Version) error {
+func putVersion(c *sqlite.Conn, env string, v *state.Version) error {
 	err := query(c, "INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil, env, v.Number, toJSON(v))
 	if err == nil && c.Changes() == 0 {
 		return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
@@ -137,11 +137,11 @@ func putVersion(c *sqlite.Conn, env string, v *deploy.Version) error {
 }
 
 // Versions implements deploy.State.
-func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
-	var out []deploy.Version
+func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
+	var out []state.Version
 	err := h.read(ctx, "read versions", func(c *sqlite.Conn) error {
 		each := func(s *sqlite.Stmt) error {
-			var v deploy.Version
+			var v state.Version
 			if err := fromJSON(s.ColumnText(0), &v); err != nil {
 				return err
 			}
@@ -162,11 +162,11 @@ func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]depl
 }
 
 // Agents implements deploy.State.
-func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
-	out := map[string]deploy.Agent{}
+func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
+	out := map[string]state.Agent{}
 	err := h.read(ctx, "read agents", func(c *sqlite.Conn) error {
 		one := func(s *sqlite.Stmt) error {
-			a := deploy.Agent{Paused: s.ColumnBool(2)}
+			a := state.Agent{Paused: s.ColumnBool(2)}
 			a.Name = s.ColumnText(0)
 			if s.ColumnType(1) != sqlite.TypeNull {
 				if err := a.UnmarshalJSON([]byte(s.ColumnText(1))); err != nil {
@@ -267,11 +267,11 @@ func splitIDs(text string) []resource.ID {
 }
 
 // Outbox implements deploy.State.
-func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error) {
-	var out []deploy.Outbox
+func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
+	var out []state.Outbox
 	err := h.read(ctx, "read outbox", func(c *sqlite.Conn) error {
 		return query(c, "SELECT record FROM outbox WHERE env = ? ORDER BY id LIMIT ?", func(s *sqlite.Stmt) error {
-			var o deploy.Outbox
+			var o state.Outbox
 			err := fromJSON(s.ColumnText(0), &o)
 			out = append(out, o)
 			return err

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -70,11 +70,11 @@ func (r *Report) add(text []byte) error {
 }
 
 // isWrong reports whether a status needs somebody to look.
-func isWrong(status deploy.Status) bool { return slices.Contains(api.Unhealthy(), status) }
+func isWrong(status state.Status) bool { return slices.Contains(api.Unhealthy(), status) }
 
 // severe reports whether something is wrong with a resource itself, and not with another that it depends on.
 func severe(w *api.Resource) bool {
-	return w.Status == deploy.StatusFailed || w.Status == deploy.StatusUnavailable
+	return w.Status == state.StatusFailed || w.Status == state.StatusUnavailable
 }
 
 // at returns where a resource is described.

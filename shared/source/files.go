@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -95,14 +95,14 @@ func (f *files) keep(n int) bool {
 }
 
 // blobs returns the files that were read, by hash.
-func (f *files) blobs() map[string]deploy.Blob {
-	out := make(map[string]deploy.Blob, len(f.byPath))
+func (f *files) blobs() map[string]state.Blob {
+	out := make(map[string]state.Blob, len(f.byPath))
 	dir := f.tree.dir
 	for path, e := range f.byPath {
 		if e.err != nil {
 			continue
 		}
-		b := deploy.Blob{Hash: e.hash, Size: e.size}
+		b := state.Blob{Hash: e.hash, Size: e.size}
 		if b.Data = e.data; e.data == nil {
 			b.Open = func() (io.ReadCloser, error) { return e.again(dir, path) }
 		}

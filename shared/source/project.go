@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 )
 
@@ -22,7 +23,7 @@ type Project struct {
 	Environment string
 	Data        string
 	API         string
-	Settings    *deploy.Settings // nil: not set
+	Settings    *state.Settings // nil: not set
 }
 
 // FindProject reads southbound.yaml at the root of what is exported: in path if that is a directory, otherwise beside it. Without a file it
@@ -112,7 +113,7 @@ func (r *projectReader) settings(n *node, p *Project) {
 		r.add(n.at, "write it such as {repair_timer: 3600}", "settings is a map")
 		return
 	}
-	s := &deploy.Settings{}
+	s := &state.Settings{}
 	p.Settings = s
 	for i := range n.items {
 		switch m := &n.items[i]; m.key {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 )
 
@@ -27,7 +27,7 @@ settings: {deploy_timer: 600, repair_timer: "30 2 * * *", retry_base: 2s, retry_
 	write(t, filepath.Join(dir, "empty", "southbound.yaml"), "# nothing\n")
 	write(t, filepath.Join(dir, "off", "southbound.yaml"), "settings: {deploy_timer: 0, repair_timer: \"0\"}\n")
 	full := Project{Dir: filepath.Join(dir, "site"), Environment: "prod", Data: "../state", API: "https://example.org",
-		Settings: &deploy.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: 2 * time.Second, RetryMax: time.Hour, KeepVersions: 5, KeepActions: 30*24*time.Hour + 12*time.Hour}}
+		Settings: &state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: 2 * time.Second, RetryMax: time.Hour, KeepVersions: 5, KeepActions: 30*24*time.Hour + 12*time.Hour}}
 	for _, c := range []struct {
 		why, path string
 		want      Project
@@ -37,7 +37,7 @@ settings: {deploy_timer: 600, repair_timer: "30 2 * * *", retry_base: 2s, retry_
 		{"beside a file that is not there", "site/gone.yaml", Project{Dir: filepath.Join(dir, "site", "gone.yaml")}},
 		{"none", "none", Project{Dir: filepath.Join(dir, "none")}},
 		{"nothing in it", "empty", Project{Dir: filepath.Join(dir, "empty")}},
-		{"0 is off", "off", Project{Dir: filepath.Join(dir, "off"), Settings: &deploy.Settings{DeployTimer: "0", RepairTimer: "0"}}},
+		{"0 is off", "off", Project{Dir: filepath.Join(dir, "off"), Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}}},
 	} {
 		got, err := FindProject(filepath.Join(dir, c.path))
 		if err != nil {

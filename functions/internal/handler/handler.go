@@ -12,7 +12,7 @@ import (
 	"southbound/functions/internal/run"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/transport"
 	awstransport "southbound/shared/transport/aws"
@@ -41,7 +41,7 @@ func Main(definitions []provider.Definition) {
 		f.Function, err = run.Begin(ctx, definitions, func(c *home.Config) {
 			c.Leave, c.Count = queue.ByRunner, f.count
 			// An agent that names no role is served with the rights that the stack's HandlerPolicy gives the function.
-			c.Connector = func(known deploy.Secrets) deploy.Connector { return connector(c, known) }
+			c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }
 		})
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func Main(definitions []provider.Definition) {
 }
 
 // connector connects agents from a function.
-func connector(c *home.Config, known deploy.Secrets) *transport.Connector {
+func connector(c *home.Config, known state.Secrets) *transport.Connector {
 	// What answers at a function's own addresses is its runtime, unless it runs on an emulator.
 	guarded := c.Endpoint == ""
 	return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table}, Endpoint: c.Endpoint},

@@ -34,6 +34,7 @@ import (
 	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
 	"southbound/shared/transport"
@@ -184,7 +185,7 @@ func (s *stack) drain(f *function, agent string) int {
 func (s *stack) wantDeployed(n int) {
 	s.t.Helper()
 	p, err := s.begin(nil).Home.Engine.Progress(s.t.Context(), "prod")
-	if err != nil || p.Counts[deploy.StatusDeployed] != n || !p.Done() {
+	if err != nil || p.Counts[state.StatusDeployed] != n || !p.Done() {
 		s.t.Errorf("%v: %v; %d scheduled, outbox %d, lanes %v", err, p.Counts, p.Scheduled, p.Outbox, p.Lanes)
 	}
 }
@@ -240,7 +241,7 @@ func TestAcrossAgents(t *testing.T) {
 	hometest.Until(t, "all are deployed", func() bool {
 		_ = s.drain(f, "web0") + s.drain(f, "web1") + s.drain(f, "web2")
 		counts, err := s.admin.State.Counts(t.Context(), "prod")
-		return err == nil && counts[deploy.StatusDeployed] == 9
+		return err == nil && counts[state.StatusDeployed] == 9
 	})
 	s.wantDeployed(9)
 }
@@ -312,7 +313,7 @@ func TestDuplicates(t *testing.T) {
 	wg.Wait()
 	s.wantDeployed(60)
 	s.invoke(s.begin(nil), "web1", records, time.Minute)
-	actions, err := s.admin.State.Actions(t.Context(), "prod", deploy.ActionQuery{Action: deploy.ActionDeploy})
+	actions, err := s.admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != 60 {
 		t.Errorf("%v: %d runs of 60 resources", err, len(actions))
 	}
@@ -365,7 +366,7 @@ func TestRunnersAgentsAreLeftAlone(t *testing.T) {
 	s.export(m)
 	s.drain(s.begin(nil), "host1")
 	p, err := s.admin.Engine.Progress(t.Context(), "prod")
-	if err != nil || p.Counts[deploy.StatusAvailable] != 3 || p.Scheduled != 3 {
+	if err != nil || p.Counts[state.StatusAvailable] != 3 || p.Scheduled != 3 {
 		t.Errorf("%v: %v, %d scheduled", err, p.Counts, p.Scheduled)
 	}
 }
@@ -432,7 +433,7 @@ func TestKilled(t *testing.T) {
 	before := 0
 	hometest.Until(t, "some are deployed", func() bool {
 		counts, err := s.admin.State.Counts(t.Context(), "prod")
-		before = counts[deploy.StatusDeployed]
+		before = counts[state.StatusDeployed]
 		return err == nil && before >= 5
 	})
 	if err := cmd.Process.Kill(); err != nil {
@@ -450,7 +451,7 @@ func TestKilled(t *testing.T) {
 		t.Errorf("%v come again", again)
 	}
 	s.wantDeployed(40)
-	actions, err := s.admin.State.Actions(t.Context(), "prod", deploy.ActionQuery{Action: deploy.ActionDeploy})
+	actions, err := s.admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != 40 {
 		t.Errorf("%v: %s runs of 40 resources", err, strconv.Itoa(len(actions)))
 	}

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -143,11 +143,11 @@ func (f *function) ran(ctx context.Context, r serve.Run) {
 }
 
 // metricOf names the metric of an outcome.
-var metricOf = map[deploy.Status]string{deploy.StatusDeployed: "Deployed", deploy.StatusFailed: "Failed", deploy.StatusSkipped: "Skipped",
-	deploy.StatusNonCompliant: "NonCompliant", deploy.StatusUnavailable: "Unavailable", deploy.StatusDeploying: "InProgress"}
+var metricOf = map[state.Status]string{state.StatusDeployed: "Deployed", state.StatusFailed: "Failed", state.StatusSkipped: "Skipped",
+	state.StatusNonCompliant: "NonCompliant", state.StatusUnavailable: "Unavailable", state.StatusDeploying: "InProgress"}
 
 // count counts actions that were committed.
-func (f *function) count(outcome deploy.Status, n int) {
+func (f *function) count(outcome state.Status, n int) {
 	if name := metricOf[outcome]; name != "" {
 		f.Metrics.Add(name, emf.Count, float64(n))
 	}

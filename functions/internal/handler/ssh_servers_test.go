@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/aws/home"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 	"southbound/shared/transport/ssh/sshtest"
 )
@@ -41,7 +42,7 @@ func TestMachines(t *testing.T) {
 	s.export(&deploy.Model{Agents: []resource.Agent{agent("function"), agent("runner", "key", nil, "key_file", machine.User.File), agent("asked", "runner", true)},
 		Resources: []resource.Resource{file("function"), file("runner"), file("asked")}})
 	f := s.begin(func(c *home.Config) {
-		c.Connector = func(known deploy.Secrets) deploy.Connector { return connector(c, known) }
+		c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }
 	})
 	for _, name := range []string{"function", "runner", "asked"} {
 		if records := s.receive(name); len(records) > 0 {
@@ -52,7 +53,7 @@ func TestMachines(t *testing.T) {
 			t.Errorf("agent %s: %q, %v", name, text, err)
 		}
 	}
-	if p, err := f.Home.Engine.Progress(t.Context(), "prod"); err != nil || p.Counts[deploy.StatusDeployed] != 1 || p.Scheduled != 2 {
+	if p, err := f.Home.Engine.Progress(t.Context(), "prod"); err != nil || p.Counts[state.StatusDeployed] != 1 || p.Scheduled != 2 {
 		t.Errorf("%v: %v, %d scheduled", err, p.Counts, p.Scheduled)
 	}
 }

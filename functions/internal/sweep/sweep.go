@@ -13,7 +13,7 @@ import (
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/sweep"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 )
 
@@ -30,7 +30,7 @@ func Main(definitions []provider.Definition) {
 	run.Main(func(ctx context.Context) (any, error) {
 		f, err := run.Begin(ctx, definitions, func(c *home.Config) {
 			c.Makes = true
-			c.Doorbell = func(next deploy.Doorbell, state deploy.State) deploy.Doorbell {
+			c.Doorbell = func(next state.Doorbell, state state.State) state.Doorbell {
 				return &sweep.Bell{Out: next, State: state}
 			}
 		})

@@ -3,7 +3,7 @@ package awssim
 import (
 	"fmt"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -22,12 +22,12 @@ func (a *actorState) plan(round int) {
 }
 
 // release commits a new version, or a part of one. It returns false when the lease is lost.
-func (a *actorState) release(l deploy.Lease) bool {
+func (a *actorState) release(l state.Lease) bool {
 	e, err := a.s.env()
 	if err != nil {
 		return true
 	}
-	var rows []deploy.Row
+	var rows []state.Row
 	if a.chance(50) {
 		rows, err = a.s.scanRows("", 100)
 	} else {
@@ -42,7 +42,7 @@ func (a *actorState) release(l deploy.Lease) bool {
 	if err != nil {
 		return true
 	}
-	c := deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence}, Plan: a.chance(80)}
+	c := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence}, Plan: a.chance(80)}
 	a.change(&c, rows, e)
 	a.besides(&c, e)
 	_, err = a.s.commit(c)
@@ -50,8 +50,8 @@ func (a *actorState) release(l deploy.Lease) bool {
 }
 
 // change puts rows into a commit.
-func (a *actorState) change(c *deploy.Commit, have []deploy.Row, e deploy.Env) {
-	byID := map[resource.ID]deploy.Row{}
+func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
+	byID := map[resource.ID]state.Row{}
 	for _, r := range have {
 		byID[r.ID] = r
 	}
@@ -64,7 +64,7 @@ func (a *actorState) change(c *deploy.Commit, have []deploy.Row, e deploy.Env) {
 		seen[id] = true
 		row, ok := byID[id]
 		if !ok {
-			row = deploy.Row{ID: id, Lane: a.lane(id.Agent()), Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
+			row = state.Row{ID: id, Lane: a.lane(id.Agent()), Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 		}
 		switch n := a.t.rng.IntN(100); {
 		case ok && n < 10:
@@ -80,7 +80,7 @@ func (a *actorState) change(c *deploy.Commit, have []deploy.Row, e deploy.Env) {
 		}
 		if !ok || a.chance(60) {
 			n := a.number()
-			row.Version, row.Hash, row.Body, row.Compliance = e.Last+1, fmt.Sprintf("%08x", n), fmt.Appendf(nil, `{"n":%d}`, n), deploy.HasUpdate
+			row.Version, row.Hash, row.Body, row.Compliance = e.Last+1, fmt.Sprintf("%08x", n), fmt.Appendf(nil, `{"n":%d}`, n), state.HasUpdate
 		}
 		if row.Ticket = int64(a.number()); a.chance(20) || a.idles() {
 			row.Ticket = 0
@@ -96,31 +96,31 @@ func (a *actorState) change(c *deploy.Commit, have []deploy.Row, e deploy.Env) {
 }
 
 // besides puts all else into a commit.
-func (a *actorState) besides(c *deploy.Commit, e deploy.Env) {
+func (a *actorState) besides(c *state.Commit, e state.Env) {
 	if c.Env == nil && a.chance(20) {
-		c.Version = &deploy.Version{Number: e.Last + 1 + a.t.rng.IntN(2), Digest: fmt.Sprint(a.number())}
+		c.Version = &state.Version{Number: e.Last + 1 + a.t.rng.IntN(2), Digest: fmt.Sprint(a.number())}
 	}
 	if c.Env != nil && a.chance(60) {
 		c.Env.Last++
-		c.Version = &deploy.Version{Number: c.Env.Last, Digest: fmt.Sprint(a.number())}
+		c.Version = &state.Version{Number: c.Env.Last, Digest: fmt.Sprint(a.number())}
 		if c.Env.Last > 2 && a.chance(50) {
 			c.Forget = []int{c.Env.Last - 2, c.Env.Last - 1}[:1+a.t.rng.IntN(2)]
 		}
 	}
 	if c.Env != nil && a.chance(30) && !a.idles() {
-		c.Env.Wave = deploy.Wave{Epoch: e.Wave.Epoch + 1, At: a.r.now}
+		c.Env.Wave = state.Wave{Epoch: e.Wave.Epoch + 1, At: a.r.now}
 	}
 	if a.chance(20) {
 		c.Agents = []resource.Agent{{Name: a.agent(), Transport: fmt.Sprint(a.number()), Lanes: 2}}
 	}
 	if a.chance(30) {
-		c.Parameters = []deploy.Parameter{{Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Value: fmt.Sprint(a.number()), Source: "user", Updated: a.r.now}}
+		c.Parameters = []state.Parameter{{Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Value: fmt.Sprint(a.number()), Source: "user", Updated: a.r.now}}
 	}
 	if a.chance(15) {
-		c.DropParameters = []deploy.ParameterKey{{Name: fmt.Sprintf("p%d", 3+a.t.rng.IntN(2))}, {Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Of: "x"}}
+		c.DropParameters = []state.ParameterKey{{Name: fmt.Sprintf("p%d", 3+a.t.rng.IntN(2))}, {Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Of: "x"}}
 	}
 	if a.chance(30) && !a.idles() {
-		c.AddOutbox = []deploy.Outbox{a.newEntry()}
+		c.AddOutbox = []state.Outbox{a.newEntry()}
 	}
 	if a.chance(25) {
 		if have, err := a.s.outbox(); err == nil {
@@ -130,13 +130,13 @@ func (a *actorState) besides(c *deploy.Commit, e deploy.Env) {
 		}
 	}
 	if a.chance(20) {
-		c.Actions = []deploy.Action{a.newAction(a.anyID(), e.Last)}
+		c.Actions = []state.Action{a.newAction(a.anyID(), e.Last)}
 	}
 }
 
-func (a *actorState) newEntry() deploy.Outbox {
+func (a *actorState) newEntry() state.Outbox {
 	n := a.number()
-	return deploy.Outbox{ID: fmt.Sprintf("%016x%04x", a.r.now.UnixNano(), n), Kind: deploy.OutboxEvent, Of: a.anyID(), At: a.r.now}
+	return state.Outbox{ID: fmt.Sprintf("%016x%04x", a.r.now.UnixNano(), n), Kind: state.OutboxEvent, Of: a.anyID(), At: a.r.now}
 }
 
 // idles reports whether nothing is to become due: now and then, and most of the time in quiet runs.

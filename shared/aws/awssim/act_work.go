@@ -3,7 +3,7 @@ package awssim
 import (
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -54,20 +54,20 @@ func (a *actorState) work(round int) {
 }
 
 // results is what came of some rows.
-func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) deploy.Commit {
-	c := deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence}, Epoch: epoch}
+func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state.Commit {
+	c := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence}, Epoch: epoch}
 	for _, r := range rows {
 		switch n := a.t.rng.IntN(100); {
 		case n < 35:
 			act := a.newAction(r.ID, r.Version)
-			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, deploy.RunSuccess, a.r.now, act.ID, epoch
-			r.Compliance, r.Deployed, r.NextAt = deploy.Compliant, r.Hash, time.Time{}
+			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, state.RunSuccess, a.r.now, act.ID, epoch
+			r.Compliance, r.Deployed, r.NextAt = state.Compliant, r.Hash, time.Time{}
 			r.Body = []byte("a result never changes what is wanted")
 			if a.chance(30) && (!a.idles() || a.chance(50)) {
 				r.NextAt = a.r.now.Add(time.Duration(a.t.rng.IntN(3)) * leaseTime)
 			}
 			if a.chance(20) {
-				r.LastRun, r.Compliance, r.Reason = deploy.RunFailed, deploy.NonCompliant, "it did not work"
+				r.LastRun, r.Compliance, r.Reason = state.RunFailed, state.NonCompliant, "it did not work"
 			}
 			if r.Removing || a.chance(3) {
 				r.Gone = true
@@ -81,7 +81,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 		}
 	}
 	if a.chance(30) && (!a.idles() || a.chance(50)) {
-		c.AddOutbox = []deploy.Outbox{a.newEntry()}
+		c.AddOutbox = []state.Outbox{a.newEntry()}
 	}
 	if a.chance(10) {
 		o := a.newEntry()
@@ -96,7 +96,7 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 		c.WaveDone = epoch
 	}
 	if a.chance(15) {
-		c.Parameters = []deploy.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact", Updated: a.r.now}}
+		c.Parameters = []state.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact", Updated: a.r.now}}
 	}
 	if a.chance(30) {
 		c.Until = a.r.now.Add(2 * leaseTime)
@@ -105,8 +105,8 @@ func (a *actorState) results(l deploy.Lease, rows []deploy.Row, epoch int64) dep
 }
 
 // after returns what a worker knows of its rows after a commit.
-func after(rows, written, conflicts []deploy.Row, lane string) []deploy.Row {
-	now := map[resource.ID]deploy.Row{}
+func after(rows, written, conflicts []state.Row, lane string) []state.Row {
+	now := map[resource.ID]state.Row{}
 	for _, r := range written {
 		body := r.Body
 		for _, o := range rows {
@@ -121,7 +121,7 @@ func after(rows, written, conflicts []deploy.Row, lane string) []deploy.Row {
 	for _, r := range conflicts {
 		now[r.ID] = r
 	}
-	var out []deploy.Row
+	var out []state.Row
 	for _, r := range rows {
 		if n, ok := now[r.ID]; ok {
 			r = n
@@ -180,11 +180,11 @@ func (a *actorState) read() {
 	case 11:
 		_, _ = a.s.outbox()
 	case 12:
-		_, _ = a.s.parameters(deploy.ParameterQuery{Facts: a.chance(50)})
+		_, _ = a.s.parameters(state.ParameterQuery{Facts: a.chance(50)})
 	case 13:
-		_, _ = a.s.actions(deploy.ActionQuery{})
+		_, _ = a.s.actions(state.ActionQuery{})
 	default:
-		_, _ = a.s.actions(deploy.ActionQuery{Limit: 1 + a.t.rng.IntN(3)})
+		_, _ = a.s.actions(state.ActionQuery{Limit: 1 + a.t.rng.IntN(3)})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -65,16 +66,16 @@ type deployState struct {
 	p *process
 }
 
-func (s *deployState) env() (deploy.Env, error) {
-	return call(s.r, "Env", nil, func(ctx context.Context) (deploy.Env, error) { return s.p.state.Env(ctx, env) })
+func (s *deployState) env() (state.Env, error) {
+	return call(s.r, "Env", nil, func(ctx context.Context) (state.Env, error) { return s.p.state.Env(ctx, env) })
 }
 
-func (s *deployState) versions(numbers ...int) ([]deploy.Version, error) {
-	return call(s.r, "Versions", numbers, func(ctx context.Context) ([]deploy.Version, error) { return s.p.state.Versions(ctx, env, numbers...) })
+func (s *deployState) versions(numbers ...int) ([]state.Version, error) {
+	return call(s.r, "Versions", numbers, func(ctx context.Context) ([]state.Version, error) { return s.p.state.Versions(ctx, env, numbers...) })
 }
 
-func (s *deployState) agents() (map[string]deploy.Agent, error) {
-	return call(s.r, "Agents", nil, func(ctx context.Context) (map[string]deploy.Agent, error) { return s.p.state.Agents(ctx, env) })
+func (s *deployState) agents() (map[string]state.Agent, error) {
+	return call(s.r, "Agents", nil, func(ctx context.Context) (map[string]state.Agent, error) { return s.p.state.Agents(ctx, env) })
 }
 
 func (s *deployState) pause(paused bool, agent string) error {
@@ -89,38 +90,38 @@ func (s *deployState) halt(halted bool) error {
 	return err
 }
 
-func (s *deployState) acquire(key, holder string) (deploy.Lease, error) {
+func (s *deployState) acquire(key, holder string) (state.Lease, error) {
 	in := acquireIn{key, holder, s.r.now, s.r.now.Add(leaseTime)}
-	return call(s.r, "Acquire", in, func(ctx context.Context) (deploy.Lease, error) {
+	return call(s.r, "Acquire", in, func(ctx context.Context) (state.Lease, error) {
 		return s.p.state.Acquire(ctx, env, key, holder, in.now, in.until)
 	})
 }
 
-func (s *deployState) release(l deploy.Lease) error {
+func (s *deployState) release(l state.Lease) error {
 	_, err := call(s.r, "Release", l, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.p.state.Release(ctx, env, l) })
 	return err
 }
 
-func (s *deployState) leases() ([]deploy.Lease, error) {
-	return call(s.r, "Leases", nil, func(ctx context.Context) ([]deploy.Lease, error) { return s.p.state.Leases(ctx, env) })
+func (s *deployState) leases() ([]state.Lease, error) {
+	return call(s.r, "Leases", nil, func(ctx context.Context) ([]state.Lease, error) { return s.p.state.Leases(ctx, env) })
 }
 
-func (s *deployState) rows(ids []resource.ID) ([]deploy.Row, error) {
-	return call(s.r, "Rows", ids, func(ctx context.Context) ([]deploy.Row, error) { return s.p.state.Rows(ctx, env, ids) })
+func (s *deployState) rows(ids []resource.ID) ([]state.Row, error) {
+	return call(s.r, "Rows", ids, func(ctx context.Context) ([]state.Row, error) { return s.p.state.Rows(ctx, env, ids) })
 }
 
-func (s *deployState) laneRows(lane string, all bool) ([]deploy.Row, error) {
-	return call(s.r, "LaneRows", laneRowsIn{lane, all}, func(ctx context.Context) ([]deploy.Row, error) { return s.p.state.LaneRows(ctx, env, lane, all) })
+func (s *deployState) laneRows(lane string, all bool) ([]state.Row, error) {
+	return call(s.r, "LaneRows", laneRowsIn{lane, all}, func(ctx context.Context) ([]state.Row, error) { return s.p.state.LaneRows(ctx, env, lane, all) })
 }
 
-func (s *deployState) scanRows(after resource.ID, limit int) ([]deploy.Row, error) {
-	return call(s.r, "ScanRows", scanIn{after, limit}, func(ctx context.Context) ([]deploy.Row, error) { return s.p.state.ScanRows(ctx, env, after, limit) })
+func (s *deployState) scanRows(after resource.ID, limit int) ([]state.Row, error) {
+	return call(s.r, "ScanRows", scanIn{after, limit}, func(ctx context.Context) ([]state.Row, error) { return s.p.state.ScanRows(ctx, env, after, limit) })
 }
 
-func (s *deployState) schedule() (deploy.Schedule, error) {
-	return call(s.r, "Schedule", nil, func(ctx context.Context) (deploy.Schedule, error) {
+func (s *deployState) schedule() (state.Schedule, error) {
+	return call(s.r, "Schedule", nil, func(ctx context.Context) (state.Schedule, error) {
 		out, err := s.p.state.Schedule(ctx, env)
-		slices.SortFunc(out.Tickets, func(a, b deploy.Ticket) int { return compareIDs(a.ID, b.ID) }) // they come in any order
+		slices.SortFunc(out.Tickets, func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) }) // they come in any order
 		return out, err
 	})
 }
@@ -136,11 +137,11 @@ func (s *deployState) due(at time.Time, limit int) (dueOut, error) {
 	})
 }
 
-func (s *deployState) counts() (map[deploy.Status]int, error) {
-	return call(s.r, "Counts", nil, func(ctx context.Context) (map[deploy.Status]int, error) { return s.p.state.Counts(ctx, env) })
+func (s *deployState) counts() (map[state.Status]int, error) {
+	return call(s.r, "Counts", nil, func(ctx context.Context) (map[state.Status]int, error) { return s.p.state.Counts(ctx, env) })
 }
 
-func (s *deployState) commit(c deploy.Commit) (deploy.Committed, error) {
+func (s *deployState) commit(c state.Commit) (state.Committed, error) {
 	out, err := s.justCommit(c)
 	if err == nil && c.Plan { // whoever rings now asks who is to be woken
 		_, _ = call(s.r, "Asleep", s.r.cur.op, func(context.Context) (int64, error) { return s.p.state.Asleep(env), nil })
@@ -153,28 +154,28 @@ func (s *deployState) setAsleep(number int64) error {
 	return err
 }
 
-func (s *deployState) justCommit(c deploy.Commit) (deploy.Committed, error) {
-	return call(s.r, "Commit", c, func(ctx context.Context) (deploy.Committed, error) { return s.p.state.Commit(ctx, env, c) })
+func (s *deployState) justCommit(c state.Commit) (state.Committed, error) {
+	return call(s.r, "Commit", c, func(ctx context.Context) (state.Committed, error) { return s.p.state.Commit(ctx, env, c) })
 }
 
 func (s *deployState) overview() (deploy.Overview, error) {
 	return call(s.r, "Overview", nil, func(ctx context.Context) (deploy.Overview, error) {
 		out, err := s.p.state.Overview(ctx, env)
-		slices.SortFunc(out.Schedule.Tickets, func(a, b deploy.Ticket) int { return compareIDs(a.ID, b.ID) }) // as of schedule
+		slices.SortFunc(out.Schedule.Tickets, func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) }) // as of schedule
 		return out, err
 	})
 }
 
-func (s *deployState) outbox() ([]deploy.Outbox, error) {
-	return call(s.r, "Outbox", nil, func(ctx context.Context) ([]deploy.Outbox, error) { return s.p.state.Outbox(ctx, env, 1000) })
+func (s *deployState) outbox() ([]state.Outbox, error) {
+	return call(s.r, "Outbox", nil, func(ctx context.Context) ([]state.Outbox, error) { return s.p.state.Outbox(ctx, env, 1000) })
 }
 
-func (s *deployState) parameters(q deploy.ParameterQuery) ([]deploy.Parameter, error) {
-	return call(s.r, "Parameters", q, func(ctx context.Context) ([]deploy.Parameter, error) { return s.p.state.Parameters(ctx, env, q) })
+func (s *deployState) parameters(q state.ParameterQuery) ([]state.Parameter, error) {
+	return call(s.r, "Parameters", q, func(ctx context.Context) ([]state.Parameter, error) { return s.p.state.Parameters(ctx, env, q) })
 }
 
-func (s *deployState) actions(q deploy.ActionQuery) ([]deploy.Action, error) {
-	return call(s.r, "Actions", q, func(ctx context.Context) ([]deploy.Action, error) { return s.p.state.Actions(ctx, env, q) })
+func (s *deployState) actions(q state.ActionQuery) ([]state.Action, error) {
+	return call(s.r, "Actions", q, func(ctx context.Context) ([]state.Action, error) { return s.p.state.Actions(ctx, env, q) })
 }
 
 func (s *deployState) dropActions(before time.Time) (int, error) {
@@ -243,14 +244,14 @@ func (a *actorState) holder(round int) string {
 	return fmt.Sprintf("p%d.%d#%s.%d", a.t.proc.index, a.t.life, a.t.name, round)
 }
 
-func (a *actorState) newAction(of resource.ID, version int) deploy.Action {
+func (a *actorState) newAction(of resource.ID, version int) state.Action {
 	now := a.r.now
-	return deploy.Action{ID: fmt.Sprintf("%016x%04x", now.UnixNano(), a.number()), Resource: of, Version: version, Action: deploy.ActionDeploy,
-		Outcome: deploy.StatusDeployed, Started: now, Finished: now}
+	return state.Action{ID: fmt.Sprintf("%016x%04x", now.UnixNano(), a.number()), Resource: of, Version: version, Action: state.ActionDeploy,
+		Outcome: state.StatusDeployed, Started: now, Finished: now}
 }
 
 // leave gives a lease up, or, now and then, does not.
-func (a *actorState) leave(l deploy.Lease) {
+func (a *actorState) leave(l state.Lease) {
 	if !a.r.plan.forgets || a.r.calm || a.chance(70) {
 		_ = a.s.release(l)
 	}

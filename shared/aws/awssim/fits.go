@@ -6,18 +6,18 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // What follows reports whether an answer is explained by versions of the model, each piece by one of them.
 
-func versionsFit(vs []*version, out []deploy.Version) bool {
-	got := map[int]deploy.Version{}
+func versionsFit(vs []*version, out []state.Version) bool {
+	got := map[int]state.Version{}
 	for _, v := range out {
 		got[v.Number] = v
 	}
-	want := map[int][]*deploy.Version{} // what each number was; nil: not there
+	want := map[int][]*state.Version{} // what each number was; nil: not there
 	numbers := map[int]bool{}
 	for _, v := range vs {
 		have, _ := v.state.Versions(bg, env)
@@ -38,7 +38,7 @@ func versionsFit(vs []*version, out []deploy.Version) bool {
 	forgot := vs[0].side.forgot
 	for n, list := range want {
 		x, there := got[n]
-		if !forgot[n] && !slices.ContainsFunc(list, func(v *deploy.Version) bool { return (v != nil) == there && (v == nil || reflect.DeepEqual(*v, x)) }) {
+		if !forgot[n] && !slices.ContainsFunc(list, func(v *state.Version) bool { return (v != nil) == there && (v == nil || reflect.DeepEqual(*v, x)) }) {
 			return false
 		}
 	}
@@ -51,10 +51,10 @@ func versionsFit(vs []*version, out []deploy.Version) bool {
 }
 
 // agentsFit compares agents; who is paused is read apart.
-func agentsFit(vs []*version, out map[string]deploy.Agent) bool {
+func agentsFit(vs []*version, out map[string]state.Agent) bool {
 	return some(vs, func(list *version) bool {
 		return some(vs, func(paused *version) bool {
-			want := map[string]deploy.Agent{}
+			want := map[string]state.Agent{}
 			for name, a := range list.look().agents {
 				if a.Paused = false; a.Name != "" && a.Transport != "" {
 					want[name] = a
@@ -67,26 +67,26 @@ func agentsFit(vs []*version, out map[string]deploy.Agent) bool {
 					want[name] = have
 				}
 			}
-			got := map[string]deploy.Agent{}
+			got := map[string]state.Agent{}
 			for name, a := range out {
 				if a.Paused || a.Transport != "" {
 					got[name] = a
 				}
 			}
-			return maps.EqualFunc(want, got, func(a, b deploy.Agent) bool { return reflect.DeepEqual(a, b) })
+			return maps.EqualFunc(want, got, func(a, b state.Agent) bool { return reflect.DeepEqual(a, b) })
 		})
 	})
 }
 
-func leasesFit(vs []*version, out []deploy.Lease) bool {
-	got := map[string]deploy.Lease{}
+func leasesFit(vs []*version, out []state.Lease) bool {
+	got := map[string]state.Lease{}
 	for _, l := range out {
 		got[l.Key] = l
 	}
 	keys := maps.Clone(got)
 	for _, v := range vs {
 		for key := range v.look().leases {
-			keys[key] = deploy.Lease{}
+			keys[key] = state.Lease{}
 		}
 	}
 	for key := range keys {
@@ -101,12 +101,12 @@ func leasesFit(vs []*version, out []deploy.Lease) bool {
 	return true
 }
 
-func (w *witness) rowsFit(o *op, out []deploy.Row) bool {
+func (w *witness) rowsFit(o *op, out []state.Row) bool {
 	switch in := o.in.(type) {
 	case []resource.ID:
 		vs := w.whole(o)
 		for _, id := range in {
-			at := slices.IndexFunc(out, func(r deploy.Row) bool { return r.ID == id })
+			at := slices.IndexFunc(out, func(r state.Row) bool { return r.ID == id })
 			if !some(vs, func(v *version) bool {
 				have := v.look().rows[id]
 				return (have != nil) == (at >= 0) && (have == nil || sameRow(have, &out[at]))
@@ -119,7 +119,7 @@ func (w *witness) rowsFit(o *op, out []deploy.Row) bool {
 		return some(w.during(o), func(v *version) bool {
 			want := v.look().lanes[in.lane]
 			if !in.all {
-				want = slices.DeleteFunc(slices.Clone(want), func(r deploy.Row) bool { return r.Ticket == 0 })
+				want = slices.DeleteFunc(slices.Clone(want), func(r state.Row) bool { return r.Ticket == 0 })
 			}
 			return sameRows(want, out)
 		})
@@ -129,19 +129,19 @@ func (w *witness) rowsFit(o *op, out []deploy.Row) bool {
 	return false
 }
 
-func scanFits(vs []*version, in scanIn, out []deploy.Row) bool {
-	if len(out) > in.limit || !slices.IsSortedFunc(out, func(a, b deploy.Row) int { return compareIDs(a.ID, b.ID) }) {
+func scanFits(vs []*version, in scanIn, out []state.Row) bool {
+	if len(out) > in.limit || !slices.IsSortedFunc(out, func(a, b state.Row) int { return compareIDs(a.ID, b.ID) }) {
 		return false
 	}
 	last := resource.ID("\xff")
 	if len(out) == in.limit {
 		last = out[len(out)-1].ID
 	}
-	in1 := func(r deploy.Row) bool { return r.ID > in.after && r.ID <= last }
+	in1 := func(r state.Row) bool { return r.ID > in.after && r.ID <= last }
 	for _, lane := range lanesOf(vs) {
-		got := only(out, func(r deploy.Row) bool { return r.Lane == lane })
+		got := only(out, func(r state.Row) bool { return r.Lane == lane })
 		if !some(vs, func(v *version) bool {
-			return sameRows(only(v.look().lanes[lane], func(r deploy.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }), got)
+			return sameRows(only(v.look().lanes[lane], func(r state.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }), got)
 		}) {
 			return false
 		}
@@ -149,12 +149,12 @@ func scanFits(vs []*version, in scanIn, out []deploy.Row) bool {
 	return true
 }
 
-func has(rows []deploy.Row, id resource.ID) bool {
-	return slices.ContainsFunc(rows, func(r deploy.Row) bool { return r.ID == id })
+func has(rows []state.Row, id resource.ID) bool {
+	return slices.ContainsFunc(rows, func(r state.Row) bool { return r.ID == id })
 }
 
-func only(rows []deploy.Row, f func(r deploy.Row) bool) []deploy.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r deploy.Row) bool { return !f(r) })
+func only(rows []state.Row, f func(r state.Row) bool) []state.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r state.Row) bool { return !f(r) })
 }
 
 func compareIDs(a, b resource.ID) int {
@@ -167,7 +167,7 @@ func compareIDs(a, b resource.ID) int {
 	return 0
 }
 
-func scheduleFits(vs []*version, out deploy.Schedule) bool {
+func scheduleFits(vs []*version, out state.Schedule) bool {
 	return some(vs, func(head *version) bool {
 		h := head.look()
 		if h.env.PlanSeq != out.PlanSeq || h.env.Graph != out.Graph || !reflect.DeepEqual(h.env.Wave, out.Wave) || h.env.Halted != out.Halted {
@@ -188,7 +188,7 @@ func scheduleFits(vs []*version, out deploy.Schedule) bool {
 }
 
 // few reports whether a schedule has something of less than two lanes.
-func few(out deploy.Schedule) bool {
+func few(out state.Schedule) bool {
 	lanes := map[string]bool{}
 	for _, t := range out.Tickets {
 		lanes[t.Lane] = true
@@ -200,7 +200,7 @@ func few(out deploy.Schedule) bool {
 }
 
 // laneScheduled reports whether a schedule says of a lane what the model says.
-func laneScheduled(v *view, lane string, out deploy.Schedule) bool {
+func laneScheduled(v *view, lane string, out state.Schedule) bool {
 	tickets := map[resource.ID]int64{}
 	for _, r := range v.lanes[lane] {
 		if r.Ticket != 0 {
@@ -290,12 +290,12 @@ func inOther(vs []*version, id resource.ID, lane string) bool {
 }
 
 // countsFit looks for a moment of each lane such that the sums are the answer.
-func countsFit(vs []*version, out map[deploy.Status]int) bool {
-	sums := []map[deploy.Status]int{{}}
+func countsFit(vs []*version, out map[state.Status]int) bool {
+	sums := []map[state.Status]int{{}}
 	for _, lane := range lanesOf(vs) {
-		var more []map[deploy.Status]int
+		var more []map[state.Status]int
 		for _, v := range vs {
-			counts := map[deploy.Status]int{}
+			counts := map[state.Status]int{}
 			for _, r := range v.look().lanes[lane] {
 				counts[r.Status()]++
 			}
@@ -304,55 +304,55 @@ func countsFit(vs []*version, out map[deploy.Status]int) bool {
 				for status, n := range counts {
 					sum[status] += n
 				}
-				if !slices.ContainsFunc(more, func(m map[deploy.Status]int) bool { return maps.Equal(m, sum) }) {
+				if !slices.ContainsFunc(more, func(m map[state.Status]int) bool { return maps.Equal(m, sum) }) {
 					more = append(more, sum)
 				}
 			}
 		}
 		sums = more
 	}
-	return slices.ContainsFunc(sums, func(m map[deploy.Status]int) bool { return maps.Equal(m, out) })
+	return slices.ContainsFunc(sums, func(m map[state.Status]int) bool { return maps.Equal(m, out) })
 }
 
-func outboxFits(vs []*version, out []deploy.Outbox) bool {
-	got := map[string]deploy.Outbox{}
+func outboxFits(vs []*version, out []state.Outbox) bool {
+	got := map[string]state.Outbox{}
 	for _, o := range out {
 		got[o.ID] = o
 	}
 	all := maps.Clone(got)
-	lists := make([]map[string]deploy.Outbox, len(vs))
+	lists := make([]map[string]state.Outbox, len(vs))
 	for i, v := range vs {
 		have, _ := v.state.Outbox(bg, env, 1<<30)
-		lists[i] = map[string]deploy.Outbox{}
+		lists[i] = map[string]state.Outbox{}
 		for _, o := range have {
 			lists[i][o.ID], all[o.ID] = o, o
 		}
 	}
 	for id := range all {
 		o, there := got[id]
-		if !slices.ContainsFunc(lists, func(l map[string]deploy.Outbox) bool { have, is := l[id]; return is == there && (!is || have == o) }) {
+		if !slices.ContainsFunc(lists, func(l map[string]state.Outbox) bool { have, is := l[id]; return is == there && (!is || have == o) }) {
 			return false
 		}
 	}
 	return len(got) == len(out)
 }
 
-func actionsFit(vs []*version, q deploy.ActionQuery, out []deploy.Action) bool {
+func actionsFit(vs []*version, q state.ActionQuery, out []state.Action) bool {
 	limit := q.Limit
 	q.Limit = 0
 	least := ""
 	if limit > 0 && len(out) == limit {
 		least = out[len(out)-1].ID
 	}
-	got := map[string]deploy.Action{}
+	got := map[string]state.Action{}
 	for _, a := range out {
 		got[a.ID] = a
 	}
 	all := maps.Clone(got)
-	lists := make([]map[string]deploy.Action, len(vs))
+	lists := make([]map[string]state.Action, len(vs))
 	for i, v := range vs {
 		have, _ := v.state.Actions(bg, env, q)
-		lists[i] = map[string]deploy.Action{}
+		lists[i] = map[string]state.Action{}
 		for _, a := range have {
 			lists[i][a.ID], all[a.ID] = a, a
 		}
@@ -363,14 +363,14 @@ func actionsFit(vs []*version, q deploy.ActionQuery, out []deploy.Action) bool {
 		if id < least || !there && a.Finished.Before(horizon) {
 			continue
 		}
-		if !slices.ContainsFunc(lists, func(l map[string]deploy.Action) bool {
+		if !slices.ContainsFunc(lists, func(l map[string]state.Action) bool {
 			have, is := l[id]
 			return is == there && (!is || have.Resource == g.Resource && have.Finished.Equal(g.Finished))
 		}) {
 			return false
 		}
 	}
-	return len(got) == len(out) && slices.IsSortedFunc(out, func(a, b deploy.Action) int { return -compareText(a.ID, b.ID) })
+	return len(got) == len(out) && slices.IsSortedFunc(out, func(a, b state.Action) int { return -compareText(a.ID, b.ID) })
 }
 
 func compareText(a, b string) int { return compareIDs(resource.ID(a), resource.ID(b)) }

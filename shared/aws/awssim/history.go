@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -81,14 +81,14 @@ func text(in any) string {
 	if o, is := in.(*op); is {
 		return o.String()
 	}
-	if rows, are := in.([]deploy.Row); are {
+	if rows, are := in.([]state.Row); are {
 		out := ""
 		for _, r := range rows {
 			out += rowText(r) + "; "
 		}
 		return out
 	}
-	c, is := in.(deploy.Commit)
+	c, is := in.(state.Commit)
 	if u, logs := in.(*dynamo.Unlogged); logs && u != nil {
 		return fmt.Sprintf("%d actions of %d lanes", len(u.Actions), u.Lanes())
 	}

@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -19,19 +20,19 @@ func (w *witness) judge(o *op) {
 	vs := w.during(o)
 	ok := true
 	switch out := o.out.(type) {
-	case deploy.Env:
+	case state.Env:
 		ok = some(w.whole(o), func(v *version) bool { return reflect.DeepEqual(v.look().env, out) })
-	case []deploy.Version:
+	case []state.Version:
 		ok = versionsFit(vs, out)
-	case map[string]deploy.Agent:
+	case map[string]state.Agent:
 		ok = agentsFit(vs, out)
-	case deploy.Lease:
+	case state.Lease:
 		w.once(o)
-	case []deploy.Lease:
+	case []state.Lease:
 		ok = leasesFit(w.whole(o), out)
-	case []deploy.Row:
+	case []state.Row:
 		ok = w.rowsFit(o, out)
-	case deploy.Schedule:
+	case state.Schedule:
 		ok = scheduleFits(w.whole(o), out)
 	case deploy.Overview:
 		ok = overviewFits(w.whole(o), out)
@@ -39,22 +40,22 @@ func (w *witness) judge(o *op) {
 		ok = finishedFits(w.whole(o), o.in.(finishedIn), out) //nolint:forcetypeassert // by name
 	case dueOut:
 		ok = dueFits(w.whole(o), o.in.(dueIn), out) //nolint:forcetypeassert // by name
-	case map[deploy.Status]int:
+	case map[state.Status]int:
 		ok = countsFit(w.whole(o), out)
-	case deploy.Committed:
+	case state.Committed:
 		w.committed(o, out)
 	case int64:
 		c := o.in.(*op) //nolint:forcetypeassert // by name
 		ok = some(w.window(c.lastEffect, o.ret), func(v *version) bool { return v.side.asleep == out })
-	case []deploy.Outbox:
+	case []state.Outbox:
 		ok = outboxFits(w.whole(o), out)
-	case []deploy.Parameter:
+	case []state.Parameter:
 		ok = some(vs, func(v *version) bool {
-			want, _ := v.state.Parameters(bg, env, o.in.(deploy.ParameterQuery)) //nolint:forcetypeassert // by name
+			want, _ := v.state.Parameters(bg, env, o.in.(state.ParameterQuery)) //nolint:forcetypeassert // by name
 			return slices.EqualFunc(want, out, sameParameter)
 		})
-	case []deploy.Action:
-		ok = actionsFit(w.whole(o), o.in.(deploy.ActionQuery), out) //nolint:forcetypeassert // by name
+	case []state.Action:
+		ok = actionsFit(w.whole(o), o.in.(state.ActionQuery), out) //nolint:forcetypeassert // by name
 	case struct{}:
 		switch o.in.(type) {
 		case *dynamo.Unlogged:
@@ -62,7 +63,7 @@ func (w *witness) judge(o *op) {
 		case int64: // it may be so already
 			return
 		}
-		if l, is := o.in.(deploy.Lease); !is {
+		if l, is := o.in.(state.Lease); !is {
 			w.once(o)
 		} else if o.effects == 0 {
 			ok = some(vs, func(v *version) bool { h := v.look().leases[l.Key]; return h.Fence != l.Fence || h.Holder == "" })
@@ -73,7 +74,7 @@ func (w *witness) judge(o *op) {
 	}
 }
 
-func sameParameter(a, b deploy.Parameter) bool {
+func sameParameter(a, b state.Parameter) bool {
 	at := b.Updated
 	b.Updated = a.Updated
 	return a == b && a.Updated.Equal(at)
@@ -99,13 +100,13 @@ func (w *witness) judgeError(o *op) {
 			return l.Holder != "" && l.Holder != in.holder && in.now.Before(l.Until)
 		})
 	case fault.Fenced:
-		c, is := o.in.(deploy.Commit)
+		c, is := o.in.(state.Commit)
 		ok = is && some(vs, func(v *version) bool {
 			l := v.look().leases[c.Guard.Key]
 			return l.Holder == "" || l.Fence != c.Guard.Fence
 		})
 	case fault.Conflict:
-		c, is := o.in.(deploy.Commit)
+		c, is := o.in.(state.Commit)
 		ok = is && some(vs, func(v *version) bool {
 			if c.Env != nil && c.Env.Rev != v.look().env.Rev {
 				return true
@@ -135,12 +136,12 @@ func (w *witness) overtaken(o *op) bool {
 }
 
 // committed checks the answer to a commit.
-func (w *witness) committed(o *op, out deploy.Committed) {
+func (w *witness) committed(o *op, out state.Committed) {
 	w.once(o)
-	c := o.in.(deploy.Commit) //nolint:forcetypeassert // by name
+	c := o.in.(state.Commit) //nolint:forcetypeassert // by name
 	vs := w.during(o)
 	for _, x := range out.Conflicts {
-		given := slices.IndexFunc(c.Rows, func(r deploy.Row) bool { return r.ID == x.ID })
+		given := slices.IndexFunc(c.Rows, func(r state.Row) bool { return r.ID == x.ID })
 		if given < 0 || !some(vs, func(v *version) bool {
 			have := v.look().rows[x.ID]
 			if have == nil {
@@ -151,7 +152,7 @@ func (w *witness) committed(o *op, out deploy.Committed) {
 			w.violate("conflict", "%s says of a row what it never was: %s", o, rowText(x))
 		}
 	}
-	agent := deploy.AgentOf(c.Guard.Key)
+	agent := state.AgentOf(c.Guard.Key)
 	if !some(w.window(o.lastEffect, o.ret), func(v *version) bool {
 		l := v.look()
 		return l.env.PlanSeq == out.PlanSeq && (l.env.Halted || l.agents[agent].Paused) == out.Paused

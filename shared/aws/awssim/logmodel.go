@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // logModel is the log of actions, as the port sees it: what is written is there for all at once, as often as it is written.
 type logModel struct {
 	r       *run
-	actions map[string]deploy.Action
+	actions map[string]state.Action
 }
 
 var _ dynamo.Log = (*logModel)(nil)
@@ -31,10 +31,10 @@ func (l *logModel) write(u *dynamo.Unlogged) error {
 }
 
 // Actions implements dynamo.Log.
-func (l *logModel) Actions(_ context.Context, _ string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error) {
-	out, err := send(l.r, "search log", reads, func() ([]deploy.Action, error) {
-		out := slices.DeleteFunc(slices.Collect(maps.Values(l.actions)), func(a deploy.Action) bool { return a.Finished.Before(since) || !q.Selects(&a) })
-		slices.SortFunc(out, func(a, b deploy.Action) int { return cmp.Compare(b.ID, a.ID) })
+func (l *logModel) Actions(_ context.Context, _ string, q state.ActionQuery, since time.Time) ([]state.Action, error) {
+	out, err := send(l.r, "search log", reads, func() ([]state.Action, error) {
+		out := slices.DeleteFunc(slices.Collect(maps.Values(l.actions)), func(a state.Action) bool { return a.Finished.Before(since) || !q.Selects(&a) })
+		slices.SortFunc(out, func(a, b state.Action) int { return cmp.Compare(b.ID, a.ID) })
 		if q.Limit > 0 {
 			out = out[:min(q.Limit, len(out))]
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -36,9 +36,9 @@ func (b *parted) Query(
 // is none, which would make the result of a run void.
 func TestRowThatMovesIsNotGone(t *testing.T) {
 	t.Parallel()
-	for name, move := range map[string]deploy.Commit{
+	for name, move := range map[string]state.Commit{
 		"planned": {Plan: true}, "alone": {},
-		"with the environment": {Env: &deploy.Env{Name: env, Rev: 1}},
+		"with the environment": {Env: &state.Env{Name: env, Rev: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +48,7 @@ func TestRowThatMovesIsNotGone(t *testing.T) {
 }
 
 // movesMeanwhile has a worker write a row that is moved between two pages of what it reads.
-func movesMeanwhile(t *testing.T, move deploy.Commit) {
+func movesMeanwhile(t *testing.T, move state.Commit) {
 	t.Helper()
 	table, objects := NewTable("t"), NewObjects()
 	table.Page = func() int { return 1 }
@@ -56,8 +56,8 @@ func movesMeanwhile(t *testing.T, move deploy.Commit) {
 	planner, worker := stateOn(t, table, objects), stateOn(t, slow, objects)
 	row, other := rowIn("a/2", "n"), rowIn("a/0", "o")
 	plan := leased(t, planner, "plan")
-	committed(t, planner, deploy.Commit{Guard: plan, Plan: true, Rows: []deploy.Row{row, other},
-		Env: &deploy.Env{Name: env}})
+	committed(t, planner, state.Commit{Guard: plan, Plan: true, Rows: []state.Row{row, other},
+		Env: &state.Env{Name: env}})
 	guard := leased(t, worker, "a/1")
 	stored, err := planner.Rows(context.Background(), env, []resource.ID{row.ID})
 	if err != nil || len(stored) != 1 {
@@ -67,14 +67,14 @@ func movesMeanwhile(t *testing.T, move deploy.Commit) {
 	slow.then = func() {
 		moved := row
 		moved.Lane = "a/0"
-		move.Guard, move.Rows = plan, []deploy.Row{moved}
+		move.Guard, move.Rows = plan, []state.Row{moved}
 		if out := committed(t, planner, move); len(out.Conflicts) > 0 {
 			t.Errorf("not moved: %+v", out)
 		}
 	}
 	late := row
 	late.Lane, late.Ticket = "a/1", 0 // where it was once: all lanes of its agent are looked through
-	out := committed(t, worker, deploy.Commit{Guard: guard, Rows: []deploy.Row{late}})
+	out := committed(t, worker, state.Commit{Guard: guard, Rows: []state.Row{late}})
 	if slow.then != nil {
 		t.Fatal("nothing was read in parts")
 	}
@@ -113,7 +113,7 @@ func TestRowThatMayAlwaysMove(t *testing.T) {
 	plan := leased(t, planner, "plan")
 	rev := int64(0)
 	change := func() {
-		committed(t, planner, deploy.Commit{Guard: plan, Env: &deploy.Env{Name: env, Rev: rev}})
+		committed(t, planner, state.Commit{Guard: plan, Env: &state.Env{Name: env, Rev: rev}})
 		rev++
 	}
 	change()
@@ -122,7 +122,7 @@ func TestRowThatMayAlwaysMove(t *testing.T) {
 	lost.Rev = 1
 	slow.then = change
 	_, err := worker.Commit(context.Background(), env,
-		deploy.Commit{Guard: guard, Rows: []deploy.Row{lost}})
+		state.Commit{Guard: guard, Rows: []state.Row{lost}})
 	if !fault.Is(err, fault.Unavailable) {
 		t.Errorf("looking for it ended with %v, want %s", err, fault.Unavailable)
 	}
@@ -141,23 +141,23 @@ func stateOn(t *testing.T, api dynamo.API, objects dynamo.Objects) *dynamo.State
 	return s
 }
 
-func rowIn(lane, name string) deploy.Row {
-	return deploy.Row{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}),
+func rowIn(lane, name string) state.Row {
+	return state.Row{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}),
 		Lane: lane, Hash: "1", Body: []byte("{}"), Ticket: 1,
-		Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
+		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 }
 
-func leased(t *testing.T, s *dynamo.State, key string) deploy.Guard {
+func leased(t *testing.T, s *dynamo.State, key string) state.Guard {
 	t.Helper()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	l, err := s.Acquire(context.Background(), env, key, key+"#1", now, now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return deploy.Guard{Key: key, Fence: l.Fence}
+	return state.Guard{Key: key, Fence: l.Fence}
 }
 
-func committed(t *testing.T, s *dynamo.State, c deploy.Commit) deploy.Committed {
+func committed(t *testing.T, s *dynamo.State, c state.Commit) state.Committed {
 	t.Helper()
 	out, err := s.Commit(context.Background(), env, c)
 	if err != nil {

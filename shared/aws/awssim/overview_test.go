@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -22,18 +22,18 @@ func TestOverviewOfWhatEndsMeanwhile(t *testing.T) {
 	planner, worker := stateOn(t, table, objects), stateOn(t, slow, objects)
 	row := rowIn("a/0", "n")
 	plan := leased(t, planner, "plan")
-	committed(t, planner, deploy.Commit{Guard: plan, Plan: true,
-		Rows: []deploy.Row{row, rowIn("a/1", "o")}, Env: &deploy.Env{Name: env}})
+	committed(t, planner, state.Commit{Guard: plan, Plan: true,
+		Rows: []state.Row{row, rowIn("a/1", "o")}, Env: &state.Env{Name: env}})
 	other := rowIn("a/1", "o")
 	other.Rev, other.Ticket = 1, 0
-	committed(t, worker, deploy.Commit{Guard: leased(t, worker, "a/1"), Rows: []deploy.Row{other}})
+	committed(t, worker, state.Commit{Guard: leased(t, worker, "a/1"), Rows: []state.Row{other}})
 	guard := leased(t, worker, "a/0")
 	slow.then = func() {
-		row.Rev, row.Ticket, row.Compliance = 1, 0, deploy.Compliant
-		row.LastRun, row.Deployed = deploy.RunSuccess, row.Hash
+		row.Rev, row.Ticket, row.Compliance = 1, 0, state.Compliant
+		row.LastRun, row.Deployed = state.RunSuccess, row.Hash
 		at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-		committed(t, worker, deploy.Commit{Guard: guard, Rows: []deploy.Row{row},
-			AddOutbox: []deploy.Outbox{{ID: "1", Kind: deploy.OutboxEvent, Of: row.ID, At: at}}})
+		committed(t, worker, state.Commit{Guard: guard, Rows: []state.Row{row},
+			AddOutbox: []state.Outbox{{ID: "1", Kind: state.OutboxEvent, Of: row.ID, At: at}}})
 		if _, err := worker.LaneRows(context.Background(), env, "a/0", true); err != nil {
 			t.Error(err) // and the process knows of it
 		}
@@ -68,8 +68,8 @@ func TestReadingWhileOthersPlan(t *testing.T) {
 	table, objects := NewTable("t"), NewObjects()
 	planner := stateOn(t, table, objects)
 	plan := leased(t, planner, "plan")
-	committed(t, planner, deploy.Commit{Guard: plan, Plan: true,
-		Rows: []deploy.Row{rowIn("a/0", "n"), rowIn("a/1", "o")}, Env: &deploy.Env{Name: env}})
+	committed(t, planner, state.Commit{Guard: plan, Plan: true,
+		Rows: []state.Row{rowIn("a/0", "n"), rowIn("a/1", "o")}, Env: &state.Env{Name: env}})
 	for name, read := range map[string]func(context.Context, *dynamo.State) error{
 		"schedule": func(ctx context.Context, s *dynamo.State) error {
 			_, err := s.Schedule(ctx, env)
@@ -82,7 +82,7 @@ func TestReadingWhileOthersPlan(t *testing.T) {
 	} {
 		api, queries := &unresting{API: table}, 0
 		api.then = func() {
-			committed(t, planner, deploy.Commit{Guard: plan, Plan: true})
+			committed(t, planner, state.Commit{Guard: plan, Plan: true})
 			if queries++; queries > 1000 {
 				t.Fatalf("%s does not end", name)
 			}

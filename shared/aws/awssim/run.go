@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Result is what came of a run.
@@ -21,7 +21,7 @@ type Result struct {
 func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) } //nolint:gosec // the same every time
 	r := &run{plan: p, mutant: m, chance: source(0), names: source(1), now: start, table: NewTable("t"), objects: NewObjects(), trace: trace}
-	r.logged = &logModel{r, map[string]deploy.Action{}}
+	r.logged = &logModel{r, map[string]state.Action{}}
 	r.table.Now, r.objects.Now = func() time.Time { return r.now }, func() time.Time { return r.now }
 	r.table.Page = func() int {
 		if r.still {
@@ -93,11 +93,11 @@ func (r *run) last(chance *rand.Rand) {
 		_, _ = a.s.counts()
 		_, _ = a.s.due(r.now, 1000)
 		_, _ = a.s.outbox()
-		_, _ = a.s.parameters(deploy.ParameterQuery{})
-		_, _ = a.s.parameters(deploy.ParameterQuery{Facts: true})
+		_, _ = a.s.parameters(state.ParameterQuery{})
+		_, _ = a.s.parameters(state.ParameterQuery{Facts: true})
 		_, _ = a.s.agents()
 		_, _ = a.s.versions()
-		_, _ = a.s.actions(deploy.ActionQuery{})
+		_, _ = a.s.actions(state.ActionQuery{})
 		r.look()
 	})
 	r.play()

@@ -6,18 +6,18 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // view is a version of the model, read once.
 type view struct {
-	env      deploy.Env
-	rows     map[resource.ID]*deploy.Row
-	lanes    map[string][]deploy.Row // ascending by id
-	schedule deploy.Schedule
-	leases   map[string]deploy.Lease
-	agents   map[string]deploy.Agent
+	env      state.Env
+	rows     map[resource.ID]*state.Row
+	lanes    map[string][]state.Row // ascending by id
+	schedule state.Schedule
+	leases   map[string]state.Lease
+	agents   map[string]state.Agent
 }
 
 var bg = context.Background()
@@ -26,7 +26,7 @@ func (v *version) look() *view {
 	if v.view != nil {
 		return v.view
 	}
-	out := &view{rows: map[resource.ID]*deploy.Row{}, lanes: map[string][]deploy.Row{}, leases: map[string]deploy.Lease{}}
+	out := &view{rows: map[resource.ID]*state.Row{}, lanes: map[string][]state.Row{}, leases: map[string]state.Lease{}}
 	out.env, _ = v.state.Env(bg, env)
 	all, _ := v.state.ScanRows(bg, env, "", 1<<30)
 	for i := range all {
@@ -47,15 +47,15 @@ func (v *version) look() *view {
 // some reports whether something holds of one of some versions.
 func some(vs []*version, f func(v *version) bool) bool { return slices.ContainsFunc(vs, f) }
 
-func sameRow(a, b *deploy.Row) bool {
+func sameRow(a, b *state.Row) bool {
 	if a.ID != b.ID || a.Rev != b.Rev || a.Lane != b.Lane {
 		return false
 	}
 	return reflect.DeepEqual(a, b)
 }
 
-func sameRows(a, b []deploy.Row) bool {
-	return slices.EqualFunc(a, b, func(x, y deploy.Row) bool { return sameRow(&x, &y) })
+func sameRows(a, b []state.Row) bool {
+	return slices.EqualFunc(a, b, func(x, y state.Row) bool { return sameRow(&x, &y) })
 }
 
 // lanesOf returns the names of all lanes that had rows in one of some versions.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/sim"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -51,9 +51,9 @@ type forward struct {
 	begun    int // place in the log
 	lastPart int
 	done     int // place in the log; 0: not yet
-	commit   deploy.Commit
-	known    bool         // its conflicts are known
-	misfits  []deploy.Row // rows that conflict
+	commit   state.Commit
+	known    bool        // its conflicts are known
+	misfits  []state.Row // rows that conflict
 	applied  map[resource.ID]bool
 	dropped  map[string]bool // entries of the outbox
 }
@@ -111,17 +111,17 @@ func (w *witness) write(at int, e event) {
 	case "rolled":
 		w.rolled(at, e)
 	case "refuse":
-		if c, is := e.op.in.(deploy.Commit); is {
+		if c, is := e.op.in.(state.Commit); is {
 			w.next(at, func(v *version) {
 				v.side.running = with(v.side.running, c.Guard.Key, running{must: e.op.ran.must, may: v.side.running[c.Guard.Key].may})
 			})
 		}
 	case "ran":
-		if c, is := e.op.in.(deploy.Commit); is {
+		if c, is := e.op.in.(state.Commit); is {
 			w.next(at, func(v *version) {
 				run := v.side.running[c.Guard.Key]
 				run.must = nil // which conflict is not known, unless it is told
-				if out, told := e.op.out.(deploy.Committed); told && e.op.err == nil && !e.op.unknown() {
+				if out, told := e.op.out.(state.Committed); told && e.op.err == nil && !e.op.unknown() {
 					run = e.op.ran.ended(out.Conflicts)
 				}
 				v.side.running = with(v.side.running, c.Guard.Key, run)
@@ -151,7 +151,7 @@ func (w *witness) effect(at int, e event) {
 			}
 			run.known = false
 			v.side.running = with(v.side.running, in.key, run)
-		case deploy.Lease:
+		case state.Lease:
 			have := leaseOf(v.state, in.Key)
 			if have.Fence != in.Fence || have.Holder == "" {
 				w.violate("lease", "%s released %s, which was not its own: %+v", o, in.Key, have)
@@ -172,7 +172,7 @@ func (w *witness) effect(at int, e event) {
 		case *dynamo.Unlogged: // a cursor
 		case int64:
 			v.side.asleep = in
-		case deploy.Commit:
+		case state.Commit:
 			w.commit(at, e, v, in, final)
 		default:
 			w.violate("effect", "%s changed something", o)
@@ -186,18 +186,18 @@ func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
 	return out
 }
 
-func leaseOf(s *sim.State, key string) deploy.Lease {
+func leaseOf(s *sim.State, key string) state.Lease {
 	all, _ := s.Leases(context.Background(), env)
 	for _, l := range all {
 		if l.Key == key {
 			return l
 		}
 	}
-	return deploy.Lease{Key: key}
+	return state.Lease{Key: key}
 }
 
-func (w *witness) acquired(o *op, want deploy.Lease, run running) {
-	got, _ := o.out.(deploy.Lease)
+func (w *witness) acquired(o *op, want state.Lease, run running) {
+	got, _ := o.out.(state.Lease)
 	ran := got.Running
 	got.Running, want.Running = nil, nil
 	if !sameLease(got, want) {
@@ -208,7 +208,7 @@ func (w *witness) acquired(o *op, want deploy.Lease, run running) {
 	}
 }
 
-func sameLease(a, b deploy.Lease) bool {
+func sameLease(a, b state.Lease) bool {
 	return a.Key == b.Key && a.Holder == b.Holder && a.Fence == b.Fence && a.Until.Equal(b.Until) && a.Wave == b.Wave
 }
 
@@ -218,14 +218,14 @@ func includes(all, some []resource.ID) bool {
 }
 
 // commit applies a commit: whole, or, when it is rolled forward, all but what its lanes do.
-func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final bool) {
+func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool) {
 	o := e.op
-	out, _ := o.out.(deploy.Committed)
+	out, _ := o.out.(state.Committed)
 	if final {
 		c.Rows = without(c.Rows, out.Conflicts)
 	}
 	if e.begins == 0 && final && len(out.Conflicts) > 0 {
-		c.DropOutbox, c.Checked = nil, deploy.Counted(c.Checked, out.Conflicts)
+		c.DropOutbox, c.Checked = nil, state.Counted(c.Checked, out.Conflicts)
 	}
 	whole := c
 	if e.begins > 0 {
@@ -262,7 +262,7 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 			open = append(open, out.Conflicts...)
 		}
 		if e.begins > 0 {
-			open = o.in.(deploy.Commit).Rows // which of them conflict is known when all lanes have done their part
+			open = o.in.(state.Commit).Rows // which of them conflict is known when all lanes have done their part
 		}
 		run = o.ran.ended(open)
 	}
@@ -270,12 +270,12 @@ func (w *witness) commit(at int, e event, v *version, c deploy.Commit, final boo
 }
 
 // ended returns what runs after a commit without Next.
-func (r running) ended(conflicts []deploy.Row) running {
+func (r running) ended(conflicts []state.Row) running {
 	ran := r.may
 	if r.known {
 		ran = r.must
 	}
-	return running{must: deploy.StillRunning(r.must, conflicts), may: deploy.StillRunning(ran, conflicts), known: true}
+	return running{must: state.StillRunning(r.must, conflicts), may: state.StillRunning(ran, conflicts), known: true}
 }
 
 // after returns what may run after a commit with Next.
@@ -299,9 +299,9 @@ func union(a, b []resource.ID) []resource.ID {
 	return slices.Compact(out)
 }
 
-func without(rows, some []deploy.Row) []deploy.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r deploy.Row) bool {
-		return slices.ContainsFunc(some, func(o deploy.Row) bool { return o.ID == r.ID })
+func without(rows, some []state.Row) []state.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r state.Row) bool {
+		return slices.ContainsFunc(some, func(o state.Row) bool { return o.ID == r.ID })
 	})
 }
 
@@ -327,7 +327,7 @@ func (w *witness) part(at int, e event) {
 	}
 	w.next(at, func(v *version) {
 		rows := v.look().rows
-		var all, moves []deploy.Row
+		var all, moves []state.Row
 		more := false
 		for _, r := range f.commit.Rows {
 			have := rows[r.ID]
@@ -371,7 +371,7 @@ func (w *witness) completed(at int, e event) {
 
 // complete writes the rows that no lane has, and does what depends on them in one bag, or in all.
 func (w *witness) complete(f *forward, v *version, bag string) {
-	var left []deploy.Row
+	var left []state.Row
 	for _, r := range f.commit.Rows {
 		if !f.applied[r.ID] {
 			left = append(left, r)
@@ -380,7 +380,7 @@ func (w *witness) complete(f *forward, v *version, bag string) {
 	w.apply(f, v, left)
 	v.state.DropOutbox(env, f.drops(v, bag)...)
 	if c := &f.commit; bag == "" || bag == c.Guard.Key {
-		v.state.Check(env, c.Guard.Key, c.Epoch, deploy.Counted(c.Checked, f.misfits)...)
+		v.state.Check(env, c.Guard.Key, c.Epoch, state.Counted(c.Checked, f.misfits)...)
 	}
 }
 
@@ -399,7 +399,7 @@ func (f *forward) drops(v *version, lane string) []string {
 	return out
 }
 
-func (w *witness) apply(f *forward, v *version, rows []deploy.Row) {
+func (w *witness) apply(f *forward, v *version, rows []state.Row) {
 	for _, r := range rows {
 		f.applied[r.ID] = true
 	}
@@ -455,6 +455,6 @@ func (w *witness) whole(o *op) []*version {
 	return w.window(from, o.ret)
 }
 
-func rowText(r deploy.Row) string {
+func rowText(r state.Row) string {
 	return fmt.Sprintf("%s in %s at %d (version %d, ticket %d, body %s)", r.ID, r.Lane, r.Rev, r.Version, r.Ticket, r.Body)
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"io"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -19,7 +19,7 @@ type seekable interface {
 
 // bodyOf returns the bytes of a blob, checked against its name, and how many they are. A stream is read once to check it; it is opened again for
 // each time it is sent, so that no file stands in memory.
-func bodyOf(b *deploy.Blob) (seekable, int64, error) {
+func bodyOf(b *state.Blob) (seekable, int64, error) {
 	if b.Open == nil {
 		if sum := sha256.Sum256(b.Data); hex.EncodeToString(sum[:]) != b.Hash {
 			return nil, 0, otherBytes(b.Hash)

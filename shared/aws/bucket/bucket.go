@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
 )
@@ -39,7 +39,7 @@ type Files struct {
 	bucket string
 }
 
-var _ deploy.Files = (*Files)(nil)
+var _ state.Files = (*Files)(nil)
 
 // NewFiles returns the files of a bucket that exists.
 func NewFiles(api API, bucket string) *Files { return &Files{api: api, bucket: bucket} }
@@ -195,7 +195,7 @@ func (f *Files) page(ctx context.Context, from string) (have map[string]bool, la
 }
 
 // Put implements deploy.Files. What is stored already is left as it is, unless its bytes are not those of its name.
-func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
+func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	for i := range blobs {
 		if err := checkHash("store file", blobs[i].Hash); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (f *Files) Put(ctx context.Context, blobs []deploy.Blob) error {
 	return each(ctx, len(blobs), func(ctx context.Context, i int) error { return f.put(ctx, &blobs[i]) })
 }
 
-func (f *Files) put(ctx context.Context, b *deploy.Blob) error {
+func (f *Files) put(ctx context.Context, b *state.Blob) error {
 	for try := 1; ; try++ {
 		err := f.putOnce(ctx, b)
 		switch {
@@ -226,7 +226,7 @@ func otherBytes(hash string) error {
 
 // putOnce sends the bytes unless something has the name. That they fit the name is checked here before they are sent, and by S3 after it
 // has read them.
-func (f *Files) putOnce(ctx context.Context, b *deploy.Blob) error {
+func (f *Files) putOnce(ctx context.Context, b *state.Blob) error {
 	body, size, err := bodyOf(b)
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (f *Files) putOnce(ctx context.Context, b *deploy.Blob) error {
 }
 
 // mend looks at what has the name of a blob and replaces it when it is damaged. Only its checksum is read.
-func (f *Files) mend(ctx context.Context, b *deploy.Blob) error {
+func (f *Files) mend(ctx context.Context, b *state.Blob) error {
 	head, err := f.api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &f.bucket, Key: aws.String(key(b.Hash)), ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return awserr.Fault("store file", err)

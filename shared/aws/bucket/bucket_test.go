@@ -17,8 +17,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"southbound/shared/aws/bucket"
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/deploytest"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -148,7 +148,7 @@ func TestFaultsOfPut(t *testing.T) {
 		{"no bucket", func(int) error { return code("NoSuchBucket") }, fault.NotFound, 1},
 	} {
 		f := &fake{put: c.put}
-		err := bucket.NewFiles(f, "b").Put(t.Context(), []deploy.Blob{{Hash: deploytest.HashOf(nil)}})
+		err := bucket.NewFiles(f, "b").Put(t.Context(), []state.Blob{{Hash: deploytest.HashOf(nil)}})
 		if fault.KindOf(err) != c.kind || f.calls["PUT"] != c.puts {
 			t.Errorf("%s: %v after %d requests, want %d", c.reason, err, f.calls["PUT"], c.puts)
 		}
@@ -174,7 +174,7 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 	for kind := range servers {
 		api, name := client(t, kind, nil)
 		files := bucket.NewFiles(api, name)
-		blob := deploy.Blob{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}
+		blob := state.Blob{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}
 		tag := func() string {
 			out, err := api.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &name, Key: fileKey(blob.Hash)})
 			if err != nil {
@@ -182,11 +182,11 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 			}
 			return out.LastModified.String() + aws.ToString(out.ETag)
 		}
-		if err := files.Put(t.Context(), []deploy.Blob{blob}); err != nil {
+		if err := files.Put(t.Context(), []state.Blob{blob}); err != nil {
 			t.Fatal(err)
 		}
 		before := tag()
-		if err := files.Put(t.Context(), []deploy.Blob{blob}); err != nil || tag() != before {
+		if err := files.Put(t.Context(), []state.Blob{blob}); err != nil || tag() != before {
 			t.Errorf("%s: %v: the file was replaced", kind, err)
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
@@ -58,7 +59,7 @@ type home struct {
 	queues *queue.Queues
 	sqs    *sqs.Client
 	ids    atomic.Int64
-	clock  deploy.Clock
+	clock  state.Clock
 	plain  bool // handlers do not take several resources at once
 	faults *awstest.Faults
 	time   time.Duration // of an invocation; 0: a minute
@@ -239,7 +240,7 @@ func TestChangedResources(t *testing.T) {
 		t.Logf("%d resources on %d agents: %.3f requests (%.3f of them writes) and %.3f WCU, %.3f RCU a resource; export %v, all %v\nexport:\n%srun:\n%s",
 			c.n, c.agents, float64(all)/n, float64(w)/n, wcu/n, (export.Sum().RCU+run.Sum().RCU)/n, exported, time.Since(began), export, run)
 		counts, err := h.state.Counts(t.Context(), "prod")
-		if err != nil || counts[deploy.StatusDeployed] != c.n {
+		if err != nil || counts[state.StatusDeployed] != c.n {
 			t.Errorf("%v: %v", err, counts)
 		}
 		if c.n >= 1000 && (float64(w)/n > 0.5 || wcu/n > 1) {
@@ -418,10 +419,10 @@ func TestProcessesShareTheWork(t *testing.T) {
 	}
 	wg.Wait()
 	counts, err := h.state.Counts(t.Context(), "prod")
-	if err != nil || counts[deploy.StatusDeployed] != n {
+	if err != nil || counts[state.StatusDeployed] != n {
 		t.Fatalf("%v: %v", err, counts)
 	}
-	actions, err := h.state.Actions(t.Context(), "prod", deploy.ActionQuery{Outcome: deploy.StatusDeployed})
+	actions, err := h.state.Actions(t.Context(), "prod", state.ActionQuery{Outcome: state.StatusDeployed})
 	if err != nil || len(actions) < n {
 		t.Errorf("%v: %d actions", err, len(actions))
 	}

@@ -36,6 +36,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -63,7 +64,7 @@ type stack struct {
 	lost   time.Time   // when an answer with messages may have been lost last; the emulator does not know ids of attempts
 	lines  lines
 	plain  bool
-	slow   deploy.Clock
+	slow   state.Clock
 	bytes  int // of what functions keep in memory; 0: as much as they like
 
 	handler *awshome.Home
@@ -118,7 +119,7 @@ func newStack(t *testing.T) *stack {
 	counted := awstest.Config(mini, off{byService{to}})
 	s.meter.Install(&counted)
 	s.config = awshome.Config{Table: name, Bucket: name, Prefix: name, DeadLetters: "arn:aws:sqs:us-east-1:000000000000:dead-" + name + ".fifo", Handler: function,
-		LogQueue: *log.QueueUrl, Endpoint: mini, Definitions: handlers.All(), Connector: func(deploy.Secrets) deploy.Connector { return anything{} }, AWS: &counted, Log: slog.New(slog.NewJSONHandler(&s.lines, nil))}
+		LogQueue: *log.QueueUrl, Endpoint: mini, Definitions: handlers.All(), Connector: func(state.Secrets) state.Connector { return anything{} }, AWS: &counted, Log: slog.New(slog.NewJSONHandler(&s.lines, nil))}
 	s.restart()
 	return s
 }
@@ -330,7 +331,7 @@ func (s *stack) deployed() int {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return c[deploy.StatusDeployed]
+	return c[state.StatusDeployed]
 }
 
 var _ provider.Handler = oneByOne{}

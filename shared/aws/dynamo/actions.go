@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Actions implements deploy.State: what lanes have committed and is not in the log, and the log. They are read in this order, the cursors before
 // all else: what is moved meanwhile is in the log when that is read.
-func (s *State) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
+func (s *State) Actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
 	const tries = 5
 	for try := 1; ; try++ {
 		out, err := s.actions(ctx, env, q)
@@ -24,12 +24,12 @@ func (s *State) Actions(ctx context.Context, env string, q deploy.ActionQuery) (
 	}
 }
 
-func (s *State) actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
+func (s *State) actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{s: s, env: env, q: q, horizon: h.horizon, found: deploy.ActionSet{}}
+	f := &finder{s: s, env: env, q: q, horizon: h.horizon, found: state.ActionSet{}}
 	if f.at, err = s.cursors(ctx, env); err != nil {
 		return nil, err
 	}
@@ -52,15 +52,15 @@ func (s *State) actions(ctx context.Context, env string, q deploy.ActionQuery) (
 type finder struct {
 	s       *State
 	env     string
-	q       deploy.ActionQuery
+	q       state.ActionQuery
 	horizon time.Time
 	at      map[string]int64 // cursors by key
 
 	mu    sync.Mutex
-	found deploy.ActionSet
+	found state.ActionSet
 }
 
-func (f *finder) take(a *deploy.Action) {
+func (f *finder) take(a *state.Action) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.found.Take(a)

@@ -8,27 +8,27 @@ import (
 	"strings"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // Agents implements deploy.State. All agents are one item; which are paused is in the head.
-func (s *State) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
+func (s *State) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
 	out, err := s.agents(ctx, env)
 	if fault.Is(err, fault.NotFound) { // replaced while it was read
 		out, err = s.agents(ctx, env)
 	}
-	maps.DeleteFunc(out, func(name string, _ deploy.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
+	maps.DeleteFunc(out, func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
 	return out, err
 }
 
-func (s *State) agents(ctx context.Context, env string) (map[string]deploy.Agent, error) {
+func (s *State) agents(ctx context.Context, env string) (map[string]state.Agent, error) {
 	items, err := s.getMany(ctx, []item{keyItem(headPart, headPrefix+env), keyItem(recordPart(env), agentsSort)})
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]deploy.Agent{}
+	out := map[string]state.Agent{}
 	var paused []string
 	for _, i := range items {
 		if attr.TextOf(i, attrPart) == headPart {
@@ -44,7 +44,7 @@ func (s *State) agents(ctx context.Context, env string) (map[string]deploy.Agent
 			return nil, err
 		}
 		for _, a := range list {
-			out[a.Name] = deploy.Agent{Agent: a}
+			out[a.Name] = state.Agent{Agent: a}
 		}
 	}
 	for _, name := range paused {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -109,7 +109,7 @@ func (a *auditor) bag(ctx context.Context, rec *record) error {
 	if err := a.s.load(ctx, a.env, b, rec); err != nil {
 		return a.there(rec.key, err)
 	}
-	counts, tickets, due := map[deploy.Status]int{}, 0, time.Time{}
+	counts, tickets, due := map[state.Status]int{}, 0, time.Time{}
 	for _, r := range b.img.rows {
 		counts[r.Status()]++
 		if r.Ticket != 0 {
@@ -118,7 +118,7 @@ func (a *auditor) bag(ctx context.Context, rec *record) error {
 		if !r.NextAt.IsZero() && (due.IsZero() || r.NextAt.Before(due)) {
 			due = r.NextAt
 		}
-		if !rec.foreign && deploy.AgentOf(lane) != r.ID.Agent() {
+		if !rec.foreign && state.AgentOf(lane) != r.ID.Agent() {
 			a.problem("%s has %s and does not say that it has rows of others", rec.key, r.ID)
 		}
 	}
@@ -164,7 +164,7 @@ func (a *auditor) pages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := finder{s: a.s, env: a.env, horizon: a.h.horizon, at: at, found: deploy.ActionSet{}}
+	f := finder{s: a.s, env: a.env, horizon: a.h.horizon, at: at, found: state.ActionSet{}}
 	for shard := range uint32(shards) {
 		if err := a.s.query(ctx, partition(pagePart(a.env, shard), "", true), func(i item) (bool, error) {
 			list, err := pageEntries(i)

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/meter"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -42,11 +42,11 @@ func TestRequestsOfOperations(t *testing.T) {
 	plan := before(t, s, env)
 	lease, err := s.Acquire(ctx, env, "a/0", "worker#1", start, start.Add(time.Hour))
 	must(err)
-	g := deploy.Guard{Key: "a/0", Fence: lease.Fence}
-	result := func(rev int64) deploy.Commit {
+	g := state.Guard{Key: "a/0", Fence: lease.Fence}
+	result := func(rev int64) state.Commit {
 		r := row("a", 0)
-		r.Rev, r.Compliance, r.LastRun, r.Deployed, r.Ticket = rev, deploy.Compliant, deploy.RunSuccess, r.Hash, 0
-		return deploy.Commit{Guard: g, Rows: []deploy.Row{r}, Actions: []deploy.Action{{ID: fmt.Sprint(rev), Resource: r.ID, Finished: start}}}
+		r.Rev, r.Compliance, r.LastRun, r.Deployed, r.Ticket = rev, state.Compliant, state.RunSuccess, r.Hash, 0
+		return state.Commit{Guard: g, Rows: []state.Row{r}, Actions: []state.Action{{ID: fmt.Sprint(rev), Resource: r.ID, Finished: start}}}
 	}
 	for _, c := range []struct {
 		name      string
@@ -59,7 +59,7 @@ func TestRequestsOfOperations(t *testing.T) {
 		{"commit a result", false, func(s *dynamo.State) error { _, err := s.Commit(ctx, env, result(firstRev(plan))); return err },
 			map[string]int{"DynamoDB.PutItem": 1, "DynamoDB.GetItem": 1}, 1, 1, 1},
 		{"say what runs", false, func(s *dynamo.State) error {
-			_, err := s.Commit(ctx, env, deploy.Commit{Guard: g, Next: []resource.ID{id("a", 0)}, SeenPlan: 1})
+			_, err := s.Commit(ctx, env, state.Commit{Guard: g, Next: []resource.ID{id("a", 0)}, SeenPlan: 1})
 			return err
 		}, map[string]int{"DynamoDB.PutItem": 1, "DynamoDB.GetItem": 1}, 1, 1, 1},
 		{"read a lane that is known", false, func(s *dynamo.State) error { _, err := s.LaneRows(ctx, env, "a/0", true); return err },
@@ -78,14 +78,14 @@ func TestRequestsOfOperations(t *testing.T) {
 		{"a commit of a planner", true, func(s *dynamo.State) error {
 			r := row("a", 1)
 			r.Rev = firstRev(plan)
-			out, err := s.Commit(ctx, env, deploy.Commit{Guard: plan, Rows: []deploy.Row{r}, Plan: true})
+			out, err := s.Commit(ctx, env, state.Commit{Guard: plan, Rows: []state.Row{r}, Plan: true})
 			if err == nil && len(out.Conflicts) > 0 {
 				err = fmt.Errorf("conflicts: %+v", out.Conflicts)
 			}
 			return err
 		}, map[string]int{"DynamoDB.GetItem": 3, "DynamoDB.TransactWriteItems": 1}, 6, 3, 2},
 		{"a commit of a planner over three lanes", true, func(s *dynamo.State) error {
-			c := deploy.Commit{Guard: plan, Plan: true}
+			c := state.Commit{Guard: plan, Plan: true}
 			for i, agent := range []string{"a", "b", "c"} {
 				r := row(agent, 10*i+2)
 				r.Rev = firstRev(plan)
@@ -144,18 +144,18 @@ func TestLargerThanItems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := deploy.Commit{Guard: plan, Plan: true, Env: &deploy.Env{Name: env, Rev: 1}, Rows: []deploy.Row{big},
-		Version: &deploy.Version{Number: 2, Digest: text}, Agents: []resource.Agent{{Name: "z", Options: map[string]any{"x": text}}},
-		Parameters: []deploy.Parameter{{Name: "big", Value: text}}, Actions: []deploy.Action{{ID: "1", Resource: big.ID, Reason: text, Finished: start}}}
+	in := state.Commit{Guard: plan, Plan: true, Env: &state.Env{Name: env, Rev: 1}, Rows: []state.Row{big},
+		Version: &state.Version{Number: 2, Digest: text}, Agents: []resource.Agent{{Name: "z", Options: map[string]any{"x": text}}},
+		Parameters: []state.Parameter{{Name: "big", Value: text}}, Actions: []state.Action{{ID: "1", Resource: big.ID, Reason: text, Finished: start}}}
 	if out, err := s.Commit(t.Context(), env, in); err != nil || len(out.Conflicts) > 0 {
 		t.Fatalf("%v: %+v", err, out.Conflicts)
 	}
-	out, err := s.Commit(t.Context(), env, deploy.Commit{Guard: deploy.Guard{Key: "a/0", Fence: lease.Fence}, Next: running, SeenPlan: 2})
+	out, err := s.Commit(t.Context(), env, state.Commit{Guard: state.Guard{Key: "a/0", Fence: lease.Fence}, Next: running, SeenPlan: 2})
 	if err != nil || !out.Started {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	w := look(t, other, env)
-	i := slices.IndexFunc(w.Rows, func(r deploy.Row) bool { return r.ID == big.ID })
+	i := slices.IndexFunc(w.Rows, func(r state.Row) bool { return r.ID == big.ID })
 	if i < 0 || !bytes.Equal(w.Rows[i].Body, big.Body) || w.Versions[1].Digest != text || w.Agents["z"].Options["x"] != text ||
 		w.Params[0].Value != text || w.Actions[0].Reason != text {
 		t.Error("something large did not come back")
@@ -164,7 +164,7 @@ func TestLargerThanItems(t *testing.T) {
 	if err != nil || !slices.Equal(now.Running, running) {
 		t.Errorf("%v: %d ids were running, want %d", err, len(now.Running), len(running))
 	}
-	if _, err := s.Commit(t.Context(), env, deploy.Commit{Guard: deploy.Guard{Key: "a/0", Fence: lease.Fence}}); !fault.Is(err, fault.Fenced) {
+	if _, err := s.Commit(t.Context(), env, state.Commit{Guard: state.Guard{Key: "a/0", Fence: lease.Fence}}); !fault.Is(err, fault.Fenced) {
 		t.Errorf("a commit of the old holder: %v", err)
 	}
 }
@@ -180,8 +180,8 @@ func TestManyLanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := deploy.Guard{Key: "plan", Fence: l.Fence}
-	in := deploy.Commit{Guard: g, Plan: true}
+	g := state.Guard{Key: "plan", Fence: l.Fence}
+	in := state.Commit{Guard: g, Plan: true}
 	for n := range lanes {
 		in.Rows = append(in.Rows, row(fmt.Sprintf("agent%03d", n), n))
 	}
@@ -195,7 +195,7 @@ func TestManyLanes(t *testing.T) {
 	}
 	done := row("agent007", 7)
 	done.Rev, done.Ticket, done.Reason = firstRev(g), 0, "the worker was here"
-	if _, err := other.Commit(t.Context(), env, deploy.Commit{Guard: deploy.Guard{Key: w.Key, Fence: w.Fence}, Rows: []deploy.Row{done}}); err != nil {
+	if _, err := other.Commit(t.Context(), env, state.Commit{Guard: state.Guard{Key: w.Key, Fence: w.Fence}, Rows: []state.Row{done}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range in.Rows {
@@ -210,7 +210,7 @@ func TestManyLanes(t *testing.T) {
 		t.Errorf("%v: %d tickets", err, len(sched.Tickets))
 	}
 	// All of them move to one lane: more lanes change together than a transaction can hold.
-	moves := deploy.Commit{Guard: g, Plan: true}
+	moves := state.Commit{Guard: g, Plan: true}
 	for i := range in.Rows {
 		r := in.Rows[i]
 		r.Rev, r.Lane = firstRev(g)+1, "z/0"
@@ -221,7 +221,7 @@ func TestManyLanes(t *testing.T) {
 	}
 	rows, err := other.LaneRows(t.Context(), env, "z/0", true)
 	counts, e := other.Counts(t.Context(), env)
-	if err != nil || e != nil || len(rows) != lanes || counts[deploy.StatusAvailable] != lanes {
+	if err != nil || e != nil || len(rows) != lanes || counts[state.StatusAvailable] != lanes {
 		t.Errorf("%v, %v: %d rows, counts %v", err, e, len(rows), counts)
 	}
 }

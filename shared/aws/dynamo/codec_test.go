@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 // anyRow makes a row of any values.
-func anyRow(r *rand.Rand) deploy.Row {
+func anyRow(r *rand.Rand) state.Row {
 	text := func() string {
 		return []string{"", "a", "0abc", "00ff", "0FF0", "deployed", string([]byte{0xff, 0}), "ünï"}[r.IntN(8)]
 	}
@@ -40,9 +40,9 @@ func anyRow(r *rand.Rand) deploy.Row {
 		return time.Unix(0, r.Int64()-r.Int64()).UTC()
 	}
 	is := func() bool { return r.IntN(2) == 0 }
-	row := deploy.Row{ID: resource.ID(text()), Rev: r.Int64(), Version: r.IntN(1000), Hash: text(), Body: []byte(text()), Orphaned: is(), Removing: is(),
-		Ticket: r.Int64() - r.Int64(), Priority: deploy.Priority(r.IntN(9)), NotBefore: at(), Compliance: deploy.Compliance(text()), LastRun: deploy.RunFailed,
-		Blocked: deploy.Blocked(text()), Missing: texts(), Deployed: text(), LastAt: at(), LastAction: text(), Reason: text(), Class: provider.Class(text()),
+	row := state.Row{ID: resource.ID(text()), Rev: r.Int64(), Version: r.IntN(1000), Hash: text(), Body: []byte(text()), Orphaned: is(), Removing: is(),
+		Ticket: r.Int64() - r.Int64(), Priority: state.Priority(r.IntN(9)), NotBefore: at(), Compliance: state.Compliance(text()), LastRun: state.RunFailed,
+		Blocked: state.Blocked(text()), Missing: texts(), Deployed: text(), LastAt: at(), LastAction: text(), Reason: text(), Class: provider.Class(text()),
 		Attempts: r.IntN(9), NextAt: at(), Checked: r.Int64(), Waiting: []byte(text()), Creating: text(), ChangedAt: at(), SucceededAt: at(), WantFacts: is(),
 		Unsure: is(), Hidden: texts(), Left: texts(), Notes: []byte(text()), TriedAt: at()}
 	for _, t := range texts() {
@@ -54,7 +54,7 @@ func anyRow(r *rand.Rand) deploy.Row {
 // TestAnyRowComesBack pins that every value of every field survives, with its intent and on top of the row before.
 func TestAnyRowComesBack(t *testing.T) {
 	t.Parallel()
-	if n := reflect.TypeFor[deploy.Row]().NumField(); n != 35 {
+	if n := reflect.TypeFor[state.Row]().NumField(); n != 35 {
 		t.Errorf("a row has %d fields: the codec knows 35; add what is new to it, to anyRow, and to this number", n)
 	}
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same every time
@@ -81,7 +81,7 @@ func TestAnyRecordComesBack(t *testing.T) {
 	}
 	f := func(nonce uint64, holder string, fence, wave, tx int64, ran []string, tickets, outbox uint16, foreign bool, name string, size uint16) bool {
 		rec := &record{key: "k", seq: 7, nonce: nonce, holder: holder, fence: fence, until: time.Unix(1, 2).UTC(), wave: wave, tx: tx,
-			before: idList{object: "00ff"}, counts: map[deploy.Status]int{deploy.StatusFailed: int(tickets), "other": 3}, tickets: int(tickets),
+			before: idList{object: "00ff"}, counts: map[state.Status]int{state.StatusFailed: int(tickets), "other": 3}, tickets: int(tickets),
 			outbox: int(outbox), foreign: foreign, acted: int64(outbox), refs: []ref{{kind: pageRef, first: 3, last: 9, size: int(size), objects: 2, name: name}},
 			tail: []entry{{seq: 1, data: []byte("x")}, {seq: 2, object: &object{name: "ab", size: 3, n: 1, ids: [2]string{name, "z"}}}}}
 		for _, id := range ran {
@@ -103,8 +103,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	row := anyRow(rand.New(rand.NewPCG(3, 4))) //nolint:gosec // the same every time
 	d := delta{run: true, whole: true, rows: []storedRow{{Row: row, has: hasIntent}}, gone: []resource.ID{"x"}, epoch: 1, checked: []resource.ID{"y"},
-		waveDone: 2, add: []deploy.Outbox{{ID: "o"}}, drop: []string{"p"}, params: []deploy.Parameter{{Name: "n"}},
-		without: []droppedParameter{{ParameterKey: deploy.ParameterKey{Name: "m"}}}, actions: []deploy.Action{{ID: "a"}}}
+		waveDone: 2, add: []state.Outbox{{ID: "o"}}, drop: []string{"p"}, params: []state.Parameter{{Name: "n"}},
+		without: []droppedParameter{{ParameterKey: state.ParameterKey{Name: "m"}}}, actions: []state.Action{{ID: "a"}}}
 	raw, err := d.encode()
 	if err != nil {
 		f.Fatal(err)
@@ -112,7 +112,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(raw)
 	f.Add((&record{running: idList{ids: []resource.ID{"x"}}, tail: []entry{{seq: 1, data: raw}}}).encode(p))
 	f.Add((&head{paused: []string{"a"}}).encode())
-	f.Add((&forward{parts: map[string]*part{"l/=a": {rows: []deploy.Row{row}, from: []string{""}}}}).encode())
+	f.Add((&forward{parts: map[string]*part{"l/=a": {rows: []state.Row{row}, from: []string{""}}}}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := wholeDelta(b)
 		if err == nil {

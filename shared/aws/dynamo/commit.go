@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // Commit implements deploy.State.
-func (s *State) Commit(ctx context.Context, env string, in deploy.Commit) (deploy.Committed, error) {
+func (s *State) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
 	c := &commit{s: s, env: env, in: &in, guard: keyOf(in.Guard.Key), known: map[string]*record{}}
 	if err := c.run(ctx); err != nil {
-		return deploy.Committed{}, err
+		return state.Committed{}, err
 	}
 	return c.conclude(ctx)
 }
@@ -24,7 +24,7 @@ func (s *State) Commit(ctx context.Context, env string, in deploy.Commit) (deplo
 type commit struct {
 	s     *State
 	env   string
-	in    *deploy.Commit
+	in    *state.Commit
 	guard string             // key of the guard's record
 	known map[string]*record // what was read during this commit, by key
 	used  map[string]*record // what was decided by: a bag is used as it was at one instant
@@ -36,7 +36,7 @@ type commit struct {
 	head      *head // when the commit changes it
 	edits     map[string]*edit
 	where     map[resource.ID]place
-	conflicts []deploy.Row
+	conflicts []state.Row
 	forward   *forward      // when it is rolled forward
 	more      []put         // items that are written with it
 	objects   []entry       // that nothing names when it is done
@@ -47,8 +47,8 @@ type commit struct {
 
 // place is where a row was found.
 type place struct {
-	key string      // of the bag; "": nowhere
-	row *deploy.Row // as it is there, which nobody changes; nil: there is none
+	key string     // of the bag; "": nowhere
+	row *state.Row // as it is there, which nobody changes; nil: there is none
 }
 
 func (p place) rev() int64 {
@@ -248,16 +248,16 @@ func (c *commit) write(ctx context.Context) error {
 
 // conclude reads what the commit has to tell and decides about Next. The head is read after the record said what is to run: a pause or a
 // schedule that was finished before is seen.
-func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
+func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 	if c.forward != nil {
 		if err := c.finish(ctx); err != nil {
-			return deploy.Committed{}, err
+			return state.Committed{}, err
 		}
 		if err := c.endRunning(ctx); err != nil {
-			return deploy.Committed{}, err
+			return state.Committed{}, err
 		}
 	}
-	out := deploy.Committed{Conflicts: c.conflicts}
+	out := state.Committed{Conflicts: c.conflicts}
 	h := c.head
 	if h == nil || len(c.in.Next) > 0 {
 		var err error
@@ -270,7 +270,7 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 			return out, err
 		}
 	}
-	out.PlanSeq, out.Paused = h.plan, h.stopped(deploy.AgentOf(c.in.Guard.Key))
+	out.PlanSeq, out.Paused = h.plan, h.stopped(state.AgentOf(c.in.Guard.Key))
 	if len(c.in.Next) == 0 {
 		return out, nil
 	}
@@ -283,7 +283,7 @@ func (c *commit) conclude(ctx context.Context) (deploy.Committed, error) {
 
 // endRunning ends what runs after a commit without Next was rolled forward: now it is known which rows conflict.
 func (c *commit) endRunning(ctx context.Context) error {
-	open := deploy.StillRunning(c.open, c.conflicts)
+	open := state.StillRunning(c.open, c.conflicts)
 	if len(open) == len(c.open) {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -33,11 +33,11 @@ func (f *forward) completions(misfits []resource.ID) map[string]*completion {
 			}
 		}
 	}
-	rows := make([]deploy.Row, len(misfits))
+	rows := make([]state.Row, len(misfits))
 	for i, id := range misfits {
 		rows[i].ID = id
 	}
-	if checked := deploy.Counted(f.checked, rows); len(checked) > 0 {
+	if checked := state.Counted(f.checked, rows); len(checked) > 0 {
 		g := of(f.guard)
 		g.epoch, g.checked = f.epoch, checked
 	}

@@ -18,7 +18,7 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -31,25 +31,25 @@ func id(agent string, n int) resource.ID {
 }
 
 // row is a scheduled row of an agent.
-func row(agent string, n int) deploy.Row {
-	return deploy.Row{ID: id(agent, n), Lane: agent + "/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: fmt.Appendf(nil, `{"n":%d}`, n), Ticket: int64(n + 1),
-		Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
+func row(agent string, n int) state.Row {
+	return state.Row{ID: id(agent, n), Lane: agent + "/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: fmt.Appendf(nil, `{"n":%d}`, n), Ticket: int64(n + 1),
+		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 }
 
 // firstRev is the revision of rows that a planner with this guard has made.
-func firstRev(g deploy.Guard) int64 { return (&deploy.Commit{Guard: g}).FirstRev() }
+func firstRev(g state.Guard) int64 { return (&state.Commit{Guard: g}).FirstRev() }
 
 // world is all that can be read of an environment.
 type world struct {
-	Env      deploy.Env
-	Rows     []deploy.Row
-	Counts   map[deploy.Status]int
-	Schedule deploy.Schedule
-	Outbox   []deploy.Outbox
-	Params   []deploy.Parameter
-	Versions []deploy.Version
-	Agents   map[string]deploy.Agent
-	Actions  []deploy.Action
+	Env      state.Env
+	Rows     []state.Row
+	Counts   map[state.Status]int
+	Schedule state.Schedule
+	Outbox   []state.Outbox
+	Params   []state.Parameter
+	Versions []state.Version
+	Agents   map[string]state.Agent
+	Actions  []state.Action
 	Due      []resource.ID
 	Next     time.Time
 }
@@ -65,33 +65,33 @@ func look(t *testing.T, s *dynamo.State, env string) world {
 		func() error { w.Env, err = s.Env(ctx, env); return err },
 		func() error { w.Schedule, err = s.Schedule(ctx, env); return err },
 		func() error { w.Outbox, err = s.Outbox(ctx, env, 100); return err },
-		func() error { w.Params, err = s.Parameters(ctx, env, deploy.ParameterQuery{}); return err },
+		func() error { w.Params, err = s.Parameters(ctx, env, state.ParameterQuery{}); return err },
 		func() error { w.Versions, err = s.Versions(ctx, env); return err },
 		func() error { w.Agents, err = s.Agents(ctx, env); return err },
-		func() error { w.Actions, err = s.Actions(ctx, env, deploy.ActionQuery{}); return err },
+		func() error { w.Actions, err = s.Actions(ctx, env, state.ActionQuery{}); return err },
 		func() error { w.Due, w.Next, err = s.Due(ctx, env, start.Add(time.Hour), 100); return err },
 	} {
 		if err := f(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	slices.SortFunc(w.Schedule.Tickets, func(a, b deploy.Ticket) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(w.Schedule.Tickets, func(a, b state.Ticket) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	return w
 }
 
 func different(a, b world) string { return cmp.Diff(a, b, cmpopts.EquateEmpty()) }
 
 // before makes an environment with rows in three lanes, and returns the lease under which it is planned.
-func before(t *testing.T, s *dynamo.State, env string) deploy.Guard {
+func before(t *testing.T, s *dynamo.State, env string) state.Guard {
 	t.Helper()
 	l, err := s.Acquire(t.Context(), env, "plan", "planner#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := deploy.Guard{Key: "plan", Fence: l.Fence}
-	c := deploy.Commit{Guard: g, Plan: true, Env: &deploy.Env{Name: env, Last: 1}, Version: &deploy.Version{Number: 1, Digest: "one"},
-		Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}}, Parameters: []deploy.Parameter{{Name: "p", Value: "1"}, {Name: "q", Value: "1"}},
-		AddOutbox: []deploy.Outbox{{ID: "o1", At: start}, {ID: "o2", At: start}}}
+	g := state.Guard{Key: "plan", Fence: l.Fence}
+	c := state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env, Last: 1}, Version: &state.Version{Number: 1, Digest: "one"},
+		Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}}, Parameters: []state.Parameter{{Name: "p", Value: "1"}, {Name: "q", Value: "1"}},
+		AddOutbox: []state.Outbox{{ID: "o1", At: start}, {ID: "o2", At: start}}}
 	for i, agent := range []string{"a", "b", "c"} {
 		for n := range 3 {
 			r := row(agent, 10*i+n)
@@ -106,11 +106,11 @@ func before(t *testing.T, s *dynamo.State, env string) deploy.Guard {
 }
 
 // change is a commit that does everything at once, in three lanes: rows are written, added, removed and moved.
-func change(g deploy.Guard, env string) deploy.Commit {
-	c := deploy.Commit{Guard: g, Plan: true, Env: &deploy.Env{Name: env, Rev: 1, Last: 2}, Version: &deploy.Version{Number: 2, Digest: "two"}, Forget: []int{1},
-		Agents: []resource.Agent{{Name: "b", Transport: "ssh", Lanes: 2}}, Parameters: []deploy.Parameter{{Name: "p", Value: "2"}},
-		DropParameters: []deploy.ParameterKey{{Name: "q"}}, AddOutbox: []deploy.Outbox{{ID: "o3", At: start}}, DropOutbox: []string{"o1"},
-		Actions: []deploy.Action{{ID: "act", Resource: id("a", 0), Finished: start}}}
+func change(g state.Guard, env string) state.Commit {
+	c := state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env, Rev: 1, Last: 2}, Version: &state.Version{Number: 2, Digest: "two"}, Forget: []int{1},
+		Agents: []resource.Agent{{Name: "b", Transport: "ssh", Lanes: 2}}, Parameters: []state.Parameter{{Name: "p", Value: "2"}},
+		DropParameters: []state.ParameterKey{{Name: "q"}}, AddOutbox: []state.Outbox{{ID: "o3", At: start}}, DropOutbox: []string{"o1"},
+		Actions: []state.Action{{ID: "act", Resource: id("a", 0), Finished: start}}}
 	for i, agent := range []string{"a", "b", "c"} {
 		written, moved, gone, added := row(agent, 10*i), row(agent, 10*i+1), row(agent, 10*i+2), row(agent, 10*i+3)
 		written.Rev, moved.Rev, gone.Rev = firstRev(g), firstRev(g), firstRev(g)
@@ -218,7 +218,7 @@ func (c *crash) run() (whole, reached bool) {
 }
 
 // wantWhole pins that all of change is there. The revisions of rows are counted from the first one.
-func wantWhole(t *testing.T, point int64, g deploy.Guard, w world) {
+func wantWhole(t *testing.T, point int64, g state.Guard, w world) {
 	t.Helper()
 	var rows []string
 	for _, r := range w.Rows {
@@ -227,10 +227,10 @@ func wantWhole(t *testing.T, point int64, g deploy.Guard, w world) {
 	want := []string{"a/0 2 n00000", "a/1 2 n00001", "a/0 1 n00003", "b/0 2 n00010", "b/1 2 n00011", "b/0 1 n00013", "c/0 2 n00020", "c/1 2 n00021", "c/0 1 n00023"}
 	checks := map[string]string{
 		"rows":       cmp.Diff(want, rows),
-		"counts":     cmp.Diff(map[deploy.Status]int{deploy.StatusAvailable: 9}, w.Counts),
-		"outbox":     cmp.Diff([]deploy.Outbox{{ID: "o2", At: start}, {ID: "o3", At: start}}, w.Outbox),
-		"parameters": cmp.Diff([]deploy.Parameter{{Name: "p", Value: "2"}}, w.Params),
-		"versions":   cmp.Diff([]deploy.Version{{Number: 2, Digest: "two"}}, w.Versions, cmpopts.EquateEmpty()),
+		"counts":     cmp.Diff(map[state.Status]int{state.StatusAvailable: 9}, w.Counts),
+		"outbox":     cmp.Diff([]state.Outbox{{ID: "o2", At: start}, {ID: "o3", At: start}}, w.Outbox),
+		"parameters": cmp.Diff([]state.Parameter{{Name: "p", Value: "2"}}, w.Params),
+		"versions":   cmp.Diff([]state.Version{{Number: 2, Digest: "two"}}, w.Versions, cmpopts.EquateEmpty()),
 		"agents":     cmp.Diff(2, len(w.Agents)),
 		"actions":    cmp.Diff(1, len(w.Actions)),
 		"tickets":    cmp.Diff(6, len(w.Schedule.Tickets)),

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -59,7 +59,7 @@ func (c *commit) locate(ctx context.Context) error {
 			return err
 		}
 	}
-	var missing []*deploy.Row
+	var missing []*state.Row
 	for i := range c.in.Rows {
 		if r := &c.in.Rows[i]; c.where[r.ID].key == "" {
 			missing = append(missing, r)
@@ -77,7 +77,7 @@ func (c *commit) locate(ctx context.Context) error {
 			continue
 		}
 		lane, _ := laneOf(rec.key)
-		agent := deploy.AgentOf(lane)
+		agent := state.AgentOf(lane)
 		var ids []resource.ID
 		for _, r := range missing {
 			if r.Lane != lane && (rec.foreign || r.ID.Agent() == agent) {
@@ -96,8 +96,8 @@ func (c *commit) locate(ctx context.Context) error {
 
 // lookOnce has all lanes read again, as they are at one instant, when a row that was there is in
 // none of them: it may have moved from one not read yet to one read already.
-func (c *commit) lookOnce(missing []*deploy.Row) error {
-	gone := func(r *deploy.Row) bool { return r.Rev != 0 && c.where[r.ID].key == "" }
+func (c *commit) lookOnce(missing []*state.Row) error {
+	gone := func(r *state.Row) bool { return r.Rev != 0 && c.where[r.ID].key == "" }
 	if c.atOnce || !slices.ContainsFunc(missing, gone) {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (c *commit) rows(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var old *deploy.Row
+		var old *state.Row
 		if at.key == keyOf(r.Lane) {
 			old = at.row
 		}
@@ -201,9 +201,9 @@ func (c *commit) remove(ctx context.Context, at place, gone bool) error {
 	return nil
 }
 
-func conflictOf(id resource.ID, at place) deploy.Row {
+func conflictOf(id resource.ID, at place) state.Row {
 	if at.key == "" {
-		return deploy.Row{ID: id}
+		return state.Row{ID: id}
 	}
 	return *at.row
 }
@@ -268,7 +268,7 @@ func (c *commit) lease(ctx context.Context) error {
 		n.until = c.in.Until
 	}
 	n.wave = max(n.wave, c.in.WaveDone)
-	e.waveDone, e.epoch, e.checked, e.actions = c.in.WaveDone, c.in.Epoch, deploy.Counted(c.in.Checked, c.conflicts), c.in.Actions
+	e.waveDone, e.epoch, e.checked, e.actions = c.in.WaveDone, c.in.Epoch, state.Counted(c.in.Checked, c.conflicts), c.in.Actions
 	if c.forward != nil {
 		c.forward.guard, c.forward.epoch, c.forward.checked = c.guard, e.epoch, e.checked
 		e.checked = nil
@@ -326,7 +326,7 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 		return err
 	}
 	if len(c.in.Next) == 0 {
-		c.open = deploy.StillRunning(ran, open)
+		c.open = state.StillRunning(ran, open)
 		n.running, err = c.s.keepIDs(ctx, c.open)
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -22,16 +22,16 @@ type delta struct {
 	epoch    int64 // of checked
 	checked  []resource.ID
 	waveDone int64
-	add      []deploy.Outbox
+	add      []state.Outbox
 	drop     []string
-	params   []deploy.Parameter
+	params   []state.Parameter
 	without  []droppedParameter
-	actions  []deploy.Action // never in a run
+	actions  []state.Action // never in a run
 }
 
 // droppedParameter is a parameter that was removed at a time.
 type droppedParameter struct {
-	deploy.ParameterKey
+	state.ParameterKey
 	At time.Time
 }
 

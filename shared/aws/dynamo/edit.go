@@ -13,7 +13,7 @@ import (
 
 	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -34,10 +34,10 @@ func newEdit(rec *record) *edit {
 }
 
 // count takes a row out of the summary, puts one into it, or both.
-func (e *edit) count(old, now *deploy.Row) {
+func (e *edit) count(old, now *state.Row) {
 	n := e.next
 	if n.counts == nil {
-		n.counts = map[deploy.Status]int{}
+		n.counts = map[state.Status]int{}
 	}
 	if old != nil {
 		status := old.Status()
@@ -57,19 +57,19 @@ func (e *edit) count(old, now *deploy.Row) {
 		if !now.NextAt.IsZero() && (n.due.IsZero() || now.NextAt.Before(n.due)) {
 			n.due = now.NextAt
 		}
-		n.foreign = n.foreign || deploy.AgentOf(now.Lane) != now.ID.Agent()
+		n.foreign = n.foreign || state.AgentOf(now.Lane) != now.ID.Agent()
 	}
 }
 
 // put writes a row; old is what the same bag has of it, or nil.
-func (e *edit) put(old *deploy.Row, now deploy.Row) {
+func (e *edit) put(old *state.Row, now state.Row) {
 	e.count(old, &now)
 	same := old != nil && old.Version == now.Version && old.Hash == now.Hash && bytes.Equal(old.Body, now.Body)
 	e.rows = append(e.rows, storedRow{Row: now, has: bitsOf(&now, !same)})
 }
 
 // remove takes a row out of the bag.
-func (e *edit) remove(old *deploy.Row) {
+func (e *edit) remove(old *state.Row) {
 	e.count(old, nil)
 	e.gone = append(e.gone, old.ID)
 }

@@ -12,7 +12,7 @@ import (
 
 	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -34,7 +34,7 @@ type forward struct {
 
 // part is what one bag has to do. Rows are whole; their Rev is the one they get.
 type part struct {
-	rows []deploy.Row
+	rows []state.Row
 	from []string // by row: the bag that has it, this one or another; "" when it is new
 	gone []goneRow
 	drop []string
@@ -56,7 +56,7 @@ func (f *forward) part(key string) *part {
 }
 
 // row adds a row that was found in the bag from; in none, it is new and gets the revision first.
-func (f *forward) row(from string, r deploy.Row, first int64) {
+func (f *forward) row(from string, r state.Row, first int64) {
 	if r.Gone {
 		p := f.part(from)
 		p.gone = append(p.gone, goneRow{r.ID, r.Rev})
@@ -163,7 +163,7 @@ func (c *commit) finish(ctx context.Context) error {
 	if len(misfits) == 0 {
 		return nil
 	}
-	var rows []deploy.Row
+	var rows []state.Row
 	if err := c.s.unmoved(ctx, c.env, func() (err error) {
 		rows, err = c.s.Rows(ctx, c.env, misfits)
 		return err
@@ -171,8 +171,8 @@ func (c *commit) finish(ctx context.Context) error {
 		return err
 	}
 	for _, id := range misfits {
-		now := deploy.Row{ID: id}
-		if i := slices.IndexFunc(rows, func(r deploy.Row) bool { return r.ID == id }); i >= 0 {
+		now := state.Row{ID: id}
+		if i := slices.IndexFunc(rows, func(r state.Row) bool { return r.ID == id }); i >= 0 {
 			now = rows[i]
 		}
 		c.conflicts = append(c.conflicts, now)

@@ -9,7 +9,7 @@ import (
 
 	"southbound/shared/aws/attr"
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -93,8 +93,8 @@ func headOf(env string, i item) (*head, error) {
 }
 
 // env returns the record of the environment.
-func (h *head) env() (deploy.Env, error) {
-	out := deploy.Env{}
+func (h *head) env() (state.Env, error) {
+	out := state.Env{}
 	if len(h.record) > 0 {
 		if err := json.Unmarshal(h.record, &out); err != nil {
 			return out, damaged("environment %q does not decode: %v", h.name, err)
@@ -105,7 +105,7 @@ func (h *head) env() (deploy.Env, error) {
 }
 
 // replace takes e as the record when its Rev is that of h.
-func (h *head) replace(e deploy.Env) error {
+func (h *head) replace(e state.Env) error {
 	if e.Rev != h.rev {
 		return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
 	}
@@ -180,10 +180,10 @@ func (s *State) changeHead(ctx context.Context, env string, f func(h *head) erro
 }
 
 // Env implements deploy.State.
-func (s *State) Env(ctx context.Context, env string) (deploy.Env, error) {
+func (s *State) Env(ctx context.Context, env string) (state.Env, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil {
-		return deploy.Env{Name: env}, err
+		return state.Env{Name: env}, err
 	}
 	return h.env()
 }

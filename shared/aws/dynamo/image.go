@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -19,20 +19,20 @@ type image struct {
 	wave    int64                 // the last that was finished, as the record of change seq says
 	epoch   int64                 // of checked
 	checked map[resource.ID]bool
-	outbox  map[string]deploy.Outbox
-	params  map[deploy.ParameterKey]deploy.Parameter
+	outbox  map[string]state.Outbox
+	params  map[state.ParameterKey]state.Parameter
 	size    int // bytes read, about
 }
 
 // imageRow is a row with the numbers of the changes that wrote it and its intent last.
 type imageRow struct {
-	deploy.Row
+	state.Row
 	wrote, intent int64
 }
 
 func newImage(lane string) *image {
 	return &image{lane: lane, rows: map[resource.ID]*imageRow{}, gone: map[resource.ID]int64{}, checked: map[resource.ID]bool{},
-		outbox: map[string]deploy.Outbox{}, params: map[deploy.ParameterKey]deploy.Parameter{}}
+		outbox: map[string]state.Outbox{}, params: map[state.ParameterKey]state.Parameter{}}
 }
 
 // apply takes a delta that brings the image to seq. What is older than the image changes nothing.
@@ -90,7 +90,7 @@ func (m *image) finish(seq int64, d *delta) {
 		m.gone[id] = seq
 	}
 	if d.run {
-		m.checked, m.outbox, m.params = map[resource.ID]bool{}, map[string]deploy.Outbox{}, map[deploy.ParameterKey]deploy.Parameter{}
+		m.checked, m.outbox, m.params = map[resource.ID]bool{}, map[string]state.Outbox{}, map[state.ParameterKey]state.Parameter{}
 		m.epoch = d.epoch
 	}
 	m.check(d)
@@ -101,7 +101,7 @@ func (m *image) finish(seq int64, d *delta) {
 		delete(m.outbox, id)
 	}
 	for _, p := range d.params {
-		m.params[deploy.ParameterKey{Name: p.Name, Of: p.Of}] = p
+		m.params[state.ParameterKey{Name: p.Name, Of: p.Of}] = p
 	}
 	for _, k := range d.without {
 		delete(m.params, k.ParameterKey)

@@ -11,7 +11,7 @@ import (
 
 	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -23,16 +23,16 @@ const (
 
 func jobsPart(env string) string { return "J/" + env }
 
-var _ deploy.Jobs = (*State)(nil)
+var _ state.Jobs = (*State)(nil)
 
 // PutJob implements deploy.Jobs.
 func (s *State) PutJob(
 	ctx context.Context,
 	env string,
-	j deploy.Job,
+	j state.Job,
 	now time.Time,
 ) (int64, error) {
-	rev := deploy.NewRev()
+	rev := state.NewRev()
 	in := &dynamodb.PutItemInput{TableName: &s.Table, ReturnValuesOnConditionCheckFailure: oldItem,
 		ConditionExpression: aws.String("n = :n AND e > :now"),
 		ExpressionAttributeValues: item{
@@ -59,10 +59,10 @@ func (s *State) PutJob(
 }
 
 // Jobs implements deploy.Jobs.
-func (s *State) Jobs(ctx context.Context, env, begin string, now time.Time) ([]deploy.Job, error) {
-	var out []deploy.Job
+func (s *State) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
+	var out []state.Job
 	err := s.query(ctx, partition(jobsPart(env), begin, true), func(i item) (bool, error) {
-		j := deploy.Job{
+		j := state.Job{
 			ID:      attr.TextOf(i, attrSort),
 			Rev:     attr.NumberOf(i, attrSeq),
 			Body:    attr.BytesOf(i, attrBody),

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -12,7 +12,7 @@ import (
 var errNothing = fault.New(fault.Internal, "", "nothing to change")
 
 // Acquire implements deploy.State. Whether a holder is dead is never known here: leases of the dead expire.
-func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	rec, err := s.change(ctx, env, keyOf(key), func(e *edit) error {
 		r := e.next
 		if r.holder != "" && r.holder != holder && now.Before(r.until) {
@@ -23,26 +23,26 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 		return nil
 	})
 	if err != nil {
-		return deploy.Lease{}, err
+		return state.Lease{}, err
 	}
 	h, err := s.readHead(ctx, env) // a commit under this lease must not be hidden by a rest, wherever its process ends
 	if err != nil {
-		return deploy.Lease{}, err
+		return state.Lease{}, err
 	}
 	if !h.rest.IsZero() || h.seq == 0 { // an environment without a head is not known to DropOrphans
 		if err := s.wake(ctx, env); err != nil {
-			return deploy.Lease{}, err
+			return state.Lease{}, err
 		}
 	}
 	running, err := s.ran(ctx, rec)
 	if fault.Is(err, fault.NotFound) { // it took so long that another holds the lease and says what runs
 		err = fault.New(fault.Unavailable, "take lease", "%s was taken over meanwhile", key)
 	}
-	return deploy.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
+	return state.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
 }
 
 // Release implements deploy.State.
-func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
+func (s *State) Release(ctx context.Context, env string, l state.Lease) error {
 	rec, err := s.change(ctx, env, keyOf(l.Key), func(e *edit) error {
 		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
 			return errNothing
@@ -61,7 +61,7 @@ func (s *State) Release(ctx context.Context, env string, l deploy.Lease) error {
 }
 
 // Leases implements deploy.State.
-func (s *State) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
+func (s *State) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, err
@@ -70,15 +70,15 @@ func (s *State) Leases(ctx context.Context, env string) ([]deploy.Lease, error) 
 }
 
 // leasesIn returns the leases that records hold.
-func (s *State) leasesIn(ctx context.Context, recs []*record) ([]deploy.Lease, error) {
-	var out []deploy.Lease
+func (s *State) leasesIn(ctx context.Context, recs []*record) ([]state.Lease, error) {
+	var out []state.Lease
 	for _, r := range recs {
 		if key, ok := laneOf(r.key); ok && r.fence > 0 {
 			running, err := s.idsOf(ctx, r.running)
 			if err != nil && !fault.Is(err, fault.NotFound) { // not found: it ran before, and does not now
 				return nil, err
 			}
-			out = append(out, deploy.Lease{Key: key, Holder: r.holder, Fence: r.fence, Until: r.until, Running: running, Wave: r.wave})
+			out = append(out, state.Lease{Key: key, Holder: r.holder, Fence: r.fence, Until: r.until, Running: running, Wave: r.wave})
 		}
 	}
 	return out, nil

@@ -10,13 +10,13 @@ import (
 
 	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Log is where actions are found that were committed a while ago; package logs has it. Actions come there through Unlogged and Logged.
 type Log interface {
 	// Actions returns the actions in the log that q selects and that were finished at a time or later, newest first.
-	Actions(ctx context.Context, env string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error)
+	Actions(ctx context.Context, env string, q state.ActionQuery, since time.Time) ([]state.Action, error)
 	// Ended returns the ids of actions in the log that were finished at from or later and before to.
 	Ended(ctx context.Context, env string, from, to time.Time) (map[string]bool, error)
 	// Expire removes what has expired and does not go by itself.

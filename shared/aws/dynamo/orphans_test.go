@@ -10,7 +10,7 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // TestOrphansGoAndNothingElse pins that what nothing names is removed, and that everything is still there afterwards, however it is stored. Then
@@ -33,8 +33,8 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 	for n := range 20 {
 		r := row("a", 0)
 		r.Rev, r.Reason = firstRev(g)+int64(n+1), fmt.Sprint(n)
-		in := deploy.Commit{Guard: deploy.Guard{Key: l.Key, Fence: l.Fence}, Rows: []deploy.Row{r},
-			Actions: []deploy.Action{{ID: fmt.Sprintf("b%02d", n), Resource: r.ID, Finished: start.Add(time.Minute)}}}
+		in := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence}, Rows: []state.Row{r},
+			Actions: []state.Action{{ID: fmt.Sprintf("b%02d", n), Resource: r.ID, Finished: start.Add(time.Minute)}}}
 		if out, err := s.Commit(t.Context(), env, in); err != nil || len(out.Conflicts) > 0 {
 			t.Fatalf("%v: %+v", err, out)
 		}

@@ -5,16 +5,16 @@ import (
 	"context"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Parameters implements deploy.State.
-func (s *State) Parameters(ctx context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
+func (s *State) Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
 	rec, err := s.readRecord(ctx, env, paramsKey)
 	if err != nil || rec.seq == 0 {
 		return nil, err
 	}
-	var out []deploy.Parameter
+	var out []state.Parameter
 	err = s.withImage(ctx, env, rec, func(m *image) error {
 		if len(q.Keys) > 0 {
 			for _, k := range q.Keys {
@@ -31,6 +31,6 @@ func (s *State) Parameters(ctx context.Context, env string, q deploy.ParameterQu
 		}
 		return nil
 	})
-	slices.SortFunc(out, func(a, b deploy.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
-	return slices.CompactFunc(out, func(a, b deploy.Parameter) bool { return a.Of == b.Of && a.Name == b.Name }), err
+	slices.SortFunc(out, func(a, b state.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
+	return slices.CompactFunc(out, func(a, b state.Parameter) bool { return a.Of == b.Of && a.Name == b.Name }), err
 }

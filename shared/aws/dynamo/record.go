@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // record is what the item of a bag holds.
@@ -27,7 +27,7 @@ type record struct {
 	tx      int64  // the last rolled-forward commit that this bag took its part of
 	misfits idList // what did not fit of it
 
-	counts  map[deploy.Status]int
+	counts  map[state.Status]int
 	tickets int
 	outbox  int
 	due     time.Time // the earliest timer; zero: none
@@ -120,9 +120,9 @@ func (r *record) since() int64 {
 const recordFormat = 1
 
 // statusWords are the statuses by the byte they are stored as: only ever added to.
-var statusWords = []string{string(deploy.StatusDeployed), string(deploy.StatusFailed), string(deploy.StatusSkipped), string(deploy.StatusBlocked),
-	string(deploy.StatusUndefined), string(deploy.StatusAvailable), string(deploy.StatusDeploying), string(deploy.StatusOrphaned),
-	string(deploy.StatusNonCompliant), string(deploy.StatusUnavailable)}
+var statusWords = []string{string(state.StatusDeployed), string(state.StatusFailed), string(state.StatusSkipped), string(state.StatusBlocked),
+	string(state.StatusUndefined), string(state.StatusAvailable), string(state.StatusDeploying), string(state.StatusOrphaned),
+	string(state.StatusNonCompliant), string(state.StatusUnavailable)}
 
 // encode returns the stored form of all but key and seq.
 func (r *record) encode(p *packer) []byte {
@@ -169,9 +169,9 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 	r.tx = d.Int()
 	r.misfits = d.idList(p)
 	if n := d.Len(); n > 0 {
-		r.counts = make(map[deploy.Status]int, n)
+		r.counts = make(map[state.Status]int, n)
 		for ; n > 0 && !d.Bad; n-- {
-			status := deploy.Status(d.Word(statusWords))
+			status := state.Status(d.Word(statusWords))
 			r.counts[status] = int(d.Uint()) //nolint:gosec // a count
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -86,7 +86,7 @@ func (r *roller) fitting(p *part) (*part, bool) {
 }
 
 // moved reports whether a row was moved here already, in a part of this part.
-func (r *roller) moved(now *deploy.Row) bool {
+func (r *roller) moved(now *state.Row) bool {
 	have, ok := r.have[r.key][now.ID]
 	return ok && have.Rev == now.Rev
 }
@@ -97,7 +97,7 @@ type roller struct {
 	env     string
 	key     string
 	edits   map[string]*edit // this bag's, and those that rows leave
-	have    map[string]map[resource.ID]deploy.Row
+	have    map[string]map[resource.ID]state.Row
 	misfits []resource.ID
 }
 
@@ -116,7 +116,7 @@ func (r *roller) look(ctx context.Context, p *part) error {
 	for _, k := range p.gone {
 		want[r.key] = append(want[r.key], k.id)
 	}
-	r.have = map[string]map[resource.ID]deploy.Row{}
+	r.have = map[string]map[resource.ID]state.Row{}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		ids := want[key]
 		if r.edits[key] == nil {
@@ -127,7 +127,7 @@ func (r *roller) look(ctx context.Context, p *part) error {
 			r.edits[key] = newEdit(rec)
 		}
 		rec := r.edits[key].rec
-		found := map[resource.ID]deploy.Row{}
+		found := map[resource.ID]state.Row{}
 		r.have[key] = found
 		if err := r.s.withImage(ctx, r.env, rec, func(m *image) error {
 			if m.seq != rec.seq {

@@ -4,18 +4,18 @@ import (
 	"time"
 
 	"southbound/shared/binform"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 // The words of the state vector, by the byte they are stored as: only ever added to.
 var (
-	complianceWords = []string{string(deploy.HasUpdate), string(deploy.Compliant), string(deploy.NonCompliant), string(deploy.Undefined)}
-	lastRunWords    = []string{string(deploy.RunNew), string(deploy.RunSuccess), string(deploy.RunFailed), string(deploy.RunSkipped)}
-	blockedWords    = []string{string(deploy.NotBlocked), string(deploy.BlockedYes), string(deploy.BlockedTemp), string(deploy.NeedsPerson)}
-	classWords      = []string{"", string(provider.Retryable), string(deploy.ClassTerminal), string(deploy.ClassNeedsChange), string(deploy.ClassUnavailable),
-		string(deploy.ClassRefused)}
+	complianceWords = []string{string(state.HasUpdate), string(state.Compliant), string(state.NonCompliant), string(state.Undefined)}
+	lastRunWords    = []string{string(state.RunNew), string(state.RunSuccess), string(state.RunFailed), string(state.RunSkipped)}
+	blockedWords    = []string{string(state.NotBlocked), string(state.BlockedYes), string(state.BlockedTemp), string(state.NeedsPerson)}
+	classWords      = []string{"", string(provider.Retryable), string(state.ClassTerminal), string(state.ClassNeedsChange), string(state.ClassUnavailable),
+		string(state.ClassRefused)}
 )
 
 // bits say which parts of a row are there.
@@ -57,7 +57,7 @@ func (b *bits) set(is bool, bit bits) {
 	}
 }
 
-func bitsOf(r *deploy.Row, intent bool) bits {
+func bitsOf(r *state.Row, intent bool) bits {
 	var b bits
 	b.set(intent, hasIntent)
 	b.set(r.Deployed != "" && r.Deployed == r.Hash, isDeployed)
@@ -90,7 +90,7 @@ func bitsOf(r *deploy.Row, intent bool) bits {
 }
 
 // row writes a row without its lane, which is its bag's; with intent false also without version, hash and body.
-func (e *enc) row(r *deploy.Row, intent bool) {
+func (e *enc) row(r *state.Row, intent bool) {
 	has := bitsOf(r, intent)
 	e.Text(string(r.ID))
 	e.Uint(uint64(has))
@@ -134,7 +134,7 @@ func (e *enc) row(r *deploy.Row, intent bool) {
 }
 
 // rare writes what few rows have.
-func (e *enc) rare(r *deploy.Row, has bits) {
+func (e *enc) rare(r *state.Row, has bits) {
 	if has&hasMissing != 0 {
 		e.Texts(r.Missing)
 	}
@@ -166,7 +166,7 @@ func (e *enc) rare(r *deploy.Row, has bits) {
 
 // storedRow is a row as it was read: what its bits say is not there comes from the row before.
 type storedRow struct {
-	deploy.Row
+	state.Row
 	has bits
 }
 
@@ -180,8 +180,8 @@ func (d *dec) row() storedRow {
 	if has(hasIntent) {
 		r.Version, r.Hash, r.Body = int(d.Int()), d.Hex(), d.Bytes()
 	}
-	r.Compliance, r.LastRun = deploy.Compliance(d.Word(complianceWords)), deploy.LastRun(d.Word(lastRunWords))
-	r.Blocked = deploy.Blocked(d.Word(blockedWords))
+	r.Compliance, r.LastRun = state.Compliance(d.Word(complianceWords)), state.LastRun(d.Word(lastRunWords))
+	r.Blocked = state.Blocked(d.Word(blockedWords))
 	d.rare(&r)
 	var attempts, priority, last, notBefore, nextAt, changedAt, succeededAt, triedAt int64
 	for _, n := range []struct {
@@ -192,7 +192,7 @@ func (d *dec) row() storedRow {
 			*n.v = d.Int()
 		}
 	}
-	r.Attempts, r.Priority = int(attempts), deploy.Priority(priority)
+	r.Attempts, r.Priority = int(attempts), state.Priority(priority)
 	if has(hasDeployed) {
 		r.Deployed = d.Hex()
 	}
@@ -247,7 +247,7 @@ func (d *dec) rare(r *storedRow) {
 }
 
 // after completes a row by the one before it.
-func (r *storedRow) after(before *deploy.Row) deploy.Row {
+func (r *storedRow) after(before *state.Row) state.Row {
 	out := r.Row
 	if r.has&hasIntent == 0 {
 		out.Version, out.Hash, out.Body = before.Version, before.Hash, before.Body

@@ -9,19 +9,19 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // Rows implements deploy.State.
-func (s *State) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
-	var out []deploy.Row
-	err := s.eachFound(ctx, env, ids, func(_ *image, r *deploy.Row) { out = append(out, *r) })
+func (s *State) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
+	var out []state.Row
+	err := s.eachFound(ctx, env, ids, func(_ *image, r *state.Row) { out = append(out, *r) })
 	return out, err
 }
 
 // eachFound calls f for each of ids that has a row, with what it is in.
-func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f func(m *image, r *deploy.Row)) error {
+func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f func(m *image, r *state.Row)) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f 
 	}
 	for _, rec := range recs {
 		lane, _ := laneOf(rec.key)
-		look := byAgent[deploy.AgentOf(lane)]
+		look := byAgent[state.AgentOf(lane)]
 		if rec.foreign {
 			look = ids
 		}
@@ -59,18 +59,18 @@ func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f 
 }
 
 // LaneRows implements deploy.State.
-func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	rec, err := s.readRecord(ctx, env, keyOf(lane))
 	if err != nil || rec.total() == 0 || (!all && rec.tickets == 0) {
 		return nil, err
 	}
-	var out []deploy.Row
+	var out []state.Row
 	err = s.withImage(ctx, env, rec, func(m *image) error {
 		n := len(m.rows)
 		if !all {
 			n = min(n, rec.tickets)
 		}
-		out = make([]deploy.Row, 0, n)
+		out = make([]state.Row, 0, n)
 		for _, id := range m.order() {
 			if r := m.rows[id]; all || r.Ticket != 0 {
 				out = append(out, r.Row)
@@ -82,12 +82,12 @@ func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]dep
 }
 
 // ScanRows implements deploy.State.
-func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]deploy.Row, error) {
+func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]state.Row, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	var out []deploy.Row
+	var out []state.Row
 	for _, rec := range recs {
 		if rec.total() == 0 {
 			continue
@@ -104,19 +104,19 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 		}
 	}
 	// A row that moved meanwhile may have been seen in both lanes: the later one counts.
-	slices.SortFunc(out, func(a, b deploy.Row) int {
+	slices.SortFunc(out, func(a, b state.Row) int {
 		return cmp.Or(strings.Compare(string(a.ID), string(b.ID)), cmp.Compare(b.Rev, a.Rev))
 	})
-	out = slices.CompactFunc(out, func(a, b deploy.Row) bool { return a.ID == b.ID })
+	out = slices.CompactFunc(out, func(a, b state.Row) bool { return a.ID == b.ID })
 	return out[:min(limit, len(out))], nil
 }
 
 // Schedule implements deploy.State: head, records, and the head again. The records are read one after the other, but only a planner adds
 // tickets, and it changes the head.
-func (s *State) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
+func (s *State) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
-		return deploy.Schedule{}, err
+		return state.Schedule{}, err
 	}
 	var out scheduled
 	err = s.contend(ctx, func() error {
@@ -139,7 +139,7 @@ func (h *head) plannedAs(o *head) bool { return h.plan == o.plan && h.rev == o.r
 
 // scheduled is what is scheduled, as records say and the images that were loaded for it.
 type scheduled struct {
-	deploy.Schedule
+	state.Schedule
 	bags  int  // lanes that have rows
 	newer bool // an image was newer than the record that it was loaded for
 }
@@ -163,11 +163,11 @@ func (s *State) scheduleIn(
 	if err != nil {
 		return scheduled{}, err
 	}
-	out := scheduled{Schedule: deploy.Schedule{
+	out := scheduled{Schedule: state.Schedule{
 		PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}}
 	for _, rec := range recs {
 		lane, _ := laneOf(rec.key)
-		if len(agents) > 0 && !slices.Contains(agents, deploy.AgentOf(lane)) {
+		if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(lane)) {
 			continue
 		}
 		if rec.total() > 0 {
@@ -181,7 +181,7 @@ func (s *State) scheduleIn(
 			out.newer = out.newer || m.seq > rec.seq
 			for id, r := range m.rows {
 				if r.Ticket != 0 {
-					out.Tickets = append(out.Tickets, deploy.Ticket{ID: id, Lane: lane, N: r.Ticket})
+					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.Ticket})
 				}
 			}
 			if !waving || m.wave >= e.Wave.Epoch || len(m.rows) == 0 { // the image may be newer than the record
@@ -205,7 +205,7 @@ func (s *State) scheduleIn(
 // Finished implements deploy.State.
 func (s *State) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
 	open := map[resource.ID]bool{}
-	err := s.eachFound(ctx, env, ids, func(m *image, r *deploy.Row) {
+	err := s.eachFound(ctx, env, ids, func(m *image, r *state.Row) {
 		checked := epoch == 0 || r.Checked >= epoch || m.wave >= epoch || (m.epoch == epoch && m.checked[r.ID])
 		open[r.ID] = r.Ticket != 0 || !checked
 	})
@@ -277,13 +277,13 @@ func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([
 }
 
 // Counts implements deploy.State.
-func (s *State) Counts(ctx context.Context, env string) (map[deploy.Status]int, error) {
+func (s *State) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
 	recs, err := s.readRecords(ctx, env)
 	return countsIn(recs), err
 }
 
-func countsIn(recs []*record) map[deploy.Status]int {
-	out := map[deploy.Status]int{}
+func countsIn(recs []*record) map[state.Status]int {
+	out := map[state.Status]int{}
 	for _, rec := range recs {
 		for status, n := range rec.counts {
 			out[status] += n
@@ -293,12 +293,12 @@ func countsIn(recs []*record) map[deploy.Status]int {
 }
 
 // Outbox implements deploy.State.
-func (s *State) Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error) {
+func (s *State) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	var out []deploy.Outbox
+	var out []state.Outbox
 	for _, rec := range recs {
 		if rec.outbox == 0 {
 			continue
@@ -310,6 +310,6 @@ func (s *State) Outbox(ctx context.Context, env string, limit int) ([]deploy.Out
 			return nil, err
 		}
 	}
-	slices.SortFunc(out, func(a, b deploy.Outbox) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, func(a, b state.Outbox) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	return out[:min(limit, len(out))], nil
 }

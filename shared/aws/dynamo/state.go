@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 )
@@ -67,7 +67,7 @@ type State struct {
 	version lastVersion
 }
 
-var _ deploy.State = (*State)(nil)
+var _ state.State = (*State)(nil)
 
 // New returns the state in a table that exists.
 func New(c Config) (*State, error) {

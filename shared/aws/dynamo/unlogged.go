@@ -9,18 +9,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // ParameterChange is a parameter or fact that was written, or, with Gone, removed at Updated.
-type ParameterChange = deploy.ParameterChange
+type ParameterChange = state.ParameterChange
 
 // Unlogged is what was committed and is not in the log.
 type Unlogged struct {
 	Env        string
 	Keep       time.Duration // how long actions are kept in this environment
-	Actions    []deploy.Action
+	Actions    []state.Action
 	Parameters []ParameterChange
 	// Name is the same for the same changes of the same bags.
 	Name string
@@ -265,7 +265,7 @@ func (u *Unlogged) decode(s *State) error {
 				u.Parameters = append(u.Parameters, ParameterChange{Parameter: p})
 			}
 			for _, k := range d.without {
-				u.Parameters = append(u.Parameters, ParameterChange{Parameter: deploy.Parameter{Name: k.Name, Of: k.Of, Updated: k.At}, Gone: true})
+				u.Parameters = append(u.Parameters, ParameterChange{Parameter: state.Parameter{Name: k.Name, Of: k.Of, Updated: k.At}, Gone: true})
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -123,7 +123,7 @@ func (c *commit) forget(ctx context.Context) error {
 }
 
 // Versions implements deploy.State.
-func (s *State) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+func (s *State) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
 	out, err := s.versions(ctx, env, numbers)
 	if fault.Is(err, fault.NotFound) { // one was forgotten while it was read
 		out, err = s.versions(ctx, env, numbers)
@@ -131,7 +131,7 @@ func (s *State) Versions(ctx context.Context, env string, numbers ...int) ([]dep
 	return out, err
 }
 
-func (s *State) versions(ctx context.Context, env string, numbers []int) ([]deploy.Version, error) {
+func (s *State) versions(ctx context.Context, env string, numbers []int) ([]state.Version, error) {
 	items, err := s.versionItems(ctx, env, numbers)
 	if err != nil {
 		return nil, err
@@ -145,19 +145,19 @@ func (s *State) versions(ctx context.Context, env string, numbers []int) ([]depl
 	if err := s.fetchKept(ctx, docs); err != nil {
 		return nil, err
 	}
-	var out []deploy.Version
+	var out []state.Version
 	for _, d := range docs {
 		raw, err := s.pack.unpack(d.data)
 		if err != nil {
 			return nil, err
 		}
-		var v deploy.Version
+		var v state.Version
 		if err := json.Unmarshal(raw, &v); err != nil {
 			return nil, damaged("a version does not decode: %v", err)
 		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b deploy.Version) int { return a.Number - b.Number })
+	slices.SortFunc(out, func(a, b state.Version) int { return a.Number - b.Number })
 	return out, nil
 }
 

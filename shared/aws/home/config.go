@@ -11,7 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
 	"southbound/shared/provider"
@@ -40,9 +40,9 @@ type Config struct {
 	// Packs are the transports that come with them.
 	Packs transport.Packs
 	// Machine resolves secrets of the machine, env: and file:; nil: they are refused, as in a function.
-	Machine deploy.Secrets
+	Machine state.Secrets
 	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected, as in a function that runs no handlers.
-	Connector func(known deploy.Secrets) deploy.Connector
+	Connector func(known state.Secrets) state.Connector
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
 	// Makes: this process may make queues and mappings, and enable those of agents that were idle, and has to: a ring only notes what is missing, for
@@ -51,10 +51,10 @@ type Config struct {
 	// Leave says which agents this process leaves to others; nil: none. See serve.View.
 	Leave func(a resource.Agent) bool
 	// Doorbell, when not nil, makes the doorbell of the engine, before the one that rings queues.
-	Doorbell func(next deploy.Doorbell, state deploy.State) deploy.Doorbell
+	Doorbell func(next state.Doorbell, state state.State) state.Doorbell
 	// Log, when not nil, gets a line for each action that the engine commits; Count is told how many, by outcome.
 	Log   *slog.Logger
-	Count func(outcome deploy.Status, n int)
+	Count func(outcome state.Status, n int)
 	// CacheBytes bounds what is kept of the state in memory; 0: 128 MB.
 	CacheBytes int
 }

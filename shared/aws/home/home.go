@@ -20,6 +20,7 @@ import (
 	"southbound/shared/aws/secrets"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
@@ -48,7 +49,7 @@ type Home struct {
 	S3    *s3.Client
 	IDs   *machine.IDs
 
-	clock deploy.Clock
+	clock state.Clock
 }
 
 // Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a function starts fast.
@@ -107,7 +108,7 @@ func (h *Home) queues() error {
 }
 
 // ringer returns what rings queues. A process that may make them does not do so while it rings: see provision.Provisioner.Bell.
-func (h *Home) ringer() deploy.Doorbell {
+func (h *Home) ringer() state.Doorbell {
 	b := queue.NewBell(h.SQS, h.Queues)
 	if h.Provisioner != nil {
 		b = h.Provisioner.Bell()
@@ -136,7 +137,7 @@ func (h *Home) together(ctx context.Context, env string,
 	}
 	var names []string
 	for _, lane := range lanes {
-		names = append(names, deploy.AgentOf(lane))
+		names = append(names, state.AgentOf(lane))
 	}
 	agents, err := h.State.Agents(ctx, env, names...)
 	if err != nil {
@@ -144,7 +145,7 @@ func (h *Home) together(ctx context.Context, env string,
 	}
 	out := map[string]time.Time{}
 	for _, lane := range lanes {
-		a, known := agents[deploy.AgentOf(lane)]
+		a, known := agents[state.AgentOf(lane)]
 		at, before := served[lane]
 		if known && before && !a.Paused && !queue.ByRunner(a.Agent) {
 			out[lane] = at
@@ -188,12 +189,12 @@ func (h *Home) engine() error {
 		return err
 	}
 	known := secrets.New(secrets.Config{Machine: h.Config.Machine, Load: func(context.Context) (aws.Config, error) { return h.AWS, nil }})
-	var connector deploy.Connector = nothing{}
+	var connector state.Connector = nothing{}
 	if h.Config.Connector != nil {
 		connector = h.Config.Connector(known)
 	}
 	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count}
-	var bell deploy.Doorbell = h.Bell
+	var bell state.Doorbell = h.Bell
 	if h.Config.Doorbell != nil {
 		bell = h.Config.Doorbell(h.Bell, h.State)
 	}

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
 )
@@ -23,10 +23,10 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 }
 
 // ParameterHistory returns what became of a parameter, the newest first: what is in the log and what is on its way there.
-func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]deploy.ParameterChange, error) {
+func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
 	l := &logs.Log{State: h.State, Store: h.LogStore}
 	all, err := l.Parameters(ctx, env, logs.ParameterQuery{Name: name})
-	return slices.DeleteFunc(all, func(c deploy.ParameterChange) bool { return c.Of != "" }), err
+	return slices.DeleteFunc(all, func(c state.ParameterChange) bool { return c.Of != "" }), err
 }
 
 // Prune returns the queues of agents that are not needed any more, and removes them when remove is set; see provision.Prune. What was

@@ -19,7 +19,7 @@ import (
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 )
@@ -29,7 +29,7 @@ func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
 	// It is hidden when the horizon of the environment moves over it; a day later it may go.
 	expires := s.Now().Add(u.Keep + 24*time.Hour)
 	w := &writer{s: s, env: u.Env, expires: expires, day: expires.Add(24 * time.Hour).UTC().Format(dayFormat)}
-	slices.SortFunc(u.Actions, func(a, b deploy.Action) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(u.Actions, func(a, b state.Action) int { return cmp.Compare(a.ID, b.ID) })
 	raws := make([]json.RawMessage, len(u.Actions))
 	for i := range u.Actions {
 		var err error
@@ -61,7 +61,7 @@ func blockName(of string, n int, actions []json.RawMessage) string {
 }
 
 // cut returns where the block ends that begins at first.
-func (s *Store) cut(actions []deploy.Action, raws []json.RawMessage, first int) int {
+func (s *Store) cut(actions []state.Action, raws []json.RawMessage, first int) int {
 	size := len(raws[first])
 	begun, timed := idTime(actions[first].ID)
 	end := first + 1
@@ -86,13 +86,13 @@ type writer struct {
 // portion is the actions of a block that one item stands for.
 type portion struct {
 	part    string
-	actions []deploy.Action
+	actions []state.Action
 	raws    []json.RawMessage
 	group   bool
 }
 
 // block stores actions: an object when they are large, an item for the block, and items for each resource or each group of resources.
-func (w *writer) block(ctx context.Context, actions []deploy.Action, raws []json.RawMessage) error {
+func (w *writer) block(ctx context.Context, actions []state.Action, raws []json.RawMessage) error {
 	all := w.header(timePart(w.env, int(hash32(w.name)%timeParts)), actions)
 	portions := w.portions(actions, raws)
 	inline := !portions[0].group && len(raws) <= w.s.limits.few
@@ -127,14 +127,14 @@ func (w *writer) block(ctx context.Context, actions []deploy.Action, raws []json
 	return w.s.put(ctx, append(items, all.item()))
 }
 
-func (w *writer) header(part string, actions []deploy.Action) header {
+func (w *writer) header(part string, actions []state.Action) header {
 	h := describe(actions)
 	h.part, h.sort, h.expires = part, sorted(actions[len(actions)-1].ID, w.name), w.expires.Unix()
 	return h
 }
 
 // portions cuts the actions of a block up by resource when those are few, else by group. The order is the same every time.
-func (w *writer) portions(actions []deploy.Action, raws []json.RawMessage) []portion {
+func (w *writer) portions(actions []state.Action, raws []json.RawMessage) []portion {
 	by := map[string]*portion{}
 	add := func(part string, i int, group bool) {
 		p := by[part]

@@ -10,7 +10,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // cut ends all connections at a request.
@@ -59,10 +59,10 @@ func TestCrashAnywhere(t *testing.T) {
 					healthy := w.process()
 					// Commits with rows, so that pages and runs hold more than actions.
 					l := "a/0"
-					row := deploy.Row{ID: id("a", 0), Lane: l, Version: 1, Hash: "h", Body: []byte("{}"), Compliance: deploy.Compliant, LastRun: deploy.RunSuccess, Blocked: deploy.NotBlocked}
+					row := state.Row{ID: id("a", 0), Lane: l, Version: 1, Hash: "h", Body: []byte("{}"), Compliance: state.Compliant, LastRun: state.RunSuccess, Blocked: state.NotBlocked}
 					actions := m.actions("a", 3, 8)
-					fact := deploy.Parameter{Name: "size", Of: id("a", 0), Value: "7", Source: "fact", Updated: start}
-					commits(t, healthy, l, actions, 2, deploy.Commit{Rows: []deploy.Row{row}, Parameters: []deploy.Parameter{fact}})
+					fact := state.Parameter{Name: "size", Of: id("a", 0), Value: "7", Source: "fact", Updated: start}
+					commits(t, healthy, l, actions, 2, state.Commit{Rows: []state.Row{row}, Parameters: []state.Parameter{fact}})
 					c := &cut{point: point, last: last}
 					w.faults = &awstest.Faults{Decide: c.decide}
 					failed := w.process().Take(t.Context(), ring(l))
@@ -72,18 +72,18 @@ func TestCrashAnywhere(t *testing.T) {
 						t.Errorf("point %d: failed %+v", point, failed)
 					}
 					reason := fmt.Sprintf("point %d, fault %d", point, last)
-					want(t, w.process(), deploy.ActionQuery{}, newestFirst(actions), reason+": after the crash")
-					want(t, w.process(), deploy.ActionQuery{Resource: id("a", 1)}, ofResource(newestFirst(actions), id("a", 1)), reason+": of a resource, after the crash")
+					want(t, w.process(), state.ActionQuery{}, newestFirst(actions), reason+": after the crash")
+					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)}, ofResource(newestFirst(actions), id("a", 1)), reason+": of a resource, after the crash")
 					if failed := w.process().Take(t.Context(), ring(l)); len(failed) > 0 {
 						t.Errorf("%s: again: %+v", reason, failed)
 					}
 					logged(t, w.process(), reason)
-					want(t, w.process(), deploy.ActionQuery{}, newestFirst(actions), reason+": after another run")
-					want(t, w.process(), deploy.ActionQuery{Resource: id("a", 1)}, ofResource(newestFirst(actions), id("a", 1)), reason+": of a resource, after another run")
+					want(t, w.process(), state.ActionQuery{}, newestFirst(actions), reason+": after another run")
+					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)}, ofResource(newestFirst(actions), id("a", 1)), reason+": of a resource, after another run")
 					if rows, err := w.process().State.LaneRows(t.Context(), env, l, true); err != nil || len(rows) != 1 {
 						t.Errorf("%s: %v: rows %+v", reason, err, rows)
 					}
-					if facts, err := w.process().State.Parameters(t.Context(), env, deploy.ParameterQuery{Facts: true}); err != nil || len(facts) != 1 {
+					if facts, err := w.process().State.Parameters(t.Context(), env, state.ParameterQuery{Facts: true}); err != nil || len(facts) != 1 {
 						t.Errorf("%s: %v: facts %+v", reason, err, facts)
 					}
 					if !reached {

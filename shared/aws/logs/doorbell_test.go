@@ -18,7 +18,7 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/logs"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // TestMessagesMayComeInAnyWay pins that all is found, once, however messages come.
@@ -47,7 +47,7 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 			w := newWorld(t, server.DynamoDB)
 			m := &maker{every: time.Second}
 			worker := w.process()
-			var all []deploy.Action
+			var all []state.Action
 			for n := range 12 {
 				lane := lanes[n%3]
 				actions := m.actions(lane[:1], 2, 4)
@@ -56,7 +56,7 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 				if failed := w.process().Take(t.Context(), c.after(worker, n, lane)); failed == nil || len(failed) > 0 {
 					t.Errorf("failed: %+v, want an empty list that is not nil", failed)
 				}
-				want(t, worker, deploy.ActionQuery{}, newestFirst(all), "at any time")
+				want(t, worker, state.ActionQuery{}, newestFirst(all), "at any time")
 			}
 			if c.all {
 				logged(t, worker, "by messages alone")
@@ -65,14 +65,14 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 				t.Error(err)
 			}
 			logged(t, worker, "after the sweep")
-			want(t, w.process(), deploy.ActionQuery{}, newestFirst(all), "after the sweep")
-			want(t, w.process(), deploy.ActionQuery{Resource: id("a", 1), Limit: 3}, ofResource(newestFirst(all), id("a", 1))[:3], "of a resource")
+			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "after the sweep")
+			want(t, w.process(), state.ActionQuery{Resource: id("a", 1), Limit: 3}, ofResource(newestFirst(all), id("a", 1))[:3], "of a resource")
 		})
 	}
 }
 
-func ofResource(actions []deploy.Action, of any) []deploy.Action {
-	return slices.DeleteFunc(slices.Clone(actions), func(a deploy.Action) bool { return fmt.Sprint(a.Resource) != fmt.Sprint(of) })
+func ofResource(actions []state.Action, of any) []state.Action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a state.Action) bool { return fmt.Sprint(a.Resource) != fmt.Sprint(of) })
 }
 
 // TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on and collections run, neither lose nor
@@ -86,7 +86,7 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 			w.squeeze = squeeze
 			m := &maker{every: time.Second}
 			worker := w.process()
-			var all []deploy.Action
+			var all []state.Action
 			done := make(chan struct{})
 			var wg sync.WaitGroup
 			for range 3 {
@@ -124,8 +124,8 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 				actions := m.actions(agent, 3, 6)
 				all = append(all, actions...)
 				commits(t, worker, agent+"/0", actions, 2)
-				want(t, worker, deploy.ActionQuery{}, newestFirst(all), "while it is logged")
-				want(t, worker, deploy.ActionQuery{Resource: id(agent, 1)}, ofResource(newestFirst(all), id(agent, 1)), "of a resource, while it is logged")
+				want(t, worker, state.ActionQuery{}, newestFirst(all), "while it is logged")
+				want(t, worker, state.ActionQuery{Resource: id(agent, 1)}, ofResource(newestFirst(all), id(agent, 1)), "of a resource, while it is logged")
 			}
 			close(done)
 			wg.Wait()
@@ -133,7 +133,7 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 			logged(t, worker, "at the end")
-			want(t, w.process(), deploy.ActionQuery{}, newestFirst(all), "at the end")
+			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "at the end")
 		})
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Gatherer rings the log for lanes that ran, several at a time. It may be used by any number of
 // goroutines.
 type Gatherer struct {
 	Bell  *Bell // nil: nothing is rung
-	Clock deploy.Clock
+	Clock state.Clock
 	Log   *slog.Logger
 
 	mu      sync.Mutex

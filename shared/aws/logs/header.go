@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -46,7 +46,7 @@ func (h *header) greatest() string {
 const mostAgents = 32
 
 // describe returns the header of actions that are sorted by id.
-func describe(actions []deploy.Action) header {
+func describe(actions []state.Action) header {
 	h := header{count: len(actions), finished: [2]int64{math.MaxInt64, math.MinInt64}, versions: [2]int{math.MaxInt, 0}}
 	if len(actions) > 0 {
 		h.least = actions[0].ID
@@ -63,7 +63,7 @@ func describe(actions []deploy.Action) header {
 		h.outcomes, h.kinds = include(h.outcomes, string(a.Outcome)), include(h.kinds, string(a.Action))
 		h.agents = include(h.agents, markOf(a.Resource.Agent()))
 		for _, l := range a.Messages {
-			h.severity = max(h.severity, deploy.Severity(l.Level))
+			h.severity = max(h.severity, state.Severity(l.Level))
 		}
 	}
 	if len(h.agents) > mostAgents {
@@ -81,13 +81,13 @@ func include[T cmp.Ordered](list []T, v T) []T {
 
 // selection is a query, as headers are asked.
 type selection struct {
-	deploy.ActionQuery
+	state.ActionQuery
 	since time.Time // the later of Since and the horizon
 	now   int64
 	ids   [2]string // the least and greatest that are asked for
 }
 
-func newSelection(q deploy.ActionQuery, horizon, now time.Time) *selection {
+func newSelection(q state.ActionQuery, horizon, now time.Time) *selection {
 	s := &selection{ActionQuery: q, since: q.Since, now: now.Unix()}
 	if horizon.After(s.since) {
 		s.since = horizon
@@ -110,7 +110,7 @@ func (s *selection) may(h *header) bool {
 		s.After != "" && h.greatest() <= s.After, s.Before != "" && h.least >= s.Before,
 		len(s.IDs) > 0 && (s.ids[1] < h.least || s.ids[0] > h.greatest()),
 		s.Version != 0 && (s.Version < h.versions[0] || s.Version > h.versions[1]),
-		!has(h.outcomes, string(s.Outcome)), !has(h.kinds, string(s.Action)), h.severity < deploy.Severity(s.Level),
+		!has(h.outcomes, string(s.Outcome)), !has(h.kinds, string(s.Action)), h.severity < state.Severity(s.Level),
 		!marked(h.resources, string(s.Resource)), !marked(h.agents, s.agent()):
 		return false
 	}
@@ -126,7 +126,7 @@ func (s *selection) agent() string {
 }
 
 // selects reports whether an action is to be shown.
-func (s *selection) selects(a *deploy.Action) bool {
+func (s *selection) selects(a *state.Action) bool {
 	return !a.Finished.Before(s.since) && s.Selects(a)
 }
 
@@ -196,7 +196,7 @@ func marksOf(i item, name string) []uint16 {
 }
 
 // marks returns the marks of resources, each once.
-func marks(actions []deploy.Action) []uint16 {
+func marks(actions []state.Action) []uint16 {
 	var out []uint16
 	seen := map[resource.ID]bool{}
 	for i := range actions {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"southbound/shared/aws/logs"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -34,18 +34,18 @@ func id(agent string, n int) resource.ID {
 }
 
 // action makes the next action.
-func (m *maker) action(of resource.ID) deploy.Action {
+func (m *maker) action(of resource.ID) state.Action {
 	m.n++
 	at := start.Add(time.Duration(m.n) * m.every)
-	return deploy.Action{ID: fmt.Sprintf("%012x%08x%012x", at.UnixMilli(), m.n, 0xabc), Resource: of, Version: 1 + m.n/1000, Action: deploy.ActionDeploy,
-		Outcome: deploy.StatusDeployed, Change: plan.Created, Started: at, Finished: at.Add(30 * time.Millisecond), Pack: "0123456789abcdef",
+	return state.Action{ID: fmt.Sprintf("%012x%08x%012x", at.UnixMilli(), m.n, 0xabc), Resource: of, Version: 1 + m.n/1000, Action: state.ActionDeploy,
+		Outcome: state.StatusDeployed, Change: plan.Created, Started: at, Finished: at.Add(30 * time.Millisecond), Pack: "0123456789abcdef",
 		Changes:  map[string]plan.Diff{"mode": {Current: nil, Desired: "0644"}},
 		Messages: []provider.Line{{At: at, Level: provider.LevelInfo, Msg: fmt.Sprintf("created number %d", m.n)}}}
 }
 
 // actions makes actions of resources of an agent in turn.
-func (m *maker) actions(agent string, resources, n int) []deploy.Action {
-	out := make([]deploy.Action, n)
+func (m *maker) actions(agent string, resources, n int) []state.Action {
+	out := make([]state.Action, n)
 	for i := range out {
 		out[i] = m.action(id(agent, i%resources))
 	}
@@ -53,17 +53,17 @@ func (m *maker) actions(agent string, resources, n int) []deploy.Action {
 }
 
 // commits commits actions to a lane, some at once.
-func commits(t *testing.T, l *logs.Log, lane string, actions []deploy.Action, some int, more ...deploy.Commit) {
+func commits(t *testing.T, l *logs.Log, lane string, actions []state.Action, some int, more ...state.Commit) {
 	t.Helper()
 	lease, err := l.State.Acquire(t.Context(), env, lane, "worker#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for part := range slices.Chunk(actions, some) {
-		more = append(more, deploy.Commit{Actions: part})
+		more = append(more, state.Commit{Actions: part})
 	}
 	for _, c := range more {
-		c.Guard = deploy.Guard{Key: lane, Fence: lease.Fence}
+		c.Guard = state.Guard{Key: lane, Fence: lease.Fence}
 		if _, err := l.State.Commit(t.Context(), env, c); err != nil {
 			t.Fatal(err)
 		}
@@ -83,9 +83,9 @@ func ring(lanes ...string) []events.SQSMessage {
 }
 
 // newestFirst returns actions as a query returns them.
-func newestFirst(lists ...[]deploy.Action) []deploy.Action {
+func newestFirst(lists ...[]state.Action) []state.Action {
 	out := slices.Concat(lists...)
-	slices.SortFunc(out, func(a, b deploy.Action) int { return -cmpText(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b state.Action) int { return -cmpText(a.ID, b.ID) })
 	return out
 }
 
@@ -100,7 +100,7 @@ func cmpText(a, b string) int {
 }
 
 // want pins what a query returns.
-func want(t *testing.T, l *logs.Log, q deploy.ActionQuery, actions []deploy.Action, reason string) {
+func want(t *testing.T, l *logs.Log, q state.ActionQuery, actions []state.Action, reason string) {
 	t.Helper()
 	got, err := l.State.Actions(t.Context(), env, q)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -73,7 +73,7 @@ func (w *writer) changes(ctx context.Context, of string, n int, some []dynamo.Pa
 
 // Parameters returns the changes of parameters and facts in the log that q selects, the newest first.
 func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([]dynamo.ParameterChange, error) {
-	sel := newSelection(deploy.ActionQuery{Since: q.Since, Until: q.Until}, time.Time{}, s.Now())
+	sel := newSelection(state.ActionQuery{Since: q.Since, Until: q.Until}, time.Time{}, s.Now())
 	w := &walk{s: s, sel: sel}
 	until := greatestKey
 	if end := w.end(); end != "" {

@@ -13,7 +13,7 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/logs"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // TestParametersAreLogged pins the history of parameters and facts: every value that there was, who set it and when, and when it was removed.
@@ -26,14 +26,14 @@ func TestParametersAreLogged(t *testing.T) {
 			w.squeeze = squeeze
 			l := w.process()
 			var all []dynamo.ParameterChange // the newest first
-			set := func(n int, p deploy.Parameter) {
+			set := func(n int, p state.Parameter) {
 				p.Updated = start.Add(time.Duration(n) * time.Minute)
 				all = append([]dynamo.ParameterChange{{Parameter: p}}, all...)
-				commits(t, l, "a/0", nil, 1, deploy.Commit{Parameters: []deploy.Parameter{p}})
+				commits(t, l, "a/0", nil, 1, state.Commit{Parameters: []state.Parameter{p}})
 			}
 			for n := range 10 {
-				set(2*n, deploy.Parameter{Name: "size", Of: id("a", n%2), Value: fmt.Sprint(n), Source: "fact"})
-				set(2*n+1, deploy.Parameter{Name: "region", Value: fmt.Sprintf("eu-%d", n), Source: "user"})
+				set(2*n, state.Parameter{Name: "size", Of: id("a", n%2), Value: fmt.Sprint(n), Source: "fact"})
+				set(2*n+1, state.Parameter{Name: "region", Value: fmt.Sprintf("eu-%d", n), Source: "user"})
 				switch n % 3 {
 				case 1:
 					if failed := w.process().Take(t.Context(), ring("a/0", "a/0")); len(failed) > 0 {
@@ -83,7 +83,7 @@ func TestParametersAreLogged(t *testing.T) {
 			}
 			logged(t, l, "parameters")
 			check()
-			commits(t, l, "a/0", nil, 1, deploy.Commit{DropParameters: []deploy.ParameterKey{{Name: "region"}}})
+			commits(t, l, "a/0", nil, 1, state.Commit{DropParameters: []state.ParameterKey{{Name: "region"}}})
 			for range 2 { // before it is logged, and after
 				got, err := w.process().Parameters(t.Context(), env, logs.ParameterQuery{Name: "region", Limit: 1})
 				if err != nil || len(got) != 1 || !got[0].Gone || got[0].Name != "region" || got[0].Value != "" || got[0].Updated.IsZero() {
@@ -93,7 +93,7 @@ func TestParametersAreLogged(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			now, err := l.State.Parameters(t.Context(), env, deploy.ParameterQuery{})
+			now, err := l.State.Parameters(t.Context(), env, state.ParameterQuery{})
 			if err != nil || len(now) != 0 {
 				t.Errorf("%v: %+v", err, now)
 			}

@@ -10,13 +10,13 @@ import (
 
 	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Actions implements dynamo.Log.
-func (s *Store) Actions(ctx context.Context, env string, q deploy.ActionQuery, since time.Time) ([]deploy.Action, error) {
-	w := &walk{s: s, sel: newSelection(q, since, s.Now()), found: deploy.ActionSet{}}
+func (s *Store) Actions(ctx context.Context, env string, q state.ActionQuery, since time.Time) ([]state.Action, error) {
+	w := &walk{s: s, sel: newSelection(q, since, s.Now()), found: state.ActionSet{}}
 	if q.Resource != "" {
 		w.parts = []string{resourcePart(env, q.Resource), groupPart(env, groupOf(q.Resource))}
 	} else {
@@ -34,7 +34,7 @@ type walk struct {
 	sel   *selection
 	parts []string
 	from  time.Time // when not zero, nothing is looked for that ended before
-	found deploy.ActionSet
+	found state.ActionSet
 }
 
 func (w *walk) run(ctx context.Context) error {
@@ -213,7 +213,7 @@ func (w *walk) read(ctx context.Context, some []*header) error {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		if err := unpack(w.s, packs[i], func(a *deploy.Action) {
+		if err := unpack(w.s, packs[i], func(a *state.Action) {
 			if w.sel.selects(a) {
 				w.found.Take(a)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Ended implements dynamo.Log.
@@ -24,14 +24,14 @@ func (s *Store) Ended(ctx context.Context, env string, from, to time.Time) (map[
 }
 
 func (s *Store) ended(ctx context.Context, part string, from, to time.Time, out map[string]bool) error {
-	sel := newSelection(deploy.ActionQuery{Since: from, Until: to}, time.Time{}, s.Now())
+	sel := newSelection(state.ActionQuery{Since: from, Until: to}, time.Time{}, s.Now())
 	w := &walk{s: s, sel: sel, from: from}
 	for _, r := range w.ranges() {
 		if err := s.query(ctx, w.query(part, r), func(h *header) error {
 			if !sel.may(h) {
 				return nil
 			}
-			w.found = deploy.ActionSet{}
+			w.found = state.ActionSet{}
 			err := w.read(ctx, []*header{h})
 			for id := range w.found {
 				out[id] = true

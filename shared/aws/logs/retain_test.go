@@ -15,7 +15,7 @@ import (
 	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/logs"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // TestExpires pins that what has expired is not shown before TTL has removed it, and that its objects are removed, and no others.
@@ -43,7 +43,7 @@ func TestExpires(t *testing.T) {
 	for _, c := range []struct {
 		reason  string
 		now     time.Time
-		want    []deploy.Action
+		want    []state.Action
 		objects int
 	}{
 		{"all is there", at.Add(kept - time.Hour), newestFirst(large, small), 1},
@@ -51,8 +51,8 @@ func TestExpires(t *testing.T) {
 		{"its object is gone", at.Add(kept + 54*time.Hour), nil, 0},
 	} {
 		now = c.now
-		want(t, l, deploy.ActionQuery{}, c.want, c.reason)
-		want(t, l, deploy.ActionQuery{Resource: id("a", 7)}, ofResource(c.want, id("a", 7)), c.reason)
+		want(t, l, state.ActionQuery{}, c.want, c.reason)
+		want(t, l, state.ActionQuery{Resource: id("a", 7)}, ofResource(c.want, id("a", 7)), c.reason)
 		if err := l.Store.Expire(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestDropMovesTheHorizon(t *testing.T) {
 		reason string
 		before time.Time
 		n      int
-		left   []deploy.Action
+		left   []state.Action
 	}{
 		{"some of what is logged", a[100].Finished, 100, newestFirst(a[100:], b)},
 		{"the same again", a[100].Finished, 0, newestFirst(a[100:], b)},
@@ -119,12 +119,12 @@ func TestDropMovesTheHorizon(t *testing.T) {
 		if err != nil || n != c.n {
 			t.Errorf("%s: %v: %d dropped, want %d", c.reason, err, n, c.n)
 		}
-		want(t, l, deploy.ActionQuery{}, c.left, c.reason)
+		want(t, l, state.ActionQuery{}, c.left, c.reason)
 	}
 	if err := l.CatchUp(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
-	want(t, l, deploy.ActionQuery{}, newestFirst(b[4:]), "logged afterwards")
+	want(t, l, state.ActionQuery{}, newestFirst(b[4:]), "logged afterwards")
 }
 
 // noise is text that does not compress well.
@@ -146,7 +146,7 @@ func TestPagesGo(t *testing.T) {
 			w := newWorld(t, server.DynamoDB)
 			w.squeeze = squeeze
 			m := &maker{every: time.Second}
-			var all []deploy.Action
+			var all []state.Action
 			l := w.process()
 			for range 40 {
 				actions := m.actions("a", 5, 20)
@@ -165,11 +165,11 @@ func TestPagesGo(t *testing.T) {
 			if objects := w.state.(*awstest.Objects).Len(); pages > 12 || objects > 12 {
 				t.Errorf("%d pages and %d objects are left of %d commits", pages, objects, 160)
 			}
-			want(t, w.process(), deploy.ActionQuery{}, newestFirst(all), "all")
+			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "all")
 			if n, err := w.process().State.DropActions(t.Context(), env, start); err != nil || n != 0 {
 				t.Errorf("%v: %d dropped", err, n)
 			}
-			want(t, w.process(), deploy.ActionQuery{}, newestFirst(all), "after a collection")
+			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "after a collection")
 		})
 	}
 }
@@ -183,9 +183,9 @@ func TestRestWaitsForTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := deploy.Guard{Key: "plan", Fence: lease.Fence}
-	if _, err := l.State.Commit(t.Context(), env, deploy.Commit{Guard: g, Plan: true, Env: &deploy.Env{Name: env},
-		Parameters: []deploy.Parameter{{Name: "p", Value: "1", Source: "user", Updated: start}}}); err != nil {
+	g := state.Guard{Key: "plan", Fence: lease.Fence}
+	if _, err := l.State.Commit(t.Context(), env, state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env},
+		Parameters: []state.Parameter{{Name: "p", Value: "1", Source: "user", Updated: start}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.State.Release(t.Context(), env, lease); err != nil {

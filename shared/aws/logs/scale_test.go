@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"southbound/localstack/server"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 )
 
@@ -39,7 +39,7 @@ func TestManyActions(t *testing.T) {
 			w := newWorld(t, server.DynamoDB)
 			m := &maker{every: 50 * time.Millisecond}
 			actions := m.actions("a", c.resources, n)
-			actions[n/2].Outcome, actions[n/2].Version = deploy.StatusFailed, 77
+			actions[n/2].Outcome, actions[n/2].Version = state.StatusFailed, 77
 			actions[n/2].Messages = append(actions[n/2].Messages, provider.Line{At: start, Level: provider.LevelError, Msg: "the disk is full"})
 			commits(t, w.process(), "a/0", actions, c.some)
 			w.meter.Take()
@@ -56,25 +56,25 @@ func TestManyActions(t *testing.T) {
 			}
 			logged(t, l, "all")
 			all := newestFirst(actions)
-			pages(t, w, deploy.ActionQuery{Limit: page}, all, "of the environment")
-			pages(t, w, deploy.ActionQuery{Limit: page, Resource: id("a", 0)}, ofResource(all, id("a", 0)), "of the resource")
+			pages(t, w, state.ActionQuery{Limit: page}, all, "of the environment")
+			pages(t, w, state.ActionQuery{Limit: page, Resource: id("a", 0)}, ofResource(all, id("a", 0)), "of the resource")
 			for _, q := range []struct {
 				name string
-				q    deploy.ActionQuery
-				want []deploy.Action
+				q    state.ActionQuery
+				want []state.Action
 				most int // requests
 			}{
-				{"newest", deploy.ActionQuery{Limit: 20}, all[:20], 12},
-				{"newest of a resource", deploy.ActionQuery{Resource: id("a", 0), Limit: 1}, ofResource(all, id("a", 0))[:1], 6},
-				{"outcome", deploy.ActionQuery{Outcome: deploy.StatusFailed}, actions[n/2 : n/2+1], 12},
-				{"version", deploy.ActionQuery{Version: 77}, actions[n/2 : n/2+1], 12},
-				{"level and text", deploy.ActionQuery{Level: provider.LevelError, Text: "disk"}, actions[n/2 : n/2+1], 12},
-				{"agent", deploy.ActionQuery{Agent: "a", Limit: 1}, all[:1], 12},
-				{"another agent", deploy.ActionQuery{Agent: "b"}, nil, 12},
-				{"text", deploy.ActionQuery{Text: "number 1742"}, actions[1741:1742], 30},
-				{"by id", deploy.ActionQuery{IDs: []string{actions[3].ID, actions[n-3].ID}}, newestFirst(actions[3:4], actions[n-3:n-2]), 30},
-				{"since and until", deploy.ActionQuery{Since: actions[100].Finished, Until: actions[110].Finished}, newestFirst(actions[100:110]), 30},
-				{"all", deploy.ActionQuery{}, all, 30},
+				{"newest", state.ActionQuery{Limit: 20}, all[:20], 12},
+				{"newest of a resource", state.ActionQuery{Resource: id("a", 0), Limit: 1}, ofResource(all, id("a", 0))[:1], 6},
+				{"outcome", state.ActionQuery{Outcome: state.StatusFailed}, actions[n/2 : n/2+1], 12},
+				{"version", state.ActionQuery{Version: 77}, actions[n/2 : n/2+1], 12},
+				{"level and text", state.ActionQuery{Level: provider.LevelError, Text: "disk"}, actions[n/2 : n/2+1], 12},
+				{"agent", state.ActionQuery{Agent: "a", Limit: 1}, all[:1], 12},
+				{"another agent", state.ActionQuery{Agent: "b"}, nil, 12},
+				{"text", state.ActionQuery{Text: "number 1742"}, actions[1741:1742], 30},
+				{"by id", state.ActionQuery{IDs: []string{actions[3].ID, actions[n-3].ID}}, newestFirst(actions[3:4], actions[n-3:n-2]), 30},
+				{"since and until", state.ActionQuery{Since: actions[100].Finished, Until: actions[110].Finished}, newestFirst(actions[100:110]), 30},
+				{"all", state.ActionQuery{}, all, 30},
 			} {
 				p := w.process()
 				w.meter.Take()
@@ -90,7 +90,7 @@ func TestManyActions(t *testing.T) {
 }
 
 // pages pins what a query returns page by page, in one process.
-func pages(t *testing.T, w *world, q deploy.ActionQuery, all []deploy.Action, reason string) {
+func pages(t *testing.T, w *world, q state.ActionQuery, all []state.Action, reason string) {
 	t.Helper()
 	p := w.process()
 	w.meter.Take()
@@ -174,7 +174,7 @@ func TestLargeBodies(t *testing.T) {
 			w := newWorld(t, kind)
 			l := w.process()
 			m := &maker{every: time.Second}
-			var actions []deploy.Action
+			var actions []state.Action
 			for n, size := range []int{100, 5 << 10, 600 << 10, 9 << 20} {
 				a := m.action(id("a", n))
 				a.Messages = append(a.Messages, provider.Line{At: start, Level: provider.LevelError, Msg: noise(size)})
@@ -185,9 +185,9 @@ func TestLargeBodies(t *testing.T) {
 				t.Fatalf("failed: %+v", failed)
 			}
 			logged(t, l, "large")
-			want(t, w.process(), deploy.ActionQuery{}, newestFirst(actions), "large bodies")
+			want(t, w.process(), state.ActionQuery{}, newestFirst(actions), "large bodies")
 			for n := range actions {
-				want(t, w.process(), deploy.ActionQuery{Resource: id("a", n), Level: provider.LevelError}, actions[n:n+1], "one of a resource")
+				want(t, w.process(), state.ActionQuery{Resource: id("a", n), Level: provider.LevelError}, actions[n:n+1], "one of a resource")
 			}
 			for part, items := range w.items() {
 				if n := len(fmt.Sprint(items)); strings.ContainsAny(part[:1], "TIG") && n > 40<<10*len(items) {

@@ -13,7 +13,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -25,14 +25,14 @@ func TestValuesStandInBodiesOnly(t *testing.T) {
 	const value = "hunter2"
 	w := newWorld(t, server.DynamoDB)
 	m := &maker{every: time.Second}
-	var actions []deploy.Action
+	var actions []state.Action
 	for n := range 80 {
 		a := m.action(id("a", n))
 		a.Messages = []provider.Line{{At: start, Level: provider.LevelError, Msg: "said " + value, Kwargs: map[string]any{value: value}}}
 		a.Changes, a.Reason = map[string]plan.Diff{"x": {Current: value, Desired: value}}, value
 		actions = append(actions, a)
 	}
-	commits(t, w.process(), "a/0", actions, 40, deploy.Commit{Parameters: []deploy.Parameter{{Name: "p", Value: value, Updated: start}}})
+	commits(t, w.process(), "a/0", actions, 40, state.Commit{Parameters: []state.Parameter{{Name: "p", Value: value, Updated: start}}})
 	for point := 1; point < 8; point++ {
 		c := &cut{point: point, last: awstest.Drop}
 		w.faults = &awstest.Faults{Decide: c.decide}
@@ -56,5 +56,5 @@ func TestValuesStandInBodiesOnly(t *testing.T) {
 			}
 		}
 	}
-	want(t, w.process(), deploy.ActionQuery{Text: value}, newestFirst(actions), "it is found where it belongs")
+	want(t, w.process(), state.ActionQuery{Text: value}, newestFirst(actions), "it is found where it belongs")
 }

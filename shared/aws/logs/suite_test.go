@@ -26,8 +26,8 @@ import (
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/meter"
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/deploytest"
+	"southbound/shared/deploy/state"
 )
 
 // servers are those of this package's tests.
@@ -159,7 +159,7 @@ type eager struct {
 }
 
 // Commit implements deploy.State.
-func (e *eager) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (e *eager) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	out, err := e.State.Commit(ctx, env, c)
 	if err == nil {
 		for range e.n.Add(1) % 3 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -30,10 +30,10 @@ type life struct {
 }
 
 // lives returns the agents that have lanes, or work.
-func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, deploy.Schedule, error) {
+func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, state.Schedule, error) {
 	out := map[string]*life{}
 	of := func(lane string) *life {
-		agent := deploy.AgentOf(lane)
+		agent := state.AgentOf(lane)
 		if out[agent] == nil {
 			out[agent] = &life{}
 		}
@@ -41,7 +41,7 @@ func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, 
 	}
 	leases, err := p.State.Leases(ctx, env)
 	if err != nil {
-		return nil, deploy.Schedule{}, fault.Wrap(fault.Unknown, "read leases", err)
+		return nil, state.Schedule{}, fault.Wrap(fault.Unknown, "read leases", err)
 	}
 	now := p.Clock.Now()
 	for _, l := range leases {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -37,7 +37,7 @@ func (p *Provisioner) Bell() *queue.Bell {
 }
 
 // PutOff notes that an agent has to be prepared, and which of its lanes are to be rung then.
-func (p *Provisioner) PutOff(env, agent string, rings []deploy.Ring) {
+func (p *Provisioner) PutOff(env, agent string, rings []state.Ring) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	lanes := p.waiting[owner{env, agent}]
@@ -104,7 +104,7 @@ func (p *Provisioner) prepare(ctx context.Context, bell *queue.Bell, j *Job) err
 	if len(j.Lanes) == 0 {
 		return nil
 	}
-	return bell.Ring(ctx, j.Env, deploy.RingsOf(j.Lanes))
+	return bell.Ring(ctx, j.Env, state.RingsOf(j.Lanes))
 }
 
 // pace keeps a distance between what several begin.
@@ -114,7 +114,7 @@ type pace struct {
 }
 
 // wait waits for its turn; an error says that it would be after a time, or that ctx is done.
-func (p *pace) wait(ctx context.Context, clock deploy.Clock, until time.Time) error {
+func (p *pace) wait(ctx context.Context, clock state.Clock, until time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := clock.Now()

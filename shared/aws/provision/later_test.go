@@ -12,13 +12,14 @@ import (
 	"southbound/shared/aws/provision"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/sim"
+	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
-type records = deploy.Jobs
+type records = state.Jobs
 
 // simulated is a state of the engine in memory, as the provisioner wants it: no agent ever sleeps.
 type simulated struct {
@@ -27,7 +28,7 @@ type simulated struct {
 	mu      *sync.Mutex
 }
 
-func (s simulated) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
+func (s simulated) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.State.Agents(ctx, env, names...)

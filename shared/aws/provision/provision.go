@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -42,12 +42,12 @@ type Lambda interface {
 // State is what is needed of the state; *dynamo.State has it.
 type State interface {
 	Envs(ctx context.Context) ([]string, error)
-	Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error)
-	Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error)
-	Leases(ctx context.Context, env string) ([]deploy.Lease, error)
-	Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error)
-	Jobs(ctx context.Context, env, begin string, now time.Time) ([]deploy.Job, error)
-	PutJob(ctx context.Context, env string, j deploy.Job, now time.Time) (int64, error)
+	Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error)
+	Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error)
+	Leases(ctx context.Context, env string) ([]state.Lease, error)
+	Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error)
+	Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error)
+	PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error)
 	Asleep(env string) int64
 	SetAsleep(ctx context.Context, env string, number int64) error
 }
@@ -57,7 +57,7 @@ type Config struct {
 	SQS    SQS
 	Lambda Lambda
 	State  State
-	Clock  deploy.Clock
+	Clock  state.Clock
 	// Prefix of the names of all queues, unique to the stack.
 	Prefix string
 	// Base, when not empty, is what the URLs of the account's queues begin with, see queue.Queues.

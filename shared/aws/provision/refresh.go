@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -42,8 +42,8 @@ func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "read what attributes queues have", err)
 	}
-	record := deploy.Job{ID: refreshed}
-	if i := slices.IndexFunc(records, func(j deploy.Job) bool { return j.ID == refreshed }); i >= 0 {
+	record := state.Job{ID: refreshed}
+	if i := slices.IndexFunc(records, func(j state.Job) bool { return j.ID == refreshed }); i >= 0 {
 		record = records[i]
 	}
 	if string(record.Body) != want {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Tap is a mapping of the stack that nobody needs while nothing happens: that of the log queue. Polling a queue that is empty costs more
@@ -19,7 +19,7 @@ type Tap struct {
 	Lambda Lambda
 	// Mapping is its UUID; empty: nothing is done.
 	Mapping string
-	Clock   deploy.Clock
+	Clock   state.Clock
 
 	mu   sync.Mutex
 	used time.Time // when it was last needed, or first looked at

@@ -31,6 +31,7 @@ import (
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -206,7 +207,7 @@ func (p *process) export(revision int, agents ...string) {
 			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 1})
 		}
 	}
-	if _, err := p.engine.Export(p.w.t.Context(), "prod", deploy.Export{Model: m, Settings: &deploy.Settings{KeepVersions: 1}}); err != nil {
+	if _, err := p.engine.Export(p.w.t.Context(), "prod", deploy.Export{Model: m, Settings: &state.Settings{KeepVersions: 1}}); err != nil {
 		p.w.t.Fatal(err)
 	}
 }

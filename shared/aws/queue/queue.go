@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
@@ -45,7 +45,7 @@ type Finder interface {
 type Bell struct {
 	// PutOff, when not nil, is told of an agent whose queue is not there, with the rings that it was meant to get: somebody else makes it, and rings
 	// then. Set it before the first ring.
-	PutOff func(env, agent string, rings []deploy.Ring)
+	PutOff func(env, agent string, rings []state.Ring)
 	// Together, when not nil, returns those of some lanes that one invocation may serve together with
 	// others: lanes of agents that functions reach, and when a function last served each. Set it
 	// before the first ring.
@@ -57,7 +57,7 @@ type Bell struct {
 	count  atomic.Int64
 }
 
-var _ deploy.Doorbell = (*Bell)(nil)
+var _ state.Doorbell = (*Bell)(nil)
 
 // NewBell returns a doorbell that rings on queues.
 func NewBell(api Sender, queues Finder) *Bell {
@@ -96,7 +96,7 @@ type Message struct {
 const format = 1
 
 // encode returns the message of a ring. Hints that would make it long are left out: without any, everything is looked at.
-func encode(env string, r deploy.Ring, with ...deploy.Ring) (string, error) {
+func encode(env string, r state.Ring, with ...state.Ring) (string, error) {
 	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
 	for _, other := range with {
 		m.With = append(m.With, other.Lane)
@@ -129,11 +129,11 @@ func Decode(body string) (Message, error) {
 }
 
 // Ring implements deploy.Doorbell. Agents are rung side by side; an error of one does not keep others from being rung.
-func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
+func (b *Bell) Ring(ctx context.Context, env string, rings []state.Ring) error {
 	rings = b.ringTogether(ctx, env, rings)
-	byAgent := map[string][]deploy.Ring{}
+	byAgent := map[string][]state.Ring{}
 	for _, r := range rings {
-		agent := deploy.AgentOf(r.Lane)
+		agent := state.AgentOf(r.Lane)
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
@@ -156,7 +156,7 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 	return nil
 }
 
-func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []deploy.Ring) error {
+func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []state.Ring) error {
 	var entries []types.SendMessageBatchRequestEntry
 	for i, r := range rings {
 		body, err := encode(env, r)

@@ -20,7 +20,7 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -75,8 +75,8 @@ func (f *fake) Missing(string, string) { f.absent++ }
 
 func (*fake) Rang(context.Context, string, string) error { return nil }
 
-func rings(n int) []deploy.Ring {
-	out := make([]deploy.Ring, n)
+func rings(n int) []state.Ring {
+	out := make([]state.Ring, n)
 	for i := range out {
 		out[i].Lane = fmt.Sprintf("a/%d", i)
 	}
@@ -146,8 +146,8 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	if len(ids) != 15 || len(groups) != 5 {
 		t.Errorf("%d ids and %d groups of 15 messages in 5 lanes", len(ids), len(groups))
 	}
-	long := deploy.Ring{Lane: "ünicode agent/" + strings.Repeat("0", 200), Done: []resource.ID{"x"}}
-	if err := queue.NewBell(f, f).Ring(t.Context(), "e", []deploy.Ring{long}); err != nil {
+	long := state.Ring{Lane: "ünicode agent/" + strings.Repeat("0", 200), Done: []resource.ID{"x"}}
+	if err := queue.NewBell(f, f).Ring(t.Context(), "e", []state.Ring{long}); err != nil {
 		t.Fatal(err)
 	}
 	if g := *f.sent[15].MessageGroupId; !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(g) {
@@ -162,7 +162,7 @@ func TestPartsAreHeardApart(t *testing.T) {
 	f := &fake{}
 	b := queue.NewBell(f, f)
 	for _, err := range []error{
-		b.Ring(t.Context(), "e", []deploy.Ring{{Lane: "a/0", Done: []resource.ID{"x"}}}),
+		b.Ring(t.Context(), "e", []state.Ring{{Lane: "a/0", Done: []resource.ID{"x"}}}),
 		b.RingRunner(t.Context(), "e", "a", "1/a"), b.RingRunner(t.Context(), "e", "a", "1/a"),
 		b.RingRunner(t.Context(), "e", "a", "2/a"),
 	} {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -32,7 +32,7 @@ func (m Message) Each() []Message {
 
 // ringTogether rings lanes with little work several at a time, and returns those that are to be
 // rung alone: all others, and those that could not be rung together.
-func (b *Bell) ringTogether(ctx context.Context, env string, rings []deploy.Ring) (alone []deploy.Ring) {
+func (b *Bell) ringTogether(ctx context.Context, env string, rings []state.Ring) (alone []state.Ring) {
 	groups, alone := b.groups(ctx, env, rings)
 	failed := make([]bool, len(groups))
 	slots := make(chan struct{}, workers)
@@ -55,16 +55,16 @@ func (b *Bell) ringTogether(ctx context.Context, env string, rings []deploy.Ring
 
 // groups sorts rings into those that share a message, and those that have one each. An agent with
 // several lanes shares none: its desk serves all of them.
-func (b *Bell) groups(ctx context.Context, env string, rings []deploy.Ring) (groups [][]deploy.Ring, alone []deploy.Ring) {
+func (b *Bell) groups(ctx context.Context, env string, rings []state.Ring) (groups [][]state.Ring, alone []state.Ring) {
 	if b.Together == nil || len(rings) < worthIt {
 		return nil, rings
 	}
 	lanesOf := map[string]int{}
 	for _, r := range rings {
-		lanesOf[deploy.AgentOf(r.Lane)]++
+		lanesOf[state.AgentOf(r.Lane)]++
 	}
-	small := func(r deploy.Ring) bool {
-		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0 && lanesOf[deploy.AgentOf(r.Lane)] == 1
+	small := func(r state.Ring) bool {
+		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0 && lanesOf[state.AgentOf(r.Lane)] == 1
 	}
 	var lanes []string
 	for _, r := range rings {
@@ -79,7 +79,7 @@ func (b *Bell) groups(ctx context.Context, env string, rings []deploy.Ring) (gro
 	if err != nil { // it only costs more
 		return nil, rings
 	}
-	var group []deploy.Ring
+	var group []state.Ring
 	size := 0
 	for _, r := range rings {
 		if _, shares := may[r.Lane]; !shares || !small(r) {
@@ -97,14 +97,14 @@ func (b *Bell) groups(ctx context.Context, env string, rings []deploy.Ring) (gro
 	for _, g := range groups {
 		// Nobody may listen to an agent that was idle for long, and not everybody can wake it: the
 		// one that was served last carries the others.
-		slices.SortStableFunc(g, func(a, b deploy.Ring) int { return may[b.Lane].Compare(may[a.Lane]) })
+		slices.SortStableFunc(g, func(a, b state.Ring) int { return may[b.Lane].Compare(may[a.Lane]) })
 	}
 	return groups, alone
 }
 
 // ringGroup sends one message for several lanes to the queue of the first. All their agents are
 // woken, as if each had been rung: what follows from this work may ring them alone.
-func (b *Bell) ringGroup(ctx context.Context, env string, rings []deploy.Ring) error {
+func (b *Bell) ringGroup(ctx context.Context, env string, rings []state.Ring) error {
 	if len(rings) == 1 {
 		return fault.New(fault.Refused, "ring together", "there is only one lane")
 	}
@@ -115,11 +115,11 @@ func (b *Bell) ringGroup(ctx context.Context, env string, rings []deploy.Ring) e
 	first := rings[0].Lane
 	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body, MessageGroupId: aws.String(group(env, first)),
 		MessageDeduplicationId: aws.String(b.dispatch())}
-	if err := b.send(ctx, env, deploy.AgentOf(first), []types.SendMessageBatchRequestEntry{entry}); err != nil {
+	if err := b.send(ctx, env, state.AgentOf(first), []types.SendMessageBatchRequestEntry{entry}); err != nil {
 		return err
 	}
 	for _, r := range rings {
-		if err := b.queues.Rang(ctx, env, deploy.AgentOf(r.Lane)); err != nil {
+		if err := b.queues.Rang(ctx, env, state.AgentOf(r.Lane)); err != nil {
 			return fault.Wrap(fault.Unknown, "wake agent", err)
 		}
 	}

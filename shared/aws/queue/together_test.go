@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -36,9 +36,9 @@ func (f *finder) Rang(_ context.Context, _, agent string) error {
 // their agents to be woken; and everything else to be rung as ever.
 func TestTogether(t *testing.T) {
 	t.Parallel()
-	ring := func(size, agents int) (out []deploy.Ring) {
+	ring := func(size, agents int) (out []state.Ring) {
 		for i := range agents {
-			out = append(out, deploy.Ring{Lane: fmt.Sprintf("a%03d/0", i), Size: size})
+			out = append(out, state.Ring{Lane: fmt.Sprintf("a%03d/0", i), Size: size})
 		}
 		return out
 	}
@@ -55,7 +55,7 @@ func TestTogether(t *testing.T) {
 	}
 	for _, c := range []struct {
 		reason   string
-		rings    []deploy.Ring
+		rings    []state.Ring
 		together func(context.Context, string, []string) (map[string]time.Time, error)
 		fail     func(int, *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
 		messages int
@@ -69,7 +69,7 @@ func TestTogether(t *testing.T) {
 			return nil, nil
 		}, nil, 3},
 		{"hints stay with their lane", hinted, all, nil, 20},
-		{"several lanes of an agent are its own", []deploy.Ring{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1}, {Lane: "b/1", Size: 1}}, all, nil, 4},
+		{"several lanes of an agent are its own", []state.Ring{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1}, {Lane: "b/1", Size: 1}}, all, nil, 4},
 		{"agents that functions do not reach have their own", ring(1, 20), func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
 			out, err := all(t.Context(), "", lanes)
 			for _, l := range lanes[:10] {
@@ -109,7 +109,7 @@ func TestTogether(t *testing.T) {
 		agents := map[string]bool{}
 		for _, r := range c.rings {
 			want = append(want, r.Lane)
-			agents[deploy.AgentOf(r.Lane)] = true
+			agents[state.AgentOf(r.Lane)] = true
 		}
 		slices.Sort(got)
 		slices.Sort(want)

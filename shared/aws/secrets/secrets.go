@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -23,7 +23,7 @@ type Config struct {
 	// the SDK's default.
 	Load func(ctx context.Context) (aws.Config, error)
 	// Machine resolves env: and file:; nil: they are refused, as in a function, which is nobody's machine.
-	Machine deploy.Secrets
+	Machine state.Secrets
 	// Keep is how long values and versions are kept; 0: five minutes.
 	Keep time.Duration
 	// Now tells the time; nil: time.Now.
@@ -55,9 +55,9 @@ type clients struct {
 }
 
 var (
-	_ deploy.Secrets        = (*Secrets)(nil)
-	_ deploy.SecretVersions = (*Secrets)(nil)
-	_ deploy.SecretBatches  = (*Secrets)(nil)
+	_ state.Secrets        = (*Secrets)(nil)
+	_ state.SecretVersions = (*Secrets)(nil)
+	_ state.SecretBatches  = (*Secrets)(nil)
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -16,7 +16,7 @@ import (
 type Bell struct {
 	// Log, when not nil, is told of rings that could not be sent: the engine leaves those to the sweep without a word.
 	Log *slog.Logger
-	out deploy.Doorbell
+	out state.Doorbell
 
 	mu    sync.Mutex
 	desks map[place]*desk
@@ -25,16 +25,16 @@ type Bell struct {
 // place is an agent of an environment.
 type place struct{ env, agent string }
 
-var _ deploy.Doorbell = (*Bell)(nil)
+var _ state.Doorbell = (*Bell)(nil)
 
 // NewBell returns a doorbell before another one.
-func NewBell(out deploy.Doorbell) *Bell { return &Bell{out: out, desks: map[place]*desk{}} }
+func NewBell(out state.Doorbell) *Bell { return &Bell{out: out, desks: map[place]*desk{}} }
 
 // Ring implements deploy.Doorbell.
-func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
-	var far []deploy.Ring
+func (b *Bell) Ring(ctx context.Context, env string, rings []state.Ring) error {
+	var far []state.Ring
 	for _, r := range rings {
-		if d := b.desk(env, deploy.AgentOf(r.Lane)); d == nil || !d.told(r.Lane, r.Done) {
+		if d := b.desk(env, state.AgentOf(r.Lane)); d == nil || !d.told(r.Lane, r.Done) {
 			far = append(far, r)
 		}
 	}
@@ -50,7 +50,7 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []deploy.Ring) error 
 
 // Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of its agent works in this process.
 func (b *Bell) Await(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool) {
-	if desk := b.desk(env, deploy.AgentOf(lane)); desk != nil {
+	if desk := b.desk(env, state.AgentOf(lane)); desk != nil {
 		return nil, desk.await(ctx, lane, d)
 	}
 	return nil, false

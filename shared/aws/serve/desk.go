@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -181,7 +182,7 @@ func (d *desk) work(l *lane) {
 		out, held, err := d.s.run(d.ctx, d.place.env, l.name, d.until, asked, again)
 		// What is left goes on in another invocation; and whoever serves a lane that is busy may be about to end without having seen this.
 		if err == nil && (out.More && out.Ran > 0 || out.Busy && !asked) {
-			err = d.send(deploy.Ring{Lane: l.name})
+			err = d.send(state.Ring{Lane: l.name})
 		}
 		if !d.goesOn(l, out, held, err) {
 			return
@@ -190,8 +191,8 @@ func (d *desk) work(l *lane) {
 }
 
 // send rings through the queue.
-func (d *desk) send(r deploy.Ring) error {
-	return d.s.Bell.out.Ring(context.WithoutCancel(d.ctx), d.place.env, []deploy.Ring{r})
+func (d *desk) send(r state.Ring) error {
+	return d.s.Bell.out.Ring(context.WithoutCancel(d.ctx), d.place.env, []state.Ring{r})
 }
 
 // goesOn tells those who wait for a run that it is over, and reports whether there is to be another. held is until when another may serve the lane.
@@ -229,7 +230,7 @@ func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bo
 		}
 		// There is no time for what was told meanwhile: it goes to the queue.
 		d.mu.Unlock()
-		err = d.send(deploy.Ring{Lane: l.name, Done: done})
+		err = d.send(state.Ring{Lane: l.name, Done: done})
 		d.mu.Lock()
 		l.settle(err)
 	}

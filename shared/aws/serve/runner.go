@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/aws/queue"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -128,7 +128,7 @@ func (r *Runner) begin(ctx context.Context, d *desk) {
 		return
 	}
 	for _, lane := range lanes {
-		if deploy.AgentOf(lane) == r.Agent {
+		if state.AgentOf(lane) == r.Agent {
 			d.told(lane, nil)
 		}
 	}
@@ -136,7 +136,7 @@ func (r *Runner) begin(ctx context.Context, d *desk) {
 
 // answer serves the lane that messages have rung, and keeps them from others meanwhile.
 func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue.Heard) {
-	if h.Env != r.Env || deploy.AgentOf(h.Lane) != r.Agent {
+	if h.Env != r.Env || state.AgentOf(h.Lane) != r.Agent {
 		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env, "lane", h.Lane)
 		r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
 		return

@@ -21,6 +21,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -87,7 +88,7 @@ func start(t *testing.T, r *serve.Runner) func() {
 func deployed(t *testing.T, h *home.Home, n int) func() bool {
 	return func() bool {
 		counts, err := h.State.Counts(t.Context(), "prod")
-		return err == nil && counts[deploy.StatusDeployed] >= n
+		return err == nil && counts[state.StatusDeployed] >= n
 	}
 }
 
@@ -153,7 +154,7 @@ func TestRunnerStops(t *testing.T) {
 	if err != nil || len(p.Running) != 0 || len(p.Held) != 0 {
 		t.Fatalf("%v: it left %v running, and holds %v", err, p.Running, p.Held)
 	}
-	before := p.Counts[deploy.StatusDeployed]
+	before := p.Counts[state.StatusDeployed]
 	if before >= n {
 		t.Fatalf("%d were deployed before it stopped", before)
 	}
@@ -166,7 +167,7 @@ func TestRunnerStops(t *testing.T) {
 	if took := time.Since(began); took > 40*time.Second { // messages that are hidden come back after a minute
 		t.Errorf("another needed %v for the rest", took)
 	}
-	actions, err := admin.State.Actions(t.Context(), "prod", deploy.ActionQuery{Action: deploy.ActionDeploy})
+	actions, err := admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != n {
 		t.Errorf("%v: %d runs of %d resources", err, len(actions), n)
 	}
@@ -181,7 +182,7 @@ func TestTwoRunners(t *testing.T) {
 		defer start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))()
 	}
 	hometest.Until(t, "all are deployed", deployed(t, admin, 40))
-	actions, err := admin.State.Actions(t.Context(), "prod", deploy.ActionQuery{Action: deploy.ActionDeploy})
+	actions, err := admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != 40 {
 		t.Errorf("%v: %d runs of 40 resources", err, len(actions))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -25,12 +26,12 @@ type Server struct {
 	// Engine has Bell as its doorbell, and Bell.Await to wait with.
 	Engine Lanes
 	Bell   *Bell
-	Clock  deploy.Clock
+	Clock  state.Clock
 	// Operation is how long one operation of a handler may take.
 	Operation time.Duration
 	Log       *slog.Logger
 	// Leases, when not nil, returns the leases of an environment: until when the holder of a lane may serve it, should it have died.
-	Leases func(ctx context.Context, env string) ([]deploy.Lease, error)
+	Leases func(ctx context.Context, env string) ([]state.Lease, error)
 	// Ran, when not nil, is told of each run of a lane that was not busy. It must not wait long.
 	Ran func(ctx context.Context, r Run)
 }
@@ -154,7 +155,7 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	}
 	var out []*laneWork
 	for _, h := range queue.Merge(decoded) {
-		w := &laneWork{place: place{h.Env, deploy.AgentOf(h.Lane)}, lane: h.Lane, done: h.Done}
+		w := &laneWork{place: place{h.Env, state.AgentOf(h.Lane)}, lane: h.Lane, done: h.Done}
 		for i, m := range decoded {
 			if m.Env == h.Env && m.Lane == h.Lane {
 				w.messages = append(w.messages, of[i])

@@ -17,6 +17,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
@@ -49,7 +50,7 @@ type far struct {
 }
 
 // Ring implements deploy.Doorbell.
-func (f *far) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
+func (f *far) Ring(_ context.Context, _ string, rings []state.Ring) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range rings {
@@ -169,8 +170,8 @@ func TestHolderDied(t *testing.T) {
 		{"somebody lives, who has the lane for ever", 6, 70 * time.Second, []string{}, 0},
 	} {
 		s := newServer(&engine{do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{Busy: true}, nil }}, &far{})
-		s.Leases = func(context.Context, string) ([]deploy.Lease, error) {
-			return []deploy.Lease{{Key: "a/1", Holder: "y", Until: time.Now().Add(time.Hour)}, {Key: "a/0", Holder: "x", Until: time.Now().Add(c.left)}}, nil
+		s.Leases = func(context.Context, string) ([]state.Lease, error) {
+			return []state.Lease{{Key: "a/1", Holder: "y", Until: time.Now().Add(time.Hour)}, {Key: "a/0", Holder: "x", Until: time.Now().Add(c.left)}}, nil
 		}
 		m, q := message("1", "a/0"), &shelf{}
 		m.Receives = c.receives
@@ -235,7 +236,7 @@ func TestLanesTellEachOther(t *testing.T) {
 		if over {
 			next = "b/0"
 		}
-		return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: next}})
+		return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: next}})
 	}
 	if again := s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute)); len(again) != 0 {
 		t.Errorf("%v come again", again)
@@ -246,7 +247,7 @@ func TestLanesTellEachOther(t *testing.T) {
 	if diff := cmp.Diff([]string{"b/0"}, f.got()); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/1"}}); err != nil || len(f.got()) != 2 {
+	if err := s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/1"}}); err != nil || len(f.got()) != 2 {
 		t.Errorf("%v: a ring after the end did not reach the queue: %v", err, f.got())
 	}
 }
@@ -260,7 +261,7 @@ func TestTimeIsUpBetweenLinks(t *testing.T) {
 		s := newServer(e, f)
 		e.do = func(lane string, _ int, until time.Time) (deploy.LaneRun, error) {
 			if lane == "a/0" {
-				if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/1"}}); err != nil {
+				if err := s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/1"}}); err != nil {
 					return deploy.LaneRun{}, err
 				}
 				return deploy.LaneRun{Ran: 1}, machine.Clock{}.Sleep(t.Context(), time.Until(until))
@@ -268,7 +269,7 @@ func TestTimeIsUpBetweenLinks(t *testing.T) {
 			if err := (machine.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
 				return deploy.LaneRun{}, err
 			}
-			return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/0"}, {Lane: "a/2"}})
+			return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/0"}, {Lane: "a/2"}})
 		}
 		s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
 		if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
@@ -289,7 +290,7 @@ func TestAwait(t *testing.T) {
 			heard, rung = s.Bell.Await(t.Context(), "prod", lane, time.Minute)
 			return deploy.LaneRun{}, nil
 		}
-		if err := s.Bell.Ring(t.Context(), "prod", []deploy.Ring{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
+		if err := s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
 			return deploy.LaneRun{}, err
 		}
 		_, alone = s.Bell.Await(t.Context(), "prod", lane, time.Millisecond)

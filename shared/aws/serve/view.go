@@ -6,13 +6,14 @@ import (
 	"maps"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
 // State is what a View shows; *dynamo.State has it.
 type State interface {
-	deploy.State
+	state.State
 	deploy.Overviewer
 }
 
@@ -25,11 +26,11 @@ type View struct {
 	// Log, when not nil, gets a line for each action that was committed.
 	Log *slog.Logger
 	// Count, when not nil, is told of actions that were committed, by outcome.
-	Count func(outcome deploy.Status, n int)
+	Count func(outcome state.Status, n int)
 }
 
 // Agents implements deploy.State.
-func (v *View) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
+func (v *View) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
 	agents, err := v.State.Agents(ctx, env, names...)
 	if err != nil || v.Leave == nil {
 		return agents, err
@@ -60,12 +61,12 @@ func (v *View) Overview(ctx context.Context, env string) (deploy.Overview, error
 }
 
 // Commit implements deploy.State.
-func (v *View) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (v *View) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	done, err := v.State.Commit(ctx, env, c)
 	if err != nil || len(c.Actions) == 0 {
 		return done, err
 	}
-	counts := map[deploy.Status]int{}
+	counts := map[state.Status]int{}
 	for i := range c.Actions {
 		v.say(ctx, env, c.Guard, &c.Actions[i])
 		counts[c.Actions[i].Outcome]++
@@ -79,15 +80,15 @@ func (v *View) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.
 }
 
 // say logs an action: what it was about and how it ended, and no value of any attribute.
-func (v *View) say(ctx context.Context, env string, g deploy.Guard, a *deploy.Action) {
+func (v *View) say(ctx context.Context, env string, g state.Guard, a *state.Action) {
 	if v.Log == nil {
 		return
 	}
 	level := slog.LevelDebug
 	switch {
-	case a.Outcome == deploy.StatusFailed || a.Outcome == deploy.StatusUnavailable:
+	case a.Outcome == state.StatusFailed || a.Outcome == state.StatusUnavailable:
 		level = slog.LevelWarn
-	case a.Change != plan.NoChange || a.Outcome != deploy.StatusDeployed:
+	case a.Change != plan.NoChange || a.Outcome != state.StatusDeployed:
 		level = slog.LevelInfo
 	}
 	if !v.Log.Enabled(ctx, level) {

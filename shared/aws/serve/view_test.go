@@ -9,7 +9,7 @@ import (
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -18,32 +18,32 @@ import (
 // still is a state in which nothing happens.
 type still struct{ serve.State }
 
-func (still) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) {
-	return map[string]deploy.Agent{"here": {Agent: resource.Agent{Name: "here", Transport: "local"}}, "there": {Agent: resource.Agent{Name: "there", Transport: "aws"}}}, nil
+func (still) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {
+	return map[string]state.Agent{"here": {Agent: resource.Agent{Name: "here", Transport: "local"}}, "there": {Agent: resource.Agent{Name: "there", Transport: "aws"}}}, nil
 }
 
-func (still) Commit(context.Context, string, deploy.Commit) (deploy.Committed, error) {
-	return deploy.Committed{}, nil
+func (still) Commit(context.Context, string, state.Commit) (state.Committed, error) {
+	return state.Committed{}, nil
 }
 
 // TestView pins that agents of others are seen as paused, and that the log says what ran and how it ended, and nothing of what anything contains.
 func TestView(t *testing.T) {
 	t.Parallel()
 	var lines hometest.Lines
-	counts := map[deploy.Status]int{}
-	v := &serve.View{State: still{}, Leave: queue.ByRunner, Log: slog.New(slog.NewJSONHandler(&lines, nil)), Count: func(s deploy.Status, n int) { counts[s] += n }}
+	counts := map[state.Status]int{}
+	v := &serve.View{State: still{}, Leave: queue.ByRunner, Log: slog.New(slog.NewJSONHandler(&lines, nil)), Count: func(s state.Status, n int) { counts[s] += n }}
 	agents, err := v.Agents(t.Context(), "prod")
 	if err != nil || !agents["here"].Paused || agents["there"].Paused {
 		t.Errorf("%v: %+v", err, agents)
 	}
 	const secret = "hunter2"
-	action := func(outcome deploy.Status, change plan.Change) deploy.Action {
-		return deploy.Action{ID: "id-" + string(outcome), Resource: "std::Null[there,name=x]", Version: 4, Action: deploy.ActionDeploy, Outcome: outcome, Change: change,
+	action := func(outcome state.Status, change plan.Change) state.Action {
+		return state.Action{ID: "id-" + string(outcome), Resource: "std::Null[there,name=x]", Version: 4, Action: state.ActionDeploy, Outcome: outcome, Change: change,
 			Changes: map[string]plan.Diff{"value": {Current: secret, Desired: secret}}, Messages: []provider.Line{{Msg: secret, Kwargs: map[string]any{"a": secret}}}}
 	}
-	_, err = v.Commit(t.Context(), "prod", deploy.Commit{Guard: deploy.Guard{Key: "there/0", Fence: 7}, Actions: []deploy.Action{
-		action(deploy.StatusDeployed, plan.NoChange), action(deploy.StatusDeployed, plan.Created), action(deploy.StatusFailed, plan.NoChange)}})
-	if err != nil || counts[deploy.StatusDeployed] != 2 || counts[deploy.StatusFailed] != 1 {
+	_, err = v.Commit(t.Context(), "prod", state.Commit{Guard: state.Guard{Key: "there/0", Fence: 7}, Actions: []state.Action{
+		action(state.StatusDeployed, plan.NoChange), action(state.StatusDeployed, plan.Created), action(state.StatusFailed, plan.NoChange)}})
+	if err != nil || counts[state.StatusDeployed] != 2 || counts[state.StatusFailed] != 1 {
 		t.Errorf("%v: %v", err, counts)
 	}
 	said := strings.Split(strings.TrimSpace(lines.String()), "\n")

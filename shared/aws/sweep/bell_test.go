@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/aws/sweep"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // rung notes what is rung.
 type rung []string
 
-func (r *rung) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
+func (r *rung) Ring(_ context.Context, _ string, rings []state.Ring) error {
 	for _, x := range rings {
 		*r = append(*r, x.Lane)
 	}
@@ -22,15 +22,15 @@ func (r *rung) Ring(_ context.Context, _ string, rings []deploy.Ring) error {
 
 func TestBell(t *testing.T) {
 	t.Parallel()
-	agents := map[string]deploy.Agent{"a": {}, "b": {Paused: true}}
-	rings := []deploy.Ring{{Lane: "a/0"}, {Lane: "b/0"}, {Lane: "unknown/3"}}
+	agents := map[string]state.Agent{"a": {}, "b": {Paused: true}}
+	rings := []state.Ring{{Lane: "a/0"}, {Lane: "b/0"}, {Lane: "unknown/3"}}
 	for _, c := range []struct {
 		reason string
-		env    deploy.Env
+		env    state.Env
 		want   rung
 	}{
-		{"a paused agent is not rung", deploy.Env{}, rung{"a/0", "unknown/3"}},
-		{"nobody is rung in a halted environment", deploy.Env{Halted: true}, nil},
+		{"a paused agent is not rung", state.Env{}, rung{"a/0", "unknown/3"}},
+		{"nobody is rung in a halted environment", state.Env{Halted: true}, nil},
 	} {
 		var got rung
 		b := &sweep.Bell{Out: &got, State: &standing{env: c.env, agents: agents}}

@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/aws/emf"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -27,7 +28,7 @@ type Engine interface {
 type State interface {
 	Resting(ctx context.Context) (map[string]time.Time, error)
 	Rest(ctx context.Context, env string, until time.Time) (bool, error)
-	Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error)
+	Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error)
 	DropOrphans(ctx context.Context, before time.Time) (int, error)
 	Watched
 }
@@ -60,7 +61,7 @@ type Sweeper struct {
 	Queues  Queues // nil: nobody looks after queues
 	Catch   Log    // nil: nobody looks after the log
 	Tap     Tap    // nil: the log queue is always polled
-	Clock   deploy.Clock
+	Clock   state.Clock
 	Log     *slog.Logger
 	Metrics *emf.Set
 }

@@ -20,6 +20,7 @@ import (
 	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
 )
@@ -140,7 +141,7 @@ func TestQueuePurged(t *testing.T) {
 	})
 	t.Logf("rung by sweep %d", minute)
 	p, err := h.Engine.Progress(t.Context(), "prod")
-	if err != nil || !p.Done() || p.Counts[deploy.StatusDeployed] != 5 {
+	if err != nil || !p.Done() || p.Counts[state.StatusDeployed] != 5 {
 		t.Errorf("%v: %v", err, p.Counts)
 	}
 }
@@ -158,7 +159,7 @@ func TestChores(t *testing.T) {
 		}
 	}
 	p, err := h.Engine.Progress(t.Context(), "prod")
-	if err != nil || p.Counts[deploy.StatusDeployed] != 2 {
+	if err != nil || p.Counts[state.StatusDeployed] != 2 {
 		t.Errorf("%v: %v", err, p.Counts)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/aws/emf"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/machine"
 )
@@ -63,19 +64,19 @@ func (b *book) DropOrphans(context.Context, time.Time) (int, error) {
 	return 1, nil
 }
 
-func (b *book) Outbox(context.Context, string, int) ([]deploy.Outbox, error) {
-	return []deploy.Outbox{{At: now.Add(-time.Hour)}}, nil
+func (b *book) Outbox(context.Context, string, int) ([]state.Outbox, error) {
+	return []state.Outbox{{At: now.Add(-time.Hour)}}, nil
 }
 
-func (b *book) Schedule(context.Context, string, ...string) (deploy.Schedule, error) {
-	return deploy.Schedule{Tickets: []deploy.Ticket{{ID: "std::Null[a,name=x]", Lane: "a/0", N: 1}}}, nil
+func (b *book) Schedule(context.Context, string, ...string) (state.Schedule, error) {
+	return state.Schedule{Tickets: []state.Ticket{{ID: "std::Null[a,name=x]", Lane: "a/0", N: 1}}}, nil
 }
 
-func (b *book) Leases(context.Context, string) ([]deploy.Lease, error) {
-	return []deploy.Lease{{Key: "a/0", Until: now.Add(-5 * time.Minute)}}, nil
+func (b *book) Leases(context.Context, string) ([]state.Lease, error) {
+	return []state.Lease{{Key: "a/0", Until: now.Add(-5 * time.Minute)}}, nil
 }
 
-func (b *book) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) {
+func (b *book) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {
 	return nil, nil
 }
 

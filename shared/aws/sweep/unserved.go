@@ -6,17 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Watched is what Unserved reads; deploy.State has it.
 type Watched interface {
-	Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error)
-	Leases(ctx context.Context, env string) ([]deploy.Lease, error)
-	Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error)
-	Env(ctx context.Context, env string) (deploy.Env, error)
-	Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error)
+	Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error)
+	Leases(ctx context.Context, env string) ([]state.Lease, error)
+	Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error)
+	Env(ctx context.Context, env string) (state.Env, error)
+	Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error)
 }
 
 // NobodyServes is how long an agent with work must have been left alone to be called unserved. Whoever serves a queue is rung each minute.
@@ -30,8 +30,8 @@ type Waiting struct {
 
 // Unserved returns the agents that have work, are not paused and are not served just now, by name, with how long nobody has looked at them: since the
 // last lease of one of their lanes ended or, when there was none, since the released version was stored.
-func Unserved(ctx context.Context, state Watched, env string, now time.Time) ([]Waiting, error) {
-	s, err := state.Schedule(ctx, env)
+func Unserved(ctx context.Context, watched Watched, env string, now time.Time) ([]Waiting, error) {
+	s, err := watched.Schedule(ctx, env)
 	if err != nil || s.Halted {
 		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
@@ -45,11 +45,11 @@ func Unserved(ctx context.Context, state Watched, env string, now time.Time) ([]
 	if len(work) == 0 {
 		return nil, nil
 	}
-	agents, err := state.Agents(ctx, env)
+	agents, err := watched.Agents(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	leases, err := state.Leases(ctx, env)
+	leases, err := watched.Leases(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
@@ -60,11 +60,11 @@ func Unserved(ctx context.Context, state Watched, env string, now time.Time) ([]
 	var since time.Time // the work of a lane that was never served is as old as this
 	oldest := map[string]time.Time{}
 	for lane := range work {
-		agent := deploy.AgentOf(lane)
+		agent := state.AgentOf(lane)
 		at, served := last[lane]
 		if !served {
 			if since.IsZero() {
-				if since, err = releasedAt(ctx, state, env); err != nil {
+				if since, err = releasedAt(ctx, watched, env); err != nil {
 					return nil, err
 				}
 			}
@@ -84,12 +84,12 @@ func Unserved(ctx context.Context, state Watched, env string, now time.Time) ([]
 }
 
 // releasedAt returns when the released version was stored; the zero time when it is not kept.
-func releasedAt(ctx context.Context, state Watched, env string) (time.Time, error) {
-	e, err := state.Env(ctx, env)
+func releasedAt(ctx context.Context, watched Watched, env string) (time.Time, error) {
+	e, err := watched.Env(ctx, env)
 	if err != nil || e.Released == 0 {
 		return time.Time{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	vs, err := state.Versions(ctx, env, e.Released)
+	vs, err := watched.Versions(ctx, env, e.Released)
 	if err != nil || len(vs) == 0 {
 		return time.Time{}, fault.Wrap(fault.Unknown, "read version", err)
 	}

@@ -8,28 +8,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/aws/sweep"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // standing is a state that stands still; what is not here is not asked for.
 type standing struct {
-	schedule deploy.Schedule
-	leases   []deploy.Lease
-	agents   map[string]deploy.Agent
-	env      deploy.Env
-	versions []deploy.Version
+	schedule state.Schedule
+	leases   []state.Lease
+	agents   map[string]state.Agent
+	env      state.Env
+	versions []state.Version
 }
 
-func (s *standing) Schedule(context.Context, string, ...string) (deploy.Schedule, error) {
+func (s *standing) Schedule(context.Context, string, ...string) (state.Schedule, error) {
 	return s.schedule, nil
 }
-func (s *standing) Leases(context.Context, string) ([]deploy.Lease, error) { return s.leases, nil }
-func (s *standing) Agents(context.Context, string, ...string) (map[string]deploy.Agent, error) {
+func (s *standing) Leases(context.Context, string) ([]state.Lease, error) { return s.leases, nil }
+func (s *standing) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {
 	return s.agents, nil
 }
-func (s *standing) Env(context.Context, string) (deploy.Env, error) { return s.env, nil }
-func (s *standing) Versions(context.Context, string, ...int) ([]deploy.Version, error) {
+func (s *standing) Env(context.Context, string) (state.Env, error) { return s.env, nil }
+func (s *standing) Versions(context.Context, string, ...int) ([]state.Version, error) {
 	return s.versions, nil
 }
 
@@ -37,25 +37,25 @@ func TestUnserved(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	ticket := func(lane string) deploy.Ticket {
-		return deploy.Ticket{ID: resource.ID("std::Null[" + lane + "]"), Lane: lane, N: 1}
+	ticket := func(lane string) state.Ticket {
+		return state.Ticket{ID: resource.ID("std::Null[" + lane + "]"), Lane: lane, N: 1}
 	}
-	agents := map[string]deploy.Agent{"a": {Agent: resource.Agent{Name: "a", Transport: "local"}}, "b": {Agent: resource.Agent{Name: "b"}, Paused: true}}
+	agents := map[string]state.Agent{"a": {Agent: resource.Agent{Name: "a", Transport: "local"}}, "b": {Agent: resource.Agent{Name: "b"}, Paused: true}}
 	for _, c := range []struct {
 		reason string
 		state  standing
 		want   []sweep.Waiting
 	}{
 		{"nothing is scheduled", standing{}, nil},
-		{"halted: nobody is to serve", standing{schedule: deploy.Schedule{Halted: true, Tickets: []deploy.Ticket{ticket("a/0")}}}, nil},
-		{"served now", standing{schedule: deploy.Schedule{Tickets: []deploy.Ticket{ticket("a/0")}}, leases: []deploy.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)}}, agents: agents}, nil},
-		{"paused", standing{schedule: deploy.Schedule{Tickets: []deploy.Ticket{ticket("b/0")}}, leases: []deploy.Lease{{Key: "b/0", Until: ago(time.Hour)}}, agents: agents}, nil},
-		{"one lane is served, the other is not", standing{schedule: deploy.Schedule{Tickets: []deploy.Ticket{ticket("a/0"), ticket("a/1")}},
-			leases: []deploy.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)}, {Key: "a/1", Until: ago(time.Hour)}, {Key: "plan", Until: ago(time.Minute)}}, agents: agents},
+		{"halted: nobody is to serve", standing{schedule: state.Schedule{Halted: true, Tickets: []state.Ticket{ticket("a/0")}}}, nil},
+		{"served now", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}}, leases: []state.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)}}, agents: agents}, nil},
+		{"paused", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("b/0")}}, leases: []state.Lease{{Key: "b/0", Until: ago(time.Hour)}}, agents: agents}, nil},
+		{"one lane is served, the other is not", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0"), ticket("a/1")}},
+			leases: []state.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)}, {Key: "a/1", Until: ago(time.Hour)}, {Key: "plan", Until: ago(time.Minute)}}, agents: agents},
 			[]sweep.Waiting{{"a", time.Hour}}},
-		{"never served: as long as the version is released", standing{schedule: deploy.Schedule{Unfinished: map[string][]resource.ID{"a/0": nil}}, env: deploy.Env{Released: 3},
-			versions: []deploy.Version{{Number: 3, At: ago(time.Minute)}}, agents: agents}, []sweep.Waiting{{"a", time.Minute}}},
-		{"never served, and the version is not kept", standing{schedule: deploy.Schedule{Tickets: []deploy.Ticket{ticket("a/0")}}, agents: agents}, nil},
+		{"never served: as long as the version is released", standing{schedule: state.Schedule{Unfinished: map[string][]resource.ID{"a/0": nil}}, env: state.Env{Released: 3},
+			versions: []state.Version{{Number: 3, At: ago(time.Minute)}}, agents: agents}, []sweep.Waiting{{"a", time.Minute}}},
+		{"never served, and the version is not kept", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}}, agents: agents}, nil},
 	} {
 		got, err := sweep.Unserved(t.Context(), &c.state, "prod", now)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {

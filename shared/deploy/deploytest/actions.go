@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -13,22 +13,22 @@ import (
 
 // acts stores ten actions in four commits, not in order of age, and returns them by their number: action n is of resource n%3 and ended n
 // seconds after the start.
-func (f *fixture) acts() []deploy.Action {
+func (f *fixture) acts() []state.Action {
 	f.t.Helper()
 	g := f.guard(lane)
-	all := make([]deploy.Action, 10)
+	all := make([]state.Action, 10)
 	for n := range all {
-		all[n] = deploy.Action{ID: fmt.Sprintf("a%02d", n), Resource: id(n % 3), Version: 1 + n/5, Action: deploy.ActionDeploy, Outcome: deploy.StatusDeployed,
+		all[n] = state.Action{ID: fmt.Sprintf("a%02d", n), Resource: id(n % 3), Version: 1 + n/5, Action: state.ActionDeploy, Outcome: state.StatusDeployed,
 			Change: plan.Created, Started: at(time.Duration(n)*time.Second - time.Millisecond), Finished: at(time.Duration(n) * time.Second), Pack: "p",
 			Messages: []provider.Line{{At: at(0), Level: provider.LevelDebug, Msg: fmt.Sprintf("began %d", n)}}}
 	}
-	all[3].Action, all[3].Outcome = deploy.ActionRepair, deploy.StatusFailed
+	all[3].Action, all[3].Outcome = state.ActionRepair, state.StatusFailed
 	all[3].Messages = append(all[3].Messages, provider.Line{At: at(1), Level: provider.LevelError, Msg: "it's 100% \"broken\""})
 	all[0].Change, all[3].Change, all[5].Change = plan.NoChange, plan.NoChange, plan.NoChange
-	all[7].Action = deploy.ActionDryRun
+	all[7].Action = state.ActionDryRun
 	all[7].Messages = append(all[7].Messages, provider.Line{At: at(1), Level: provider.LevelWarning, Msg: "slow"})
-	for _, part := range [][]deploy.Action{all[4:7], all[7:], all[1:4], all[:1]} {
-		f.commit(deploy.Commit{Guard: g, Actions: part})
+	for _, part := range [][]state.Action{all[4:7], all[7:], all[1:4], all[:1]} {
+		f.commit(state.Commit{Guard: g, Actions: part})
 	}
 	return all
 }
@@ -36,19 +36,19 @@ func (f *fixture) acts() []deploy.Action {
 func actionChecks() []check {
 	checks := []check{
 		{"WholeActionComesBack", func(f *fixture) {
-			a := deploy.Action{ID: "1", Resource: id(1), Version: 3, Action: deploy.ActionDeploy, Outcome: deploy.StatusFailed, Change: plan.Updated,
+			a := state.Action{ID: "1", Resource: id(1), Version: 3, Action: state.ActionDeploy, Outcome: state.StatusFailed, Change: plan.Updated,
 				Started: at(0), Finished: at(1), Changes: map[string]plan.Diff{"mode": {Current: "0600", Desired: "0644"}, "extra": {Current: nil, Desired: true}},
 				Messages: []provider.Line{{At: at(2), Level: provider.LevelError, Msg: "<no & \n“such” file>", Kwargs: map[string]any{"path": "/x", "tries": []any{"a", true}}}},
 				Reason:   "why", Stale: true, Pack: "pack"}
-			f.commit(deploy.Commit{Guard: f.guard(lane), Actions: []deploy.Action{a}})
-			got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+			f.commit(state.Commit{Guard: f.guard(lane), Actions: []state.Action{a}})
+			got, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 			f.ok(err)
-			f.same(got, []deploy.Action{a}, "action")
+			f.same(got, []state.Action{a}, "action")
 		}},
 		{"PagesByBeforeAndAfter", func(f *fixture) {
 			all := f.acts()
-			var got []deploy.Action
-			q := deploy.ActionQuery{Limit: 3}
+			var got []state.Action
+			q := state.ActionQuery{Limit: 3}
 			for {
 				page, err := f.B.Actions(f.ctx, env, q)
 				f.ok(err)
@@ -59,28 +59,28 @@ func actionChecks() []check {
 				q.Before = page[len(page)-1].ID
 			}
 			f.same(names(got), backwards(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), "all, newest first, each once")
-			newer, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{After: all[7].ID})
+			newer, err := f.B.Actions(f.ctx, env, state.ActionQuery{After: all[7].ID})
 			f.ok(err)
 			f.same(names(newer), backwards(8, 9), "only newer ones: what follows a log asks for")
 		}},
 		{"KeptOnceEach", func(f *fixture) {
 			g := f.guard(lane)
-			one, two, three := deploy.Action{ID: "1", Resource: id(1)}, deploy.Action{ID: "2", Resource: id(2)}, deploy.Action{ID: "3", Resource: id(3)}
-			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{one, two}})
-			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{two, three}})
-			got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+			one, two, three := state.Action{ID: "1", Resource: id(1)}, state.Action{ID: "2", Resource: id(2)}, state.Action{ID: "3", Resource: id(3)}
+			f.commit(state.Commit{Guard: g, Actions: []state.Action{one, two}})
+			f.commit(state.Commit{Guard: g, Actions: []state.Action{two, three}})
+			got, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 			f.ok(err)
-			f.same(got, []deploy.Action{three, two, one}, "an action that is stored again, with others")
+			f.same(got, []state.Action{three, two, one}, "an action that is stored again, with others")
 		}},
 		{"StaleIsSaidAfterwards", func(f *fixture) {
 			g := f.guard(lane)
-			a := deploy.Action{ID: "1", Resource: id(1)}
-			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{a}})
+			a := state.Action{ID: "1", Resource: id(1)}
+			f.commit(state.Commit{Guard: g, Actions: []state.Action{a}})
 			a.Stale = true
-			f.commit(deploy.Commit{Guard: g, Actions: []deploy.Action{a}})
-			got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+			f.commit(state.Commit{Guard: g, Actions: []state.Action{a}})
+			got, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 			f.ok(err)
-			f.same(got, []deploy.Action{a}, "an action stored again as stale is stale")
+			f.same(got, []state.Action{a}, "an action stored again as stale is stale")
 		}},
 		{"DropForgetsWhatEndedBefore", dropActions},
 	}
@@ -92,35 +92,35 @@ func filterChecks() []check {
 	var checks []check
 	for _, c := range []struct {
 		name string
-		q    deploy.ActionQuery
+		q    state.ActionQuery
 		want []int
 	}{
-		{"None", deploy.ActionQuery{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		{"Resource", deploy.ActionQuery{Resource: id(1)}, []int{1, 4, 7}},
-		{"UnknownResource", deploy.ActionQuery{Resource: "std::Null[a,name=n0000"}, nil},
-		{"IDs", deploy.ActionQuery{IDs: []string{"a08", "a01", "a05", "zzz"}}, []int{1, 5, 8}},
-		{"Version", deploy.ActionQuery{Version: 2}, []int{5, 6, 7, 8, 9}},
-		{"Action", deploy.ActionQuery{Action: deploy.ActionRepair}, []int{3}},
-		{"Outcome", deploy.ActionQuery{Outcome: deploy.StatusFailed}, []int{3}},
-		{"After", deploy.ActionQuery{After: "a05"}, []int{6, 7, 8, 9}},
-		{"Before", deploy.ActionQuery{Before: "a02"}, []int{0, 1}},
-		{"Notable", deploy.ActionQuery{Notable: true}, []int{1, 2, 3, 4, 6, 7, 8, 9}},
-		{"Between", deploy.ActionQuery{After: "a02", Before: "a05"}, []int{3, 4}},
-		{"Since", deploy.ActionQuery{Since: at(8 * time.Second)}, []int{8, 9}},
-		{"Until", deploy.ActionQuery{Until: at(2 * time.Second)}, []int{0, 1}},
-		{"SinceUntil", deploy.ActionQuery{Since: at(3 * time.Second), Until: at(5 * time.Second)}, []int{3, 4}},
-		{"Agent", deploy.ActionQuery{Agent: "a"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		{"UnknownAgent", deploy.ActionQuery{Agent: "ab"}, nil},
-		{"LevelAndTextOfOneLine", deploy.ActionQuery{Level: provider.LevelWarning, Text: "began"}, nil},
-		{"LevelDebug", deploy.ActionQuery{Level: provider.LevelDebug}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		{"LevelWarning", deploy.ActionQuery{Level: provider.LevelWarning}, []int{3, 7}},
-		{"LevelError", deploy.ActionQuery{Level: provider.LevelError}, []int{3}},
-		{"Text", deploy.ActionQuery{Text: "100% \"bro"}, []int{3}},
-		{"TextOfMany", deploy.ActionQuery{Text: "began"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		{"Limit", deploy.ActionQuery{Limit: 2}, []int{8, 9}},
-		{"LimitIsOfWhatMatches", deploy.ActionQuery{Resource: id(0), Limit: 3}, []int{3, 6, 9}},
-		{"LimitWithText", deploy.ActionQuery{Text: "slow", Limit: 1}, []int{7}},
-		{"AllNarrow", deploy.ActionQuery{Resource: id(1), Agent: "a", Version: 2, Action: deploy.ActionDryRun, Outcome: deploy.StatusDeployed, After: "a00", Before: "a09",
+		{"None", state.ActionQuery{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"Resource", state.ActionQuery{Resource: id(1)}, []int{1, 4, 7}},
+		{"UnknownResource", state.ActionQuery{Resource: "std::Null[a,name=n0000"}, nil},
+		{"IDs", state.ActionQuery{IDs: []string{"a08", "a01", "a05", "zzz"}}, []int{1, 5, 8}},
+		{"Version", state.ActionQuery{Version: 2}, []int{5, 6, 7, 8, 9}},
+		{"Action", state.ActionQuery{Action: state.ActionRepair}, []int{3}},
+		{"Outcome", state.ActionQuery{Outcome: state.StatusFailed}, []int{3}},
+		{"After", state.ActionQuery{After: "a05"}, []int{6, 7, 8, 9}},
+		{"Before", state.ActionQuery{Before: "a02"}, []int{0, 1}},
+		{"Notable", state.ActionQuery{Notable: true}, []int{1, 2, 3, 4, 6, 7, 8, 9}},
+		{"Between", state.ActionQuery{After: "a02", Before: "a05"}, []int{3, 4}},
+		{"Since", state.ActionQuery{Since: at(8 * time.Second)}, []int{8, 9}},
+		{"Until", state.ActionQuery{Until: at(2 * time.Second)}, []int{0, 1}},
+		{"SinceUntil", state.ActionQuery{Since: at(3 * time.Second), Until: at(5 * time.Second)}, []int{3, 4}},
+		{"Agent", state.ActionQuery{Agent: "a"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"UnknownAgent", state.ActionQuery{Agent: "ab"}, nil},
+		{"LevelAndTextOfOneLine", state.ActionQuery{Level: provider.LevelWarning, Text: "began"}, nil},
+		{"LevelDebug", state.ActionQuery{Level: provider.LevelDebug}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"LevelWarning", state.ActionQuery{Level: provider.LevelWarning}, []int{3, 7}},
+		{"LevelError", state.ActionQuery{Level: provider.LevelError}, []int{3}},
+		{"Text", state.ActionQuery{Text: "100% \"bro"}, []int{3}},
+		{"TextOfMany", state.ActionQuery{Text: "began"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"Limit", state.ActionQuery{Limit: 2}, []int{8, 9}},
+		{"LimitIsOfWhatMatches", state.ActionQuery{Resource: id(0), Limit: 3}, []int{3, 6, 9}},
+		{"LimitWithText", state.ActionQuery{Text: "slow", Limit: 1}, []int{7}},
+		{"AllNarrow", state.ActionQuery{Resource: id(1), Agent: "a", Version: 2, Action: state.ActionDryRun, Outcome: state.StatusDeployed, After: "a00", Before: "a09",
 			Since: at(time.Second), Until: at(time.Minute), Level: provider.LevelWarning, Limit: 5}, []int{7}},
 	} {
 		checks = append(checks, check{"FilterBy" + c.name, func(f *fixture) {
@@ -133,7 +133,7 @@ func filterChecks() []check {
 	return checks
 }
 
-func names(actions []deploy.Action) []string {
+func names(actions []state.Action) []string {
 	var out []string
 	for i := range actions {
 		out = append(out, actions[i].ID)
@@ -151,51 +151,51 @@ func backwards(numbers ...int) []string {
 }
 
 func parameterChecks() []check {
-	p := func(name string, of resource.ID) deploy.Parameter {
-		return deploy.Parameter{Name: name, Of: of, Value: "value\n“" + name + "”", Source: "user", Updated: at(0)}
+	p := func(name string, of resource.ID) state.Parameter {
+		return state.Parameter{Name: name, Of: of, Value: "value\n“" + name + "”", Source: "user", Updated: at(0)}
 	}
 	a, b, fact1, fact2, fact3 := p("a", ""), p("b", ""), p("a", id(1)), p("b", id(1)), p("a", id(2))
 	checks := []check{
 		{"WrittenWholeAndReplaced", func(f *fixture) {
-			f.ok(f.write(f.A, deploy.Commit{Parameters: []deploy.Parameter{a, b}}))
-			now := deploy.Parameter{Name: "a", Value: "", Source: "fact", Updated: at(1)}
-			f.ok(f.write(f.B, deploy.Commit{Parameters: []deploy.Parameter{now}}))
-			got, err := f.A.Parameters(f.ctx, env, deploy.ParameterQuery{})
+			f.ok(f.write(f.A, state.Commit{Parameters: []state.Parameter{a, b}}))
+			now := state.Parameter{Name: "a", Value: "", Source: "fact", Updated: at(1)}
+			f.ok(f.write(f.B, state.Commit{Parameters: []state.Parameter{now}}))
+			got, err := f.A.Parameters(f.ctx, env, state.ParameterQuery{})
 			f.ok(err)
-			f.same(got, []deploy.Parameter{now, b}, "parameters")
+			f.same(got, []state.Parameter{now, b}, "parameters")
 		}},
 		{"DeletedByKey", func(f *fixture) {
-			f.ok(f.write(f.A, deploy.Commit{Parameters: []deploy.Parameter{a, b, fact1, fact2}}))
-			f.ok(f.write(f.A, deploy.Commit{DropParameters: []deploy.ParameterKey{{Name: "a"}, {Name: "b", Of: id(1)}, {Name: "none"}}}))
-			left, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
+			f.ok(f.write(f.A, state.Commit{Parameters: []state.Parameter{a, b, fact1, fact2}}))
+			f.ok(f.write(f.A, state.Commit{DropParameters: []state.ParameterKey{{Name: "a"}, {Name: "b", Of: id(1)}, {Name: "none"}}}))
+			left, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{})
 			f.ok(err)
-			facts, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{Facts: true})
+			facts, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{Facts: true})
 			f.ok(err)
-			f.same(append(left, facts...), []deploy.Parameter{b, fact1}, "what is left")
+			f.same(append(left, facts...), []state.Parameter{b, fact1}, "what is left")
 		}},
 		{"CommitWritesThem", func(f *fixture) {
 			g := f.guard(lane)
-			f.commit(deploy.Commit{Guard: g, Parameters: []deploy.Parameter{fact1}})
+			f.commit(state.Commit{Guard: g, Parameters: []state.Parameter{fact1}})
 			now := fact1
 			now.Value = "new"
-			f.commit(deploy.Commit{Guard: g, Parameters: []deploy.Parameter{now}})
-			got, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{Facts: true})
+			f.commit(state.Commit{Guard: g, Parameters: []state.Parameter{now}})
+			got, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{Facts: true})
 			f.ok(err)
-			f.same(got, []deploy.Parameter{now}, "facts")
+			f.same(got, []state.Parameter{now}, "facts")
 		}},
 	}
 	for _, c := range []struct {
 		name string
-		q    deploy.ParameterQuery
-		want []deploy.Parameter
+		q    state.ParameterQuery
+		want []state.Parameter
 	}{
-		{"Parameters", deploy.ParameterQuery{}, []deploy.Parameter{a, b}},
-		{"Facts", deploy.ParameterQuery{Facts: true}, []deploy.Parameter{fact1, fact2, fact3}},
-		{"FactsOf", deploy.ParameterQuery{Facts: true, Of: id(1)}, []deploy.Parameter{fact1, fact2}},
-		{"Keys", deploy.ParameterQuery{Keys: []deploy.ParameterKey{{Name: "a", Of: id(2)}, {Name: "none"}, {Name: "b"}, {Name: "a"}}}, []deploy.Parameter{a, b, fact3}},
+		{"Parameters", state.ParameterQuery{}, []state.Parameter{a, b}},
+		{"Facts", state.ParameterQuery{Facts: true}, []state.Parameter{fact1, fact2, fact3}},
+		{"FactsOf", state.ParameterQuery{Facts: true, Of: id(1)}, []state.Parameter{fact1, fact2}},
+		{"Keys", state.ParameterQuery{Keys: []state.ParameterKey{{Name: "a", Of: id(2)}, {Name: "none"}, {Name: "b"}, {Name: "a"}}}, []state.Parameter{a, b, fact3}},
 	} {
 		checks = append(checks, check{"Query" + c.name, func(f *fixture) {
-			f.ok(f.write(f.A, deploy.Commit{Parameters: []deploy.Parameter{fact3, b, fact2, a, fact1}}))
+			f.ok(f.write(f.A, state.Commit{Parameters: []state.Parameter{fact3, b, fact2, a, fact1}}))
 			got, err := f.B.Parameters(f.ctx, env, c.q)
 			f.ok(err)
 			f.same(got, c.want, "sorted by Of, then Name")
@@ -222,7 +222,7 @@ func dropActions(f *fixture) {
 		n, err := f.A.DropActions(f.ctx, env, c.before)
 		f.ok(err)
 		f.same(n, c.n, c.reason+": how many")
-		got, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+		got, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 		f.ok(err)
 		f.same(names(got), backwards(c.left...), c.reason)
 	}

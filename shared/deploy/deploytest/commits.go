@@ -3,37 +3,37 @@ package deploytest
 import (
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // everything is a commit that does all a commit can do but start something.
-func everything(g deploy.Guard) deploy.Commit {
-	return deploy.Commit{Guard: g, Rows: freshRows(2), Checked: []resource.ID{id(0)}, Epoch: 1,
-		Actions:   []deploy.Action{{ID: "act1", Resource: id(0), Finished: at(0)}, {ID: "act2", Resource: id(1), Finished: at(0)}},
-		AddOutbox: []deploy.Outbox{{ID: "out1", Kind: deploy.OutboxEvent, Of: id(0), At: at(0), Priority: 2}}, Parameters: []deploy.Parameter{{Name: "p", Value: "v"}},
+func everything(g state.Guard) state.Commit {
+	return state.Commit{Guard: g, Rows: freshRows(2), Checked: []resource.ID{id(0)}, Epoch: 1,
+		Actions:   []state.Action{{ID: "act1", Resource: id(0), Finished: at(0)}, {ID: "act2", Resource: id(1), Finished: at(0)}},
+		AddOutbox: []state.Outbox{{ID: "out1", Kind: state.OutboxEvent, Of: id(0), At: at(0), Priority: 2}}, Parameters: []state.Parameter{{Name: "p", Value: "v"}},
 		Plan: true, Until: at(5 * time.Hour), WaveDone: 1}
 }
 
 // nothingApplied pins that no part of everything was written.
-func (f *fixture) nothingApplied(before deploy.Env, lease deploy.Lease) {
+func (f *fixture) nothingApplied(before state.Env, lease state.Lease) {
 	f.t.Helper()
 	rows, err := f.B.ScanRows(f.ctx, env, "", 10)
 	f.ok(err)
 	f.same(len(rows), 0, "rows")
-	actions, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+	actions, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 	f.ok(err)
 	f.same(len(actions), 0, "actions")
 	out, err := f.B.Outbox(f.ctx, env, 10)
 	f.ok(err)
 	f.same(len(out), 0, "outbox")
-	ps, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
+	ps, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{})
 	f.ok(err)
 	f.same(len(ps), 0, "parameters")
 	counts, err := f.B.Counts(f.ctx, env)
 	f.ok(err)
-	f.same(nonZero(counts), map[deploy.Status]int{}, "counts")
+	f.same(nonZero(counts), map[state.Status]int{}, "counts")
 	e, err := f.B.Env(f.ctx, env)
 	f.ok(err)
 	f.same(e, before, "environment")
@@ -44,12 +44,12 @@ func commitChecks() []check {
 	return []check{
 		{"FencedAppliesNothing", fencedAppliesNothing},
 		{"EnvConflictAppliesNothing", func(f *fixture) {
-			e, err := f.putEnv(f.A, deploy.Env{Name: env, Last: 1})
+			e, err := f.putEnv(f.A, state.Env{Name: env, Last: 1})
 			f.ok(err)
 			l := f.lease(f.A, lane, f.HolderA())
 			for _, rev := range []int64{0, 2} {
 				c := everything(guardOf(l))
-				c.Env = &deploy.Env{Name: env, Rev: rev, Last: 9}
+				c.Env = &state.Env{Name: env, Rev: rev, Last: 9}
 				_, err = f.A.Commit(f.ctx, env, c)
 				f.is(err, fault.Conflict, "an environment that was changed")
 				f.nothingApplied(e, l)
@@ -59,7 +59,7 @@ func commitChecks() []check {
 			g := f.guard("plan")
 			e := wholeEnv()
 			e.PlanSeq, e.Halted = 77, true
-			out := f.commit(deploy.Commit{Guard: g, Env: &e, Plan: true})
+			out := f.commit(state.Commit{Guard: g, Env: &e, Plan: true})
 			e.Rev, e.PlanSeq, e.Halted = 1, 1, false
 			got, err := f.B.Env(f.ctx, env)
 			f.ok(err)
@@ -70,22 +70,22 @@ func commitChecks() []check {
 		{"OnlyPlanGrowsPlanSeq", func(f *fixture) {
 			g := f.guard(lane)
 			before := f.planSeq()
-			out := f.commit(deploy.Commit{Guard: g, Rows: freshRows(1)})
+			out := f.commit(state.Commit{Guard: g, Rows: freshRows(1)})
 			f.same([]int64{out.PlanSeq, f.planSeq()}, []int64{before, before}, "without Plan")
-			out = f.commit(deploy.Commit{Guard: g, Plan: true})
+			out = f.commit(state.Commit{Guard: g, Plan: true})
 			f.same(out.PlanSeq > before && out.PlanSeq == f.planSeq(), true, "with Plan, also when nothing else is in it")
 			before = out.PlanSeq
-			out = f.commit(deploy.Commit{Guard: g, Plan: true, Rows: freshRows(1)})
+			out = f.commit(state.Commit{Guard: g, Plan: true, Rows: freshRows(1)})
 			f.same(len(out.Conflicts) == 1 && out.PlanSeq > before, true, "with Plan, also when its rows conflict")
 		}},
 		{"ActionsOfConflictingRowsAreStored", func(f *fixture) {
 			g := f.guard(lane)
 			f.put(g, fresh(0))
 			c := everything(g)
-			c.Rows, c.Parameters = []deploy.Row{fresh(0)}, nil
+			c.Rows, c.Parameters = []state.Row{fresh(0)}, nil
 			out := f.commit(c)
 			f.same(len(out.Conflicts), 1, "conflicts")
-			actions, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{Resource: id(0)})
+			actions, err := f.B.Actions(f.ctx, env, state.ActionQuery{Resource: id(0)})
 			f.ok(err)
 			f.same(len(actions), 1, "it did happen")
 			left, err := f.B.Outbox(f.ctx, env, 10)
@@ -104,14 +104,14 @@ func repeatedCommit(f *fixture) {
 	f.put(g, old, fresh(2))
 	c := everything(g)
 	c.Rows[0].Rev, c.Rows[0].LastAction = 1, "act1"
-	c.Rows = append(c.Rows, deploy.Row{ID: id(2), Rev: 1, Gone: true})
+	c.Rows = append(c.Rows, state.Row{ID: id(2), Rev: 1, Gone: true})
 	first := f.commit(c)
 	f.same(len(first.Conflicts), 0, "the first time")
 	again := f.commit(c)
 	one, two := c.Rows[0], c.Rows[1]
 	one.Rev, two.Rev = 2, 1
-	f.same(byID(again.Conflicts), []deploy.Row{one, two, {ID: id(2)}}, "the second time: as they were written")
-	actions, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+	f.same(byID(again.Conflicts), []state.Row{one, two, {ID: id(2)}}, "the second time: as they were written")
+	actions, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 	f.ok(err)
 	f.same(len(actions), 2, "actions are there once")
 	out, err := f.B.Outbox(f.ctx, env, 10)
@@ -119,20 +119,20 @@ func repeatedCommit(f *fixture) {
 	f.same(out, c.AddOutbox, "the outbox is the same")
 	counts, err := f.B.Counts(f.ctx, env)
 	f.ok(err)
-	f.same(nonZero(counts), map[deploy.Status]int{deploy.StatusAvailable: 2}, "so are the counts")
+	f.same(nonZero(counts), map[state.Status]int{state.StatusAvailable: 2}, "so are the counts")
 	n, err := f.B.DropActions(f.ctx, env, at(time.Hour))
 	f.ok(err)
 	f.same(n, 2, "each action is counted once when it is dropped")
 
 	// With an environment in it the repeated commit is refused as a whole; the environment's revision tells that it was applied.
-	e := deploy.Env{Name: env, Last: 1}
-	f.commit(deploy.Commit{Guard: g, Env: &e, Plan: true})
-	_, err = f.A.Commit(f.ctx, env, deploy.Commit{Guard: g, Env: &e, Plan: true})
+	e := state.Env{Name: env, Last: 1}
+	f.commit(state.Commit{Guard: g, Env: &e, Plan: true})
+	_, err = f.A.Commit(f.ctx, env, state.Commit{Guard: g, Env: &e, Plan: true})
 	f.is(err, fault.Conflict, "repeated with its environment")
 }
 
 func nextChecks() []check {
-	start := func(seen int64, ids ...resource.ID) deploy.Commit { return deploy.Commit{Next: ids, SeenPlan: seen} }
+	start := func(seen int64, ids ...resource.ID) state.Commit { return state.Commit{Next: ids, SeenPlan: seen} }
 	return []check{
 		{"AcceptedAndCleared", func(f *fixture) {
 			g := f.guard(lane)
@@ -140,9 +140,9 @@ func nextChecks() []check {
 			c := start(f.planSeq(), id(2), id(0))
 			c.Guard = g
 			out := f.commit(c)
-			f.same(out, deploy.Committed{Started: true, PlanSeq: f.planSeq()}, "accepted")
+			f.same(out, state.Committed{Started: true, PlanSeq: f.planSeq()}, "accepted")
 			f.same(f.held(lane).Running, []resource.ID{id(2), id(0)}, "what runs, in order")
-			out = f.commit(deploy.Commit{Guard: g})
+			out = f.commit(state.Commit{Guard: g})
 			f.same(out.Started, false, "nothing was asked for")
 			f.same(len(f.held(lane).Running), 0, "with none, what runs is cleared")
 		}},
@@ -152,7 +152,7 @@ func nextChecks() []check {
 			f.ok(f.A.Pause(f.ctx, env, true, "b", "a/0", "A"))
 			c := start(f.planSeq(), id(0))
 			c.Guard = f.guard(lane)
-			f.same(f.commit(c), deploy.Committed{Started: true, PlanSeq: f.planSeq()}, "agent a is not paused")
+			f.same(f.commit(c), state.Committed{Started: true, PlanSeq: f.planSeq()}, "agent a is not paused")
 		}},
 		{"AgentOfALaneIsAllBeforeTheLastSlash", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "net/core"))
@@ -165,12 +165,12 @@ func nextChecks() []check {
 		}},
 		{"PausedIsToldWithoutNextToo", func(f *fixture) {
 			g := f.guard(lane)
-			f.same(f.commit(deploy.Commit{Guard: g}).Paused, false, "not paused")
+			f.same(f.commit(state.Commit{Guard: g}).Paused, false, "not paused")
 			f.ok(f.B.Pause(f.ctx, env, true, "a"))
-			f.same(f.commit(deploy.Commit{Guard: g}).Paused, true, "paused")
+			f.same(f.commit(state.Commit{Guard: g}).Paused, true, "paused")
 			f.ok(f.B.Pause(f.ctx, env, false, "a"))
 			f.ok(f.B.Halt(f.ctx, env, true))
-			f.same(f.commit(deploy.Commit{Guard: g}).Paused, true, "halted")
+			f.same(f.commit(state.Commit{Guard: g}).Paused, true, "halted")
 		}},
 	}
 }
@@ -179,28 +179,28 @@ func nextChecks() []check {
 func stillRunning(f *fixture) {
 	g, other := f.guard(lane), f.guard("a/1")
 	f.put(g, freshRows(5)...)
-	var read []deploy.Row
+	var read []state.Row
 	for i := range 5 {
 		read = append(read, f.row(id(i)))
 	}
-	f.commit(deploy.Commit{Guard: g, Next: []resource.ID{id(4), id(3), id(2), id(0), id(9)}, SeenPlan: f.planSeq()})
+	f.commit(state.Commit{Guard: g, Next: []resource.ID{id(4), id(3), id(2), id(0), id(9)}, SeenPlan: f.planSeq()})
 	gone := read[4]
 	gone.Gone = true
 	f.put(other, read[0], read[1], read[3], gone) // others write them meanwhile
-	out := f.commit(deploy.Commit{Guard: g, Rows: read})
+	out := f.commit(state.Commit{Guard: g, Rows: read})
 	f.same(len(out.Conflicts), 4, "what others have written or removed conflicts")
 	f.same(f.held(lane).Running, []resource.ID{id(4), id(3), id(0)}, "what was run and conflicts stays, in order, and nothing comes to it")
 
 	again := f.row(id(0))
 	f.put(other, again)
-	out = f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{again, f.row(id(3))}})
+	out = f.commit(state.Commit{Guard: g, Rows: []state.Row{again, f.row(id(3))}})
 	f.same(len(out.Conflicts), 1, "one was written again")
 	f.same(f.held(lane).Running, []resource.ID{id(0)}, "what conflicts once more")
 
-	out = f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{again}, Next: []resource.ID{id(3)}, SeenPlan: f.planSeq()})
+	out = f.commit(state.Commit{Guard: g, Rows: []state.Row{again}, Next: []resource.ID{id(3)}, SeenPlan: f.planSeq()})
 	f.same(len(out.Conflicts), 1, "it conflicts")
 	f.same(f.held(lane).Running, []resource.ID{id(3)}, "what is started takes the place of all that ran")
-	f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{f.row(id(3))}})
+	f.commit(state.Commit{Guard: g, Rows: []state.Row{f.row(id(3))}})
 	f.same(len(f.held(lane).Running), 0, "what is recorded is cleared")
 }
 
@@ -218,7 +218,7 @@ func nextRefused(f *fixture) {
 		{"the schedule has changed", nil, nil, -1, false},
 		{"a schedule to come", nil, nil, 1, false},
 	} {
-		if out := f.commit(deploy.Commit{Guard: g, Next: []resource.ID{id(0)}, SeenPlan: f.planSeq()}); !out.Started {
+		if out := f.commit(state.Commit{Guard: g, Next: []resource.ID{id(0)}, SeenPlan: f.planSeq()}); !out.Started {
 			f.t.Fatalf("%s: not started before", c.reason)
 		}
 		if c.stop != nil {
@@ -226,8 +226,8 @@ func nextRefused(f *fixture) {
 		}
 		row := f.row(id(0))
 		row.Reason = c.reason
-		out := f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{row}, Next: []resource.ID{id(1)}, SeenPlan: f.planSeq() + c.seen})
-		f.same(out, deploy.Committed{Paused: c.paused, PlanSeq: f.planSeq()}, c.reason)
+		out := f.commit(state.Commit{Guard: g, Rows: []state.Row{row}, Next: []resource.ID{id(1)}, SeenPlan: f.planSeq() + c.seen})
+		f.same(out, state.Committed{Paused: c.paused, PlanSeq: f.planSeq()}, c.reason)
 		f.same(f.row(id(0)).Reason, c.reason, "the rest applies")
 		f.same(f.held(lane).Running, []resource.ID{id(0)}, c.reason+": what runs stays as it was")
 		if c.out != nil {
@@ -238,12 +238,12 @@ func nextRefused(f *fixture) {
 
 // fencedAppliesNothing pins that a commit without the lease that it names changes nothing.
 func fencedAppliesNothing(f *fixture) {
-	e, err := f.putEnv(f.A, deploy.Env{Name: env})
+	e, err := f.putEnv(f.A, state.Env{Name: env})
 	f.ok(err)
 	old := f.lease(f.A, lane, f.HolderA())
 	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(4*time.Hour))
 	f.ok(err)
-	for reason, g := range map[string]deploy.Guard{
+	for reason, g := range map[string]state.Guard{
 		"an old fence": guardOf(old), "a fence to come": {Key: lane, Fence: now.Fence + 1}, "no fence": {Key: lane},
 		"a key nobody took": {Key: "x/0", Fence: now.Fence}, "no guard": {},
 	} {
@@ -265,13 +265,13 @@ func everythingAtOnce(f *fixture) {
 	rows, err := f.B.ScanRows(f.ctx, env, "", 10)
 	f.ok(err)
 	f.same(len(rows), 2, "rows")
-	actions, err := f.B.Actions(f.ctx, env, deploy.ActionQuery{})
+	actions, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 	f.ok(err)
 	f.same(len(actions), 2, "actions")
 	out, err := f.B.Outbox(f.ctx, env, 10)
 	f.ok(err)
 	f.same(out, c.AddOutbox, "outbox")
-	ps, err := f.B.Parameters(f.ctx, env, deploy.ParameterQuery{})
+	ps, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{})
 	f.ok(err)
 	f.same(ps, c.Parameters, "parameters")
 	l.Until, l.Wave = c.Until, 1

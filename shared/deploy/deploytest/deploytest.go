@@ -1,5 +1,5 @@
 // Package deploytest holds the conformance suites of the engine's ports: every home, and every model of one, passes them. Each subtest
-// pins a sentence of the contract in shared/deploy/ports.go and records.go.
+// pins a sentence of the contract in shared/deploy/state.
 //
 // A suite opens a fresh port for every subtest through a function of the caller, and closes nothing: use t.Cleanup. No suite waits for
 // real time to pass.
@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -24,7 +24,7 @@ import (
 // StateHarness is one fresh, empty state as two processes see it.
 type StateHarness struct {
 	// A and B are handles on the same state. They may be one value when the state knows no processes.
-	A, B deploy.State
+	A, B state.State
 	// HolderA and HolderB return names under which the process of A or B can hold leases: a new one at every call, all different.
 	HolderA, HolderB func() string
 	// KillA ends the process of A without warning, after which its holders are known to be dead; nil when the state cannot know.
@@ -50,7 +50,7 @@ type fixture struct {
 	StateHarness
 	t     *testing.T
 	ctx   context.Context //nolint:containedctx // of one subtest
-	plans map[string]deploy.Guard
+	plans map[string]state.Guard
 }
 
 // check is one subtest of the suite for State.
@@ -105,7 +105,7 @@ func (f *fixture) same(got, want any, reason string) {
 }
 
 // lease takes key for an hour.
-func (f *fixture) lease(s deploy.State, key, holder string) deploy.Lease {
+func (f *fixture) lease(s state.State, key, holder string) state.Lease {
 	f.t.Helper()
 	l, err := s.Acquire(f.ctx, env, key, holder, epoch, at(time.Hour))
 	f.ok(err)
@@ -113,15 +113,15 @@ func (f *fixture) lease(s deploy.State, key, holder string) deploy.Lease {
 }
 
 // guard takes key by A and returns what commits need.
-func (f *fixture) guard(key string) deploy.Guard {
+func (f *fixture) guard(key string) state.Guard {
 	f.t.Helper()
 	return guardOf(f.lease(f.A, key, f.HolderA()))
 }
 
-func guardOf(l deploy.Lease) deploy.Guard { return deploy.Guard{Key: l.Key, Fence: l.Fence} }
+func guardOf(l state.Lease) state.Guard { return state.Guard{Key: l.Key, Fence: l.Fence} }
 
 // commit commits by A and fails the subtest on any error.
-func (f *fixture) commit(c deploy.Commit) deploy.Committed {
+func (f *fixture) commit(c state.Commit) state.Committed {
 	f.t.Helper()
 	out, err := f.A.Commit(f.ctx, env, c)
 	f.ok(err)
@@ -129,15 +129,15 @@ func (f *fixture) commit(c deploy.Commit) deploy.Committed {
 }
 
 // put commits rows under g and fails the subtest when one conflicts.
-func (f *fixture) put(g deploy.Guard, rows ...deploy.Row) {
+func (f *fixture) put(g state.Guard, rows ...state.Row) {
 	f.t.Helper()
-	if out := f.commit(deploy.Commit{Guard: g, Rows: rows, Plan: true}); len(out.Conflicts) > 0 {
+	if out := f.commit(state.Commit{Guard: g, Rows: rows, Plan: true}); len(out.Conflicts) > 0 {
 		f.t.Fatalf("rows conflict: %+v", out.Conflicts)
 	}
 }
 
 // planning returns the lease under which environments are written; the first call takes it.
-func (f *fixture) planning(env string) deploy.Guard {
+func (f *fixture) planning(env string) state.Guard {
 	f.t.Helper()
 	if g, ok := f.plans[env]; ok {
 		return g
@@ -145,23 +145,23 @@ func (f *fixture) planning(env string) deploy.Guard {
 	l, err := f.A.Acquire(f.ctx, env, "plan", f.HolderA(), epoch, at(24*time.Hour))
 	f.ok(err)
 	if f.plans == nil {
-		f.plans = map[string]deploy.Guard{}
+		f.plans = map[string]state.Guard{}
 	}
 	f.plans[env] = guardOf(l)
 	return f.plans[env]
 }
 
 // putEnv writes an environment and returns it as it is then.
-func (f *fixture) putEnv(s deploy.State, e deploy.Env) (deploy.Env, error) {
+func (f *fixture) putEnv(s state.State, e state.Env) (state.Env, error) {
 	f.t.Helper()
-	if _, err := s.Commit(f.ctx, e.Name, deploy.Commit{Guard: f.planning(e.Name), Env: &e}); err != nil {
-		return deploy.Env{}, err
+	if _, err := s.Commit(f.ctx, e.Name, state.Commit{Guard: f.planning(e.Name), Env: &e}); err != nil {
+		return state.Env{}, err
 	}
 	return s.Env(f.ctx, e.Name)
 }
 
 // write makes a commit under the lease for planning.
-func (f *fixture) write(s deploy.State, c deploy.Commit) error {
+func (f *fixture) write(s state.State, c state.Commit) error {
 	f.t.Helper()
 	c.Guard = f.planning(env)
 	_, err := s.Commit(f.ctx, env, c)
@@ -169,12 +169,12 @@ func (f *fixture) write(s deploy.State, c deploy.Commit) error {
 }
 
 // row returns the row of an id by B, or one with Rev 0.
-func (f *fixture) row(id resource.ID) deploy.Row {
+func (f *fixture) row(id resource.ID) state.Row {
 	f.t.Helper()
 	rows, err := f.B.Rows(f.ctx, env, []resource.ID{id})
 	f.ok(err)
 	if len(rows) == 0 {
-		return deploy.Row{ID: id}
+		return state.Row{ID: id}
 	}
 	return rows[0]
 }
@@ -188,7 +188,7 @@ func (f *fixture) planSeq() int64 {
 }
 
 // held returns the lease of key by B.
-func (f *fixture) held(key string) deploy.Lease {
+func (f *fixture) held(key string) state.Lease {
 	f.t.Helper()
 	leases, err := f.B.Leases(f.ctx, env)
 	f.ok(err)
@@ -198,11 +198,11 @@ func (f *fixture) held(key string) deploy.Lease {
 		}
 	}
 	f.t.Fatalf("no lease of %s among %+v", key, leases)
-	return deploy.Lease{}
+	return state.Lease{}
 }
 
 // together calls f n times, concurrently unless the state is serial, and returns when all have returned.
-func (f *fixture) together(n int, call func(i int, s deploy.State)) {
+func (f *fixture) together(n int, call func(i int, s state.State)) {
 	start := make(chan struct{})
 	done := make(chan struct{}, n)
 	for i := range n {
@@ -234,13 +234,13 @@ func id(n int) resource.ID {
 }
 
 // fresh is a row that was never stored.
-func fresh(n int) deploy.Row {
-	return deploy.Row{ID: id(n), Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n), Body: fmt.Appendf(nil, `{"n":%d}`, n),
-		Compliance: deploy.HasUpdate, LastRun: deploy.RunNew, Blocked: deploy.NotBlocked}
+func fresh(n int) state.Row {
+	return state.Row{ID: id(n), Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n), Body: fmt.Appendf(nil, `{"n":%d}`, n),
+		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 }
 
-func freshRows(n int) []deploy.Row {
-	rows := make([]deploy.Row, n)
+func freshRows(n int) []state.Row {
+	rows := make([]state.Row, n)
 	for i := range rows {
 		rows[i] = fresh(i)
 	}
@@ -248,14 +248,14 @@ func freshRows(n int) []deploy.Row {
 }
 
 // full is a row in which every field but Gone is set.
-func full(n int) deploy.Row {
+func full(n int) state.Row {
 	r := fresh(n)
 	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = true, true, true, true
-	r.Ticket, r.Priority, r.NotBefore = 7, deploy.PriorityUserRepair, at(time.Second)
-	r.Compliance, r.LastRun, r.Blocked = deploy.NonCompliant, deploy.RunFailed, deploy.BlockedTemp
+	r.Ticket, r.Priority, r.NotBefore = 7, state.PriorityUserRepair, at(time.Second)
+	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}
 	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act", "no “room” on the disk\n\x01"
-	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, deploy.ClassTerminal, 4, at(time.Hour)
+	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, state.ClassTerminal, 4, at(time.Hour)
 	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"
 	r.Notes = []byte{1, 0, 254}
 	r.ChangedAt, r.SucceededAt, r.TriedAt = at(-time.Second), at(-time.Minute), at(-time.Hour)
@@ -264,7 +264,7 @@ func full(n int) deploy.Row {
 }
 
 // idsOf returns the ids of rows, sorted.
-func idsOf(rows []deploy.Row) []resource.ID {
+func idsOf(rows []state.Row) []resource.ID {
 	var out []resource.ID
 	for i := range rows {
 		out = append(out, rows[i].ID)
@@ -273,6 +273,6 @@ func idsOf(rows []deploy.Row) []resource.ID {
 	return out
 }
 
-func byID(rows []deploy.Row) []deploy.Row {
-	return slices.SortedFunc(slices.Values(rows), func(a, b deploy.Row) int { return strings.Compare(string(a.ID), string(b.ID)) })
+func byID(rows []state.Row) []state.Row {
+	return slices.SortedFunc(slices.Values(rows), func(a, b state.Row) int { return strings.Compare(string(a.ID), string(b.ID)) })
 }

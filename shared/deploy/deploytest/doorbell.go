@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // DoorbellHarness is one fresh doorbell that nobody has rung.
 type DoorbellHarness struct {
-	Bell deploy.Doorbell
+	Bell state.Doorbell
 	// Heard takes what whoever serves a lane hears: the resources named by the rings since the last call, or none when one of the rings
 	// named none. It reports false when the lane was not rung, or when the rings were lost.
 	Heard func(ctx context.Context, env, lane string) (done []resource.ID, rung bool)
@@ -62,7 +62,7 @@ func doorbellChecks() []doorbellCheck {
 			h.expect(ctx, t, env, lane, false)
 		}},
 		{"HeardOnceByItsLane", func(ctx context.Context, t *testing.T, h DoorbellHarness) {
-			noError(t, h.Bell.Ring(ctx, env, []deploy.Ring{{Lane: "a/0"}, {Lane: "b/0", Done: []resource.ID{id(1)}}}))
+			noError(t, h.Bell.Ring(ctx, env, []state.Ring{{Lane: "a/0"}, {Lane: "b/0", Done: []resource.ID{id(1)}}}))
 			h.expect(ctx, t, env, "a/1", false)
 			h.expect(ctx, t, other, "a/0", false)
 			h.expect(ctx, t, env, "a/0", true)
@@ -70,12 +70,12 @@ func doorbellChecks() []doorbellCheck {
 			h.expect(ctx, t, env, "b/0", false)
 		}},
 		{"HintsAreMerged", func(ctx context.Context, t *testing.T, h DoorbellHarness) {
-			noError(t, h.Bell.Ring(ctx, env, []deploy.Ring{{Lane: lane, Done: []resource.ID{id(2)}}}))
-			noError(t, h.Bell.Ring(ctx, env, []deploy.Ring{{Lane: lane, Done: []resource.ID{id(1), id(3)}}}))
+			noError(t, h.Bell.Ring(ctx, env, []state.Ring{{Lane: lane, Done: []resource.ID{id(2)}}}))
+			noError(t, h.Bell.Ring(ctx, env, []state.Ring{{Lane: lane, Done: []resource.ID{id(1), id(3)}}}))
 			h.expect(ctx, t, env, lane, true, id(1), id(2), id(3))
 		}},
 		{"ARingWithoutHintIsNotNarrowed", func(ctx context.Context, t *testing.T, h DoorbellHarness) {
-			for _, rings := range [][]deploy.Ring{
+			for _, rings := range [][]state.Ring{
 				{{Lane: lane}, {Lane: lane, Done: []resource.ID{id(1)}}},
 				{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}},
 				{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}, {Lane: lane, Done: []resource.ID{id(2)}}},
@@ -83,7 +83,7 @@ func doorbellChecks() []doorbellCheck {
 				noError(t, h.Bell.Ring(ctx, env, rings))
 				h.expect(ctx, t, env, lane, true)
 			}
-			noError(t, h.Bell.Ring(ctx, env, []deploy.Ring{{Lane: lane, Done: []resource.ID{id(3)}}}))
+			noError(t, h.Bell.Ring(ctx, env, []state.Ring{{Lane: lane, Done: []resource.ID{id(3)}}}))
 			h.expect(ctx, t, env, lane, true, id(3))
 		}},
 		{"ManyAndLarge", manyAndLarge},
@@ -91,7 +91,7 @@ func doorbellChecks() []doorbellCheck {
 			const n = 16
 			errs := make(chan error, n)
 			for i := range n {
-				ring := func() { errs <- h.Bell.Ring(ctx, env, []deploy.Ring{{Lane: lane, Done: []resource.ID{id(i)}}}) }
+				ring := func() { errs <- h.Bell.Ring(ctx, env, []state.Ring{{Lane: lane, Done: []resource.ID{id(i)}}}) }
 				if h.Serial {
 					ring()
 				} else {
@@ -111,7 +111,7 @@ func doorbellChecks() []doorbellCheck {
 // manyAndLarge rings many lanes at once, one of them with very many hints.
 func manyAndLarge(ctx context.Context, t *testing.T, h DoorbellHarness) {
 	const lanes, hints = 300, 20000
-	rings := make([]deploy.Ring, lanes)
+	rings := make([]state.Ring, lanes)
 	for i := range rings {
 		rings[i].Lane = fmt.Sprintf("a/%d", i)
 	}

@@ -3,7 +3,7 @@ package deploytest
 import (
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -14,7 +14,7 @@ func envChecks() []check {
 		{"NewHasOnlyItsName", func(f *fixture) {
 			got, err := f.A.Env(f.ctx, env)
 			f.ok(err)
-			f.same(got, deploy.Env{Name: env}, "an environment that nobody wrote")
+			f.same(got, state.Env{Name: env}, "an environment that nobody wrote")
 		}},
 		{"PutStoresAllFields", func(f *fixture) {
 			e := wholeEnv()
@@ -27,7 +27,7 @@ func envChecks() []check {
 			f.same(got, e, "what the other process reads")
 		}},
 		{"PutGrowsRev", func(f *fixture) {
-			e := deploy.Env{Name: env}
+			e := state.Env{Name: env}
 			for want := int64(1); want < 4; want++ {
 				var err error
 				e, err = f.putEnv(f.A, e)
@@ -38,7 +38,7 @@ func envChecks() []check {
 		{"PutOfStaleRevConflicts", staleEnvConflicts},
 		{"PutNeverWritesPlanSeqNorHalted", func(f *fixture) {
 			f.ok(f.A.Halt(f.ctx, env, true))
-			got, err := f.putEnv(f.A, deploy.Env{Name: env, PlanSeq: 99, Halted: false})
+			got, err := f.putEnv(f.A, state.Env{Name: env, PlanSeq: 99, Halted: false})
 			f.ok(err)
 			f.same([]any{got.PlanSeq, got.Halted}, []any{int64(1), true}, "PlanSeq and Halted")
 			f.ok(f.A.Halt(f.ctx, env, false))
@@ -48,7 +48,7 @@ func envChecks() []check {
 			f.same([]any{got.PlanSeq, got.Halted}, []any{int64(2), false}, "PlanSeq and Halted")
 		}},
 		{"PauseAndHaltLeaveRev", func(f *fixture) {
-			e, err := f.putEnv(f.A, deploy.Env{Name: env})
+			e, err := f.putEnv(f.A, state.Env{Name: env})
 			f.ok(err)
 			f.ok(f.B.Pause(f.ctx, env, true, "a"))
 			f.ok(f.B.Halt(f.ctx, env, true))
@@ -57,7 +57,7 @@ func envChecks() []check {
 		}},
 		{"EnvsAreSorted", func(f *fixture) {
 			for _, name := range []string{"b", "c", "a", "B"} {
-				_, err := f.putEnv(f.A, deploy.Env{Name: name})
+				_, err := f.putEnv(f.A, state.Env{Name: name})
 				f.ok(err)
 			}
 			got, err := f.B.Envs(f.ctx)
@@ -68,11 +68,11 @@ func envChecks() []check {
 	}
 }
 
-func wholeEnv() deploy.Env {
-	return deploy.Env{Name: env, Last: 5, Released: 4, Graph: "graph", Releasing: 5,
-		Settings: deploy.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3, Strict: provider.StrictError,
+func wholeEnv() state.Env {
+	return state.Env{Name: env, Last: 5, Released: 4, Graph: "graph", Releasing: 5,
+		Settings: state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3, Strict: provider.StrictError,
 			KeepActions: time.Hour},
-		Fingerprint: "print", Wave: deploy.Wave{Epoch: 3, Priority: deploy.PriorityUserRepair, At: at(0), KeepTerminal: true},
+		Fingerprint: "print", Wave: state.Wave{Epoch: 3, Priority: state.PriorityUserRepair, At: at(0), KeepTerminal: true},
 		LastDeploy: at(time.Second), LastRepair: at(time.Minute)}
 }
 
@@ -81,15 +81,15 @@ func environmentsAreApart(f *fixture) {
 	g := f.guard(lane)
 	r := fresh(1)
 	r.Ticket, r.NextAt = 1, at(0)
-	f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}, Plan: true, Env: &deploy.Env{Name: env, Last: 1},
-		Actions: []deploy.Action{{ID: "1", Resource: r.ID, Finished: at(0)}}, AddOutbox: []deploy.Outbox{{ID: "o", Of: r.ID}},
-		Parameters: []deploy.Parameter{{Name: "p"}}, Next: []resource.ID{r.ID}, SeenPlan: 1})
-	f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: 1}}))
+	f.commit(state.Commit{Guard: g, Rows: []state.Row{r}, Plan: true, Env: &state.Env{Name: env, Last: 1},
+		Actions: []state.Action{{ID: "1", Resource: r.ID, Finished: at(0)}}, AddOutbox: []state.Outbox{{ID: "o", Of: r.ID}},
+		Parameters: []state.Parameter{{Name: "p"}}, Next: []resource.ID{r.ID}, SeenPlan: 1})
+	f.ok(f.write(f.A, state.Commit{Version: &state.Version{Number: 1}}))
 	f.ok(f.A.Pause(f.ctx, env, true, "a"))
 
 	e, err := f.B.Env(f.ctx, other)
 	f.ok(err)
-	f.same(e, deploy.Env{Name: other}, "environment")
+	f.same(e, state.Env{Name: other}, "environment")
 	versions, err := f.B.Versions(f.ctx, other)
 	f.ok(err)
 	f.same(len(versions), 0, "versions")
@@ -108,20 +108,20 @@ func environmentsAreApart(f *fixture) {
 	f.same(len(rows)+len(more)+len(scanned), 0, "rows")
 	s, err := f.B.Schedule(f.ctx, other)
 	f.ok(err)
-	f.same(s, deploy.Schedule{}, "schedule")
+	f.same(s, state.Schedule{}, "schedule")
 	due, next, err := f.B.Due(f.ctx, other, at(time.Hour), 10)
 	f.ok(err)
 	f.same(len(due) == 0 && next.IsZero(), true, "nothing is due")
 	out, err := f.B.Outbox(f.ctx, other, 10)
 	f.ok(err)
 	f.same(len(out), 0, "outbox")
-	ps, err := f.B.Parameters(f.ctx, other, deploy.ParameterQuery{})
+	ps, err := f.B.Parameters(f.ctx, other, state.ParameterQuery{})
 	f.ok(err)
 	f.same(len(ps), 0, "parameters")
-	actions, err := f.B.Actions(f.ctx, other, deploy.ActionQuery{})
+	actions, err := f.B.Actions(f.ctx, other, state.ActionQuery{})
 	f.ok(err)
 	f.same(len(actions), 0, "actions")
-	_, err = f.B.Commit(f.ctx, other, deploy.Commit{Guard: g})
+	_, err = f.B.Commit(f.ctx, other, state.Commit{Guard: g})
 	f.is(err, fault.Fenced, "a commit under the lease of another environment")
 	n, err := f.B.DropActions(f.ctx, other, at(time.Hour))
 	f.ok(err)
@@ -132,39 +132,39 @@ func environmentsAreApart(f *fixture) {
 func versionChecks() []check {
 	return []check{
 		{"WholeVersionComesBack", func(f *fixture) {
-			v := deploy.Version{Number: 3, At: at(0), Resources: 2, Digest: "d", Chunks: []string{"c1", "c2"}, Graph: "g",
+			v := state.Version{Number: 3, At: at(0), Resources: 2, Digest: "d", Chunks: []string{"c1", "c2"}, Graph: "g",
 				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p", Files: []string{"f"}}
-			f.ok(f.write(f.A, deploy.Commit{Version: &v}))
+			f.ok(f.write(f.A, state.Commit{Version: &v}))
 			got, err := f.B.Versions(f.ctx, env, 3)
 			f.ok(err)
-			f.same(got, []deploy.Version{v}, "version")
+			f.same(got, []state.Version{v}, "version")
 		}},
 		{"ExistingNumberConflicts", func(f *fixture) {
-			f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: 1, Digest: "first"}}))
-			f.is(f.write(f.B, deploy.Commit{Version: &deploy.Version{Number: 1, Digest: "second"}}), fault.Conflict, "the same number")
+			f.ok(f.write(f.A, state.Commit{Version: &state.Version{Number: 1, Digest: "first"}}))
+			f.is(f.write(f.B, state.Commit{Version: &state.Version{Number: 1, Digest: "second"}}), fault.Conflict, "the same number")
 			got, err := f.A.Versions(f.ctx, env)
 			f.ok(err)
-			f.same(got, []deploy.Version{{Number: 1, Digest: "first"}}, "versions are never changed")
+			f.same(got, []state.Version{{Number: 1, Digest: "first"}}, "versions are never changed")
 		}},
 		{"ListsAscendingAndSome", func(f *fixture) {
 			for _, n := range []int{10, 2, 1} {
-				f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: n}}))
+				f.ok(f.write(f.A, state.Commit{Version: &state.Version{Number: n}}))
 			}
 			got, err := f.B.Versions(f.ctx, env)
 			f.ok(err)
-			f.same(got, []deploy.Version{{Number: 1}, {Number: 2}, {Number: 10}}, "all, ascending")
+			f.same(got, []state.Version{{Number: 1}, {Number: 2}, {Number: 10}}, "all, ascending")
 			got, err = f.B.Versions(f.ctx, env, 10, 7)
 			f.ok(err)
-			f.same(got, []deploy.Version{{Number: 10}}, "unknown ones are left out")
+			f.same(got, []state.Version{{Number: 10}}, "unknown ones are left out")
 		}},
 		{"DropForgetsAndMindsNoUnknown", func(f *fixture) {
 			for n := range 3 {
-				f.ok(f.write(f.A, deploy.Commit{Version: &deploy.Version{Number: n + 1}}))
+				f.ok(f.write(f.A, state.Commit{Version: &state.Version{Number: n + 1}}))
 			}
-			f.ok(f.write(f.A, deploy.Commit{Forget: []int{1, 2, 99}}))
+			f.ok(f.write(f.A, state.Commit{Forget: []int{1, 2, 99}}))
 			got, err := f.B.Versions(f.ctx, env)
 			f.ok(err)
-			f.same(got, []deploy.Version{{Number: 3}}, "what is left")
+			f.same(got, []state.Version{{Number: 3}}, "what is left")
 		}},
 	}
 }
@@ -179,43 +179,43 @@ func agentChecks() []check {
 	return []check{
 		{"WholeAgentComesBack", func(f *fixture) {
 			a, b := wholeAgent(), resource.Agent{Name: "plain", Transport: "local", Lanes: 1}
-			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{a, b}}))
+			f.ok(f.write(f.A, state.Commit{Agents: []resource.Agent{a, b}}))
 			got, err := f.B.Agents(f.ctx, env)
 			f.ok(err)
-			f.same(got, map[string]deploy.Agent{a.Name: {Agent: a}, b.Name: {Agent: b}}, "agents")
+			f.same(got, map[string]state.Agent{a.Name: {Agent: a}, b.Name: {Agent: b}}, "agents")
 			got, err = f.B.Agents(f.ctx, env, "plain", "none", "plain")
 			f.ok(err)
-			f.same(got, map[string]deploy.Agent{b.Name: {Agent: b}}, "some agents")
+			f.same(got, map[string]state.Agent{b.Name: {Agent: b}}, "some agents")
 		}},
 		{"PutReplacesWholeAndKeepsPause", func(f *fixture) {
-			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "kept"}}}))
+			f.ok(f.write(f.A, state.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "kept"}}}))
 			f.ok(f.A.Pause(f.ctx, env, true, "web/1"))
 			now := resource.Agent{Name: "web/1", Transport: "local", Lanes: 1}
-			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{now}}))
+			f.ok(f.write(f.B, state.Commit{Agents: []resource.Agent{now}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
-			f.same(got["web/1"], deploy.Agent{Agent: now, Paused: true}, "the agent that was put again")
-			f.same(got["kept"], deploy.Agent{Agent: resource.Agent{Name: "kept"}}, "the other")
+			f.same(got["web/1"], state.Agent{Agent: now, Paused: true}, "the agent that was put again")
+			f.same(got["kept"], state.Agent{Agent: resource.Agent{Name: "kept"}}, "the other")
 		}},
 		{"DropLeavesThePause", func(f *fixture) {
-			f.ok(f.write(f.A, deploy.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "paused", Transport: "local"}, {Name: "kept"}}}))
+			f.ok(f.write(f.A, state.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "paused", Transport: "local"}, {Name: "kept"}}}))
 			f.ok(f.A.Pause(f.ctx, env, true, "paused"))
-			f.ok(f.write(f.B, deploy.Commit{DropAgents: []string{"web/1", "paused", "unknown"}}))
+			f.ok(f.write(f.B, state.Commit{DropAgents: []string{"web/1", "paused", "unknown"}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
-			f.same(got, map[string]deploy.Agent{"kept": {Agent: resource.Agent{Name: "kept"}},
+			f.same(got, map[string]state.Agent{"kept": {Agent: resource.Agent{Name: "kept"}},
 				"paused": {Agent: resource.Agent{Name: "paused"}, Paused: true}}, "agents that are left")
-			f.ok(f.write(f.A, deploy.Commit{DropAgents: []string{"kept"}, Agents: []resource.Agent{{Name: "kept", Transport: "ssh"}}}))
+			f.ok(f.write(f.A, state.Commit{DropAgents: []string{"kept"}, Agents: []resource.Agent{{Name: "kept", Transport: "ssh"}}}))
 			got, err = f.B.Agents(f.ctx, env, "kept")
 			f.ok(err)
 			f.same(got["kept"].Transport, "ssh", "one that is dropped and written")
 		}},
 		{"PauseWaitsForTheAgent", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "later", "never"))
-			f.ok(f.write(f.B, deploy.Commit{Agents: []resource.Agent{{Name: "later", Transport: "local"}}}))
+			f.ok(f.write(f.B, state.Commit{Agents: []resource.Agent{{Name: "later", Transport: "local"}}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
-			f.same(got["later"], deploy.Agent{Agent: resource.Agent{Name: "later", Transport: "local"}, Paused: true}, "paused before it came")
+			f.same(got["later"], state.Agent{Agent: resource.Agent{Name: "later", Transport: "local"}, Paused: true}, "paused before it came")
 			f.ok(f.B.Pause(f.ctx, env, false, "later"))
 			got, err = f.A.Agents(f.ctx, env)
 			f.ok(err)
@@ -253,14 +253,14 @@ func agentChecks() []check {
 
 // staleEnvConflicts pins that an environment is written only over the one that was read.
 func staleEnvConflicts(f *fixture) {
-	first, err := f.putEnv(f.A, deploy.Env{Name: env, Last: 1})
+	first, err := f.putEnv(f.A, state.Env{Name: env, Last: 1})
 	f.ok(err)
 	second := first
 	second.Last = 2
 	second, err = f.putEnv(f.B, second)
 	f.ok(err)
 	for _, stale := range []int64{0, first.Rev, second.Rev + 1} {
-		_, err = f.putEnv(f.A, deploy.Env{Name: env, Rev: stale, Last: 3})
+		_, err = f.putEnv(f.A, state.Env{Name: env, Rev: stale, Last: 3})
 		f.is(err, fault.Conflict, "a Rev that is not the stored one")
 	}
 	got, err := f.A.Env(f.ctx, env)

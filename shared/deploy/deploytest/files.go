@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // FilesHarness is one fresh, empty store of files as two processes see it.
 type FilesHarness struct {
-	A, B deploy.Files
+	A, B state.Files
 	// Damage changes the stored bytes of a hash behind the store's back; nil when that cannot be done.
 	Damage func(hash string)
 	// Now returns the time that List reports for what is stored now; nil: the time of the machine.
@@ -33,13 +33,13 @@ func HashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func blob(text string) deploy.Blob {
-	return deploy.Blob{Hash: HashOf([]byte(text)), Size: int64(len(text)), Data: []byte(text)}
+func blob(text string) state.Blob {
+	return state.Blob{Hash: HashOf([]byte(text)), Size: int64(len(text)), Data: []byte(text)}
 }
 
 // stream is a blob whose bytes are read when they are stored.
-func stream(data []byte) deploy.Blob {
-	return deploy.Blob{Hash: HashOf(data), Size: int64(len(data)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+func stream(data []byte) state.Blob {
+	return state.Blob{Hash: HashOf(data), Size: int64(len(data)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
 type filesCheck struct {
@@ -63,7 +63,7 @@ func noError(t *testing.T, err error) {
 }
 
 // stored pins which of hashes are there.
-func stored(ctx context.Context, t *testing.T, f deploy.Files, hashes []string, missing ...string) {
+func stored(ctx context.Context, t *testing.T, f state.Files, hashes []string, missing ...string) {
 	t.Helper()
 	got, err := f.Missing(ctx, hashes)
 	noError(t, err)
@@ -78,7 +78,7 @@ func storeChecks() []filesCheck {
 	return []filesCheck{
 		{"PutThenGet", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			big := bytes.Repeat([]byte("0123456789abcdef"), 1<<18)
-			blobs := []deploy.Blob{blob("one"), blob(""), stream([]byte("two")), stream(nil), stream(big)}
+			blobs := []state.Blob{blob("one"), blob(""), stream([]byte("two")), stream(nil), stream(big)}
 			noError(t, h.A.Put(ctx, blobs))
 			noError(t, h.A.Put(ctx, nil))
 			got, err := h.B.Get(ctx, []string{blobs[4].Hash, blobs[0].Hash, blobs[1].Hash, blobs[2].Hash, blobs[0].Hash})
@@ -91,28 +91,28 @@ func storeChecks() []filesCheck {
 		}},
 		{"PutOfWhatIsThere", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			one, two := blob("one"), blob("two")
-			noError(t, h.A.Put(ctx, []deploy.Blob{one, one}))
-			noError(t, h.B.Put(ctx, []deploy.Blob{one, two}))
+			noError(t, h.A.Put(ctx, []state.Blob{one, one}))
+			noError(t, h.B.Put(ctx, []state.Blob{one, two}))
 			stored(ctx, t, h.A, []string{one.Hash, two.Hash})
 		}},
 		{"MissingNamesWhatIsNotStored", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			one, two, three := blob("one"), blob("two"), blob("three")
 			stored(ctx, t, h.A, nil)
 			stored(ctx, t, h.A, []string{one.Hash, two.Hash}, one.Hash, two.Hash)
-			noError(t, h.A.Put(ctx, []deploy.Blob{two}))
+			noError(t, h.A.Put(ctx, []state.Blob{two}))
 			stored(ctx, t, h.B, []string{one.Hash, two.Hash, three.Hash}, one.Hash, three.Hash)
 		}},
 		{"OtherBytesAreRefused", otherBytesAreRefused},
 		{"AStreamThatBreaksStoresNothing", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			broken := blob("broken")
 			broken.Data, broken.Open = nil, func() (io.ReadCloser, error) { return nil, errors.New("cannot be read") }
-			if err := h.A.Put(ctx, []deploy.Blob{broken}); err == nil {
+			if err := h.A.Put(ctx, []state.Blob{broken}); err == nil {
 				t.Error("no error")
 			}
 			broken.Open = func() (io.ReadCloser, error) {
 				return io.NopCloser(io.MultiReader(bytes.NewReader([]byte("bro")), brokenReader{})), nil
 			}
-			if err := h.A.Put(ctx, []deploy.Blob{broken}); err == nil {
+			if err := h.A.Put(ctx, []state.Blob{broken}); err == nil {
 				t.Error("no error")
 			}
 			stored(ctx, t, h.B, []string{broken.Hash}, broken.Hash)
@@ -131,7 +131,7 @@ func readChecks() []filesCheck {
 		{"UnknownIsNotFound", unknownIsNotFound},
 		{"OpenStreams", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			data := bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
-			noError(t, h.A.Put(ctx, []deploy.Blob{stream(data)}))
+			noError(t, h.A.Put(ctx, []state.Blob{stream(data)}))
 			r, err := h.B.Open(ctx, HashOf(data))
 			noError(t, err)
 			got, err := io.ReadAll(r)
@@ -146,7 +146,7 @@ func readChecks() []filesCheck {
 				return // the store cannot be damaged from here
 			}
 			one := blob("one, a little longer")
-			noError(t, h.A.Put(ctx, []deploy.Blob{one}))
+			noError(t, h.A.Put(ctx, []state.Blob{one}))
 			h.Damage(one.Hash)
 			if _, err := h.B.Get(ctx, []string{one.Hash}); !fault.Is(err, fault.Damaged) {
 				t.Errorf("get: %v", err)
@@ -159,7 +159,7 @@ func readChecks() []filesCheck {
 			if !fault.Is(err, fault.Damaged) {
 				t.Errorf("open: %v", err)
 			}
-			noError(t, h.A.Put(ctx, []deploy.Blob{one}))
+			noError(t, h.A.Put(ctx, []state.Blob{one}))
 			got, err := h.B.Get(ctx, []string{one.Hash})
 			noError(t, err)
 			if !bytes.Equal(got[0], one.Data) {
@@ -169,11 +169,11 @@ func readChecks() []filesCheck {
 		{"ListNamesAll", listNamesAll},
 		{"DeleteRemoves", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			one, two := blob("one"), blob("two")
-			noError(t, h.A.Put(ctx, []deploy.Blob{one, two}))
+			noError(t, h.A.Put(ctx, []state.Blob{one, two}))
 			noError(t, h.A.Delete(ctx, []string{one.Hash, HashOf([]byte("none"))}))
 			noError(t, h.A.Delete(ctx, nil))
 			stored(ctx, t, h.B, []string{one.Hash, two.Hash}, one.Hash)
-			noError(t, h.B.Put(ctx, []deploy.Blob{one}))
+			noError(t, h.B.Put(ctx, []state.Blob{one}))
 			stored(ctx, t, h.A, []string{one.Hash, two.Hash})
 		}},
 	}
@@ -195,7 +195,7 @@ func listNamesAll(ctx context.Context, t *testing.T, h FilesHarness) {
 	if got := list(); len(got) != 0 {
 		t.Errorf("an empty store lists %v", got)
 	}
-	var blobs []deploy.Blob
+	var blobs []state.Blob
 	for n := range 20 {
 		blobs = append(blobs, blob(fmt.Sprint(n)))
 	}
@@ -225,7 +225,7 @@ func listNamesAll(ctx context.Context, t *testing.T, h FilesHarness) {
 // otherBytesAreRefused pins that nothing is stored under a name that is not the hash of its bytes.
 func otherBytesAreRefused(ctx context.Context, t *testing.T, h FilesHarness) {
 	good := blob("good")
-	for reason, bad := range map[string]deploy.Blob{
+	for reason, bad := range map[string]state.Blob{
 		"other bytes":        {Hash: HashOf([]byte("x")), Size: 1, Data: []byte("y")},
 		"fewer bytes":        {Hash: HashOf([]byte("xx")), Size: 2, Data: []byte("x")},
 		"more bytes":         {Hash: HashOf([]byte("x1")), Size: 2, Data: []byte("x1 and more")},
@@ -234,14 +234,14 @@ func otherBytesAreRefused(ctx context.Context, t *testing.T, h FilesHarness) {
 		"a path for a hash":  {Hash: "../../../../tmp/x", Size: 1, Data: []byte("x")},
 		"an upper-case hash": {Hash: "2D711642B726B04401627CA9FBAC32F5C8530FB1903CC4DB02258717921A4881", Size: 1, Data: []byte("x")},
 	} {
-		if err := h.A.Put(ctx, []deploy.Blob{good, bad}); !fault.Is(err, fault.Invalid) {
+		if err := h.A.Put(ctx, []state.Blob{good, bad}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v, want kind %q", reason, err, fault.Invalid)
 		}
 		if len(bad.Hash) == 64 && bad.Hash[0] != '2' {
 			stored(ctx, t, h.B, []string{bad.Hash}, bad.Hash)
 		}
 	}
-	noError(t, h.A.Put(ctx, []deploy.Blob{good}))
+	noError(t, h.A.Put(ctx, []state.Blob{good}))
 }
 
 // manyAtOnce stores the same files from several sides.
@@ -254,8 +254,8 @@ func manyAtOnce(ctx context.Context, t *testing.T, h FilesHarness) {
 	}
 	for w := range writers {
 		put := func() {
-			f := []deploy.Files{h.A, h.B}[w%2]
-			var blobs []deploy.Blob
+			f := []state.Files{h.A, h.B}[w%2]
+			var blobs []state.Blob
 			for n := range files {
 				blobs = append(blobs, blob(fmt.Sprint(n)))
 			}
@@ -282,7 +282,7 @@ func manyAtOnce(ctx context.Context, t *testing.T, h FilesHarness) {
 
 // unknownIsNotFound pins what reading says of files that are not stored, and that no path outside the store can be read.
 func unknownIsNotFound(ctx context.Context, t *testing.T, h FilesHarness) {
-	noError(t, h.A.Put(ctx, []deploy.Blob{blob("one")}))
+	noError(t, h.A.Put(ctx, []state.Blob{blob("one")}))
 	none := HashOf([]byte("none"))
 	if _, err := h.B.Get(ctx, []string{blob("one").Hash, none}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("get: %v", err)

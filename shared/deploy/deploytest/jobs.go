@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // JobsHarness is one fresh, empty store of records of jobs as two processes see it.
 type JobsHarness struct {
-	A, B deploy.Jobs
+	A, B state.Jobs
 	// Serial says that a writer whose answer was lost may be told that another was faster.
 	Serial bool
 }
@@ -37,12 +37,12 @@ func TestJobs(t *testing.T, open func(t *testing.T) JobsHarness) {
 // jobsNow is what these checks take for the present.
 var jobsNow = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-func job(id, body string) deploy.Job {
-	return deploy.Job{ID: id, Body: []byte(body), Expires: jobsNow.Add(time.Hour)}
+func job(id, body string) state.Job {
+	return state.Job{ID: id, Body: []byte(body), Expires: jobsNow.Add(time.Hour)}
 }
 
 // put stores a record that must be stored.
-func (h JobsHarness) put(ctx context.Context, t *testing.T, env string, j deploy.Job) deploy.Job {
+func (h JobsHarness) put(ctx context.Context, t *testing.T, env string, j state.Job) state.Job {
 	t.Helper()
 	rev, err := h.A.PutJob(ctx, env, j, jobsNow)
 	noError(t, err)
@@ -59,12 +59,12 @@ func (h JobsHarness) expect(
 	t *testing.T,
 	env, begin string,
 	now time.Time,
-	want ...deploy.Job,
+	want ...state.Job,
 ) {
 	t.Helper()
 	got, err := h.B.Jobs(ctx, env, begin, now)
 	noError(t, err)
-	same := slices.EqualFunc(got, want, func(a, b deploy.Job) bool {
+	same := slices.EqualFunc(got, want, func(a, b state.Job) bool {
 		return a.ID == b.ID && a.Rev == b.Rev && a.Expires.Equal(b.Expires) &&
 			bytes.Equal(a.Body, b.Body)
 	})
@@ -133,7 +133,7 @@ func jobsChecks() []jobsCheck {
 			h.expect(ctx, t, "f", "", jobsNow, other)
 		}},
 		{"ManyLarge", func(ctx context.Context, t *testing.T, h JobsHarness) {
-			var all []deploy.Job
+			var all []state.Job
 			h.put(ctx, t, "e", job("job/1/web%2F1", "a part"))
 			for n := range 25 { // more than fits into an answer of a database
 				all = append(all, h.put(ctx, t, "e", job(fmt.Sprintf("found/1/%05d", n),
@@ -152,7 +152,7 @@ func raceForJob(ctx context.Context, t *testing.T, h JobsHarness) {
 	for range 5 {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
-		var won []deploy.Job
+		var won []state.Job
 		for i := range 6 {
 			wg.Go(func() {
 				mine, by := now, h.A

@@ -3,7 +3,7 @@ package deploytest
 import (
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -14,18 +14,18 @@ func leaseChecks() []check {
 			holder := f.HolderA()
 			l, err := f.A.Acquire(f.ctx, env, lane, holder, epoch, at(time.Minute))
 			f.ok(err)
-			f.same(l, deploy.Lease{Key: lane, Holder: holder, Fence: l.Fence, Until: at(time.Minute)}, "lease")
+			f.same(l, state.Lease{Key: lane, Holder: holder, Fence: l.Fence, Until: at(time.Minute)}, "lease")
 			f.same(l.Fence > 0, true, "the first fence is not that of nobody")
 			f.same(f.held(lane), l, "as the other process sees it")
 		}},
 		{"HeldIsBusy", func(f *fixture) {
 			mine := f.lease(f.A, lane, f.HolderA())
-			for name, s := range map[string]deploy.State{f.HolderB(): f.B, f.HolderA(): f.A} {
+			for name, s := range map[string]state.State{f.HolderB(): f.B, f.HolderA(): f.A} {
 				_, err := s.Acquire(f.ctx, env, lane, name, at(time.Hour-1), at(2*time.Hour))
 				f.is(err, fault.Busy, "held by another, also of the same process")
 			}
 			f.same(f.held(lane), mine, "a refused Acquire changes nothing")
-			f.commit(deploy.Commit{Guard: guardOf(mine)})
+			f.commit(state.Commit{Guard: guardOf(mine)})
 		}},
 		{"ExpiresAtExactlyUntil", func(f *fixture) {
 			mine := f.lease(f.A, lane, f.HolderA())
@@ -40,28 +40,28 @@ func leaseChecks() []check {
 			first := f.lease(f.A, lane, holder)
 			second := f.lease(f.A, lane, holder)
 			f.same(second.Fence > first.Fence, true, "the fence grows with every Acquire")
-			_, err := f.A.Commit(f.ctx, env, deploy.Commit{Guard: guardOf(first)})
+			_, err := f.A.Commit(f.ctx, env, state.Commit{Guard: guardOf(first)})
 			f.is(err, fault.Fenced, "under the earlier fence")
-			f.commit(deploy.Commit{Guard: guardOf(second)})
+			f.commit(state.Commit{Guard: guardOf(second)})
 		}},
 		{"TakeoverFencesTheOldHolder", func(f *fixture) {
 			old := f.lease(f.A, lane, f.HolderA())
 			_, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(3*time.Hour))
 			f.ok(err)
-			_, err = f.A.Commit(f.ctx, env, deploy.Commit{Guard: guardOf(old)})
+			_, err = f.A.Commit(f.ctx, env, state.Commit{Guard: guardOf(old)})
 			f.is(err, fault.Fenced, "a stale holder")
 		}},
 		{"ExpiredAndNotTakenStillCommits", func(f *fixture) {
 			l, err := f.A.Acquire(f.ctx, env, lane, f.HolderA(), epoch, at(-time.Hour))
 			f.ok(err)
-			f.commit(deploy.Commit{Guard: guardOf(l), Rows: freshRows(1)})
+			f.commit(state.Commit{Guard: guardOf(l), Rows: freshRows(1)})
 			f.same(f.row(id(0)).Rev, int64(1), "what was done is recorded while nobody else has begun")
 		}},
 		{"ReleaseFrees", func(f *fixture) {
 			mine := f.lease(f.A, lane, f.HolderA())
 			f.ok(f.A.Release(f.ctx, env, mine))
 			f.same(f.held(lane).Holder, "", "a free lease is listed without holder")
-			_, err := f.A.Commit(f.ctx, env, deploy.Commit{Guard: guardOf(mine)})
+			_, err := f.A.Commit(f.ctx, env, state.Commit{Guard: guardOf(mine)})
 			f.is(err, fault.Fenced, "a commit after the release")
 			theirs := f.lease(f.B, lane, f.HolderB())
 			f.same(theirs.Fence > mine.Fence, true, "the fence grows over a release")
@@ -88,7 +88,7 @@ func runningEndsWithTheHolder(f *fixture) {
 	holder := f.HolderA()
 	l := f.lease(f.A, lane, holder)
 	start := func() {
-		out := f.commit(deploy.Commit{Guard: guardOf(l), Next: []resource.ID{id(1)}})
+		out := f.commit(state.Commit{Guard: guardOf(l), Next: []resource.ID{id(1)}})
 		f.same(out.Started, true, "started")
 		f.same(f.held(lane).Running, []resource.ID{id(1)}, "what runs")
 	}
@@ -96,7 +96,7 @@ func runningEndsWithTheHolder(f *fixture) {
 	l = f.lease(f.A, lane, holder)
 	f.same(l.Running, []resource.ID{id(1)}, "who takes over is told what ran")
 	f.same(f.held(lane).Running, []resource.ID{id(1)}, "and so is the next, should this one end at once")
-	f.commit(deploy.Commit{Guard: guardOf(l)})
+	f.commit(state.Commit{Guard: guardOf(l)})
 	f.same(len(f.held(lane).Running), 0, "until the first commit")
 	start()
 	f.ok(f.A.Release(f.ctx, env, l))
@@ -113,7 +113,7 @@ func deadHoldersLeaseIsFree(f *fixture) {
 	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), epoch, at(time.Hour))
 	f.ok(err)
 	f.same(now.Fence > old.Fence, true, "the fence grows")
-	_, err = f.B.Commit(f.ctx, env, deploy.Commit{Guard: guardOf(old)})
+	_, err = f.B.Commit(f.ctx, env, state.Commit{Guard: guardOf(old)})
 	f.is(err, fault.Fenced, "under the fence of the dead")
 }
 
@@ -128,7 +128,7 @@ func untilProlongs(f *fixture) {
 		{"zero leaves it", time.Time{}, at(2 * time.Hour)},
 		{"an earlier time does not shorten", at(time.Hour), at(2 * time.Hour)},
 	} {
-		f.commit(deploy.Commit{Guard: guardOf(l), Until: step.until})
+		f.commit(state.Commit{Guard: guardOf(l), Until: step.until})
 		f.same(f.held(lane).Until, step.want, step.reason)
 	}
 	_, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), at(2*time.Hour-1), at(3*time.Hour))
@@ -141,7 +141,7 @@ func staleRelease(f *fixture) {
 	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(2*time.Hour))
 	f.ok(err)
 	f.ok(f.A.Release(f.ctx, env, old))
-	f.ok(f.A.Release(f.ctx, env, deploy.Lease{Key: "unknown/0", Fence: 1}))
+	f.ok(f.A.Release(f.ctx, env, state.Lease{Key: "unknown/0", Fence: 1}))
 	f.same(f.held(lane), now, "the lease of the new holder")
 	f.ok(f.B.Release(f.ctx, env, now))
 	f.ok(f.B.Release(f.ctx, env, now))

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -18,7 +18,7 @@ func raceChecks() []check {
 		{"Lease", func(f *fixture) {
 			for round := range 5 {
 				key := fmt.Sprintf("a/%d", round)
-				f.oneWins(fault.Busy, func(i int, s deploy.State) error {
+				f.oneWins(fault.Busy, func(i int, s state.State) error {
 					holder := f.HolderA
 					if i%2 == 1 {
 						holder = f.HolderB
@@ -31,23 +31,23 @@ func raceChecks() []check {
 		{"Env", func(f *fixture) {
 			f.planning(env)
 			for round := range 5 {
-				f.oneWins(fault.Conflict, func(i int, s deploy.State) error {
-					return f.write(s, deploy.Commit{Env: &deploy.Env{Name: env, Rev: int64(round), Last: i}})
+				f.oneWins(fault.Conflict, func(i int, s state.State) error {
+					return f.write(s, state.Commit{Env: &state.Env{Name: env, Rev: int64(round), Last: i}})
 				})
 			}
 		}},
 		{"Version", func(f *fixture) {
 			f.planning(env)
 			for round := range 5 {
-				f.oneWins(fault.Conflict, func(i int, s deploy.State) error {
-					return f.write(s, deploy.Commit{Version: &deploy.Version{Number: round + 1, Resources: i}})
+				f.oneWins(fault.Conflict, func(i int, s state.State) error {
+					return f.write(s, state.Commit{Version: &state.Version{Number: round + 1, Resources: i}})
 				})
 			}
 		}},
-		{"NewRow", func(f *fixture) { f.rowRace(func(r *deploy.Row) { r.Rev = 0 }) }},
+		{"NewRow", func(f *fixture) { f.rowRace(func(r *state.Row) { r.Rev = 0 }) }},
 		{"Row", func(f *fixture) {
 			f.put(f.guard(lane), fresh(0))
-			f.rowRace(func(r *deploy.Row) { r.Rev = 1 })
+			f.rowRace(func(r *state.Row) { r.Rev = 1 })
 		}},
 		{"CommitsOfManyLanes", manyLanes},
 		{"NothingStartsAfterPause", nothingStartsAfterPause},
@@ -56,10 +56,10 @@ func raceChecks() []check {
 }
 
 // oneWins calls f concurrently; one call must succeed and the others fail with kind.
-func (f *fixture) oneWins(kind fault.Kind, call func(i int, s deploy.State) error) {
+func (f *fixture) oneWins(kind fault.Kind, call func(i int, s state.State) error) {
 	f.t.Helper()
 	errs := make([]error, racers)
-	f.together(racers, func(i int, s deploy.State) { errs[i] = call(i, s) })
+	f.together(racers, func(i int, s state.State) { errs[i] = call(i, s) })
 	won := 0
 	for _, err := range errs {
 		if err == nil {
@@ -72,17 +72,17 @@ func (f *fixture) oneWins(kind fault.Kind, call func(i int, s deploy.State) erro
 }
 
 // rowRace writes one row from all sides at the same revision. The winner's is there; the others get it back.
-func (f *fixture) rowRace(at func(r *deploy.Row)) {
-	outs, errs := make([]deploy.Committed, racers), make([]error, racers)
-	guards := make([]deploy.Guard, racers)
+func (f *fixture) rowRace(at func(r *state.Row)) {
+	outs, errs := make([]state.Committed, racers), make([]error, racers)
+	guards := make([]state.Guard, racers)
 	for i := range guards {
 		guards[i] = f.guard(fmt.Sprintf("r/%d", i))
 	}
-	f.together(racers, func(i int, s deploy.State) {
+	f.together(racers, func(i int, s state.State) {
 		r := fresh(0)
 		at(&r)
 		r.Reason = fmt.Sprint(i)
-		outs[i], errs[i] = s.Commit(f.ctx, env, deploy.Commit{Guard: guards[i], Rows: []deploy.Row{r}})
+		outs[i], errs[i] = s.Commit(f.ctx, env, state.Commit{Guard: guards[i], Rows: []state.Row{r}})
 	})
 	now, won := f.row(id(0)), 0
 	for i, out := range outs {
@@ -92,7 +92,7 @@ func (f *fixture) rowRace(at func(r *deploy.Row)) {
 			f.same(now.Reason, fmt.Sprint(i), "the row is the winner's")
 			continue
 		}
-		f.same(out.Conflicts, []deploy.Row{now}, "losers get the row as it is now")
+		f.same(out.Conflicts, []state.Row{now}, "losers get the row as it is now")
 	}
 	f.same(won, 1, "how many won")
 }
@@ -100,14 +100,14 @@ func (f *fixture) rowRace(at func(r *deploy.Row)) {
 // manyLanes commits from many lanes at once and looks for everything afterwards.
 func manyLanes(f *fixture) {
 	const commits, rows = 6, 5
-	guards := make([]deploy.Guard, racers)
+	guards := make([]state.Guard, racers)
 	for i := range guards {
 		guards[i] = f.guard(fmt.Sprintf("a/%d", i))
 	}
 	errs := make([]error, racers)
-	f.together(racers, func(i int, s deploy.State) {
+	f.together(racers, func(i int, s state.State) {
 		for n := range commits {
-			c := deploy.Commit{Guard: guards[i], Plan: true, Actions: []deploy.Action{{ID: fmt.Sprintf("%d-%d", i, n), Resource: id(n)}}}
+			c := state.Commit{Guard: guards[i], Plan: true, Actions: []state.Action{{ID: fmt.Sprintf("%d-%d", i, n), Resource: id(n)}}}
 			for k := range rows {
 				r := fresh((i*commits+n)*rows + k)
 				r.Lane, r.Ticket = guards[i].Key, 1
@@ -132,8 +132,8 @@ func manyLanes(f *fixture) {
 	f.same(s.PlanSeq, int64(racers*commits), "each plan counted")
 	counts, err := f.A.Counts(f.ctx, env)
 	f.ok(err)
-	f.same(nonZero(counts), map[deploy.Status]int{deploy.StatusAvailable: racers * commits * rows}, "counts")
-	actions, err := f.A.Actions(f.ctx, env, deploy.ActionQuery{})
+	f.same(nonZero(counts), map[state.Status]int{state.StatusAvailable: racers * commits * rows}, "counts")
+	actions, err := f.A.Actions(f.ctx, env, state.ActionQuery{})
 	f.ok(err)
 	f.same(len(actions), racers*commits, "actions")
 }
@@ -141,13 +141,13 @@ func manyLanes(f *fixture) {
 // nothingStartsAfterPause pauses while others start as fast as they can: whoever asks after Pause has returned is refused, whatever
 // schedule it has seen.
 func nothingStartsAfterPause(f *fixture) {
-	guards := make([]deploy.Guard, racers)
+	guards := make([]state.Guard, racers)
 	for i := range guards {
 		guards[i] = f.guard(fmt.Sprintf("a/%d", i))
 	}
 	var paused atomic.Bool
 	errs := make([]error, racers)
-	f.together(racers, func(i int, s deploy.State) {
+	f.together(racers, func(i int, s state.State) {
 		if i == 0 {
 			errs[i] = s.Pause(f.ctx, env, true, "a")
 			paused.Store(true)
@@ -160,7 +160,7 @@ func nothingStartsAfterPause(f *fixture) {
 				errs[i] = err
 				return
 			}
-			out, err := s.Commit(f.ctx, env, deploy.Commit{Guard: guards[i], Next: []resource.ID{id(i)}, SeenPlan: e.PlanSeq})
+			out, err := s.Commit(f.ctx, env, state.Commit{Guard: guards[i], Next: []resource.ID{id(i)}, SeenPlan: e.PlanSeq})
 			if err == nil && before && out.Started {
 				err = fmt.Errorf("lane %d started after the pause", i)
 			}
@@ -183,10 +183,10 @@ func scheduleOfOneInstant(f *fixture) {
 	rows[0].Ticket = 1
 	f.put(g, rows...)
 	errs := make([]error, 4)
-	f.together(4, func(i int, s deploy.State) {
+	f.together(4, func(i int, s state.State) {
 		for n := range moves {
 			if i == 0 {
-				c := deploy.Commit{Guard: g, Plan: true, Rows: freshRows(2)}
+				c := state.Commit{Guard: g, Plan: true, Rows: freshRows(2)}
 				for k := range c.Rows {
 					c.Rows[k].Rev, c.Rows[k].Ticket = int64(n+1), int64((n+k+1)%2)
 				}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -13,18 +13,18 @@ import (
 func rowChecks() []check {
 	return []check{
 		{"WholeRowComesBack", func(f *fixture) {
-			r, plain := full(1), deploy.Row{ID: id(2), Lane: lane}
+			r, plain := full(1), state.Row{ID: id(2), Lane: lane}
 			f.put(f.guard(lane), r, plain)
 			r.Rev, plain.Rev = 1, 1
 			rows, err := f.B.Rows(f.ctx, env, []resource.ID{r.ID, plain.ID})
 			f.ok(err)
-			f.same(byID(rows), []deploy.Row{r, plain}, "by id")
+			f.same(byID(rows), []state.Row{r, plain}, "by id")
 			rows, err = f.B.LaneRows(f.ctx, env, lane, true)
 			f.ok(err)
-			f.same(byID(rows), []deploy.Row{r, plain}, "by lane")
+			f.same(byID(rows), []state.Row{r, plain}, "by lane")
 			rows, err = f.B.ScanRows(f.ctx, env, "", 10)
 			f.ok(err)
-			f.same(rows, []deploy.Row{r, plain}, "by scan")
+			f.same(rows, []state.Row{r, plain}, "by scan")
 		}},
 		{"AnyIDIsKept", anyIDIsKept},
 		{"UnknownIDsAreLeftOut", func(f *fixture) {
@@ -50,7 +50,7 @@ func rowChecks() []check {
 			f.put(g, full(1))
 			r := fresh(1)
 			r.Rev, r.Body, r.Lane = 1, []byte("another body"), "b/0"
-			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}, Plan: true})
+			f.commit(state.Commit{Guard: g, Rows: []state.Row{r}, Plan: true})
 			r.Rev = 2
 			f.same(f.row(r.ID), r, "nothing of the row before is left")
 		}},
@@ -60,7 +60,7 @@ func rowChecks() []check {
 			f.put(g, r)
 			want := r.Body
 			r.Rev, r.Body, r.Reason = 1, nil, "it failed"
-			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
+			f.commit(state.Commit{Guard: g, Rows: []state.Row{r}})
 			r.Rev, r.Body = 2, want
 			f.same(f.row(r.ID), r, "a result keeps the body")
 		}},
@@ -75,14 +75,14 @@ func conflictsAreReturned(f *fixture) {
 	f.put(g, freshRows(3)...)
 	stale, exists, unknown, good, added := fresh(0), fresh(1), fresh(50), fresh(2), fresh(60)
 	stale.Rev, unknown.Rev, good.Rev = 9, 4, 1
-	for _, r := range []*deploy.Row{&stale, &exists, &unknown, &good, &added} {
+	for _, r := range []*state.Row{&stale, &exists, &unknown, &good, &added} {
 		r.Reason = "second"
 	}
-	out, err := f.B.Commit(f.ctx, env, deploy.Commit{Guard: g, Rows: []deploy.Row{stale, good, exists, unknown, added}})
+	out, err := f.B.Commit(f.ctx, env, state.Commit{Guard: g, Rows: []state.Row{stale, good, exists, unknown, added}})
 	f.ok(err)
 	first0, first1 := fresh(0), fresh(1)
 	first0.Rev, first1.Rev = 1, 1
-	f.same(byID(out.Conflicts), []deploy.Row{first0, first1, {ID: unknown.ID}}, "the rows as they are now; a row that is not there has Rev 0")
+	f.same(byID(out.Conflicts), []state.Row{first0, first1, {ID: unknown.ID}}, "the rows as they are now; a row that is not there has Rev 0")
 	good.Rev, added.Rev = 2, 1
 	f.same(f.row(good.ID), good, "the row that fits")
 	f.same(f.row(added.ID), added, "the new row")
@@ -116,18 +116,18 @@ func listChecks() []check {
 			rows := freshRows(3)
 			rows[1].Ticket, rows[2].Ticket, rows[2].Lane = 5, 6, "b/0"
 			e := wholeEnv()
-			f.commit(deploy.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
+			f.commit(state.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
 			s, err := f.B.Schedule(f.ctx, env)
 			f.ok(err)
-			slices.SortFunc(s.Tickets, func(a, b deploy.Ticket) int { return int(a.N - b.N) })
-			f.same(s.Tickets, []deploy.Ticket{{ID: id(1), Lane: lane, N: 5}, {ID: id(2), Lane: "b/0", N: 6}}, "tickets")
+			slices.SortFunc(s.Tickets, func(a, b state.Ticket) int { return int(a.N - b.N) })
+			f.same(s.Tickets, []state.Ticket{{ID: id(1), Lane: lane, N: 5}, {ID: id(2), Lane: "b/0", N: 6}}, "tickets")
 			f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted}, []any{f.planSeq(), e.Graph, e.Wave, false}, "the rest")
 			done := rows[1]
 			done.Rev, done.Ticket = 1, 0
-			f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{done}})
+			f.commit(state.Commit{Guard: g, Rows: []state.Row{done}})
 			s, err = f.B.Schedule(f.ctx, env)
 			f.ok(err)
-			f.same(s.Tickets, []deploy.Ticket{{ID: id(2), Lane: "b/0", N: 6}}, "after one is done")
+			f.same(s.Tickets, []state.Ticket{{ID: id(2), Lane: "b/0", N: 6}}, "after one is done")
 		}},
 		{"ScheduleOfSomeAgents", scheduleOfSome},
 		{"DueInOrderOfTime", dueInOrder},
@@ -188,32 +188,32 @@ func dueInOrder(f *fixture) {
 
 // countsByStatus pins that Counts agrees with Row.Status through inserts, changes, moves and removals.
 func countsByStatus(f *fixture) {
-	deployed := func(n int) deploy.Row {
+	deployed := func(n int) state.Row {
 		r := fresh(n)
-		r.Compliance, r.LastRun, r.Deployed = deploy.Compliant, deploy.RunSuccess, r.Hash
+		r.Compliance, r.LastRun, r.Deployed = state.Compliant, state.RunSuccess, r.Hash
 		return r
 	}
 	rows := freshRows(2)
-	for n, change := range []func(r *deploy.Row){
-		func(*deploy.Row) {},
-		func(r *deploy.Row) { r.Orphaned = true },
-		func(r *deploy.Row) { r.Compliance = deploy.Undefined },
-		func(r *deploy.Row) { r.Blocked = deploy.BlockedYes },
-		func(r *deploy.Row) { r.Blocked = deploy.NeedsPerson },
-		func(r *deploy.Row) { r.Blocked = deploy.BlockedTemp },
-		func(r *deploy.Row) { r.LastRun, r.Compliance = deploy.RunFailed, deploy.NonCompliant },
-		func(r *deploy.Row) { r.LastRun, r.Class = deploy.RunFailed, deploy.ClassUnavailable },
-		func(r *deploy.Row) { r.LastRun, r.Compliance = deploy.RunSkipped, deploy.NonCompliant },
-		func(r *deploy.Row) { r.Compliance = deploy.NonCompliant },
-		func(r *deploy.Row) { r.LastRun, r.Class = deploy.RunFailed, provider.Class("retryable") },
+	for n, change := range []func(r *state.Row){
+		func(*state.Row) {},
+		func(r *state.Row) { r.Orphaned = true },
+		func(r *state.Row) { r.Compliance = state.Undefined },
+		func(r *state.Row) { r.Blocked = state.BlockedYes },
+		func(r *state.Row) { r.Blocked = state.NeedsPerson },
+		func(r *state.Row) { r.Blocked = state.BlockedTemp },
+		func(r *state.Row) { r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant },
+		func(r *state.Row) { r.LastRun, r.Class = state.RunFailed, state.ClassUnavailable },
+		func(r *state.Row) { r.LastRun, r.Compliance = state.RunSkipped, state.NonCompliant },
+		func(r *state.Row) { r.Compliance = state.NonCompliant },
+		func(r *state.Row) { r.LastRun, r.Class = state.RunFailed, provider.Class("retryable") },
 	} {
 		r := deployed(n + 2)
 		change(&r)
 		rows = append(rows, r)
 	}
-	agree := func(reason string, rows []deploy.Row) {
+	agree := func(reason string, rows []state.Row) {
 		f.t.Helper()
-		want := map[deploy.Status]int{}
+		want := map[state.Status]int{}
 		for i := range rows {
 			want[rows[i].Status()]++
 		}
@@ -228,14 +228,14 @@ func countsByStatus(f *fixture) {
 	for i := range rows {
 		rows[i].Rev, rows[i].Lane = 1, "b/0"
 		if i%2 == 0 {
-			rows[i].Compliance, rows[i].LastRun = deploy.HasUpdate, deploy.RunNew
+			rows[i].Compliance, rows[i].LastRun = state.HasUpdate, state.RunNew
 		}
 	}
 	f.put(g, rows...)
 	agree("after changes", rows)
 	stale := rows[0]
 	stale.Orphaned = true
-	f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{stale}})
+	f.commit(state.Commit{Guard: g, Rows: []state.Row{stale}})
 	agree("after a conflict", rows)
 	for i := range rows {
 		rows[i].Rev, rows[i].Gone = 2, i >= 4
@@ -244,8 +244,8 @@ func countsByStatus(f *fixture) {
 	agree("after removals", rows[:4])
 }
 
-func nonZero(counts map[deploy.Status]int) map[deploy.Status]int {
-	out := map[deploy.Status]int{}
+func nonZero(counts map[state.Status]int) map[state.Status]int {
+	out := map[state.Status]int{}
 	for status, n := range counts {
 		if n != 0 {
 			out[status] = n
@@ -271,7 +271,7 @@ func anyIDIsKept(f *fixture) {
 	rows, err := f.B.ScanRows(f.ctx, env, "", 100)
 	f.ok(err)
 	f.same(idsOf(rows), want, "by scan")
-	f.commit(deploy.Commit{Guard: g, Next: want, SeenPlan: f.planSeq()})
+	f.commit(state.Commit{Guard: g, Next: want, SeenPlan: f.planSeq()})
 	f.same(f.held(lane).Running, want, "what runs")
 }
 
@@ -281,7 +281,7 @@ func goneRemoves(f *fixture) {
 	f.put(g, freshRows(2)...)
 	r := fresh(0)
 	r.Rev, r.Gone = 7, true
-	out := f.commit(deploy.Commit{Guard: g, Rows: []deploy.Row{r}})
+	out := f.commit(state.Commit{Guard: g, Rows: []state.Row{r}})
 	f.same(len(out.Conflicts) == 1 && out.Conflicts[0].Rev == 1, true, "removed at a stale Rev: a conflict")
 	f.same(f.row(r.ID).Rev, int64(1), "and it stays")
 	r.Rev = 1
@@ -295,27 +295,27 @@ func goneRemoves(f *fixture) {
 // comesBackAsAnother pins that a row which is gone and comes back has no revision that the first one
 // had, so that what was read of that one fits no more.
 func comesBackAsAnother(f *fixture) {
-	var l deploy.Lease
-	plans := func() deploy.Guard {
+	var l state.Lease
+	plans := func() state.Guard {
 		f.ok(f.A.Release(f.ctx, env, l))
 		l = f.lease(f.A, "plan", f.HolderA())
 		return guardOf(l)
 	}
-	c := deploy.Commit{Guard: plans(), Plan: true, Rows: []deploy.Row{fresh(0)}}
+	c := state.Commit{Guard: plans(), Plan: true, Rows: []state.Row{fresh(0)}}
 	f.commit(c)
 	first := f.row(id(0))
 	f.same(first.Rev, c.FirstRev(), "the first revision")
 	gone := first
 	gone.Gone = true
-	f.commit(deploy.Commit{Guard: plans(), Plan: true, Rows: []deploy.Row{gone}})
-	again := deploy.Commit{Guard: plans(), Plan: true, Rows: []deploy.Row{fresh(0)}}
+	f.commit(state.Commit{Guard: plans(), Plan: true, Rows: []state.Row{gone}})
+	again := state.Commit{Guard: plans(), Plan: true, Rows: []state.Row{fresh(0)}}
 	f.commit(again)
 	now := f.row(id(0))
 	f.same(now.Rev, again.FirstRev(), "it has come back")
 	f.same(now.Rev > first.Rev, true, "and has another revision")
 	first.LastAction = "of the one before"
-	out := f.commit(deploy.Commit{Guard: f.guard(lane), Rows: []deploy.Row{first}})
-	f.same(byID(out.Conflicts), []deploy.Row{now}, "what was read before does not fit")
+	out := f.commit(state.Commit{Guard: f.guard(lane), Rows: []state.Row{first}})
+	f.same(byID(out.Conflicts), []state.Row{now}, "what was read before does not fit")
 }
 
 // laneRows pins which rows are those of a lane.
@@ -357,11 +357,11 @@ func scheduleOfSome(f *fixture) {
 	}
 	rows[1].Ticket = 0
 	e := wholeEnv()
-	e.Wave = deploy.Wave{Epoch: 1, Priority: deploy.PriorityUserRepair, At: at(0)}
-	f.commit(deploy.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
-	f.commit(deploy.Commit{Guard: g, Checked: []resource.ID{id(0)}, Epoch: 1})
+	e.Wave = state.Wave{Epoch: 1, Priority: state.PriorityUserRepair, At: at(0)}
+	f.commit(state.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
+	f.commit(state.Commit{Guard: g, Checked: []resource.ID{id(0)}, Epoch: 1})
 	other := f.guard("b/0")
-	f.commit(deploy.Commit{Guard: other, WaveDone: 1})
+	f.commit(state.Commit{Guard: other, WaveDone: 1})
 	all, err := f.B.Schedule(f.ctx, env)
 	f.ok(err)
 	many := []string{"b"}
@@ -371,14 +371,14 @@ func scheduleOfSome(f *fixture) {
 	for _, agents := range [][]string{nil, {"a"}, {"a/1"}, {"a", "a"}, {"b", "a0"}, {"none"}, many} {
 		s, err := f.B.Schedule(f.ctx, env, agents...)
 		f.ok(err)
-		var tickets []deploy.Ticket
+		var tickets []state.Ticket
 		open := map[string][]resource.ID{}
 		for i, l := range lanes {
-			if len(agents) > 0 && !slices.Contains(agents, deploy.AgentOf(l)) {
+			if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(l)) {
 				continue
 			}
 			if rows[i].Ticket != 0 {
-				tickets = append(tickets, deploy.Ticket{ID: rows[i].ID, Lane: l, N: rows[i].Ticket})
+				tickets = append(tickets, state.Ticket{ID: rows[i].ID, Lane: l, N: rows[i].Ticket})
 			}
 			if l != "b/0" {
 				open[l] = []resource.ID{}
@@ -387,7 +387,7 @@ func scheduleOfSome(f *fixture) {
 				open[l] = []resource.ID{id(0)}
 			}
 		}
-		slices.SortFunc(s.Tickets, func(a, b deploy.Ticket) int { return int(a.N - b.N) })
+		slices.SortFunc(s.Tickets, func(a, b state.Ticket) int { return int(a.N - b.N) })
 		f.same(s.Tickets, tickets, fmt.Sprintf("tickets of %q", agents))
 		f.same(len(s.Unfinished), len(open), fmt.Sprintf("unfinished lanes of %q", agents))
 		for l, ids := range s.Unfinished {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // wave puts rows into lanes a/0 and b/0, two each, and begins a wave.
-func (f *fixture) wave(epoch int64) (a, b deploy.Guard) {
+func (f *fixture) wave(epoch int64) (a, b state.Guard) {
 	f.t.Helper()
 	a, b = f.guard("a/0"), f.guard("b/0")
 	rows := freshRows(4)
@@ -25,7 +25,7 @@ func (f *fixture) beginWave(epoch int64) {
 	f.t.Helper()
 	e, err := f.A.Env(f.ctx, env)
 	f.ok(err)
-	e.Wave = deploy.Wave{Epoch: epoch, Priority: deploy.PriorityUserRepair, At: at(0)}
+	e.Wave = state.Wave{Epoch: epoch, Priority: state.PriorityUserRepair, At: at(0)}
 	_, err = f.putEnv(f.A, e)
 	f.ok(err)
 }
@@ -54,9 +54,9 @@ func waveChecks() []check {
 		}},
 		{"CheckedShows", func(f *fixture) {
 			a, b := f.wave(1)
-			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
-			f.commit(deploy.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
-			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1})
+			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
+			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
+			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1})
 			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}}, "each once")
 			f.same(f.row(id(0)).Rev, int64(1), "a check is not a write of the row")
 		}},
@@ -74,10 +74,10 @@ func waveChecks() []check {
 				want[rows[i].Lane] = none
 			}
 			for _, i := range []int{3, 140} {
-				f.commit(deploy.Commit{Guard: f.guard(rows[i].Lane), Checked: []resource.ID{rows[i].ID}, Epoch: 1})
+				f.commit(state.Commit{Guard: f.guard(rows[i].Lane), Checked: []resource.ID{rows[i].ID}, Epoch: 1})
 				want[rows[i].Lane] = []resource.ID{rows[i].ID}
 			}
-			f.commit(deploy.Commit{Guard: f.guard(rows[5].Lane), WaveDone: 1})
+			f.commit(state.Commit{Guard: f.guard(rows[5].Lane), WaveDone: 1})
 			delete(want, rows[5].Lane)
 			f.same(f.unfinished(), want, "lanes")
 		}},
@@ -86,37 +86,37 @@ func waveChecks() []check {
 			r := f.row(id(0))
 			f.put(a, r)
 			r.Checked = 1
-			out := f.commit(deploy.Commit{Guard: a, Rows: []deploy.Row{r}, Checked: []resource.ID{id(0)}, Epoch: 1})
+			out := f.commit(state.Commit{Guard: a, Rows: []state.Row{r}, Checked: []resource.ID{id(0)}, Epoch: 1})
 			f.same(len(out.Conflicts), 1, "the row conflicts")
 			f.same(f.unfinished()["a/0"], none, "what the check led to is not recorded yet")
-			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1})
+			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1})
 			f.same(f.unfinished()["a/0"], []resource.ID{id(0)}, "a check that is to write nothing counts though the row has changed")
 		}},
 		{"WaveDoneFinishesTheLane", func(f *fixture) {
 			a, b := f.wave(1)
-			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1, WaveDone: 1})
+			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1, WaveDone: 1})
 			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none}, "one lane left")
 			f.same(f.held("a/0").Wave, int64(1), "the lease says so")
-			f.commit(deploy.Commit{Guard: b, WaveDone: 1})
+			f.commit(state.Commit{Guard: b, WaveDone: 1})
 			f.same(len(f.unfinished()), 0, "the wave is finished")
 		}},
 		{"NextWaveBeginsAnew", func(f *fixture) {
 			a, b := f.wave(1)
-			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1, WaveDone: 1})
-			f.commit(deploy.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1}) // overtaken by the next wave
+			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1, WaveDone: 1})
+			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1}) // overtaken by the next wave
 			f.beginWave(2)
 			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none}, "checks of the wave before do not count")
-			f.commit(deploy.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
+			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
 			f.same(f.unfinished()["a/0"], none, "nor do late ones")
-			f.commit(deploy.Commit{Guard: a, WaveDone: 2})
-			f.commit(deploy.Commit{Guard: a, WaveDone: 1})
+			f.commit(state.Commit{Guard: a, WaveDone: 2})
+			f.commit(state.Commit{Guard: a, WaveDone: 1})
 			f.same(f.held("a/0").Wave, int64(2), "a late WaveDone takes nothing back")
-			f.commit(deploy.Commit{Guard: b, WaveDone: 1})
+			f.commit(state.Commit{Guard: b, WaveDone: 1})
 			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none}, "one that finishes the wave before")
 		}},
 		{"WaveOutlivesTheHolder", func(f *fixture) {
 			l := f.lease(f.A, "a/0", f.HolderA())
-			f.commit(deploy.Commit{Guard: guardOf(l), WaveDone: 3})
+			f.commit(state.Commit{Guard: guardOf(l), WaveDone: 3})
 			f.ok(f.A.Release(f.ctx, env, l))
 			f.same(f.held("a/0").Wave, int64(3), "released")
 			f.same(f.lease(f.B, "a/0", f.HolderB()).Wave, int64(3), "taken again")
@@ -135,60 +135,60 @@ func waveChecks() []check {
 }
 
 func followChecks() []check {
-	entry := func(n string, d time.Duration) deploy.Outbox {
-		return deploy.Outbox{ID: n, Kind: deploy.OutboxRecovered, Of: id(1), At: at(d), Priority: deploy.PriorityNewVersion, Ticket: 7}
+	entry := func(n string, d time.Duration) state.Outbox {
+		return state.Outbox{ID: n, Kind: state.OutboxRecovered, Of: id(1), At: at(d), Priority: state.PriorityNewVersion, Ticket: 7}
 	}
 	return []check{
 		{"OutboxIsOldestFirst", func(f *fixture) {
 			g := f.guard(lane)
 			one, two, three := entry("1", 1), entry("2", 2), entry("3", 3)
-			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{two, one}})
-			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{three}})
+			f.commit(state.Commit{Guard: g, AddOutbox: []state.Outbox{two, one}})
+			f.commit(state.Commit{Guard: g, AddOutbox: []state.Outbox{three}})
 			got, err := f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
-			f.same(got, []deploy.Outbox{one, two, three}, "all")
+			f.same(got, []state.Outbox{one, two, three}, "all")
 			got, err = f.B.Outbox(f.ctx, env, 2)
 			f.ok(err)
-			f.same(got, []deploy.Outbox{one, two}, "no more than the limit")
+			f.same(got, []state.Outbox{one, two}, "no more than the limit")
 		}},
 		{"OutboxDrops", func(f *fixture) {
 			g := f.guard(lane)
-			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}})
-			f.commit(deploy.Commit{Guard: g, DropOutbox: []string{"1", "3", "unknown"}, AddOutbox: []deploy.Outbox{entry("4", 4)}})
+			f.commit(state.Commit{Guard: g, AddOutbox: []state.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}})
+			f.commit(state.Commit{Guard: g, DropOutbox: []string{"1", "3", "unknown"}, AddOutbox: []state.Outbox{entry("4", 4)}})
 			got, err := f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
-			f.same(got, []deploy.Outbox{entry("2", 2), entry("4", 4)}, "what is left")
+			f.same(got, []state.Outbox{entry("2", 2), entry("4", 4)}, "what is left")
 		}},
 		{"DropsWaitForAllRows", func(f *fixture) {
 			g, other := f.guard(lane), f.guard("a/1")
 			f.put(g, freshRows(2)...)
-			read := []deploy.Row{f.row(id(0)), f.row(id(1))}
-			f.commit(deploy.Commit{Guard: g, AddOutbox: []deploy.Outbox{entry("1", 1)}})
+			read := []state.Row{f.row(id(0)), f.row(id(1))}
+			f.commit(state.Commit{Guard: g, AddOutbox: []state.Outbox{entry("1", 1)}})
 			f.put(other, read[1])
-			c := deploy.Commit{Guard: g, Rows: read, AddOutbox: []deploy.Outbox{entry("2", 2), entry("3", 3)}, DropOutbox: []string{"1", "3"}}
+			c := state.Commit{Guard: g, Rows: read, AddOutbox: []state.Outbox{entry("2", 2), entry("3", 3)}, DropOutbox: []string{"1", "3"}}
 			f.same(len(f.commit(c).Conflicts), 1, "one conflicts")
 			got, err := f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
-			f.same(got, []deploy.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}, "what they ask for is not all written")
-			c.Rows = []deploy.Row{f.row(id(1))}
+			f.same(got, []state.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}, "what they ask for is not all written")
+			c.Rows = []state.Row{f.row(id(1))}
 			f.same(len(f.commit(c).Conflicts), 0, "nothing conflicts")
 			got, err = f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
-			f.same(got, []deploy.Outbox{entry("2", 2)}, "now they are dropped, and one that is added at once is never there")
+			f.same(got, []state.Outbox{entry("2", 2)}, "now they are dropped, and one that is added at once is never there")
 		}},
 		{"ManyFollow", func(f *fixture) {
-			var add []deploy.Outbox
+			var add []state.Outbox
 			var drop []string
 			for i := range 1000 {
 				o := entry(strings.Repeat("x", 30)+string(id(i)), time.Duration(i))
 				add, drop = append(add, o), append(drop, o.ID)
 			}
 			g := f.guard(lane)
-			f.commit(deploy.Commit{Guard: g, AddOutbox: add})
+			f.commit(state.Commit{Guard: g, AddOutbox: add})
 			got, err := f.B.Outbox(f.ctx, env, 2000)
 			f.ok(err)
 			f.same(got, add, "all, oldest first")
-			f.commit(deploy.Commit{Guard: g, DropOutbox: drop})
+			f.commit(state.Commit{Guard: g, DropOutbox: drop})
 			got, err = f.B.Outbox(f.ctx, env, 1)
 			f.ok(err)
 			f.same(len(got), 0, "none is left")

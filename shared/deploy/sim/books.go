@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -31,11 +31,11 @@ type books struct {
 	last     int
 	ticket   int64 // the greatest so far
 	law      *law
-	prints   map[string]*op                        // exports, by their fingerprints
-	removed  time.Duration                         // when files were removed last
-	known    map[deploy.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
-	exported time.Duration                         // when the last export that released what is in force began
-	settled  time.Duration                         // when the environment got the settings of the plan; 0: not yet
+	prints   map[string]*op                       // exports, by their fingerprints
+	removed  time.Duration                        // when files were removed last
+	known    map[state.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
+	exported time.Duration                        // when the last export that released what is in force began
+	settled  time.Duration                        // when the environment got the settings of the plan; 0: not yet
 }
 
 // owed is a reload that is to come, for a change of something required.
@@ -73,39 +73,39 @@ type taskBooks struct {
 	dry      bool                      // only compares
 	export   *exportBook
 	claims   map[resource.ID]claimBook
-	mine     map[string]bool            // records of runs that it has written
-	stale    map[string]resource.ID     // of these, those that have to be marked as stale
-	follows  []follow                   // that it does under the plan
-	planned  int                        // when it took the plan, in steps of the law
-	settles  int64                      // fence under which it does what follows from runs
-	open     int                        // connections
-	way      string                     // to the agent that it is connected with
-	connects int                        // that were tried since something was claimed
-	spared   time.Time                  // until when a try to connect that failed stands for others; see connectorPort
-	removes  time.Time                  // until then it may remove files; zero: it does not hold the plan
-	grace    time.Duration              // that it collects with
-	changed  map[resource.ID]time.Time  // when these had changed last, as it was known then
-	inherits map[string][]resource.ID   // what tells others, and ran under a lease when its holder before was lost
-	terms    []string                   // of the filter of what it asks for; nil: anything
-	wrote    int                        // commits of its own, of an export
-	deletes  map[resource.ID]bool       // by its export
-	leaves   map[resource.ID]bool       // by its export
-	waved    bool                       // it has asked for a check of everything
-	failing  map[resource.ID]int64      // revisions of what had failed when it took the plan
-	retries  bool                       // it asks also for what waits
-	only     resource.ID                // of what it asks for; "": anything
-	until    time.Time                  // when it is to stop claiming
-	asks     deploy.Priority            // of what it asks for; 0: of no one priority
-	lenient  bool                       // asks for nothing that waits for its backoff or for a person
-	forgets  bool                       // it lets go of what left the model
-	releases int                        // the version that it is to put in force; 0: none
-	inForce  int                        // how many releases there had been when it began
-	plain    bool                       // asks for no more than what changed: an export without flags
-	orphaned bool                       // left behind
-	waving   bool                       // a wave was under way somewhere when it took the plan
-	lost     map[resource.ID]bool       // of what is claimed: a run of it was lost in a lane that it was moved from
-	skipped  map[string]bool            // records of runs that were skipped and looked at
-	saw      map[resource.ID]deploy.Row // what it has read by id, of what others may change
+	mine     map[string]bool           // records of runs that it has written
+	stale    map[string]resource.ID    // of these, those that have to be marked as stale
+	follows  []follow                  // that it does under the plan
+	planned  int                       // when it took the plan, in steps of the law
+	settles  int64                     // fence under which it does what follows from runs
+	open     int                       // connections
+	way      string                    // to the agent that it is connected with
+	connects int                       // that were tried since something was claimed
+	spared   time.Time                 // until when a try to connect that failed stands for others; see connectorPort
+	removes  time.Time                 // until then it may remove files; zero: it does not hold the plan
+	grace    time.Duration             // that it collects with
+	changed  map[resource.ID]time.Time // when these had changed last, as it was known then
+	inherits map[string][]resource.ID  // what tells others, and ran under a lease when its holder before was lost
+	terms    []string                  // of the filter of what it asks for; nil: anything
+	wrote    int                       // commits of its own, of an export
+	deletes  map[resource.ID]bool      // by its export
+	leaves   map[resource.ID]bool      // by its export
+	waved    bool                      // it has asked for a check of everything
+	failing  map[resource.ID]int64     // revisions of what had failed when it took the plan
+	retries  bool                      // it asks also for what waits
+	only     resource.ID               // of what it asks for; "": anything
+	until    time.Time                 // when it is to stop claiming
+	asks     state.Priority            // of what it asks for; 0: of no one priority
+	lenient  bool                      // asks for nothing that waits for its backoff or for a person
+	forgets  bool                      // it lets go of what left the model
+	releases int                       // the version that it is to put in force; 0: none
+	inForce  int                       // how many releases there had been when it began
+	plain    bool                      // asks for no more than what changed: an export without flags
+	orphaned bool                      // left behind
+	waving   bool                      // a wave was under way somewhere when it took the plan
+	lost     map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
+	skipped  map[string]bool           // records of runs that were skipped and looked at
+	saw      map[resource.ID]state.Row // what it has read by id, of what others may change
 	rings    int
 	rows     int // written
 	call     int // handler calls so far
@@ -114,7 +114,7 @@ type taskBooks struct {
 // claimBook is what a row said when it was claimed.
 type claimBook struct {
 	version int
-	kind    deploy.ActionKind
+	kind    state.ActionKind
 	state   []byte
 	facts   bool // its facts were asked for
 	ticket  int64
@@ -146,12 +146,12 @@ type runBook struct {
 
 func newBooks() *books {
 	return &books{law: newLaw(), leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
-		known: map[deploy.ParameterKey]time.Duration{}, events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
+		known: map[state.ParameterKey]time.Duration{}, events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
 }
 
 func newTaskBooks() *taskBooks {
 	return &taskBooks{deletes: map[resource.ID]bool{}, leaves: map[resource.ID]bool{}, leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
-		saw: map[resource.ID]deploy.Row{}, skipped: map[string]bool{}, inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
+		saw: map[resource.ID]state.Row{}, skipped: map[string]bool{}, inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.
@@ -170,7 +170,7 @@ func (b *books) gone(id resource.ID) {
 }
 
 // learned notes until when parameters and facts were known that a commit has removed.
-func (b *books) learned(now time.Duration, e *environment, was map[deploy.ParameterKey]bool) {
+func (b *books) learned(now time.Duration, e *environment, was map[state.ParameterKey]bool) {
 	for k, had := range was {
 		if _, has := e.parameters[k]; had && !has {
 			b.known[k] = now
@@ -350,7 +350,7 @@ func (r *run) says(id resource.ID, text string) bool {
 }
 
 // rang notes a message.
-func (b *books) rang(r *run, ring deploy.Ring) {
+func (b *books) rang(r *run, ring state.Ring) {
 	if t := r.sched.cur; t != nil {
 		t.books.rings++
 	}

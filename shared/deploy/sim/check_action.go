@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 // checkAction is invariant L1: one record a finished run, with what its handler logged and did.
-func (r *run) checkAction(t *task, a *deploy.Action) {
+func (r *run) checkAction(t *task, a *state.Action) {
 	if a.Stale {
 		delete(t.books.stale, a.ID)
 	}
@@ -27,12 +27,12 @@ func (r *run) checkAction(t *task, a *deploy.Action) {
 	if a.Pack != "sim" {
 		r.violate("L1", "the record of a run of %s does not say which handlers ran it", a.Resource)
 	}
-	if a.Action == deploy.ActionDryRun {
+	if a.Action == state.ActionDryRun {
 		return
 	}
 	t.books.mine[a.ID] = true
 	have := t.books.runs[a.Resource]
-	ran := a.Outcome == deploy.StatusDeployed || a.Outcome == deploy.StatusNonCompliant || a.Outcome == deploy.StatusDeploying
+	ran := a.Outcome == state.StatusDeployed || a.Outcome == state.StatusNonCompliant || a.Outcome == state.StatusDeploying
 	switch {
 	case ran && (have == nil || have.calls == 0):
 		r.violate("L1", "a run of %s is recorded (%s) and its handler was not called", a.Resource, a.Outcome)
@@ -47,7 +47,7 @@ func (r *run) checkAction(t *task, a *deploy.Action) {
 	}
 	tried := t.books.connects+t.books.open > 0 || claimed.Before(t.books.spared)
 	over := r.state.look(env).agents[a.Resource.Agent()].Transport
-	if a.Outcome == deploy.StatusUnavailable && !tried && reached(a.Resource.Type(), over) {
+	if a.Outcome == state.StatusUnavailable && !tried && reached(a.Resource.Type(), over) {
 		r.violate("transport", "%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
 	}
 	r.checkRecord(t, a, have)
@@ -57,7 +57,7 @@ func (r *run) checkAction(t *task, a *deploy.Action) {
 }
 
 // checkRecord compares a record with what was claimed and what the handler did.
-func (r *run) checkRecord(t *task, a *deploy.Action, have *runBook) {
+func (r *run) checkRecord(t *task, a *state.Action, have *runBook) {
 	did := plan.NoChange
 	if have != nil && have.did != "" {
 		did = have.did
@@ -66,28 +66,28 @@ func (r *run) checkRecord(t *task, a *deploy.Action, have *runBook) {
 	switch {
 	case a.Change != did:
 		r.violate("L1", "the record of a run of %s says %s, and its handler did %s", a.Resource, a.Change, did)
-	case a.Outcome == deploy.StatusDeployed && did != plan.NoChange && !have.reloaded && len(a.Changes) == 0:
+	case a.Outcome == state.StatusDeployed && did != plan.NoChange && !have.reloaded && len(a.Changes) == 0:
 		r.violate("L1", "the record of a run of %s says %s and not what changed", a.Resource, a.Change)
 	case known && (a.Version != claimed.version || a.Action != claimed.kind):
 		r.violate("L1", "the record of a run of %s says %s of version %d, and it was %s of version %d", a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
 	case have != nil && !have.recorded && have.err != nil && a.Outcome != outcomeOf(have.err):
 		r.violate("L1", "the record of a run of %s says %s, and its handler said: %v", a.Resource, a.Outcome, have.err)
-	case a.Outcome != deploy.StatusDeployed && a.Reason == "":
+	case a.Outcome != state.StatusDeployed && a.Reason == "":
 		r.violate("L1", "the record of a run of %s says %s and not why", a.Resource, a.Outcome)
 	}
 }
 
 // outcomeOf returns the outcome of a run of which a call has failed.
-func outcomeOf(err error) deploy.Status {
+func outcomeOf(err error) state.Status {
 	if errors.Is(err, provider.ErrSkip) {
-		return deploy.StatusSkipped
+		return state.StatusSkipped
 	}
-	return deploy.StatusFailed
+	return state.StatusFailed
 }
 
 // checkOutcome compares a row that a run has left with the record of that run.
-func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
-	i := slices.IndexFunc(c.Actions, func(a deploy.Action) bool { return a.ID == row.LastAction })
+func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
+	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
 	if i < 0 {
 		return
 	}
@@ -95,13 +95,13 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 	r.checkFollowed(r.sched.cur, row, was, a.Started)
 	right := false
 	switch a.Outcome {
-	case deploy.StatusDeployed:
-		right = row.LastRun == deploy.RunSuccess && row.Compliance == deploy.Compliant && row.Attempts == 0
-	case deploy.StatusNonCompliant:
-		right = row.LastRun == deploy.RunSuccess && row.Compliance == deploy.NonCompliant
-	case deploy.StatusSkipped:
-		right = row.LastRun == deploy.RunSkipped
-	case deploy.StatusDeploying:
+	case state.StatusDeployed:
+		right = row.LastRun == state.RunSuccess && row.Compliance == state.Compliant && row.Attempts == 0
+	case state.StatusNonCompliant:
+		right = row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant
+	case state.StatusSkipped:
+		right = row.LastRun == state.RunSkipped
+	case state.StatusDeploying:
 		right = !row.NotBefore.IsZero()
 		if string(row.Waiting) != slowState {
 			r.violate("again", "the handler of %s wants %q to be given back, and %q is stored", row.ID, slowState, row.Waiting)
@@ -110,26 +110,26 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 			r.violate("again", "the handler of %s wants to be asked again after %s, and is after %s", row.ID, run.after, row.NotBefore.Sub(row.LastAt))
 		}
 	default:
-		right = row.LastRun == deploy.RunFailed
+		right = row.LastRun == state.RunFailed
 	}
 	switch {
 	case !right:
 		r.violate("L1", "the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)", row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
-	case len(row.Left) > 0 && a.Outcome != deploy.StatusDeploying:
+	case len(row.Left) > 0 && a.Outcome != state.StatusDeploying:
 		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID, row.Left)
-	case row.Reason != a.Reason && row.Blocked != deploy.BlockedYes:
+	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
-	case was.Ticket == 0 && a.Outcome == deploy.StatusDeployed && a.Change == plan.NoChange && settled(was) &&
-		!slices.ContainsFunc(c.Parameters, func(p deploy.Parameter) bool { return p.Of == row.ID }) && !r.heardOf(was):
+	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == plan.NoChange && settled(was) &&
+		!slices.ContainsFunc(c.Parameters, func(p state.Parameter) bool { return p.Of == row.ID }) && !r.heardOf(was):
 		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
 	}
 	t := r.sched.cur
 	have := t.books.runs[row.ID]
 	passes := strings.HasPrefix(a.Reason, "the handler did not answer") || strings.HasPrefix(a.Reason, "the handler panicked")
 	switch {
-	case a.Outcome == deploy.StatusFailed && have != nil && have.err != nil && row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
+	case a.Outcome == state.StatusFailed && have != nil && have.err != nil && row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
 		r.violate("D7", "%s failed (%s), and counts as %s", row.ID, a.Reason, row.Class)
-	case a.Outcome == deploy.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts && row.Ticket == 0 && have != nil && !have.purged:
+	case a.Outcome == state.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts && row.Ticket == 0 && have != nil && !have.purged:
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
 	}
 	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.Unsure && len(was.Left) == 0 {
@@ -138,13 +138,13 @@ func (r *run) checkOutcome(row, was *deploy.Row, c *deploy.Commit) {
 }
 
 // settled reports whether a row has nothing about it that a check without findings would have to write.
-func settled(r *deploy.Row) bool {
-	return asWanted(r) && r.Blocked == deploy.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure &&
+func settled(r *state.Row) bool {
+	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
 
 // expectStale notes that the record of a run has to be marked: its row has another intent by now.
-func (r *run) expectStale(t *task, c *deploy.Commit, out *deploy.Committed) {
+func (r *run) expectStale(t *task, c *state.Commit, out *state.Committed) {
 	if len(c.Next) > 0 {
 		return // a run begins, and has no result
 	}
@@ -179,13 +179,13 @@ func (r *run) checkReload(t *task, id resource.ID) {
 }
 
 // heardOf is heardChange for a row by its id, as far as what is in force says anything of it.
-func (r *run) heardOf(row *deploy.Row) bool {
+func (r *run) heardOf(row *state.Row) bool {
 	i, known := r.books.effect.index[row.ID]
 	return !known || r.heardChange(r.sched.cur, i, row)
 }
 
 // heardChange reports whether something that a row requires and hears has changed since its last success, or may have.
-func (r *run) heardChange(t *task, i int, row *deploy.Row) bool {
+func (r *run) heardChange(t *task, i int, row *state.Row) bool {
 	eff, e := r.books.effect, r.state.look(env)
 	for j, q := range eff.ids {
 		of := e.rows[q]
@@ -211,6 +211,6 @@ func (r *run) backoffs(pause time.Duration, attempts int) bool {
 }
 
 // forGood reports whether a failure waits for a new intent or a person.
-func forGood(row *deploy.Row) bool {
-	return row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Class == deploy.ClassRefused
+func forGood(row *state.Row) bool {
+	return row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Class == state.ClassRefused
 }

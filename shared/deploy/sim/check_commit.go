@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -13,7 +13,7 @@ import (
 const planKey = "plan"
 
 // checkCommit checks a Commit that took effect.
-func (r *run) checkCommit(c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) checkCommit(c *state.Commit, out *state.Committed, b before) {
 	t := r.sched.cur
 	r.checkFence(t, c)
 	r.checkWritten(c, out, b)
@@ -62,7 +62,7 @@ type schedBook struct {
 }
 
 // checkFence is invariant D3: only who holds the lease writes.
-func (r *run) checkFence(t *task, c *deploy.Commit) {
+func (r *run) checkFence(t *task, c *state.Commit) {
 	have := r.books.leases[c.Guard.Key]
 	switch {
 	case have == nil:
@@ -75,13 +75,13 @@ func (r *run) checkFence(t *task, c *deploy.Commit) {
 }
 
 // checkWritten checks that rows were written under their condition, and that what was acknowledged is there (D3, D4).
-func (r *run) checkWritten(c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) checkWritten(c *state.Commit, out *state.Committed, b before) {
 	e := r.state.look(env)
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		was, had := b.rows[row.ID]
 		fits := had && was.Rev == row.Rev || !had && (row.Rev == 0 || row.Gone)
-		listed := slices.ContainsFunc(out.Conflicts, func(o deploy.Row) bool { return o.ID == row.ID })
+		listed := slices.ContainsFunc(out.Conflicts, func(o state.Row) bool { return o.ID == row.ID })
 		now := e.rows[row.ID]
 		wrote := now != nil && (!had || now.Rev != was.Rev)
 		if row.Gone {
@@ -109,20 +109,20 @@ func (r *run) checkWritten(c *deploy.Commit, out *deploy.Committed, b before) {
 }
 
 // written returns the rows of a commit that were not left out, with what they were.
-func written(c *deploy.Commit, out *deploy.Committed, each func(row *deploy.Row)) {
+func written(c *state.Commit, out *state.Committed, each func(row *state.Row)) {
 	for i := range c.Rows {
-		if !slices.ContainsFunc(out.Conflicts, func(o deploy.Row) bool { return o.ID == c.Rows[i].ID }) {
+		if !slices.ContainsFunc(out.Conflicts, func(o state.Row) bool { return o.ID == c.Rows[i].ID }) {
 			each(&c.Rows[i])
 		}
 	}
 }
 
 // checkResults checks what a worker of a lane commits.
-func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) checkResults(t *task, c *state.Commit, out *state.Committed, b before) {
 	if c.Env != nil || c.Plan {
 		r.violate("D3", "%s changes the schedule and does not hold %q", t.name, planKey)
 	}
-	written(c, out, func(row *deploy.Row) {
+	written(c, out, func(row *state.Row) {
 		was := b.rows[row.ID]
 		t.books.later[row.ID] = row.NotBefore
 		r.reasonResults(row, &was)
@@ -158,9 +158,9 @@ func (r *run) checkResults(t *task, c *deploy.Commit, out *deploy.Committed, b b
 
 // checkPatient checks that nothing is skipped for what is scheduled once more in another lane: that is
 // known when a requirement is read, and it is to wait for it.
-func (r *run) checkPatient(t *task, row *deploy.Row, lane string) {
+func (r *run) checkPatient(t *task, row *state.Row, lane string) {
 	eff := t.books.effect
-	if eff == nil || row.Blocked != deploy.BlockedTemp || !slices.Contains(t.books.claimed, row.ID) ||
+	if eff == nil || row.Blocked != state.BlockedTemp || !slices.Contains(t.books.claimed, row.ID) ||
 		row.LastAction == "" || t.books.skipped[row.LastAction] {
 		return
 	}
@@ -176,12 +176,12 @@ func (r *run) checkPatient(t *task, row *deploy.Row, lane string) {
 }
 
 // checkResult checks one result: D5 and D7, L1.
-func (r *run) checkResult(t *task, row, was *deploy.Row, c *deploy.Commit) {
-	if !slices.ContainsFunc(c.Actions, func(a deploy.Action) bool { return a.ID == row.LastAction }) && !r.books.actions[row.LastAction] {
+func (r *run) checkResult(t *task, row, was *state.Row, c *state.Commit) {
+	if !slices.ContainsFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction }) && !r.books.actions[row.LastAction] {
 		r.violate("L1", "the result of a run of %s is stored without its record %s", row.ID, row.LastAction)
 	}
 	have := t.books.runs[row.ID]
-	success := row.LastRun == deploy.RunSuccess && row.Compliance == deploy.Compliant && row.Deployed == row.Hash && row.NotBefore.IsZero()
+	success := row.LastRun == state.RunSuccess && row.Compliance == state.Compliant && row.Deployed == row.Hash && row.NotBefore.IsZero()
 	if success {
 		switch want, purged := r.wanted(row); {
 		case have == nil || have.calls == 0:
@@ -194,15 +194,15 @@ func (r *run) checkResult(t *task, row, was *deploy.Row, c *deploy.Commit) {
 			r.violate("D4", "%s counts as deployed and its handler said that it is in progress", row.ID)
 		}
 	}
-	failed := row.LastRun == deploy.RunFailed || row.LastRun == deploy.RunSkipped && row.Blocked != deploy.BlockedTemp
-	if failed && row.Ticket == 0 && row.NotBefore.IsZero() && row.Blocked != deploy.BlockedYes {
+	failed := row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped && row.Blocked != state.BlockedTemp
+	if failed && row.Ticket == 0 && row.NotBefore.IsZero() && row.Blocked != state.BlockedYes {
 		r.checkBackoff(t, row, was)
 	}
 }
 
 // checkBackoff is invariant D7: what may pass by itself is tried again, later and later; what will not pass waits.
-func (r *run) checkBackoff(t *task, row, was *deploy.Row) {
-	waits := forGood(row) || row.Blocked == deploy.NeedsPerson
+func (r *run) checkBackoff(t *task, row, was *state.Row) {
+	waits := forGood(row) || row.Blocked == state.NeedsPerson
 	switch {
 	case !waits && row.Attempts != was.Attempts+1:
 		r.violate("D7", "%s failed for the %d. time in a row, after %d", row.ID, row.Attempts, was.Attempts)
@@ -282,7 +282,7 @@ func (r *run) checkEnded(t *task, lane string, err error) {
 }
 
 // wanted returns what a row wants of its thing.
-func (r *run) wanted(row *deploy.Row) (parts, bool) {
+func (r *run) wanted(row *state.Row) (parts, bool) {
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		r.violate("V1", "what %s wants does not decode: %v", row.ID, err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -28,7 +29,7 @@ func (r *run) restDryRun() bool {
 	}
 	recorded := map[resource.ID]bool{}
 	for _, a := range r.state.look(env).actions {
-		if a.Action == deploy.ActionDryRun && a.Version == c.number && !a.Started.Before(began) {
+		if a.Action == state.ActionDryRun && a.Version == c.number && !a.Started.Before(began) {
 			recorded[a.Resource] = true
 		}
 	}
@@ -112,7 +113,7 @@ func (r *run) would(id resource.ID, it *item, since time.Duration) (action strin
 	}
 	t := r.world.thing(id)
 	have, exists := t.observe(r.sched.now)
-	want, purged := r.wanted(&deploy.Row{ID: id, Body: []byte(it.body)})
+	want, purged := r.wanted(&state.Row{ID: id, Body: []byte(it.body)})
 	switch {
 	case t.pending != nil || t.busyUntil > since:
 		return "", false, false

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -94,7 +94,7 @@ func (r *run) restCollected() bool {
 }
 
 // checkForgotten checks that only versions go that need not be kept.
-func (r *run) checkForgotten(t *task, c *deploy.Commit) {
+func (r *run) checkForgotten(t *task, c *state.Commit) {
 	e := r.state.look(env)
 	keep := e.env.Settings.KeepVersions
 	if keep == 0 {

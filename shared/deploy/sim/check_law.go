@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -28,7 +28,7 @@ type reason struct {
 
 // follow is an entry of the outbox: when it was stored, and whether it tells of something.
 type follow struct {
-	deploy.Outbox
+	state.Outbox
 	step  int
 	tells bool
 }
@@ -85,21 +85,21 @@ func (r *run) changedBefore(t *task, id resource.ID) bool {
 }
 
 // running reports whether somebody has claimed a row and holds its lane.
-func (r *run) running(row *deploy.Row) bool {
+func (r *run) running(row *state.Row) bool {
 	l := r.state.look(env).leases[row.Lane]
 	return l != nil && l.Holder != "" && r.time().Before(l.Until) && slices.Contains(l.Running, row.ID)
 }
 
 // reasonPlanned notes for what a planner schedules a row.
-func (r *run) reasonPlanned(t *task, row, was *deploy.Row, had bool, entries []follow) {
+func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []follow) {
 	l := r.books.law
-	blocked := was.Blocked == deploy.BlockedTemp || was.Blocked == deploy.BlockedYes || was.Blocked == deploy.NeedsPerson
+	blocked := was.Blocked == state.BlockedTemp || was.Blocked == state.BlockedYes || was.Blocked == state.NeedsPerson
 	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
 	asked := row.Ticket != 0 && row.Ticket != was.Ticket
-	deploys := t.books.asks == deploy.PriorityUserDeploy || t.books.retries
+	deploys := t.books.asks == state.PriorityUserDeploy || t.books.retries
 	switch {
 	case row.Ticket == 0:
-	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned, was.Compliance == deploy.Undefined:
+	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned, was.Compliance == state.Undefined:
 		l.add(row.ID, "another intent", false)
 	case row.WantFacts && !was.WantFacts:
 		l.add(row.ID, "its facts", false)
@@ -153,7 +153,7 @@ func (e *effective) lessThan(before *effective) map[resource.ID]bool {
 }
 
 // gone reports whether something that a resource waits for is gone.
-func (e *effective) gone(id resource.ID, rows map[resource.ID]*deploy.Row) bool {
+func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 	i, known := e.index[id]
 	return known && slices.ContainsFunc(e.ids, func(q resource.ID) bool {
 		return e.needs[i]&(1<<e.index[q]) != 0 && rows[q] == nil
@@ -163,11 +163,11 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*deploy.Row) bool 
 // reasonFollows notes whether a row has to run because of what has become of others since it was claimed last. Of one that
 // is being run, and was asked for before those, it cannot be told whether it was claimed before them: it may run again. Nor
 // can it be told of what was claimed at the very time at which they ended.
-func (r *run) reasonFollows(row, was *deploy.Row, entries []follow) {
+func (r *run) reasonFollows(row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
 		f := &entries[i]
-		again := f.Kind == deploy.OutboxAgain && f.Of == row.ID
+		again := f.Kind == state.OutboxAgain && f.Of == row.ID
 		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
 		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && r.running(was) || tie
 		if again || f.tells && f.Of != row.ID && since {
@@ -177,7 +177,7 @@ func (r *run) reasonFollows(row, was *deploy.Row, entries []follow) {
 }
 
 // settled returns the entries of the outbox that a commit does.
-func (l *law) settled(c *deploy.Commit) []follow {
+func (l *law) settled(c *state.Commit) []follow {
 	var out []follow
 	for _, id := range c.DropOutbox {
 		if f, known := l.follows[id]; known {
@@ -188,7 +188,7 @@ func (l *law) settled(c *deploy.Commit) []follow {
 }
 
 // reasonResults notes what follows from the results of runs.
-func (r *run) reasonResults(row, was *deploy.Row) {
+func (r *run) reasonResults(row, was *state.Row) {
 	l := r.books.law
 	if row.LastAction == was.LastAction {
 		return
@@ -200,7 +200,7 @@ func (r *run) reasonResults(row, was *deploy.Row) {
 
 // reasonChanged notes that those that hear a resource have to run for its change, unless they have run behind it in the same
 // claim.
-func (r *run) reasonChanged(c *deploy.Commit, row, was *deploy.Row) {
+func (r *run) reasonChanged(c *state.Commit, row, was *state.Row) {
 	eff := r.books.effect
 	i, known := 0, false
 	if eff != nil {
@@ -211,7 +211,7 @@ func (r *run) reasonChanged(c *deploy.Commit, row, was *deploy.Row) {
 	}
 	all := r.says(row.ID, `"send_event":true`)
 	for j, d := range eff.ids {
-		behind := slices.ContainsFunc(c.Rows, func(o deploy.Row) bool { return o.ID == d && o.LastAction > row.LastAction })
+		behind := slices.ContainsFunc(c.Rows, func(o state.Row) bool { return o.ID == d && o.LastAction > row.LastAction })
 		if eff.needs[j]&(1<<i) != 0 && (all || r.books.hears(d, row.ID)) && !behind {
 			r.books.law.add(d, "a change of "+string(row.ID), false)
 		}
@@ -219,7 +219,7 @@ func (r *run) reasonChanged(c *deploy.Commit, row, was *deploy.Row) {
 }
 
 // reasonConflicts notes which results a commit has left out: if nobody writes them after all, the runs were in vain.
-func (r *run) reasonConflicts(t *task, c *deploy.Commit, out *deploy.Committed) {
+func (r *run) reasonConflicts(t *task, c *state.Commit, out *state.Committed) {
 	l := r.books.law
 	if len(c.Next) > 0 {
 		return
@@ -231,7 +231,7 @@ func (r *run) reasonConflicts(t *task, c *deploy.Commit, out *deploy.Committed) 
 }
 
 // reasonOutbox notes what is to follow. An event tells of something only if its resource has changed, or may have.
-func (r *run) reasonOutbox(c *deploy.Commit) {
+func (r *run) reasonOutbox(c *state.Commit) {
 	l := r.books.law
 	l.step++
 	for _, o := range c.AddOutbox {
@@ -239,7 +239,7 @@ func (r *run) reasonOutbox(c *deploy.Commit) {
 			continue
 		}
 		row := r.state.look(env).rows[o.Of]
-		tells := o.Kind != deploy.OutboxEvent || row == nil || row.ChangedAt.Equal(o.At)
+		tells := o.Kind != state.OutboxEvent || row == nil || row.ChangedAt.Equal(o.At)
 		l.follows[o.ID] = follow{o, l.step, tells}
 	}
 }

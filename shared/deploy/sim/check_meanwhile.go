@@ -5,20 +5,20 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
 // checkMeanwhile checks that a result leaves what others have asked for, or forbidden, since its run was claimed: the run is not an answer to that.
-func (r *run) checkMeanwhile(t *task, row, was *deploy.Row) {
+func (r *run) checkMeanwhile(t *task, row, was *state.Row) {
 	claimed, known := t.books.claims[row.ID]
 	switch {
-	case was.Blocked == deploy.BlockedYes && row.Blocked != deploy.BlockedYes:
+	case was.Blocked == state.BlockedYes && row.Blocked != state.BlockedYes:
 		r.violate("D6", "%s lets %s run again, which was blocked while it ran", t.name, row.ID)
 	case was.Lane != t.books.lane && row.Checked != was.Checked:
 		r.violate("D4", "%s counts %s as checked in a lane that it was moved to while it ran", t.name, row.ID)
-	case !known || row.Blocked == deploy.BlockedYes:
+	case !known || row.Blocked == state.BlockedYes:
 	case was.Ticket != claimed.ticket && was.Ticket != 0 && row.Ticket != was.Ticket:
 		r.violate("D4", "%s forgets that %s was asked for (ticket %d) while it ran (ticket %d)", t.name, row.ID, was.Ticket, claimed.ticket)
 	case was.WantFacts && !claimed.facts && !row.WantFacts:
@@ -28,7 +28,7 @@ func (r *run) checkMeanwhile(t *task, row, was *deploy.Row) {
 
 // checkFollowed checks what a run that ended well says of the changes that it knows of: none that it may not have seen, and all that came before it in
 // the same claim.
-func (r *run) checkFollowed(t *task, row, was *deploy.Row, started time.Time) {
+func (r *run) checkFollowed(t *task, row, was *state.Row, started time.Time) {
 	claimed, known := t.books.claims[row.ID]
 	if !known || row.SucceededAt.Equal(was.SucceededAt) {
 		return
@@ -46,13 +46,13 @@ func (r *run) checkFollowed(t *task, row, was *deploy.Row, started time.Time) {
 }
 
 // checkUnwritten checks that a run that ended well and is not written has left nothing to write.
-func (r *run) checkUnwritten(t *task, c *deploy.Commit) {
+func (r *run) checkUnwritten(t *task, c *state.Commit) {
 	for i := range c.Actions {
 		a := &c.Actions[i]
 		claimed, known := t.books.claims[a.Resource]
 		row := r.state.look(env).rows[a.Resource]
 		// A row that was let go of and has come back may have the same revision, but not the ticket.
-		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket || a.Stale || a.Outcome != deploy.StatusDeployed || a.Action == deploy.ActionDryRun || row.LastAction == a.ID {
+		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket || a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun || row.LastAction == a.ID {
 			continue
 		}
 		if a.Change != plan.NoChange || !settled(row) {
@@ -62,11 +62,11 @@ func (r *run) checkUnwritten(t *task, c *deploy.Commit) {
 }
 
 // checkTold checks that what tells others says so when a run has changed it, or may have: at once when the run ends well, else at the next that does.
-func (r *run) checkTold(t *task, row, was *deploy.Row, c *deploy.Commit) {
-	i := slices.IndexFunc(c.Actions, func(a deploy.Action) bool { return a.ID == row.LastAction })
+func (r *run) checkTold(t *task, row, was *state.Row, c *state.Commit) {
+	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
 	if have := t.books.runs[row.ID]; i >= 0 && have != nil && r.tells(row.ID) {
 		a := &c.Actions[i]
-		deployed := a.Outcome == deploy.StatusDeployed
+		deployed := a.Outcome == state.StatusDeployed
 		switch changed := a.Change != plan.NoChange || was.Unsure || t.books.lost[row.ID]; {
 		case deployed && changed && (!row.ChangedAt.Equal(row.LastAt) || row.Unsure):
 			r.violate("D4", "%s has changed, or may have, in a run of %s that ended well, and does not tell", row.ID, t.name)
@@ -77,7 +77,7 @@ func (r *run) checkTold(t *task, row, was *deploy.Row, c *deploy.Commit) {
 }
 
 // lostElsewhere reports whether a run of a row in a lane that it was moved from has ended without a record.
-func (r *run) lostElsewhere(t *task, e *environment, row *deploy.Row) bool {
+func (r *run) lostElsewhere(t *task, e *environment, row *state.Row) bool {
 	for _, key := range row.Left {
 		if l := e.leases[key]; l != nil && key != t.books.lane && l.Holder != "" && !r.time().Before(l.Until) && slices.Contains(l.Running, row.ID) {
 			return true
@@ -87,7 +87,7 @@ func (r *run) lostElsewhere(t *task, e *environment, row *deploy.Row) bool {
 }
 
 // checkReplaced checks what a planner makes of a row whose intent it replaces, or takes away: invariants D4 and D5.
-func (r *run) checkReplaced(t *task, row, was *deploy.Row) {
+func (r *run) checkReplaced(t *task, row, was *state.Row) {
 	if row.Orphaned && !was.Orphaned && (row.Ticket != 0 || !row.NextAt.IsZero()) {
 		r.violate("orphan", "%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID, row.Ticket)
 	}
@@ -98,7 +98,7 @@ func (r *run) checkReplaced(t *task, row, was *deploy.Row) {
 		return
 	}
 	switch {
-	case row.Blocked == deploy.BlockedTemp:
+	case row.Blocked == state.BlockedTemp:
 		r.violate("D5", "%s gives %s a new intent, which counts as skipped before it has run", t.name, row.ID)
 	case !row.NotBefore.IsZero() || row.Waiting != nil:
 		r.violate("D5", "%s gives %s a new intent, which waits for what was begun for the one before", t.name, row.ID)
@@ -108,15 +108,15 @@ func (r *run) checkReplaced(t *task, row, was *deploy.Row) {
 }
 
 // runs reports whether a row is being run, or was when whoever ran it was lost.
-func (r *run) runs(row *deploy.Row) bool {
+func (r *run) runs(row *state.Row) bool {
 	l := r.state.look(env).leases[row.Lane]
 	return l != nil && l.Holder != "" && slices.Contains(l.Running, row.ID)
 }
 
 // checkMoved checks what a planner makes of a row that keeps its intent and gets other requirements, or another lane.
-func (r *run) checkMoved(t *task, row, was *deploy.Row) {
+func (r *run) checkMoved(t *task, row, was *state.Row) {
 	e := r.state.look(env)
-	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson {
+	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
 		return
 	}
 	switch {
@@ -125,7 +125,7 @@ func (r *run) checkMoved(t *task, row, was *deploy.Row) {
 	case row.Lane != was.Lane && row.Ticket == 0 && r.inWave(e, was) && !r.inWave(e, row):
 		r.violate("D4", "%s moves %s, which a check of everything still asks for, to where that is over", t.name, row.ID)
 	}
-	asked := row.Ticket != 0 && was.Ticket == 0 && asWanted(was) && was.Blocked == deploy.NotBlocked && !row.WantFacts && row.Lane == was.Lane
+	asked := row.Ticket != 0 && was.Ticket == 0 && asWanted(was) && was.Blocked == state.NotBlocked && !row.WantFacts && row.Lane == was.Lane
 	if t.books.plain && asked && !t.books.waving && string(row.Body) != string(was.Body) && !requiresMore(row.Body, was.Body) {
 		r.violate("C1", "%s schedules %s, which is deployed and requires nothing new", t.name, row.ID)
 	}
@@ -145,8 +145,8 @@ func requiresMore(now, was []byte) bool {
 }
 
 // checkTimed checks what a timer asks for, beside retries: nothing where it is off or everything is halted, and it notes when that was.
-func (r *run) checkTimed(t *task, row, was *deploy.Row, c *deploy.Commit, b before) {
-	if row.Priority != deploy.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 || b.env.Releasing != 0 {
+func (r *run) checkTimed(t *task, row, was *state.Row, c *state.Commit, b before) {
+	if row.Priority != state.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 || b.env.Releasing != 0 {
 		return
 	}
 	switch off := r.plan.Settings.DeployTimer == "0" && r.knowsSettings(t); {
@@ -162,14 +162,14 @@ func (r *run) checkTimed(t *task, row, was *deploy.Row, c *deploy.Commit, b befo
 
 // checkUntouched checks that a release replaces no intent that its version leaves as it was: invariant C1. What was
 // resolved since stays so, as long as the values are known.
-func (r *run) checkUntouched(t *task, old *content, c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) checkUntouched(t *task, old *content, c *state.Commit, out *state.Committed, b before) {
 	if c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 || old == nil || r.books.visible[c.Env.Released] == nil {
 		return
 	}
 	now := r.books.visible[c.Env.Released]
-	written(c, out, func(row *deploy.Row) {
+	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
-		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash || was.Compliance == deploy.Undefined || row.Compliance == deploy.Undefined {
+		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash || was.Compliance == state.Undefined || row.Compliance == state.Undefined {
 			return
 		}
 		one, other := old.entries[row.ID], now.entries[row.ID]

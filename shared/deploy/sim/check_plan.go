@@ -7,19 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // settles reports whether a commit does what entries of the outbox ask for.
-func settles(c *deploy.Commit) bool {
+func settles(c *state.Commit) bool {
 	return slices.ContainsFunc(c.DropOutbox, func(id string) bool {
-		return !slices.ContainsFunc(c.AddOutbox, func(o deploy.Outbox) bool { return o.ID == id })
+		return !slices.ContainsFunc(c.AddOutbox, func(o state.Outbox) bool { return o.ID == id })
 	})
 }
 
 // checkPlan checks what a planner commits.
-func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) checkPlan(t *task, c *state.Commit, out *state.Committed, b before) {
 	last := r.books.ticket
 	if settles(c) {
 		t.books.settles = c.Guard.Fence
@@ -28,7 +28,7 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 	if now := r.books.law.settled(c); len(now) > 0 || !follows {
 		t.books.follows = now
 	}
-	written(c, out, func(row *deploy.Row) {
+	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		r.reasonPlanned(t, row, &was, had, t.books.follows)
 		if row.Ticket != 0 && row.Ticket != was.Ticket {
@@ -47,7 +47,7 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 		if row.Ticket != was.Ticket && !follows {
 			r.checkTimed(t, row, &was, c, b)
 		}
-		if row.Ticket != 0 && row.Ticket != was.Ticket && (row.Orphaned || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes) {
+		if row.Ticket != 0 && row.Ticket != was.Ticket && (row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes) {
 			r.violate("D6", "%s asks for %s, which may not run (%s)", t.name, row.ID, row.Status())
 		}
 		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && !follows {
@@ -75,14 +75,14 @@ func (r *run) checkPlan(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 }
 
 // checkAsked checks that a request asks for all that it is for, and for nothing else.
-func (r *run) checkAsked(t *task, c *deploy.Commit, b before) {
+func (r *run) checkAsked(t *task, c *state.Commit, b before) {
 	e := r.state.look(env)
 	for id, rev := range t.books.failing {
 		row := e.rows[id]
 		if row == nil || row.Rev != rev {
 			continue // it is asked for, or has changed since
 		}
-		waits := r.running(row) || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson || row.Compliance == deploy.Undefined || row.Orphaned
+		waits := r.running(row) || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
 		if row.Ticket == 0 && !waits {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
@@ -98,7 +98,7 @@ func (r *run) checkAsked(t *task, c *deploy.Commit, b before) {
 }
 
 // checkPrefix checks that what is scheduled together comes with requirements first: a home may write the rows of a plan one after the other.
-func (r *run) checkPrefix(t *task, c *deploy.Commit) {
+func (r *run) checkPrefix(t *task, c *state.Commit) {
 	if r.books.effect == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *run) checkPrefix(t *task, c *deploy.Commit) {
 }
 
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
-func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
+func (r *run) checkPlanned(t *task, row, was *state.Row) {
 	anew := was.Orphaned || was.Removing
 	if was.Rev > 0 && row.Lane != was.Lane {
 		r.books.moved[row.ID] = true
@@ -137,7 +137,7 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 		return
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
-	if same && asWanted(was) && was.Blocked != deploy.BlockedYes && was.Ticket == 0 && row.Ticket != 0 && !row.WantFacts &&
+	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket == 0 && row.Ticket != 0 && !row.WantFacts &&
 		!t.books.waving { // where a wave asks for everything, it may ask so for what does not wait for the same any more
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)
 	}
@@ -149,14 +149,14 @@ func (r *run) checkPlanned(t *task, row, was *deploy.Row) {
 }
 
 // checkRetried is invariant D7: no timer asks for what waits for a person, and a person who has not said so asks for nothing that waits at all.
-func (r *run) checkRetried(t *task, row, was *deploy.Row) {
+func (r *run) checkRetried(t *task, row, was *state.Row) {
 	switch {
-	case was.LastRun != deploy.RunFailed || was.Orphaned || was.Removing:
-	case (row.Priority == deploy.PriorityDeployTimer || row.Priority == deploy.PriorityRepairTimer) && forGood(was):
+	case was.LastRun != state.RunFailed || was.Orphaned || was.Removing:
+	case (row.Priority == state.PriorityDeployTimer || row.Priority == state.PriorityRepairTimer) && forGood(was):
 		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name, row.ID, was.Class)
-	case row.Priority == deploy.PriorityDeployTimer && was.NextAt.After(r.time()):
+	case row.Priority == state.PriorityDeployTimer && was.NextAt.After(r.time()):
 		r.violate("D7", "%s schedules %s, which is to be tried again only at %s, because of a timer", t.name, row.ID, r.since(was.NextAt))
-	case row.Priority == deploy.PriorityUserDeploy && t.books.lenient && (forGood(was) || was.NextAt.After(r.time())):
+	case row.Priority == state.PriorityUserDeploy && t.books.lenient && (forGood(was) || was.NextAt.After(r.time())):
 		r.violate("D7", "%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name, row.ID, was.Class, r.since(was.NextAt))
 	}
 }
@@ -165,7 +165,7 @@ func (r *run) checkRetried(t *task, row, was *deploy.Row) {
 func (r *run) knowsSettings(t *task) bool { return r.books.settled != 0 && t.began > r.books.settled }
 
 // checkFingerprint checks that an export is only remembered as one that need not be done again when it is what the last version holds and will be.
-func (r *run) checkFingerprint(t *task, now *deploy.Env) {
+func (r *run) checkFingerprint(t *task, now *state.Env) {
 	o, c := r.books.prints[now.Fingerprint], r.books.visible[now.Last]
 	if o == nil || c == nil || o.partial != nil || o.target != "" {
 		r.violate("V1", "%s remembers an export that nobody has made", t.name)
@@ -181,7 +181,7 @@ func (r *run) checkFingerprint(t *task, now *deploy.Env) {
 }
 
 // checkEnv checks what happens to the environment as a whole: invariants V1 and V2.
-func (r *run) checkEnv(t *task, was *deploy.Env) {
+func (r *run) checkEnv(t *task, was *state.Env) {
 	e := r.state.look(env)
 	now := &e.env
 	if r.books.settled == 0 && now.Settings.RetryMax > 0 {
@@ -200,7 +200,7 @@ func (r *run) checkEnv(t *task, was *deploy.Env) {
 	if now.Wave.Epoch < was.Wave.Epoch {
 		r.violate("D3", "%s turns the counter of waves back", t.name)
 	}
-	if off := r.plan.Settings.RepairTimer == "0" && r.knowsSettings(t); off && now.Wave.Epoch > was.Wave.Epoch && now.Wave.Priority == deploy.PriorityRepairTimer {
+	if off := r.plan.Settings.RepairTimer == "0" && r.knowsSettings(t); off && now.Wave.Epoch > was.Wave.Epoch && now.Wave.Priority == state.PriorityRepairTimer {
 		r.violate("timer", "%s has everything checked by a timer that is off", t.name)
 	}
 	if now.Wave.Epoch > was.Wave.Epoch {
@@ -377,7 +377,7 @@ func (r *run) checkText(where, text string) {
 }
 
 // checkCommitText is invariant S1 for a commit.
-func (r *run) checkCommitText(c *deploy.Commit) {
+func (r *run) checkCommitText(c *state.Commit) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		for _, s := range []string{string(row.Body), row.Reason, string(row.Waiting), strings.Join(row.Missing, " "), row.Hash} {

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // checkClaim checks what a worker is allowed to start: pauses, and invariant D1.
-func (r *run) checkClaim(t *task, c *deploy.Commit) {
+func (r *run) checkClaim(t *task, c *state.Commit) {
 	e := r.state.look(env)
 	b := r.books
-	agent := deploy.AgentOf(c.Guard.Key)
+	agent := state.AgentOf(c.Guard.Key)
 	switch {
 	case b.paused[agent]:
 		r.violate("pause", "%s starts %v though the agent is paused", t.name, c.Next)
@@ -88,7 +88,7 @@ func (r *run) checkClaim(t *task, c *deploy.Commit) {
 
 // checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise another takes it in the middle of one. Who has met a
 // fault or a stall on the way may be late.
-func (r *run) checkHeld(t *task, c *deploy.Commit) {
+func (r *run) checkHeld(t *task, c *state.Commit) {
 	longest := time.Duration(0)
 	if t.books.open == 0 {
 		longest = time.Minute // a connection is to be made, and how long that may take nobody says
@@ -108,9 +108,9 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	if row == nil {
 		return
 	}
-	kind := deploy.ActionDeploy
-	if row.Ticket == 0 || row.Priority == deploy.PriorityUserRepair || row.Priority == deploy.PriorityRepairTimer {
-		kind = deploy.ActionRepair
+	kind := state.ActionDeploy
+	if row.Ticket == 0 || row.Priority == state.PriorityUserRepair || row.Priority == state.PriorityRepairTimer {
+		kind = state.ActionRepair
 	}
 	delete(t.books.claims, id)
 	if !r.books.moved[id] {
@@ -121,7 +121,7 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	if row.Ticket == 0 && !r.books.moved[id] && r.checkedInWave(e, row) {
 		r.violate("C1", "%s starts %s, which wave %d has checked and nobody else asks for", t.name, id, e.env.Wave.Epoch)
 	}
-	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == deploy.PriorityRepairTimer {
+	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == state.PriorityRepairTimer {
 		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id, row.Class)
 	}
 }
@@ -129,7 +129,7 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 // checkOrder checks that what waits for nothing in a claim comes in the order of its priority, and of its tickets.
 func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
 	type rank struct {
-		priority deploy.Priority
+		priority state.Priority
 		ticket   int64
 	}
 	var last rank
@@ -182,20 +182,20 @@ func (r *run) pending(e *environment) uint64 {
 }
 
 // inWave reports whether a wave has a row still to check.
-func (r *run) inWave(e *environment, row *deploy.Row) bool {
-	terminal := row.Class == deploy.ClassTerminal || row.Class == deploy.ClassNeedsChange
+func (r *run) inWave(e *environment, row *state.Row) bool {
+	terminal := row.Class == state.ClassTerminal || row.Class == state.ClassNeedsChange
 	return r.unchecked(e, row) && !(e.env.Wave.KeepTerminal && terminal)
 }
 
 // unchecked is inWave whatever a row has failed with.
-func (r *run) unchecked(e *environment, row *deploy.Row) bool {
+func (r *run) unchecked(e *environment, row *state.Row) bool {
 	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
-		row.Compliance != deploy.Undefined && row.Blocked != deploy.BlockedYes &&
-		row.Blocked != deploy.NeedsPerson
+		row.Compliance != state.Undefined && row.Blocked != state.BlockedYes &&
+		row.Blocked != state.NeedsPerson
 }
 
 // checkedInWave reports whether the last wave has checked a row where it is now.
-func (*run) checkedInWave(e *environment, row *deploy.Row) bool {
+func (*run) checkedInWave(e *environment, row *state.Row) bool {
 	return row.Checked >= e.env.Wave.Epoch || e.wasChecked(row.ID, row.Lane, e.env.Wave.Epoch)
 }
 
@@ -213,8 +213,8 @@ func (r *run) unready(e *environment, i int, claimed uint64) string {
 }
 
 // asWanted reports whether a row was deployed as wanted when it was last looked at.
-func asWanted(row *deploy.Row) bool {
-	return row.LastRun == deploy.RunSuccess && row.Compliance == deploy.Compliant && row.Deployed == row.Hash
+func asWanted(row *state.Row) bool {
+	return row.LastRun == state.RunSuccess && row.Compliance == state.Compliant && row.Deployed == row.Hash
 }
 
 // checkCovered checks that whoever holds a lane holds it for as long as a call of a handler may take: invariant D2.

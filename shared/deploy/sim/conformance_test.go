@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/deploytest"
+	"southbound/shared/deploy/state"
 )
 
 // TestState pins that the model of State keeps the contract that the homes keep.
@@ -38,4 +38,4 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-var _ deploy.State = (*State)(nil)
+var _ state.State = (*State)(nil)

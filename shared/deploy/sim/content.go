@@ -7,7 +7,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -28,7 +28,7 @@ type item struct {
 }
 
 // read reads a version from its files.
-func (r *run) read(v *deploy.Version) *content {
+func (r *run) read(v *state.Version) *content {
 	c := &content{number: v.Number, entries: map[resource.ID]*item{}, agents: v.Agents}
 	for _, h := range v.Chunks {
 		c.chunk(r, h)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -42,7 +42,7 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 }
 
 // Put implements deploy.Files. Blobs before one that does not match its hash are stored.
-func (f *Files) Put(_ context.Context, blobs []deploy.Blob) error {
+func (f *Files) Put(_ context.Context, blobs []state.Blob) error {
 	for i := range blobs {
 		data, err := bytesOf(&blobs[i])
 		if err != nil {
@@ -56,7 +56,7 @@ func (f *Files) Put(_ context.Context, blobs []deploy.Blob) error {
 	return nil
 }
 
-func bytesOf(b *deploy.Blob) ([]byte, error) {
+func bytesOf(b *state.Blob) ([]byte, error) {
 	if b.Open == nil {
 		return b.Data, nil
 	}
@@ -131,4 +131,4 @@ func (f *Files) Delete(_ context.Context, hashes []string) error {
 	return nil
 }
 
-var _ deploy.Files = (*Files)(nil)
+var _ state.Files = (*Files)(nil)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -44,7 +44,7 @@ func (r *run) forget(p *process, o *op) {
 }
 
 // checkLetGo checks that a planner removes only what left the model, and only when somebody has asked for that.
-func (r *run) checkLetGo(t *task, row, was *deploy.Row) {
+func (r *run) checkLetGo(t *task, row, was *state.Row) {
 	switch {
 	case !row.Gone:
 	case !t.books.forgets:

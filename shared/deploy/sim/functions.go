@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // Functions says how the home with functions is: doorbells are messages in FIFO queues, and a handler function in short-lived processes
@@ -28,7 +28,7 @@ type fifo struct {
 
 // message is a ring in a queue; its group is its lane.
 type message struct {
-	ring     deploy.Ring
+	ring     state.Ring
 	hidden   time.Duration // until then
 	receives int
 }
@@ -55,7 +55,7 @@ func (r *run) queue(agent string) *fifo {
 }
 
 // put adds a message, unless its deduplication id was used lately.
-func (q *fifo) put(ring deploy.Ring, id int) {
+func (q *fifo) put(ring state.Ring, id int) {
 	if at, ok := q.seen[id]; ok && q.r.sched.now < at+dedup {
 		q.r.tracef("the ring of %s is swallowed as a duplicate", ring.Lane)
 		return
@@ -173,7 +173,7 @@ func (r *run) nextLane(b *batch, i int) {
 		case out.Busy:
 			r.busy(lane)
 		case out.More:
-			_ = (&bellPort{p}).Ring(taskContext{t}, env, []deploy.Ring{{Lane: lane}})
+			_ = (&bellPort{p}).Ring(taskContext{t}, env, []state.Ring{{Lane: lane}})
 		}
 		if !p.dead {
 			r.nextLane(b, i+1)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 )
 
 // TestFunctionsHappen pins that what the model of queues and functions can do is done in few seeds: a model in which nothing ever happens checks
@@ -59,7 +59,7 @@ func TestFIFO(t *testing.T) {
 	put := func(q *fifo, lanes ...string) {
 		for _, l := range lanes {
 			q.r.sent++
-			q.put(deploy.Ring{Lane: l}, q.r.sent)
+			q.put(state.Ring{Lane: l}, q.r.sent)
 		}
 	}
 	lanes := func(ms []*message) string {
@@ -94,15 +94,15 @@ func TestFIFO(t *testing.T) {
 	t.Run("Deduplication", func(t *testing.T) {
 		t.Parallel()
 		q := newQueue(t)
-		q.put(deploy.Ring{Lane: "a/0"}, 7)
+		q.put(state.Ring{Lane: "a/0"}, 7)
 		q.drop(q.take()[0])
 		q.r.sched.now += dedup - 1
-		q.put(deploy.Ring{Lane: "a/0"}, 7)
+		q.put(state.Ring{Lane: "a/0"}, 7)
 		if len(q.messages) != 0 {
 			t.Error("an id that was used less than five minutes ago is taken again, though its message is gone")
 		}
 		q.r.sched.now++
-		q.put(deploy.Ring{Lane: "a/0"}, 7)
+		q.put(state.Ring{Lane: "a/0"}, 7)
 		if len(q.messages) != 1 {
 			t.Error("an id that was used five minutes ago is not taken")
 		}

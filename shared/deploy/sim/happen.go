@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -121,7 +121,7 @@ func refKind(ref any) string {
 }
 
 // happenedBy counts what a commit says of rows, and what it leaves out.
-func (r *run) happenedBy(c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) happenedBy(c *state.Commit, out *state.Committed, b before) {
 	r.happenedIf(len(out.Conflicts) > 0, "conflict")
 	r.happenedIf(len(c.Next) > 0 && !out.Started, "claim refused")
 	r.happenedIf(c.Env != nil && c.Env.Wave.Epoch > b.env.Wave.Epoch, "check of everything")
@@ -136,20 +136,20 @@ func (r *run) happenedBy(c *deploy.Commit, out *deploy.Committed, b before) {
 	for i := range c.AddOutbox {
 		r.happened("to follow: " + string(c.AddOutbox[i].Kind))
 	}
-	written(c, out, func(row *deploy.Row) {
+	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		if row.LastAction != was.LastAction {
 			r.recorded[row.ID] = r.sched.now
 		}
-		r.happenedIf(row.Compliance == deploy.Undefined, "undefined")
-		r.happenedIf(row.Blocked == deploy.BlockedYes, "blocked")
-		r.happenedIf(row.Blocked == deploy.NeedsPerson, "needs a person")
+		r.happenedIf(row.Compliance == state.Undefined, "undefined")
+		r.happenedIf(row.Blocked == state.BlockedYes, "blocked")
+		r.happenedIf(row.Blocked == state.NeedsPerson, "needs a person")
 		r.happenedIf(had && was.Lane != row.Lane, "moved to another lane")
 		r.happenedIf(row.Gone, "row removed")
 		r.happenedIf(had && was.Orphaned && !row.Orphaned, "comes back")
 		r.happenedIf(strings.Contains(row.Reason, "prevent_destroy"), "replacement prevented")
 		if row.Ticket != 0 && was.Ticket == 0 && c.Guard.Key == planKey {
-			timer := row.Priority == deploy.PriorityDeployTimer || row.Priority == deploy.PriorityRepairTimer
+			timer := row.Priority == state.PriorityDeployTimer || row.Priority == state.PriorityRepairTimer
 			r.happenedIf(timer, "asked for by a timer")
 			r.happenedIf(!timer, fmt.Sprintf("asked for with priority %d", row.Priority))
 		}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -99,8 +99,8 @@ func (r *run) strands(o *op) bool {
 
 // checkConnected checks that what starts runs over a connection with its agent as that is described
 // in what is in force: whoever is allowed to start something has read that.
-func (r *run) checkConnected(t *task, e *environment, c *deploy.Commit) {
-	name := deploy.AgentOf(c.Guard.Key)
+func (r *run) checkConnected(t *task, e *environment, c *state.Commit) {
+	name := state.AgentOf(c.Guard.Key)
 	if now := wayTo(e.agents[name].Agent); t.books.open > 0 && t.books.way != now {
 		r.violate("transport", "%s starts %v over a connection with %s (%s), which is reached otherwise (%s)",
 			t.name, c.Next, name, t.books.way, now)

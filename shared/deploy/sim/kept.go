@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -103,13 +104,13 @@ func mayBeRefused(err error) bool { return fault.Is(err, fault.Refused) }
 
 // checkKept checks what an export writes of which a plan was made, or that has limits. What finishes the
 // release of somebody else is not a part of it.
-func (r *run) checkKept(t *task, c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) checkKept(t *task, c *state.Commit, out *state.Committed, b before) {
 	book := t.books.export
 	if book == nil || b.env.Releasing != 0 && t.books.wrote == 0 {
 		return
 	}
 	t.books.wrote++
-	written(c, out, func(row *deploy.Row) {
+	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		if book.op.limits != nil {
 			r.checkLimits(t, book.op, row, &was, had)
@@ -128,7 +129,7 @@ func (r *run) checkKept(t *task, c *deploy.Commit, out *deploy.Committed, b befo
 }
 
 // checkLimits counts what an export takes away.
-func (r *run) checkLimits(t *task, o *op, row, was *deploy.Row, had bool) {
+func (r *run) checkLimits(t *task, o *op, row, was *state.Row, had bool) {
 	gone := had && purged(was.Body) && (asWanted(was) || purges(was.Body)) // as a comparison has found, or is to be
 	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && !gone {
 		t.books.deletes[row.ID] = true
@@ -155,7 +156,7 @@ func purged(body []byte) bool {
 }
 
 // checkListed checks that what an export makes of a row is what the plan says.
-func (r *run) checkListed(t *task, book *exportBook, row, was *deploy.Row, had bool) {
+func (r *run) checkListed(t *task, book *exportBook, row, was *state.Row, had bool) {
 	w, listed := book.would[row.ID]
 	changed := !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing
 	deletes, leaves := row.Removing && !was.Removing, row.Orphaned && !was.Orphaned
@@ -165,7 +166,7 @@ func (r *run) checkListed(t *task, book *exportBook, row, was *deploy.Row, had b
 	case was.Orphaned && was.Deployed == row.Hash && listed: // it was let alone, and comes back as it was
 	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" && asWanted(was):
 		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)
-	case row.Blocked == deploy.BlockedYes && w.Action == "undefined": // nothing becomes of it until something is known
+	case row.Blocked == state.BlockedYes && w.Action == "undefined": // nothing becomes of it until something is known
 	case deletes && book.op.reads && w.Action == "none": // it is not there
 	case deletes && w.Action != "delete", leaves && w.Action != "orphan":
 		r.violate("kept", "%s has %s leave (removing: %v), and its plan says %s", t.name, row.ID, row.Removing, w.Action)
@@ -173,7 +174,7 @@ func (r *run) checkListed(t *task, book *exportBook, row, was *deploy.Row, had b
 }
 
 // checkAllDone checks that an export does all that its plan lists.
-func (r *run) checkAllDone(t *task, book *exportBook, out *deploy.Committed) {
+func (r *run) checkAllDone(t *task, book *exportBook, out *state.Committed) {
 	e := r.state.look(env)
 	later := map[resource.ID]bool{} // planned again in the next commit
 	for i := range out.Conflicts {

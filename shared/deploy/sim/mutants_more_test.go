@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -14,38 +15,38 @@ import (
 // recordMutants are faults in what is written down of a run, and in what it is begun with.
 func recordMutants() []mutant {
 	return []mutant{
-		commits("RecordSaysNothingChanged", "the record of a run does not say what was done", "L1", 20, func(c *deploy.Commit, _ *State) {
+		commits("RecordSaysNothingChanged", "the record of a run does not say what was done", "L1", 20, func(c *state.Commit, _ *State) {
 			c.Actions = slices.Clone(c.Actions)
 			for i := range c.Actions {
 				c.Actions[i].Change = plan.NoChange
 			}
 		}, nil),
-		commits("StaleNotMarked", "the record of a run whose intent was replaced looks like any other", "L1", 3000, func(c *deploy.Commit, _ *State) {
+		commits("StaleNotMarked", "the record of a run whose intent was replaced looks like any other", "L1", 3000, func(c *state.Commit, _ *State) {
 			c.Actions = slices.Clone(c.Actions)
 			for i := range c.Actions {
 				c.Actions[i].Stale = false
 			}
 		}, nil),
-		commits("AttemptsForgotten", "how often something has failed in a row is not stored", "D7", 300, func(c *deploy.Commit, _ *State) {
+		commits("AttemptsForgotten", "how often something has failed in a row is not stored", "D7", 300, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Attempts = min(c.Rows[i].Attempts, 1)
 			}
 		}, nil),
-		commits("WaitingForgotten", "what a handler wants to be given back is not stored", "again", 300, func(c *deploy.Commit, _ *State) {
+		commits("WaitingForgotten", "what a handler wants to be given back is not stored", "again", 300, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Waiting = nil
 			}
 		}, nil),
-		commits("LaneHeldTooShort", "a lane is taken for less time than a call of a handler may take", "D2", 20, func(c *deploy.Commit, _ *State) {
+		commits("LaneHeldTooShort", "a lane is taken for less time than a call of a handler may take", "D2", 20, func(c *state.Commit, _ *State) {
 			if c.Guard.Key != planKey && len(c.Next) > 0 {
 				c.Until = c.Until.Add(-90 * time.Second)
 			}
 		}, nil),
-		commits("RunningNotSaid", "whoever takes a lane over is not told what was running in it", "D4", 50, nil, nil).wrapping(func(to deploy.State, s *State) deploy.State {
+		commits("RunningNotSaid", "whoever takes a lane over is not told what was running in it", "D4", 50, nil, nil).wrapping(func(to state.State, s *State) state.State {
 			return &saysNotRunning{to, s}
 		}),
-		state("PrioritiesMixedUp", "what is wanted last is run first", "", 300, func(to deploy.State, _ *State) deploy.State { return &mixesPriorities{to} }),
-		commits("PlanOutOfOrder", "what is required is scheduled after what requires it", "order", 20, func(c *deploy.Commit, _ *State) {
+		stateMutant("PrioritiesMixedUp", "what is wanted last is run first", "", 300, func(to state.State, _ *State) state.State { return &mixesPriorities{to} }),
+		commits("PlanOutOfOrder", "what is required is scheduled after what requires it", "order", 20, func(c *state.Commit, _ *State) {
 			if c.Guard.Key == planKey {
 				slices.Reverse(c.Rows)
 			}
@@ -63,11 +64,11 @@ func recordMutants() []mutant {
 }
 
 type saysNotRunning struct {
-	deploy.State
+	state.State
 	s *State
 }
 
-func (m *saysNotRunning) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (m *saysNotRunning) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	out, err := m.State.Commit(ctx, env, c)
 	if l := m.s.look(env).leases[c.Guard.Key]; err == nil && l != nil {
 		l.Running = nil
@@ -76,27 +77,27 @@ func (m *saysNotRunning) Commit(ctx context.Context, env string, c deploy.Commit
 }
 
 // tellsNoResults leaves out rings that say what is done.
-type tellsNoResults struct{ deploy.Doorbell }
+type tellsNoResults struct{ state.Doorbell }
 
-func (m *tellsNoResults) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
-	return m.Doorbell.Ring(ctx, env, slices.DeleteFunc(slices.Clone(rings), func(r deploy.Ring) bool { return len(r.Done) > 0 }))
+func (m *tellsNoResults) Ring(ctx context.Context, env string, rings []state.Ring) error {
+	return m.Doorbell.Ring(ctx, env, slices.DeleteFunc(slices.Clone(rings), func(r state.Ring) bool { return len(r.Done) > 0 }))
 }
 
 // mixesPriorities turns priorities round in what a worker reads of its lane.
-type mixesPriorities struct{ deploy.State }
+type mixesPriorities struct{ state.State }
 
-func (m *mixesPriorities) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+func (m *mixesPriorities) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	rows, err := m.State.LaneRows(ctx, env, lane, all)
 	for i := range rows {
-		rows[i].Priority = deploy.PriorityRepairTimer + 1 - rows[i].Priority
+		rows[i].Priority = state.PriorityRepairTimer + 1 - rows[i].Priority
 	}
 	return rows, err
 }
 
 // forgetsReportOnly leaves that out of what a worker reads of its lane.
-type forgetsReportOnly struct{ deploy.State }
+type forgetsReportOnly struct{ state.State }
 
-func (m *forgetsReportOnly) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+func (m *forgetsReportOnly) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	rows, err := m.State.LaneRows(ctx, env, lane, all)
 	for i := range rows {
 		if res, err := resource.Decode(rows[i].Body); err == nil && res.ReportOnly {
@@ -108,7 +109,7 @@ func (m *forgetsReportOnly) LaneRows(ctx context.Context, env, lane string, all 
 }
 
 // leavesOpen gives connections that nobody can close.
-type leavesOpen struct{ deploy.Connector }
+type leavesOpen struct{ state.Connector }
 
 func (m leavesOpen) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	transport, err := m.Connector.Connect(ctx, a)
@@ -118,24 +119,24 @@ func (m leavesOpen) Connect(ctx context.Context, a resource.Agent) (any, error) 
 // keepMutants are faults in what is kept and for how long, in timers, and in what a dry run says.
 func keepMutants() []mutant {
 	return []mutant{
-		commits("BaseForgotten", "partial exports are not merged into what was put in force again", "V1", 3000, func(c *deploy.Commit, _ *State) {
+		commits("BaseForgotten", "partial exports are not merged into what was put in force again", "V1", 3000, func(c *state.Commit, _ *State) {
 			if c.Env != nil && c.Env.Base != 0 {
 				e := *c.Env
 				e.Base = 0
 				c.Env = &e
 			}
 		}, nil),
-		state("CollectsChunks", "a collection does not see what versions refer to", "V2", 1000, func(to deploy.State, _ *State) deploy.State { return &hidesChunks{to} }),
+		stateMutant("CollectsChunks", "a collection does not see what versions refer to", "V2", 1000, func(to state.State, _ *State) state.State { return &hidesChunks{to} }),
 		{Mutant{Name: "CollectsNothing", Why: "a collection does not find what nobody needs", Check: "gc", Config: func(c *deploy.Config, _ *State) {
 			c.Files = listsNothing{c.Files}
 		}}, 100},
-		state("ForgetsWhatIsReplaced", "what is replaced is not noted before the new one is made", "D8", 500,
-			func(to deploy.State, _ *State) deploy.State { return &dropsNotes{to} }).in("replaced"),
-		state("VersionsKeptForEver", "old versions are not forgotten", "gc", 300, func(to deploy.State, _ *State) deploy.State { return &neverForgets{to} }),
-		state("RepairTimerNever", "the repair timer is not looked at", "D4", 100, func(to deploy.State, _ *State) deploy.State {
-			return &changesEnv{to, func(e *deploy.Env) { e.Wave.At = e.Wave.At.Add(1000 * time.Hour) }}
+		stateMutant("ForgetsWhatIsReplaced", "what is replaced is not noted before the new one is made", "D8", 500,
+			func(to state.State, _ *State) state.State { return &dropsNotes{to} }).in("replaced"),
+		stateMutant("VersionsKeptForEver", "old versions are not forgotten", "gc", 300, func(to state.State, _ *State) state.State { return &neverForgets{to} }),
+		stateMutant("RepairTimerNever", "the repair timer is not looked at", "D4", 100, func(to state.State, _ *State) state.State {
+			return &changesEnv{to, func(e *state.Env) { e.Wave.At = e.Wave.At.Add(1000 * time.Hour) }}
 		}),
-		state("TimerRetriesForGood", "a timer runs what failed for good", "D7", 3000, func(to deploy.State, _ *State) deploy.State { return &keepsNoTerminal{to} }),
+		stateMutant("TimerRetriesForGood", "a timer runs what failed for good", "D7", 3000, func(to state.State, _ *State) state.State { return &keepsNoTerminal{to} }),
 		{Mutant{Name: "DryRunReadsNothing", Why: "a dry run takes what it wants for what there is", Check: "", Config: func(c *deploy.Config, _ *State) {
 			all := map[string]provider.Handler{}
 			for name, h := range c.Handlers {
@@ -148,9 +149,9 @@ func keepMutants() []mutant {
 }
 
 // dropsNotes stores rows without their notes.
-type dropsNotes struct{ deploy.State }
+type dropsNotes struct{ state.State }
 
-func (m *dropsNotes) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (m *dropsNotes) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	c.Rows = slices.Clone(c.Rows)
 	for i := range c.Rows {
 		c.Rows[i].Notes = nil
@@ -159,9 +160,9 @@ func (m *dropsNotes) Commit(ctx context.Context, env string, c deploy.Commit) (d
 }
 
 // hidesChunks leaves out what versions hold where all of them are read.
-type hidesChunks struct{ deploy.State }
+type hidesChunks struct{ state.State }
 
-func (m *hidesChunks) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+func (m *hidesChunks) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
 	vs, err := m.State.Versions(ctx, env, numbers...)
 	if len(numbers) == 0 {
 		for i := range vs {
@@ -171,33 +172,33 @@ func (m *hidesChunks) Versions(ctx context.Context, env string, numbers ...int) 
 	return vs, err
 }
 
-type listsNothing struct{ deploy.Files }
+type listsNothing struct{ state.Files }
 
 func (listsNothing) List(context.Context, func(string, time.Time) error) error { return nil }
 
-type neverForgets struct{ deploy.State }
+type neverForgets struct{ state.State }
 
-func (m *neverForgets) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (m *neverForgets) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	c.Forget = nil
 	return m.State.Commit(ctx, env, c)
 }
 
 // changesEnv changes what is read of an environment.
 type changesEnv struct {
-	deploy.State
-	change func(*deploy.Env)
+	state.State
+	change func(*state.Env)
 }
 
-func (m *changesEnv) Env(ctx context.Context, env string) (deploy.Env, error) {
+func (m *changesEnv) Env(ctx context.Context, env string) (state.Env, error) {
 	e, err := m.State.Env(ctx, env)
 	m.change(&e)
 	return e, err
 }
 
 // keepsNoTerminal forgets that a wave leaves out what waits for a person.
-type keepsNoTerminal struct{ deploy.State }
+type keepsNoTerminal struct{ state.State }
 
-func (m *keepsNoTerminal) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
+func (m *keepsNoTerminal) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	s, err := m.State.Schedule(ctx, env, agents...)
 	s.Wave.KeepTerminal = false
 	return s, err

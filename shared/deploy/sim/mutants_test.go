@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -23,23 +24,23 @@ func mutants() []mutant {
 }
 
 // state makes a mutant of what a port of State does.
-func state(name, why, check string, within uint64, wrap func(deploy.State, *State) deploy.State) mutant {
+func stateMutant(name, why, check string, within uint64, wrap func(state.State, *State) state.State) mutant {
 	return mutant{Mutant{Name: name, Why: why, Check: check, Config: func(c *deploy.Config, s *State) { c.State = wrap(c.State, s) }}, within}
 }
 
 // commits makes a mutant that changes what is committed, or what is answered.
-func commits(name, why, check string, within uint64, before func(c *deploy.Commit, s *State), after func(c *deploy.Commit, out *deploy.Committed)) mutant {
-	return state(name, why, check, within, func(to deploy.State, s *State) deploy.State { return &mutantCommit{to, s, before, after} })
+func commits(name, why, check string, within uint64, before func(c *state.Commit, s *State), after func(c *state.Commit, out *state.Committed)) mutant {
+	return stateMutant(name, why, check, within, func(to state.State, s *State) state.State { return &mutantCommit{to, s, before, after} })
 }
 
 type mutantCommit struct {
-	deploy.State
+	state.State
 	s      *State
-	before func(c *deploy.Commit, s *State)
-	after  func(c *deploy.Commit, out *deploy.Committed)
+	before func(c *state.Commit, s *State)
+	after  func(c *state.Commit, out *state.Committed)
 }
 
-func (m *mutantCommit) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (m *mutantCommit) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	c.Rows = slices.Clone(c.Rows)
 	if m.before != nil {
 		m.before(&c, m.s)
@@ -53,7 +54,7 @@ func (m *mutantCommit) Commit(ctx context.Context, env string, c deploy.Commit) 
 
 func leaseMutants() []mutant {
 	return []mutant{
-		commits("FenceNotChecked", "the fence of a commit is not compared with the lease's", "", 2000, func(c *deploy.Commit, s *State) {
+		commits("FenceNotChecked", "the fence of a commit is not compared with the lease's", "", 2000, func(c *state.Commit, s *State) {
 			if l := s.look(env).leases[c.Guard.Key]; l != nil {
 				c.Guard.Fence = l.Fence
 				if l.Holder == "" {
@@ -61,8 +62,8 @@ func leaseMutants() []mutant {
 				}
 			}
 		}, nil),
-		state("LeaseNotConditional", "a lease is taken although another holds it", "D2", 100, func(to deploy.State, _ *State) deploy.State { return &takesLeases{to} }),
-		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 300, func(c *deploy.Commit, s *State) {
+		stateMutant("LeaseNotConditional", "a lease is taken although another holds it", "D2", 100, func(to state.State, _ *State) state.State { return &takesLeases{to} }),
+		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 300, func(c *state.Commit, s *State) {
 			if e := s.look(env); len(c.Next) > 0 && c.SeenPlan == e.env.PlanSeq {
 				for name, a := range e.agents {
 					a.Paused = false
@@ -70,12 +71,12 @@ func leaseMutants() []mutant {
 				}
 			}
 		}, nil).in("stops"),
-		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 300, func(c *deploy.Commit, s *State) {
+		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 300, func(c *state.Commit, s *State) {
 			if e := s.look(env); len(c.Next) > 0 && e.env.Halted {
 				e.env.Halted, c.SeenPlan = false, e.env.PlanSeq
 			}
 		}, nil).in("stops"),
-		commits("TakenOverForgotten", "what the holder before was running is not told to the next", "D4", 500, nil, nil).wrapping(func(to deploy.State, _ *State) deploy.State {
+		commits("TakenOverForgotten", "what the holder before was running is not told to the next", "D4", 500, nil, nil).wrapping(func(to state.State, _ *State) state.State {
 			return &forgetsRunning{to}
 		}),
 	}
@@ -88,21 +89,21 @@ func (m mutant) in(focus string) mutant {
 }
 
 // wrapping replaces what a mutant does to State.
-func (m mutant) wrapping(wrap func(deploy.State, *State) deploy.State) mutant {
+func (m mutant) wrapping(wrap func(state.State, *State) state.State) mutant {
 	m.Config = func(c *deploy.Config, s *State) { c.State = wrap(c.State, s) }
 	return m
 }
 
 // takesLeases takes every lease, as if the ones held had expired.
-type takesLeases struct{ deploy.State }
+type takesLeases struct{ state.State }
 
-func (m *takesLeases) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+func (m *takesLeases) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	return m.State.Acquire(ctx, env, key, holder, now.Add(100*time.Hour), until)
 }
 
-type forgetsRunning struct{ deploy.State }
+type forgetsRunning struct{ state.State }
 
-func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	l, err := m.State.Acquire(ctx, env, key, holder, now, until)
 	l.Running = nil
 	return l, err
@@ -110,20 +111,20 @@ func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, n
 
 func claimMutants() []mutant {
 	return []mutant{
-		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "", 3000, func(c *deploy.Commit, s *State) { c.SeenPlan = s.look(env).env.PlanSeq }, nil),
-		commits("RevisionNotChecked", "a row is written although somebody else has changed it", "", 1000, func(c *deploy.Commit, s *State) {
+		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "", 3000, func(c *state.Commit, s *State) { c.SeenPlan = s.look(env).env.PlanSeq }, nil),
+		commits("RevisionNotChecked", "a row is written although somebody else has changed it", "", 1000, func(c *state.Commit, s *State) {
 			for i := range c.Rows {
 				if have := s.look(env).rows[c.Rows[i].ID]; have != nil {
 					c.Rows[i].Rev = have.Rev
 				}
 			}
 		}, nil),
-		state("StaleResultAccepted", "the result for an intent that was replaced counts for the new one", "", 3000, func(to deploy.State, s *State) deploy.State { return &acceptsStale{to, s} }),
-		state("OrderForgotten", "what is scheduled in other lanes is not looked at", "D1", 300, func(to deploy.State, _ *State) deploy.State { return &forgetsTickets{to} }),
-		state("RequirementsReadLate", "what is required is read from a copy that lags behind", "", 500, func(to deploy.State, _ *State) deploy.State {
-			return &lags{State: to, seen: map[resource.ID]deploy.Row{}}
+		stateMutant("StaleResultAccepted", "the result for an intent that was replaced counts for the new one", "", 3000, func(to state.State, s *State) state.State { return &acceptsStale{to, s} }),
+		stateMutant("OrderForgotten", "what is scheduled in other lanes is not looked at", "D1", 300, func(to state.State, _ *State) state.State { return &forgetsTickets{to} }),
+		stateMutant("RequirementsReadLate", "what is required is read from a copy that lags behind", "", 500, func(to state.State, _ *State) state.State {
+			return &lags{State: to, seen: map[resource.ID]state.Row{}}
 		}),
-		commits("WaveEndsEarly", "a check of everything counts as done in a lane that has begun it", "", 2000, func(c *deploy.Commit, s *State) {
+		commits("WaveEndsEarly", "a check of everything counts as done in a lane that has begun it", "", 2000, func(c *state.Commit, s *State) {
 			if c.Guard.Key != planKey {
 				c.WaveDone = s.look(env).env.Wave.Epoch
 			}
@@ -133,18 +134,18 @@ func claimMutants() []mutant {
 
 // acceptsStale writes results that conflict onto whatever the row is now.
 type acceptsStale struct {
-	deploy.State
+	state.State
 	s *State
 }
 
-func (m *acceptsStale) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (m *acceptsStale) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	if c.Guard.Key == planKey {
 		return m.State.Commit(ctx, env, c)
 	}
 	c.Rows = slices.Clone(c.Rows)
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if have := m.s.look(env).rows[r.ID]; have != nil && have.Rev != r.Rev && r.LastRun == deploy.RunSuccess {
+		if have := m.s.look(env).rows[r.ID]; have != nil && have.Rev != r.Rev && r.LastRun == state.RunSuccess {
 			r.Rev, r.Hash, r.Version, r.Body, r.Lane, r.Orphaned, r.Deployed = have.Rev, have.Hash, have.Version, have.Body, have.Lane, have.Orphaned, have.Hash
 		}
 	}
@@ -152,9 +153,9 @@ func (m *acceptsStale) Commit(ctx context.Context, env string, c deploy.Commit) 
 }
 
 // forgetsTickets leaves the tickets out of schedules.
-type forgetsTickets struct{ deploy.State }
+type forgetsTickets struct{ state.State }
 
-func (m *forgetsTickets) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
+func (m *forgetsTickets) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	s, err := m.State.Schedule(ctx, env, agents...)
 	if len(s.Tickets) > 1 {
 		s.Tickets = s.Tickets[:1]
@@ -164,11 +165,11 @@ func (m *forgetsTickets) Schedule(ctx context.Context, env string, agents ...str
 
 // lags answers Rows with what it has seen first.
 type lags struct {
-	deploy.State
-	seen map[resource.ID]deploy.Row
+	state.State
+	seen map[resource.ID]state.Row
 }
 
-func (m *lags) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
+func (m *lags) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	rows, err := m.State.Rows(ctx, env, ids)
 	for i := range rows {
 		if old, ok := m.seen[rows[i].ID]; ok {
@@ -182,21 +183,21 @@ func (m *lags) Rows(ctx context.Context, env string, ids []resource.ID) ([]deplo
 
 func crashMutants() []mutant {
 	return []mutant{
-		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "D4", 300, func(c *deploy.Commit, _ *State) { c.AddOutbox = nil }, nil).in("woken"),
-		state("OutboxNeverRead", "what was left to follow is not found again", "", 3000, func(to deploy.State, _ *State) deploy.State { return &noOutbox{to} }),
-		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000, func(c *deploy.Commit, s *State) {
+		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "D4", 300, func(c *state.Commit, _ *State) { c.AddOutbox = nil }, nil).in("woken"),
+		stateMutant("OutboxNeverRead", "what was left to follow is not found again", "", 3000, func(to state.State, _ *State) state.State { return &noOutbox{to} }),
+		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000, func(c *state.Commit, s *State) {
 			for _, o := range c.AddOutbox {
-				if o.Kind != deploy.OutboxFact {
+				if o.Kind != state.OutboxFact {
 					c.DropOutbox = append(slices.Clip(c.DropOutbox), o.ID)
 				}
 			}
 		}, nil),
-		commits("CreateRepeatedWithoutLookUp", "that a create was begun is not stored", "D8", 1000, func(c *deploy.Commit, _ *State) {
+		commits("CreateRepeatedWithoutLookUp", "that a create was begun is not stored", "D8", 1000, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Creating = ""
 			}
 		}, nil),
-		commits("ResultLost", "a row is struck off the schedule and its result is not written", "", 300, func(c *deploy.Commit, s *State) {
+		commits("ResultLost", "a row is struck off the schedule and its result is not written", "", 300, func(c *state.Commit, s *State) {
 			n := len(c.Rows) - 1
 			if n < 0 || c.Guard.Key == planKey || c.Rows[n].Ticket != 0 {
 				return
@@ -206,19 +207,19 @@ func crashMutants() []mutant {
 				c.Rows[n].Ticket = 0
 			}
 		}, nil),
-		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50, func(c *deploy.Commit, _ *State) { c.Actions = nil }, nil),
-		state("VersionForgottenEarly", "a version in force is forgotten", "", 3000, func(to deploy.State, _ *State) deploy.State { return &forgetsVersions{to} }),
+		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50, func(c *state.Commit, _ *State) { c.Actions = nil }, nil),
+		stateMutant("VersionForgottenEarly", "a version in force is forgotten", "", 3000, func(to state.State, _ *State) state.State { return &forgetsVersions{to} }),
 	}
 }
 
-type noOutbox struct{ deploy.State }
+type noOutbox struct{ state.State }
 
-func (m *noOutbox) Outbox(context.Context, string, int) ([]deploy.Outbox, error) { return nil, nil }
+func (m *noOutbox) Outbox(context.Context, string, int) ([]state.Outbox, error) { return nil, nil }
 
 // forgetsVersions forgets the version that a commit releases, together with old ones.
-type forgetsVersions struct{ deploy.State }
+type forgetsVersions struct{ state.State }
 
-func (m *forgetsVersions) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (m *forgetsVersions) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	if len(c.Forget) > 0 && c.Env != nil {
 		c.Forget = append(slices.Clip(c.Forget), c.Env.Released)
 	}
@@ -226,31 +227,31 @@ func (m *forgetsVersions) Commit(ctx context.Context, env string, c deploy.Commi
 }
 
 func storeMutants() []mutant {
-	files := func(name, why, check string, within uint64, wrap func(deploy.Files) deploy.Files) mutant {
+	files := func(name, why, check string, within uint64, wrap func(state.Files) state.Files) mutant {
 		return mutant{Mutant{Name: name, Why: why, Check: check, Config: func(c *deploy.Config, _ *State) { c.Files = wrap(c.Files) }}, within}
 	}
 	return []mutant{
-		files("VersionVisibleBeforeItsFiles", "a file that is said to be stored is not", "", 20, func(f deploy.Files) deploy.Files { return &losesFiles{f} }),
-		state("EqualExportMakesVersion", "an export that is equal to the last makes a version", "V1", 50, func(to deploy.State, _ *State) deploy.State { return &forgetsDigest{to} }),
+		files("VersionVisibleBeforeItsFiles", "a file that is said to be stored is not", "", 20, func(f state.Files) state.Files { return &losesFiles{f} }),
+		stateMutant("EqualExportMakesVersion", "an export that is equal to the last makes a version", "V1", 50, func(to state.State, _ *State) state.State { return &forgetsDigest{to} }),
 		mutant{Mutant{Name: "SecretInIntent", Why: "the value of a secret gets into what is stored", Check: "S1", Config: func(c *deploy.Config, _ *State) {
 			c.Secrets = leaks{c.Secrets}
 		}}, 100},
-		commits("EventsForgotten", "that something changed is not stored", "D4", 3000, func(c *deploy.Commit, _ *State) {
+		commits("EventsForgotten", "that something changed is not stored", "D4", 3000, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].ChangedAt = time.Time{}
 			}
 		}, nil),
-		commits("CausesForgotten", "why something was skipped is not stored", "", 1000, func(c *deploy.Commit, _ *State) {
+		commits("CausesForgotten", "why something was skipped is not stored", "", 1000, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Causes = nil
 			}
 		}, nil),
-		commits("RemovedStays", "the row of what was purged stays", "", 1000, func(c *deploy.Commit, _ *State) {
+		commits("RemovedStays", "the row of what was purged stays", "", 1000, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Gone = false
 			}
 		}, nil),
-		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300, func(c *deploy.Commit, _ *State) {
+		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].Left = nil
 			}
@@ -259,18 +260,18 @@ func storeMutants() []mutant {
 }
 
 // losesFiles stores nothing.
-type losesFiles struct{ deploy.Files }
+type losesFiles struct{ state.Files }
 
-func (m *losesFiles) Put(_ context.Context, blobs []deploy.Blob) error {
+func (m *losesFiles) Put(_ context.Context, blobs []state.Blob) error {
 	if len(blobs) > 1 {
 		return m.Files.Put(context.Background(), blobs[1:])
 	}
 	return nil
 }
 
-type forgetsDigest struct{ deploy.State }
+type forgetsDigest struct{ state.State }
 
-func (m *forgetsDigest) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+func (m *forgetsDigest) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
 	vs, err := m.State.Versions(ctx, env, numbers...)
 	for i := range vs {
 		vs[i].Digest = ""
@@ -279,7 +280,7 @@ func (m *forgetsDigest) Versions(ctx context.Context, env string, numbers ...int
 }
 
 // leaks gives the value of a secret for its version.
-type leaks struct{ deploy.Secrets }
+type leaks struct{ state.Secrets }
 
 func (m leaks) Resolve(ctx context.Context, s resource.Secret) (value, version string, err error) {
 	value, _, err = m.Secrets.Resolve(ctx, s)
@@ -288,30 +289,30 @@ func (m leaks) Resolve(ctx context.Context, s resource.Secret) (value, version s
 
 func timerMutants() []mutant {
 	return []mutant{
-		commits("RetryForgotten", "when a failure is to be tried again is not stored", "D7", 300, func(c *deploy.Commit, _ *State) {
+		commits("RetryForgotten", "when a failure is to be tried again is not stored", "D7", 300, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				c.Rows[i].NextAt = time.Time{}
 			}
 		}, nil),
-		commits("TerminalRetried", "what failed for good is tried again", "D7", 1000, func(c *deploy.Commit, s *State) {
+		commits("TerminalRetried", "what failed for good is tried again", "D7", 1000, func(c *state.Commit, s *State) {
 			for i := range c.Rows {
-				if r := &c.Rows[i]; r.LastRun == deploy.RunFailed && r.Class == deploy.ClassTerminal && !r.LastAt.IsZero() {
+				if r := &c.Rows[i]; r.LastRun == state.RunFailed && r.Class == state.ClassTerminal && !r.LastAt.IsZero() {
 					r.NextAt = r.LastAt.Add(time.Second)
 				}
 			}
 		}, nil),
-		state("TimersNeverDue", "rows whose time has come are not found", "D4", 500, func(to deploy.State, _ *State) deploy.State { return &neverDue{to} }),
-		commits("InProgressForgotten", "an operation that is in progress counts as done", "", 1000, func(c *deploy.Commit, _ *State) {
+		stateMutant("TimersNeverDue", "rows whose time has come are not found", "D4", 500, func(to state.State, _ *State) state.State { return &neverDue{to} }),
+		commits("InProgressForgotten", "an operation that is in progress counts as done", "", 1000, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
 				if r := &c.Rows[i]; !r.NotBefore.IsZero() {
-					r.NotBefore, r.Ticket, r.LastRun, r.Compliance, r.Deployed = time.Time{}, 0, deploy.RunSuccess, deploy.Compliant, r.Hash
+					r.NotBefore, r.Ticket, r.LastRun, r.Compliance, r.Deployed = time.Time{}, 0, state.RunSuccess, state.Compliant, r.Hash
 				}
 			}
 		}, nil),
 	}
 }
 
-type neverDue struct{ deploy.State }
+type neverDue struct{ state.State }
 
 func (m *neverDue) Due(context.Context, string, time.Time, int) ([]resource.ID, time.Time, error) {
 	return nil, time.Time{}, nil
@@ -333,12 +334,12 @@ func messageMutants() []mutant {
 
 // swallows delivers the first message of a lane only.
 type swallows struct {
-	deploy.Doorbell
+	state.Doorbell
 	seen map[string]bool
 }
 
-func (m *swallows) Ring(ctx context.Context, env string, rings []deploy.Ring) error {
-	var out []deploy.Ring
+func (m *swallows) Ring(ctx context.Context, env string, rings []state.Ring) error {
+	var out []state.Ring
 	for _, r := range rings {
 		if !m.seen[r.Lane] {
 			m.seen[r.Lane] = true
@@ -349,16 +350,16 @@ func (m *swallows) Ring(ctx context.Context, env string, rings []deploy.Ring) er
 }
 
 // believes answers that all that is asked about has finished.
-type believes struct{ deploy.State }
+type believes struct{ state.State }
 
 func (m *believes) Finished(_ context.Context, _ string, ids []resource.ID, _ int64) ([]resource.ID, error) {
 	return ids, nil
 }
 
 // busyIsDamage gives a lease that is held another kind of error.
-type busyIsDamage struct{ deploy.State }
+type busyIsDamage struct{ state.State }
 
-func (m *busyIsDamage) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+func (m *busyIsDamage) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	l, err := m.State.Acquire(ctx, env, key, holder, now, until)
 	if fault.Is(err, fault.Busy) {
 		err = fault.New(fault.Damaged, "take lease", "it is held")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
@@ -84,7 +85,7 @@ func (r *run) ask(p *process, o *op) {
 	switch o.kind {
 	case opDeploy:
 		r.task(p, "Deploy", func(t *task) error {
-			t.books.lenient, t.books.retries, t.books.asks = !o.retryFailed, o.retryFailed, deploy.PriorityUserDeploy
+			t.books.lenient, t.books.retries, t.books.asks = !o.retryFailed, o.retryFailed, state.PriorityUserDeploy
 			_, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: o.retryFailed})
 			return err
 		})
@@ -92,7 +93,7 @@ func (r *run) ask(p *process, o *op) {
 		r.task(p, "Repair", func(t *task) error {
 			t.books.only = o.id
 			was := r.lookOf(o.id)
-			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(o.id)}})
+			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: state.Filter{ID: string(o.id)}})
 			if now := r.lookOf(o.id); err == nil && was.rev != 0 && now == was {
 				r.violate("order", "%s was to ask for %s, and has not", t.name, o.id)
 			}
@@ -116,11 +117,11 @@ func (r *run) ask(p *process, o *op) {
 		r.task(p, "Halt", func(t *task) error { return p.engine.Halt(taskContext{t}, env, o.on) })
 	case opSetParameter:
 		r.task(p, "SetParameters", func(t *task) error {
-			return p.engine.SetParameters(taskContext{t}, env, deploy.Parameter{Name: "p0", Value: "value" + strconv.FormatInt(o.n, 10), Source: "user"})
+			return p.engine.SetParameters(taskContext{t}, env, state.Parameter{Name: "p0", Value: "value" + strconv.FormatInt(o.n, 10), Source: "user"})
 		})
 	case opDeleteParameter:
 		r.task(p, "DeleteParameters", func(t *task) error {
-			return p.engine.DeleteParameters(taskContext{t}, env, deploy.ParameterKey{Name: "p0"})
+			return p.engine.DeleteParameters(taskContext{t}, env, state.ParameterKey{Name: "p0"})
 		})
 	case opSweep:
 		r.sweep(p)
@@ -146,7 +147,7 @@ type look struct {
 // lookOf returns the look of the row of a resource; its zero value: it has none, or is not to be run.
 func (r *run) lookOf(id resource.ID) look {
 	row := r.state.look(env).rows[id]
-	if row == nil || row.Orphaned || row.Compliance == deploy.Undefined || row.Blocked == deploy.BlockedYes || row.Blocked == deploy.NeedsPerson {
+	if row == nil || row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
 		return look{}
 	}
 	return look{row.Rev, row.Ticket, row.LastAction}
@@ -284,7 +285,7 @@ func (r *run) again(book *exportBook, tries int) {
 
 // exportOf makes what the engine is given. Its parts are new: the engine may change them.
 func (r *run) exportOf(o *op) deploy.Export {
-	x := deploy.Export{Model: &deploy.Model{Agents: slices.Clone(o.agents), Files: map[string]deploy.Blob{}}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
+	x := deploy.Export{Model: &deploy.Model{Agents: slices.Clone(o.agents), Files: map[string]state.Blob{}}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
 	if !x.Partial {
 		s := r.plan.Settings
 		x.Settings = &s
@@ -304,7 +305,7 @@ func (r *run) exportOf(o *op) deploy.Export {
 			text := fileText(s.v)
 			f := resource.File{Hash: sumOf([]byte(text)), Size: int64(len(text))}
 			res.Attributes["text"], r.texts[f.Hash] = f, text
-			x.Model.Files[f.Hash] = deploy.Blob{Hash: f.Hash, Size: f.Size, Data: []byte(text)}
+			x.Model.Files[f.Hash] = state.Blob{Hash: f.Hash, Size: f.Size, Data: []byte(text)}
 		}
 		x.Model.Resources = append(x.Model.Resources, res)
 	}

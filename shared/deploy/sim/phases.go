@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -67,7 +68,7 @@ func (r *run) prompt() bool {
 		return false
 	}
 	for id, row := range r.state.look(env).rows {
-		if t := r.world.thing(id); !row.Orphaned && (!asWanted(row) || row.Blocked != deploy.NotBlocked || row.WantFacts || t.drifted || t.broken != "") {
+		if t := r.world.thing(id); !row.Orphaned && (!asWanted(row) || row.Blocked != state.NotBlocked || row.WantFacts || t.drifted || t.broken != "") {
 			return false
 		}
 	}
@@ -127,7 +128,7 @@ func (r *run) restDecided() bool {
 	e := r.state.look(env)
 	var ids []resource.ID
 	for _, id := range e.ids {
-		if row := e.rows[id]; row.Blocked == deploy.NeedsPerson && !row.Orphaned {
+		if row := e.rows[id]; row.Blocked == state.NeedsPerson && !row.Orphaned {
 			ids = append(ids, id)
 			t := r.world.thing(id) // and who has removed what nothing knows of
 			t.made = slices.DeleteFunc(t.made, func(m *copyOf) bool { return !m.seen })
@@ -140,7 +141,7 @@ func (r *run) restDecided() bool {
 	p := r.process()
 	r.task(p, "ask", func(t *task) error {
 		for _, id := range ids {
-			if _, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{Filter: deploy.Filter{ID: string(id)}, RetryFailed: true}); err != nil {
+			if _, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{Filter: state.Filter{ID: string(id)}, RetryFailed: true}); err != nil {
 				return err
 			}
 		}
@@ -150,7 +151,7 @@ func (r *run) restDecided() bool {
 		return false
 	}
 	for _, id := range ids {
-		if row := e.rows[id]; row != nil && row.Blocked == deploy.NeedsPerson && r.world.thing(id).broken == "" {
+		if row := e.rows[id]; row != nil && row.Blocked == state.NeedsPerson && r.world.thing(id).broken == "" {
 			r.violate("D8", "%s asks a person, who has decided", id)
 		}
 	}
@@ -196,7 +197,7 @@ func (r *run) restTimer() bool {
 	r.tracef("--- what is left, after the repair timer")
 	for _, id := range e.ids {
 		row, it, t := e.rows[id], r.books.released.entries[id], r.world.thing(id)
-		if it != nil && id.Type() == typeThing && asWanted(row) && row.Blocked == deploy.NotBlocked && !it.res.Purged && !it.res.ReportOnly && t.broken == "" {
+		if it != nil && id.Type() == typeThing && asWanted(row) && row.Blocked == state.NotBlocked && !it.res.Purged && !it.res.ReportOnly && t.broken == "" {
 			t.v += 100
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -19,7 +20,7 @@ type Plan struct {
 	Dead     bool // the state knows which holders are dead
 	Secrets  bool // there are secrets
 	Uploads  bool // there are files
-	Settings deploy.Settings
+	Settings state.Settings
 	// Functions, when not nil, says that the home is the one with functions.
 	Functions *Functions
 	Ops       []op
@@ -117,7 +118,7 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	p := &Plan{
 		Seed: seed, Procs: 1 + rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
 		laneFor: []time.Duration{time.Second, 10 * time.Second, time.Minute}[rng.IntN(3)], rates: rates, faults: faultsOf(rates),
-		Settings: deploy.Settings{RetryBase: time.Second, RetryMax: []time.Duration{5 * time.Second, 100 * time.Second}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
+		Settings: state.Settings{RetryBase: time.Second, RetryMax: []time.Duration{5 * time.Second, 100 * time.Second}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
 			KeepVersions: []int{0, 1, 3}[rng.IntN(3)]},
 	}
 	if rng.IntN(4) == 0 {

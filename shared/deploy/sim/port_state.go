@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // statePort is deploy.State as a process reaches it.
 type statePort struct {
 	p  *process
-	to deploy.State
+	to state.State
 }
 
 // read calls f as a call of the state port that returns a value. What a failed call returns is lost.
@@ -32,8 +32,8 @@ func (s *statePort) write(ctx context.Context, op string, f func() error) error 
 }
 
 // Env implements deploy.State.
-func (s *statePort) Env(ctx context.Context, env string) (deploy.Env, error) {
-	return read(ctx, s, "Env", func() (deploy.Env, error) { return s.to.Env(ctx, env) })
+func (s *statePort) Env(ctx context.Context, env string) (state.Env, error) {
+	return read(ctx, s, "Env", func() (state.Env, error) { return s.to.Env(ctx, env) })
 }
 
 // Envs implements deploy.State.
@@ -42,13 +42,13 @@ func (s *statePort) Envs(ctx context.Context) ([]string, error) {
 }
 
 // Versions implements deploy.State.
-func (s *statePort) Versions(ctx context.Context, env string, numbers ...int) ([]deploy.Version, error) {
-	return read(ctx, s, "Versions", func() ([]deploy.Version, error) { return s.to.Versions(ctx, env, numbers...) })
+func (s *statePort) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
+	return read(ctx, s, "Versions", func() ([]state.Version, error) { return s.to.Versions(ctx, env, numbers...) })
 }
 
 // Agents implements deploy.State.
-func (s *statePort) Agents(ctx context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
-	return read(ctx, s, "Agents", func() (map[string]deploy.Agent, error) { return s.to.Agents(ctx, env, names...) })
+func (s *statePort) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
+	return read(ctx, s, "Agents", func() (map[string]state.Agent, error) { return s.to.Agents(ctx, env, names...) })
 }
 
 // Pause implements deploy.State.
@@ -62,38 +62,38 @@ func (s *statePort) Halt(ctx context.Context, env string, halted bool) error {
 }
 
 // Acquire implements deploy.State.
-func (s *statePort) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
-	return read(ctx, s, "Acquire", func() (deploy.Lease, error) { return s.to.Acquire(ctx, env, key, holder, now, until) })
+func (s *statePort) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+	return read(ctx, s, "Acquire", func() (state.Lease, error) { return s.to.Acquire(ctx, env, key, holder, now, until) })
 }
 
 // Release implements deploy.State.
-func (s *statePort) Release(ctx context.Context, env string, l deploy.Lease) error {
+func (s *statePort) Release(ctx context.Context, env string, l state.Lease) error {
 	return s.write(ctx, "Release", func() error { return s.to.Release(ctx, env, l) })
 }
 
 // Leases implements deploy.State.
-func (s *statePort) Leases(ctx context.Context, env string) ([]deploy.Lease, error) {
-	return read(ctx, s, "Leases", func() ([]deploy.Lease, error) { return s.to.Leases(ctx, env) })
+func (s *statePort) Leases(ctx context.Context, env string) ([]state.Lease, error) {
+	return read(ctx, s, "Leases", func() ([]state.Lease, error) { return s.to.Leases(ctx, env) })
 }
 
 // Rows implements deploy.State.
-func (s *statePort) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
-	return read(ctx, s, "Rows", func() ([]deploy.Row, error) { return s.to.Rows(ctx, env, ids) })
+func (s *statePort) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
+	return read(ctx, s, "Rows", func() ([]state.Row, error) { return s.to.Rows(ctx, env, ids) })
 }
 
 // LaneRows implements deploy.State.
-func (s *statePort) LaneRows(ctx context.Context, env, lane string, all bool) ([]deploy.Row, error) {
-	return read(ctx, s, "LaneRows", func() ([]deploy.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
+func (s *statePort) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+	return read(ctx, s, "LaneRows", func() ([]state.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
 }
 
 // ScanRows implements deploy.State.
-func (s *statePort) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]deploy.Row, error) {
-	return read(ctx, s, "ScanRows", func() ([]deploy.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
+func (s *statePort) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]state.Row, error) {
+	return read(ctx, s, "ScanRows", func() ([]state.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
 }
 
 // Schedule implements deploy.State.
-func (s *statePort) Schedule(ctx context.Context, env string, agents ...string) (deploy.Schedule, error) {
-	return read(ctx, s, "Schedule", func() (deploy.Schedule, error) { return s.to.Schedule(ctx, env, agents...) })
+func (s *statePort) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
+	return read(ctx, s, "Schedule", func() (state.Schedule, error) { return s.to.Schedule(ctx, env, agents...) })
 }
 
 // Finished implements deploy.State.
@@ -115,28 +115,28 @@ func (s *statePort) Due(ctx context.Context, env string, at time.Time, limit int
 }
 
 // Counts implements deploy.State.
-func (s *statePort) Counts(ctx context.Context, env string) (map[deploy.Status]int, error) {
-	return read(ctx, s, "Counts", func() (map[deploy.Status]int, error) { return s.to.Counts(ctx, env) })
+func (s *statePort) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
+	return read(ctx, s, "Counts", func() (map[state.Status]int, error) { return s.to.Counts(ctx, env) })
 }
 
 // Commit implements deploy.State.
-func (s *statePort) Commit(ctx context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
-	return read(ctx, s, "Commit", func() (deploy.Committed, error) { return s.to.Commit(ctx, env, c) })
+func (s *statePort) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+	return read(ctx, s, "Commit", func() (state.Committed, error) { return s.to.Commit(ctx, env, c) })
 }
 
 // Outbox implements deploy.State.
-func (s *statePort) Outbox(ctx context.Context, env string, limit int) ([]deploy.Outbox, error) {
-	return read(ctx, s, "Outbox", func() ([]deploy.Outbox, error) { return s.to.Outbox(ctx, env, limit) })
+func (s *statePort) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
+	return read(ctx, s, "Outbox", func() ([]state.Outbox, error) { return s.to.Outbox(ctx, env, limit) })
 }
 
 // Parameters implements deploy.State.
-func (s *statePort) Parameters(ctx context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
-	return read(ctx, s, "Parameters", func() ([]deploy.Parameter, error) { return s.to.Parameters(ctx, env, q) })
+func (s *statePort) Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
+	return read(ctx, s, "Parameters", func() ([]state.Parameter, error) { return s.to.Parameters(ctx, env, q) })
 }
 
 // Actions implements deploy.State.
-func (s *statePort) Actions(ctx context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
-	return read(ctx, s, "Actions", func() ([]deploy.Action, error) { return s.to.Actions(ctx, env, q) })
+func (s *statePort) Actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
+	return read(ctx, s, "Actions", func() ([]state.Action, error) { return s.to.Actions(ctx, env, q) })
 }
 
 // DropActions implements deploy.State.

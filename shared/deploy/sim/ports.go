@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -15,7 +15,7 @@ import (
 // filesPort is deploy.Files as a process reaches it.
 type filesPort struct {
 	p  *process
-	to deploy.Files
+	to state.Files
 }
 
 func (f *filesPort) call(ctx context.Context, op string, effect func() error) error {
@@ -32,7 +32,7 @@ func (f *filesPort) Missing(ctx context.Context, hashes []string) (out []string,
 }
 
 // Put implements deploy.Files.
-func (f *filesPort) Put(ctx context.Context, blobs []deploy.Blob) error {
+func (f *filesPort) Put(ctx context.Context, blobs []state.Blob) error {
 	return f.call(ctx, "Put", func() error { return f.to.Put(ctx, blobs) })
 }
 
@@ -74,7 +74,7 @@ func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 type bellPort struct{ p *process }
 
 // Ring implements deploy.Doorbell.
-func (b *bellPort) Ring(ctx context.Context, _ string, rings []deploy.Ring) error {
+func (b *bellPort) Ring(ctx context.Context, _ string, rings []state.Ring) error {
 	return b.p.call(ctx, "Ring", &b.p.world.plan.faults.bell, func() error {
 		for _, r := range rings {
 			b.p.world.send(r)
@@ -84,7 +84,7 @@ func (b *bellPort) Ring(ctx context.Context, _ string, rings []deploy.Ring) erro
 }
 
 // send puts a message into the bag.
-func (r *run) send(ring deploy.Ring) {
+func (r *run) send(ring state.Ring) {
 	r.books.rang(r, ring)
 	copies := 1
 	f := &r.plan.faults
@@ -113,16 +113,16 @@ func (r *run) send(ring deploy.Ring) {
 }
 
 // arrive takes a message to where it is delivered from. A send that was repeated has the id of the first one.
-func (r *run) arrive(ring deploy.Ring, id int) {
+func (r *run) arrive(ring state.Ring, id int) {
 	if r.plan.Functions != nil {
-		r.queue(deploy.AgentOf(ring.Lane)).put(ring, id)
+		r.queue(state.AgentOf(ring.Lane)).put(ring, id)
 		return
 	}
 	r.deliver(ring)
 }
 
 // deliver hands a message to a process: to a task of it that waits for the lane, or it starts one.
-func (r *run) deliver(ring deploy.Ring) {
+func (r *run) deliver(ring state.Ring) {
 	if r.ended {
 		return
 	}
@@ -178,7 +178,7 @@ func (r *run) busy(lane string) {
 	r.busyLanes[lane] = true
 	r.sched.at(r.sched.now+200*time.Millisecond, func() {
 		r.busyLanes[lane] = false
-		r.arrive(deploy.Ring{Lane: lane}, id)
+		r.arrive(state.Ring{Lane: lane}, id)
 	})
 }
 

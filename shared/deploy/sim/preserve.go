@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -61,7 +61,7 @@ func (r *run) prevented(id resource.ID, res *resource.Resource, have, want parts
 }
 
 // preserved is prevented of what a row wants.
-func (r *run) preserved(row *deploy.Row, have, want parts) bool {
+func (r *run) preserved(row *state.Row, have, want parts) bool {
 	res, err := resource.Decode(row.Body)
 	return err == nil && r.prevented(row.ID, res, have, want)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -16,13 +16,13 @@ const env = "sim"
 
 // recorder stands between the processes and the models: it sees every call that takes effect, with who made it.
 type recorder struct {
-	deploy.State
-	deploy.Files
+	state.State
+	state.Files
 	r *run
 }
 
 // Acquire implements deploy.State.
-func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	l, err := c.State.Acquire(ctx, env, key, holder, now, until)
 	if err != nil {
 		return l, err
@@ -48,20 +48,20 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 		t.books.removes, t.books.planned = l.Until, r.books.law.step
 		t.books.failing = map[resource.ID]int64{}
 		for id, row := range r.state.look(env).rows {
-			if t.books.retries && row.LastRun == deploy.RunFailed && !r.running(row) {
+			if t.books.retries && row.LastRun == state.RunFailed && !r.running(row) {
 				t.books.failing[id] = row.Rev
 			}
 		}
 	}
 	if e := r.state.look(env); key == planKey && !t.books.waving {
-		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)), func(row *deploy.Row) bool { return e.waveLeft(row.Lane) })
+		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)), func(row *state.Row) bool { return e.waveLeft(row.Lane) })
 	}
 	r.tracef("%s takes %q, fence %d, until %s", t.name, key, l.Fence, r.since(l.Until))
 	return l, nil
 }
 
 // Release implements deploy.State.
-func (c *recorder) Release(ctx context.Context, env string, l deploy.Lease) error {
+func (c *recorder) Release(ctx context.Context, env string, l state.Lease) error {
 	if have := c.r.books.leases[l.Key]; have != nil && have.fence == l.Fence {
 		c.r.checkInherited(c.r.sched.cur, l.Key)
 		c.r.checkLeft(c.r.sched.cur, l.Key)
@@ -98,7 +98,7 @@ func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 }
 
 // Rows implements deploy.State.
-func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
+func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	rows, err := c.State.Rows(ctx, env, ids)
 	if b := c.r.sched.cur.books; err == nil && b.lane != "" && !b.dry {
 		for _, id := range ids {
@@ -112,7 +112,7 @@ func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]d
 }
 
 // Put implements deploy.Files.
-func (c *recorder) Put(ctx context.Context, blobs []deploy.Blob) error {
+func (c *recorder) Put(ctx context.Context, blobs []state.Blob) error {
 	err := c.Files.Put(ctx, blobs)
 	for i := range blobs {
 		if have, ok := c.r.files.stored[blobs[i].Hash]; ok && sumOf(have.data) != blobs[i].Hash {
@@ -138,7 +138,7 @@ func (c *recorder) DropActions(ctx context.Context, env string, before time.Time
 }
 
 // Commit implements deploy.State.
-func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (deploy.Committed, error) {
+func (c *recorder) Commit(ctx context.Context, name string, in state.Commit) (state.Committed, error) {
 	r := c.r
 	r.touch(&in)
 	before := r.snapshot(&in)
@@ -161,7 +161,7 @@ func (c *recorder) Commit(ctx context.Context, name string, in deploy.Commit) (d
 }
 
 // touch lets somebody else have written a row that is about to be written, now and then: a planner where a worker writes, a worker where a planner does.
-func (r *run) touch(c *deploy.Commit) {
+func (r *run) touch(c *state.Commit) {
 	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 || r.sched.rng.Float64() >= r.plan.touches {
 		return
 	}
@@ -177,14 +177,14 @@ func (r *run) touch(c *deploy.Commit) {
 
 // before is what the checks of a commit need to know of the state before it.
 type before struct {
-	env   deploy.Env
-	rows  map[resource.ID]deploy.Row
-	known map[deploy.ParameterKey]bool // of the parameters that the commit removes
+	env   state.Env
+	rows  map[resource.ID]state.Row
+	known map[state.ParameterKey]bool // of the parameters that the commit removes
 }
 
-func (r *run) snapshot(c *deploy.Commit) before {
+func (r *run) snapshot(c *state.Commit) before {
 	e := r.state.look(env)
-	b := before{env: e.env, rows: make(map[resource.ID]deploy.Row, len(c.Rows)), known: map[deploy.ParameterKey]bool{}}
+	b := before{env: e.env, rows: make(map[resource.ID]state.Row, len(c.Rows)), known: map[state.ParameterKey]bool{}}
 	for _, k := range c.DropParameters {
 		_, b.known[k] = e.parameters[k]
 	}
@@ -199,7 +199,7 @@ func (r *run) snapshot(c *deploy.Commit) before {
 // since returns a time as it stands in traces.
 func (r *run) since(t time.Time) time.Duration { return t.Sub(r.epoch) }
 
-func (r *run) traceCommit(c *deploy.Commit, out *deploy.Committed) {
+func (r *run) traceCommit(c *state.Commit, out *state.Committed) {
 	if r.sched.trace == nil {
 		return
 	}
@@ -213,7 +213,7 @@ func (r *run) traceCommit(c *deploy.Commit, out *deploy.Committed) {
 		if row.Gone {
 			gone = " and goes"
 		}
-		if slices.ContainsFunc(out.Conflicts, func(o deploy.Row) bool { return o.ID == row.ID }) {
+		if slices.ContainsFunc(out.Conflicts, func(o state.Row) bool { return o.ID == row.ID }) {
 			gone = " (conflict: not written)"
 		}
 		r.tracef("%s commit: %s is %s, ticket %d, last run %s, blocked %s, causes %v%s", name, row.ID, row.Status(), row.Ticket, row.LastRun, row.Blocked, row.Causes, gone)

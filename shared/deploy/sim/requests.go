@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -32,8 +33,8 @@ func (d *drawer) requests(rng *rand.Rand) {
 }
 
 // filterOf returns the filter of terms.
-func filterOf(terms []string) deploy.Filter {
-	f, err := deploy.ParseFilter(terms)
+func filterOf(terms []string) state.Filter {
+	f, err := state.ParseFilter(terms)
 	if err != nil {
 		panic(err)
 	}
@@ -41,7 +42,7 @@ func filterOf(terms []string) deploy.Filter {
 }
 
 // asksFor reports whether terms select a row, by what they say and not by the engine.
-func asksFor(terms []string, row *deploy.Row) bool {
+func asksFor(terms []string, row *state.Row) bool {
 	at := slices.ContainsFunc(terms, func(t string) bool { return strings.HasPrefix(t, "agent=") })
 	if at && !slices.Contains(terms, "agent="+row.ID.Agent()) {
 		return false
@@ -69,7 +70,7 @@ func asksFor(terms []string, row *deploy.Row) bool {
 func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 	t.books.terms = terms
 	if o.kind == opDeploy {
-		t.books.lenient, t.books.asks = !o.retryFailed, deploy.PriorityUserDeploy
+		t.books.lenient, t.books.asks = !o.retryFailed, state.PriorityUserDeploy
 	}
 	was := map[resource.ID]look{}
 	for id, row := range r.state.look(env).rows {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -48,11 +48,11 @@ func (r *run) checkRows() {
 	}
 }
 
-func (r *run) checkRemoving(row *deploy.Row, i int) {
+func (r *run) checkRemoving(row *state.Row, i int) {
 	switch {
 	case !row.Removing:
 		r.violate("D4", "%s left the model, which says that it is to be purged, and is not being removed", row.ID)
-	case row.LastRun == deploy.RunFailed, row.LastRun == deploy.RunSkipped, row.Blocked == deploy.BlockedYes:
+	case row.LastRun == state.RunFailed, row.LastRun == state.RunSkipped, row.Blocked == state.BlockedYes:
 		r.checkRow(row, i)
 	default:
 		r.violate("D4", "%s left the model, is to be purged and waits for nothing", row.ID)
@@ -60,36 +60,36 @@ func (r *run) checkRemoving(row *deploy.Row, i int) {
 }
 
 // checkRow checks one row at rest.
-func (r *run) checkRow(row *deploy.Row, i int) {
+func (r *run) checkRow(row *state.Row, i int) {
 	undefined := r.lacking(i)
-	if done := row.Status() == deploy.StatusDeployed; done != (row.Reason == "") {
+	if done := row.Status() == state.StatusDeployed; done != (row.Reason == "") {
 		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
 	}
 	if asWanted(row) && row.Creating != "" {
 		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun", row.ID)
 	}
 	switch status := row.Status(); {
-	case row.Compliance == deploy.Undefined:
+	case row.Compliance == state.Undefined:
 		r.checkUndefined(row)
 	case r.unknown(row.ID) != "":
 		r.violate("D4", "%s refers to %s, which was not known when it was exported nor since, and is %s", row.ID, r.unknown(row.ID), status)
-	case undefined != "" && row.Blocked != deploy.BlockedYes:
+	case undefined != "" && row.Blocked != state.BlockedYes:
 		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID, undefined, status)
-	case row.Removing && row.Blocked != deploy.NotBlocked && r.waitsForNamesake(row):
-	case row.Blocked == deploy.BlockedYes && undefined == "":
+	case row.Removing && row.Blocked != state.NotBlocked && r.waitsForNamesake(row):
+	case row.Blocked == state.BlockedYes && undefined == "":
 		r.violate("D6", "%s stays blocked, and all it requires is known", row.ID)
-	case row.Blocked == deploy.BlockedYes:
+	case row.Blocked == state.BlockedYes:
 		r.checkBlocked(row, i)
-	case row.Blocked == deploy.NeedsPerson && row.ID.Type() != typeLonely:
+	case row.Blocked == state.NeedsPerson && row.ID.Type() != typeLonely:
 		r.violate("D8", "%s asks a person, although what a create led to can be looked up", row.ID)
-	case row.Blocked == deploy.BlockedTemp && r.reportOnly(row.ID):
+	case row.Blocked == state.BlockedTemp && r.reportOnly(row.ID):
 		r.violate("report", "%s is only to be compared, and is skipped for %v", row.ID, row.Causes)
-	case row.Blocked == deploy.BlockedTemp:
+	case row.Blocked == state.BlockedTemp:
 		r.checkSkipped(row, i)
-	case status == deploy.StatusDeployed, status == deploy.StatusNonCompliant:
-	case row.LastRun == deploy.RunFailed && row.Class == deploy.ClassRefused && row.Removing:
+	case status == state.StatusDeployed, status == state.StatusNonCompliant:
+	case row.LastRun == state.RunFailed && row.Class == state.ClassRefused && row.Removing:
 		r.violate("transport", "%s is never purged: its agent is reached in a way that is not for it", row.ID)
-	case row.LastRun == deploy.RunFailed && (row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Blocked == deploy.NeedsPerson):
+	case row.LastRun == state.RunFailed && (row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Blocked == state.NeedsPerson):
 	default:
 		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it", row.ID, status, row.LastRun, row.Class)
 	}
@@ -97,7 +97,7 @@ func (r *run) checkRow(row *deploy.Row, i int) {
 
 // waitsForNamesake reports whether something that is being removed waits for one that was removed and has come back while the version was
 // planned: to wait for the new one, too, is cautious and no fault.
-func (r *run) waitsForNamesake(row *deploy.Row) bool {
+func (r *run) waitsForNamesake(row *state.Row) bool {
 	e := r.state.look(env)
 	return slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
 		c := e.rows[id]
@@ -109,7 +109,7 @@ func (r *run) waitsForNamesake(row *deploy.Row) bool {
 func (r *run) lacking(i int) resource.ID {
 	e, eff := r.state.look(env), r.books.effect
 	for j, id := range eff.ids {
-		if row := e.rows[id]; eff.all[i]&(1<<j) != 0 && row != nil && row.Compliance == deploy.Undefined && !row.Orphaned {
+		if row := e.rows[id]; eff.all[i]&(1<<j) != 0 && row != nil && row.Compliance == state.Undefined && !row.Orphaned {
 			return id
 		}
 	}
@@ -117,7 +117,7 @@ func (r *run) lacking(i int) resource.ID {
 }
 
 // checkUndefined checks that something is in fact not known.
-func (r *run) checkUndefined(row *deploy.Row) {
+func (r *run) checkUndefined(row *state.Row) {
 	e := r.state.look(env)
 	res, err := resource.Decode(row.Body)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *run) checkUndefined(row *deploy.Row) {
 		return
 	}
 	for _, ref := range resource.References(res.Attributes) {
-		key := deploy.ParameterKey{}
+		key := state.ParameterKey{}
 		switch f := ref.(type) {
 		case resource.Parameter:
 			key.Name = f.Name
@@ -154,7 +154,7 @@ func (r *run) unknown(id resource.ID) string {
 		return ""
 	}
 	for _, ref := range resource.References(it.res.Attributes) {
-		key := deploy.ParameterKey{}
+		key := state.ParameterKey{}
 		switch f := ref.(type) {
 		case resource.Parameter:
 			key.Name = f.Name
@@ -183,7 +183,7 @@ func (r *run) checkFacts() {
 }
 
 // checkSkipped is invariant D6: what is skipped names a root cause, and something it requires is in fact not deployed.
-func (r *run) checkSkipped(row *deploy.Row, i int) {
+func (r *run) checkSkipped(row *state.Row, i int) {
 	e, eff := r.state.look(env), r.books.effect
 	if r.unready(e, i, 0) == "" {
 		r.violate("D6", "%s stays skipped (for %v), and all it requires is deployed", row.ID, row.Causes)
@@ -226,12 +226,12 @@ func sameIDs(sorted, others []resource.ID) bool {
 }
 
 // checkBlocked checks that what is blocked names something that it requires, directly or not, and of which something is not known.
-func (r *run) checkBlocked(row *deploy.Row, i int) {
+func (r *run) checkBlocked(row *state.Row, i int) {
 	e, eff := r.state.look(env), r.books.effect
 	if len(row.Causes) == 1 {
 		j, known := eff.index[row.Causes[0]]
 		c := e.rows[row.Causes[0]]
-		if known && c != nil && c.Compliance == deploy.Undefined && (j == i || eff.all[i]&(1<<j) != 0) {
+		if known && c != nil && c.Compliance == state.Undefined && (j == i || eff.all[i]&(1<<j) != 0) {
 			return
 		}
 	}
@@ -253,12 +253,12 @@ func (r *run) checkDeployed() {
 			if n := t.countable(); n > 0 && !t.drifted {
 				r.violate("D4", "%s was removed and is there", id)
 			}
-		case row == nil || it == nil || row.Blocked == deploy.BlockedYes:
+		case row == nil || it == nil || row.Blocked == state.BlockedYes:
 		case it.res.ReportOnly:
 			r.checkReported(row, t)
 		case asWanted(row):
 			r.checkThing(row, t)
-		case row.LastRun == deploy.RunFailed:
+		case row.LastRun == state.RunFailed:
 			r.checkFailed(row, t)
 		}
 		if r.violation != nil {
@@ -282,18 +282,18 @@ func (t *thing) countable() int {
 }
 
 // checkReported checks that what is only compared counts as what it is.
-func (r *run) checkReported(row *deploy.Row, t *thing) {
+func (r *run) checkReported(row *state.Row, t *thing) {
 	res, err := resource.Decode(row.Body)
-	if err != nil || t.drifted || row.LastRun != deploy.RunSuccess || row.Compliance == deploy.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
+	if err != nil || t.drifted || row.LastRun != state.RunSuccess || row.Compliance == state.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
 		return // it was looked at while an operation was under way, or not at all
 	}
 	action, fails, known := r.would(row.ID, &item{res: res, body: string(row.Body)}, r.sched.now)
-	if known && !fails && (action == "none") != (row.Compliance == deploy.Compliant) {
+	if known && !fails && (action == "none") != (row.Compliance == state.Compliant) {
 		r.violate("report", "%s counts as %s, and a deploy would %s it", row.ID, row.Compliance, action)
 	}
 }
 
-func (r *run) checkThing(row *deploy.Row, t *thing) {
+func (r *run) checkThing(row *state.Row, t *thing) {
 	if t.drifted {
 		return
 	}
@@ -324,7 +324,7 @@ func (r *run) checkThing(row *deploy.Row, t *thing) {
 // again: a person has to say what became of it, or it has failed since and its row remembers that.
 func (r *run) keepsBack(id resource.ID) bool {
 	row := r.state.look(env).rows[id]
-	return row != nil && (row.Blocked == deploy.NeedsPerson || row.LastRun == deploy.RunFailed && row.Unsure)
+	return row != nil && (row.Blocked == state.NeedsPerson || row.LastRun == state.RunFailed && row.Unsure)
 }
 
 // fits reports whether a thing is as wanted; what is not said is not compared.
@@ -333,12 +333,12 @@ func (p parts) fits(want parts) bool {
 }
 
 // checkFailed checks that what has failed after everything was mended and tried again has a reason that is left.
-func (r *run) checkFailed(row *deploy.Row, t *thing) {
+func (r *run) checkFailed(row *state.Row, t *thing) {
 	want, _ := r.wanted(row)
 	have, exists := t.observe(r.sched.now)
 	switch {
 	case t.broken != "":
-	case row.Blocked == deploy.NeedsPerson:
+	case row.Blocked == state.NeedsPerson:
 	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) && row.Class == provider.NeedsChange:
 	case exists && r.preserved(row, have, want) && row.Class == provider.NeedsChange:
 	default:

@@ -72,11 +72,11 @@ func sourceMutants() []sourceMutant {
 		{"AppliedStays", "a plan is carried out once more after an earlier version was put in force", "history.go",
 			`p.env.Applied = ""`, `p.env.Applied = map[bool]string{true: p.env.Applied}[mutating("AppliedStays")]`,
 			"kept", "kept", 600},
-		{"FilterWide", "a filter selects what is at other agents, too", "filter.go",
+		{"FilterWide", "a filter selects what is at other agents, too", "state/filter.go",
 			"case len(f.Agents) > 0 && !slices", `case len(f.Agents) > 0 && !mutating("FilterWide") && !slices`, "order", "filtered", 100},
 		{"FilterShort", "a request asks for the first that its filter selects", "requests.go",
-			"if r.runnable() && req.Filter.Match(r) {",
-			`if r.runnable() && req.Filter.Match(r) && !(mutating("FilterShort") && len(p.order) > 0) {`, "order", "filtered", 100},
+			"if r.Runnable() && req.Filter.Match(r) {",
+			`if r.Runnable() && req.Filter.Match(r) && !(mutating("FilterShort") && len(p.order) > 0) {`, "order", "filtered", 100},
 		{"OldTransport", "that an agent has another transport is not looked at", "release.go",
 			"x.Transport == y.Transport", `(x.Transport == y.Transport || mutating("OldTransport"))`, "", "hosts", 150},
 		{"ReachNotChecked", "a type comes to an agent over a transport that is not for it", "reach.go",
@@ -99,17 +99,17 @@ func sourceMutants() []sourceMutant {
 		{"TargetAlone", "what is required is not targeted", "target.go", "\t\t\tout.needed[id] = true\n",
 			"\t\t\tif mutating(\"TargetAlone\") {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tout.needed[id] = true\n", "target", "targets", 200},
 		{"TargetResolves", "what is not targeted gets the values of now", "target.go",
-			"row.Compliance != Undefined {", `row.Compliance != Undefined && !mutating("TargetResolves") {`, "",
+			"row.Compliance != state.Undefined {", `row.Compliance != state.Undefined && !mutating("TargetResolves") {`, "",
 			"targets", 700},
 		{"TargetNotChecked", "what is targeted is not compared with reality", "target.go",
-			"\t\t\tp.schedule(r, PriorityUserRepair)\n\t\t\treturn true",
+			"\t\t\tp.schedule(r, state.PriorityUserRepair)\n\t\t\treturn true",
 			"\t\t\tif mutating(\"TargetNotChecked\") {\n\t\t\t\treturn false\n\t\t\t}\n" +
-				"\t\t\tp.schedule(r, PriorityUserRepair)\n\t\t\treturn true", "target", "targets", 100},
+				"\t\t\tp.schedule(r, state.PriorityUserRepair)\n\t\t\treturn true", "target", "targets", 100},
 	}
 }
 
-// mutating is what the mutated engine has beside its own files.
-const mutating = `package deploy
+// mutating is what a mutated package of the engine has beside its own files.
+const mutating = `package %s
 
 import "os"
 
@@ -122,8 +122,13 @@ func mutating(name string) bool { return mutation == name }
 func mutated(t *testing.T) string {
 	t.Helper()
 	dir, engine := t.TempDir(), filepath.Join("..")
-	texts := map[string]string{"mutating.go": mutating}
+	texts := map[string]string{}
 	for _, m := range sourceMutants() {
+		of := filepath.Join(engine, filepath.Dir(m.file))
+		if of == engine {
+			of = "deploy"
+		}
+		texts[filepath.Join(filepath.Dir(m.file), "mutating.go")] = fmt.Sprintf(mutating, filepath.Base(of))
 		if texts[m.file] == "" {
 			b, err := os.ReadFile(filepath.Join(engine, m.file))
 			if err != nil {
@@ -142,7 +147,7 @@ func mutated(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replace[from] = filepath.Join(dir, name)
+		replace[from] = filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
 		if err := os.WriteFile(replace[from], []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

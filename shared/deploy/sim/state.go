@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -24,16 +24,16 @@ type State struct {
 
 // environment is all that is stored of one environment.
 type environment struct {
-	env        deploy.Env
-	versions   map[int]deploy.Version
-	agents     map[string]deploy.Agent
-	leases     map[string]*deploy.Lease
-	rows       map[resource.ID]*deploy.Row
+	env        state.Env
+	versions   map[int]state.Version
+	agents     map[string]state.Agent
+	leases     map[string]*state.Lease
+	rows       map[resource.ID]*state.Row
 	ids        []resource.ID // of rows, ascending
 	checks     map[string]*laneChecks
-	outbox     map[string]deploy.Outbox
-	parameters map[deploy.ParameterKey]deploy.Parameter
-	actions    map[string]deploy.Action
+	outbox     map[string]state.Outbox
+	parameters map[state.ParameterKey]state.Parameter
+	actions    map[string]state.Action
 }
 
 // laneChecks are the rows of a lane that were checked in a wave.
@@ -50,9 +50,9 @@ func (s *State) touch(env string) *environment {
 	e := s.envs[env]
 	if e == nil {
 		e = &environment{
-			env: deploy.Env{Name: env}, versions: map[int]deploy.Version{}, agents: map[string]deploy.Agent{}, leases: map[string]*deploy.Lease{},
-			rows: map[resource.ID]*deploy.Row{}, checks: map[string]*laneChecks{}, outbox: map[string]deploy.Outbox{},
-			parameters: map[deploy.ParameterKey]deploy.Parameter{}, actions: map[string]deploy.Action{},
+			env: state.Env{Name: env}, versions: map[int]state.Version{}, agents: map[string]state.Agent{}, leases: map[string]*state.Lease{},
+			rows: map[resource.ID]*state.Row{}, checks: map[string]*laneChecks{}, outbox: map[string]state.Outbox{},
+			parameters: map[state.ParameterKey]state.Parameter{}, actions: map[string]state.Action{},
 		}
 		s.envs[env] = e
 	}
@@ -64,18 +64,18 @@ func (s *State) look(env string) *environment {
 	if e := s.envs[env]; e != nil {
 		return e
 	}
-	return &environment{env: deploy.Env{Name: env}}
+	return &environment{env: state.Env{Name: env}}
 }
 
 // Env implements deploy.State.
-func (s *State) Env(_ context.Context, env string) (deploy.Env, error) { return s.look(env).env, nil }
+func (s *State) Env(_ context.Context, env string) (state.Env, error) { return s.look(env).env, nil }
 
 func envConflict() error {
 	return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
 }
 
 // put writes an environment; whether the revision fits has been looked at.
-func (e *environment) put(n deploy.Env) {
+func (e *environment) put(n state.Env) {
 	n.Rev, n.PlanSeq, n.Halted = e.env.Rev+1, e.env.PlanSeq, e.env.Halted
 	e.env = n
 }
@@ -84,12 +84,12 @@ func (e *environment) put(n deploy.Env) {
 func (s *State) Envs(context.Context) ([]string, error) { return slices.Sorted(maps.Keys(s.envs)), nil }
 
 // Versions implements deploy.State.
-func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]deploy.Version, error) {
+func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]state.Version, error) {
 	e := s.look(env)
 	if len(numbers) == 0 {
 		numbers = slices.Sorted(maps.Keys(e.versions))
 	}
-	var out []deploy.Version
+	var out []state.Version
 	for _, n := range numbers {
 		if v, ok := e.versions[n]; ok {
 			out = append(out, v)
@@ -99,11 +99,11 @@ func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]deplo
 }
 
 // Agents implements deploy.State.
-func (s *State) Agents(_ context.Context, env string, names ...string) (map[string]deploy.Agent, error) {
+func (s *State) Agents(_ context.Context, env string, names ...string) (map[string]state.Agent, error) {
 	e := s.look(env)
-	out := make(map[string]deploy.Agent, len(e.agents))
+	out := make(map[string]state.Agent, len(e.agents))
 	maps.Copy(out, e.agents)
-	maps.DeleteFunc(out, func(name string, _ deploy.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
+	maps.DeleteFunc(out, func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
 	return out, nil
 }
 
@@ -128,14 +128,14 @@ func (s *State) Halt(_ context.Context, env string, halted bool) error {
 }
 
 // Acquire implements deploy.State.
-func (s *State) Acquire(_ context.Context, env, key, holder string, now, until time.Time) (deploy.Lease, error) {
+func (s *State) Acquire(_ context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	if l := s.look(env).leases[key]; l != nil && l.Holder != "" && l.Holder != holder && now.Before(l.Until) && (s.Dead == nil || !s.Dead(l.Holder)) {
-		return deploy.Lease{}, fault.New(fault.Busy, "take lease", "%s is served by another", key)
+		return state.Lease{}, fault.New(fault.Busy, "take lease", "%s is served by another", key)
 	}
 	e := s.touch(env)
 	l := e.leases[key]
 	if l == nil {
-		l = &deploy.Lease{Key: key}
+		l = &state.Lease{Key: key}
 		e.leases[key] = l
 	}
 	l.Holder, l.Until = holder, until
@@ -144,7 +144,7 @@ func (s *State) Acquire(_ context.Context, env, key, holder string, now, until t
 }
 
 // Release implements deploy.State.
-func (s *State) Release(_ context.Context, env string, l deploy.Lease) error {
+func (s *State) Release(_ context.Context, env string, l state.Lease) error {
 	if have := s.look(env).leases[l.Key]; have != nil && have.Fence == l.Fence {
 		have.Holder, have.Running = "", nil
 	}
@@ -152,9 +152,9 @@ func (s *State) Release(_ context.Context, env string, l deploy.Lease) error {
 }
 
 // Leases implements deploy.State.
-func (s *State) Leases(_ context.Context, env string) ([]deploy.Lease, error) {
+func (s *State) Leases(_ context.Context, env string) ([]state.Lease, error) {
 	e := s.look(env)
-	out := make([]deploy.Lease, 0, len(e.leases))
+	out := make([]state.Lease, 0, len(e.leases))
 	for _, key := range slices.Sorted(maps.Keys(e.leases)) {
 		out = append(out, *e.leases[key])
 	}
@@ -162,18 +162,18 @@ func (s *State) Leases(_ context.Context, env string) ([]deploy.Lease, error) {
 }
 
 // Outbox implements deploy.State.
-func (s *State) Outbox(_ context.Context, env string, limit int) ([]deploy.Outbox, error) {
+func (s *State) Outbox(_ context.Context, env string, limit int) ([]state.Outbox, error) {
 	e := s.look(env)
 	out := slices.Collect(maps.Values(e.outbox))
-	slices.SortFunc(out, func(a, b deploy.Outbox) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b state.Outbox) int { return strings.Compare(a.ID, b.ID) })
 	return out[:min(max(limit, 0), len(out))], nil
 }
 
 // Parameters implements deploy.State.
-func (s *State) Parameters(_ context.Context, env string, q deploy.ParameterQuery) ([]deploy.Parameter, error) {
+func (s *State) Parameters(_ context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
 	e := s.look(env)
-	var out []deploy.Parameter
-	add := func(p deploy.Parameter) {
+	var out []state.Parameter
+	add := func(p state.Parameter) {
 		if q.Of == "" || p.Of == q.Of {
 			out = append(out, p)
 		}
@@ -185,7 +185,7 @@ func (s *State) Parameters(_ context.Context, env string, q deploy.ParameterQuer
 			}
 		}
 	} else {
-		seen := make(map[deploy.ParameterKey]bool, len(q.Keys))
+		seen := make(map[state.ParameterKey]bool, len(q.Keys))
 		for _, k := range q.Keys {
 			if p, ok := e.parameters[k]; ok && !seen[k] {
 				add(p)
@@ -193,12 +193,12 @@ func (s *State) Parameters(_ context.Context, env string, q deploy.ParameterQuer
 			seen[k] = true
 		}
 	}
-	slices.SortFunc(out, func(a, b deploy.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b state.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
 	return out, nil
 }
 
-func (e *environment) putParameters(ps []deploy.Parameter) {
+func (e *environment) putParameters(ps []state.Parameter) {
 	for _, p := range ps {
-		e.parameters[deploy.ParameterKey{Name: p.Name, Of: p.Of}] = p
+		e.parameters[state.ParameterKey{Name: p.Name, Of: p.Of}] = p
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
 // Actions implements deploy.State.
-func (s *State) Actions(_ context.Context, env string, q deploy.ActionQuery) ([]deploy.Action, error) {
+func (s *State) Actions(_ context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
 	e := s.look(env)
 	ids := slices.Sorted(maps.Keys(e.actions))
 	slices.Reverse(ids)
-	var out []deploy.Action
+	var out []state.Action
 	for _, id := range ids {
 		a := e.actions[id]
 		if !selects(&q, &a) {
@@ -32,7 +32,7 @@ func (s *State) Actions(_ context.Context, env string, q deploy.ActionQuery) ([]
 }
 
 // selects reports whether a query selects an action.
-func selects(q *deploy.ActionQuery, a *deploy.Action) bool {
+func selects(q *state.ActionQuery, a *state.Action) bool {
 	switch {
 	case q.Resource != "" && a.Resource != q.Resource:
 	case q.Agent != "" && a.Resource.Agent() != q.Agent:
@@ -42,7 +42,7 @@ func selects(q *deploy.ActionQuery, a *deploy.Action) bool {
 	case q.Outcome != "" && a.Outcome != q.Outcome:
 	case q.After != "" && a.ID <= q.After:
 	case q.Before != "" && a.ID >= q.Before:
-	case q.Notable && a.Outcome == deploy.StatusDeployed && (a.Change == "" || a.Change == plan.NoChange):
+	case q.Notable && a.Outcome == state.StatusDeployed && (a.Change == "" || a.Change == plan.NoChange):
 	case !q.Since.IsZero() && a.Finished.Before(q.Since):
 	case !q.Until.IsZero() && !a.Finished.Before(q.Until):
 	case (q.Level != "" || q.Text != "") && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
@@ -62,8 +62,8 @@ func severity(l provider.Level) int {
 func (s *State) DropActions(_ context.Context, env string, before time.Time) (int, error) {
 	e := s.look(env)
 	n := len(e.actions)
-	maps.DeleteFunc(e.actions, func(_ string, a deploy.Action) bool { return a.Finished.Before(before) })
+	maps.DeleteFunc(e.actions, func(_ string, a state.Action) bool { return a.Finished.Before(before) })
 	return n - len(e.actions), nil
 }
 
-var _ deploy.State = (*State)(nil)
+var _ state.State = (*State)(nil)

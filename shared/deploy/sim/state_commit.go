@@ -4,22 +4,22 @@ import (
 	"context"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // Commit implements deploy.State.
-func (s *State) Commit(_ context.Context, env string, c deploy.Commit) (deploy.Committed, error) {
+func (s *State) Commit(_ context.Context, env string, c state.Commit) (state.Committed, error) {
 	e := s.look(env)
 	if err := e.mayCommit(&c); err != nil {
-		return deploy.Committed{}, err
+		return state.Committed{}, err
 	}
 	if c.Env != nil {
 		e.put(*c.Env)
 	}
 	e.keep(&c)
-	var out deploy.Committed
+	var out state.Committed
 	for i := range c.Rows {
 		e.writeRow(&c.Rows[i], &c, &out)
 	}
@@ -38,7 +38,7 @@ func (s *State) Commit(_ context.Context, env string, c deploy.Commit) (deploy.C
 	for _, k := range c.DropParameters {
 		delete(e.parameters, k)
 	}
-	e.check(c.Guard.Key, c.Epoch, deploy.Counted(c.Checked, out.Conflicts))
+	e.check(c.Guard.Key, c.Epoch, state.Counted(c.Checked, out.Conflicts))
 	if c.Plan {
 		e.env.PlanSeq++
 	}
@@ -47,7 +47,7 @@ func (s *State) Commit(_ context.Context, env string, c deploy.Commit) (deploy.C
 }
 
 // mayCommit checks the conditions of a whole Commit.
-func (e *environment) mayCommit(c *deploy.Commit) error {
+func (e *environment) mayCommit(c *state.Commit) error {
 	l := e.leases[c.Guard.Key]
 	if l == nil || l.Holder == "" || l.Fence != c.Guard.Fence {
 		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", c.Guard.Key)
@@ -64,7 +64,7 @@ func (e *environment) mayCommit(c *deploy.Commit) error {
 }
 
 // keep writes what a Commit says of versions and agents.
-func (e *environment) keep(c *deploy.Commit) {
+func (e *environment) keep(c *state.Commit) {
 	if c.Version != nil {
 		e.versions[c.Version.Number] = *c.Version
 	}
@@ -73,23 +73,23 @@ func (e *environment) keep(c *deploy.Commit) {
 	}
 	for _, name := range c.DropAgents {
 		if a := e.agents[name]; a.Paused {
-			e.agents[name] = deploy.Agent{Agent: resource.Agent{Name: name}, Paused: true}
+			e.agents[name] = state.Agent{Agent: resource.Agent{Name: name}, Paused: true}
 		} else {
 			delete(e.agents, name)
 		}
 	}
 	for _, a := range c.Agents {
-		e.agents[a.Name] = deploy.Agent{Agent: a, Paused: e.agents[a.Name].Paused}
+		e.agents[a.Name] = state.Agent{Agent: a, Paused: e.agents[a.Name].Paused}
 	}
 }
 
 // writeRow writes one row, or notes that it has changed.
-func (e *environment) writeRow(r *deploy.Row, c *deploy.Commit, out *deploy.Committed) {
+func (e *environment) writeRow(r *state.Row, c *state.Commit, out *state.Committed) {
 	have := e.rows[r.ID]
 	switch {
 	case have == nil && r.Rev == 0 && r.Gone:
 	case have == nil && r.Rev != 0:
-		out.Conflicts = append(out.Conflicts, deploy.Row{ID: r.ID})
+		out.Conflicts = append(out.Conflicts, state.Row{ID: r.ID})
 	case have != nil && have.Rev != r.Rev:
 		out.Conflicts = append(out.Conflicts, *have)
 	case r.Gone:
@@ -124,8 +124,8 @@ func (e *environment) check(lane string, epoch int64, ids []resource.ID) {
 }
 
 // prolong prolongs the lease and says whether what is next may start.
-func (e *environment) prolong(c *deploy.Commit, out *deploy.Committed) {
-	out.Paused = e.env.Halted || e.agents[deploy.AgentOf(c.Guard.Key)].Paused
+func (e *environment) prolong(c *state.Commit, out *state.Committed) {
+	out.Paused = e.env.Halted || e.agents[state.AgentOf(c.Guard.Key)].Paused
 	out.PlanSeq = e.env.PlanSeq
 	out.Started = len(c.Next) > 0 && !out.Paused && c.SeenPlan == e.env.PlanSeq
 	l := e.leases[c.Guard.Key]
@@ -133,7 +133,7 @@ func (e *environment) prolong(c *deploy.Commit, out *deploy.Committed) {
 	case out.Started:
 		l.Running = c.Next
 	case len(c.Next) == 0:
-		l.Running = deploy.StillRunning(l.Running, out.Conflicts)
+		l.Running = state.StillRunning(l.Running, out.Conflicts)
 	}
 	if c.Until.After(l.Until) {
 		l.Until = c.Until

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -17,11 +17,11 @@ func (s *State) Clone() *State {
 		c := *e
 		c.versions, c.agents, c.outbox = maps.Clone(e.versions), maps.Clone(e.agents), maps.Clone(e.outbox)
 		c.parameters, c.actions = maps.Clone(e.parameters), maps.Clone(e.actions)
-		c.leases = make(map[string]*deploy.Lease, len(e.leases))
+		c.leases = make(map[string]*state.Lease, len(e.leases))
 		for k, l := range e.leases {
 			c.leases[k] = new(*l)
 		}
-		c.rows = make(map[resource.ID]*deploy.Row, len(e.rows))
+		c.rows = make(map[resource.ID]*state.Row, len(e.rows))
 		for k, r := range e.rows {
 			c.rows[k] = new(*r)
 		}
@@ -37,8 +37,8 @@ func (s *State) Clone() *State {
 
 // WriteRows writes rows of a Commit as that does, whoever holds its guard, and returns those that were
 // left out.
-func (s *State) WriteRows(env string, c *deploy.Commit, rows ...deploy.Row) []deploy.Row {
-	var out deploy.Committed
+func (s *State) WriteRows(env string, c *state.Commit, rows ...state.Row) []state.Row {
+	var out state.Committed
 	e := s.touch(env)
 	for i := range rows {
 		e.writeRow(&rows[i], c, &out)

@@ -6,14 +6,14 @@ import (
 	"sort"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // Rows implements deploy.State.
-func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]deploy.Row, error) {
+func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	e := s.look(env)
-	out := make([]deploy.Row, 0, len(ids))
+	out := make([]state.Row, 0, len(ids))
 	for _, id := range ids {
 		if r := e.rows[id]; r != nil {
 			out = append(out, *r)
@@ -23,9 +23,9 @@ func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]deploy
 }
 
 // LaneRows implements deploy.State.
-func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]deploy.Row, error) {
+func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state.Row, error) {
 	e := s.look(env)
-	var out []deploy.Row
+	var out []state.Row
 	for _, id := range e.ids {
 		if r := e.rows[id]; r.Lane == lane && (all || r.Ticket != 0) {
 			out = append(out, *r)
@@ -35,11 +35,11 @@ func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]deplo
 }
 
 // ScanRows implements deploy.State.
-func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit int) ([]deploy.Row, error) {
+func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit int) ([]state.Row, error) {
 	e := s.look(env)
 	from := sort.Search(len(e.ids), func(i int) bool { return e.ids[i] > after })
 	ids := e.ids[from:min(from+limit, len(e.ids))]
-	out := make([]deploy.Row, len(ids))
+	out := make([]state.Row, len(ids))
 	for i, id := range ids {
 		out[i] = *e.rows[id]
 	}
@@ -47,16 +47,16 @@ func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit
 }
 
 // Schedule implements deploy.State.
-func (s *State) Schedule(_ context.Context, env string, agents ...string) (deploy.Schedule, error) {
+func (s *State) Schedule(_ context.Context, env string, agents ...string) (state.Schedule, error) {
 	e := s.look(env)
-	out := deploy.Schedule{PlanSeq: e.env.PlanSeq, Graph: e.env.Graph, Wave: e.env.Wave, Halted: e.env.Halted}
+	out := state.Schedule{PlanSeq: e.env.PlanSeq, Graph: e.env.Graph, Wave: e.env.Wave, Halted: e.env.Halted}
 	for _, id := range e.ids {
 		r := e.rows[id]
-		if len(agents) > 0 && !slices.Contains(agents, deploy.AgentOf(r.Lane)) {
+		if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(r.Lane)) {
 			continue
 		}
 		if r.Ticket != 0 {
-			out.Tickets = append(out.Tickets, deploy.Ticket{ID: id, Lane: r.Lane, N: r.Ticket})
+			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: r.Lane, N: r.Ticket})
 		}
 		if _, listed := out.Unfinished[r.Lane]; !listed && e.waveLeft(r.Lane) {
 			if out.Unfinished == nil {
@@ -85,7 +85,7 @@ func (e *environment) checkedIn(lane string) []resource.ID {
 // Due implements deploy.State.
 func (s *State) Due(_ context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
 	e := s.look(env)
-	var due []*deploy.Row
+	var due []*state.Row
 	var next time.Time
 	for _, id := range e.ids {
 		switch r := e.rows[id]; {
@@ -96,7 +96,7 @@ func (s *State) Due(_ context.Context, env string, at time.Time, limit int) ([]r
 			next = r.NextAt
 		}
 	}
-	slices.SortStableFunc(due, func(a, b *deploy.Row) int { return a.NextAt.Compare(b.NextAt) })
+	slices.SortStableFunc(due, func(a, b *state.Row) int { return a.NextAt.Compare(b.NextAt) })
 	ids := make([]resource.ID, 0, len(due))
 	for _, r := range due[:min(limit, len(due))] {
 		ids = append(ids, r.ID)
@@ -105,8 +105,8 @@ func (s *State) Due(_ context.Context, env string, at time.Time, limit int) ([]r
 }
 
 // Counts implements deploy.State.
-func (s *State) Counts(_ context.Context, env string) (map[deploy.Status]int, error) {
-	out := map[deploy.Status]int{}
+func (s *State) Counts(_ context.Context, env string) (map[state.Status]int, error) {
+	out := map[state.Status]int{}
 	for _, r := range s.look(env).rows {
 		out[r.Status()]++
 	}
@@ -146,7 +146,7 @@ func (e *environment) wasChecked(id resource.ID, lane string, epoch int64) bool 
 }
 
 // store keeps a row.
-func (e *environment) store(r deploy.Row) {
+func (e *environment) store(r state.Row) {
 	if have := e.rows[r.ID]; have != nil {
 		*have = r
 		return

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -33,7 +34,7 @@ func (o *op) aim(x *deploy.Export) {
 	if o.target == "" {
 		return
 	}
-	f, err := deploy.ParseFilter([]string{o.target})
+	f, err := state.ParseFilter([]string{o.target})
 	if err != nil {
 		panic(err)
 	}
@@ -179,19 +180,19 @@ func (c *content) requires(id resource.ID) bool {
 // checkNotTargeted checks what a targeted export leaves alone when it is released; old is what was in force. While everything is
 // checked it may ask once more for what that asks for: when the planner has looked how far the check
 // is, a lane may go on.
-func (r *run) checkNotTargeted(t *task, old *content, c *deploy.Commit, out *deploy.Committed, b before) {
+func (r *run) checkNotTargeted(t *task, old *content, c *state.Commit, out *state.Committed, b before) {
 	book := t.books.export
 	if book == nil || book.op.target == "" || c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 {
 		return
 	}
 	about := book.op.about(old)
-	written(c, out, func(row *deploy.Row) {
+	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		switch {
-		case about[row.ID], had && was.Compliance == deploy.Undefined: // the latter gets what is known by now
+		case about[row.ID], had && was.Compliance == state.Undefined: // the latter gets what is known by now
 		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing:
 			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)
-		case row.Ticket != was.Ticket && was.Ticket == 0 && asWanted(&was) && was.Blocked == deploy.NotBlocked && string(row.Body) == string(was.Body) && !row.WantFacts &&
+		case row.Ticket != was.Ticket && was.Ticket == 0 && asWanted(&was) && was.Blocked == state.NotBlocked && string(row.Body) == string(was.Body) && !row.WantFacts &&
 			!t.books.waving:
 			r.violate("target", "%s asks for %s, which is not targeted", t.name, row.ID)
 		}

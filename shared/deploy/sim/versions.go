@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -54,7 +54,7 @@ func (r *run) wasInForce(t *task, number int) bool {
 }
 
 // checkBase checks which version the next partial export is merged into.
-func (r *run) checkBase(t *task, was, now *deploy.Env) {
+func (r *run) checkBase(t *task, was, now *state.Env) {
 	rolled := t.books.releases != 0 && now.Released == t.books.releases && now.Last == was.Last
 	switch {
 	case rolled && now.Released != was.Released && now.Released != now.Last && now.Base != now.Released:

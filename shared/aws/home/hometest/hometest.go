@@ -17,7 +17,7 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/home"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -67,7 +67,7 @@ func (s *Stack) Open(t *testing.T, change func(c *home.Config)) *home.Home {
 }
 
 // Connect makes a connector that connects every agent with nothing.
-func Connect(deploy.Secrets) deploy.Connector { return connector{} }
+func Connect(state.Secrets) state.Connector { return connector{} }
 
 type connector struct{}
 

@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"slices"
@@ -64,21 +64,40 @@ func (a *Action) Notable() bool {
 	return a.Outcome != StatusDeployed || a.Change != plan.NoChange && a.Change != ""
 }
 
-// Selects reports whether an action matches. With both Level and Text one line must be as severe and contain the text.
+// Selects reports whether an action matches. With both Level and Text one line must be as severe
+// and contain the text.
 func (q *ActionQuery) Selects(a *Action) bool {
 	switch {
-	case q.Resource != "" && a.Resource != q.Resource, q.Agent != "" && a.Resource.Agent() != q.Agent, len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID),
-		q.Version != 0 && a.Version != q.Version, q.Action != "" && a.Action != q.Action, q.Outcome != "" && a.Outcome != q.Outcome,
-		q.After != "" && a.ID <= q.After, q.Before != "" && a.ID >= q.Before,
-		q.Notable && !a.Notable(), !q.Since.IsZero() && a.Finished.Before(q.Since), !q.Until.IsZero() && !a.Finished.Before(q.Until):
+	case q.Resource != "" && a.Resource != q.Resource,
+		q.Agent != "" && a.Resource.Agent() != q.Agent,
+		len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID),
+		q.Version != 0 &&
+			a.Version != q.Version,
+		q.Action != "" && a.Action != q.Action,
+		q.Outcome != "" && a.Outcome != q.Outcome,
+		q.After != "" && a.ID <= q.After,
+		q.Before != "" && a.ID >= q.Before,
+		q.Notable &&
+			!a.Notable(),
+		!q.Since.IsZero() && a.Finished.Before(q.Since),
+		!q.Until.IsZero() && !a.Finished.Before(q.Until):
 		return false
 	}
-	return q.Level == "" && q.Text == "" || slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
-		return Severity(l.Level) >= Severity(q.Level) && strings.Contains(l.Msg, q.Text)
-	})
+	return q.Level == "" && q.Text == "" ||
+		slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
+			return Severity(l.Level) >= Severity(q.Level) && strings.Contains(l.Msg, q.Text)
+		})
 }
 
 // Severity orders levels: the worse, the greater; 0 is not a level.
 func Severity(l provider.Level) int {
-	return 1 + slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError}, l)
+	return 1 + slices.Index(
+		[]provider.Level{
+			provider.LevelDebug,
+			provider.LevelInfo,
+			provider.LevelWarning,
+			provider.LevelError,
+		},
+		l,
+	)
 }

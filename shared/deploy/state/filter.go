@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"slices"
@@ -22,7 +22,8 @@ type Filter struct {
 // Terms returns the terms that the filter was read from.
 func (f Filter) Terms() []string { return f.terms }
 
-// ParseFilter reads terms type=, status=, set=, each at most once, agent=, any of which may match, and at most one id or glob. All of these
+// ParseFilter reads terms type=, status=, set=, each at most once, agent=, any of which may match,
+// and at most one id or glob. All of these
 // must match.
 func ParseFilter(terms []string) (Filter, error) {
 	f := Filter{terms: terms}
@@ -35,13 +36,15 @@ func ParseFilter(terms []string) (Filter, error) {
 		key, value, ok := strings.Cut(term, "=")
 		if !ok || strings.ContainsAny(key, "[:*?") {
 			if f.ID != "" {
-				return f, fault.New(fault.Usage, "read filter", "two ids: %q and %q", f.ID, term).WithHint("use a glob such as 'fs::File[web1,*'")
+				return f, fault.New(fault.Usage, "read filter", "two ids: %q and %q", f.ID, term).
+					WithHint("use a glob such as 'fs::File[web1,*'")
 			}
 			f.ID = term
 			continue
 		}
 		if said[key] && key != "agent" {
-			return f, fault.New(fault.Usage, "read filter", "%s= is there twice, and all terms must match", key).WithHint("ask once for each")
+			return f, fault.New(fault.Usage, "read filter", "%s= is there twice, and all terms must match", key).
+				WithHint("ask once for each")
 		}
 		said[key] = true
 		switch key {
@@ -58,7 +61,8 @@ func ParseFilter(terms []string) (Filter, error) {
 					WithHint("the statuses: deployed failed skipped blocked undefined available deploying orphaned non_compliant unavailable")
 			}
 		default:
-			return f, fault.New(fault.Usage, "read filter", "unknown key %q in %q", key, term).WithHint("use type=, agent=, status=, set=, an id or a glob of one")
+			return f, fault.New(fault.Usage, "read filter", "unknown key %q in %q", key, term).
+				WithHint("use type=, agent=, status=, set=, an id or a glob of one")
 		}
 	}
 	return f, nil
@@ -66,8 +70,16 @@ func ParseFilter(terms []string) (Filter, error) {
 
 func knownStatus(s Status) bool {
 	switch s {
-	case StatusDeployed, StatusFailed, StatusSkipped, StatusBlocked, StatusUndefined, StatusAvailable, StatusDeploying, StatusOrphaned,
-		StatusNonCompliant, StatusUnavailable:
+	case StatusDeployed,
+		StatusFailed,
+		StatusSkipped,
+		StatusBlocked,
+		StatusUndefined,
+		StatusAvailable,
+		StatusDeploying,
+		StatusOrphaned,
+		StatusNonCompliant,
+		StatusUnavailable:
 		return true
 	}
 	return false
@@ -75,10 +87,12 @@ func knownStatus(s Status) bool {
 
 // Empty reports whether f selects everything.
 func (f Filter) Empty() bool {
-	return f.Type == "" && f.Set == "" && len(f.Agents) == 0 && f.Status == "" && f.ID == "" && !f.hasSet
+	return f.Type == "" && f.Set == "" && len(f.Agents) == 0 && f.Status == "" && f.ID == "" &&
+		!f.hasSet
 }
 
-// Match reports whether a row is selected. A row does not know whether it is being deployed, so the status deploying matches every row, and
+// Match reports whether a row is selected. A row does not know whether it is being deployed, so the
+// status deploying matches every row, and
 // the caller has to compare it.
 func (f Filter) Match(r *Row) bool {
 	if f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status {
@@ -88,15 +102,15 @@ func (f Filter) Match(r *Row) bool {
 	if f.hasSet {
 		set = r.resourceSet()
 	}
-	return f.picks(r.ID, set)
+	return f.Picks(r.ID, set)
 }
 
-// picks reports whether a resource of a set is selected, whatever its status is.
-func (f Filter) picks(id resource.ID, set string) bool {
+// Picks reports whether a resource of a set is selected, whatever its status is.
+func (f Filter) Picks(id resource.ID, set string) bool {
 	switch {
 	case f.Type != "" && id.Type() != f.Type:
 	case len(f.Agents) > 0 && !slices.Contains(f.Agents, id.Agent()):
-	case f.ID != "" && string(id) != f.ID && !glob(f.ID, string(id)):
+	case f.ID != "" && string(id) != f.ID && !Glob(f.ID, string(id)):
 	case f.hasSet && set != f.Set:
 	default:
 		return true
@@ -104,8 +118,9 @@ func (f Filter) picks(id resource.ID, set string) bool {
 	return false
 }
 
-// glob reports whether s matches a pattern with * and ?. It takes time proportional to the product of their lengths at worst.
-func glob(pattern, s string) bool {
+// Glob reports whether s matches a pattern with * and ?. It takes time proportional to the product
+// of their lengths at worst.
+func Glob(pattern, s string) bool {
 	p, i, star, mark := 0, 0, -1, 0
 	for i < len(s) {
 		switch {

@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import "southbound/shared/provider"
 
@@ -66,6 +66,7 @@ const (
 	ClassNeedsChange = provider.NeedsChange
 	// ClassUnavailable: there is no type, handler or connection to run it with now.
 	ClassUnavailable = provider.Class("unavailable")
-	// ClassRefused: nothing can run, and that will not pass by itself: the agent lets nobody in, say.
+	// ClassRefused: nothing can run, and that will not pass by itself: the agent lets nobody in,
+	// say.
 	ClassRefused = provider.Class("refused")
 )

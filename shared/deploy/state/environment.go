@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"time"
@@ -23,11 +23,13 @@ type Env struct {
 	Wave        Wave
 	LastDeploy  time.Time
 	LastRepair  time.Time // end of the last repair of everything
-	// Base is the version that a partial export is merged into, after an earlier version was put in force again; 0: Last.
+	// Base is the version that a partial export is merged into, after an earlier version was put in
+	// force again; 0: Last.
 	Base int
 }
 
-// Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is scheduled.
+// Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is
+// scheduled.
 type Wave struct {
 	Epoch    int64 // 0: there was none
 	Priority Priority
@@ -85,7 +87,8 @@ type Schedule struct {
 	Halted  bool
 	// Tickets of the scheduled rows.
 	Tickets []Ticket
-	// Lanes that have not finished the wave, with the ids already checked in it there. Empty when there is no wave to finish.
+	// Lanes that have not finished the wave, with the ids already checked in it there. Empty when
+	// there is no wave to finish.
 	Unfinished map[string][]resource.ID
 }
 

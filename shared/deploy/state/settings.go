@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"time"
@@ -14,7 +14,8 @@ type Settings struct {
 	RetryMax     time.Duration `json:"retry_max,omitempty" yaml:"retry_max"`         // longest backoff
 	KeepVersions int           `json:"keep_versions,omitempty" yaml:"keep_versions"` // how many
 	KeepActions  time.Duration `json:"keep_actions,omitempty" yaml:"keep_actions"`   // how long
-	// Strict says what is done when a handler reports values that are not of the types it declares, or not in its own canonical form.
+	// Strict says what is done when a handler reports values that are not of the types it declares,
+	// or not in its own canonical form.
 	Strict provider.Strictness `json:"strict,omitempty" yaml:"strict"`
 }
 

@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"context"
@@ -8,32 +8,40 @@ import (
 	"southbound/shared/resource"
 )
 
-// State is the truth about environments: rows, leases, actions, parameters. It is shared by any number of processes.
+// State is the truth about environments: rows, leases, actions, parameters. It is shared by any
+// number of processes.
 //
-// Every write is conditional and every operation takes and returns batches. Unless an operation says otherwise its errors
-// are of the kinds Unavailable (nothing or everything may have happened: read again), NotFound, Conflict, Fenced, Full, Damaged.
+// Every write is conditional and every operation takes and returns batches. Unless an operation
+// says otherwise its errors are of the kinds Unavailable (nothing or everything may have happened:
+// read again), NotFound, Conflict, Fenced, Full, Damaged.
 type State interface {
 	// Env returns the environment; a new one has only its name and Rev 0.
 	Env(ctx context.Context, env string) (Env, error)
 	// Envs returns the names of all environments, sorted.
 	Envs(ctx context.Context) ([]string, error)
 
-	// Versions returns the versions with these numbers, or all in ascending order when none is given. Unknown ones are left out.
+	// Versions returns the versions with these numbers, or all in ascending order when none is
+	// given. Unknown ones are left out.
 	Versions(ctx context.Context, env string, numbers ...int) ([]Version, error)
 
-	// Agents returns the agents of an environment by name: those of these names, or all when none is given. Unknown ones are left out.
+	// Agents returns the agents of an environment by name: those of these names, or all when none
+	// is given. Unknown ones are left out.
 	Agents(ctx context.Context, env string, names ...string) (map[string]Agent, error)
-	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes. After Pause(true) has
+	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes.
+	// After Pause(true) has
 	// returned, no Commit for these agents gets its Next accepted. PlanSeq grows.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
-	// Halt sets or clears the halt of the environment, with the same guarantee for all its agents. PlanSeq grows.
+	// Halt sets or clears the halt of the environment, with the same guarantee for all its agents.
+	// PlanSeq grows.
 	Halt(ctx context.Context, env string, halted bool) error
 
-	// Acquire takes the lease of key for holder until the given time if it is free, expired at now, already held by holder, or
-	// held by one known to be dead; otherwise it returns Busy. The fence grows with every Acquire. The Running of the returned
-	// lease is what the previous holder was running if it ended without a Release; the store keeps it until the first Commit.
+	// Acquire takes the lease of key for holder until the given time if it is free, expired at now,
+	// already held by holder, or held by one known to be dead; otherwise it returns Busy. The fence
+	// grows with every Acquire. The Running of the returned lease is what the previous holder was
+	// running if it ended without a Release; the store keeps it until the first Commit.
 	Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (Lease, error)
-	// Release frees a lease whose fence is still l's; otherwise it does nothing and returns no error.
+	// Release frees a lease whose fence is still l's; otherwise it does nothing and returns no
+	// error.
 	Release(ctx context.Context, env string, l Lease) error
 	// Leases returns the leases of an environment, held or not.
 	Leases(ctx context.Context, env string) ([]Lease, error)
@@ -44,14 +52,18 @@ type State interface {
 	LaneRows(ctx context.Context, env, lane string, all bool) ([]Row, error)
 	// ScanRows returns up to limit rows with an id greater than after, ascending.
 	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
-	// Schedule returns what is scheduled, read at one instant: in the lanes of these agents, or in the whole environment when none is given.
+	// Schedule returns what is scheduled, read at one instant: in the lanes of these agents, or in
+	// the whole environment when none is given.
 	Schedule(ctx context.Context, env string, agents ...string) (Schedule, error)
-	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and the wave of this epoch has either
+	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and the
+	// wave of this epoch has either
 	// finished in their lane or checked them. Epoch 0: there is no wave.
 	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)
-	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest NextAt after at (zero: none).
+	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest
+	// NextAt after at (zero: none).
 	Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error)
-	// Counts returns the number of rows by status without reading their bodies. StatusDeploying is not among them.
+	// Counts returns the number of rows by status without reading their bodies. StatusDeploying is
+	// not among them.
 	Counts(ctx context.Context, env string) (map[Status]int, error)
 
 	// Commit applies c; see Commit.
@@ -73,10 +85,12 @@ type State interface {
 type Files interface {
 	// Missing returns those of hashes that are not stored.
 	Missing(ctx context.Context, hashes []string) ([]string, error)
-	// Put stores blobs durably; storing what is there is not an error. Bytes that do not match their hash are Invalid and
+	// Put stores blobs durably; storing what is there is not an error. Bytes that do not match
+	// their hash are Invalid and
 	// are not stored.
 	Put(ctx context.Context, blobs []Blob) error
-	// Get returns the bytes of hashes, in order; a missing one is NotFound, bytes that do not match are Damaged.
+	// Get returns the bytes of hashes, in order; a missing one is NotFound, bytes that do not match
+	// are Damaged.
 	Get(ctx context.Context, hashes []string) ([][]byte, error)
 	// Open streams one; the caller closes it.
 	Open(ctx context.Context, hash string) (io.ReadCloser, error)
@@ -86,7 +100,8 @@ type Files interface {
 	Delete(ctx context.Context, hashes []string) error
 }
 
-// Blob is bytes to store: what Open returns, if it is set (Size bytes; it may be called more than once), else Data.
+// Blob is bytes to store: what Open returns, if it is set (Size bytes; it may be called more than
+// once), else Data.
 type Blob struct {
 	Hash string
 	Size int64
@@ -94,7 +109,8 @@ type Blob struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Doorbell tells whoever serves a lane that there may be work. Rings may be lost, doubled, late or out of order: State is
+// Doorbell tells whoever serves a lane that there may be work. Rings may be lost, doubled, late or
+// out of order: State is
 // the truth, and Sweep rings again for what is left.
 type Doorbell interface {
 	Ring(ctx context.Context, env string, rings []Ring) error
@@ -118,19 +134,22 @@ type Clock interface {
 
 // Caller runs one call of a handler with a time limit.
 type Caller interface {
-	// Call runs f and waits for it at most limit. When f takes longer it is left behind with its context cancelled, and Call
+	// Call runs f and waits for it at most limit. When f takes longer it is left behind with its
+	// context cancelled, and Call
 	// returns fault.Timeout; when f panics Call returns fault.Internal with the stack.
 	Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error
 }
 
 // Secrets resolves references to secrets.
 type Secrets interface {
-	// Resolve returns the value and the version it has now. NotFound, Denied, Unavailable and Unsupported are its errors.
+	// Resolve returns the value and the version it has now. NotFound, Denied, Unavailable and
+	// Unsupported are its errors.
 	Resolve(ctx context.Context, s resource.Secret) (value, version string, err error)
 }
 
 // Connector opens the connection of an agent for the handlers of one run of a lane.
 type Connector interface {
-	// Connect returns the transport; Close on it, when it has one, is called when the run of the lane ends.
+	// Connect returns the transport; Close on it, when it has one, is called when the run of the
+	// lane ends.
 	Connect(ctx context.Context, a resource.Agent) (any, error)
 }

@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"slices"
@@ -8,7 +8,8 @@ import (
 // ActionSet collects the records of actions, by id, from places that may hold one twice.
 type ActionSet map[string]Action
 
-// Take adds a record. Of two records of one action it keeps the one that is marked as stale, which was written later.
+// Take adds a record. Of two records of one action it keeps the one that is marked as stale, which
+// was written later.
 func (s ActionSet) Take(a *Action) {
 	if have, ok := s[a.ID]; !ok || !have.Stale {
 		s[a.ID] = *a

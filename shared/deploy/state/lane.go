@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"fmt"
@@ -8,17 +8,22 @@ import (
 	"southbound/shared/resource"
 )
 
-// planKey is the key of the lease of planners. That of a worker is its lane.
-const planKey = "plan"
+// PlanKey is the key of the lease of planners. That of a worker is its lane.
+const PlanKey = "plan"
 
-// laneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash of the id.
-func laneOf(id resource.ID, agent string, lanes int) string {
+// LaneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash
+// of the id.
+func LaneOf(id resource.ID, agent string, lanes int) string {
 	if lanes <= 1 {
 		return agent + "/0"
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
-	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) //nolint:gosec // lanes is small and positive
+	return fmt.Sprintf(
+		"%s/%d",
+		agent,
+		h.Sum32()%uint32(lanes),
+	) //nolint:gosec // lanes is small and positive
 }
 
 // AgentOf returns the agent of a lane.

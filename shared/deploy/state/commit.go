@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"slices"
@@ -13,59 +13,70 @@ type Guard struct {
 	Fence int64
 }
 
-// Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with two exceptions: rows whose
-// Rev has changed are left out and returned, and Next may be refused. A store that writes a large commit in steps may learn of a conflict only after it
+// Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with two
+// exceptions: rows whose Rev has changed are left out and returned, and Next may be refused. A
+// store that writes a large commit in steps may learn of a conflict only after it
 // has counted the row as checked and dropped entries of the outbox.
 type Commit struct {
 	// Guard must still hold, else Fenced and nothing is applied.
 	Guard Guard
-	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the row
-	// must not exist, and gets FirstRev. Other rows that are written get Rev+1. The Body of a row that
+	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the
+	// row must not exist, and gets FirstRev. Other rows that are written get Rev+1. The Body of a
+	// row that
 	// exists is written only with Plan: results never change what is wanted.
 	Rows []Row
-	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has changed since, but for those among Rows that
+	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has
+	// changed since, but for those among Rows that
 	// conflict (see Counted): nothing is recorded of these yet.
 	Checked []resource.ID
 	Epoch   int64
 	// Actions of rows that conflict are stored too: they did happen.
 	Actions []Action
-	// AddOutbox are entries to add to the outbox. DropOutbox are removed, unless a row conflicts: what they ask for is then not all written. An
+	// AddOutbox are entries to add to the outbox. DropOutbox are removed, unless a row conflicts:
+	// what they ask for is then not all written. An
 	// entry that is in both is there only as long as that.
 	AddOutbox  []Outbox
 	DropOutbox []string
-	// Parameters are parameters and facts to write, each whole; DropParameters are removed, and absent ones are no error.
+	// Parameters are parameters and facts to write, each whole; DropParameters are removed, and
+	// absent ones are no error.
 	Parameters     []Parameter
 	DropParameters []ParameterKey
 	// Plan says that the schedule changes: PlanSeq grows.
 	Plan bool
-	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing applied, otherwise. Its
+	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing
+	// applied, otherwise. Its
 	// PlanSeq and Halted are not written.
 	Env *Env
-	// Version, when not nil, is stored when no version of that number exists; Conflict, and nothing applied, otherwise. Versions
+	// Version, when not nil, is stored when no version of that number exists; Conflict, and nothing
+	// applied, otherwise. Versions
 	// are never changed.
 	Version *Version
 	// Forget are numbers of versions to remove; unknown ones are no error.
 	Forget []int
-	// Agents are written, each whole but for its pause, which goes through Pause. DropAgents are removed before; a pause stays, and unknown ones
+	// Agents are written, each whole but for its pause, which goes through Pause. DropAgents are
+	// removed before; a pause stays, and unknown ones
 	// are no error.
 	Agents     []resource.Agent
 	DropAgents []string
 	// Until prolongs the lease; zero leaves it.
 	Until time.Time
-	// Next are the rows that the holder starts now. They replace the lease's Running, and are accepted only while the environment
-	// is not halted, the agent is not paused and PlanSeq still is SeenPlan; when they are refused, Running stays as it was. An
-	// empty Next ends what runs: all but the rows of this commit that conflict, of which nothing is recorded yet (see StillRunning).
+	// Next are the rows that the holder starts now. They replace the lease's Running, and are
+	// accepted only while the environment is not halted, the agent is not paused and PlanSeq still
+	// is SeenPlan; when they are refused, Running stays as it was. An empty Next ends what runs:
+	// all but the rows of this commit that conflict, of which nothing is recorded yet (see
+	// StillRunning).
 	Next     []resource.ID
 	SeenPlan int64
 	// WaveDone, when not 0, marks the guard's lane as finished with that wave.
 	WaveDone int64
 }
 
-// FirstRev is the revision of rows that are new with a commit. A planner's is one that no row of that
-// id has had before its lease. Whoever still runs what was let go of since, and has come back, holds a
+// FirstRev is the revision of rows that are new with a commit. A planner's is one that no row of
+// that id has had before its lease. Whoever still runs what was let go of since, and has come back,
+// holds a
 // revision that fits no more.
 func (c *Commit) FirstRev() int64 {
-	if c.Guard.Key != planKey {
+	if c.Guard.Key != PlanKey {
 		return 1
 	}
 	return c.Guard.Fence<<20 + 1
@@ -81,7 +92,8 @@ type Committed struct {
 	PlanSeq int64
 }
 
-// StillRunning returns what a commit without Next leaves of a lease's Running: the rows that conflict with it, in their order. Until another
+// StillRunning returns what a commit without Next leaves of a lease's Running: the rows that
+// conflict with it, in their order. Until another
 // commit says what became of them, whoever takes the lane over must know that they were run.
 func StillRunning(running []resource.ID, conflicts []Row) []resource.ID {
 	var out []resource.ID
@@ -111,7 +123,8 @@ type Outbox struct {
 	Of       resource.ID
 	At       time.Time
 	Priority Priority
-	// Ticket is the one with which its resource ran, 0 for one that a wave asked for. What was scheduled no earlier was
+	// Ticket is the one with which its resource ran, 0 for one that a wave asked for. What was
+	// scheduled no earlier was
 	// claimed by somebody who knew of that, and so runs after it.
 	Ticket int64
 }

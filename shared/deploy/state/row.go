@@ -1,4 +1,4 @@
-package deploy
+package state
 
 import (
 	"time"
@@ -10,8 +10,9 @@ import (
 // Row is what is known of one resource. There is one for each resource of the version in force, and
 // for what left the model as long as it is not forgotten.
 //
-// A planner writes the intent and the schedule, a worker the rest, both under the revision that they
-// have read. What is stored must stay readable: a field may be added, and none may change its meaning.
+// A planner writes the intent and the schedule, a worker the rest, both under the revision that
+// they have read. What is stored must stay readable: a field may be added, and none may change its
+// meaning.
 type Row struct {
 	ID   resource.ID
 	Rev  int64  // grows with every write, and no row of this id has had it before; 0: not stored
@@ -27,7 +28,8 @@ type Row struct {
 
 	// Schedule.
 
-	// Ticket is 0 if it is not scheduled, unless a wave asks; else that of the commit that scheduled
+	// Ticket is 0 if it is not scheduled, unless a wave asks; else that of the commit that
+	// scheduled
 	// it. Later commits of planners have greater ones.
 	Ticket    int64
 	Priority  Priority  // of what asked for it last, or more urgently; means nothing without a ticket
@@ -58,7 +60,8 @@ type Row struct {
 	// ChangedAt is the end of the last run that changed something, of a resource that sends events.
 	ChangedAt time.Time
 	// SucceededAt is when the last run that ended well was claimed, or began if it waited for
-	// something of its batch. A dependant reloads unless its SucceededAt is later than the ChangedAt
+	// something of its batch. A dependant reloads unless its SucceededAt is later than the
+	// ChangedAt
 	// of what it requires.
 	SucceededAt time.Time
 	// TriedAt is the same of the last run if that did not end well, or only compared; else zero.

@@ -1,6 +1,7 @@
-package deploy
+package state
 
-// Status returns the one word for the state of a row: that of the first case that fits. It is never StatusDeploying, as leases say what
+// Status returns the one word for the state of a row: that of the first case that fits. It is never
+// StatusDeploying, as leases say what
 // runs, and not rows.
 func (r *Row) Status() Status {
 	switch {

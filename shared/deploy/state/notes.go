@@ -1,0 +1,84 @@
+package state
+
+import "southbound/shared/resource"
+
+// Notes is what runs of a resource leave to later ones, beside the state vector; see Row.Notes.
+type Notes struct {
+	// Written are the witnesses of write-only attributes as they were written last, with success.
+	Written map[string]string
+	// Old are things that are being replaced by one that was created before: what is only reported
+	// of each. They are deleted last.
+	Old []map[string]any
+	// Deleting: the state to be given back is that of a delete before a create.
+	Deleting bool
+}
+
+// The members of notes as they are stored.
+const (
+	noteWritten  = "written"
+	noteOld      = "old"
+	noteDeleting = "deleting"
+)
+
+// Encode returns what a row stores; nil: nothing.
+func (n *Notes) Encode() []byte {
+	m := map[string]any{}
+	if len(n.Written) > 0 {
+		written := make(map[string]any, len(n.Written))
+		for name, w := range n.Written {
+			written[name] = w
+		}
+		m[noteWritten] = written
+	}
+	if len(n.Old) > 0 {
+		old := make([]any, len(n.Old))
+		for i := range n.Old {
+			old[i] = n.Old[i]
+		}
+		m[noteOld] = old
+	}
+	if n.Deleting {
+		m[noteDeleting] = true
+	}
+	b, err := resource.CanonicalValue(m)
+	if err != nil || len(m) == 0 {
+		return nil // there is no error: they hold values of attributes
+	}
+	return b
+}
+
+// DecodeNotes is the inverse of encode. What does not decode holds nothing: what is only written is
+// written once more then.
+func DecodeNotes(b []byte) Notes {
+	var n Notes
+	if len(b) == 0 {
+		return n
+	}
+	v, _ := resource.DecodeValue(b)
+	m, _ := v.(map[string]any)
+	written, _ := m[noteWritten].(map[string]any)
+	for name, w := range written {
+		if n.Written == nil {
+			n.Written = make(map[string]string, len(written))
+		}
+		n.Written[name], _ = w.(string)
+	}
+	old, _ := m[noteOld].([]any)
+	for _, o := range old {
+		if identity, ok := o.(map[string]any); ok {
+			n.Old = append(n.Old, identity)
+		}
+	}
+	n.Deleting, _ = m[noteDeleting].(bool)
+	return n
+}
+
+// KeptNotes returns the notes that still mean something when a row begins anew: which things are to
+// be deleted.
+func (r *Row) KeptNotes() []byte {
+	if len(r.Notes) == 0 {
+		return nil
+	}
+	n := DecodeNotes(r.Notes)
+	return (&Notes{Old: n.Old}).Encode()
+}

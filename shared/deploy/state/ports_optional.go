@@ -1,0 +1,47 @@
+package state
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// ConnectLimiter may be implemented by a Connector that knows how long connecting to an agent may
+// take. The lease of a lane is prolonged by that much when a batch has to connect, so a lane whose
+// holder was killed may stay held that much longer.
+type ConnectLimiter interface {
+	// ConnectLimit returns the longest time that Connect may take for an agent.
+	ConnectLimit(a resource.Agent) time.Duration
+}
+
+// SecretVersions may be implemented by Secrets that can tell the version of a secret without
+// reading its value, so that exporting does not
+// take the right to read it.
+type SecretVersions interface {
+	// Version returns the version that a reference means now. Its errors are those of Resolve.
+	Version(ctx context.Context, s resource.Secret) (string, error)
+}
+
+// SecretBatches may be implemented by Secrets that can fetch several at once.
+type SecretBatches interface {
+	// Prefetch fetches what the following calls of Version, or if values is set of Resolve, will
+	// ask for. It leaves errors to those calls.
+	Prefetch(ctx context.Context, refs []resource.Secret, values bool)
+}
+
+// Verifier is implemented by Files of which something else may change the bytes, or take them away.
+type Verifier interface {
+	// Verify reads files and returns an error, NotFound or Damaged, unless all have the bytes that
+	// their names say.
+	Verify(ctx context.Context, hashes []string) error
+}
+
+// Unreadable reports whether an error says that something which was stored is gone or has other
+// bytes.
+func Unreadable(
+	err error,
+) bool {
+	return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged)
+}

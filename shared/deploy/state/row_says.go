@@ -1,0 +1,187 @@
+package state
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// AsWanted reports whether a row was deployed as its intent wants when it was last looked at.
+func (r *Row) AsWanted() bool {
+	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
+}
+
+// Unfinished reports whether a row is not as its intent wants, as far as is known.
+func (r *Row) Unfinished() bool { return !r.AsWanted() }
+
+// Runnable reports whether a row may be scheduled at all.
+func (r *Row) Runnable() bool {
+	return !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes &&
+		r.Blocked != NeedsPerson
+}
+
+// Settled reports whether a check that finds nothing to do would leave a row as it is.
+func (r *Row) Settled() bool {
+	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
+		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
+		!r.WantFacts &&
+		!r.Unsure &&
+		!r.Removing &&
+		!r.Orphaned &&
+		r.Reason == "" &&
+		len(r.Left) == 0
+}
+
+// Damaged reports whether what was stored of what is wanted of a resource cannot be used.
+func (r *Row) Damaged() bool { return len(r.Body) == 0 }
+
+// WasPurged reports whether a row says that its thing was purged.
+func (r *Row) WasPurged() bool {
+	if r.Gone {
+		return true
+	}
+	res, err := resource.Decode(r.Body)
+	return err == nil && res.Purged && r.AsWanted()
+}
+
+// PurgeOnDelete reports whether the thing is to be purged when its resource leaves the model.
+func (r *Row) PurgeOnDelete() bool {
+	res, err := resource.Decode(r.Body)
+	return err == nil && res.PurgeOnDelete
+}
+
+// resourceSet returns the resource set that the resource is in; "" is the shared one.
+func (r *Row) resourceSet() string {
+	res, err := resource.Decode(r.Body)
+	if err != nil {
+		return ""
+	}
+	return res.Set
+}
+
+// SendsEvents reports whether dependants are told when the resource has changed.
+func (r *Row) SendsEvents() bool {
+	res, err := resource.Decode(r.Body)
+	return err == nil && res.Tells()
+}
+
+// Tells reports whether a resource that requires this one is told of its changes.
+func (r *Row) Tells(res *resource.Resource) bool {
+	other, err := resource.Decode(r.Body)
+	return err == nil && res.ToldBy(other)
+}
+
+// Hears reports whether a resource is told of the changes of a requirement; of is nil if the row of
+// that is gone.
+func (r *Row) Hears(of *Row) bool {
+	res, err := resource.Decode(r.Body)
+	return err == nil && res.ReceiveEvents && (of == nil || of.Tells(res))
+}
+
+// RootCauses returns the root causes that resources skipped because of r name.
+func (r *Row) RootCauses() []resource.ID {
+	if len(r.Causes) > 0 {
+		return r.Causes
+	}
+	return []resource.ID{r.ID}
+}
+
+// AddMissingFacts adds to want the resources whose facts a row lacks.
+func (r *Row) AddMissingFacts(want map[resource.ID]bool) error {
+	if r.Compliance != Undefined || r.Orphaned || r.Damaged() {
+		return nil
+	}
+	res, err := resource.Decode(r.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource "+string(r.ID), err)
+	}
+	for _, ref := range resource.References(res.Attributes) {
+		if f, ok := ref.(resource.Fact); ok {
+			want[f.Of] = true
+		}
+	}
+	return nil
+}
+
+// WrittenAs reports whether now is what r became when it was written.
+func (r *Row) WrittenAs(now *Row) bool {
+	a := *r
+	if a.Rev++; r.Rev == 0 {
+		a.Rev = now.Rev
+	}
+	return a.Same(now)
+}
+
+// Same reports whether two rows say the same, whatever the form in which they hold times and lists.
+func (r *Row) Same(o *Row) bool {
+	if r.Rev != o.Rev || r.Ticket != o.Ticket || r.Hash != o.Hash || r.LastAction != o.LastAction {
+		return false
+	}
+	a, b := *r, *o
+	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
+		x.Missing, x.Causes, x.Waiting, x.Hidden, x.Left = nil, nil, nil, nil, nil
+		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		x.TriedAt = time.Time{}
+	}
+	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) &&
+		slices.Equal(r.Missing, o.Missing) &&
+		slices.Equal(r.Hidden, o.Hidden) &&
+		r.NextAt.Equal(o.NextAt) &&
+		r.NotBefore.Equal(o.NotBefore)
+}
+
+// Move puts a row into a lane. It counts as not yet checked there, and in the lane that it left a
+// run
+// of it may still be under way.
+func (r *Row) Move(lane string) {
+	if r.Rev > 0 && r.Lane != lane {
+		r.Checked = 0
+		if !slices.Contains(r.Left, r.Lane) {
+			r.Left = append(slices.Clip(r.Left), r.Lane)
+		}
+	}
+	r.Lane = lane
+}
+
+// HideSecrets notes which attributes of the intent hold secrets, before the intent is replaced.
+func (r *Row) HideSecrets() {
+	for _, name := range secretsOf(r.Body) {
+		if !slices.Contains(r.Hidden, name) {
+			r.Hidden = append(slices.Clip(r.Hidden), name)
+		}
+	}
+}
+
+// secretsOf returns the names of the attributes of an encoded resource that refer to secrets,
+// sorted.
+func secretsOf(body []byte) []string {
+	if !bytes.Contains(body, []byte(`"secret":`)) {
+		return nil
+	}
+	res, err := resource.Decode(body)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for name, v := range res.Attributes {
+		if slices.ContainsFunc(
+			resource.References(v),
+			func(ref any) bool { _, is := ref.(resource.Secret); return is },
+		) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Retried reports whether a failure of a class may pass by itself. Any other waits for a new intent
+// or for a person.
+func Retried(class provider.Class) bool {
+	return class != ClassTerminal && class != ClassNeedsChange && class != ClassRefused
+}
