@@ -162,7 +162,8 @@ func (r *run) checkListed(t *task, book *exportBook, row, was *state.Row, had bo
 	deletes, leaves := row.Removing && !was.Removing, row.Orphaned && !was.Orphaned
 	switch {
 	case !changed:
-	case purges(row.Body) && purges(was.Body) && asWanted(was) && listed: // it is gone, and stays so
+	case purges(row.Body) && purges(was.Body) && asWanted(was) && (listed || book.op.target != ""):
+		// It is gone, and stays so. What is not targeted, but required by that, is listed only if it is to change.
 	case was.Orphaned && was.Deployed == row.Hash && listed: // it was let alone, and comes back as it was
 	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" && asWanted(was):
 		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)
