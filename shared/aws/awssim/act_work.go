@@ -28,7 +28,7 @@ func (a *actorState) work(round int) {
 		}
 		seen, epoch = e.PlanSeq, e.Wave.Epoch
 	}
-	rows, err := a.s.laneRows(lane, a.chance(70))
+	rows, err := a.s.laneRows(lane, a.chance(70) || a.r.plan.lingers)
 	if err != nil {
 		return
 	}
@@ -193,6 +193,7 @@ func (a *actorState) collect() {
 	if a.r.plan.drops && a.chance(50) && a.r.idle() {
 		a.r.land(a.r.now.Add(time.Hour))
 		a.r.now = a.r.now.Add(2 * orphanAge)
+		a.r.happened("hours pass")
 		a.r.say("hours pass")
 	}
 	n := a.t.rng.IntN(5)

@@ -54,17 +54,22 @@ func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 		switch {
 		case r.fate(f.Slow):
 			o.faults++
+			r.happened("slow request")
 			r.say("%s is slow", what)
 			r.pause(time.Duration(20+r.chance.IntN(100)) * time.Second)
 		case r.fate(f.CrashBefore):
+			r.happened("crash before a request")
 			r.crash(p)
 		}
 		switch {
 		case r.fate(f.Throttle):
+			r.happened("throttled")
 			err = errThrottled
 		case r.fate(f.Break):
+			r.happened("broken service")
 			err = errBroken
 		case r.fate(f.Lose):
+			r.happened("answer lost")
 			if _, e := do(); e == nil && k == puts {
 				o.lost = true
 			}
@@ -74,6 +79,7 @@ func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 			r.late = append(r.late, lateEffect{r.now.Add(time.Duration(r.chance.IntN(30000)) * time.Millisecond), func() {
 				cur := r.cur
 				r.cur = &task{name: "late", proc: p, op: o}
+				r.happened("late effect")
 				_, e := do()
 				r.say("late: %s: %v", what, e)
 				r.cur = cur
@@ -83,6 +89,7 @@ func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 			out, e := do()
 			r.say("%s: %v", what, errText(e))
 			if r.fate(f.CrashAfter) {
+				r.happened("crash after a request")
 				r.crash(p)
 			}
 			return out, e
@@ -138,6 +145,7 @@ func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fu
 	p := dynamo.PurposeOf(ctx)
 	return send(c.r, "put "+p.Name+" "+keyText(in.Item), puts, func() (*dynamodb.PutItemOutput, error) {
 		if shared(in.Item) && c.r.fate(c.r.plan.Faults.Conflict) {
+			c.r.happened("conflict with a transaction")
 			return nil, &types.TransactionConflictException{Message: aws.String("a transaction is under way")}
 		}
 		out, err := c.r.table.PutItem(ctx, in)
@@ -147,6 +155,10 @@ func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fu
 		return out, err
 	})
 }
+
+// recordOfForwards is the key of the record that a commit which is rolled forward begins with, as traces
+// have it.
+const recordOfForwards = "L/" + env + "|l/"
 
 // shared reports whether an item is one that transactions write, too: a record or a head.
 func shared(i item) bool {
@@ -165,8 +177,12 @@ func (c *client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 			what += " -" + keyText(w.Delete.Key)
 		}
 	}
+	if c.r.plan.lingers && !c.r.still && strings.HasSuffix(what, " "+recordOfForwards) {
+		c.r.pause(time.Duration(c.r.chance.IntN(10000)) * time.Millisecond)
+	}
 	return send(c.r, what, writes, func() (*dynamodb.TransactWriteItemsOutput, error) {
 		if !c.r.table.knows(in) && c.r.fate(c.r.plan.Faults.Conflict) {
+			c.r.happened("conflict of transactions")
 			reasons := make([]types.CancellationReason, len(in.TransactItems))
 			for i := range reasons {
 				reasons[i].Code = aws.String("None")

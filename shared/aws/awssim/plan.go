@@ -56,6 +56,7 @@ type Plan struct {
 	logs    bool          // there is a log that actions move to
 	quiet   bool          // most of the time nothing is due
 	drops   bool          // the collector lets hours pass and removes what is old
+	lingers bool          // others go on between what a planner has read and what it begins to write
 }
 
 // Draw returns the plan of a seed.
@@ -82,5 +83,23 @@ func Draw(seed uint64) *Plan {
 			*f = among(5, 20, 60)
 		}
 	}
+	p.meet(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // the same every time
 	return p
+}
+
+// meet has one plan in four bring together planners and workers on few lanes: what a planner has read is
+// written by a worker before the commit of the planner begins, so that it turns out late not to fit.
+func (p *Plan) meet(r *rand.Rand) {
+	if p.lingers = r.IntN(4) == 0; !p.lingers {
+		return
+	}
+	p.limits.Together, p.agents, p.names, p.sticky, p.quiet = 1, 1, 6, 0, false
+	processes := 0
+	for _, a := range p.actors {
+		processes = max(processes, a.process+1)
+	}
+	for range 3 {
+		p.actors = append(p.actors, actor{role: worker, process: r.IntN(processes), rounds: 2 + r.IntN(3)})
+	}
+	p.actors = append(p.actors, actor{role: planner, process: r.IntN(processes), rounds: 2 + r.IntN(3)})
 }

@@ -15,12 +15,14 @@ type Result struct {
 	Requests   int // steps of the scheduler
 	Forwards   int // commits that were rolled forward
 	Crashes    int
+	Kinds      map[string]int // of what came about: how often
 }
 
 // Run runs a plan; mutant may be nil, and so may trace.
 func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) } //nolint:gosec // the same every time
-	r := &run{plan: p, mutant: m, chance: source(0), names: source(1), now: start, table: NewTable("t"), objects: NewObjects(), trace: trace}
+	r := &run{plan: p, mutant: m, chance: source(0), names: source(1), now: start, table: NewTable("t"), objects: NewObjects(), trace: trace,
+		kinds: map[string]int{}}
 	r.logged = &logModel{r, map[string]state.Action{}}
 	r.table.Now, r.objects.Now = func() time.Time { return r.now }, func() time.Time { return r.now }
 	r.table.Page = func() int {
@@ -50,7 +52,8 @@ func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 	if r.failed == nil {
 		newWitness(r).check()
 	}
-	res := Result{Violation: r.failed, Operations: len(r.ops), Requests: r.steps, Crashes: r.crashes}
+	r.happenedInAll()
+	res := Result{Violation: r.failed, Operations: len(r.ops), Requests: r.steps, Crashes: r.crashes, Kinds: r.kinds}
 	for _, e := range r.log {
 		if e.begins > 0 {
 			res.Forwards++

@@ -42,6 +42,7 @@ type run struct {
 	ops     []*op
 	made    int // ids of actions, entries and bodies so far
 	failed  *Violation
+	kinds   map[string]int // see happened
 	trace   func(format string, args ...any)
 }
 

@@ -221,6 +221,9 @@ func includes(all, some []resource.ID) bool {
 func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool) {
 	o := e.op
 	out, _ := o.out.(state.Committed)
+	if final && e.begins > 0 {
+		w.happenedLate(v, &c, out.Conflicts)
+	}
 	if final {
 		c.Rows = without(c.Rows, out.Conflicts)
 	}
