@@ -19,6 +19,7 @@ var layers = [][]string{
 	{"shared/resource", "shared/machine", "shared/aws/awserr"},
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/service/definition"},
+	{"shared/service/inventory"},
 	{"shared/plan", "shared/typefile"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},

@@ -271,6 +271,36 @@ func TestSetting(t *testing.T) {
 	}
 }
 
+// TestUnderWay has resources fail while a transfer waits for its compile, which it does not disturb.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	m := machine(t, "service")
+	add(m, lifecycle.Transfer{
+		Source: "up", Target: "creating", Error: "failed", APISetState: true, Validate: true,
+		ErrorSameDesiredState: true,
+	})
+	for _, invalid := range []bool{false, true} {
+		i := lifecycle.Instance{State: "up", Version: 3, Desired: 2, Active: map[string]any{}}
+		for _, e := range []lifecycle.Event{
+			lifecycle.SetState{Target: "creating", Version: 3},
+			lifecycle.Resources{Desired: 2, Outcome: lifecycle.Failed},
+		} {
+			r, err := lifecycle.Step(m, i, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i = r.Instance; i.State != "up" || i.Validating != "creating" || i.Version != 4 {
+				t.Fatalf("after %T it is %+v", e, i)
+			}
+		}
+		r, err := lifecycle.Step(m, i, lifecycle.Validated{Version: 4, Failed: invalid})
+		want := map[bool]string{false: "creating", true: "failed"}[invalid]
+		if err != nil || r.Instance.State != want || r.Instance.Validating != "" {
+			t.Errorf("%+v, %v", r.Instance, err)
+		}
+	}
+}
+
 // TestForce sets a state that no transfer leads to, and brings back what was deleted.
 func TestForce(t *testing.T) {
 	t.Parallel()

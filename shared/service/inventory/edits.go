@@ -1,0 +1,251 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+
+	"southbound/shared/service/definition"
+)
+
+// Operation is what an edit does.
+type Operation string
+
+// The operations. Replace puts a value in the place of another one; Merge adds the entries of an object,
+// or the items of a list, whose members it finds by their keys; Remove takes a member away, or brings an
+// attribute back to its default.
+const (
+	Replace Operation = "replace"
+	Merge   Operation = "merge"
+	Remove  Operation = "remove"
+)
+
+// Edit is a change that names what it changes.
+type Edit struct {
+	ID        string    `json:"edit_id"`
+	Operation Operation `json:"operation"`
+	Target    string    `json:"target"` // a Path
+	Value     any       `json:"value"`
+}
+
+// Edited returns the attributes of an instance after edits of a customer, one after the other. All of
+// them are done, or none is.
+func Edited(s *definition.Service, is map[string]any, edits []Edit) (map[string]any, error) {
+	return edited(s, is, edits, Customer)
+}
+
+func edited(
+	s *definition.Service, is map[string]any, edits []Edit, who Who,
+) (map[string]any, error) {
+	e := &editor{checker: checker{service: s, who: who}}
+	given, _ := plainNumber(is).(map[string]any)
+	if given == nil {
+		given = map[string]any{}
+	}
+	for _, edit := range edits {
+		path, err := ParsePath(edit.Target)
+		if err != nil {
+			e.bad(nil, CodeEdit, `write databases[name=shop].size, with \ before .[]=; in names`,
+				"the edit %s: %v", edit.ID, err)
+			continue
+		}
+		e.edit, e.path = edit, path
+		e.apply(&s.Part, nil, given, path)
+	}
+	if err := e.problems.Err(); err != nil {
+		return nil, err
+	}
+	return changed(s, is, given, who)
+}
+
+// editor does edits.
+type editor struct {
+	checker
+	edit Edit
+	path Path
+}
+
+func (e *editor) wrong(at Path, format string, args ...any) {
+	name := "the edit"
+	if e.edit.ID != "" {
+		name += " " + e.edit.ID
+	}
+	e.bad(at, CodeEdit, "", "%s: %s", name, fmt.Sprintf(format, args...))
+}
+
+// apply goes along a path, and changes what is at its end.
+func (e *editor) apply(p *definition.Part, at Path, in map[string]any, rest Path) {
+	step := rest[0]
+	here := at.in(step.Name)
+	if a := p.Attribute(step.Name); a != nil {
+		if len(rest) > 1 || step.Keys != nil {
+			e.wrong(here, "the path goes on, and %s has nothing in it that has a name", step.Name)
+			return
+		}
+		e.attribute(a, here, in)
+		return
+	}
+	for i := range p.Relations {
+		if r := &p.Relations[i]; r.Name == step.Name && len(rest) == 1 && step.Keys == nil {
+			e.value(here, in, step.Name, none(r.Limits))
+			return
+		}
+	}
+	i := slices.IndexFunc(p.Embedded, func(o definition.Embedded) bool { return o.Name == step.Name })
+	if i < 0 {
+		e.wrong(here, "there is no attribute %s that it could change", step.Name)
+		return
+	}
+	e.embedded(&p.Embedded[i], here, in, rest)
+}
+
+// attribute changes an attribute.
+func (e *editor) attribute(a *definition.Attribute, at Path, in map[string]any) {
+	if e.edit.Operation == Remove && !a.DefaultSet && !a.Optional() {
+		e.wrong(at, "%s cannot be removed: it has no default, and cannot be null", a.Name)
+		return
+	}
+	e.value(at, in, a.Name, plainNumber(a.Default))
+}
+
+// value changes the value of a name. usual is what it is without one.
+func (e *editor) value(at Path, in map[string]any, name string, usual any) {
+	given := plainNumber(e.edit.Value)
+	switch e.edit.Operation {
+	case Replace:
+		in[name] = given
+	case Remove:
+		in[name] = usual
+	case Merge:
+		if out, ok := merged(in[name], given); ok {
+			in[name] = out
+		} else {
+			e.wrong(at, "%s cannot be merged into %s", jsonKind(given), jsonKind(in[name]))
+		}
+	default:
+		e.wrong(at, "%q is not an operation; use replace, merge or remove", e.edit.Operation)
+	}
+}
+
+// merged adds the entries of an object to one, or items to a list that are not there.
+func merged(is, given any) (any, bool) {
+	switch given := given.(type) {
+	case map[string]any:
+		m, ok := is.(map[string]any)
+		if !ok && is != nil {
+			return nil, false
+		}
+		out := map[string]any{}
+		for k, v := range m {
+			out[k] = v
+		}
+		for k, v := range given {
+			out[k] = v
+		}
+		return out, true
+	case []any:
+		l, ok := is.([]any)
+		if !ok && is != nil {
+			return nil, false
+		}
+		out := slices.Clone(l)
+		for _, v := range given {
+			if !slices.ContainsFunc(out, func(o any) bool { return equal(o, v) }) {
+				out = append(out, v)
+			}
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// embedded changes members of a relation, or goes into one of them.
+func (e *editor) embedded(d *definition.Embedded, at Path, in map[string]any, rest Path) {
+	step := rest[0]
+	switch {
+	case !d.Many() && step.Keys != nil:
+		e.wrong(at, "%s leads to one, so it has no keys", d.Name)
+	case !d.Many() && len(rest) == 1:
+		e.value(at, in, d.Name, nil)
+	case !d.Many():
+		m, ok := in[d.Name].(map[string]any)
+		if !ok {
+			e.wrong(at, "%s is null", d.Name)
+			return
+		}
+		e.apply(&d.Part, at, m, rest[1:])
+	case step.Keys == nil && len(rest) == 1:
+		e.members(d, at, in)
+	case step.Keys == nil:
+		e.wrong(at, "say which member it is: %s[key=value]", d.Name)
+	default:
+		e.member(d, at, in, rest)
+	}
+}
+
+// members changes the list of members as a whole.
+func (e *editor) members(d *definition.Embedded, at Path, in map[string]any) {
+	given, ok := plainNumber(e.edit.Value).([]any)
+	if e.edit.Operation != Merge || !ok || len(d.KeyAttributes) == 0 {
+		e.value(at, in, d.Name, []any{})
+		return
+	}
+	was, _ := in[d.Name].([]any)
+	out := slices.Clone(was)
+	for _, v := range given {
+		m, ok := v.(map[string]any)
+		i := slices.IndexFunc(out, func(o any) bool {
+			other, is := o.(map[string]any)
+			return ok && is && key(d, other) == key(d, m)
+		})
+		if i < 0 {
+			out = append(out, v)
+			continue
+		}
+		out[i], _ = merged(out[i], m)
+	}
+	in[d.Name] = out
+}
+
+// member changes a member that is named by its keys, or goes into it.
+func (e *editor) member(d *definition.Embedded, at Path, in map[string]any, rest Path) {
+	step := rest[0]
+	here := at[:len(at)-1].to(step)
+	list, _ := in[d.Name].([]any)
+	found := -1
+	for i, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok || !matches(m, step.Keys) {
+			continue
+		}
+		if found >= 0 {
+			e.wrong(here, "there is more than one such member")
+			return
+		}
+		found = i
+	}
+	if found < 0 {
+		e.wrong(here, "there is no such member")
+		return
+	}
+	m, _ := list[found].(map[string]any)
+	switch {
+	case len(rest) > 1:
+		e.apply(&d.Part, here, m, rest[1:])
+	case e.edit.Operation == Remove:
+		in[d.Name] = slices.Delete(slices.Clone(list), found, found+1)
+	default:
+		box := map[string]any{"": m}
+		e.value(here, box, "", nil)
+		list[found] = box[""]
+	}
+}
+
+// matches reports whether a member has these values.
+func matches(m map[string]any, keys []Key) bool {
+	for _, k := range keys {
+		if v, ok := m[k.Name]; !ok || fmt.Sprint(plainNumber(v)) != k.Value {
+			return false
+		}
+	}
+	return true
+}

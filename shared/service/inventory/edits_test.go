@@ -1,0 +1,191 @@
+package inventory_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"southbound/shared/service/inventory"
+)
+
+// TestEdits does edits.
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, edits string
+		has         string // what the attributes have afterwards
+		path, want  string // or what is refused
+	}{
+		{"replace", `{"operation":"replace","target":"port","value":81}`, `"port":81`, "", ""},
+		{"two", `{"operation":"replace","target":"port","value":81},
+{"operation":"replace","target":"plan","value":"small"}`, `"plan":"small","port":81`, "", ""},
+		{"below", `{"operation":"replace","target":"databases[name=a].size","value":9}`, `"size":9,"users"`, "", ""},
+		{"far below", `{"operation":"replace","target":"databases[name=a].users[name=u].shell","value":"sh"}`,
+			`"shell":"sh"`, "", ""},
+		{"the only member", `{"operation":"merge","target":"cache","value":{"size":7}}`, `{"kind":"k","size":7}`, "", ""},
+		{"in the only member", `{"operation":"replace","target":"cache.size","value":7}`, `"size":7`, "", ""},
+		{"a member goes", `{"operation":"remove","target":"databases[name=a]"}`, `"databases":[{"host":null,"name":"b"`, "", ""},
+		{"all go", `{"operation":"remove","target":"databases"}`, `"databases":[]`, "", ""},
+		{"a member comes", `{"operation":"remove","target":"databases[name=a]"},
+{"operation":"merge","target":"databases","value":[{"name":"c","size":5}]}`, `"name":"c","size":5`, "", ""},
+		{"a member is merged", `{"operation":"merge","target":"databases","value":[{"name":"a","size":5}]}`,
+			`"name":"a","size":5,"users":[{"name":"u"`, "", ""},
+		{"a member is replaced", `{"operation":"replace","target":"databases[name=b]","value":{"name":"b","size":6}}`,
+			`"name":"b","size":6`, "", ""},
+		{"a list", `{"operation":"merge","target":"labels","value":["x","y","x"]}`, `"labels":["x","y"]`, "", ""},
+		{"an object", `{"operation":"merge","target":"extra","value":{"a":{"b":1}}}`, `"extra":{"a":{"b":1}}`, "", ""},
+		{"back to the default", `{"operation":"replace","target":"port","value":81},
+{"operation":"remove","target":"port"}`, `"port":80`, "", ""},
+		{"relations", `{"operation":"merge","target":"peers","value":["x"]}`, `"peers":["x"]`, "", ""},
+		{"nothing", ``, `"port":80`, "", ""},
+
+		{"no default", `{"operation":"remove","target":"name"}`, "", "name", "it has no default, and cannot be null"},
+		{"unknown", `{"operation":"replace","target":"prot","value":1}`, "", "prot", "there is no attribute prot"},
+		{"no such member", `{"operation":"remove","target":"databases[name=z]"}`, "", "databases[name=z]",
+			"there is no such member"},
+		{"which member", `{"operation":"replace","target":"databases.size","value":1}`, "", "databases",
+			"say which member it is"},
+		{"keys of one", `{"operation":"remove","target":"cache[size=1]"}`, "", "cache", "it has no keys"},
+		{"beyond an attribute", `{"operation":"replace","target":"name.x","value":1}`, "", "name", "the path goes on"},
+		{"no operation", `{"edit_id":"e1","operation":"undo","target":"port"}`, "", "port",
+			`the edit e1: "undo" is not an operation`},
+		{"not to be merged", `{"operation":"merge","target":"port","value":3}`, "", "port", "cannot be merged"},
+		{"a path", `{"operation":"merge","target":"a[","value":3}`, "", "", `the path "a["`},
+		{"a modifier", `{"operation":"replace","target":"name","value":"m"}`, "", "name", "it has the modifier rw"},
+		{"a key", `{"operation":"replace","target":"databases[name=a].users[name=u].name","value":"w"}`, "",
+			"databases[name=a].users[name=w]", "it would be added"},
+		{"a value", `{"operation":"replace","target":"port","value":"x"}`, "", "port", "and not int"},
+		{"all or nothing", `{"operation":"replace","target":"port","value":81},
+{"operation":"replace","target":"port","value":0}`, "", "port", "0 is not greater than 0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := site(true)
+			is := instance(t, s)
+			before := shown(is)
+			var edits []inventory.Edit
+			d := json.NewDecoder(strings.NewReader("[" + test.edits + "]"))
+			if err := d.Decode(&edits); err != nil {
+				t.Fatal(err)
+			}
+			out, err := inventory.Edited(s, is, edits)
+			if shown(is) != before {
+				t.Error("the attributes were changed in place")
+			}
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) ||
+					test.path != "" && !strings.Contains(err.Error(), test.path) || out != nil {
+					t.Errorf("the error is %v, the result %v", err, out)
+				}
+				return
+			}
+			if err != nil || !strings.Contains(shown(out), test.has) {
+				t.Errorf("%v, %s", err, shown(out))
+			}
+		})
+	}
+}
+
+// TestPaths reads paths.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a":                 "a",
+		"a.b[c=d].e":        "a.b[c=d].e",
+		"a[b=c;d=]":         "a[b=c;d=]",
+		`a[b=x\]\.\;\=y\\]`: `a[b=x\]\.\;\=y\\]`,
+		"":                  `the path "": a name is missing before ""`,
+		"a..b":              `a name is missing before ".b"`,
+		"a[b]":              "b has no value",
+		"a[b=c":             "there is no ] behind the keys of a",
+		"a[b=c]d":           `there is no . before "d"`,
+		"a[b=1;b=2]":        "b is there twice",
+		`a\b`:               `there is a \ before what needs none`,
+		"a]":                `there is no . before "]"`,
+	} {
+		p, err := inventory.ParsePath(text)
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		if p.String() != want {
+			t.Errorf("%s is %s", text, p)
+		}
+	}
+}
+
+// FuzzPath holds that a path that is written is read as it was.
+func FuzzPath(f *testing.F) {
+	for _, s := range []string{"a", "a.b[c=d].e", `a[b=x\]y;c=]`, "a[", `\`, "[=]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := inventory.ParsePath(text)
+		if err != nil {
+			return
+		}
+		again, err := inventory.ParsePath(p.String())
+		if err != nil || !reflect.DeepEqual(p, again) {
+			t.Errorf("%q is %#v, and then %#v, %v", text, p, again, err)
+		}
+	})
+}
+
+// TestRandomEdits holds what is true of all edits: what is accepted is an order that the definition
+// takes, what only the model sets and what is set once stay, and nothing is changed in place.
+func TestRandomEdits(t *testing.T) {
+	t.Parallel()
+	targets := []string{
+		"name", "ip", "port", "plan", "labels", "extra", "cache", "cache.size", "cache.kind", "databases",
+		"databases[name=a]", "databases[name=a].size", "databases[name=a].host", "databases[name=b].users",
+		"databases[name=a].users[name=u]", "databases[name=a].users[name=u].shell", "found", "owner", "peers",
+	}
+	values := []string{
+		`null`, `1`, `81`, `"x"`, `"small"`, `"n"`, `[]`, `["x"]`, `{}`, `{"size": 4}`, `{"name": "a", "size": 3}`,
+		`[{"name": "a"}]`, `[{"name": "c", "size": 1}]`, `[{"name": "a", "size": 1, "users": []}]`,
+		`{"name": "z", "size": 1}`, `{"size": 3, "kind": "k"}`, `[{"id": 3}]`, `true`,
+	}
+	operations := []inventory.Operation{inventory.Replace, inventory.Merge, inventory.Remove}
+	accepted := 0
+	for seed := range uint64(5000) {
+		r := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // not a secret
+		s := site(r.IntN(2) == 0)
+		is := instance(t, s)
+		before := shown(is)
+		var edits []inventory.Edit
+		for range 1 + r.IntN(3) {
+			var v any
+			if err := json.Unmarshal([]byte(values[r.IntN(len(values))]), &v); err != nil {
+				t.Fatal(err)
+			}
+			edits = append(edits, inventory.Edit{
+				Operation: operations[r.IntN(len(operations))], Target: targets[r.IntN(len(targets))], Value: v,
+			})
+		}
+		out, err := inventory.Edited(s, is, edits)
+		if shown(is) != before {
+			t.Fatalf("seed %d changes in place: %s", seed, shown(edits))
+		}
+		if err != nil {
+			continue
+		}
+		accepted++
+		again, err := inventory.Changed(s, out, out)
+		if err != nil || shown(again) != shown(out) {
+			t.Fatalf("seed %d: %s leads to %s, which is refused: %v", seed, shown(edits), shown(out), err)
+		}
+		for _, name := range []string{"name", "ip", "owner", "found"} {
+			if fmt.Sprint(out[name]) != fmt.Sprint(is[name]) {
+				t.Fatalf("seed %d: %s changes %s", seed, shown(edits), name)
+			}
+		}
+	}
+	if accepted < 500 {
+		t.Errorf("only %d were accepted", accepted)
+	}
+}

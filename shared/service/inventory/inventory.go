@@ -1,0 +1,99 @@
+// Package inventory is what is known of the instances of services. What can be ordered and changed is
+// decided here, without a store: by the definition of a service, and by what an instance has already.
+//
+//	inventory.go  orders and changes
+//	check.go      values against a definition
+//	values.go     values of attributes against their types
+//	modifiers.go  who may change what
+//	edits.go      changes that name what they change
+//	path.go       paths into attributes
+package inventory
+
+import (
+	"encoding/json"
+
+	"southbound/shared/diag"
+	"southbound/shared/service/definition"
+)
+
+// Codes of problems with attributes: the rule that is broken.
+const (
+	CodeUnknown  = "attribute_unknown"
+	CodeMissing  = "attribute_missing"
+	CodeType     = "attribute_type"
+	CodeValue    = "attribute_value"
+	CodeModifier = "attribute_modifier"
+	CodeMembers  = "attribute_members"
+	CodeEdit     = "edit"
+	CodeTooLarge = "too_large"
+)
+
+// MaxAttributes is how many bytes of JSON a set of attributes may have. Three sets and a record fit into
+// an item of the stores.
+const MaxAttributes = 96 << 10
+
+// Ordered returns the attributes of a new instance: those that a customer gives, with defaults for the
+// others. Problems are diag.Problems with the path of the attribute.
+func Ordered(s *definition.Service, given map[string]any) (map[string]any, error) {
+	return checked(s, given, nil, Customer)
+}
+
+// Changed returns the attributes of an instance after a customer has given some of them anew. Members of
+// lists keep what they had and is not said.
+func Changed(s *definition.Service, is, given map[string]any) (map[string]any, error) {
+	return changed(s, is, given, Customer)
+}
+
+func changed(
+	s *definition.Service, is, given map[string]any, who Who,
+) (map[string]any, error) {
+	out, err := checked(s, given, is, who)
+	if err != nil {
+		return nil, err
+	}
+	if err := Allowed(s, is, out, who); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Told returns the attributes of an instance after the model has said what a read-only one is.
+func Told(s *definition.Service, is map[string]any, path string, value any) (map[string]any, error) {
+	return edited(s, is, []Edit{{Operation: Replace, Target: path, Value: value}}, Model)
+}
+
+// checked checks all attributes.
+func checked(
+	s *definition.Service, given, is map[string]any, who Who,
+) (map[string]any, error) {
+	c := &checker{service: s, who: who}
+	if c.size(given) {
+		out := c.part(&s.Part, nil, given, is, true)
+		if c.problems.Err() == nil && c.size(out) {
+			return out, nil
+		}
+	}
+	return nil, c.problems.Err()
+}
+
+// size refuses attributes that are too large to be stored.
+func (c *checker) size(attributes map[string]any) bool {
+	b, err := json.Marshal(attributes)
+	switch {
+	case err != nil:
+		c.bad(nil, CodeType, "", "the attributes are not JSON: %v", err)
+	case len(b) > MaxAttributes:
+		c.bad(nil, CodeTooLarge, "order several instances, or keep data elsewhere",
+			"the attributes have %d bytes of JSON, and may have %d", len(b), MaxAttributes)
+	default:
+		return true
+	}
+	return false
+}
+
+// checker collects what is wrong with attributes.
+type checker struct {
+	service  *definition.Service
+	who      Who
+	problems diag.Problems
+}

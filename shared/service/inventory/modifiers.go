@@ -1,0 +1,149 @@
+package inventory
+
+import (
+	"southbound/shared/service/definition"
+)
+
+// Who is somebody who changes attributes.
+type Who int
+
+// Those who change attributes: customers, who change what is rw+; the model, which changes what is r; and
+// a promotion of what both of them have made of a set, which changes everything but what is rw.
+const (
+	Customer Who = iota
+	Model
+	Promotion
+)
+
+// may reports whether somebody may change what has a modifier.
+func (w Who) may(m definition.Modifier) bool {
+	switch w {
+	case Customer:
+		return m == definition.ReadWrite
+	case Model:
+		return m == definition.ReadOnly
+	case Promotion:
+		return m != definition.Once
+	}
+	return false
+}
+
+// Allowed returns why somebody may not make of attributes what they are afterwards, nil if they may:
+// diag.Problems with the path and the modifier of each. Without attributes before, all is allowed.
+func Allowed(s *definition.Service, before, after map[string]any, who Who) error {
+	if before == nil {
+		return nil
+	}
+	c := &checker{service: s, who: who}
+	c.allowed(&s.Part, nil, before, after)
+	return c.problems.Err()
+}
+
+func (c *checker) refuse(at Path, m definition.Modifier, what string) {
+	hint, rule := "leave it as it is", "it is set once, and never changes"
+	switch {
+	case m == definition.ReadOnly:
+		rule = "the model sets it, and nobody else"
+	case c.who == Model:
+		hint, rule = `give it the modifier r in the model`, "customers set it, and not the model"
+	}
+	c.bad(at, CodeModifier, hint, "%s, and it has the modifier %s: %s", what, m, rule)
+}
+
+// allowed compares a part with what it was.
+func (c *checker) allowed(p *definition.Part, at Path, before, after map[string]any) {
+	for i := range p.Attributes {
+		a := &p.Attributes[i]
+		if !equal(before[a.Name], after[a.Name]) && !c.who.may(a.Modifier) {
+			c.refuse(at.in(a.Name), a.Modifier, "it would change")
+		}
+	}
+	for i := range p.Relations {
+		r := &p.Relations[i]
+		if !sameIDs(before[r.Name], after[r.Name]) && !c.who.may(r.Modifier) {
+			c.refuse(at.in(r.Name), r.Modifier, "it would lead elsewhere")
+		}
+	}
+	for i := range p.Embedded {
+		e := &p.Embedded[i]
+		was, is := emptied(before[e.Name], e.Limits), emptied(after[e.Name], e.Limits)
+		switch {
+		case equal(was, is):
+		case !c.service.Strict:
+			if !c.who.may(e.Modifier) {
+				c.refuse(at.in(e.Name), e.Modifier, "it would change")
+			}
+		case e.Many():
+			c.membersAllowed(e, at.in(e.Name), was, is)
+		default:
+			c.memberAllowed(e, at.in(e.Name), was, is)
+		}
+	}
+}
+
+// sameIDs compares relations to other instances, whose order means nothing.
+func sameIDs(a, b any) bool {
+	x, ok := a.([]any)
+	y, also := b.([]any)
+	if !ok || !also {
+		empty := func(v any) bool { l, is := v.([]any); return v == nil || is && len(l) == 0 }
+		return equal(a, b) || empty(a) && empty(b)
+	}
+	count := map[any]int{}
+	for _, id := range x {
+		count[id]++
+	}
+	for _, id := range y {
+		count[id]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// memberAllowed compares the member of a relation to one with what it was.
+func (c *checker) memberAllowed(e *definition.Embedded, at Path, before, after any) {
+	was, had := before.(map[string]any)
+	is, has := after.(map[string]any)
+	other := had && has && len(e.KeyAttributes) > 0 && key(e, was) != key(e, is)
+	switch {
+	case had && has && !other:
+		c.allowed(&e.Part, at, was, is)
+	case c.who.may(e.Modifier):
+	case other:
+		c.refuse(at, e.Modifier, "another one would take its place")
+	case has:
+		c.refuse(at, e.Modifier, "it would be added")
+	default:
+		c.refuse(at, e.Modifier, "it would be removed")
+	}
+}
+
+// membersAllowed compares members by their keys.
+func (c *checker) membersAllowed(e *definition.Embedded, at Path, before, after any) {
+	was, is := byKey(e, before), byKey(e, after)
+	each := func(list any, f func(k string, m map[string]any)) {
+		items, _ := list.([]any)
+		for _, item := range items {
+			if m, ok := item.(map[string]any); ok {
+				f(key(e, m), m)
+			}
+		}
+	}
+	each(before, func(k string, m map[string]any) {
+		if is[k] == nil && !c.who.may(e.Modifier) {
+			c.refuse(member(at, e, m), e.Modifier, "it would be removed")
+		}
+	})
+	each(after, func(k string, m map[string]any) {
+		switch {
+		case was[k] != nil:
+			c.allowed(&e.Part, member(at, e, m), was[k], m)
+		case !c.who.may(e.Modifier):
+			c.refuse(member(at, e, m), e.Modifier, "it would be added")
+		}
+	})
+}

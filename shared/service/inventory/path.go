@@ -1,0 +1,152 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Path names a value in a set of attributes: attributes with a point between them, and members of a
+// list by their keys: databases[name=shop].size.
+type Path []Step
+
+// Step is a step of a path: an attribute and, if Keys is not nil, one of the members that it holds.
+type Step struct {
+	Name string
+	Keys []Key
+}
+
+// Key is an attribute that tells members apart, with its value as text.
+type Key struct{ Name, Value string }
+
+// special are the characters that stand for themselves only behind a \.
+const special = `.[]=;\`
+
+// ParsePath reads a path.
+func ParsePath(text string) (Path, error) {
+	p := &pathParser{rest: text}
+	var out Path
+	for {
+		step, err := p.step()
+		if err != nil {
+			return nil, fmt.Errorf("the path %q: %w", text, err)
+		}
+		out = append(out, step)
+		if p.rest == "" {
+			return out, nil
+		}
+		if !p.take('.') {
+			return nil, fmt.Errorf("the path %q: there is no . before %q", text, p.rest)
+		}
+	}
+}
+
+// pathParser reads what is left of a path.
+type pathParser struct{ rest string }
+
+func (p *pathParser) take(c byte) bool {
+	if p.rest == "" || p.rest[0] != c {
+		return false
+	}
+	p.rest = p.rest[1:]
+	return true
+}
+
+func (p *pathParser) step() (Step, error) {
+	name, err := p.word("a name")
+	if err != nil || !p.take('[') {
+		return Step{Name: name}, err
+	}
+	s := Step{Name: name}
+	for {
+		k, err := p.word("the name of a key")
+		if err != nil {
+			return s, err
+		}
+		if !p.take('=') {
+			return s, fmt.Errorf("%s has no value", k)
+		}
+		v, err := p.text()
+		if err != nil {
+			return s, err
+		}
+		if slices.ContainsFunc(s.Keys, func(o Key) bool { return o.Name == k }) {
+			return s, fmt.Errorf("%s is there twice", k)
+		}
+		s.Keys = append(s.Keys, Key{k, v})
+		if p.take(';') {
+			continue
+		}
+		if !p.take(']') {
+			return s, fmt.Errorf("there is no ] behind the keys of %s", name)
+		}
+		return s, nil
+	}
+}
+
+// word reads a text that is not empty.
+func (p *pathParser) word(what string) (string, error) {
+	s, err := p.text()
+	if err == nil && s == "" {
+		return "", fmt.Errorf("%s is missing before %q", what, p.rest)
+	}
+	return s, err
+}
+
+// text reads up to a character that has a meaning.
+func (p *pathParser) text() (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(p.rest); i++ {
+		c := p.rest[i]
+		switch {
+		case c == '\\' && i+1 < len(p.rest) && strings.IndexByte(special, p.rest[i+1]) >= 0:
+			i++
+			b.WriteByte(p.rest[i])
+		case c == '\\':
+			return "", fmt.Errorf(`there is a \ before what needs none`)
+		case strings.IndexByte(special, c) >= 0:
+			p.rest = p.rest[i:]
+			return b.String(), nil
+		default:
+			b.WriteByte(c)
+		}
+	}
+	p.rest = ""
+	return b.String(), nil
+}
+
+func escaped(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if strings.IndexByte(special, s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// String returns the path as ParsePath reads it.
+func (p Path) String() string {
+	var b strings.Builder
+	for i, s := range p {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(escaped(s.Name))
+		for j, k := range s.Keys {
+			b.WriteByte("[;"[min(j, 1)])
+			b.WriteString(escaped(k.Name) + "=" + escaped(k.Value))
+		}
+		if len(s.Keys) > 0 {
+			b.WriteByte(']')
+		}
+	}
+	return b.String()
+}
+
+// to returns a path that goes on with a step.
+func (p Path) to(s Step) Path { return append(slices.Clip(p), s) }
+
+// in returns a path that goes on with an attribute.
+func (p Path) in(name string) Path { return p.to(Step{Name: name}) }

@@ -1,0 +1,265 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2"
+
+	"southbound/shared/service/definition"
+)
+
+// kindOf says what an attribute takes.
+func kindOf(a *definition.Attribute) string {
+	out := a.Base()
+	if a.List() {
+		out = "a list of " + out
+	}
+	if a.Optional() {
+		out += ", or null"
+	}
+	return out
+}
+
+func jsonKind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}
+
+// value checks a value of an attribute, and returns it as it is stored.
+func (c *checker) value(a *definition.Attribute, at Path, v any) (any, bool) {
+	if v == nil && a.Optional() {
+		return nil, true
+	}
+	items, isList := v.([]any)
+	if !a.List() {
+		return c.one(a, at, v)
+	}
+	if !isList {
+		c.bad(at, CodeType, "give "+kindOf(a), "it is %s, and not a list", jsonKind(v))
+		return nil, false
+	}
+	out, good := make([]any, 0, len(items)), true
+	for _, item := range items {
+		one, ok := c.one(a, at, item)
+		out, good = append(out, one), good && ok
+	}
+	return out, good
+}
+
+// one checks a value that is not a list of values.
+func (c *checker) one(a *definition.Attribute, at Path, v any) (any, bool) {
+	v = plainNumber(v)
+	out, ok := typed(a.Base(), v)
+	if !ok {
+		c.bad(at, CodeType, "give "+kindOf(a), "it is %s, and not %s", jsonKind(v), a.Base())
+		return nil, false
+	}
+	if why := invalid(a, out); why != "" {
+		c.bad(at, CodeValue, "", "%s", why)
+		return nil, false
+	}
+	return out, true
+}
+
+// typed returns a value as one of a type.
+func typed(base string, v any) (any, bool) {
+	ok := false
+	switch base {
+	case "string":
+		_, ok = v.(string)
+	case "bool":
+		_, ok = v.(bool)
+	case "dict":
+		_, ok = v.(map[string]any)
+	case "list":
+		_, ok = v.([]any)
+	case "int":
+		if f, is := v.(float64); is && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return int64(f), true
+		}
+		_, ok = v.(int64)
+	case "float":
+		if n, is := v.(int64); is {
+			return float64(n), true
+		}
+		_, ok = v.(float64)
+	case "number":
+		_, whole := v.(int64)
+		_, real := v.(float64)
+		ok = whole || real
+	default:
+		ok = true
+	}
+	return v, ok
+}
+
+// plainNumber returns a value of JSON with int64 and float64 for numbers, whatever read it.
+func plainNumber(v any) any {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		if f, err := v.Float64(); err == nil {
+			return f
+		}
+		return v.String() // no number that can be stored, which no type takes
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plainNumber(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = plainNumber(v[k])
+		}
+		return out
+	}
+	return v
+}
+
+// equal reports whether two values are the same, numbers by what they are worth.
+func equal(a, b any) bool {
+	a, b = plainNumber(a), plainNumber(b)
+	if x, ok := number(a); ok {
+		y, also := number(b)
+		return also && x.Cmp(y) == 0
+	}
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k := range a {
+			if v, there := b[k]; !there || !equal(a[k], v) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// number returns a number as it is.
+func number(v any) (*big.Rat, bool) {
+	switch v := v.(type) {
+	case int64:
+		return new(big.Rat).SetInt64(v), true
+	case float64:
+		r := new(big.Rat).SetFloat64(v)
+		return r, r != nil
+	}
+	return nil, false
+}
+
+// invalid says what is wrong with a value of the right type; "" if nothing is. Kinds of values that are
+// not known here are checked when the model is compiled.
+func invalid(a *definition.Attribute, v any) string {
+	if a.ValidationType == nil {
+		return ""
+	}
+	p := a.ValidationParam
+	if values, ok := p["values"].([]any); ok {
+		var all []string
+		for _, one := range values {
+			if equal(one, v) {
+				return ""
+			}
+			all = append(all, fmt.Sprint(one))
+		}
+		return fmt.Sprintf("%v is none of %s", v, strings.Join(all, ", "))
+	}
+	if s, ok := v.(string); ok {
+		return invalidText(p, s)
+	}
+	return invalidNumber(p, v)
+}
+
+// matchTimeout bounds how long a regular expression may look at a text.
+const matchTimeout = time.Second / 2
+
+func invalidText(p map[string]any, s string) string {
+	n := new(big.Rat).SetInt64(int64(utf8.RuneCountInString(s)))
+	if least, ok := number(plainNumber(p["min_length"])); ok && n.Cmp(least) < 0 {
+		return fmt.Sprintf("it has less than %v characters", p["min_length"])
+	}
+	if most, ok := number(plainNumber(p["max_length"])); ok && n.Cmp(most) > 0 {
+		return fmt.Sprintf("it has more than %v characters", p["max_length"])
+	}
+	text, ok := p["regex"].(string)
+	if !ok {
+		return ""
+	}
+	re, err := regexp2.Compile(`\A(?:`+text+`)`, regexp2.None)
+	if err != nil {
+		return "" // one of Python that is written otherwise here: the compile checks it
+	}
+	re.MatchTimeout = matchTimeout
+	good, err := re.MatchString(s)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the regular expression /%s/ takes too long for it", text)
+	case !good:
+		return fmt.Sprintf("it does not match /%s/", text)
+	}
+	return ""
+}
+
+func invalidNumber(p map[string]any, v any) string {
+	n, ok := number(v)
+	if !ok {
+		return ""
+	}
+	for _, b := range []struct {
+		name, says string
+		good       func(int) bool
+	}{
+		{"ge", "at least", func(c int) bool { return c >= 0 }},
+		{"gt", "greater than", func(c int) bool { return c > 0 }},
+		{"le", "at most", func(c int) bool { return c <= 0 }},
+		{"lt", "less than", func(c int) bool { return c < 0 }},
+	} {
+		if limit, ok := number(plainNumber(p[b.name])); ok && !b.good(n.Cmp(limit)) {
+			return fmt.Sprintf("%v is not %s %v", v, b.says, p[b.name])
+		}
+	}
+	of, ok := number(plainNumber(p["multiple_of"]))
+	if ok && of.Sign() != 0 && !new(big.Rat).Quo(n, of).IsInt() {
+		return fmt.Sprintf("%v is not a multiple of %v", v, p["multiple_of"])
+	}
+	return ""
+}
