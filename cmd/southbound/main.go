@@ -19,12 +19,13 @@ func main() {
 
 // spare is how much garbage may at least pile up between two collections. To collect it sooner costs
 // a small heap more time; later, the memory itself does, as every page of it has to be made first.
+// A heap of twice that is small still, in which garbage as much as what lives would only take memory.
 const spare = 24 << 20
 
 // leastHeap is what the collector counts as live before it has run for the first time.
 const leastHeap = 4 << 20
 
-// collectSeldom has the collector wait for spare, or until the heap has doubled, if that is later. It
+// collectSeldom has the collector wait for spare, or until a large heap has nearly doubled. It
 // looks at the size of the heap after each collection.
 func collectSeldom() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -39,5 +40,5 @@ func collectSeldom() {
 
 // percentFor returns by how much a heap may grow before it is collected.
 func percentFor(live uint64) int {
-	return int(max(100, spare*100/max(live, leastHeap))) //nolint:gosec // spare bounds it
+	return int(max(spare, int64(live)-spare) * 100 / max(int64(live), leastHeap)) //nolint:gosec // spare bounds it
 }

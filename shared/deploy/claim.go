@@ -179,6 +179,13 @@ type claim struct {
 	wrote      state.Row // the row as the result leaves it
 }
 
+// decode reads what the row wants. What cannot be read is told of when it is to run.
+func (c *claim) decode() {
+	if res, err := resource.Decode(c.row.Body); err == nil {
+		c.res = res
+	}
+}
+
 // begin claims a batch and prolongs the lease for as long as the batch may take. It returns false when the claim is refused, because
 // the agent was paused or the schedule changed.
 func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
@@ -186,11 +193,11 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
 	_, waving := w.sched.Unfinished[w.lane]
+	parallel(len(batch), func(i int) { batch[i].decode() })
 	for i, c := range batch {
 		ids[i] = c.row.ID
 		c.at, c.waved = now, waving && w.inWave(c.row)
-		limit, res := w.e.limitAnd(c.row)
-		longest, c.res = max(longest, limit), res
+		longest = max(longest, w.e.limitOf(c.row, c.res))
 	}
 	// What starts does so within commitAfter, so the lease outlasts the last group as well.
 	longest += time.Duration(min(len(batch), groupMost)) * batchItem

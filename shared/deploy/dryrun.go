@@ -334,7 +334,11 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) er
 func (e *Engine) readLimit(rows []*state.Row) time.Duration {
 	each := map[string]time.Duration{} // by type: types are read one after the other
 	for _, r := range rows {
-		each[r.ID.Type()] = max(each[r.ID.Type()], e.limitOf(r))
+		var res *resource.Resource
+		if _, asks := provider.As[provider.Timeouter](e.Handlers[r.ID.Type()]); asks {
+			res, _ = resource.Decode(r.Body)
+		}
+		each[r.ID.Type()] = max(each[r.ID.Type()], e.limitOf(r, res))
 	}
 	all := usualConnectLimit + time.Duration(len(rows))*batchItem + leaseMargin
 	for _, d := range each {

@@ -19,10 +19,9 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	}
 	c := state.Commit{Epoch: w.sched.Wave.Epoch}
 	_, waving := w.sched.Unfinished[w.lane]
-	c.Rows, c.Actions = make([]state.Row, 0, len(done)), make([]state.Action, 0, len(done))
+	c.Actions = make([]state.Action, 0, len(done))
 	if waving {
 		c.Checked = make([]resource.ID, 0, len(done))
-		c.Rows = nil // most are as they were
 	}
 	byID := make(map[resource.ID]*claim, len(done))
 	defer func() {
@@ -35,6 +34,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		}
 	}()
 	w.doubt(ctx, done)
+	c.Rows = make([]state.Row, 0, len(done)-unwritten(done, waving)) // rows are large
 	for _, cl := range done {
 		byID[cl.row.ID] = cl
 		c.Actions = append(c.Actions, w.e.actionOf(cl.row, cl.result))
@@ -44,8 +44,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 			w.checked()[cl.row.ID] = true
 			cl.wrote.Checked = w.sched.Wave.Epoch
 		}
-		asItWas := cl.result.outcome == state.StatusDeployed && cl.result.change == plan.NoChange && !cl.result.heard
-		if waving && asItWas && cl.row.Settled() && len(cl.result.facts) == 0 {
+		if waving && cl.asItWas() {
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)
@@ -74,6 +73,24 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	}
 	w.unrecorded = false
 	return w.tell(ctx, done, follows, committed.PlanSeq != w.sched.PlanSeq)
+}
+
+// asItWas reports whether the row of a run that a wave asked for needs no write: nothing was changed,
+// and nothing of it is to be.
+func (c *claim) asItWas() bool {
+	same := c.result.outcome == state.StatusDeployed && c.result.change == plan.NoChange && !c.result.heard
+	return same && c.row.Settled() && len(c.result.facts) == 0
+}
+
+// unwritten counts the claims whose rows a commit leaves out.
+func unwritten(done []*claim, waving bool) int {
+	n := 0
+	for _, c := range done {
+		if waving && c.asItWas() {
+			n++
+		}
+	}
+	return n
 }
 
 // tell does what follows from results, and rings those who wait for them. replanned: the schedule has changed since it was read.

@@ -414,7 +414,7 @@ func (w *worker) markCreating(ctx context.Context, r *run) (bool, error) {
 	row := *r.claim.row
 	row.Creating, row.Notes = r.token, r.notes.Encode()
 	done, err := w.commit(ctx, state.Commit{Rows: []state.Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
-		Until: w.e.Clock.Now().Add(w.e.limitOf(&row) + leaseMargin)})
+		Until: w.e.Clock.Now().Add(w.e.limitOf(&row, r.res) + leaseMargin)})
 	if err != nil {
 		return false, err
 	}
@@ -456,28 +456,22 @@ const (
 	coverTries = 3
 )
 
-// limitOf returns how long one call for a row may take, as executor.limit does for its run.
-func (e *Engine) limitOf(row *state.Row) time.Duration {
-	limit, _ := e.limitAnd(row)
-	return limit
-}
-
-// limitAnd is limitOf; it returns what is wanted as well, if it had to be decoded for that.
-func (e *Engine) limitAnd(row *state.Row) (limit time.Duration, res *resource.Resource) {
+// limitOf returns how long one call for a row may take, as executor.limit does for its run. res is what
+// the row wants; nil: it cannot be read.
+func (e *Engine) limitOf(row *state.Row, res *resource.Resource) time.Duration {
 	typ := row.ID.Type()
 	if coded(row) {
-		return CodeTimeout, nil
+		return CodeTimeout
 	}
-	if h, ok := provider.As[provider.Timeouter](e.Handlers[typ]); ok {
-		if got, err := resource.Decode(row.Body); err == nil {
-			res = got
-			if d := h.CallTimeout(provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: res.Attributes, Purged: res.Purged}); d > 0 {
-				return d, res
-			}
+	if h, ok := provider.As[provider.Timeouter](e.Handlers[typ]); ok && res != nil {
+		want := provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
+			Attributes: res.Attributes, Purged: res.Purged}
+		if d := h.CallTimeout(want); d > 0 {
+			return d
 		}
 	}
 	if t, ok := e.Types.Type(typ); ok && t.Timeout > 0 {
-		return t.Timeout, res
+		return t.Timeout
 	}
-	return schema.DefaultTimeout, res
+	return schema.DefaultTimeout
 }
