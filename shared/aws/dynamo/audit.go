@@ -110,7 +110,8 @@ func (a *auditor) bag(ctx context.Context, rec *record) error {
 		return a.there(rec.key, err)
 	}
 	counts, tickets, due := map[state.Status]int{}, 0, time.Time{}
-	for _, r := range b.img.rows {
+	for id, stored := range b.img.rows {
+		r := stored.row(id, lane)
 		counts[r.Status()]++
 		if r.Ticket != 0 {
 			tickets++

@@ -70,7 +70,41 @@ func TestAnyRowComesBack(t *testing.T) {
 				t.Fatalf("intent %v, bad %v, left %d (-want +got):\n%s", intent, d.Bad, len(d.B), diff)
 			}
 		}
+		held := newImage("a/0")
+		row.Lane = "a/0"
+		err := held.put(7, &storedRow{Row: row, has: bitsOf(&row, true)})
+		if got, _ := held.row(row.ID); err != nil || !cmp.Equal(row, got, cmpopts.EquateEmpty()) {
+			t.Fatalf("%v (-want +got):\n%s", err, cmp.Diff(row, got, cmpopts.EquateEmpty()))
+		}
 	}
+}
+
+// TestImageIsSmall bounds what a row takes in memory beside its intent: functions hold lanes of a
+// hundred thousand.
+func TestImageIsSmall(t *testing.T) {
+	const n, most = 20000, 330
+	m := newImage("a/0")
+	body := []byte("{}")
+	used := func() int64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc) //nolint:gosec // far less than 2^63
+	}
+	before, at := used(), time.Unix(1_800_000_000, 5)
+	for i := range n {
+		row := state.Row{ID: resource.ID(fmt.Sprintf("std::Null[web1,name=resource-%06d]", i)), Rev: 9,
+			Version: 3, Hash: "0011223344556677", Body: body, Ticket: at.UnixNano(), LastRun: state.RunSuccess,
+			LastAction: "00112233445566778899aabbccddeeff", LastAt: at, SucceededAt: at, ChangedAt: at}
+		row.Deployed = row.Hash
+		if err := m.put(1, &storedRow{Row: row, has: bitsOf(&row, true)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (used() - before) / n; each > most {
+		t.Errorf("a row of an image takes %d bytes, at most %d are expected", each, most)
+	}
+	runtime.KeepAlive(m)
 }
 
 func TestAnyRecordComesBack(t *testing.T) {

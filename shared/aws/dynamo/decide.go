@@ -117,8 +117,8 @@ func (c *commit) find(ctx context.Context, key string, ids []resource.ID) error 
 			return c.outdated(key)
 		}
 		for _, id := range ids {
-			if r := m.rows[id]; r != nil {
-				c.where[id] = place{key, &r.Row}
+			if r, has := m.row(id); has {
+				c.where[id] = place{key, &r}
 			}
 		}
 		return nil

@@ -16,7 +16,8 @@ type delta struct {
 	run      bool
 	whole    bool // a run that holds all there is: what was before is forgotten
 	rows     []storedRow
-	of       []*imageRow // rows of a run that is made of an image; their intents, if written after a change
+	of       []*imageRow   // rows of a run that is made of an image; their intents, if written after a change
+	ids      []resource.ID // of these
 	after    int64
 	gone     []resource.ID
 	epoch    int64 // of checked
@@ -48,10 +49,10 @@ func (d *delta) size() int {
 			n += len(d.rows[i].Body) + 40
 		}
 	}
-	for _, r := range d.of {
-		n += len(r.ID) + 120
+	for i, r := range d.of {
+		n += len(d.ids[i]) + 120
 		if r.intent > d.after {
-			n += len(r.Body) + 40
+			n += len(r.body) + 40
 		}
 	}
 	return n
@@ -89,8 +90,9 @@ func (d *delta) encode() ([]byte, error) {
 		for i := range d.rows {
 			e.row(&d.rows[i].Row, d.rows[i].has&hasIntent != 0)
 		}
-		for _, r := range d.of {
-			e.row(&r.Row, r.intent > d.after)
+		for i, r := range d.of {
+			row := r.row(d.ids[i], "") // the lane is not stored
+			e.row(&row, r.intent > d.after)
 		}
 	}
 	if len(d.gone) > 0 {

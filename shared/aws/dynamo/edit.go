@@ -94,8 +94,8 @@ func (e *edit) recount(m *image) {
 		earlier(e.rows[i].NextAt)
 	}
 	for id, r := range m.rows {
-		if !r.NextAt.IsZero() && !over[string(id)] {
-			earlier(r.NextAt)
+		if !r.nextAt.IsZero() && !over[string(id)] {
+			earlier(r.nextAt)
 		}
 	}
 	e.next.due = due

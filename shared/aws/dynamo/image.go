@@ -1,9 +1,12 @@
 package dynamo
 
 import (
+	"bytes"
 	"slices"
 	"sync"
+	"time"
 
+	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -22,12 +25,50 @@ type image struct {
 	outbox  map[string]state.Outbox
 	params  map[state.ParameterKey]state.Parameter
 	size    int // bytes read, about
+	scratch []byte
 }
 
-// imageRow is a row with the numbers of the changes that wrote it and its intent last.
+// imageRow is a row with the numbers of the changes that wrote it and its intent last. A lane may have
+// a hundred thousand, and a decoded row is several times as large as what it says: so only what is
+// looked for in all rows, and what is shared with the row before, stands here as it is.
 type imageRow struct {
-	state.Row
 	wrote, intent int64
+	ticket        int64
+	nextAt        time.Time
+	version       int
+	hash          string
+	body          []byte // part of what was read
+	rest          []byte // see enc.rest
+}
+
+// hold returns how the image holds a row.
+func (m *image) hold(r *state.Row) *imageRow {
+	e := &enc{binform.Writer{B: m.scratch[:0]}}
+	e.rest(r, false)
+	m.scratch = e.B
+	return &imageRow{ticket: r.Ticket, nextAt: r.NextAt, version: r.Version, hash: r.Hash,
+		body: r.Body, rest: bytes.Clone(e.B)}
+}
+
+// row returns a row of the image, which the caller may keep.
+func (m *image) row(id resource.ID) (state.Row, bool) {
+	r := m.rows[id]
+	if r == nil {
+		return state.Row{}, false
+	}
+	return r.row(id, m.lane), true
+}
+
+// row returns the row, with the id and the lane that it has.
+func (r *imageRow) row(id resource.ID, lane string) state.Row {
+	intent := state.Row{Version: r.version, Hash: r.hash, Body: r.body}
+	in := decode(r.rest)
+	stored := storedRow{}
+	stored.ID = id
+	in.rest(&stored)
+	out := stored.after(&intent)
+	out.Lane = lane
+	return out
 }
 
 func newImage(lane string) *image {
@@ -111,17 +152,17 @@ func (m *image) finish(seq int64, d *delta) {
 
 func (m *image) put(seq int64, r *storedRow) error {
 	have := m.rows[r.ID]
-	next := &imageRow{wrote: seq, intent: seq}
+	intent, before := seq, r.Row
 	if r.has&hasIntent == 0 {
 		if have == nil {
 			return damaged("the intent of %s is missing", r.ID)
 		}
-		next.intent = have.intent
-		next.Row = r.after(&have.Row)
-	} else {
-		next.Row = r.after(&r.Row)
+		intent = have.intent
+		before = state.Row{Version: have.version, Hash: have.hash, Body: have.body}
 	}
-	next.Lane = m.lane
+	row := r.after(&before)
+	next := m.hold(&row)
+	next.wrote, next.intent = seq, intent
 	if have == nil {
 		m.sorted = nil
 	}
@@ -156,7 +197,7 @@ func (m *image) since(after int64) *delta {
 		}
 	}
 	slices.Sort(ids)
-	d.after, d.of = after, make([]*imageRow, len(ids))
+	d.after, d.of, d.ids = after, make([]*imageRow, len(ids)), ids
 	for i, id := range ids {
 		d.of[i] = m.rows[id]
 	}

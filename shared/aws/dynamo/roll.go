@@ -134,8 +134,8 @@ func (r *roller) look(ctx context.Context, p *part) error {
 				return errLost
 			}
 			for _, id := range ids {
-				if row := m.rows[id]; row != nil {
-					found[id] = row.Row
+				if row, has := m.row(id); has {
+					found[id] = row
 				}
 			}
 			return nil

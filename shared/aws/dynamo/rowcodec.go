@@ -91,8 +91,13 @@ func bitsOf(r *state.Row, intent bool) bits {
 
 // row writes a row without its lane, which is its bag's; with intent false also without version, hash and body.
 func (e *enc) row(r *state.Row, intent bool) {
-	has := bitsOf(r, intent)
 	e.Text(string(r.ID))
+	e.rest(r, intent)
+}
+
+// rest writes of a row what stands behind its id.
+func (e *enc) rest(r *state.Row, intent bool) {
+	has := bitsOf(r, intent)
 	e.Uint(uint64(has))
 	e.Int(r.Rev)
 	if intent {
@@ -173,6 +178,12 @@ type storedRow struct {
 func (d *dec) row() storedRow {
 	r := storedRow{}
 	r.ID = resource.ID(d.Text())
+	d.rest(&r)
+	return r
+}
+
+// rest reads what enc.rest wrote.
+func (d *dec) rest(r *storedRow) {
 	r.has = bits(d.Uint())
 	r.Rev = d.Int()
 	has := func(b bits) bool { return r.has&b != 0 }
@@ -182,7 +193,7 @@ func (d *dec) row() storedRow {
 	}
 	r.Compliance, r.LastRun = state.Compliance(d.Word(complianceWords)), state.LastRun(d.Word(lastRunWords))
 	r.Blocked = state.Blocked(d.Word(blockedWords))
-	d.rare(&r)
+	d.rare(r)
 	var attempts, priority, last, notBefore, nextAt, changedAt, succeededAt, triedAt int64
 	for _, n := range []struct {
 		bit bits
@@ -213,7 +224,6 @@ func (d *dec) row() storedRow {
 	}
 	r.LastAt, r.NotBefore, r.NextAt, r.ChangedAt, r.SucceededAt = binform.TimeOf(last), binform.TimeOf(notBefore), binform.TimeOf(nextAt), binform.TimeOf(changedAt), binform.TimeOf(succeededAt)
 	r.TriedAt = binform.TimeOf(triedAt)
-	return r
 }
 
 func (d *dec) rare(r *storedRow) {

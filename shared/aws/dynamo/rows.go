@@ -45,9 +45,9 @@ func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f 
 		}
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
 			for _, id := range look {
-				if r := m.rows[id]; r != nil && !found[id] {
+				if r, has := m.row(id); has && !found[id] {
 					found[id] = true
-					f(m, &r.Row)
+					f(m, &r)
 				}
 			}
 			return nil
@@ -72,8 +72,8 @@ func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]sta
 		}
 		out = make([]state.Row, 0, n)
 		for _, id := range m.order() {
-			if r := m.rows[id]; all || r.Ticket != 0 {
-				out = append(out, r.Row)
+			if r := m.rows[id]; all || r.ticket != 0 {
+				out = append(out, r.row(id, m.lane))
 			}
 		}
 		return nil
@@ -96,7 +96,7 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 			ids := m.order()
 			from := sort.Search(len(ids), func(i int) bool { return ids[i] > after })
 			for _, id := range ids[from:min(from+limit, len(ids))] {
-				out = append(out, m.rows[id].Row)
+				out = append(out, m.rows[id].row(id, m.lane))
 			}
 			return nil
 		}); err != nil {
@@ -180,8 +180,8 @@ func (s *State) scheduleIn(
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
 			out.newer = out.newer || m.seq > rec.seq
 			for id, r := range m.rows {
-				if r.Ticket != 0 {
-					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.Ticket})
+				if r.ticket != 0 {
+					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.ticket})
 				}
 			}
 			if !waving || m.wave >= e.Wave.Epoch || len(m.rows) == 0 { // the image may be newer than the record
@@ -249,11 +249,11 @@ func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
 			for id, r := range m.rows {
 				switch {
-				case r.NextAt.IsZero():
-				case r.NextAt.After(at):
-					later(r.NextAt)
+				case r.nextAt.IsZero():
+				case r.nextAt.After(at):
+					later(r.nextAt)
 				default:
-					due = append(due, timer{r.NextAt, id})
+					due = append(due, timer{r.nextAt, id})
 				}
 			}
 			return nil
