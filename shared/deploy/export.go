@@ -272,7 +272,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := p.guard(ctx, x); err != nil {
+	if err := p.guard(ctx, x, next.fresh); err != nil {
 		return Exported{}, err
 	}
 	if err := p.storeVersion(ctx, next); err != nil {

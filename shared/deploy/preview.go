@@ -309,9 +309,10 @@ type Limits struct {
 	Leave  int // how many it may leave behind, or delete since they left the model
 }
 
-// guard refuses what is planned when it is not what was expected, or more leaves than may.
-func (p *planner) guard(ctx context.Context, x Export) error {
-	if again := x.Expect == p.was.Applied; x.Expect != "" && !again {
+// guard refuses what is planned when it is not what was expected, or more leaves than may; fresh: it is of
+// a new version. Of what was expected and done already, the answer was lost.
+func (p *planner) guard(ctx context.Context, x Export, fresh bool) error {
+	if again := x.Expect == p.was.Applied && !fresh; x.Expect != "" && !again {
 		s, err := p.steps(ctx)
 		if err != nil {
 			return err

@@ -224,6 +224,25 @@ func TestExpect(t *testing.T) {
 	}
 }
 
+// TestExpectOfWhatWasDone pins that a plan that was carried out stands for nothing else: what has
+// changed since in the same documents, such as the version of a secret, is compared with it.
+func TestExpectOfWhatWasDone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := deploy.Export{Model: model(res("a"))}
+	x.Expect = author{rig: r}.preview(deploy.Export{Model: model(res("a"))}, false).State
+	r.export(x)
+	r.drain()
+	x.Model = model(valued("a", "another"))
+	if _, err := r.e.Export(t.Context(), "e", x); !fault.Is(err, fault.Refused) {
+		t.Errorf("another content of a plan that was carried out: %v", err)
+	}
+	r.drain()
+	if r.w.things["a"] != "v" {
+		t.Errorf("a is %q", r.w.things["a"])
+	}
+}
+
 // TestLimits pins that an export by which more would leave than may is refused whole.
 func TestLimits(t *testing.T) {
 	t.Parallel()
