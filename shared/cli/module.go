@@ -60,6 +60,7 @@ func (a *app) moduleCommand() *cobra.Command {
 		a.moduleCommit(),
 		a.moduleRelease(),
 		a.moduleConvert(),
+		a.moduleDownload(),
 	)
 	return cmd
 }
@@ -349,6 +350,7 @@ func (a *app) projectCommand() *cobra.Command {
 			"Bring all modules to the highest versions that all allow",
 			true,
 		),
+		a.projectDownload(),
 	)
 	return cmd
 }

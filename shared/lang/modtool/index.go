@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,22 +28,25 @@ import (
 // index are indexes of packages (PEP 503 and 691).
 type index struct {
 	urls  []string
-	named bool // the project names them
-	known map[string][]file
+	named bool              // the project names them
+	known map[string][]file // wheels by package
+	// sources are the source distributions of packages that are known.
+	sources map[string][]file
 }
 
-// file is a wheel in an index.
+// file is a wheel or a source distribution in an index.
 type file struct {
 	name    string
 	url     string
 	sha256  string
 	version pep440.Version
+	wheel   bool
 }
 
 // index returns the indexes of the project: those of pip, else those of the old form in repo, else
 // the one that pip takes.
 func (i *installer) index() *index {
-	x := &index{known: map[string][]file{}}
+	x := &index{known: map[string][]file{}, sources: map[string][]file{}}
 	if i.meta.Pip.Index != "" {
 		x.urls = append(x.urls, i.meta.Pip.Index)
 	}
@@ -199,8 +203,12 @@ func (x *index) files(ctx context.Context, pkg string) ([]file, error) {
 			return nil, fault.Wrap(fault.Unavailable, "read the index's page of "+pkg, err)
 		}
 		for _, e := range entries {
-			if f, ok := e.wheel(page, pkg); ok {
+			if f, ok := e.file(wheelName(), page, pkg); ok {
+				f.wheel = true
 				out = append(out, f)
+			}
+			if f, ok := e.file(sourceName(), page, pkg); ok {
+				x.sources[pkg] = append(x.sources[pkg], f)
 			}
 		}
 	}
@@ -266,10 +274,12 @@ func links(text string) []entry {
 
 var wheelName = pattern.Lazy(`^([^-]+)-([^-]+)(?:-\d[^-]*)?-py[\w.]*-none-any\.whl$`)
 
-// wheel returns an entry as a wheel of a package; false if it is something else. Names and
-// passwords in the address of the page hold for files of the same host.
-func (e entry) wheel(page, pkg string) (file, bool) {
-	m := wheelName().FindStringSubmatch(e.Filename)
+var sourceName = pattern.Lazy(`^(.+)-([^-]+)\.tar\.gz$`)
+
+// file returns an entry as a file of a package whose name has this form; false if it is something
+// else. Names and passwords in the address of the page hold for files of the same host.
+func (e entry) file(form *regexp.Regexp, page, pkg string) (file, bool) {
+	m := form.FindStringSubmatch(e.Filename)
 	if yanked := e.Yanked != nil && e.Yanked != false; m == nil || yanked ||
 		pep508.Canonical(m[1]) != pkg {
 		return file{}, false

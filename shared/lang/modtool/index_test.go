@@ -24,7 +24,7 @@ import (
 // shelf is an index of packages that wants a name and a password.
 type shelf struct {
 	mu     sync.Mutex
-	wheels map[string][]byte
+	wheels map[string][]byte // and source distributions
 	json   bool
 	wrong  bool // say wrong digests
 	asked  []string
@@ -98,16 +98,18 @@ func (s *shelf) add(t *testing.T, name, version, code string, requires ...string
 	files, err := tool.Build(
 		context.Background(),
 		dir,
-		modtool.BuildOptions{Output: t.TempDir(), Wheel: true},
+		modtool.BuildOptions{Output: t.TempDir()},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wheels[filepath.Base(file)] = text
 	}
-	s.wheels[filepath.Base(files[0])] = text
 }
 
 func tree(t *testing.T, files ...string) string {

@@ -226,6 +226,9 @@ func (t *Tool) linkPure(env string, m *module.Module, path string) error {
 	if err := os.MkdirAll(site, 0o755); err != nil {
 		return fault.Wrap(fault.Unavailable, "install the module", err)
 	}
+	if err := removePackage(site, m.Name); err != nil {
+		return fault.Wrap(fault.Unavailable, "install the module", err)
+	}
 	t.Say("%s is installed in editable form", m.Name)
 	return replace(filepath.Join(site, "__editable__."+m.Name+".pth"), []byte(path+"\n"))
 }

@@ -97,21 +97,28 @@ func (i *installer) fetch(
 	if !ok {
 		return nil, conflict(name, own, files)
 	}
-	body, _, found, err := get(ctx, f.url, "*/*", maxWheel)
-	if err != nil || !found {
-		return nil, fault.Wrap(fault.KindOf(err), "fetch "+f.name, err)
-	}
-	sum := sha256.Sum256(body)
-	if f.sha256 != "" && !strings.EqualFold(hex.EncodeToString(sum[:]), f.sha256) {
-		return nil, fault.New(
-			fault.Damaged,
-			"fetch "+f.name,
-			"it is not what the index says: its SHA-256 is %s, not %s",
-			hex.EncodeToString(sum[:]),
-			f.sha256,
-		)
+	body, err := f.fetch(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return openWheel(f, name, body)
+}
+
+// fetch gets a file, and checks it against what the index says of it.
+func (f file) fetch(ctx context.Context) ([]byte, error) {
+	body, _, found, err := get(ctx, f.url, "*/*", maxWheel)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.New(fault.NotFound, "fetch "+f.name, "the index names it and does not have it")
+	}
+	sum := sha256.Sum256(body)
+	if got := hex.EncodeToString(sum[:]); f.sha256 != "" && !strings.EqualFold(got, f.sha256) {
+		return nil, fault.New(fault.Damaged, "fetch "+f.name,
+			"it is not what the index says: its SHA-256 is %s, not %s", got, f.sha256)
+	}
+	return body, nil
 }
 
 // conflict says that no version of a module is allowed, and who asks.
@@ -316,21 +323,10 @@ func mend(env string) error {
 }
 
 func unpackFile(path string, entry *zip.File) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
 	r, err := entry.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, io.LimitReader(r, maxUnpacked))
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return writeFile(path, r)
 }

@@ -1,0 +1,272 @@
+package modtool
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+)
+
+// DownloadOptions say where sources of modules go.
+type DownloadOptions struct {
+	Dir     string // the folder; "" is downloadpath of the project, or the working directory
+	Install bool   // in editable form, too
+	Dev     bool   // development releases are taken as well
+}
+
+// Download fetches a module, given as a name with constraints or without, and makes of it what its
+// author works on: a folder of its name with model, files and templates, and its Python code under
+// inmanta_plugins. A source distribution has more than a wheel (tests, a changelog) and goes before
+// one of the same version. It returns the folder, which must not be there yet.
+func (t *Tool) Download(
+	ctx context.Context, requirement string, o DownloadOptions,
+) (string, error) {
+	r, wrong, hint := metadata.ParseModule(requirement)
+	if wrong != "" {
+		return "", fault.New(fault.Usage, "download the module", "%s", wrong).WithHint("%s", hint)
+	}
+	meta := metadata.NoProject(t.Dir)
+	if fileThere(meta.File) {
+		var err error
+		if meta, err = t.open(); err != nil {
+			return "", err
+		}
+		if o.Dir == "" {
+			o.Dir = meta.Download()
+		}
+	}
+	if o.Dir == "" {
+		o.Dir = t.Dir
+	}
+	i := &installer{Tool: t, meta: meta}
+	return i.download(ctx, r, o)
+}
+
+// DownloadAll downloads the sources of the modules V2 that the project imports, in the versions
+// that are installed, or the best of those that are missing. Modules whose sources are there, in
+// the folder or in editable form, are left as they are. It returns the folders that are new.
+func (t *Tool) DownloadAll(ctx context.Context, o DownloadOptions) ([]string, error) {
+	meta, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.load(meta)
+	if err != nil {
+		return nil, err
+	}
+	if o.Dir == "" {
+		o.Dir = meta.Download()
+	}
+	wanted := map[string]string{} // requirements by module, in the order of names
+	var names []string
+	want := func(name, requirement string) {
+		if !fileThere(filepath.Join(o.Dir, name)) {
+			names, wanted[name] = append(names, name), requirement
+		}
+	}
+	for _, m := range s.modules {
+		if m.Generation == 2 && !m.Editable {
+			want(m.Name, m.Name+" =="+m.Version().String())
+		}
+	}
+	for _, name := range s.missing {
+		want(name, name)
+	}
+	i := &installer{Tool: t, meta: meta}
+	var out []string
+	for _, name := range names {
+		r, wrong, _ := metadata.ParseModule(wanted[name])
+		if wrong != "" {
+			return out, fault.New(fault.Internal, "download the module "+name, "%s", wrong)
+		}
+		dir, err := i.download(ctx, r, o)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, dir)
+	}
+	return out, nil
+}
+
+func (i *installer) download(
+	ctx context.Context, r metadata.Requirement, o DownloadOptions,
+) (string, error) {
+	into := filepath.Join(o.Dir, r.Module)
+	doing := "download the module " + r.Module
+	if _, err := os.Lstat(into); err == nil {
+		return "", fault.New(fault.Conflict, doing, "%s is there already", into).
+			WithHint("remove it, or say another folder with --directory")
+	}
+	f, body, err := i.fetchSource(ctx, r, o.Dev)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return "", fault.Wrap(fault.Unavailable, doing, err)
+	}
+	temporary, err := os.MkdirTemp(o.Dir, ".new-"+r.Module+"-")
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, doing, err)
+	}
+	defer os.RemoveAll(temporary)
+	if f.wheel {
+		err = unpackWheel(temporary, f, r.Module, body)
+	} else {
+		err = unpackSource(temporary, f.name, body)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := restore(temporary, f.name, r.Module); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(temporary, 0o755); err != nil { //nolint:gosec // as git makes folders
+		return "", fault.Wrap(fault.Unavailable, doing, err)
+	}
+	if err := os.Rename(temporary, into); err != nil {
+		return "", fault.Wrap(fault.Unavailable, doing, err)
+	}
+	i.Say("%s %s is in %s", r.Module, f.version, into)
+	if o.Install {
+		return into, i.InstallModule(ctx, into, true)
+	}
+	return into, nil
+}
+
+// fetchSource gets the best version of a module that its requirement allows.
+func (i *installer) fetchSource(
+	ctx context.Context, r metadata.Requirement, dev bool,
+) (file, []byte, error) {
+	x := i.index()
+	pkg := metadata.PackageOf(r.Module)
+	wheels, err := x.files(ctx, pkg)
+	if err != nil {
+		return file{}, nil, err
+	}
+	files := slices.Concat(x.sources[pkg], wheels) // the first one of a version is taken
+	f, ok := best(files, r.Set, dev || wantsPre(i.meta))
+	if !ok {
+		var versions []string
+		for _, f := range files {
+			versions = append(versions, f.version.String())
+		}
+		why := "no index has it"
+		if len(versions) > 0 {
+			why = "the index has " + strings.Join(versions, ", ")
+		}
+		return file{}, nil, fault.New(fault.NotFound, "download "+r.Requirement.String(), "%s", why).
+			WithHint("see pip in project.yml, or PIP_INDEX_URL; --pre takes development releases as well")
+	}
+	body, err := f.fetch(ctx)
+	return f, body, err
+}
+
+// unpackWheel unpacks what a wheel has of a module.
+func unpackWheel(dir string, f file, name string, body []byte) error {
+	w, err := openWheel(f, name, body)
+	if err != nil {
+		return err
+	}
+	for _, entry := range w.zip.File {
+		below := strings.HasPrefix(entry.Name, module.PluginsPackage+"/")
+		if entry.FileInfo().IsDir() || !below {
+			continue
+		}
+		if err := unpackFile(filepath.Join(dir, entry.Name), entry); err != nil {
+			return fault.Wrap(fault.Unavailable, "unpack "+f.name, err)
+		}
+	}
+	return nil
+}
+
+// unpackSource unpacks a source distribution: what is under its one folder.
+func unpackSource(dir, name string, body []byte) error {
+	bad := func(why string) error { return fault.New(fault.Damaged, "unpack "+name, "%s", why) }
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return bad("it is not a source distribution: " + err.Error())
+	}
+	archive, size := tar.NewReader(z), int64(0)
+	for count := 0; ; count++ {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return bad(err.Error())
+		}
+		if size += h.Size; size > maxUnpacked || count > maxFiles {
+			return bad("it is too large")
+		}
+		_, path, below := strings.Cut(h.Name, "/")
+		switch {
+		case h.Typeflag == tar.TypeXGlobalHeader, h.Typeflag == tar.TypeDir:
+			continue
+		case !below || !filepath.IsLocal(path) || strings.Contains(path, `\`):
+			return bad("it has a file that leads out of it: " + h.Name)
+		case h.Typeflag != tar.TypeReg:
+			return bad(h.Name + " is not a file")
+		}
+		if err := writeFile(filepath.Join(dir, path), archive); err != nil {
+			return fault.Wrap(fault.Unavailable, "unpack "+name, err)
+		}
+	}
+}
+
+func writeFile(path string, r io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, io.LimitReader(r, maxUnpacked))
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// restore undoes what building did to the folder of a module: model, files, templates and setup.cfg
+// come out of its Python package, and what only tells of the build goes.
+func restore(dir, name, of string) error {
+	code := filepath.Join(dir, module.PluginsPackage, of)
+	if !fileThere(code) {
+		return fault.New(fault.Damaged, "unpack "+name, "it has no %s/%s, as modules have",
+			module.PluginsPackage, of)
+	}
+	doing := "unpack " + name
+	for _, part := range append([]string{metadata.FileV2}, moved...) {
+		inside, place := filepath.Join(code, part), filepath.Join(dir, part)
+		if !fileThere(inside) {
+			continue
+		}
+		if err := os.RemoveAll(place); err != nil {
+			return fault.Wrap(fault.Unavailable, doing, err)
+		}
+		if err := os.Rename(inside, place); err != nil {
+			return fault.Wrap(fault.Unavailable, doing, err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*.egg-info"))
+	if err != nil {
+		return fault.Wrap(fault.Internal, doing, err)
+	}
+	for _, path := range append(left, filepath.Join(dir, "PKG-INFO")) {
+		if err := os.RemoveAll(path); err != nil {
+			return fault.Wrap(fault.Unavailable, doing, err)
+		}
+	}
+	return writePyproject(dir)
+}
