@@ -15,7 +15,7 @@ import (
 // only, and of its own tree. A tree is named by the start of its path; where two fit, the longer one
 // counts, as for the rooms of the engine.
 var layers = [][]string{
-	{"shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
+	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
 	{"shared/resource", "shared/machine", "shared/aws/awserr"},
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/service/definition"},
@@ -24,6 +24,7 @@ var layers = [][]string{
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy/state"},
+	{"shared/deploy/version"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
 	{"shared/service/catalog"},

@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/parallel"
 	"southbound/shared/resource"
 )
 
@@ -193,7 +194,7 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
 	_, waving := w.sched.Unfinished[w.lane]
-	parallel(len(batch), func(i int) { batch[i].decode() })
+	parallel.For(len(batch), func(i int) { batch[i].decode() })
 	for i, c := range batch {
 		ids[i] = c.row.ID
 		c.at, c.waved = now, waving && w.inWave(c.row)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -77,7 +78,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	if err != nil {
 		return DryRun{}, err
 	}
-	byID, err := e.readChunks(ctx, v.Chunks)
+	byID, err := version.ReadChunks(ctx, e.Files, v.Chunks)
 	if err != nil {
 		return DryRun{}, err
 	}
@@ -88,7 +89,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true,
 		whole: look.Whole, from: look.From, strict: state.Settings.Strict}
 	d.only = func(r *resource.Resource) bool { return only.Picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
-	return d.run(ctx, sorted(byID))
+	return d.run(ctx, version.SortedEntries(byID))
 }
 
 // dryRunner is what one call of DryRun or Preview works on.
@@ -164,11 +165,11 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 
 // run compares entries with reality, lane by lane, and reports on them in the order in which they
 // would run.
-func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
+func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, error) {
 	d.out.Version = d.version
 	lanes := lanesOf(d.agents)
 	rows := make(map[resource.ID]*state.Row, len(entries))
-	nodes := make([]graphNode, 0, len(entries))
+	nodes := make([]version.Node, 0, len(entries))
 	var others []resource.ID
 	for i := range entries {
 		res, err := resource.Decode(entries[i].Body)
@@ -178,12 +179,12 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 		lane := state.LaneOf(res.ID, res.Agent, lanes[res.Agent])
 		rows[res.ID] = &state.Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
 			Body: entries[i].Body, Missing: missingOf(res.Attributes)}
-		nodes = append(nodes, graphNode{ID: res.ID, Lane: lane, Requires: res.Requires})
+		nodes = append(nodes, version.Node{ID: res.ID, Lane: lane, Requires: res.Requires})
 		if !d.only(res) {
 			others = append(others, res.ID)
 		}
 	}
-	g := buildGraph(nodes)
+	g := version.NewGraph(nodes)
 	blocked := map[resource.ID]bool{}
 	for _, n := range g.Order() {
 		id := g.IDs[n]
@@ -207,7 +208,7 @@ func (d *dryRunner) run(ctx context.Context, entries []entry) (DryRun, error) {
 
 // compare compares rows that are not blocked with reality, lane by lane, and reports on them and
 // on the others, of which unread tells, in the order of a graph.
-func (d *dryRunner) compare(ctx context.Context, g *Graph, rows map[resource.ID]*state.Row,
+func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
 	blocked map[resource.ID]bool, unread func(resource.ID) Would) error {
 	d.results = make(map[resource.ID]Would, len(rows))
 	for _, w := range d.from.Known {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"southbound/shared/dag"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -13,69 +13,31 @@ import (
 // effectiveGraph makes the graph that is in force once a version is released. Things are removed in the reverse of the order in which they are made: between
 // two resources that must not exist, the edge runs the other way, and a resource that left the model and is purged waits for everything
 // that required it.
-func (p *planner) effectiveGraph(ctx context.Context, r *releaser) (*Graph, error) {
+func (p *planner) effectiveGraph(ctx context.Context, r *releaser) (*version.Graph, error) {
 	all := r.all
-	nodes := make([]graphNode, 0, len(all))
+	nodes := make([]version.Node, 0, len(all))
 	purged := map[resource.ID]bool{}
-	resources := make([]*resource.Resource, len(all))
-	errs := make([]error, len(all))
-	parallel(len(all), func(i int) { resources[i], errs[i] = resource.Decode(all[i].Body) })
-	for i, res := range resources {
-		if errs[i] != nil {
-			return nil, fault.Wrap(fault.Damaged, "read version", errs[i])
-		}
+	resources, err := version.DecodeAll(all)
+	if err != nil {
+		return nil, err
+	}
+	for _, res := range resources {
 		if res.Purged {
 			purged[res.ID] = true
 		}
-		nodes = append(nodes, graphNode{ID: res.ID, Lane: state.LaneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
+		nodes = append(nodes, version.Node{ID: res.ID, Lane: state.LaneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
 	}
-	nodes = reversePurged(nodes, purged)
+	nodes = version.ReversePurged(nodes, purged)
 	removing, rows, err := p.removing(ctx, r, nodes)
 	if err != nil {
 		return nil, err
 	}
-	return buildGraph(p.e.makeRoom(nodes, resources, removing, rows)), nil
-}
-
-// reversePurged turns round the edges between purged nodes, unless that would make a cycle with other edges.
-func reversePurged(nodes []graphNode, purged map[resource.ID]bool) []graphNode {
-	if len(purged) < 2 {
-		return nodes
-	}
-	out := slices.Clone(nodes)
-	index := make(map[resource.ID]int, len(nodes))
-	for i := range out {
-		index[out[i].ID] = i
-		if purged[out[i].ID] {
-			out[i].Requires = slices.DeleteFunc(slices.Clone(out[i].Requires), func(id resource.ID) bool { return purged[id] })
-		}
-	}
-	for i := range nodes {
-		if !purged[nodes[i].ID] {
-			continue
-		}
-		for _, id := range nodes[i].Requires {
-			if j, ok := index[id]; ok && purged[id] {
-				out[j].Requires = append(slices.Clip(out[j].Requires), nodes[i].ID)
-			}
-		}
-	}
-	g := dag.New(len(out), func(i int) []int32 {
-		var reqs []int32
-		for _, id := range out[i].Requires {
-			reqs = append(reqs, int32(index[id])) //nolint:gosec // far fewer than 2^31
-		}
-		return reqs
-	})
-	if len(g.Cycles()) > 0 {
-		return nodes
-	}
-	return out
+	return version.NewGraph(p.e.makeRoom(nodes, resources, removing, rows)), nil
 }
 
 // removing returns the nodes of what is being purged because it left the model, with their rows: what
 // leaves with this version, and what an earlier one has left to do.
-func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) ([]graphNode,
+func (p *planner) removing(ctx context.Context, r *releaser, kept []version.Node) ([]version.Node,
 	map[resource.ID]*state.Row, error) {
 	old, err := p.inForce(ctx)
 	if err != nil || len(old.IDs) == 0 {
@@ -85,12 +47,12 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 	for i := range kept {
 		stays[kept[i].ID] = true
 	}
-	var out []graphNode
+	var out []version.Node
 	for n, id := range old.IDs {
 		if stays[id] {
 			continue
 		}
-		node := graphNode{ID: id, Lane: old.Lane(int32(n)), Removing: true} //nolint:gosec // an index
+		node := version.Node{ID: id, Lane: old.Lane(int32(n)), Removing: true} //nolint:gosec // an index
 		switch row := r.rows[id]; {
 		case old.Removing[n]:
 			for _, q := range old.Requires(int32(n)) { //nolint:gosec // an index
@@ -113,7 +75,7 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []graphNode) (
 }
 
 // stillRemoving drops nodes whose purge is done, and returns the rows of the others.
-func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *releaser) ([]graphNode,
+func (p *planner) stillRemoving(ctx context.Context, nodes []version.Node, r *releaser) ([]version.Node,
 	map[resource.ID]*state.Row, error) {
 	var unknown []resource.ID
 	for _, n := range nodes {
@@ -125,7 +87,7 @@ func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *relea
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes = slices.DeleteFunc(nodes, func(n graphNode) bool {
+	nodes = slices.DeleteFunc(nodes, func(n version.Node) bool {
 		return r.rows[n.ID] == nil && (rows[n.ID] == nil || !rows[n.ID].Removing)
 	})
 	for _, n := range nodes {
@@ -137,7 +99,7 @@ func (p *planner) stillRemoving(ctx context.Context, nodes []graphNode, r *relea
 }
 
 // orderBy sorts the planned rows so that requirements come first and any prefix of them makes sense: see Commit.Rows.
-func (p *planner) orderBy(g *Graph) {
+func (p *planner) orderBy(g *version.Graph) {
 	if len(p.order) < 2 {
 		return
 	}
@@ -160,7 +122,7 @@ func (p *planner) orderBy(g *Graph) {
 
 // reblock blocks what requires something undefined, directly or not, and unblocks what no longer does. It starts at the planned
 // rows and goes on to their dependants as long as anything changes.
-func (p *planner) reblock(ctx context.Context, g *Graph) error {
+func (p *planner) reblock(ctx context.Context, g *version.Graph) error {
 	undefined := 0
 	for _, r := range p.rows {
 		if r.Compliance == state.Undefined {
@@ -186,7 +148,7 @@ func (p *planner) reblock(ctx context.Context, g *Graph) error {
 // blocker is what one call of reblock works on.
 type blocker struct {
 	p     *planner
-	g     *Graph
+	g     *version.Graph
 	rows  map[resource.ID]*state.Row
 	kept  map[resource.ID]state.Row // rows as they were before this reblock blocked them
 	queue []int32                   // nodes to look at next
@@ -202,7 +164,7 @@ func (b *blocker) begin(ctx context.Context) error {
 	var ids []resource.ID
 	for _, id := range b.p.order {
 		ids = append(ids, id)
-		for _, g := range []*Graph{old, b.g} {
+		for _, g := range []*version.Graph{old, b.g} {
 			if n := g.Node(id); n >= 0 {
 				for _, d := range g.Dependants(n) {
 					ids = append(ids, g.IDs[d])
@@ -210,29 +172,10 @@ func (b *blocker) begin(ctx context.Context) error {
 			}
 		}
 	}
-	ids = append(ids, rewired(old, b.g)...)
+	ids = append(ids, version.Rewired(old, b.g)...)
 	slices.Sort(ids)
-	b.queue = b.g.nodes(slices.Compact(ids))
+	b.queue = b.g.Nodes(slices.Compact(ids))
 	return nil
-}
-
-// rewired returns the resources in both graphs whose requirements differ.
-func rewired(old, now *Graph) []resource.ID {
-	if old == now {
-		return nil
-	}
-	var out []resource.ID
-	for n, id := range now.IDs {
-		m := old.Node(id)
-		if m < 0 {
-			continue
-		}
-		was, is := old.Requires(m), now.Requires(int32(n)) //nolint:gosec // nodes are int32
-		if !slices.EqualFunc(was, is, func(a, b int32) bool { return old.IDs[a] == now.IDs[b] }) {
-			out = append(out, id)
-		}
-	}
-	return out
 }
 
 // row returns a planned or stored row, or nil.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -63,15 +64,15 @@ func usualSizes(s Sizes) Sizes {
 type Engine struct {
 	Config
 	mu     sync.Mutex
-	graphs map[string]*Graph // by hash; a few
-	views  map[string]*view  // by environment: of the newest schedule
+	graphs *version.Graphs
+	views  map[string]*view // by environment: of the newest schedule
 	caches caches
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
 	c.Sizes = usualSizes(c.Sizes)
-	return &Engine{Config: c, graphs: map[string]*Graph{}, views: map[string]*view{}}
+	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), views: map[string]*view{}}
 }
 
 // How long leases outlast the work they are taken for. A holder known to be dead is replaced at once, so these only bound the
@@ -80,39 +81,6 @@ const (
 	leaseMargin = 15 * time.Second
 	planLease   = 60 * time.Second
 )
-
-// graph returns the graph with that hash; "" stands for the empty graph.
-func (e *Engine) graph(ctx context.Context, hash string) (*Graph, error) {
-	if hash == "" {
-		return emptyGraph(), nil
-	}
-	e.mu.Lock()
-	g := e.graphs[hash]
-	e.mu.Unlock()
-	if g != nil {
-		return g, nil
-	}
-	blobs, err := e.Files.Get(ctx, []string{hash})
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read graph", err)
-	}
-	g, err = decodeGraph(blobs[0])
-	if err != nil {
-		return nil, err
-	}
-	e.keepGraph(hash, g)
-	return g, nil
-}
-
-// keepGraph caches a graph. Graphs are immutable and few are in use at a time, so the cache is simply emptied when it is full.
-func (e *Engine) keepGraph(hash string, g *Graph) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.graphs) >= 4 {
-		clear(e.graphs)
-	}
-	e.graphs[hash] = g
-}
 
 // ring sends rings and ignores failures: a sweep rings again for whatever is left.
 func (e *Engine) ring(ctx context.Context, env string, rings []state.Ring) {

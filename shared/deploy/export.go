@@ -2,13 +2,11 @@ package deploy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -177,7 +175,7 @@ func (e *Engine) putFiles(ctx context.Context, blobs []state.Blob) error {
 type next struct {
 	version, last state.Version
 	fresh         bool // it differs from the last one
-	entries       []entry
+	entries       []version.Entry
 	blobs         []state.Blob
 	volatile      bool
 	delta         *delta // what differs, when that is known; then there are no entries
@@ -203,9 +201,9 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
 		p.env.Settings = *x.Settings
 	}
-	blobs, digest := chunks(set.entries, p.e.Sizes.Chunk)
+	blobs, digest := version.Chunks(set.entries, p.e.Sizes.Chunk)
 	v := state.Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries),
-		Digest: versionDigest(digest, set.agents), Agents: set.agents, Sets: sets, Base: base,
+		Digest: version.Digest(digest, set.agents), Agents: set.agents, Sets: sets, Base: base,
 		Pack: p.e.Pack, Files: set.files, Origin: x.Origin}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
@@ -302,15 +300,15 @@ func (p *planner) leftBehind() (n int, first []resource.ID) {
 
 // compareVersions counts what is new or has another intent in v, and what has left; entries are those of v. Chunks that both versions have
 // are not read.
-func (p *planner) compareVersions(ctx context.Context, last, v state.Version, entries []entry) (changed, removed int, err error) {
-	shared := sharedChunks(last.Chunks, v.Chunks)
-	before, err := p.e.readChunks(ctx, without(last.Chunks, shared))
+func (p *planner) compareVersions(ctx context.Context, last, v state.Version, entries []version.Entry) (changed, removed int, err error) {
+	shared := version.SharedChunks(last.Chunks, v.Chunks)
+	before, err := version.ReadChunks(ctx, p.e.Files, version.Without(last.Chunks, shared))
 	if err != nil {
 		return 0, 0, err
 	}
 	for i := range entries {
 		en := &entries[i]
-		if shared[v.Chunks[bucketOf(en.ID, len(v.Chunks))]] {
+		if shared[v.Chunks[version.ChunkOf(en.ID, len(v.Chunks))]] {
 			continue
 		}
 		if old, had := before[en.ID]; !had || old.Hash != en.Hash {
@@ -338,7 +336,7 @@ func (p *planner) request(ctx context.Context, x Export) error {
 		}
 	}
 	if some || x.RetryFailed {
-		graph, err := p.e.graph(ctx, p.env.Graph)
+		graph, err := p.e.graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -391,14 +389,6 @@ func (p *planner) storeVersion(ctx context.Context, next next) error {
 	}
 	p.store.version = &v
 	return nil
-}
-
-func versionDigest(content string, agents []resource.Agent) string {
-	h := sha256.New()
-	h.Write([]byte(content))
-	b, _ := json.Marshal(agents) // maps are written in key order, and values came from documents
-	h.Write(b)
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 func setsOf(resources []resource.Resource) []string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -93,7 +94,7 @@ func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) e
 
 // resolveAgain resolves the references of all undefined rows again and schedules those that nothing is missing of any more.
 func (p *planner) resolveAgain(ctx context.Context) error {
-	graph, err := p.e.graph(ctx, p.env.Graph)
+	graph, err := p.e.graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource
 		return nil
 	}
 	res.Attributes = attrs
-	en, err := encodeEntry(res, agent)
+	en, err := version.NewEntry(res, agent)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
 	}

@@ -1,6 +1,6 @@
 package deploy
 
-import "southbound/shared/resource"
+import "southbound/shared/deploy/version"
 
 // frontier tells which scheduled resources may start: those for which nothing that they require, directly or through others that are
 // not scheduled, is scheduled and unfinished (invariant D1). It is built in memory from a graph and a schedule.
@@ -9,14 +9,14 @@ import "southbound/shared/resource"
 // clear. Finishing a node clears it and, through it, unscheduled nodes behind it, each once. Over its whole life a frontier costs
 // time proportional to the edges of the graph, and no set of ancestors is ever stored.
 type frontier struct {
-	g       *Graph
+	g       *version.Graph
 	needs   []bool  // scheduled and unfinished
 	waiting []int32 // requirements that are not clear
 	clear   []bool
 }
 
 // newFrontier returns the frontier in which exactly the nodes for which scheduled is true are scheduled; it keeps and changes scheduled.
-func newFrontier(g *Graph, scheduled []bool) *frontier {
+func newFrontier(g *version.Graph, scheduled []bool) *frontier {
 	f := &frontier{g: g, needs: scheduled, waiting: make([]int32, len(g.IDs)), clear: make([]bool, len(g.IDs))}
 	for _, n := range g.Order() {
 		for _, r := range g.Requires(n) {
@@ -84,15 +84,4 @@ func (f *frontier) clearFrom(node int32, touched func(node int32, ready bool)) {
 			}
 		}
 	}
-}
-
-// nodes returns the indexes of ids in the graph, leaving out those that are not in it.
-func (g *Graph) nodes(ids []resource.ID) []int32 {
-	out := make([]int32, 0, len(ids))
-	for _, id := range ids {
-		if n := g.Node(id); n >= 0 {
-			out = append(out, n)
-		}
-	}
-	return out
 }

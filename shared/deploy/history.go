@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -21,7 +22,7 @@ func (e *Engine) Release(ctx context.Context, env string, number int) (Exported,
 		if err != nil {
 			return err
 		}
-		byID, err := e.readChunks(ctx, v.Chunks)
+		byID, err := version.ReadChunks(ctx, e.Files, v.Chunks)
 		if err != nil {
 			return err
 		}
@@ -29,7 +30,7 @@ func (e *Engine) Release(ctx context.Context, env string, number int) (Exported,
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}
-		diff, err := p.release(ctx, v, sorted(byID))
+		diff, err := p.release(ctx, v, version.SortedEntries(byID))
 		if err != nil {
 			return err
 		}
@@ -86,16 +87,16 @@ func (e *Engine) Compare(ctx context.Context, env string, from, to int, look Loo
 	if err != nil {
 		return nil, err
 	}
-	shared := sharedChunks(old.Chunks, now.Chunks)
-	before, err := e.readChunks(ctx, without(old.Chunks, shared))
+	shared := version.SharedChunks(old.Chunks, now.Chunks)
+	before, err := version.ReadChunks(ctx, e.Files, version.Without(old.Chunks, shared))
 	if err != nil {
 		return nil, err
 	}
-	after, err := e.readChunks(ctx, without(now.Chunks, shared))
+	after, err := version.ReadChunks(ctx, e.Files, version.Without(now.Chunks, shared))
 	if err != nil {
 		return nil, err
 	}
-	return e.comparePlans(before, sorted(after), look, few(textsOf(ctx, e.Files)))
+	return e.comparePlans(before, version.SortedEntries(after), look, few(textsOf(ctx, e.Files)))
 }
 
 // Part is a part of the resources of a version, in order of id.
@@ -110,7 +111,7 @@ func (e *Engine) VersionPart(ctx context.Context, v *state.Version, n int) (Part
 	if n < 0 || n >= len(v.Chunks) {
 		return Part{}, nil
 	}
-	byID, err := e.readChunks(ctx, v.Chunks[n:n+1])
+	byID, err := version.ReadChunks(ctx, e.Files, v.Chunks[n:n+1])
 	if err != nil {
 		return Part{}, err
 	}
@@ -134,7 +135,7 @@ func (e *Engine) VersionResource(ctx context.Context, v *state.Version, id resou
 	var part Part
 	var err error
 	if len(v.Chunks) > 0 {
-		part, err = e.VersionPart(ctx, v, bucketOf(id, len(v.Chunks)))
+		part, err = e.VersionPart(ctx, v, version.ChunkOf(id, len(v.Chunks)))
 	}
 	if err != nil {
 		return resource.Resource{}, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -44,7 +45,7 @@ func (e *Engine) dropWaiting(
 	if state.Releasing != 0 {
 		return nil
 	}
-	g, err := e.graph(ctx, s.Graph)
+	g, err := e.graphs.Get(ctx, s.Graph)
 	if err != nil {
 		return err
 	}
@@ -86,9 +87,9 @@ func (p *planner) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
 			sizes[rows[i].Lane]++
 		}
 	}
-	g, err := p.e.graph(ctx, p.env.Graph)
+	g, err := p.e.graphs.Get(ctx, p.env.Graph)
 	if err != nil || all {
-		g = emptyGraph()
+		g = version.EmptyGraph()
 	}
 	for i := range rows {
 		r := &rows[i]
@@ -110,7 +111,7 @@ func (p *planner) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
 // ringWave rings every lane in which a wave may start. The others are rung when what they wait for
 // has been checked.
 func (p *planner) ringWave(ctx context.Context) {
-	g, err := p.e.graph(ctx, p.env.Graph)
+	g, err := p.e.graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return // a sweep finds the lanes
 	}

@@ -45,7 +45,7 @@ func (l *look) run() {
 	g := l.v.graph
 	l.seen, l.unknown = make([]byte, len(g.IDs)), map[int32]bool{}
 	l.nodes, l.ask, l.expanded = l.nodes[:0], l.ask[:0], l.expanded[:0]
-	for _, n := range g.agents().nodesOf(l.name) {
+	for _, n := range g.Agents().NodesOf(l.name) {
 		l.find(n, seenAtAll)
 	}
 	for _, n := range slices.Concat(l.starts, l.ends) {
@@ -104,7 +104,7 @@ func (l *look) before(stack []int32, exactly bool) {
 // stops reports whether what stands behind a node, seen from this lane, need not be known. In a
 // look at what this lane waits for, it has to be known exactly whether the node is scheduled.
 func (l *look) stops(n int32, exactly bool) bool {
-	v, a := l.v, l.v.graph.agentOf(n)
+	v, a := l.v, l.v.graph.AgentOf(n)
 	if a != l.agent && !v.read[a] {
 		stop := len(l.unknown) >= l.past
 		l.unknown[a] = true
@@ -112,7 +112,7 @@ func (l *look) stops(n int32, exactly bool) bool {
 	}
 	needs, unsure := v.needs[n], v.unsure[n]
 	if a == l.agent {
-		at := v.graph.agents().at[n]
+		at := v.graph.Agents().At[n]
 		needs, unsure = l.own.needs[at], l.own.unsure[at]
 	}
 	if exactly && needs && !l.asked[n] {
@@ -149,7 +149,7 @@ type owned struct {
 // yet. It returns false if the schedule has changed meanwhile.
 func (w *worker) lookAround(ctx context.Context, own owned, starts, ends []int32) (bool, error) {
 	name := state.AgentOf(w.lane)
-	l := &look{v: w.view, name: name, agent: w.view.graph.agents().number[name],
+	l := &look{v: w.view, name: name, agent: w.view.graph.Agents().Number[name],
 		starts: starts, ends: ends, own: own,
 		read: map[int32]bool{}, asked: map[int32]bool{}}
 	for {
@@ -178,7 +178,7 @@ func (w *worker) learn(ctx context.Context, l *look) (bool, error) {
 	names := make([]string, 0, len(l.unknown))
 	for a := range l.unknown {
 		l.read[a] = true
-		names = append(names, w.view.graph.agents().names[a])
+		names = append(names, w.view.graph.Agents().Names[a])
 	}
 	slices.Sort(names)
 	s, err := w.e.State.Schedule(ctx, w.env, names...)
@@ -200,12 +200,12 @@ func (w *worker) askFinished(ctx context.Context, l *look) error {
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read schedule", err)
 		}
-		for _, n := range g.nodes(done) {
-			if g.agentOf(n) == l.agent {
-				l.own.needs[g.agents().at[n]] = false
+		for _, n := range g.Nodes(done) {
+			if g.AgentOf(n) == l.agent {
+				l.own.needs[g.Agents().At[n]] = false
 			}
 		}
-		w.view.finished(g.nodes(done))
+		w.view.finished(g.Nodes(done))
 	}
 	return nil
 }
@@ -216,15 +216,15 @@ func (w *worker) narrow(l *look) {
 	slices.Sort(l.nodes)
 	w.graph, w.full = v.graph, l.nodes
 	if len(l.nodes) < len(v.graph.IDs) {
-		w.graph = v.graph.part(l.nodes)
+		w.graph = v.graph.Part(l.nodes)
 	}
 	scheduled := make([]bool, len(l.nodes))
 	w.tickets, w.unsure = make([]int64, len(l.nodes)), map[int32]bool{}
 	v.mu.Lock()
 	for i, n := range l.nodes {
 		needs, unsure, ticket := v.needs[n] && !v.clear[n], v.unsure[n], v.tickets[n]
-		if a := v.graph.agentOf(n); a == l.agent {
-			at := v.graph.agents().at[n]
+		if a := v.graph.AgentOf(n); a == l.agent {
+			at := v.graph.Agents().At[n]
 			needs, unsure, ticket = l.own.needs[at], l.own.unsure[at], l.own.tickets[at]
 		}
 		scheduled[i], w.tickets[i] = needs, ticket

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
 
 // fixedState is a State in which only what is scheduled can be read.
 type fixedState struct {
 	state.State
-	g     *Graph
+	g     *version.Graph
 	needs []bool
 }
 
@@ -87,7 +88,7 @@ func looksRight(w *worker, s *fixedState, whole *frontier) error {
 	var starts []int32
 	for n := range int32(len(g.IDs)) { //nolint:gosec // small
 		if g.Lane(n) == w.lane && s.needs[n] {
-			own.needs[g.agents().at[n]], starts = true, append(starts, n)
+			own.needs[g.Agents().At[n]], starts = true, append(starts, n)
 		}
 	}
 	if same, err := w.lookAround(context.Background(), own, starts, nil); !same || err != nil {
@@ -111,16 +112,16 @@ func looksRight(w *worker, s *fixedState, whole *frontier) error {
 // nobody else.
 func TestLookNear(t *testing.T) {
 	t.Parallel()
-	var nodes []graphNode
+	var nodes []version.Node
 	for i := range 100 {
 		agent := fmt.Sprintf("a%02d", i)
-		n := graphNode{ID: resource.ID("t::T[" + agent + ",n=1]"), Lane: agent + "/0"}
+		n := version.Node{ID: resource.ID("t::T[" + agent + ",n=1]"), Lane: agent + "/0"}
 		if i > 0 {
 			n.Requires = []resource.ID{nodes[i-1].ID}
 		}
 		nodes = append(nodes, n)
 	}
-	g := buildGraph(nodes)
+	g := version.NewGraph(nodes)
 	s := &fixedState{g: g, needs: slices.Repeat([]bool{true}, 100)}
 	e := New(Config{State: s})
 	w := &worker{e: e, env: "e", lane: "a50/0", view: e.view("e", 0, g)}
@@ -140,11 +141,11 @@ func TestLookNear(t *testing.T) {
 
 var agentNames = []string{"a", "a/1", "b", "c", "d"} // one is named like a lane of another
 
-func graphOfAgents(rnd *rand.Rand) *Graph {
-	nodes := make([]graphNode, 1+rnd.IntN(14))
+func graphOfAgents(rnd *rand.Rand) *version.Graph {
+	nodes := make([]version.Node, 1+rnd.IntN(14))
 	for i := range nodes {
 		a := agentNames[rnd.IntN(len(agentNames))]
-		nodes[i] = graphNode{ID: resource.ID(fmt.Sprintf("t::T[%s,n=%02d]", a, i)),
+		nodes[i] = version.Node{ID: resource.ID(fmt.Sprintf("t::T[%s,n=%02d]", a, i)),
 			Lane: fmt.Sprintf("%s/%d", a, rnd.IntN(2)), Removing: rnd.IntN(4) == 0}
 		for j := range i {
 			if rnd.IntN(5) == 0 {
@@ -152,5 +153,5 @@ func graphOfAgents(rnd *rand.Rand) *Graph {
 			}
 		}
 	}
-	return buildGraph(nodes)
+	return version.NewGraph(nodes)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -74,7 +75,7 @@ func (p *planner) mendRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byID, err := p.e.readChunks(ctx, v.Chunks)
+	byID, err := version.ReadChunks(ctx, p.e.Files, v.Chunks)
 	if state.Unreadable(err) {
 		return nil
 	}
@@ -82,15 +83,15 @@ func (p *planner) mendRows(ctx context.Context) error {
 		return err
 	}
 	p.mending = true
-	if _, err := p.releaseWhole(ctx, v, sorted(byID)); err != nil {
+	if _, err := p.releaseWhole(ctx, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
 	return p.commitAll(ctx)
 }
 
 // inForce returns the graph in force. If it is lost while the store is mended, it is made of the rows.
-func (p *planner) inForce(ctx context.Context) (*Graph, error) {
-	g, err := p.e.graph(ctx, p.env.Graph)
+func (p *planner) inForce(ctx context.Context) (*version.Graph, error) {
+	g, err := p.e.graphs.Get(ctx, p.env.Graph)
 	if !p.mending || !state.Unreadable(err) {
 		return g, err
 	}
@@ -103,14 +104,14 @@ func (p *planner) inForce(ctx context.Context) (*Graph, error) {
 }
 
 // graphOfRows makes a graph of what rows know: what left the model and is being purged waits for what required it.
-func (p *planner) graphOfRows(ctx context.Context) (*Graph, error) {
-	var nodes []graphNode
+func (p *planner) graphOfRows(ctx context.Context) (*version.Graph, error) {
+	var nodes []version.Node
 	removing := map[resource.ID][]resource.ID{} // what requires it
 	if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Orphaned {
 			return nil
 		}
-		node := graphNode{ID: row.ID, Lane: row.Lane, Removing: row.Removing}
+		node := version.Node{ID: row.ID, Lane: row.Lane, Removing: row.Removing}
 		if res, err := resource.Decode(row.Body); err == nil {
 			node.Requires = res.Requires
 		}
@@ -134,5 +135,5 @@ func (p *planner) graphOfRows(ctx context.Context) (*Graph, error) {
 			nodes[i].Requires = removing[nodes[i].ID]
 		}
 	}
-	return buildGraph(nodes), nil
+	return version.NewGraph(nodes), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -15,7 +16,7 @@ import (
 // merge puts a partial model into the version it is based on. Sets that the model has or that are deleted are replaced, other sets are
 // carried over, and the shared sets are united.
 func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*Model, error) {
-	entries, err := p.e.readChunks(ctx, base.Chunks)
+	entries, err := version.ReadChunks(ctx, p.e.Files, base.Chunks)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*Mod
 type merger struct {
 	e        *Engine
 	x        Export
-	entries  map[resource.ID]entry
+	entries  map[resource.ID]version.Entry
 	replaced map[string]bool
 	index    map[resource.ID]int // of the model's resources
 	problems diag.Problems

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -19,7 +20,7 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []state.O
 				return err
 			}
 		}
-		graph, err := e.graph(ctx, p.env.Graph)
+		graph, err := e.graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []state.O
 
 // wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and those that hear its changes if it has
 // sent an event.
-func (p *planner) wakeDependants(ctx context.Context, g *Graph, entries []state.Outbox) error {
+func (p *planner) wakeDependants(ctx context.Context, g *version.Graph, entries []state.Outbox) error {
 	type wake struct {
 		entries  []state.Outbox
 		priority state.Priority

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -26,7 +27,7 @@ type planner struct {
 	commits int64                      // number of commits made so far
 	rows    map[resource.ID]*state.Row // the planned rows, to be written
 	order   []resource.ID              // ids of rows, requirements first
-	graph   *Graph                     // the graph that will be in force
+	graph   *version.Graph             // the graph that will be in force
 	add     []state.Outbox             // outbox entries that follow from the plan
 	drop    []string                   // outbox entries that are settled by the plan
 	store   struct {                   // what is written with the rows
@@ -43,7 +44,7 @@ type planner struct {
 	before  map[resource.ID]state.Row // the planned rows as they are stored
 	// mending says that what is stored may be lost, so that all of it is compared; rebuilt stands for a graph that is.
 	mending bool
-	rebuilt *Graph
+	rebuilt *version.Graph
 }
 
 // plan runs f as the one planner of env. A release that a crash cut short is finished first.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -277,7 +278,7 @@ func (d *dryRunner) read(ctx context.Context, p *planner, s *steps) error {
 }
 
 // getsRoom reports whether something that leaves has to be gone before a resource can be as wanted.
-func (s *steps) getsRoom(g *Graph, id resource.ID) bool {
+func (s *steps) getsRoom(g *version.Graph, id resource.ID) bool {
 	n := g.Node(id)
 	return n >= 0 && !g.Removing[n] && slices.ContainsFunc(g.Requires(n), func(q int32) bool {
 		return g.Removing[q] && s.rows[g.IDs[q]] != nil
@@ -286,7 +287,7 @@ func (s *steps) getsRoom(g *Graph, id resource.ID) bool {
 
 // skip notes of what requires something that would not be as wanted that it would be skipped. What
 // was found is in the order in which it would run.
-func (d *dryRunner) skip(g *Graph) {
+func (d *dryRunner) skip(g *version.Graph) {
 	lacks := map[resource.ID]bool{}
 	for i := range d.out.Would {
 		w := &d.out.Would[i]

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -83,7 +84,7 @@ func (e *Engine) countScheduled(ctx context.Context, s state.Schedule, p *Progre
 	}
 	p.Scheduled = len(s.Tickets)
 	if len(s.Unfinished) > 0 {
-		g, err := e.graph(ctx, s.Graph)
+		g, err := e.graphs.Get(ctx, s.Graph)
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 }
 
 // comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
-func (e *Engine) comparePlans(before map[resource.ID]entry, after []entry, look Look, texts fileTexts) ([]Would, error) {
+func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []version.Entry, look Look, texts fileTexts) ([]Would, error) {
 	var out []Would
 	for i := range after {
 		now := &after[i]
@@ -279,7 +280,7 @@ func (e *Engine) Neighbours(ctx context.Context, env string, id resource.ID) (re
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	g, err := e.graph(ctx, state.Graph)
+	g, err := e.graphs.Get(ctx, state.Graph)
 	if err != nil {
 		return nil, nil, err
 	}

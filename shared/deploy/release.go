@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
 
@@ -13,7 +14,7 @@ type released struct{ changed, removed int }
 
 // release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
 // Rows are written by commitAll; until then the release has not begun.
-func (p *planner) release(ctx context.Context, v state.Version, entries []entry) (released, error) {
+func (p *planner) release(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
 	if p.mending {
 		return p.releaseWhole(ctx, v, entries)
 	}
@@ -25,18 +26,18 @@ func (p *planner) release(ctx context.Context, v state.Version, entries []entry)
 	if err != nil {
 		return released{}, err
 	}
-	shared := sharedChunks(old.Chunks, v.Chunks)
-	before, err := p.e.readChunks(ctx, without(old.Chunks, shared))
+	shared := version.SharedChunks(old.Chunks, v.Chunks)
+	before, err := version.ReadChunks(ctx, p.e.Files, version.Without(old.Chunks, shared))
 	if err != nil {
 		return released{}, err
 	}
-	var after []entry
+	var after []version.Entry
 	for i := range entries {
 		en := &entries[i]
 		if lost[en.ID] {
 			after = append(after, *en)
-		} else if !shared[v.Chunks[bucketOf(en.ID, len(v.Chunks))]] {
-			if was, had := before[en.ID]; had && was.same(en) {
+		} else if !shared[v.Chunks[version.ChunkOf(en.ID, len(v.Chunks))]] {
+			if was, had := before[en.ID]; had && was.Same(en) {
 				delete(before, en.ID)
 				continue
 			}
@@ -66,25 +67,25 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byID, err := p.e.readChunks(ctx, v.Chunks)
+	byID, err := version.ReadChunks(ctx, p.e.Files, v.Chunks)
 	if err != nil {
 		return err
 	}
-	if _, err := p.releaseWhole(ctx, v, sorted(byID)); err != nil {
+	if _, err := p.releaseWhole(ctx, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
 	return p.commitAll(ctx)
 }
 
 // releaseWhole plans the release of a version, whose resources are entries, from whatever the rows are now.
-func (p *planner) releaseWhole(ctx context.Context, v state.Version, entries []entry) (released, error) {
-	r := &releaser{p: p, v: v, before: map[resource.ID]entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
+func (p *planner) releaseWhole(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
+	r := &releaser{p: p, v: v, before: map[resource.ID]version.Entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
 	if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Blocked == state.BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
 			r.skipped = append(r.skipped, row.ID)
 		}
 		if !row.Orphaned && !row.Removing {
-			r.before[row.ID] = entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
+			r.before[row.ID] = version.Entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
 		}
 		return row.AddMissingFacts(r.unasked)
 	}); err != nil {
@@ -95,12 +96,12 @@ func (p *planner) releaseWhole(ctx context.Context, v state.Version, entries []e
 
 // storeGraph stores the graph that will be in force.
 func (p *planner) storeGraph(ctx context.Context) error {
-	blob := blobOf(p.graph.encode())
+	blob := p.graph.Blob()
 	if (blob.Hash != p.env.Graph || p.mending) && !p.dry {
 		if err := p.e.putFiles(ctx, []state.Blob{blob}); err != nil {
 			return err
 		}
-		p.e.keepGraph(blob.Hash, p.graph)
+		p.e.graphs.Keep(blob.Hash, p.graph)
 	}
 	p.env.Graph = blob.Hash
 	return nil

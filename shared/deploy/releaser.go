@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -14,14 +15,14 @@ import (
 // releaser plans what takes the rows from one version to another.
 type releaser struct {
 	p       *planner
-	v       state.Version         // the one to release
-	agents  []resource.Agent      // those in force; nil: not known
-	before  map[resource.ID]entry // what may differ in the version in force
-	after   []entry               // what may differ in v; load adds what moves to another lane
-	all     []entry               // the whole of v
-	stays   bool                  // the graph and the agents stay as they are, and all is not known
-	skipped []resource.ID         // rows that may not have to be skipped any more, after an interrupted release
-	unasked map[resource.ID]bool  // resources that may not have been asked for their facts, after an interrupted release
+	v       state.Version                 // the one to release
+	agents  []resource.Agent              // those in force; nil: not known
+	before  map[resource.ID]version.Entry // what may differ in the version in force
+	after   []version.Entry               // what may differ in v; load adds what moves to another lane
+	all     []version.Entry               // the whole of v
+	stays   bool                          // the graph and the agents stay as they are, and all is not known
+	skipped []resource.ID                 // rows that may not have to be skipped any more, after an interrupted release
+	unasked map[resource.ID]bool          // resources that may not have been asked for their facts, after an interrupted release
 
 	lanes    map[string]int             // of v's agents
 	rows     map[resource.ID]*state.Row // the rows that may change
@@ -80,7 +81,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 }
 
 // graph returns the graph that will be in force.
-func (r *releaser) graph(ctx context.Context) (*Graph, error) {
+func (r *releaser) graph(ctx context.Context) (*version.Graph, error) {
 	if r.stays {
 		return r.p.inForce(ctx)
 	}
@@ -123,7 +124,7 @@ func (r *releaser) load(ctx context.Context) error {
 }
 
 // planEntry plans one resource of the new version. One that is not fresh has not changed and can only move to another lane.
-func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
+func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool) error {
 	res, err := resource.Decode(en.Body)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "read resource", err)
@@ -156,7 +157,7 @@ func (r *releaser) planEntry(ctx context.Context, en *entry, fresh bool) error {
 }
 
 // replace gives a row another intent; missing names what is not known of it yet, and tells whether it sends events.
-func (r *releaser) replace(row *state.Row, en *entry, tells bool, lane string, missing []string) {
+func (r *releaser) replace(row *state.Row, en *version.Entry, tells bool, lane string, missing []string) {
 	if row.Rev == 0 || row.Orphaned || row.Removing {
 		row.HideSecrets()
 		*row = state.Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, Notes: row.KeptNotes(), LastRun: state.RunNew, Blocked: state.NotBlocked,
@@ -185,7 +186,7 @@ func (r *releaser) replace(row *state.Row, en *entry, tells bool, lane string, m
 }
 
 // adjust takes over changes that are no change of intent: requirements, set, flags, lane.
-func (r *releaser) adjust(row *state.Row, en *entry, lane string) bool {
+func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
 	if row.Lane == lane && string(row.Body) == string(en.Body) {
 		return false
 	}
@@ -241,7 +242,7 @@ func (r *releaser) move(row *state.Row, lane string) {
 }
 
 // remove plans what left the model: purged where the model said so, orphaned otherwise.
-func (r *releaser) remove(g *Graph) {
+func (r *releaser) remove(g *version.Graph) {
 	for id := range r.before {
 		row := r.rows[id]
 		if r.index[id] || row == nil || row.Orphaned || row.Removing {

@@ -39,7 +39,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
-	g, err := w.e.graph(ctx, w.sched.Graph)
+	g, err := w.e.graphs.Get(ctx, w.sched.Graph)
 	if err != nil {
 		return false, err
 	}
@@ -61,7 +61,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 // schedule has changed meanwhile.
 func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool, error) {
 	g := w.view.graph
-	x := g.agents()
+	x := g.Agents()
 	own := w.owned()
 	here := make(map[int32]*state.Row, len(rows))
 	var starts, ends []int32
@@ -77,14 +77,14 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 		here[n] = r
 		needs := r.Ticket != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)
-		own.needs[x.at[n]], own.unsure[x.at[n]] = needs, false
+		own.needs[x.At[n]], own.unsure[x.At[n]] = needs, false
 		if needs {
 			starts = append(starts, n)
 		} else if waving && w.skips(r) {
 			ends = append(ends, n)
 		}
 	}
-	ends = append(ends, g.nodes(w.recorded)...)
+	ends = append(ends, g.Nodes(w.recorded)...)
 	if same, err := w.lookAround(ctx, own, starts, ends); !same || err != nil {
 		return same, err
 	}
@@ -107,12 +107,12 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 // owned returns what is scheduled of the agent in other lanes than this.
 func (w *worker) owned() owned {
 	g := w.view.graph
-	x := g.agents()
-	nodes := x.nodesOf(state.AgentOf(w.lane))
+	x := g.Agents()
+	nodes := x.NodesOf(state.AgentOf(w.lane))
 	own := owned{make([]bool, len(nodes)), make([]bool, len(nodes)), make([]int64, len(nodes))}
 	for _, t := range w.sched.Tickets {
 		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
-			own.needs[x.at[n]], own.tickets[x.at[n]] = true, t.N
+			own.needs[x.At[n]], own.tickets[x.At[n]] = true, t.N
 		}
 	}
 	waves := wavesOf(w.sched, w.state.Releasing != 0)

@@ -21,7 +21,7 @@ type Request struct {
 func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graph(ctx, p.env.Graph)
+		graph, err := e.graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (p *planner) decided(ctx context.Context, f state.Filter) error {
 func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graph(ctx, p.env.Graph)
+		graph, err := e.graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (w *worker) fetchDeps(ctx context.Context, group []*claim) error {
 		}
 	}
 	rows, err := w.e.rows(ctx, w.env, ids)
-	for _, n := range w.graph.nodes(ids) {
+	for _, n := range w.graph.Nodes(ids) {
 		w.deps[n] = rows[w.graph.IDs[n]]
 	}
 	return err

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -18,7 +18,7 @@ import (
 
 // intents is a model whose references have been resolved as far as they can be.
 type intents struct {
-	entries []entry // sorted by id
+	entries []version.Entry // sorted by id
 	agents  []resource.Agent
 	files   []string
 	// volatile says that the same documents may mean something else next time.
@@ -139,33 +139,8 @@ func (p *planner) resolveResources(ctx context.Context, m *Model, refs [][]any, 
 	}
 	slices.Sort(out.files)
 	var err error
-	out.entries, err = encodeAll(m.Resources, agents.byName)
+	out.entries, err = version.NewEntries(m.Resources, agents.byName)
 	return out, err
-}
-
-// encodeAll returns the entries of resources, sorted by id.
-func encodeAll(resources []resource.Resource, agents map[string]resource.Agent) ([]entry, error) {
-	entries := make([]entry, len(resources))
-	errs := make([]error, len(resources))
-	parallel(len(resources), func(i int) {
-		entries[i], errs[i] = encodeEntry(&resources[i], agents[resources[i].Agent])
-	})
-	for i, err := range errs {
-		if err != nil {
-			return nil, diag.Problems{{Resource: string(resources[i].ID), Message: err.Error()}}
-		}
-	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.ID, b.ID) })
-	return entries, nil
-}
-
-func encodeEntry(r *resource.Resource, a resource.Agent) (entry, error) {
-	hash, err := r.Hash(a)
-	if err != nil {
-		return entry{}, err
-	}
-	body, err := r.Encode()
-	return entry{ID: r.ID, Hash: hash, Body: body}, err
 }
 
 // agentSet is the agents of a version.

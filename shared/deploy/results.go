@@ -114,7 +114,7 @@ func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox
 	if err := w.propagate(ctx, follows); err != nil {
 		return err
 	}
-	for _, n := range w.graph.nodes(w.recorded) {
+	for _, n := range w.graph.Nodes(w.recorded) {
 		w.ringBehind(n)
 	}
 	return nil
@@ -316,7 +316,7 @@ func (w *worker) doubt(ctx context.Context, done []*claim) {
 		if err != nil {
 			checked = ids // they are told, which costs a little and is right in any case
 		}
-		for _, n := range w.graph.nodes(checked) {
+		for _, n := range w.graph.Nodes(checked) {
 			w.unsure[n] = true
 		}
 	}

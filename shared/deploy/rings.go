@@ -14,7 +14,7 @@ import (
 // are settled in the frontier. Of others it is not known what stands behind them, or the schedule
 // has changed: then everything is read again.
 func (w *worker) heard(ctx context.Context, ids []resource.ID) (bool, error) {
-	nodes := w.graph.nodes(ids)
+	nodes := w.graph.Nodes(ids)
 	if len(ids) == 0 || len(nodes) < len(ids) {
 		return true, w.reload(ctx)
 	}
@@ -74,7 +74,7 @@ func (w *worker) finishedOf(ctx context.Context, ids []resource.ID) ([]resource.
 			return nil, fault.Wrap(fault.Unknown, "read schedule", err)
 		}
 		if len(done) > 0 {
-			w.view.finished(w.view.graph.nodes(done))
+			w.view.finished(w.view.graph.Nodes(done))
 			return done, nil
 		}
 	}

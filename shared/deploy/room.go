@@ -3,8 +3,8 @@ package deploy
 import (
 	"slices"
 
-	"southbound/shared/dag"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
 
@@ -14,8 +14,8 @@ import (
 //
 // What leaves waits in turn for all that required it. Where that stays, and requires by now what takes
 // the place, it would wait for itself: then it is what leaves that goes first.
-func (e *Engine) makeRoom(kept []graphNode, resources []*resource.Resource, leaving []graphNode,
-	rows map[resource.ID]*state.Row) []graphNode {
+func (e *Engine) makeRoom(kept []version.Node, resources []*resource.Resource, leaving []version.Node,
+	rows map[resource.ID]*state.Row) []version.Node {
 	left := map[thing]resource.ID{}
 	for _, n := range leaving {
 		res, err := resource.Decode(rows[n.ID].Body)
@@ -36,33 +36,5 @@ func (e *Engine) makeRoom(kept []graphNode, resources []*resource.Resource, leav
 			all[i].Requires = append(slices.Clip(all[i].Requires), id)
 		}
 	}
-	return withoutCircles(all)
-}
-
-// withoutCircles takes away the edges by which what leaves waits for what waits for it.
-func withoutCircles(nodes []graphNode) []graphNode {
-	index := make(map[resource.ID]int32, len(nodes))
-	for i := range nodes {
-		index[nodes[i].ID] = int32(i) //nolint:gosec // far fewer than 2^31
-	}
-	part := dag.New(len(nodes), func(i int) []int32 {
-		var out []int32
-		for _, id := range nodes[i].Requires {
-			if j, ok := index[id]; ok && int(j) != i {
-				out = append(out, j)
-			}
-		}
-		return out
-	}).Parts()
-	for i := range nodes {
-		n := &nodes[i]
-		if !n.Removing {
-			continue
-		}
-		n.Requires = slices.DeleteFunc(slices.Clone(n.Requires), func(id resource.ID) bool {
-			j, ok := index[id]
-			return ok && !nodes[j].Removing && part[j] == part[i]
-		})
-	}
-	return nodes
+	return version.WithoutCircles(all)
 }

@@ -3,13 +3,12 @@ package deploy
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"maps"
 	"slices"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
+	"southbound/shared/deploy/version"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -93,8 +92,8 @@ func known(r *resource.Resource) bool {
 
 // delta is what a version changes of the one before, if no id, no edge and no agent differs.
 type delta struct {
-	before map[resource.ID]entry
-	after  []entry
+	before map[resource.ID]version.Entry
+	after  []version.Entry
 }
 
 // nextSince makes the version that follows from last by what x says has changed since.
@@ -107,7 +106,7 @@ func (p *planner) nextSince(ctx context.Context, x Export, last state.Version) (
 	if g, err := p.inForce(ctx); err != nil || slices.Contains(g.Removing, true) {
 		return next{}, cmp.Or(err, ErrWhole)
 	}
-	texts, err := p.e.readTexts(ctx, last.Chunks)
+	texts, err := version.ReadTexts(ctx, p.e.Files, last.Chunks)
 	if err != nil {
 		return next{}, err
 	}
@@ -115,7 +114,7 @@ func (p *planner) nextSince(ctx context.Context, x Export, last state.Version) (
 		p.env.Settings = *x.Settings
 	}
 	c := changer{e: p.e, texts: texts, hashes: last.Chunks, agents: map[string]resource.Agent{},
-		read: map[int][]entry{}, changed: map[int]bool{}, delta: &delta{before: map[resource.ID]entry{}}}
+		read: map[int][]version.Entry{}, changed: map[int]bool{}, delta: &delta{before: map[resource.ID]version.Entry{}}}
 	for _, a := range last.Agents {
 		c.agents[a.Name] = a
 	}
@@ -135,13 +134,11 @@ func (p *planner) nextOf(x Export, last state.Version, c *changer) next {
 	v.Files = slices.Sorted(maps.Keys(x.Model.Files))
 	var blobs []state.Blob
 	for _, b := range slices.Sorted(maps.Keys(c.changed)) {
-		c.texts[b] = textOf(c.read[b])
-		blob := blobOf(compress(c.texts[b]))
+		c.texts[b] = version.ChunkText(c.read[b])
+		blob := version.ChunkFile(c.texts[b])
 		v.Chunks[b], blobs = blob.Hash, append(blobs, blob)
 	}
-	sums := make([][sha256.Size]byte, len(c.texts))
-	parallel(len(sums), func(i int) { sums[i] = sha256.Sum256(c.texts[i]) })
-	v.Digest = versionDigest(wholeDigest(sums), v.Agents)
+	v.Digest = version.Digest(version.ContentDigest(c.texts), v.Agents)
 	out := next{
 		version: v,
 		last:    last,
@@ -161,16 +158,16 @@ type changer struct {
 	texts   [][]byte // of the chunks
 	hashes  []string
 	agents  map[string]resource.Agent
-	read    map[int][]entry // chunks that were read
-	changed map[int]bool    // chunks in which something has changed
+	read    map[int][]version.Entry // chunks that were read
+	changed map[int]bool            // chunks in which something has changed
 	delta   *delta
 }
 
 // entry returns the entry of a resource, and the number of its chunk; nil: there is none.
-func (c *changer) entry(id resource.ID) (*entry, int, error) {
-	b := bucketOf(id, len(c.texts))
+func (c *changer) entry(id resource.ID) (*version.Entry, int, error) {
+	b := version.ChunkOf(id, len(c.texts))
 	if c.read[b] == nil {
-		entries, err := entriesOf(c.texts[b], c.hashes[b])
+		entries, err := version.ParseChunk(c.texts[b], c.hashes[b])
 		if err != nil {
 			return nil, b, err
 		}
@@ -192,18 +189,18 @@ func (c *changer) change(now *resource.Resource) error {
 	}
 	was, err := resource.Decode(en.Body)
 	if err != nil {
-		return damagedChunk(c.hashes[b])
+		return version.DamagedChunk(c.hashes[b])
 	}
 	agent, known := c.agents[now.Agent]
 	if same, err := c.sameEdges(was, now); err != nil || !same || !known {
 		return cmp.Or(err, ErrWhole)
 	}
 	now.Requires, now.Hears, now.Heard = was.Requires, was.Hears, was.Heard
-	entry, err := encodeEntry(now, agent)
+	entry, err := version.NewEntry(now, agent)
 	if err != nil {
 		return ErrWhole
 	}
-	if !entry.same(en) {
+	if !entry.Same(en) {
 		c.delta.before[en.ID] = *en
 		c.delta.after = append(c.delta.after, entry)
 		c.changed[b] = true
@@ -240,7 +237,7 @@ func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 			continue
 		}
 		if other, err := resource.Decode(en.Body); err != nil {
-			return false, damagedChunk(c.hashes[b])
+			return false, version.DamagedChunk(c.hashes[b])
 		} else if e.gathers(other) {
 			return false, nil
 		}
@@ -259,20 +256,4 @@ func sortedRelations(list []schema.Related) []schema.Related {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 	})
 	return list
-}
-
-// readTexts returns the texts of chunks.
-func (e *Engine) readTexts(ctx context.Context, hashes []string) ([][]byte, error) {
-	blobs, err := e.Files.Get(ctx, hashes)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read version", err)
-	}
-	texts, errs := make([][]byte, len(blobs)), make([]error, len(blobs))
-	parallel(len(blobs), func(i int) { texts[i], errs[i] = decompress(blobs[i]) })
-	for i, err := range errs {
-		if err != nil {
-			return nil, damagedChunk(hashes[i])
-		}
-	}
-	return texts, nil
 }

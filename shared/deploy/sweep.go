@@ -147,7 +147,7 @@ func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 // retry schedules rows whose NextAt has come.
 func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error {
 	return e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graph(ctx, p.env.Graph)
+		graph, err := e.graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time
 // deployTimer schedules what is unfinished and not scheduled yet.
 func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) error {
 	return e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graph(ctx, p.env.Graph)
+		graph, err := e.graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -33,7 +34,7 @@ type targeted struct {
 	p       *planner
 	x       Export
 	base    state.Version
-	entries map[resource.ID]entry              // of the base
+	entries map[resource.ID]version.Entry      // of the base
 	old     map[resource.ID]*resource.Resource // the same, decoded
 	index   map[resource.ID]int                // of the model's resources
 	mine    []int                              // which of these are in the version
@@ -52,7 +53,7 @@ func (p *planner) target(ctx context.Context, x Export) (*targeted, error) {
 		return nil, err
 	}
 	t := &targeted{p: p, x: x, base: base, index: map[resource.ID]int{}}
-	if t.entries, err = p.e.readChunks(ctx, base.Chunks); err != nil {
+	if t.entries, err = version.ReadChunks(ctx, p.e.Files, base.Chunks); err != nil {
 		return nil, err
 	}
 	for i := range x.Model.Resources {
@@ -86,7 +87,7 @@ func (p *planner) target(ctx context.Context, x Export) (*targeted, error) {
 func (t *targeted) current(ctx context.Context) error {
 	var open []resource.ID
 	for id := range t.entries {
-		if en := t.entries[id]; en.open() {
+		if en := t.entries[id]; en.HasReferences() {
 			open = append(open, id)
 		}
 	}
@@ -97,7 +98,7 @@ func (t *targeted) current(ctx context.Context) error {
 	}
 	for id, row := range rows {
 		if !row.Orphaned && !row.Removing && !row.Damaged() && row.Compliance != state.Undefined {
-			t.entries[id] = entry{ID: id, Hash: row.Hash, Body: row.Body}
+			t.entries[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
 		}
 	}
 	t.old = make(map[resource.ID]*resource.Resource, len(t.entries))
@@ -301,7 +302,7 @@ func (t *targeted) resolve(ctx context.Context, m *Model) error {
 		}
 	}
 	t.set.files = slices.Sorted(maps.Keys(files))
-	slices.SortFunc(t.set.entries, func(a, b entry) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(t.set.entries, func(a, b version.Entry) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	return nil
 }
 

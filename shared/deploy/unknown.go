@@ -1,10 +1,10 @@
 package deploy
 
 import (
-	"bytes"
 	"context"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -13,20 +13,15 @@ import (
 // something unknown is undefined, whatever it was before. If a value became known after the version was stored, the row
 // has it, and the version still does not; if it is forgotten again, the row keeps it until the next export.
 
-// open reports whether an entry of a version refers to a parameter or a fact.
-func (en *entry) open() bool {
-	return bytes.Contains(en.Body, []byte(`"parameter":`)) || bytes.Contains(en.Body, []byte(`"fact":`))
-}
-
 // lost returns those of entries that refer to what is not known, and whose rows have a value of it: one that became known
 // after the same entry was released before, and has been forgotten since. Nothing else about these needs to have changed.
-func (p *planner) lost(ctx context.Context, entries []entry) (map[resource.ID]bool, error) {
+func (p *planner) lost(ctx context.Context, entries []version.Entry) (map[resource.ID]bool, error) {
 	if p.env.Released == 0 {
 		return nil, nil
 	}
 	var ids []resource.ID
 	for i := range entries {
-		if en := &entries[i]; en.open() {
+		if en := &entries[i]; en.HasReferences() {
 			ids = append(ids, en.ID)
 		}
 	}
@@ -54,11 +49,11 @@ func (p *planner) lost(ctx context.Context, entries []entry) (map[resource.ID]bo
 // resolve puts into the entries to be released what is known by now.
 func (r *releaser) resolve(ctx context.Context) error {
 	var open []*resource.Resource
-	at := map[resource.ID]*entry{}
+	at := map[resource.ID]*version.Entry{}
 	var refs []any
 	for i := range r.after {
 		en := &r.after[i]
-		if !en.open() {
+		if !en.HasReferences() {
 			continue
 		}
 		res, err := resource.Decode(en.Body)
@@ -89,7 +84,7 @@ func (r *releaser) resolve(ctx context.Context) error {
 			continue // it stays undefined until there is a value that fits
 		}
 		res.Attributes = attrs
-		en, err := encodeEntry(res, agents[res.Agent])
+		en, err := version.NewEntry(res, agents[res.Agent])
 		if err != nil {
 			return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
 
@@ -14,7 +15,7 @@ import (
 // view of an outdated schedule is refused when it claims.
 type view struct {
 	plan  int64
-	graph *Graph
+	graph *version.Graph
 
 	mu      sync.Mutex
 	read    []bool  // by agent: the rest says what is scheduled of it
@@ -27,14 +28,14 @@ type view struct {
 }
 
 // view returns the view of a schedule.
-func (e *Engine) view(env string, plan int64, g *Graph) *view {
+func (e *Engine) view(env string, plan int64, g *version.Graph) *view {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if v := e.views[env]; v != nil && v.plan == plan && v.graph == g {
 		return v
 	}
 	n := len(g.IDs)
-	v := &view{plan: plan, graph: g, read: make([]bool, len(g.agents().names)),
+	v := &view{plan: plan, graph: g, read: make([]bool, len(g.Agents().Names)),
 		needs: make([]bool, n), unsure: make([]bool, n), tickets: make([]int64, n),
 		clear: make([]bool, n)}
 	if len(e.views) >= mostViews {
@@ -54,7 +55,7 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 	if s.PlanSeq != v.plan {
 		return false
 	}
-	x := v.graph.agents()
+	x := v.graph.Agents()
 	tickets := map[resource.ID]int64{}
 	for _, t := range s.Tickets {
 		tickets[t.ID] = t.N
@@ -63,11 +64,11 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, name := range agents {
-		a, known := x.number[name]
+		a, known := x.Number[name]
 		if !known {
 			continue
 		}
-		for _, n := range x.nodes[a] {
+		for _, n := range x.Nodes[a] {
 			ticket := tickets[v.graph.IDs[n]]
 			asks, unsure := waves.ask(v.graph, n)
 			if needs := ticket != 0 || asks; !v.read[a] || !needs {

@@ -6,17 +6,18 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // wake schedules rows that were skipped, are not planned otherwise, and no longer wait for something that they waited for. That happens
 // without a change of their own when what they require leaves the model, and when an edge turns round because of what must not exist.
-func (r *releaser) wake(ctx context.Context, old, now *Graph) error {
+func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	ids := slices.Clone(r.skipped)
-	for _, id := range rewired(old, now) {
+	for _, id := range version.Rewired(old, now) {
 		for _, q := range old.Requires(old.Node(id)) {
-			if !now.requires(id, old.IDs[q]) {
+			if !now.DirectlyRequires(id, old.IDs[q]) {
 				ids = append(ids, id)
 				break
 			}
@@ -103,7 +104,7 @@ func (r *releaser) findOwing(ctx context.Context, fresh map[resource.ID][]resour
 	if err != nil {
 		return err
 	}
-	after := map[resource.ID]*entry{}
+	after := map[resource.ID]*version.Entry{}
 	for i := range r.after {
 		after[r.after[i].ID] = &r.after[i]
 	}

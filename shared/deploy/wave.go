@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
 
@@ -40,7 +41,7 @@ func wavesOf(s state.Schedule, releasing bool) waves {
 }
 
 // ask reports whether the wave asks for a node, and whether it may do so wrongly.
-func (w waves) ask(g *Graph, n int32) (asks, unsure bool) {
+func (w waves) ask(g *version.Graph, n int32) (asks, unsure bool) {
 	lane := g.Lane(n)
 	if len(w.lanes) == 0 || g.Removing[n] || w.checked[inLane{lane, g.IDs[n]}] {
 		return false, false
@@ -100,7 +101,7 @@ func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	if err != nil {
 		return true, false, err
 	}
-	for _, n := range w.graph.nodes(skip) {
+	for _, n := range w.graph.Nodes(skip) {
 		w.checked()[w.graph.IDs[n]] = true
 		w.ringBehind(n)
 		w.clear(n)

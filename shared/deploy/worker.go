@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -98,8 +99,8 @@ type worker struct {
 	agent    state.Agent
 	sched    state.Schedule
 	view     *view
-	graph    *Graph  // the part of view.graph that this lane needs: see look
-	full     []int32 // by node of graph: which one that is in view.graph
+	graph    *version.Graph // the part of view.graph that this lane needs: see look
+	full     []int32        // by node of graph: which one that is in view.graph
 	frontier *frontier
 	asked    map[int32]bool       // nodes of view.graph that were looked up since everything was read
 	rows     map[int32]*state.Row // of this lane, by node

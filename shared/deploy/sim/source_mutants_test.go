@@ -28,7 +28,7 @@ func sourceMutants() []sourceMutant {
 	return []sourceMutant{
 		{"OnePage", "the planner stops after the first page of rows", "planner.go", "if len(rows) < page {",
 			`if len(rows) < page || mutating("OnePage") {`, "", "", 100},
-		{"LastChunkShared", "the last chunk of a version counts as that of the one before", "chunk.go",
+		{"LastChunkShared", "the last chunk of a version counts as that of the one before", "version/chunk.go",
 			"for _, h := range b {\n\t\tif _, ok := in[h]; ok {",
 			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") && i > 0 && i == len(b)-1 {", "", "", 50},
 		{"RingsFirst", "others are rung before what they are rung for is stored", "results.go",

@@ -110,7 +110,7 @@ func (f Filter) Picks(id resource.ID, set string) bool {
 	switch {
 	case f.Type != "" && id.Type() != f.Type:
 	case len(f.Agents) > 0 && !slices.Contains(f.Agents, id.Agent()):
-	case f.ID != "" && string(id) != f.ID && !Glob(f.ID, string(id)):
+	case f.ID != "" && string(id) != f.ID && !glob(f.ID, string(id)):
 	case f.hasSet && set != f.Set:
 	default:
 		return true
@@ -118,9 +118,9 @@ func (f Filter) Picks(id resource.ID, set string) bool {
 	return false
 }
 
-// Glob reports whether s matches a pattern with * and ?. It takes time proportional to the product
+// glob reports whether s matches a pattern with * and ?. It takes time proportional to the product
 // of their lengths at worst.
-func Glob(pattern, s string) bool {
+func glob(pattern, s string) bool {
 	p, i, star, mark := 0, 0, -1, 0
 	for i < len(s) {
 		switch {

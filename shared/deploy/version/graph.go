@@ -1,4 +1,4 @@
-package deploy
+package version
 
 import (
 	"cmp"
@@ -8,12 +8,14 @@ import (
 
 	"southbound/shared/binform"
 	"southbound/shared/dag"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
-// Graph says what waits for what in a released version, by direct edges only. It is immutable, stored as a file, and small, as it holds no
-// attributes. Where things are removed, its edges run in the opposite direction to those of the model: see effectiveGraph.
+// Graph says what waits for what in a released version, by direct edges only. It is immutable,
+// stored as a file, and small, as it holds no attributes. Where things are removed, its edges run
+// in the opposite direction to those of the model: see effectiveGraph.
 type Graph struct {
 	IDs      []resource.ID // ascending
 	Lanes    []string      // ascending
@@ -24,10 +26,11 @@ type Graph struct {
 	order    []int32
 
 	agentsOnce sync.Once
-	agentIndex *agentIndex
+	agentIndex *AgentIndex
 }
 
-func emptyGraph() *Graph { return &Graph{dag: dag.New(0, func(int) []int32 { return nil })} }
+// EmptyGraph returns the graph of an environment in which nothing is released.
+func EmptyGraph() *Graph { return &Graph{dag: dag.New(0, func(int) []int32 { return nil })} }
 
 // Node returns the index of id, or -1.
 func (g *Graph) Node(id resource.ID) int32 {
@@ -41,8 +44,8 @@ func (g *Graph) Node(id resource.ID) int32 {
 // Requires returns the nodes that must be finished before node.
 func (g *Graph) Requires(node int32) []int32 { return g.dag.Requires(int(node)) }
 
-// requires reports whether a requires b directly.
-func (g *Graph) requires(a, b resource.ID) bool {
+// DirectlyRequires reports whether a requires b directly.
+func (g *Graph) DirectlyRequires(a, b resource.ID) bool {
 	n, q := g.Node(a), g.Node(b)
 	return n >= 0 && q >= 0 && slices.Contains(g.Requires(n), q)
 }
@@ -63,18 +66,22 @@ func (g *Graph) Order() []int32 {
 	return g.order
 }
 
-// graphNode is what a graph is built from.
-type graphNode struct {
+// Node is what a graph is built from.
+type Node struct {
 	ID       resource.ID
 	Lane     string
 	Removing bool
 	Requires []resource.ID // those that are not nodes are left out
 }
 
-// buildGraph makes a graph; nodes are in any order and without repeats.
-func buildGraph(nodes []graphNode) *Graph {
-	slices.SortFunc(nodes, func(a, b graphNode) int { return cmp.Compare(a.ID, b.ID) })
-	g := &Graph{IDs: make([]resource.ID, len(nodes)), LaneOf: make([]int32, len(nodes)), Removing: make([]bool, len(nodes))}
+// NewGraph makes a graph; nodes are in any order and without repeats.
+func NewGraph(nodes []Node) *Graph {
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	g := &Graph{
+		IDs:      make([]resource.ID, len(nodes)),
+		LaneOf:   make([]int32, len(nodes)),
+		Removing: make([]bool, len(nodes)),
+	}
 	index := make(map[resource.ID]int32, len(nodes))
 	laneSet := map[string]bool{}
 	for i, n := range nodes {
@@ -109,7 +116,8 @@ func buildGraph(nodes []graphNode) *Graph {
 
 const graphFormat = 1
 
-// encode returns the stored form: the format, the lanes, and then for each node its id, its lane with the removing flag, and its edges as
+// encode returns the stored form: the format, the lanes, and then for each node its id, its lane
+// with the removing flag, and its edges as
 // distances.
 func (g *Graph) encode() []byte {
 	w := &binform.Writer{}
@@ -132,6 +140,9 @@ func (g *Graph) encode() []byte {
 	return compress(w.B)
 }
 
+// Blob returns the file of a graph; its hash names the graph.
+func (g *Graph) Blob() state.Blob { return blobOf(g.encode()) }
+
 // decodeGraph reads a stored graph. Its error is Damaged.
 func decodeGraph(stored []byte) (*Graph, error) {
 	damaged := fault.New(fault.Damaged, "read graph", "the stored graph does not decode").
@@ -146,7 +157,12 @@ func decodeGraph(stored []byte) (*Graph, error) {
 	}
 	lanes := r.Texts()
 	n := r.Len()
-	g := &Graph{IDs: make([]resource.ID, n), Lanes: lanes, LaneOf: make([]int32, n), Removing: make([]bool, n)}
+	g := &Graph{
+		IDs:      make([]resource.ID, n),
+		Lanes:    lanes,
+		LaneOf:   make([]int32, n),
+		Removing: make([]bool, n),
+	}
 	edges := make([][]int32, n)
 	for i := 0; i < n && !r.Bad; i++ {
 		g.IDs[i] = resource.ID(r.Text())

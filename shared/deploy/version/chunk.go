@@ -1,0 +1,165 @@
+package version
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/fnv"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/parallel"
+	"southbound/shared/resource"
+)
+
+// The resources of a version stand in chunks: files with a line "intent hash, tab, encoded
+// resource" each, sorted by id. Which chunk a resource is in follows from its id. So an export that
+// changes ten of a hundred thousand resources shares all but at most ten chunks with
+// the version before; these are neither written nor, when the two versions are compared, read.
+
+// buckets returns how many chunks of about size resources a version of n has: a power of two, so
+// that the number
+// seldom changes.
+func buckets(n, size int) int {
+	b := 1
+	for b*size < n {
+		b *= 2
+	}
+	return b
+}
+
+// ChunkOf returns the index of a resource's chunk.
+func ChunkOf(id resource.ID, of int) int {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return int(h.Sum64() % uint64(of)) //nolint:gosec // of is positive
+}
+
+// Chunks splits entries, which are sorted by id, into blobs of about size resources and returns
+// these with the digest
+// of the whole.
+func Chunks(entries []Entry, size int) ([]state.Blob, string) {
+	of := buckets(len(entries), size)
+	parts := make([]bytes.Buffer, of)
+	for i := range entries {
+		e := &entries[i]
+		p := &parts[ChunkOf(e.ID, of)]
+		e.write(p)
+	}
+	blobs := make([]state.Blob, of)
+	sums := make([][sha256.Size]byte, of)
+	parallel.For(of, func(i int) {
+		sums[i] = sha256.Sum256(parts[i].Bytes())
+		blobs[i] = ChunkFile(parts[i].Bytes())
+	})
+	return blobs, wholeDigest(sums)
+}
+
+// ChunkText returns the text of a chunk with entries, which are sorted by id.
+func ChunkText(entries []Entry) []byte {
+	var b bytes.Buffer
+	for i := range entries {
+		entries[i].write(&b)
+	}
+	return b.Bytes()
+}
+
+// ChunkFile returns the file of a chunk with this text.
+func ChunkFile(text []byte) state.Blob { return blobOf(compress(text)) }
+
+// ContentDigest returns the digest of all chunks of a version, of which it gets the texts.
+func ContentDigest(texts [][]byte) string {
+	sums := make([][sha256.Size]byte, len(texts))
+	parallel.For(len(sums), func(i int) { sums[i] = sha256.Sum256(texts[i]) })
+	return wholeDigest(sums)
+}
+
+// wholeDigest returns the digest of all chunks of a version, of which it gets those of their texts.
+func wholeDigest(sums [][sha256.Size]byte) string {
+	whole := sha256.New()
+	for _, s := range sums {
+		whole.Write(s[:])
+	}
+	return hex.EncodeToString(whole.Sum(nil))
+}
+
+// blobOf returns the file with these bytes.
+func blobOf(data []byte) state.Blob {
+	sum := sha256.Sum256(data)
+	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
+}
+
+// ParseChunk returns the entries of the text of a chunk, in its order; hash is for an error.
+func ParseChunk(text []byte, hash string) ([]Entry, error) {
+	var out []Entry
+	for line := range bytes.Lines(text) {
+		intent, body, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
+		if !ok {
+			return nil, DamagedChunk(hash)
+		}
+		r, err := resource.Decode(body)
+		if err != nil {
+			return nil, DamagedChunk(hash)
+		}
+		out = append(out, Entry{ID: r.ID, Hash: string(intent), Body: body})
+	}
+	return out, nil
+}
+
+// DamagedChunk is the error of a chunk that does not decode.
+func DamagedChunk(hash string) error {
+	return fault.New(fault.Damaged, "read version", "file %s does not hold resources", hash).
+		WithHint("the stored files were changed by something else; restore them, or export again")
+}
+
+// SharedChunks returns the chunks that are in both a and b. Their positions do not matter: equal
+// hashes, equal content.
+func SharedChunks(a, b []string) map[string]bool {
+	in := make(map[string]bool, len(a))
+	for _, h := range a {
+		in[h] = false
+	}
+	shared := map[string]bool{}
+	for _, h := range b {
+		if _, ok := in[h]; ok {
+			shared[h] = true
+		}
+	}
+	return shared
+}
+
+// Without returns hashes without those to drop.
+func Without(hashes []string, drop map[string]bool) []string {
+	return slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return drop[h] })
+}
+
+// packWindow is how far back an encoder looks for what repeats. Twice as much stays in memory.
+const packWindow = 1 << 20
+
+// The codecs are safe for concurrent use of EncodeAll and DecodeAll and are costly to make, so they
+// are made once, on first use.
+var (
+	encoder = sync.OnceValue(func() *zstd.Encoder {
+		enc, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow))
+		return enc
+	})
+	decoder = sync.OnceValue(func() *zstd.Decoder {
+		dec, _ := zstd.NewReader(
+			nil,
+			zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(1<<30),
+		)
+		return dec
+	})
+)
+
+// compress returns no more room than it needs: what it works in is as large as b, and what it returns is
+// held until it is stored.
+func compress(b []byte) []byte { return bytes.Clone(encoder().EncodeAll(b, nil)) }
+
+func decompress(b []byte) ([]byte, error) { return decoder().DecodeAll(b, nil) }

@@ -1,0 +1,54 @@
+package version
+
+import (
+	"testing"
+
+	"southbound/shared/resource"
+)
+
+// TestGraphRoundTrip stores and reads graphs, and refuses what is cut or changed.
+func TestGraphRoundTrip(t *testing.T) {
+	t.Parallel()
+	g := NewGraph(
+		[]Node{
+			{ID: "t::T[a,n=1]", Lane: "a/0"},
+			{
+				ID:       "t::T[b,n=2]",
+				Lane:     "b/1",
+				Removing: true,
+				Requires: []resource.ID{"t::T[a,n=1]", "t::T[x,n=9]"},
+			},
+		},
+	)
+	stored := g.encode()
+	back, err := decodeGraph(stored)
+	if err != nil || len(back.IDs) != 2 || back.Lane(1) != "b/1" || !back.Removing[1] ||
+		len(back.Requires(1)) != 1 {
+		t.Fatalf("%v: %+v", err, back)
+	}
+	for i := range stored {
+		if _, err := decodeGraph(stored[:i]); err == nil {
+			t.Errorf("a graph cut at byte %d decodes", i)
+		}
+	}
+}
+
+// FuzzDecodeGraph: damaged bytes are an error, and what decodes encodes to the same graph again.
+func FuzzDecodeGraph(f *testing.F) {
+	f.Add(
+		NewGraph(
+			[]Node{{ID: "a", Lane: "x/0"}, {ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}},
+		).encode(),
+	)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		g, err := decodeGraph(stored)
+		if err != nil {
+			return
+		}
+		again, err := decodeGraph(g.encode())
+		if err != nil || len(again.IDs) != len(g.IDs) {
+			t.Errorf("encoded again: %v", err)
+		}
+	})
+}
