@@ -10,6 +10,7 @@ import (
 	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
+	"southbound/shared/service/inventory/inventorytest"
 )
 
 func TestState(t *testing.T) {
@@ -32,6 +33,14 @@ func TestJobs(t *testing.T) {
 	deploytest.TestJobs(t, func(t *testing.T) deploytest.JobsHarness {
 		dir := t.TempDir()
 		return deploytest.JobsHarness{A: open(t, dir), B: open(t, dir)}
+	})
+}
+
+func TestInstances(t *testing.T) {
+	t.Parallel()
+	inventorytest.Test(t, func(t *testing.T) inventorytest.Harness {
+		dir := t.TempDir()
+		return inventorytest.Harness{A: open(t, dir).Instances(), B: open(t, dir).Instances()}
 	})
 }
 

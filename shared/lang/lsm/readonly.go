@@ -98,8 +98,12 @@ func readOnly(e *types.Entity, path string, v types.Value) error {
 	}
 	if modifier := Modifier(e, name); modifier != "r" {
 		return &eval.PluginError{
-			Message: fmt.Sprintf("%s is set by customers: its modifier is %s, and the model sets what "+
-				"has the modifier r", name, modifier),
+			Message: fmt.Sprintf(
+				"%s is set by customers: its modifier is %s, and the model sets what "+
+					"has the modifier r",
+				name,
+				modifier,
+			),
 			Hint: fmt.Sprintf(`write lsm::attribute_modifier %s__modifier = "r"`, name),
 		}
 	}
@@ -109,7 +113,10 @@ func readOnly(e *types.Entity, path string, v types.Value) error {
 // Modifier returns the modifier of an attribute of an entity: rw unless it is said.
 func Modifier(e *types.Entity, attribute string) string {
 	all := e.AllDefaults()
-	i := slices.IndexFunc(all, func(d types.Default) bool { return d.Name == attribute+"__modifier" })
+	i := slices.IndexFunc(
+		all,
+		func(d types.Default) bool { return d.Name == attribute+"__modifier" },
+	)
 	if i >= 0 {
 		if m, ok := all[i].Value.(string); ok {
 			return m

@@ -45,7 +45,11 @@ type Services struct {
 
 // NewServices returns what plugins know when these are all instances, in the order of their orders.
 func NewServices(all []Instance) *Services {
-	s := &Services{all: all, byID: make(map[string]int, len(all)), taken: map[string]map[int64]bool{}}
+	s := &Services{
+		all:   all,
+		byID:  make(map[string]int, len(all)),
+		taken: map[string]map[int64]bool{},
+	}
 	for i := range all {
 		s.byID[all[i].ID] = i
 	}

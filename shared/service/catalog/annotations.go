@@ -56,8 +56,15 @@ func (c *collector) annotations(
 	for _, k := range d.Keys() {
 		v, _ := d.Get(k)
 		if _, ok := v.(string); !ok && !simple && !strings.HasPrefix(k, console) {
-			c.bad(at, name, "write a string, or begin its name with "+console+" if the console reads it",
-				"the annotation %s %s is %s, and not a string", k, whose, types.Kind(v))
+			c.bad(
+				at,
+				name,
+				"write a string, or begin its name with "+console+" if the console reads it",
+				"the annotation %s %s is %s, and not a string",
+				k,
+				whose,
+				types.Kind(v),
+			)
 			continue
 		}
 		if !constant(v) {
@@ -113,8 +120,14 @@ func (c *collector) decoration(a *types.Attribute) decoration {
 		o := found(v)
 		switch {
 		case o == nil:
-			c.bad(*a.At, a.Name, "use lsm::__r__, lsm::__rw__, lsm::__rwplus__, lsm::__service__ or an "+
-				"instance of lsm::RelationAnnotations", "one of its annotations is %s", types.Kind(v))
+			c.bad(
+				*a.At,
+				a.Name,
+				"use lsm::__r__, lsm::__rw__, lsm::__rwplus__, lsm::__service__ or an "+
+					"instance of lsm::RelationAnnotations",
+				"one of its annotations is %s",
+				types.Kind(v),
+			)
 		case is(o.Type(), "RelationModifier"):
 			if m := text(o, "modifier"); out.modifier != "" && out.modifier != m {
 				c.bad(*a.At, a.Name, "keep one of them", "it has two modifiers, %s and %s",

@@ -1,6 +1,6 @@
-// Package catalog makes definitions of services from a model that was compiled: from the bindings that
-// it made, and from the entities that they name. docs/services.md says what each part of an entity
-// becomes, docs/design/services.md how.
+// Package catalog makes definitions of services from a model that was compiled: from the bindings
+// that it made, and from the entities that they name. docs/services.md says what each part of an
+// entity becomes, docs/design/services.md how.
 //
 //	catalog.go      bindings
 //	owners.go       what bindings say of each other
@@ -28,8 +28,8 @@ import (
 // CodeService is that of problems with what a model offers.
 const CodeService = "service"
 
-// Of returns the services that a model offers, sorted by name and version. What is wrong with them are
-// diag.Problems.
+// Of returns the services that a model offers, sorted by name and version. What is wrong with them
+// are diag.Problems.
 func Of(r *eval.Result) ([]definition.Service, error) {
 	c := &collector{
 		result: r, entities: map[string]*types.Entity{}, offers: map[*types.Entity][]string{},
@@ -90,7 +90,10 @@ func plain(text string) string { return strings.ReplaceAll(text, eval.Main+"::",
 func is(e *types.Entity, name string) bool {
 	full := lsm.Namespace + "::" + name
 	return e.FullName() == full ||
-		slices.ContainsFunc(e.Ancestors(), func(a *types.Entity) bool { return a.FullName() == full })
+		slices.ContainsFunc(
+			e.Ancestors(),
+			func(a *types.Entity) bool { return a.FullName() == full },
+		)
 }
 
 // text, number and list return what an instance holds; what is not of the type is empty.
@@ -143,7 +146,13 @@ func (c *collector) binding(o *eval.Instance) {
 					"%s has two versions %d", name, n)
 			}
 			if n < 0 {
-				c.bad(v.Place("version"), "version", "versions count from 0", "%d is not a version", n)
+				c.bad(
+					v.Place("version"),
+					"version",
+					"versions count from 0",
+					"%d is not a version",
+					n,
+				)
 			}
 			seen[n], found = v, found || n == usual
 			c.offer(binding{name: name, version: n, usual: n == usual, at: v, named: o})

@@ -233,13 +233,15 @@ func TestSchema(t *testing.T) {
 			t.Fatal(test.name, err)
 		}
 		err = s.Validate(order)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+		if (err == nil) != (test.want == "") ||
+			err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 }
 
-// TestVersions holds the versions of a service, and that definitions are told apart by what they say.
+// TestVersions holds the versions of a service, and that definitions are told apart by what they
+// say.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	all, err := services(t, begin+`
@@ -452,7 +454,8 @@ func refused(t *testing.T, text, want string) {
 	}
 	var said []string
 	for _, p := range problems {
-		if strings.Contains(p.Message, want) && p.Pos.Line == line && p.Code == catalog.CodeService {
+		if strings.Contains(p.Message, want) && p.Pos.Line == line &&
+			p.Code == catalog.CodeService {
 			return
 		}
 		said = append(said, fmt.Sprintf("line %d: %s", p.Pos.Line, p.Message))

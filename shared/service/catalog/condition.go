@@ -10,8 +10,8 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// validation is what a type asks of values, for those who check without the model. What cannot be said
-// so is checked when the model is compiled.
+// validation is what a type asks of values, for those who check without the model. What cannot be
+// said so is checked when the model is compiled.
 type validation struct {
 	base       string
 	kind       string // "" for none
@@ -148,8 +148,8 @@ func enum(d *types.Typedef, x syntax.Expression) ([]types.Value, bool) {
 	return nil, false
 }
 
-// enumeration describes a choice between values: names are what clients of the peer read, values keeps
-// their order.
+// enumeration describes a choice between values: names are what clients of the peer read, values
+// keeps their order.
 func enumeration(d *types.Typedef, all []types.Value) (validation, bool) {
 	names, values := map[string]any{}, []any{}
 	for _, v := range all {

@@ -27,8 +27,8 @@ const (
 	annotationsSuffix = "__annotations"
 )
 
-// part returns what the entity has, and what it is. back is the relation that it is embedded by, seen
-// from its side; nil for none.
+// part returns what the entity has, and what it is. back is the relation that it is embedded by,
+// seen from its side; nil for none.
 func (e *entity) part(back *types.Attribute) (definition.Part, *string) {
 	e.read()
 	p := definition.Part{
@@ -54,8 +54,8 @@ func (e *entity) part(back *types.Attribute) (definition.Part, *string) {
 	return p, optional(e.about)
 }
 
-// own reports whether an attribute is not for customers: it is one of the modules lsm and std, or its
-// name begins with _.
+// own reports whether an attribute is not for customers: it is one of the modules lsm and std, or
+// its name begins with _.
 func own(a *types.Attribute) bool {
 	module, _, _ := strings.Cut(a.Entity.Namespace, "::")
 	return module == lsm.Namespace || module == "std" || strings.HasPrefix(a.Name, "_")
@@ -90,8 +90,15 @@ func (e *entity) decorates(a *types.Attribute, suffix string) {
 				all = append(all, other.Name)
 			}
 		}
-		e.bad(*a.At, a.Name, eval.DidYouMean(name, all), "%s has no attribute %s, which %s is about",
-			e.of.FullName(), name, a.Name)
+		e.bad(
+			*a.At,
+			a.Name,
+			eval.DidYouMean(name, all),
+			"%s has no attribute %s, which %s is about",
+			e.of.FullName(),
+			name,
+			a.Name,
+		)
 	case of.Relation != nil && suffix == modifierSuffix:
 		e.bad(*a.At, a.Name, "write lsm::__r__, lsm::__rw__ or lsm::__rwplus__ in the place of --",
 			"%s is a relation, which has its modifier where it is defined", name)
@@ -138,8 +145,14 @@ func (e *entity) modifier(a *types.Attribute) definition.Modifier {
 	}
 	const want = lsm.Namespace + "::attribute_modifier"
 	if t, ok := m.Type.(*types.Typedef); !ok || t.Name != want {
-		e.bad(*m.At, m.Name, "write "+want+" "+m.Name+` = "rw"`, "it has the type %s, and not %s", m.Type,
-			want)
+		e.bad(
+			*m.At,
+			m.Name,
+			"write "+want+" "+m.Name+` = "rw"`,
+			"it has the type %s, and not %s",
+			m.Type,
+			want,
+		)
 		return definition.Once
 	}
 	v, ok := e.defaults[m.Name].(string)

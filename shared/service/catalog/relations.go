@@ -19,8 +19,8 @@ type relation struct {
 
 func join(names []string) string { return strings.Join(names, ", ") }
 
-// relation adds what a relation is to a part. One that leads to neither an embedded entity nor, with
-// lsm::__service__, to a service, is for the model alone.
+// relation adds what a relation is to a part. One that leads to neither an embedded entity nor,
+// with lsm::__service__, to a service, is for the model alone.
 func (e *entity) relation(p *definition.Part, a *types.Attribute) {
 	r := &relation{
 		decoration: e.decoration(a), name: a.Name, at: a.At, target: a.Relation.Target,
@@ -77,11 +77,21 @@ func (e *entity) embedded(a *types.Attribute, r *relation) (*entity, bool) {
 	if back := a.Relation.Inverse; back != nil {
 		hint := "write " + r.target.Name + "._" + strings.ToLower(e.of.Name) + " [1]"
 		if !strings.HasPrefix(back.Name, "_") {
-			e.bad(*back.At, back.Name, hint, "it leads from an embedded entity back to the one that "+
-				"has it, so its name has to begin with _")
+			e.bad(
+				*back.At,
+				back.Name,
+				hint,
+				"it leads from an embedded entity back to the one that "+
+					"has it, so its name has to begin with _",
+			)
 		}
 		if back.Relation.High != 1 {
-			e.bad(*back.At, back.Name, hint, "it leads from an embedded entity to several that have it")
+			e.bad(
+				*back.At,
+				back.Name,
+				hint,
+				"it leads from an embedded entity to several that have it",
+			)
 		}
 	}
 	return &entity{collector: e.collector, of: r.target, strict: e.strict, within: within}, true
@@ -114,9 +124,13 @@ func (e *entity) keys(a *types.Attribute, out *definition.Embedded) {
 		e.key(*at, name, out)
 	}
 	if e.strict && out.Many() && len(out.KeyAttributes) == 0 {
-		e.bad(*a.At, a.Name, "write an index over the attributes that tell members apart, and name "+
-			"them in "+keysAttribute+" if there are several indexes",
-			"it can have several members, and nothing tells them apart")
+		e.bad(
+			*a.At,
+			a.Name,
+			"write an index over the attributes that tell members apart, and name "+
+				"them in "+keysAttribute+" if there are several indexes",
+			"it can have several members, and nothing tells them apart",
+		)
 	}
 	e.obey(a, out)
 }
@@ -134,8 +148,8 @@ func (e *entity) key(at diag.Pos, name string, out *definition.Embedded) {
 	}
 }
 
-// plain returns the attributes of an index without the relation to the parent; false if it has another
-// relation, or one that customers do not see.
+// plain returns the attributes of an index without the relation to the parent; false if it has
+// another relation, or one that customers do not see.
 func (e *entity) plain(a *types.Attribute, index []string) ([]string, bool) {
 	var out []string
 	for _, name := range index {
@@ -160,8 +174,8 @@ func (e *entity) indexed(a *types.Attribute, keys []string) bool {
 	})
 }
 
-// onlyIndex returns the attributes of the only index that can tell members apart; nil if there is none,
-// or more than one.
+// onlyIndex returns the attributes of the only index that can tell members apart; nil if there is
+// none, or more than one.
 func (e *entity) onlyIndex(a *types.Attribute) []string {
 	var out []string
 	n := 0

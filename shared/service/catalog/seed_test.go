@@ -128,8 +128,8 @@ end
 	}
 }
 
-// TestAnnotationsOnEntities holds the example under "Annotations on entities". A line break is missing
-// there, which changes nothing.
+// TestAnnotationsOnEntities holds the example under "Annotations on entities". A line break is
+// missing there, which changes nothing.
 func TestAnnotationsOnEntities(t *testing.T) {
 	t.Parallel()
 	s := offered(t, begin+`
@@ -154,8 +154,8 @@ end
 	}
 }
 
-// TestAnnotationsOnSimpleAttributes holds the example under "Annotations on simple attributes". A line
-// break is in the wrong place there, which changes nothing.
+// TestAnnotationsOnSimpleAttributes holds the example under "Annotations on simple attributes". A
+// line break is in the wrong place there, which changes nothing.
 func TestAnnotationsOnSimpleAttributes(t *testing.T) {
 	t.Parallel()
 	s := offered(t, begin+`
@@ -172,7 +172,8 @@ end
 	}
 }
 
-// TestAnnotationsOnRelationalAttributes holds the example under "Annotations on relational attributes".
+// TestAnnotationsOnRelationalAttributes holds the example under "Annotations on relational
+// attributes".
 func TestAnnotationsOnRelationalAttributes(t *testing.T) {
 	t.Parallel()
 	s := offered(t, begin+`
@@ -202,8 +203,8 @@ Router.ports [0:] __annotations__ Port._router [1]
 	}
 }
 
-// TestDocumentationTabs holds the examples under "Documentation tabs": the entity, and the call that
-// makes the documentation, in a module that brings the template.
+// TestDocumentationTabs holds the examples under "Documentation tabs": the entity, and the call
+// that makes the documentation, in a module that brings the template.
 func TestDocumentationTabs(t *testing.T) {
 	t.Parallel()
 	c, services, err := compiled(t, files{
@@ -268,8 +269,8 @@ end
 	}
 }
 
-// TestSuggestedValues holds the entities under "Suggested values". The one with a parameter has no end
-// there, and the type of the other one is not shown: both are added here.
+// TestSuggestedValues holds the entities under "Suggested values". The one with a parameter has no
+// end there, and the type of the other one is not shown: both are added here.
 func TestSuggestedValues(t *testing.T) {
 	t.Parallel()
 	c, _, err := compiled(t, files{
@@ -339,8 +340,8 @@ end
 	}
 }
 
-// TestSuggestedValuesFromTheModel holds the call under "Suggested values" that stores them. The plugin of
-// a module that it calls there is a variable here.
+// TestSuggestedValuesFromTheModel holds the call under "Suggested values" that stores them. The
+// plugin of a module that it calls there is a variable here.
 func TestSuggestedValuesFromTheModel(t *testing.T) {
 	t.Parallel()
 	_, services, err := compiled(t, files{"": `import lsm

@@ -1,5 +1,5 @@
-// Package definition is what is known of a service: what customers can order, and how it is checked.
-// shared/service/catalog makes definitions from models.
+// Package definition is what is known of a service: what customers can order, and how it is
+// checked. shared/service/catalog makes definitions from models.
 //
 //	definition.go  services, their attributes, parts and relations
 //	schema.go      a JSON Schema for orders

@@ -53,8 +53,8 @@ func (c *checker) part(
 	return out
 }
 
-// theirs reports whether somebody gives what only the model sets. What is there already may be given
-// again.
+// theirs reports whether somebody gives what only the model sets. What is there already may be
+// given again.
 func (c *checker) theirs(m definition.Modifier, top bool, v, was any, at Path) bool {
 	if c.who != Customer || m != definition.ReadOnly || !c.rules(top) || equal(v, was) {
 		return false
@@ -168,7 +168,12 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 		if len(e.KeyAttributes) > 0 {
 			here = member(at, e, m)
 			if k := key(e, m); seen[k] {
-				c.bad(here, CodeMembers, "take one of them away", "there are two members with this key")
+				c.bad(
+					here,
+					CodeMembers,
+					"take one of them away",
+					"there are two members with this key",
+				)
 			} else {
 				seen[k] = true
 			}

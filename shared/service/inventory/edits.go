@@ -10,9 +10,9 @@ import (
 // Operation is what an edit does.
 type Operation string
 
-// The operations. Replace puts a value in the place of another one; Merge adds the entries of an object,
-// or the items of a list, whose members it finds by their keys; Remove takes a member away, or brings an
-// attribute back to its default.
+// The operations. Replace puts a value in the place of another one; Merge adds the entries of an
+// object, or the items of a list, whose members it finds by their keys; Remove takes a member away,
+// or brings an attribute back to its default.
 const (
 	Replace Operation = "replace"
 	Merge   Operation = "merge"
@@ -27,8 +27,8 @@ type Edit struct {
 	Value     any       `json:"value"`
 }
 
-// Edited returns the attributes of an instance after edits of a customer, one after the other. All of
-// them are done, or none is.
+// Edited returns the attributes of an instance after edits of a customer, one after the other. All
+// of them are done, or none is.
 func Edited(s *definition.Service, is map[string]any, edits []Edit) (map[string]any, error) {
 	return edited(s, is, edits, Customer)
 }
@@ -90,7 +90,10 @@ func (e *editor) apply(p *definition.Part, at Path, in map[string]any, rest Path
 			return
 		}
 	}
-	i := slices.IndexFunc(p.Embedded, func(o definition.Embedded) bool { return o.Name == step.Name })
+	i := slices.IndexFunc(
+		p.Embedded,
+		func(o definition.Embedded) bool { return o.Name == step.Name },
+	)
 	if i < 0 {
 		e.wrong(here, "there is no attribute %s that it could change", step.Name)
 		return

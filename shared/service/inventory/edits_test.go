@@ -22,12 +22,16 @@ func TestEdits(t *testing.T) {
 		{"replace", `{"operation":"replace","target":"port","value":81}`, `"port":81`, "", ""},
 		{"two", `{"operation":"replace","target":"port","value":81},
 {"operation":"replace","target":"plan","value":"small"}`, `"plan":"small","port":81`, "", ""},
-		{"below", `{"operation":"replace","target":"databases[name=a].size","value":9}`, `"size":9,"users"`, "", ""},
+		{"below", `{"operation":"replace","target":"databases[name=a].size","value":9}`,
+			`"size":9,"users"`, "", ""},
 		{"far below", `{"operation":"replace","target":"databases[name=a].users[name=u].shell","value":"sh"}`,
 			`"shell":"sh"`, "", ""},
-		{"the only member", `{"operation":"merge","target":"cache","value":{"size":7}}`, `{"kind":"k","size":7}`, "", ""},
-		{"in the only member", `{"operation":"replace","target":"cache.size","value":7}`, `"size":7`, "", ""},
-		{"a member goes", `{"operation":"remove","target":"databases[name=a]"}`, `"databases":[{"host":null,"name":"b"`, "", ""},
+		{"the only member", `{"operation":"merge","target":"cache","value":{"size":7}}`,
+			`{"kind":"k","size":7}`, "", ""},
+		{"in the only member", `{"operation":"replace","target":"cache.size","value":7}`,
+			`"size":7`, "", ""},
+		{"a member goes", `{"operation":"remove","target":"databases[name=a]"}`,
+			`"databases":[{"host":null,"name":"b"`, "", ""},
 		{"all go", `{"operation":"remove","target":"databases"}`, `"databases":[]`, "", ""},
 		{"a member comes", `{"operation":"remove","target":"databases[name=a]"},
 {"operation":"merge","target":"databases","value":[{"name":"c","size":5}]}`, `"name":"c","size":5`, "", ""},
@@ -35,29 +39,41 @@ func TestEdits(t *testing.T) {
 			`"name":"a","size":5,"users":[{"name":"u"`, "", ""},
 		{"a member is replaced", `{"operation":"replace","target":"databases[name=b]","value":{"name":"b","size":6}}`,
 			`"name":"b","size":6`, "", ""},
-		{"a list", `{"operation":"merge","target":"labels","value":["x","y","x"]}`, `"labels":["x","y"]`, "", ""},
-		{"an object", `{"operation":"merge","target":"extra","value":{"a":{"b":1}}}`, `"extra":{"a":{"b":1}}`, "", ""},
+		{"a list", `{"operation":"merge","target":"labels","value":["x","y","x"]}`,
+			`"labels":["x","y"]`, "", ""},
+		{"an object", `{"operation":"merge","target":"extra","value":{"a":{"b":1}}}`,
+			`"extra":{"a":{"b":1}}`, "", ""},
 		{"back to the default", `{"operation":"replace","target":"port","value":81},
 {"operation":"remove","target":"port"}`, `"port":80`, "", ""},
-		{"relations", `{"operation":"merge","target":"peers","value":["x"]}`, `"peers":["x"]`, "", ""},
+		{"relations", `{"operation":"merge","target":"peers","value":["x"]}`, `"peers":["x"]`, "",
+			""},
 		{"nothing", ``, `"port":80`, "", ""},
 
-		{"no default", `{"operation":"remove","target":"name"}`, "", "name", "it has no default, and cannot be null"},
-		{"unknown", `{"operation":"replace","target":"prot","value":1}`, "", "prot", "there is no attribute prot"},
-		{"no such member", `{"operation":"remove","target":"databases[name=z]"}`, "", "databases[name=z]",
+		{"no default", `{"operation":"remove","target":"name"}`, "", "name",
+			"it has no default, and cannot be null"},
+		{"unknown", `{"operation":"replace","target":"prot","value":1}`, "", "prot",
+			"there is no attribute prot"},
+		{"no such member", `{"operation":"remove","target":"databases[name=z]"}`, "",
+			"databases[name=z]",
 			"there is no such member"},
-		{"which member", `{"operation":"replace","target":"databases.size","value":1}`, "", "databases",
+		{"which member", `{"operation":"replace","target":"databases.size","value":1}`, "",
+			"databases",
 			"say which member it is"},
-		{"keys of one", `{"operation":"remove","target":"cache[size=1]"}`, "", "cache", "it has no keys"},
-		{"beyond an attribute", `{"operation":"replace","target":"name.x","value":1}`, "", "name", "the path goes on"},
+		{"keys of one", `{"operation":"remove","target":"cache[size=1]"}`, "", "cache",
+			"it has no keys"},
+		{"beyond an attribute", `{"operation":"replace","target":"name.x","value":1}`, "", "name",
+			"the path goes on"},
 		{"no operation", `{"edit_id":"e1","operation":"undo","target":"port"}`, "", "port",
 			`the edit e1: "undo" is not an operation`},
-		{"not to be merged", `{"operation":"merge","target":"port","value":3}`, "", "port", "cannot be merged"},
+		{"not to be merged", `{"operation":"merge","target":"port","value":3}`, "", "port",
+			"cannot be merged"},
 		{"a path", `{"operation":"merge","target":"a[","value":3}`, "", "", `the path "a["`},
-		{"a modifier", `{"operation":"replace","target":"name","value":"m"}`, "", "name", "it has the modifier rw"},
+		{"a modifier", `{"operation":"replace","target":"name","value":"m"}`, "", "name",
+			"it has the modifier rw"},
 		{"a key", `{"operation":"replace","target":"databases[name=a].users[name=u].name","value":"w"}`, "",
 			"databases[name=a].users[name=w]", "it would be added"},
-		{"a value", `{"operation":"replace","target":"port","value":"x"}`, "", "port", "and not int"},
+		{"a value", `{"operation":"replace","target":"port","value":"x"}`, "", "port",
+			"and not int"},
 		{"all or nothing", `{"operation":"replace","target":"port","value":81},
 {"operation":"replace","target":"port","value":0}`, "", "port", "0 is not greater than 0"},
 	} {
@@ -141,12 +157,16 @@ func FuzzPath(f *testing.F) {
 func TestRandomEdits(t *testing.T) {
 	t.Parallel()
 	targets := []string{
-		"name", "ip", "port", "plan", "labels", "extra", "cache", "cache.size", "cache.kind", "databases",
-		"databases[name=a]", "databases[name=a].size", "databases[name=a].host", "databases[name=b].users",
-		"databases[name=a].users[name=u]", "databases[name=a].users[name=u].shell", "found", "owner", "peers",
+		"name", "ip", "port", "plan", "labels", "extra", "cache", "cache.size", "cache.kind",
+		"databases",
+		"databases[name=a]", "databases[name=a].size", "databases[name=a].host",
+		"databases[name=b].users",
+		"databases[name=a].users[name=u]", "databases[name=a].users[name=u].shell", "found",
+		"owner", "peers",
 	}
 	values := []string{
-		`null`, `1`, `81`, `"x"`, `"small"`, `"n"`, `[]`, `["x"]`, `{}`, `{"size": 4}`, `{"name": "a", "size": 3}`,
+		`null`, `1`, `81`, `"x"`, `"small"`, `"n"`, `[]`, `["x"]`, `{}`, `{"size": 4}`,
+		`{"name": "a", "size": 3}`,
 		`[{"name": "a"}]`, `[{"name": "c", "size": 1}]`, `[{"name": "a", "size": 1, "users": []}]`,
 		`{"name": "z", "size": 1}`, `{"size": 3, "kind": "k"}`, `[{"id": 3}]`, `true`,
 	}
@@ -164,7 +184,8 @@ func TestRandomEdits(t *testing.T) {
 				t.Fatal(err)
 			}
 			edits = append(edits, inventory.Edit{
-				Operation: operations[r.IntN(len(operations))], Target: targets[r.IntN(len(targets))], Value: v,
+				Operation: operations[r.IntN(len(operations))],
+				Target:    targets[r.IntN(len(targets))], Value: v,
 			})
 		}
 		out, err := inventory.Edited(s, is, edits)
@@ -177,7 +198,13 @@ func TestRandomEdits(t *testing.T) {
 		accepted++
 		again, err := inventory.Changed(s, out, out)
 		if err != nil || shown(again) != shown(out) {
-			t.Fatalf("seed %d: %s leads to %s, which is refused: %v", seed, shown(edits), shown(out), err)
+			t.Fatalf(
+				"seed %d: %s leads to %s, which is refused: %v",
+				seed,
+				shown(edits),
+				shown(out),
+				err,
+			)
 		}
 		for _, name := range []string{"name", "ip", "owner", "found"} {
 			if fmt.Sprint(out[name]) != fmt.Sprint(is[name]) {

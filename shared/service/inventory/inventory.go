@@ -1,5 +1,6 @@
-// Package inventory is what is known of the instances of services. What can be ordered and changed is
-// decided here, without a store: by the definition of a service, and by what an instance has already.
+// Package inventory is what is known of the instances of services. What can be ordered and changed
+// is decided here, without a store: by the definition of a service, and by what an instance has
+// already.
 //
 //	inventory.go  orders and changes
 //	check.go      values against a definition
@@ -28,18 +29,18 @@ const (
 	CodeTooLarge = "too_large"
 )
 
-// MaxAttributes is how many bytes of JSON a set of attributes may have. Three sets and a record fit into
-// an item of the stores.
+// MaxAttributes is how many bytes of JSON a set of attributes may have. Three sets and a record fit
+// into an item of the stores.
 const MaxAttributes = 96 << 10
 
-// Ordered returns the attributes of a new instance: those that a customer gives, with defaults for the
-// others. Problems are diag.Problems with the path of the attribute.
+// Ordered returns the attributes of a new instance: those that a customer gives, with defaults for
+// the others. Problems are diag.Problems with the path of the attribute.
 func Ordered(s *definition.Service, given map[string]any) (map[string]any, error) {
 	return checked(s, given, nil, Customer)
 }
 
-// Changed returns the attributes of an instance after a customer has given some of them anew. Members of
-// lists keep what they had and is not said.
+// Changed returns the attributes of an instance after a customer has given some of them anew.
+// Members of lists keep what they had and is not said.
 func Changed(s *definition.Service, is, given map[string]any) (map[string]any, error) {
 	return changed(s, is, given, Customer)
 }
@@ -58,7 +59,12 @@ func changed(
 }
 
 // Told returns the attributes of an instance after the model has said what a read-only one is.
-func Told(s *definition.Service, is map[string]any, path string, value any) (map[string]any, error) {
+func Told(
+	s *definition.Service,
+	is map[string]any,
+	path string,
+	value any,
+) (map[string]any, error) {
 	return edited(s, is, []Edit{{Operation: Replace, Target: path, Value: value}}, Model)
 }
 

@@ -22,18 +22,30 @@ func site(strict bool) *definition.Service {
 	}
 	port := at("port", "int", "rw+")
 	port.Default, port.DefaultSet = 80, true
-	port.ValidationType, port.ValidationParam = ptr("pydantic.conint"), map[string]any{"gt": 0, "lt": 65536}
+	port.ValidationType, port.ValidationParam = ptr(
+		"pydantic.conint",
+	), map[string]any{
+		"gt": 0,
+		"lt": 65536,
+	}
 	plan := at("plan", "string?", "rw+")
 	plan.ValidationType = ptr("enum?")
 	plan.ValidationParam = map[string]any{"values": []any{"small", "large"}}
 	label := at("labels", "string[]", "rw+")
 	label.Default, label.DefaultSet = []any{}, true
-	label.ValidationType, label.ValidationParam = ptr("pydantic.constr[]"), map[string]any{"regex": "[a-z]+$"}
+	label.ValidationType, label.ValidationParam = ptr(
+		"pydantic.constr[]",
+	), map[string]any{
+		"regex": "[a-z]+$",
+	}
 	user := definition.Embedded{
 		Name: "users", Modifier: "rw", Limits: definition.Limits{},
 		Part: definition.Part{
 			KeyAttributes: []string{"name"},
-			Attributes:    []definition.Attribute{at("name", "string", "rw"), at("shell", "string?", "rw+")},
+			Attributes: []definition.Attribute{
+				at("name", "string", "rw"),
+				at("shell", "string?", "rw+"),
+			},
 		},
 	}
 	return &definition.Service{
@@ -41,7 +53,11 @@ func site(strict bool) *definition.Service {
 		Part: definition.Part{
 			Attributes: []definition.Attribute{
 				at("name", "string", "rw"), at("ip", "string", "r"), port, plan, label,
-				at("ratio", "float?", "rw+"), at("extra", "dict?", "rw+"), at("tls", "bool?", "rw+"),
+				at(
+					"ratio",
+					"float?",
+					"rw+",
+				), at("extra", "dict?", "rw+"), at("tls", "bool?", "rw+"),
 			},
 			Embedded: []definition.Embedded{
 				{
@@ -49,7 +65,11 @@ func site(strict bool) *definition.Service {
 					Part: definition.Part{
 						KeyAttributes: []string{"name"},
 						Attributes: []definition.Attribute{
-							at("name", "string", "rw"), at("size", "int", "rw+"), at("host", "string", "r"),
+							at(
+								"name",
+								"string",
+								"rw",
+							), at("size", "int", "rw+"), at("host", "string", "r"),
 						},
 						Embedded: []definition.Embedded{user},
 					},
@@ -57,14 +77,20 @@ func site(strict bool) *definition.Service {
 				{
 					Name: "cache", Modifier: "rw", Limits: definition.Limits{Upper: ptr(1)},
 					Part: definition.Part{
-						Attributes: []definition.Attribute{at("size", "int", "rw+"), at("kind", "string", "rw")},
+						Attributes: []definition.Attribute{
+							at("size", "int", "rw+"),
+							at("kind", "string", "rw"),
+						},
 					},
 				},
 				{
 					Name: "proxy", Modifier: "rw+", Limits: definition.Limits{Upper: ptr(1)},
 					Part: definition.Part{
 						KeyAttributes: []string{"name"},
-						Attributes:    []definition.Attribute{at("name", "string", "rw"), at("id", "int", "r")},
+						Attributes: []definition.Attribute{
+							at("name", "string", "rw"),
+							at("id", "int", "r"),
+						},
 					},
 				},
 				{
@@ -76,7 +102,12 @@ func site(strict bool) *definition.Service {
 				},
 			},
 			Relations: []definition.Relation{
-				{Name: "owner", Modifier: "rw", Service: "customer", Limits: definition.Limits{Lower: 1, Upper: ptr(1)}},
+				{
+					Name:     "owner",
+					Modifier: "rw",
+					Service:  "customer",
+					Limits:   definition.Limits{Lower: 1, Upper: ptr(1)},
+				},
 				{Name: "peers", Modifier: "rw+", Service: "site", Limits: definition.Limits{}},
 			},
 		},
@@ -159,41 +190,67 @@ func told(t *testing.T, err error, path, code, want string) {
 func TestBadOrders(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, from, to, path, code, want string }{
-		{"unknown", `"owner"`, `"size": 1, "owner"`, "size", inventory.CodeUnknown, "no such attribute"},
+		{"unknown", `"owner"`, `"size": 1, "owner"`, "size", inventory.CodeUnknown,
+			"no such attribute"},
 		{"missing", `"name": "n", `, ``, "name", inventory.CodeMissing, "it is missing"},
-		{"missing below", `"size": 1, `, ``, "databases[name=a].size", inventory.CodeMissing, "it is missing"},
+		{"missing below", `"size": 1, `, ``, "databases[name=a].size", inventory.CodeMissing,
+			"it is missing"},
 		{"no relation", `"owner": "o", `, ``, "owner", inventory.CodeMissing, "it is missing"},
 		{"a wrong type", `"n"`, `7`, "name", inventory.CodeType, "it is a number, and not string"},
 		{"null", `"n"`, `null`, "name", inventory.CodeType, "it is null, and not string"},
-		{"a fraction", `"size": 1`, `"size": 1.5`, "databases[name=a].size", inventory.CodeType, "not int"},
-		{"a bool is not an int", `"size": 1`, `"size": true`, "databases[name=a].size", inventory.CodeType,
+		{"a fraction", `"size": 1`, `"size": 1.5`, "databases[name=a].size", inventory.CodeType,
+			"not int"},
+		{"a bool is not an int", `"size": 1`, `"size": true`, "databases[name=a].size",
+			inventory.CodeType,
 			"it is a boolean, and not int"},
-		{"far too large", `"size": 1`, `"size": 1e400`, "databases[name=a].size", inventory.CodeType, "not int"},
-		{"not a list", `"owner"`, `"labels": "x", "owner"`, "labels", inventory.CodeType, "and not a list"},
-		{"an item", `"owner"`, `"labels": ["x", 1], "owner"`, "labels", inventory.CodeType, "and not string"},
-		{"not a list of members", `"cache"`, `"found": 3, "cache"`, "found", inventory.CodeType, "and not a list"},
-		{"a member", `{"name": "u"}`, `"u"`, "databases[name=a].users", inventory.CodeType, "member 0 is a string"},
-		{"not an object", `{"size": 3, "kind": "k"}`, `[]`, "cache", inventory.CodeType, "it is a list"},
-		{"a relation", `"owner": "o"`, `"owner": 3`, "owner", inventory.CodeType, "and not a string"},
-		{"relations", `"owner"`, `"peers": [3], "owner"`, "peers", inventory.CodeType, "item 0 is a number"},
-		{"relations that are not a list", `"owner"`, `"peers": "x", "owner"`, "peers", inventory.CodeType,
+		{"far too large", `"size": 1`, `"size": 1e400`, "databases[name=a].size",
+			inventory.CodeType, "not int"},
+		{"not a list", `"owner"`, `"labels": "x", "owner"`, "labels", inventory.CodeType,
 			"and not a list"},
-		{"a relation twice", `"owner"`, `"peers": ["x", "x"], "owner"`, "peers", inventory.CodeMembers, "twice"},
-		{"out of range", `"owner"`, `"port": 65536, "owner"`, "port", inventory.CodeValue, "65536 is not less than 65536"},
-		{"below the range", `"owner"`, `"port": 0, "owner"`, "port", inventory.CodeValue, "0 is not greater than 0"},
-		{"not a choice", `"owner"`, `"plan": "huge", "owner"`, "plan", inventory.CodeValue, "huge is none of small, large"},
-		{"a regular expression", `"owner"`, `"labels": ["A"], "owner"`, "labels", inventory.CodeValue, "does not match"},
-		{"the model's", `"owner"`, `"ip": "x", "owner"`, "ip", inventory.CodeModifier, "the model sets it"},
-		{"the model's members", `"owner"`, `"found": [{"id": 1}], "owner"`, "found", inventory.CodeModifier,
+		{"an item", `"owner"`, `"labels": ["x", 1], "owner"`, "labels", inventory.CodeType,
+			"and not string"},
+		{"not a list of members", `"cache"`, `"found": 3, "cache"`, "found", inventory.CodeType,
+			"and not a list"},
+		{"a member", `{"name": "u"}`, `"u"`, "databases[name=a].users", inventory.CodeType,
+			"member 0 is a string"},
+		{"not an object", `{"size": 3, "kind": "k"}`, `[]`, "cache", inventory.CodeType,
+			"it is a list"},
+		{"a relation", `"owner": "o"`, `"owner": 3`, "owner", inventory.CodeType,
+			"and not a string"},
+		{"relations", `"owner"`, `"peers": [3], "owner"`, "peers", inventory.CodeType,
+			"item 0 is a number"},
+		{"relations that are not a list", `"owner"`, `"peers": "x", "owner"`, "peers",
+			inventory.CodeType,
+			"and not a list"},
+		{"a relation twice", `"owner"`, `"peers": ["x", "x"], "owner"`, "peers",
+			inventory.CodeMembers, "twice"},
+		{"out of range", `"owner"`, `"port": 65536, "owner"`, "port", inventory.CodeValue,
+			"65536 is not less than 65536"},
+		{"below the range", `"owner"`, `"port": 0, "owner"`, "port", inventory.CodeValue,
+			"0 is not greater than 0"},
+		{"not a choice", `"owner"`, `"plan": "huge", "owner"`, "plan", inventory.CodeValue,
+			"huge is none of small, large"},
+		{"a regular expression", `"owner"`, `"labels": ["A"], "owner"`, "labels",
+			inventory.CodeValue, "does not match"},
+		{"the model's", `"owner"`, `"ip": "x", "owner"`, "ip", inventory.CodeModifier,
+			"the model sets it"},
+		{"the model's members", `"owner"`, `"found": [{"id": 1}], "owner"`, "found",
+			inventory.CodeModifier,
 			"the model sets it"},
 		{"the model's, below", `"size": 1`, `"size": 1, "host": "h"`, "databases[name=a].host",
 			inventory.CodeModifier, "the model sets it"},
-		{"a key twice", `"name": "b"`, `"name": "a"`, "databases[name=a]", inventory.CodeMembers, "two members"},
-		{"too many", `"size": 2}`, `"size": 2}, {"name": "c", "size": 4}`, "databases", inventory.CodeMembers,
+		{"a key twice", `"name": "b"`, `"name": "a"`, "databases[name=a]", inventory.CodeMembers,
+			"two members"},
+		{"too many", `"size": 2}`, `"size": 2}, {"name": "c", "size": 4}`, "databases",
+			inventory.CodeMembers,
 			"it has 3 members"},
-		{"too large", `"n"`, `"` + strings.Repeat("n", 1<<20) + `"`, "", inventory.CodeTooLarge, "and may have"},
+		{"too large", `"n"`, `"` + strings.Repeat("n", 1<<20) + `"`, "", inventory.CodeTooLarge,
+			"and may have"},
 	} {
-		_, err := inventory.Ordered(site(true), object(t, strings.Replace(order, test.from, test.to, 1)))
+		_, err := inventory.Ordered(
+			site(true),
+			object(t, strings.Replace(order, test.from, test.to, 1)),
+		)
 		t.Run(test.name, func(t *testing.T) { told(t, err, test.path, test.code, test.want) })
 	}
 }
@@ -209,23 +266,33 @@ func TestModifiers(t *testing.T) {
 	}{
 		{"what may change", `{"port": 81, "plan": "small", "ratio": 2, "labels": ["x"], "tls": true}`, true, "", ""},
 		{"the same", `{"name": "n", "ip": null, "port": 80.0}`, true, "", ""},
-		{"set once", `{"name": "m"}`, true, "name", "it would change, and it has the modifier rw: it is set once"},
+		{"set once", `{"name": "m"}`, true, "name",
+			"it would change, and it has the modifier rw: it is set once"},
 		{"the model's", `{"ip": "x"}`, true, "ip", "the model sets it"},
-		{"a relation", `{"owner": "p"}`, true, "owner", "it would lead elsewhere, and it has the modifier rw"},
+		{"a relation", `{"owner": "p"}`, true, "owner",
+			"it would lead elsewhere, and it has the modifier rw"},
 		{"relations", `{"peers": ["x"]}`, true, "", ""},
-		{"a member goes and one comes", `{"databases": [{"name": "b"}, {"name": "c", "size": 4}]}`, true, "", ""},
-		{"a member changes", `{"databases": [{"name": "a", "size": 9}, {"name": "b"}]}`, true, "", ""},
+		{"a member goes and one comes", `{"databases": [{"name": "b"}, {"name": "c", "size": 4}]}`,
+			true, "", ""},
+		{"a member changes", `{"databases": [{"name": "a", "size": 9}, {"name": "b"}]}`, true, "",
+			""},
 		{"in another order", `{"databases": [{"name": "b"}, {"name": "a"}]}`, true, "", ""},
 		{"a member below goes", `{` + strings.Replace(both, `{"name": "u"}`, ``, 1) + `}`, true,
 			"databases[name=a].users[name=u]", "it would be removed, and it has the modifier rw"},
-		{"a member below comes", `{` + strings.Replace(both, `{"name": "u"}`, `{"name": "u"}, {"name": "v"}`, 1) + `}`,
+		{"a member below comes", `{` + strings.Replace(both, `{"name": "u"}`,
+			`{"name": "u"}, {"name": "v"}`, 1) + `}`,
 			true, "databases[name=a].users[name=v]", "it would be added"},
-		{"a member below changes", `{` + strings.Replace(both, `"u"`, `"u", "shell": "sh"`, 1) + `}`, true, "", ""},
+		{"a member below changes", `{` + strings.Replace(both, `"u"`, `"u", "shell": "sh"`,
+			1) + `}`, true, "", ""},
 		{"the only member changes", `{"cache": {"size": 4}}`, true, "", ""},
-		{"the only member, what is set once", `{"cache": {"size": 3, "kind": "l"}}`, true, "cache.kind", "it would change"},
-		{"the only member goes", `{"cache": null}`, true, "cache", "it would be removed, and it has the modifier rw"},
-		{"not strict: all below rw+", `{"databases": [{"name": "a", "size": 1, "host": "h"}]}`, false, "", ""},
-		{"not strict: nothing below rw", `{"cache": {"size": 4}}`, false, "cache", "it would change"},
+		{"the only member, what is set once", `{"cache": {"size": 3, "kind": "l"}}`, true,
+			"cache.kind", "it would change"},
+		{"the only member goes", `{"cache": null}`, true, "cache",
+			"it would be removed, and it has the modifier rw"},
+		{"not strict: all below rw+", `{"databases": [{"name": "a", "size": 1, "host": "h"}]}`,
+			false, "", ""},
+		{"not strict: nothing below rw", `{"cache": {"size": 4}}`, false, "cache",
+			"it would change"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -316,7 +383,13 @@ func TestPromotion(t *testing.T) {
 	is := instance(t, s)
 	other := instance(t, s)
 	other["name"], other["port"], other["ip"] = "m", int64(7), "x"
-	told(t, inventory.Allowed(s, is, other, inventory.Promotion), "name", inventory.CodeModifier, "rw")
+	told(
+		t,
+		inventory.Allowed(s, is, other, inventory.Promotion),
+		"name",
+		inventory.CodeModifier,
+		"rw",
+	)
 	if err := inventory.Allowed(s, nil, other, inventory.Promotion); err != nil {
 		t.Error(err)
 	}

@@ -7,8 +7,9 @@ import (
 // Who is somebody who changes attributes.
 type Who int
 
-// Those who change attributes: customers, who change what is rw+; the model, which changes what is r; and
-// a promotion of what both of them have made of a set, which changes everything but what is rw.
+// Those who change attributes: customers, who change what is rw+; the model, which changes what is
+// r; and a promotion of what both of them have made of a set, which changes everything but what is
+// rw.
 const (
 	Customer Who = iota
 	Model
@@ -28,8 +29,9 @@ func (w Who) may(m definition.Modifier) bool {
 	return false
 }
 
-// Allowed returns why somebody may not make of attributes what they are afterwards, nil if they may:
-// diag.Problems with the path and the modifier of each. Without attributes before, all is allowed.
+// Allowed returns why somebody may not make of attributes what they are afterwards, nil if they
+// may: diag.Problems with the path and the modifier of each. Without attributes before, all is
+// allowed.
 func Allowed(s *definition.Service, before, after map[string]any, who Who) error {
 	if before == nil {
 		return nil

@@ -186,8 +186,8 @@ func number(v any) (*big.Rat, bool) {
 	return nil, false
 }
 
-// invalid says what is wrong with a value of the right type; "" if nothing is. Kinds of values that are
-// not known here are checked when the model is compiled.
+// invalid says what is wrong with a value of the right type; "" if nothing is. Kinds of values that
+// are not known here are checked when the model is compiled.
 func invalid(a *definition.Attribute, v any) string {
 	if a.ValidationType == nil {
 		return ""

@@ -175,8 +175,14 @@ func (c *checker) choices(s *State) {
 				continue
 			}
 			if first >= 0 {
-				c.transfer(i, "keep one of them", "%s has two transfers with %s, the other one to %s",
-					s.Name, g.name, c.Transfers[first].Target)
+				c.transfer(
+					i,
+					"keep one of them",
+					"%s has two transfers with %s, the other one to %s",
+					s.Name,
+					g.name,
+					c.Transfers[first].Target,
+				)
 			}
 			first = i
 		}
@@ -247,8 +253,12 @@ func (c *checker) wayOut() {
 	}
 	for _, s := range c.States {
 		if !out[s.Name] {
-			c.state(s.Name, "add transfers that lead to a state with deleted=true",
-				"there is no way out of the state %s: nothing leads from it to a deleted state", s.Name)
+			c.state(
+				s.Name,
+				"add transfers that lead to a state with deleted=true",
+				"there is no way out of the state %s: nothing leads from it to a deleted state",
+				s.Name,
+			)
 		}
 	}
 }

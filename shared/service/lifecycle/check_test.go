@@ -56,7 +56,8 @@ func TestCheck(t *testing.T) {
 			"there are two states"},
 		{"no name", func(m *lifecycle.Machine) { m.States = append(m.States, lifecycle.State{}) },
 			"a state has no name"},
-		{"a label", func(m *lifecycle.Machine) { m.States[0].Label = "pink" }, `has the label "pink"`},
+		{"a label", func(m *lifecycle.Machine) { m.States[0].Label = "pink" },
+			`has the label "pink"`},
 		{"a set", func(m *lifecycle.Machine) { m.States[0].ValidateSelf = "next" },
 			`names the set of attributes "next"`},
 		{"an operation", func(m *lifecycle.Machine) { m.Transfers[0].TargetOperation = "undo" },
@@ -70,7 +71,8 @@ func TestCheck(t *testing.T) {
 			})
 		}, "it is validated, and leads nowhere when that fails"},
 		{"validates what is there", func(m *lifecycle.Machine) {
-			i := slices.IndexFunc(m.Transfers, func(t lifecycle.Transfer) bool { return t.ResourceBased })
+			i := slices.IndexFunc(m.Transfers,
+				func(t lifecycle.Transfer) bool { return t.ResourceBased })
 			m.Transfers[i].Validate = true
 		}, "what has been deployed cannot be validated"},
 		{"an operation for nothing", func(m *lifecycle.Machine) {

@@ -117,7 +117,8 @@ func TestReadyMade(t *testing.T) {
 	}{
 		{"all goes well", "simple", []act{
 			created,
-			{what: "update", path: "update_start update_acknowledged update_inprogress up", active: "updated"},
+			{what: "update", path: "update_start update_acknowledged update_inprogress up",
+				active: "updated"},
 			{what: "delete", path: "deleting terminated", active: "updated"},
 		}},
 		{"an order is rejected, mended and deleted", "simple", []act{
@@ -138,14 +139,16 @@ func TestReadyMade(t *testing.T) {
 		}},
 		{"an update is rejected and given up", "service", []act{
 			ordered,
-			{what: "update", invalid: true, path: "update_start update_rejected", active: "created"},
+			{what: "update", invalid: true, path: "update_start update_rejected",
+				active: "created"},
 			{what: "failed", path: "update_rejected_failed", active: "created"},
 			{what: "deployed", path: "update_rejected", active: "created"},
 			{what: "up", path: "up", active: "created"},
 		}},
 		{"an update fails and is rolled back", "service", []act{
 			ordered,
-			{what: "update", broken: true, path: "update_start updating update_failed", active: "updated"},
+			{what: "update", broken: true, path: "update_start updating update_failed",
+				active: "updated"},
 			{what: "rollback", path: "rollback up", active: "created"},
 			{what: "delete", broken: true, path: "deleting deleting_failed", active: "created"},
 			{what: "delete", path: "deleting terminated", active: "created"},
@@ -159,12 +162,14 @@ func TestReadyMade(t *testing.T) {
 		}},
 		{"allocators let go", "service_with_deallocation", []act{
 			ordered,
-			{what: "delete", invalid: true, path: "deleting deallocating deallocating_failed", active: "created"},
+			{what: "delete", invalid: true, path: "deleting deallocating deallocating_failed",
+				active: "created"},
 			{what: "delete", path: "deallocating terminated", active: "created"},
 		}},
 		{"somebody needs it", "simple_with_delete_validate", []act{
 			created,
-			{what: "delete", invalid: true, path: "delete_validating delete_rejected", active: "created"},
+			{what: "delete", invalid: true, path: "delete_validating delete_rejected",
+				active: "created"},
 			{what: "up", path: "up", active: "created"},
 			{what: "delete", path: "delete_validating deleting terminated", active: "created"},
 		}},
@@ -231,7 +236,8 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			r, err := lifecycle.Step(machine(t, "service"), test.in, test.e)
 			var f *fault.Error
-			if !errors.As(err, &f) || f.Kind != test.kind || !strings.Contains(err.Error(), test.want) {
+			if !errors.As(err, &f) || f.Kind != test.kind ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v", err)
 			}
 			if d := cmp.Diff(lifecycle.Result{}, r); d != "" {
@@ -271,7 +277,8 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// TestUnderWay has resources fail while a transfer waits for its compile, which it does not disturb.
+// TestUnderWay has resources fail while a transfer waits for its compile, which it does not
+// disturb.
 func TestUnderWay(t *testing.T) {
 	t.Parallel()
 	m := machine(t, "service")
@@ -305,7 +312,8 @@ func TestUnderWay(t *testing.T) {
 func TestForce(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, m: machine(t, "service"), i: lifecycle.Instance{
-		State: "terminated", Deleted: true, Version: 3, Desired: 3, Rollback: map[string]any{"v": 1},
+		State: "terminated", Deleted: true, Version: 3, Desired: 3,
+		Rollback: map[string]any{"v": 1},
 	}}
 	err := w.do(lifecycle.Force{Target: "creating", Operation: lifecycle.RollBack, Version: 3})
 	if err != nil || w.i.State != "up" || w.i.Deleted || w.i.Active["v"] != 1 {

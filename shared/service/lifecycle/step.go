@@ -233,7 +233,8 @@ func (s *stepper) asked(e Event) (Result, error) {
 	}
 	if version != s.in.Version {
 		return Result{}, fault.New(fault.Conflict, "", "the instance has the version %d, and not %d",
-			s.in.Version, version).WithHint("read it again, and decide anew")
+			s.in.Version, version).
+			WithHint("read it again, and decide anew")
 	}
 	if f, ok := e.(Force); ok {
 		return s.force(f)
@@ -295,7 +296,8 @@ func (s *stepper) transfer(e Event) (Result, error) {
 	}
 	if !ok {
 		return Result{}, fault.New(fault.Conflict, "", "the instance is in the state %s, in which %s",
-			s.in.State, what).WithHint("%s", s.choices())
+			s.in.State, what).
+			WithHint("%s", s.choices())
 	}
 	return s.begin(t)
 }
@@ -355,7 +357,8 @@ func (s *stepper) validated(e Validated) (Result, error) {
 	})
 	if !ok {
 		return Result{}, fault.New(fault.Invalid, "", "the lifecycle %s has no transfer from %s to %s",
-			s.m.Name, s.in.State, s.in.Validating).WithHint("set another state by force")
+			s.m.Name, s.in.State, s.in.Validating).
+			WithHint("set another state by force")
 	}
 	return s.take(t, e.Failed)
 }

@@ -1,0 +1,338 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+)
+
+// Instances are the instances of services of a home. It implements inventory.Store.
+type Instances struct{ home *Home }
+
+var _ inventory.Store = (*Instances)(nil)
+
+// Instances returns the store of instances.
+func (h *Home) Instances() *Instances { return &Instances{h} }
+
+// Write implements inventory.Store.
+func (n *Instances) Write(
+	ctx context.Context, env string, changes []inventory.Change,
+) ([]int64, error) {
+	if err := inventory.CheckChanges(changes); err != nil {
+		return nil, err
+	}
+	revs := make([]int64, len(changes))
+	err := n.home.write(ctx, "write instances", func(c *sqlite.Conn) error {
+		for i := range changes {
+			var err error
+			if revs[i], err = putInstance(c, env, &changes[i]); err != nil {
+				return err
+			}
+		}
+		for i := range changes {
+			if err := checkReferences(c, env, &changes[i].Record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return revs, nil
+}
+
+// putInstance stores a change, without asking what it refers to.
+func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, error) {
+	r := change.Record
+	have, events := int64(0), int64(0)
+	err := query(c, "SELECT rev, events FROM instances WHERE env = ? AND id = ?",
+		func(s *sqlite.Stmt) error {
+			have, events = s.ColumnInt64(0), s.ColumnInt64(1)
+			return nil
+		}, env, r.ID)
+	if err != nil {
+		return 0, err
+	}
+	if have != r.Rev {
+		return 0, fault.New(fault.Conflict, "write instances",
+			"another has changed the instance %s", r.ID).WithHint("read it again, and decide anew")
+	}
+	for i, e := range change.Events {
+		e.Seq = events + int64(i) + 1
+		if err := query(c, "INSERT INTO instance_events (env, id, seq, body) VALUES (?, ?, ?, ?)", nil,
+			env, r.ID, e.Seq, []byte(toJSON(e))); err != nil {
+			return 0, err
+		}
+	}
+	identity, due := columnsOf(&r)
+	if err := freeIdentity(c, env, &r, identity); err != nil {
+		return 0, err
+	}
+	err = query(
+		c,
+		"INSERT OR REPLACE INTO instances (env, id, rev, service, state, identity, deleted, "+
+			"closed, created, due, events, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		nil,
+		env,
+		r.ID,
+		have+1,
+		r.Service,
+		r.State,
+		identity,
+		r.Deleted,
+		r.Closed,
+		r.Created.UnixMicro(),
+		due,
+		events+int64(len(change.Events)),
+		[]byte(toJSON(r)),
+	)
+	if err != nil {
+		return 0, err
+	}
+	return have + 1, putReferences(c, env, &r)
+}
+
+// columnsOf returns what an instance is found by; nil for what it is not.
+func columnsOf(r *inventory.Record) (identity, due any) {
+	if r.Identity != "" && !r.Deleted {
+		identity = r.Identity
+	}
+	if len(r.Tasks) > 0 {
+		due = r.Due.UnixMicro()
+	}
+	return identity, due
+}
+
+// freeIdentity refuses an identity that another instance has.
+func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any) error {
+	if identity == nil {
+		return nil
+	}
+	other := ""
+	err := query(
+		c,
+		"SELECT id FROM instances WHERE env = ? AND service = ? AND identity = ? AND id <> ?",
+		func(s *sqlite.Stmt) error {
+			other = s.ColumnText(0)
+			return nil
+		},
+		env,
+		r.Service,
+		identity,
+		r.ID,
+	)
+	if err == nil && other != "" {
+		return inventory.ErrTaken(r, other)
+	}
+	return err
+}
+
+// putReferences stores what an instance refers to.
+func putReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
+	if err := query(c, "DELETE FROM instance_refs WHERE env = ? AND id = ?", nil, env, r.ID); err != nil {
+		return err
+	}
+	if r.Deleted {
+		return nil
+	}
+	for _, target := range r.References {
+		if err := query(c, "INSERT INTO instance_refs (env, target, id) VALUES (?, ?, ?)", nil,
+			env, target, r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkReferences refuses references from an instance, and to it, that may not be.
+func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
+	wrong := ""
+	const from = "SELECT r.target FROM instance_refs r LEFT JOIN instances i ON i.env = r.env AND " +
+		"i.id = r.target WHERE r.env = ? AND r.id = ? AND (i.id IS NULL OR i.deleted OR i.closed) LIMIT 1"
+	err := query(c, from, func(s *sqlite.Stmt) error {
+		wrong = s.ColumnText(0)
+		return nil
+	}, env, r.ID)
+	if err != nil {
+		return err
+	}
+	if wrong != "" {
+		return inventory.ErrLost(r, wrong)
+	}
+	if !r.Closed && !r.Deleted {
+		return nil
+	}
+	err = query(c, "SELECT id FROM instance_refs WHERE env = ? AND target = ? ORDER BY id LIMIT 1",
+		func(s *sqlite.Stmt) error {
+			wrong = s.ColumnText(0)
+			return nil
+		}, env, r.ID)
+	if err == nil && wrong != "" {
+		return inventory.ErrNeeded(r, wrong)
+	}
+	return err
+}
+
+// instance reads a record from its columns rev and body.
+func instance(s *sqlite.Stmt) (inventory.Record, error) {
+	var r inventory.Record
+	err := instanceJSON(columnBytes(s, 1), &r)
+	r.Rev = s.ColumnInt64(0)
+	return r, err
+}
+
+// instanceJSON reads JSON with its numbers as they were written.
+func instanceJSON(body []byte, v any) error {
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return &fault.Error{
+			Kind: fault.Damaged, Op: "read instance", Err: err, Hint: damagedHint,
+		}
+	}
+	return nil
+}
+
+// records reads the records that a query finds.
+func (n *Instances) records(
+	ctx context.Context,
+	sql string,
+	args ...any,
+) ([]inventory.Record, error) {
+	var out []inventory.Record
+	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+		return query(c, sql, func(s *sqlite.Stmt) error {
+			r, err := instance(s)
+			out = append(out, r)
+			return err
+		}, args...)
+	})
+	return out, err
+}
+
+// Instance implements inventory.Store.
+func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Record, error) {
+	found, err := n.records(
+		ctx,
+		"SELECT rev, body FROM instances WHERE env = ? AND id = ?",
+		env,
+		id,
+	)
+	if err != nil || len(found) > 0 {
+		return first(found), err
+	}
+	return inventory.Record{}, fault.New(
+		fault.NotFound,
+		"read instance",
+		"there is no instance %s",
+		id,
+	)
+}
+
+// ByIdentity implements inventory.Store.
+func (n *Instances) ByIdentity(
+	ctx context.Context, env, service, identity string,
+) (inventory.Record, error) {
+	found, err := n.records(
+		ctx,
+		"SELECT rev, body FROM instances WHERE env = ? AND service = ? AND "+
+			"identity = ?",
+		env,
+		service,
+		identity,
+	)
+	if err != nil || len(found) > 0 {
+		return first(found), err
+	}
+	return inventory.Record{}, fault.New(fault.NotFound, "read instance",
+		"there is no instance of %s with the identity %s", service, identity)
+}
+
+func first(all []inventory.Record) inventory.Record {
+	if len(all) == 0 {
+		return inventory.Record{}
+	}
+	return all[0]
+}
+
+// Instances implements inventory.Store.
+func (n *Instances) Instances(
+	ctx context.Context, env string, q inventory.Query,
+) ([]inventory.Record, error) {
+	sql, args := "SELECT rev, body FROM instances WHERE env = ?", []any{env}
+	if q.Service != "" {
+		sql, args = sql+" AND service = ?", append(args, q.Service)
+	}
+	if len(q.States) > 0 {
+		sql += " AND state IN (?" + strings.Repeat(", ?", len(q.States)-1) + ")"
+		for _, s := range q.States {
+			args = append(args, s)
+		}
+	}
+	if !q.Deleted {
+		sql += " AND NOT deleted"
+	}
+	compare, order := ">", "created, id"
+	if q.NewestFirst {
+		compare, order = "<", "created DESC, id DESC"
+	}
+	if q.After != nil {
+		sql += " AND (created, id) " + compare + " (?, ?)"
+		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
+	}
+	return n.records(
+		ctx,
+		sql+" ORDER BY "+order+" LIMIT ?",
+		append(args, inventory.Page(q.Limit))...)
+}
+
+// ReferredBy implements inventory.Store.
+func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, error) {
+	var out []string
+	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+		return query(c, "SELECT id FROM instance_refs WHERE env = ? AND target = ? ORDER BY id",
+			func(s *sqlite.Stmt) error {
+				out = append(out, s.ColumnText(0))
+				return nil
+			}, env, id)
+	})
+	return out, err
+}
+
+// Events implements inventory.Store.
+func (n *Instances) Events(
+	ctx context.Context, env, id string, after int64, limit int,
+) ([]inventory.Event, error) {
+	var out []inventory.Event
+	err := n.home.read(ctx, "read events", func(c *sqlite.Conn) error {
+		return query(c, "SELECT body FROM instance_events WHERE env = ? AND id = ? AND seq > ? "+
+			"ORDER BY seq LIMIT ?", func(s *sqlite.Stmt) error {
+			var e inventory.Event
+			err := instanceJSON(columnBytes(s, 0), &e)
+			out = append(out, e)
+			return err
+		}, env, id, after, inventory.Page(limit))
+	})
+	return out, err
+}
+
+// Due implements inventory.Store.
+func (n *Instances) Due(
+	ctx context.Context, env string, now time.Time, limit int,
+) ([]inventory.Record, error) {
+	return n.records(
+		ctx,
+		"SELECT rev, body FROM instances WHERE env = ? AND due <= ? ORDER BY due, id "+
+			"LIMIT ?",
+		env,
+		now.UnixMicro(),
+		inventory.Page(limit),
+	)
+}

@@ -1,0 +1,494 @@
+// Package inventorytest is the conformance suite of inventory.Store.
+package inventorytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// Harness is one fresh, empty store as two processes see it.
+type Harness struct{ A, B inventory.Store }
+
+// Test runs the suite. open returns a new, empty store for each subtest.
+func Test(t *testing.T, open func(t *testing.T) Harness) {
+	t.Helper()
+	for name, run := range map[string]func(*suite){
+		"Back": (*suite).back, "Missing": (*suite).missing, "Revisions": (*suite).revisions,
+		"Together": (*suite).together, "Bounds": (*suite).bounds, "Identities": (*suite).identities,
+		"References": (*suite).references, "Order": (*suite).order, "Pages": (*suite).pages,
+		"Filters": (*suite).filters, "Events": (*suite).events, "Due": (*suite).due,
+		"Environments": (*suite).environments, "Race": (*suite).race, "Crossing": (*suite).crossing,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(&suite{t, t.Context(), open(t)})
+		})
+	}
+}
+
+type suite struct {
+	*testing.T
+	ctx context.Context //nolint:containedctx // that of the test
+	h   Harness
+}
+
+const env = "default"
+
+// began is when the first order was made.
+var began = time.Date(2026, 5, 1, 12, 0, 0, 123456000, time.UTC)
+
+// record returns the n-th order.
+func record(n int) inventory.Record {
+	return inventory.Record{
+		ID: fmt.Sprintf("i%03d", n), Service: "site",
+		Instance: lifecycle.Instance{State: "up", Version: 1, Desired: 1},
+		Created:  began.Add(time.Duration(n) * time.Second), Updated: began,
+	}
+}
+
+// put stores a record that must be stored, and returns it with its revision.
+func (s *suite) put(r inventory.Record, events ...inventory.Event) inventory.Record {
+	s.Helper()
+	revs, err := s.h.A.Write(s.ctx, env, []inventory.Change{{Record: r, Events: events}})
+	if err != nil {
+		s.Fatalf("%s: %v", r.ID, err)
+	}
+	if revs[0] <= r.Rev {
+		s.Errorf("%s: revision %d after %d", r.ID, revs[0], r.Rev)
+	}
+	r.Rev = revs[0]
+	return r
+}
+
+// refused holds that changes are refused.
+func (s *suite) refused(kind fault.Kind, records ...inventory.Record) {
+	s.Helper()
+	var changes []inventory.Change
+	for _, r := range records {
+		changes = append(changes, inventory.Change{Record: r})
+	}
+	_, err := s.h.B.Write(s.ctx, env, changes)
+	if !is(err, kind) {
+		s.Errorf("it is not refused as %s: %v", kind, err)
+	}
+}
+
+func is(err error, kind fault.Kind) bool {
+	var f *fault.Error
+	return errors.As(err, &f) && f.Kind == kind
+}
+
+// read returns what the other process reads.
+func (s *suite) read(id string) inventory.Record {
+	s.Helper()
+	r, err := s.h.B.Instance(s.ctx, env, id)
+	if err != nil {
+		s.Fatalf("%s: %v", id, err)
+	}
+	return r
+}
+
+func (s *suite) ids(q inventory.Query) []string {
+	s.Helper()
+	all, err := s.h.B.Instances(s.ctx, env, q)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return ids(all)
+}
+
+func ids(all []inventory.Record) []string {
+	out := []string{}
+	for _, r := range all {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+func (s *suite) same(what string, want, got any) {
+	s.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		s.Errorf("%s: %s", what, d)
+	}
+}
+
+// back reads all of a record back.
+func (s *suite) back() {
+	r := record(1)
+	r.ServiceVersion, r.Identity, r.Callback, r.Closed = 3, "shop", "http://127.0.0.1/done", true
+	r.Candidate = map[string]any{"name": "shop", "on": true, "none": nil, "list": []any{"a"}}
+	r.Active = map[string]any{}
+	r.Config = map[string]bool{"auto": false}
+	r.Outcome, r.Validating, r.Trigger = lifecycle.Failed, "up", lifecycle.ByUpdate
+	r.Metadata = map[string]string{"ticket": "7"}
+	r.Tasks = inventory.Tasks([]lifecycle.Effect{
+		lifecycle.Validate{Set: lifecycle.Candidate, Version: 1},
+		lifecycle.Export{
+			Desired: 2,
+			Present: true,
+			Purge:   true,
+		}, lifecycle.Continue{}, lifecycle.Gone{},
+	})
+	r.Due = began.Add(time.Minute)
+	r = s.put(r)
+	s.same("the record", r, s.read(r.ID))
+	r.State, r.Tasks, r.Due, r.Candidate = "failed", nil, time.Time{}, nil
+	r = s.put(r)
+	s.same("the record after a change", r, s.read(r.ID))
+}
+
+func (s *suite) missing() {
+	_, err := s.h.A.Instance(s.ctx, env, "nobody")
+	_, other := s.h.A.ByIdentity(s.ctx, env, "site", "nobody")
+	if !is(err, fault.NotFound) || !is(other, fault.NotFound) {
+		s.Errorf("%v, %v", err, other)
+	}
+	s.same("nothing", []string{}, s.ids(inventory.Query{}))
+	events, err := s.h.A.Events(s.ctx, env, "nobody", 0, 0)
+	if err != nil || len(events) > 0 {
+		s.Errorf("%v, %v", events, err)
+	}
+}
+
+func (s *suite) revisions() {
+	r := s.put(record(1))
+	again := record(1)
+	s.refused(fault.Conflict, again) // it is there already
+	old := r
+	r.State = "failed"
+	r = s.put(r)
+	old.State = "lost"
+	s.refused(fault.Conflict, old)
+	never := record(2)
+	never.Rev = 4
+	s.refused(fault.Conflict, never) // it is not there
+	s.same("the record", r, s.read(r.ID))
+}
+
+// together stores several, or none.
+func (s *suite) together() {
+	one, two := s.put(record(1)), record(2)
+	stale := one
+	one.State = "failed"
+	one = s.put(one)
+	s.refused(fault.Conflict, two, stale)
+	s.same("nothing of it", []string{one.ID}, s.ids(inventory.Query{}))
+	revs, err := s.h.B.Write(s.ctx, env, []inventory.Change{
+		{Record: two, Events: []inventory.Event{{Kind: "created"}}}, {Record: one},
+	})
+	if err != nil || len(revs) != 2 {
+		s.Fatal(revs, err)
+	}
+	s.same("the revisions", revs, []int64{s.read(two.ID).Rev, s.read(one.ID).Rev})
+}
+
+func (s *suite) bounds() {
+	s.refused(fault.Invalid)
+	s.refused(fault.Invalid, record(1), record(1))
+	s.refused(fault.Invalid, inventory.Record{Service: "site"})
+	s.refused(fault.Invalid, inventory.Record{ID: "x"})
+	var all []inventory.Record
+	var changes []inventory.Change
+	for n := range inventory.MaxChanges + 1 {
+		all = append(all, record(n))
+		changes = append(changes, inventory.Change{Record: record(n)})
+	}
+	s.refused(fault.Invalid, all...)
+	if _, err := s.h.A.Write(s.ctx, env, changes[1:]); err != nil {
+		s.Error(err)
+	}
+}
+
+func (s *suite) identities() {
+	one, two, other := record(1), record(2), record(3)
+	one.Identity, two.Identity, other.Identity, other.Service = "shop", "shop", "shop", "lab"
+	one = s.put(one)
+	s.refused(fault.Refused, two)
+	s.put(other) // of another service
+	found, err := s.h.B.ByIdentity(s.ctx, env, "site", "shop")
+	if err != nil || found.ID != one.ID || found.Rev != one.Rev {
+		s.Errorf("%+v, %v", found, err)
+	}
+	third := record(4)
+	third.Identity = "shop"
+	s.refused(fault.Refused, third)
+	one = s.put(one) // its own is not taken
+	one.Deleted, one.Closed = true, true
+	one = s.put(one)
+	if _, err := s.h.B.ByIdentity(s.ctx, env, "site", "shop"); !is(err, fault.NotFound) {
+		s.Errorf("a deleted instance is found: %v", err)
+	}
+	two = s.put(two)
+	one.Deleted, one.Closed = false, false
+	s.refused(fault.Refused, one) // somebody else has it now
+	found, err = s.h.A.ByIdentity(s.ctx, env, "site", "shop")
+	if err != nil || found.ID != two.ID {
+		s.Errorf("%+v, %v", found, err)
+	}
+}
+
+func (s *suite) references() {
+	parent, child := record(1), record(2)
+	child.References = []string{parent.ID}
+	s.refused(fault.Refused, child) // nobody is there
+	parent = s.put(parent)
+	child = s.put(child)
+	by, err := s.h.B.ReferredBy(s.ctx, env, parent.ID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.same("who refers", []string{child.ID}, by)
+	closed := parent
+	closed.Closed = true
+	s.refused(fault.Refused, closed)
+	child.Closed = true // its own delete begins, and it still needs the other one
+	child = s.put(child)
+	s.refused(fault.Refused, closed)
+	child.Deleted = true
+	child = s.put(child)
+	s.same("it keeps what it has led to", []string{parent.ID}, s.read(child.ID).References)
+	parent = s.put(closed)
+	late := record(3)
+	late.References = []string{parent.ID}
+	s.refused(fault.Refused, late)
+	parent.Deleted = true
+	s.put(parent)
+	s.refused(fault.Refused, late)
+	s.atOnce()
+}
+
+// atOnce deletes an instance whose delete was never begun.
+func (s *suite) atOnce() {
+	parent, child := s.put(record(11)), record(12)
+	child.References = []string{parent.ID}
+	child = s.put(child)
+	gone := parent
+	gone.Deleted = true
+	s.refused(fault.Refused, gone)
+	child.References = nil
+	child = s.put(child)
+	s.put(gone)
+	child.References = []string{parent.ID}
+	s.refused(fault.Refused, child)
+}
+
+// order makes several that lead to each other at once, and lets go of them.
+func (s *suite) order() {
+	one, two := record(1), record(2)
+	one.References, two.References = []string{two.ID}, []string{one.ID}
+	revs, err := s.h.A.Write(s.ctx, env, []inventory.Change{{Record: one}, {Record: two}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	one.Rev, two.Rev = revs[0], revs[1]
+	one.References = nil
+	one = s.put(one)
+	one.Closed = true
+	s.refused(fault.Refused, one)
+	two.Deleted = true
+	if _, err := s.h.B.Write(s.ctx, env, []inventory.Change{{Record: one}, {Record: two}}); err != nil {
+		s.Error(err)
+	}
+}
+
+func (s *suite) pages() {
+	const n = 7
+	var want []string
+	for i := range n {
+		r := record(i)
+		r.Created = began.Add(time.Duration(i/3) * time.Second) // some at once
+		want = append(want, s.put(r).ID)
+	}
+	for _, newest := range []bool{false, true} {
+		var got []string
+		q := inventory.Query{Limit: 2, NewestFirst: newest}
+		for {
+			page, err := s.h.B.Instances(s.ctx, env, q)
+			if err != nil {
+				s.Fatal(err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			got = append(got, ids(page)...)
+			last := page[len(page)-1]
+			q.After = &inventory.Record{ID: last.ID, Created: last.Created}
+		}
+		if newest {
+			slices.Reverse(got)
+		}
+		s.same("all pages", want, got)
+	}
+}
+
+func (s *suite) filters() {
+	for i, state := range []string{"up", "failed", "up", "terminated"} {
+		r := record(i)
+		r.State, r.Deleted = state, state == "terminated"
+		if i == 2 {
+			r.Service = "lab"
+		}
+		s.put(r)
+	}
+	for _, test := range []struct {
+		q    inventory.Query
+		want []string
+	}{
+		{inventory.Query{}, []string{"i000", "i001", "i002"}},
+		{inventory.Query{Deleted: true}, []string{"i000", "i001", "i002", "i003"}},
+		{inventory.Query{Service: "lab"}, []string{"i002"}},
+		{inventory.Query{Service: "nobody"}, []string{}},
+		{inventory.Query{States: []string{"up"}}, []string{"i000", "i002"}},
+		{inventory.Query{States: []string{"up", "failed"}, Service: "site"}, []string{"i000", "i001"}},
+		{inventory.Query{States: []string{"terminated"}}, []string{}},
+		{inventory.Query{States: []string{"up", "failed"}, Limit: 2}, []string{"i000", "i001"}},
+	} {
+		s.same(fmt.Sprintf("%+v", test.q), test.want, s.ids(test.q))
+	}
+}
+
+func (s *suite) events() {
+	at := func(kind string) inventory.Event {
+		return inventory.Event{
+			At:      began,
+			Version: 1,
+			Kind:    kind,
+			From:    "a",
+			To:      "b",
+			More:    []byte(`{"x":1}`),
+		}
+	}
+	r := s.put(record(1), at("one"), at("two"))
+	stale := r
+	r = s.put(r)
+	s.put(r, at("three"))
+	_, err := s.h.B.Write(s.ctx, env, []inventory.Change{
+		{Record: stale, Events: []inventory.Event{at("lost")}},
+	})
+	if !is(err, fault.Conflict) {
+		s.Error(err)
+	}
+	read := func(after int64, limit int) []string {
+		all, err := s.h.B.Events(s.ctx, env, r.ID, after, limit)
+		if err != nil {
+			s.Fatal(err)
+		}
+		out := []string{}
+		for i, e := range all {
+			out = append(out, e.Kind)
+			if e.Seq != after+int64(i)+1 || !e.At.Equal(began) || string(e.More) != `{"x":1}` {
+				s.Errorf("%+v", e)
+			}
+		}
+		return out
+	}
+	s.same("all", []string{"one", "two", "three"}, read(0, 0))
+	s.same("behind the first", []string{"two"}, read(1, 1))
+	s.same("behind the last", []string{}, read(3, 0))
+}
+
+func (s *suite) due() {
+	task := []inventory.Task{{Kind: inventory.TaskContinue}}
+	for i, wait := range []time.Duration{2, 1, 9} {
+		r := record(i)
+		r.Tasks, r.Due = task, began.Add(wait*time.Minute)
+		s.put(r)
+	}
+	s.put(record(3)) // has none
+	ask := func(after time.Duration, limit int) []string {
+		all, err := s.h.B.Due(s.ctx, env, began.Add(after), limit)
+		if err != nil {
+			s.Fatal(err)
+		}
+		return ids(all)
+	}
+	s.same("too early", []string{}, ask(time.Second, 0))
+	s.same("on the minute", []string{"i001"}, ask(time.Minute, 0))
+	s.same("the oldest first", []string{"i001", "i000"}, ask(5*time.Minute, 0))
+	s.same("a page", []string{"i001"}, ask(time.Hour, 1))
+	done := s.read("i001")
+	done.Tasks = nil
+	s.put(done)
+	s.same("without what is done", []string{"i000", "i002"}, ask(time.Hour, 0))
+}
+
+func (s *suite) environments() {
+	r := record(1)
+	r.Identity = "shop"
+	s.put(r)
+	revs, err := s.h.B.Write(s.ctx, "other", []inventory.Change{{Record: r}})
+	if err != nil || len(revs) != 1 {
+		s.Fatal(err)
+	}
+	refers := record(2)
+	s.put(refers)
+	far := record(3)
+	far.References = []string{refers.ID}
+	_, err = s.h.A.Write(s.ctx, "other", []inventory.Change{{Record: far}})
+	if !is(err, fault.Refused) {
+		s.Errorf("it leads into another environment: %v", err)
+	}
+}
+
+// race has several count at once: nothing is lost.
+func (s *suite) race() {
+	s.put(record(1))
+	const workers, each = 4, 8
+	var wg sync.WaitGroup
+	for w := range workers {
+		store := []inventory.Store{s.h.A, s.h.B}[w%2]
+		wg.Go(func() {
+			for done := 0; done < each; {
+				r, err := store.Instance(s.ctx, env, "i001")
+				if err != nil {
+					s.Error(err)
+					return
+				}
+				r.Version++
+				_, err = store.Write(s.ctx, env, []inventory.Change{{Record: r}})
+				switch {
+				case err == nil:
+					done++
+				case !is(err, fault.Conflict):
+					s.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s.same("the count", int64(1+workers*each), s.read("i001").Version)
+}
+
+// crossing lets one come to need what another one begins to delete: one of them is refused.
+func (s *suite) crossing() {
+	const rounds = 8
+	for n := range rounds {
+		parent, child := record(2*n), record(2*n+1)
+		parent = s.put(parent)
+		child.References, parent.Closed = []string{parent.ID}, true
+		var wg sync.WaitGroup
+		errs := make([]error, 2)
+		for i, r := range []inventory.Record{parent, child} {
+			wg.Go(func() {
+				store := []inventory.Store{s.h.A, s.h.B}[i]
+				_, errs[i] = store.Write(s.ctx, env, []inventory.Change{{Record: r}})
+			})
+		}
+		wg.Wait()
+		if (errs[0] == nil) == (errs[1] == nil) {
+			s.Errorf("%v, %v", errs[0], errs[1])
+		}
+	}
+}

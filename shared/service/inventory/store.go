@@ -1,0 +1,176 @@
+package inventory
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"southbound/shared/service/definition"
+	"southbound/shared/service/lifecycle"
+)
+
+// Record is what is stored of an instance.
+type Record struct {
+	ID             string `json:"id"`
+	Service        string `json:"service_entity"`
+	ServiceVersion int    `json:"service_entity_version"`
+	lifecycle.Instance
+	// Identity is the value of the identity attribute as text; "" where the service has none.
+	Identity string `json:"service_identity_attribute_value,omitempty"`
+	// References are the ids of other instances that any of the sets leads to, without repeats.
+	References []string `json:"references,omitempty"`
+	// Closed says that a delete has begun, so that nobody may refer to the instance any more.
+	Closed   bool              `json:"closed,omitempty"`
+	Callback string            `json:"callback,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Created  time.Time         `json:"created_at"`
+	Updated  time.Time         `json:"last_updated"`
+	// Tasks are effects that are not done yet, in order.
+	Tasks []Task `json:"tasks,omitempty"`
+	// Due is since when the first task waits, or until when somebody works on it.
+	Due time.Time `json:"due,omitzero"`
+	// Rev counts the writes of the record; 0 is one that was never stored.
+	Rev int64 `json:"-"`
+}
+
+// Task is an effect of the lifecycle that is to be done.
+type Task struct {
+	Kind    TaskKind `json:"kind"`
+	Number  int64    `json:"number,omitempty"` // the version or the desired state that it is for
+	Set     string   `json:"set,omitempty"`    // of a validation
+	Present bool     `json:"present,omitempty"`
+	Purge   bool     `json:"purge,omitempty"`
+}
+
+// TaskKind says what a task is.
+type TaskKind string
+
+// The kinds of tasks: compile to validate, compile and deploy, look for what begins by itself, and
+// let go of what an instance had.
+const (
+	TaskValidate TaskKind = "validate"
+	TaskExport   TaskKind = "export"
+	TaskContinue TaskKind = "continue"
+	TaskGone     TaskKind = "gone"
+)
+
+// Tasks returns the tasks that effects of a step are.
+func Tasks(effects []lifecycle.Effect) []Task {
+	var out []Task
+	for _, e := range effects {
+		switch e := e.(type) {
+		case lifecycle.Validate:
+			out = append(out, Task{Kind: TaskValidate, Number: e.Version, Set: string(e.Set)})
+		case lifecycle.Export:
+			out = append(out, Task{
+				Kind: TaskExport, Number: e.Desired, Present: e.Present, Purge: e.Purge,
+			})
+		case lifecycle.Continue:
+			out = append(out, Task{Kind: TaskContinue})
+		case lifecycle.Gone:
+			out = append(out, Task{Kind: TaskGone})
+		}
+	}
+	return out
+}
+
+// Event is something that has happened to an instance.
+type Event struct {
+	// Seq is its place among the events of the instance. The store numbers events, from 1.
+	Seq     int64     `json:"seq"`
+	At      time.Time `json:"timestamp"`
+	Version int64     `json:"service_instance_version"`
+	Kind    string    `json:"event_type"`
+	From    string    `json:"source,omitempty"`
+	To      string    `json:"destination,omitempty"`
+	Error   bool      `json:"is_error_transition,omitempty"`
+	Message string    `json:"message,omitempty"`
+	// More is what else is known of it: problems with their places, say.
+	More json.RawMessage `json:"more,omitempty"`
+}
+
+// Change is a record as it shall be, with what has happened. Rev is that of the record as it was
+// read.
+type Change struct {
+	Record Record
+	Events []Event
+}
+
+// Query picks instances.
+type Query struct {
+	Service     string   // "" for all
+	States      []string // none for all
+	Deleted     bool     // those that are deleted too
+	NewestFirst bool
+	After       *Record // the last one of the page before; only ID and Created count
+	Limit       int     // at most MaxPage; 0 is MaxPage
+}
+
+// Bounds of what a store does at once.
+const (
+	MaxPage    = 1000
+	MaxChanges = 25 // in a Write: an item of DynamoDB each, and some for references
+)
+
+// Store keeps instances. Everything belongs to an environment. Errors are fault.NotFound for what
+// is not there, and those that Write names.
+type Store interface {
+	// Write stores changes, all of them or none, and returns the new revisions. It fails with
+	// fault.Conflict where a record has another revision than was read; with fault.Refused where an
+	// identity is taken, or where an instance that is not deleted would refer to one that is not
+	// there, is deleted or closed; with fault.Invalid for more than MaxChanges, none, or two of one
+	// instance.
+	Write(ctx context.Context, env string, changes []Change) ([]int64, error)
+	// Instance returns a record.
+	Instance(ctx context.Context, env, id string) (Record, error)
+	// ByIdentity returns the record of a service that is not deleted and has an identity.
+	ByIdentity(ctx context.Context, env, service, identity string) (Record, error)
+	// Instances returns a page of records by the time of their orders.
+	Instances(ctx context.Context, env string, q Query) ([]Record, error)
+	// ReferredBy returns the ids of instances that are not deleted and refer to one, sorted.
+	ReferredBy(ctx context.Context, env, id string) ([]string, error)
+	// Events returns events of an instance behind a place, oldest first, at most limit.
+	Events(ctx context.Context, env, id string, after int64, limit int) ([]Event, error)
+	// Due returns records that have tasks and whose Due is not later than now, the oldest first.
+	Due(ctx context.Context, env string, now time.Time, limit int) ([]Record, error)
+}
+
+// References returns the ids that sets of attributes lead to by the relations of a service, sorted
+// by where they stand, without repeats.
+func References(s *definition.Service, sets ...map[string]any) []string {
+	var out []string
+	seen := map[string]bool{}
+	add := func(v any) {
+		if id, ok := v.(string); ok && !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	var walk func(p *definition.Part, in map[string]any)
+	walk = func(p *definition.Part, in map[string]any) {
+		for i := range p.Relations {
+			v := in[p.Relations[i].Name]
+			add(v)
+			list, _ := v.([]any)
+			for _, one := range list {
+				add(one)
+			}
+		}
+		for i := range p.Embedded {
+			e := &p.Embedded[i]
+			list, ok := in[e.Name].([]any)
+			if !ok {
+				list = []any{in[e.Name]}
+			}
+			for _, one := range list {
+				if m, ok := one.(map[string]any); ok {
+					walk(&e.Part, m)
+				}
+			}
+		}
+	}
+	for _, set := range sets {
+		walk(&s.Part, set)
+	}
+	return out
+}
