@@ -150,3 +150,18 @@ func focusFiltered() *Focus {
 		filtered: true,
 	}
 }
+
+// focusWaved has exports made in waves of agents.
+func focusWaved() *Focus {
+	return &Focus{
+		Name: "waved",
+		Why:  "exports are made in waves, of which some end when something is not well",
+		plan: func(p *Plan, _ *rand.Rand) {
+			p.hasty, p.touches = false, 0
+			calmly(p)
+		},
+		size:  8,
+		ops:   []opKind{opExport, opExport, opExport, opDrift, opBreak, opSetParameter, opDeleteParameter},
+		waved: true,
+	}
+}

@@ -46,6 +46,7 @@ export refused: true
 failed after
 failed before
 hears by its type
+last wave of an export
 leaves to be let alone
 leaves to be purged
 leaves with prevent_destroy
@@ -135,6 +136,8 @@ type sim::Thing
 undefined
 version forgotten
 wave of agents
+wave of an export
+waves stopped
 write-only attribute`), "\n")
 }
 

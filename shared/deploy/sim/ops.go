@@ -21,6 +21,10 @@ func (r *run) do(o *op) {
 	r.happened("step " + o.kind.String())
 	switch o.kind {
 	case opExport:
+		if o.waved {
+			r.inTurn(o)
+			return
+		}
 		r.export(o)
 		if o.twice {
 			r.export(o)
@@ -68,7 +72,7 @@ func (r *run) hasten() {
 func (r *run) askSome(p *process, o *op) bool {
 	switch {
 	case o.waves > 0:
-		r.task(p, o.kind.String()+" in waves", func(t *task) error { return r.inWaves(t, p.engine, o) })
+		r.task(p, o.kind.String()+" in waves", func(t *task) error { return r.agentsInTurn(t, p.engine, o) })
 	case o.terms != nil:
 		r.task(p, o.kind.String()+" by filter", func(t *task) error { return r.filtered(t, p.engine, o, o.terms) })
 	default:
@@ -223,7 +227,8 @@ type exportBook struct {
 	// Of one that expects what a plan says.
 	expect string
 	would  map[resource.ID]deploy.Would
-	moves  int // when the plan was made; -1: of no one moment
+	moves  int    // when the plan was made; -1: of no one moment
+	then   func() // what follows when it is done; nil: nothing
 	// repeated: it is tried once more though it was carried out.
 	repeated bool
 }
@@ -268,6 +273,9 @@ func (r *run) try(book *exportBook, tries int) {
 			r.checkExported(t, book, out)
 			r.checkLooks(t, was)
 			r.onceMore(book)
+			if book.then != nil {
+				book.then()
+			}
 		}
 		return err
 	})
@@ -396,7 +404,10 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 	if have := r.state.look(env).env.Settings; whole && book.op.partial == nil && have != r.plan.Settings {
 		r.violate("V1", "%s ends, and the settings are %+v, not %+v", t.name, have, r.plan.Settings)
 	}
-	if whole && book.op.check && !book.op.noRelease && !t.books.waved {
+	if whole && book.op.check && book.op.at != nil && t.books.waved {
+		r.violate("waves", "%s was to have checked what is at %v, and has asked for everything", t.name, book.op.at)
+	}
+	if whole && book.op.check && book.op.at == nil && !book.op.noRelease && !t.books.waved {
 		r.violate("V1", "%s was to have everything checked, and has not asked for it", t.name)
 	}
 	if book.op.noRelease {

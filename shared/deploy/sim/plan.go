@@ -95,6 +95,7 @@ type op struct {
 	twice                         bool // a second pipeline does the same at the same time
 	tries                         int
 	kept
+	inWaves
 	// Requests.
 	terms []string // of a filter
 	waves int      // of so many agents at a time; 0: not in waves
@@ -148,6 +149,7 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	d.requests(rand.New(rand.NewPCG(seed, 0x4e95)))     //nolint:gosec // a simulation
 	d.keeps(rand.New(rand.NewPCG(seed, 0x6e97)))        //nolint:gosec // a simulation
 	d.preserves(rand.New(rand.NewPCG(seed, 0x9e5e)))    //nolint:gosec // a simulation
+	d.waves(rand.New(rand.NewPCG(seed, 0x3a7e)))        //nolint:gosec // a simulation
 	p.calm()
 	return p
 }

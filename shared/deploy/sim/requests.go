@@ -96,9 +96,9 @@ func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 	return err
 }
 
-// inWaves asks for the work of some agents at a time, and waits for it, as the program does with
+// agentsInTurn asks for the work of some agents at a time, and waits for it, as the program does with
 // --max-parallel: one request after the other.
-func (r *run) inWaves(t *task, e *deploy.Engine, o *op) error {
+func (r *run) agentsInTurn(t *task, e *deploy.Engine, o *op) error {
 	rows := r.state.look(env).rows
 	var agents []string
 	for id := range rows {

@@ -31,6 +31,7 @@ func (d *drawer) targets(rng *rand.Rand) {
 
 // aim gives an export the filter of its operation.
 func (o *op) aim(x *deploy.Export) {
+	x.CheckAgents = o.at
 	if o.target == "" {
 		return
 	}
@@ -39,6 +40,14 @@ func (o *op) aim(x *deploy.Export) {
 		panic(err)
 	}
 	x.Target, x.Defer = f, o.later
+}
+
+// checked reports whether an operation is to have a resource checked, of which it is about some.
+func (o *op) checked(s *spec) bool {
+	if o.at != nil {
+		return slices.Contains(o.at, s.id.Agent())
+	}
+	return o.target != "" && o.hits(s.id, s.set)
 }
 
 // hits reports whether the filter of an operation selects a resource.
@@ -88,11 +97,11 @@ func refusable(o *op, err error) bool {
 // looks returns the looks of the rows that a targeted export is to have checked in any case.
 func (r *run) looks(o *op) map[resource.ID]look {
 	out := map[resource.ID]look{}
-	if o.target == "" || !o.check {
+	if !o.check {
 		return out
 	}
 	for i := range o.model {
-		if s := &o.model[i]; o.hits(s.id, s.set) {
+		if s := &o.model[i]; o.checked(s) {
 			out[s.id] = r.lookOf(s.id)
 		}
 	}

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy/state"
+)
+
+// inWaves is an export in waves of one agent each, as the program makes it with --batch.
+type inWaves struct {
+	waved bool     // it is to be made in waves
+	stops bool     // and ends when something at an agent is not well after its wave
+	at    []string // of its last wave: the agents that it is to have checked
+}
+
+// waves has one plan in five make some exports in waves.
+func (d *drawer) waves(rng *rand.Rand) {
+	if rng.IntN(5) != 0 && (d.focus == nil || !d.focus.waved) {
+		return
+	}
+	for i := range d.p.Ops {
+		o := &d.p.Ops[i]
+		alone := o.partial != nil || o.noRelease || o.target != "" || o.plan || o.limits != nil || o.twice
+		if o.kind != opExport || o.At == 0 || alone || rng.IntN(3) == 0 {
+			continue
+		}
+		o.waved, o.stops, o.check = true, rng.IntN(2) == 0, o.check || rng.IntN(2) == 0
+	}
+}
+
+// inTurn makes an export in waves: one after the other, each when the one before has ended. All but the
+// last are of what is at an agent; the last is of everything.
+func (r *run) inTurn(o *op) {
+	var agents []string
+	for i := range o.model {
+		agents = append(agents, o.model[i].id.Agent())
+	}
+	for id, row := range r.state.look(env).rows {
+		if !row.Orphaned {
+			agents = append(agents, id.Agent())
+		}
+	}
+	slices.Sort(agents)
+	r.wave(o, slices.Compact(agents))
+}
+
+// wave makes the wave of the first of agents, and has the others follow.
+func (r *run) wave(o *op, agents []string) {
+	part := *o
+	if part.waved = false; len(agents) > 1 {
+		part.target, part.later = "agent="+agents[0], true
+	} else {
+		part.at = agents
+		r.happened("last wave of an export")
+	}
+	r.happened("wave of an export")
+	book := &exportBook{op: &part}
+	if len(agents) > 1 {
+		book.then = func() { r.nextWave(o, agents, 20) }
+	}
+	r.try(book, o.tries)
+}
+
+// nextWave waits until nothing is asked for at the first of agents, and goes on with the others.
+func (r *run) nextWave(o *op, agents []string, times int) {
+	switch {
+	case r.ended:
+	case times > 0 && !r.restsAt(agents[:1]):
+		r.sched.at(r.sched.now+time.Second, func() { r.nextWave(o, agents, times-1) })
+	case o.stops && !r.wellAt(agents[0]):
+		r.happened("waves stopped")
+		r.tracef("--- the wave of %s did not go well", agents[0])
+	default:
+		r.wave(o, agents[1:])
+	}
+}
+
+// wellAt reports whether all is as wanted at an agent.
+func (r *run) wellAt(agent string) bool {
+	for id, row := range r.state.look(env).rows {
+		if id.Agent() == agent && !row.Orphaned && row.Status() != state.StatusDeployed {
+			return false
+		}
+	}
+	return true
+}
+
+// spared reports whether an export leaves a resource unchecked, as only what is at other agents is to be
+// checked by it.
+func (t *task) spared(agent string) bool {
+	x := t.books.export
+	return x != nil && x.op.at != nil && !x.op.retryFailed && !slices.Contains(x.op.at, agent)
+}
