@@ -32,7 +32,7 @@ import (
 // What the functions are given and must do with, in megabytes: less than the template says.
 const (
 	exportMemory  = "512"
-	handlerMemory = "320"
+	handlerMemory = "256"
 )
 
 func most(megabytes string) int {
