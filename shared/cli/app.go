@@ -28,6 +28,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/python"
 	"southbound/shared/local"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
@@ -84,11 +85,14 @@ type app struct {
 	home    api.Home       // what all commands work through
 	own     *local.Home    // the embedded home; nil with --api
 	engine  *deploy.Engine // over own
+	python  *python.Pack   // runs handlers of modules; nil with --api
 	scratch string         // the temporary directory that look has made
 	ran     atomic.Int64   // resources that this process has run
 	waits   waits          // why agents are waited for
 	// documents is the path that the command deploys; "": none, or standard input.
 	documents string
+	// handled is the model that was read and has handlers in Python; "": none was.
+	handled string
 	// described says where a resource is written in documents; nil: not known.
 	described func(id string) diag.Pos
 	stop      chan struct{} // closed when what handlers do is to be ended
@@ -245,6 +249,7 @@ func (a *app) reach() error {
 func (a *app) close() {
 	if a.engine != nil {
 		a.engine.Close()
+		a.python.Close()
 	}
 	_, _, _, _ = a.aws.Close(), a.http.Close(), a.ssh.Close(), a.sql.Close()
 	if a.own != nil {
@@ -267,8 +272,9 @@ func (a *app) openAt(dir string) error {
 	a.stop = stop
 	a.abandon.Store(sync.OnceFunc(func() { close(stop) }))
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
+	a.python = python.NewPack(python.PackOptions{Find: a.findPython})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
-		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Pack: machine.Build(),
+		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Code: a.python, Pack: machine.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }, Waits: a.waits.note, Sizes: local.Sizes()})
 	a.home = api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, History: a.own.ParameterHistory,

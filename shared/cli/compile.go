@@ -122,7 +122,11 @@ func (a *app) loadModel(
 		return nil, err
 	}
 	a.warn(c.Warnings)
-	return c.Deployable(ctx, o)
+	m, err := c.Deployable(ctx, o)
+	if err == nil && c.HasHandlers() {
+		a.handled = path
+	}
+	return m, err
 }
 
 // printResources prints agents and resources as a document.

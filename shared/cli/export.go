@@ -284,6 +284,9 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	pr := a.progress()
 	out, err := a.limited(ctx, a.asExport(ctx, path, f, read), f, pr.sent)
 	pr.end()
+	if err == nil {
+		a.noteProject()
+	}
 	if err == nil && whole && documents && path != "-" && !a.remote() {
 		a.saveInputs(cache, read.inputs)
 	}

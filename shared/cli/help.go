@@ -25,6 +25,8 @@ Environment variables:
            the token of the HTTP API at SOUTHBOUND_API
   SOUTHBOUND_PROGRAMS
            directory with builds of this program for other kinds of machines
+  SOUTHBOUND_PYTHON
+           virtual environment, or Python, that handlers of modules are run with
   SOUTHBOUND_GRACE
            how long what runs may take to finish after Ctrl-C or SIGTERM: 30s
   NO_COLOR

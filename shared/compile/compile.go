@@ -43,7 +43,7 @@ type Compiled struct {
 	Resources source.Built
 	Warnings  diag.Problems
 
-	classes []diag.Problem // of resources that classes in Python have made: why they are not deployed
+	code *code // of resources that classes in Python have made; nil if there are none
 }
 
 // Model compiles a model. What is wrong with it are diag.Problems; the result is not nil then, and
@@ -93,10 +93,9 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	if err != nil {
 		return out, err
 	}
-	var made []python.Resource
+	made := &python.Export{}
 	if host != nil {
-		made, err = export(host, result)
-		if err != nil {
+		if made, err = export(host, result); err != nil {
 			return out, err
 		}
 	}
@@ -122,7 +121,7 @@ func namespaces(names []string) []string {
 
 // collect fills in the agents and resources.
 func (c *Compiled) collect(
-	dir string, registry *schema.Registry, made []python.Resource,
+	dir string, registry *schema.Registry, made *python.Export,
 ) error {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -136,12 +135,12 @@ func (c *Compiled) collect(
 			return filepath.ToSlash(rel)
 		}
 		return path
-	}, made)
+	}, made.Resources)
 	if err != nil {
 		return err
 	}
 	c.Warnings = append(c.Warnings, set.Warnings...)
-	c.classes = undeployed(made)
+	c.code = codeOf(set.Foreign, made)
 	c.Resources.Dir = dir
 	for _, e := range set.Agents {
 		c.Resources.Agents = append(c.Resources.Agents, entry(e))
@@ -156,11 +155,25 @@ func entry(e resources.Entry) source.Entry {
 	return source.Entry{Name: e.Name, Members: e.Members, At: e.At, Places: e.Places}
 }
 
+// HasHandlers reports whether what is deployed comes with handlers in Python.
+func (c *Compiled) HasHandlers() bool { return c.code != nil }
+
 // Deployable returns what is deployed. It takes Types, Agent and Check of the options. Resources
-// that classes in Python have made are problems: their handlers are not run.
+// that classes in Python have made come with the code of their handlers.
 func (c *Compiled) Deployable(ctx context.Context, o source.Options) (*deploy.Model, error) {
-	if len(c.classes) > 0 {
-		return nil, diag.Problems(c.classes)
+	if c.code == nil {
+		return source.LoadBuilt(ctx, c.Resources, o)
 	}
-	return source.LoadBuilt(ctx, c.Resources, o)
+	o.Types = o.Types.With(c.code.types...)
+	if check := o.Check; check != nil {
+		o.Check = func(m *deploy.Model) diag.Problems {
+			c.code.add(m)
+			return check(m)
+		}
+	}
+	m, err := source.LoadBuilt(ctx, c.Resources, o)
+	if err == nil {
+		c.code.add(m)
+	}
+	return m, err
 }

@@ -86,34 +86,9 @@ func noPython(p *project.Project, name, wrong string) diag.Problem {
 }
 
 // export runs the finalizers of modules, and makes resources with their classes.
-func export(h *python.Host, r *eval.Result) ([]python.Resource, error) {
+func export(h *python.Host, r *eval.Result) (*python.Export, error) {
 	if err := h.Finish(); err != nil {
 		return nil, err
 	}
-	out, err := h.Export(r)
-	if err != nil {
-		return nil, err
-	}
-	return out.Resources, nil
-}
-
-// undeployed says of each type of resources that classes have made that its handlers are not run.
-func undeployed(made []python.Resource) []diag.Problem {
-	var out []diag.Problem
-	seen := map[string]bool{}
-	for i := range made {
-		r := &made[i]
-		if seen[r.Type] {
-			continue
-		}
-		seen[r.Type] = true
-		out = append(out, diag.Problem{
-			Code: python.CodePython, Pos: r.Instance.Pos(),
-			Message: r.Type + " is a resource with a handler in Python, and these are not run: " +
-				"the model compiles, and cannot be deployed",
-			Hint: "southbound compile --resources shows what it has come to; " +
-				"southbound types lists types that can be deployed",
-		})
-	}
-	return out
+	return h.Export(r)
 }

@@ -16,8 +16,10 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/compile"
+	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/lang/types"
+	"southbound/shared/resource"
 	"southbound/shared/source"
 )
 
@@ -258,13 +260,48 @@ h2 = fs::File(host=std::Host(name="h2", os=std::linux, via=mitogen::Local()), pa
 	if len(got) > 0 {
 		t.Errorf("there are others: %v", got)
 	}
-	_, err = c.Deployable(t.Context(), source.Options{Types: registry(t)})
-	if problems, _ := diag.Of(err); len(problems) != 3 || problems[1].Line != 8 {
-		t.Errorf("deploying says %v", err)
-	}
+	deployed(t, c)
 	if a := c.Resources.Agents; len(a) != 2 || a[0].Name != "h2" ||
 		a[0].Members["lanes"] != int64(2) || a[1].Name != "h1" {
 		t.Errorf("the agents are %v", a)
+	}
+}
+
+// deployed holds that resources of classes come with the code of their handlers, and with the files
+// that they name, and that no others do.
+func deployed(t *testing.T, c *compile.Compiled) {
+	t.Helper()
+	m, err := c.Deployable(t.Context(), source.Options{Types: registry(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[resource.File]int{}
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		code, has := r.Attributes[deploy.CodeAttribute].(resource.File)
+		if has != (r.Type != "std::Null") {
+			t.Errorf("%s has code: %v", r.ID, has)
+		}
+		if has {
+			codes[code]++
+		}
+		files, _ := r.Attributes[deploy.FilesAttribute].(map[string]any)
+		if r.Type == "fs::File" {
+			f, _ := files[sha("hello")].(resource.File)
+			if string(m.Files[f.Hash].Data) != "hello" {
+				t.Errorf("the files of %s are %v", r.ID, files)
+			}
+		}
+	}
+	if len(codes) != 1 {
+		t.Fatalf("the codes are %v", codes)
+	}
+	for f := range codes {
+		for _, want := range []string{`"inmanta_plugins.shop"`, `"inmanta_plugins.fs"`, "def get_goods"} {
+			if !strings.Contains(string(m.Files[f.Hash].Data), want) {
+				t.Errorf("the code lacks %s", want)
+			}
+		}
 	}
 }
 

@@ -20,12 +20,14 @@ const (
 	SeenAttribute  = "_changes" // of observations: what a handler has found to differ, with both values
 )
 
-// CodeTimeout bounds a call of a handler that comes with its resource. Whoever runs it ends it before.
+// CodeTimeout bounds a call of a handler that comes with its resource. Whoever runs it ends it
+// before.
 const CodeTimeout = 10*time.Minute + 10*time.Second
 
 // Code runs handlers that come with resources.
 type Code interface {
-	// Handler returns the handler of the resources at an agent that have this code. An error says why
+	// Handler returns the handler of the resources at an agent that have this code. An error says
+	// why
 	// there is none.
 	Handler(env, agent string, code resource.File) (provider.Handler, error)
 }
@@ -80,7 +82,8 @@ func coded(row *state.Row) bool {
 	return bytes.Contains(row.Body, []byte(`"`+CodeAttribute+`":{"file":"`))
 }
 
-// ownHandler returns the handler of this program for a row; nil for one that comes with its handler.
+// ownHandler returns the handler of this program for a row; nil for one that comes with its
+// handler.
 func (e *Engine) ownHandler(row *state.Row) provider.Handler {
 	typ := row.ID.Type()
 	if h := e.Handlers[typ]; h == nil || !coded(row) {

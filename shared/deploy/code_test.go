@@ -25,7 +25,8 @@ func (c *codes) Handler(_, agent string, code resource.File) (provider.Handler, 
 	return handler{c.w}, nil
 }
 
-// coded returns a resource that comes with its handler, and the file of that. Its attributes no type
+// coded returns a resource that comes with its handler, and the file of that. Its attributes no
+// type
 // of the program has.
 func coded(name, code string) (resource.Resource, state.Blob) {
 	sum := sha256.Sum256([]byte(code))
@@ -80,7 +81,8 @@ func hashOf(m *deploy.Model) string {
 	return ""
 }
 
-// TestCodeThatCannotRun holds that a resource whose code cannot be run here is unavailable, and says
+// TestCodeThatCannotRun holds that a resource whose code cannot be run here is unavailable, and
+// says
 // why.
 func TestCodeThatCannotRun(t *testing.T) {
 	t.Parallel()

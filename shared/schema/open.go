@@ -7,7 +7,8 @@ import (
 )
 
 // Open returns a type whose attributes are data that nobody has declared: a program that comes with
-// resources knows them. Names may be any text. Those of parameters are not compared; all others, but
+// resources knows them. Names may be any text. Those of parameters are not compared; all others,
+// but
 // for the naming one, are properties. timeout bounds a call of its handler.
 func Open(name, namevar string, attributes, parameters []string, timeout time.Duration) *Compiled {
 	t := &Compiled{
@@ -27,7 +28,10 @@ func Open(name, namevar string, attributes, parameters []string, timeout time.Du
 		t.Attributes = append(t.Attributes, a)
 		t.compiled = append(t.compiled, CompiledAttribute{Attribute: a, DataType: d})
 	}
-	add(Attribute{Name: namevar, Type: "Any", Behaviour: Namevar}, &DataType{kind: kindAny, undef: true})
+	add(
+		Attribute{Name: namevar, Type: "Any", Behaviour: Namevar},
+		&DataType{kind: kindAny, undef: true},
+	)
 	t.namevars = []string{namevar}
 	for _, n := range parameters {
 		add(Attribute{Name: n, Type: "Optional[Any]", Behaviour: Parameter}, anything)

@@ -15,6 +15,9 @@ type Export struct {
 	Resources []Resource
 	// Files are the contents that resources name, by their SHA-1.
 	Files map[string][]byte
+	// Code is the code of all modules that were imported, as handlers of the resources are run with it;
+	// nil if there are no resources.
+	Code []byte
 }
 
 // Resource is a resource that a class in Python has made of an instance.
@@ -88,6 +91,9 @@ func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool
 		return nil, true, err
 	case "resource":
 		return nil, true, e.take(v)
+	case "code":
+		e.out.Code = []byte(text(v[0]))
+		return nil, true, nil
 	case "instances":
 		return e.host.list(b, e.instances(text(v[0]))), true, nil
 	case "types":

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,8 @@ type Options struct {
 	Print func(text string)
 	// Call bounds one call of Python code; 0 stands for 10 minutes.
 	Call time.Duration
+	// Memory is how many bytes the process may hold; 0: any number.
+	Memory int64
 }
 
 // Host is a process that holds the Python code of a project. It is used by one goroutine.
@@ -46,6 +49,7 @@ type Host struct {
 	in      *os.File
 	out     *bufio.Reader
 	outFile *os.File
+	alive   *os.File // the process ends when this is closed, as when this program ends
 	said    tail
 	exited  chan struct{}
 	why     atomic.Pointer[string] // why it was ended; nil as long as it was not
@@ -53,6 +57,7 @@ type Host struct {
 	write   []byte
 	objects map[int64]types.Object // that Python code has seen
 	close   sync.Once
+	whole   bool // the last conversation has come to its end
 }
 
 // Start starts the process. It ends with Close, or when the context does.
@@ -65,16 +70,10 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "read the host", err)
 	}
-	theirIn, in, err := os.Pipe()
+	theirs, err := h.pipes()
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "make a pipe", err)
+		return nil, err
 	}
-	out, theirOut, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(fault.Wrap(fault.Unavailable, "make a pipe", err),
-			theirIn.Close(), in.Close())
-	}
-	h.in, h.outFile, h.out = in, out, bufio.NewReaderSize(out, 1<<16)
 	h.cmd = exec.Command(
 		o.Python,
 		"-X",
@@ -84,14 +83,14 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	) //nolint:gosec,noctx // of the project
 	h.cmd.Dir = o.Dir
 	h.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
-	h.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
+	h.cmd.ExtraFiles = theirs
 	h.cmd.Stdout, h.cmd.Stderr = &h.said, &h.said
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	h.cmd.WaitDelay = time.Second
 	err = h.cmd.Start()
-	_, _ = theirIn.Close(), theirOut.Close()
+	closeAll(theirs)
 	if err != nil {
-		_, _ = in.Close(), out.Close()
+		closeAll([]*os.File{h.in, h.outFile, h.alive})
 		return nil, fault.New(fault.Invalid, "run Python", "%s cannot be started: %v; make the "+
 			"virtual environment anew, such as with `southbound project install`", o.Python, err)
 	}
@@ -100,6 +99,28 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		close(h.exited)
 	}()
 	return h, h.boot()
+}
+
+// pipes makes the pipes to a process, and returns its ends of them.
+func (h *Host) pipes() (theirs []*os.File, err error) {
+	var all []*os.File
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(all)
+			return nil, fault.Wrap(fault.Unavailable, "make a pipe", err)
+		}
+		all = append(all, r, w)
+	}
+	h.in, h.outFile, h.alive = all[1], all[2], all[5]
+	h.out = bufio.NewReaderSize(h.outFile, 1<<16)
+	return []*os.File{all[0], all[3], all[4]}, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
 }
 
 // boot sends the modules of the host, the first frame.
@@ -137,7 +158,7 @@ func (h *Host) Close() {
 		}
 		h.kill()
 		<-h.exited
-		_ = h.outFile.Close()
+		_, _ = h.outFile.Close(), h.alive.Close()
 	})
 }
 
@@ -172,6 +193,7 @@ func (h *Host) converse(
 	defer limit.Stop()
 	over := context.AfterFunc(h.ctx, func() { h.stop("") })
 	defer over()
+	defer h.bound(what)()
 	for more := true; more; {
 		if message != nil {
 			if err := writeFrame(h.in, message); err != nil {
@@ -248,16 +270,31 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// clear forgets what was written.
+func (t *tail) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = t.text[:0]
+}
+
 // last returns the last lines.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?")), "\n")
+	lines = slices.DeleteFunc(lines, inLibrary)
 	const most = 12
 	if len(lines) > most {
 		lines = append([]string{"…"}, lines[len(lines)-most:]...)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// inLibrary reports whether a line is a place in this host or in the library, where it says on demand
+// where it is.
+func inLibrary(line string) bool {
+	return strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||
+		strings.Contains(line, `"<string>"`) || strings.Contains(line, "/site-packages/inmanta/"))
 }
 
 var _ io.Writer = (*tail)(nil)

@@ -25,6 +25,15 @@ type Set struct {
 	Agents    []Entry
 	Resources []Entry
 	Warnings  diag.Problems
+	Foreign   []Foreign // those of Resources that classes of modules have made
+}
+
+// Foreign is a resource that comes with the code of its handler.
+type Foreign struct {
+	ID         resource.ID
+	Key        string // the attribute that names it
+	Type       string
+	Attributes map[string]any // as in its entry
 }
 
 // Entry is an agent or a resource, with the members that a document of format 1 gives it.

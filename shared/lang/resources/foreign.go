@@ -2,6 +2,7 @@ package resources
 
 import (
 	"slices"
+	"strconv"
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/python"
@@ -44,7 +45,10 @@ func (c *collector) foreign(more []python.Resource) {
 			})
 		}
 		c.clash(r)
-		c.out.Resources = append(c.out.Resources, c.made(r, ids))
+		e := c.made(r, ids)
+		c.out.Resources = append(c.out.Resources, e)
+		attributes, _ := e.Members["attributes"].(map[string]any)
+		c.out.Foreign = append(c.out.Foreign, Foreign{ids[r.ID], r.Key, r.Type, attributes})
 	}
 }
 
@@ -88,7 +92,9 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 			attributes[name] = c.value(o, name, v)
 		}
 	}
-	attributes[r.Key] = r.Value
+	if n, whole := attributes[r.Key].(int64); !whole || strconv.FormatInt(n, 10) != r.Value {
+		attributes[r.Key] = r.Value
+	}
 	if r.Set != "" {
 		e.Members["set"] = r.Set
 	}

@@ -6,7 +6,7 @@ from inmanta import protocol
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter
 
-from southbound_host import model, plugins, wire
+from southbound_host import code, model, plugins, wire
 
 def run():
     """Sends the files and the resources that the model has come to."""
@@ -18,6 +18,8 @@ def run():
             wire.send(["file", digest, base64.b64encode(content).decode()])
         for res in exporter._resources.values():
             wire.send(["resource", *_resource(exporter, res)])
+        if exporter._resources:
+            wire.send(["code", json.dumps({"format": 1, "modules": code.loaded()}, separators=(",", ":"), sort_keys=True)])
         wire.send(["ok", None])
     except wire.TooLarge as e:
         wire.send(["failed", f"a resource has {e.args[0]} bytes; at most {wire.LIMIT} are taken", [], None])

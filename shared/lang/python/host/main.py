@@ -1,10 +1,17 @@
 """The loop of the host: one question after the other."""
-import faulthandler, os, signal, sys
+import faulthandler, importlib, json, os, signal, sys, threading
 
 from southbound_host import wire
 
+def _watch():
+    """Ends all that was started here as soon as whoever started this process is gone."""
+    while os.read(5, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
 def serve(source):
     wire.open_pipes(source)
+    threading.Thread(target=_watch, daemon=True).start()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it
     import logging
@@ -12,6 +19,8 @@ def serve(source):
     while True:
         message = wire.receive()
         if message is None:
+            if handlers is not None:
+                handlers.finish()
             os._exit(0)
         _answer(message)
 
@@ -26,18 +35,31 @@ def _answer(message):
     elif kind == "export":
         from southbound_host import export
         export.run()
+    elif kind == "code":
+        _code(message)
+    elif kind == "run":
+        handlers.run(message[1])
 
-plugins = None
+plugins = handlers = None
+
+def _part(name):
+    """Imports a part of the host that needs the library; None if that cannot be had."""
+    try:
+        return importlib.import_module("southbound_host." + name)
+    except ModuleNotFoundError as e:
+        wire.send(["missing", e.name or "", str(e)])
+    except Exception as e:
+        wire.send(["missing", "", f"{type(e).__name__}: {e}"])
 
 def _load(message):
     global plugins
-    try:
-        from southbound_host import plugins as loaded
-        plugins = loaded
-    except ModuleNotFoundError as e:
-        wire.send(["missing", e.name or "", str(e)])
-        return
-    except Exception as e:
-        wire.send(["missing", "", f"{type(e).__name__}: {e}"])
-        return
-    wire.send(["ok", *plugins.load(*message[1:])])
+    plugins = _part("plugins")
+    if plugins is not None:
+        wire.send(["ok", *plugins.load(*message[1:])])
+
+def _code(message):
+    global handlers
+    handlers = _part("handlers")
+    if handlers is not None:
+        handlers.load(json.loads(message[1])["modules"])
+        wire.send(["ok"])

@@ -12,6 +12,7 @@ from inmanta.plugins import ModelType, PluginArgument, PluginMeta
 from inmanta.references import Reference
 
 from southbound_host import model, wire
+from southbound_host.traces import frames, said
 
 is_dataclass = dataclasses.is_dataclass
 _plugins = []
@@ -256,35 +257,6 @@ def _load(name, at, failed):
 
 def _python(folder):
     return os.path.exists(os.path.join(folder, "__init__.py"))
-
-def said(e):
-    """Returns what an exception says, for people."""
-    if isinstance(e, SystemExit):
-        return f"it calls sys.exit({e.code!r})"
-    if isinstance(e, SyntaxError):
-        return f"{type(e).__name__}: {e.msg}"
-    if isinstance(e, inmanta.ast.CompilerException):
-        return f"{type(e).__name__}: {e.get_message()}"
-    text = "".join(traceback.format_exception_only(e)).strip()
-    return text if len(text) < 10000 else text[:10000] + " …"
-
-_ours = ("<southbound>", "<frozen", os.path.dirname(inmanta.ast.__file__).rsplit(os.sep, 1)[0] + os.sep)
-
-def frames(e):
-    """Returns the places of an exception that are not those of this host and of the library."""
-    chain, seen = [], set()
-    while e is not None and id(e) not in seen:
-        seen.add(id(e))
-        chain.append(e)
-        e = e.__cause__ or (None if e.__suppress_context__ else e.__context__)
-    out = []
-    for e in chain:
-        if isinstance(e, SyntaxError) and e.filename and e.lineno:
-            out.append([e.filename, e.lineno, "", (e.text or "").strip()])
-        for f in reversed(traceback.extract_tb(e.__traceback__)):
-            if not f.filename.startswith(_ours):
-                out.append([f.filename, f.lineno, f.name, f.line or ""])
-    return out[:20]
 
 _context = DynamicUnwrapContext(model.Resolver(model.root), model.queue, model._place, model.type_of)
 

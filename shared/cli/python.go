@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/project"
+	"southbound/shared/lang/python"
+)
+
+// pythonVariable names a virtual environment, or a Python program, that handlers are run with.
+const pythonVariable = "SOUTHBOUND_PYTHON"
+
+// projectFile is where the data directory notes the project of which handlers were exported last,
+// so
+// that commands that work on no path find its virtual environment.
+const projectFile = "project"
+
+// noteProject notes the project that was exported, if it has handlers.
+func (a *app) noteProject() {
+	dir, err := filepath.Abs(a.handled)
+	if info, statErr := os.Stat(a.handled); statErr == nil && !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	if err == nil && a.handled != "" && !a.remote() {
+		_ = os.WriteFile(filepath.Join(a.data, projectFile), []byte(dir+"\n"), 0o600)
+	}
+}
+
+// findPython returns the Python that handlers are run with, and where.
+func (a *app) findPython() (path, dir string, err error) {
+	if said := os.Getenv(pythonVariable); said != "" {
+		return pythonAt(said)
+	}
+	dirs := []string{a.documents, "."}
+	if b, err := os.ReadFile(filepath.Join(a.data, projectFile)); err == nil {
+		dirs = append(dirs, strings.TrimSuffix(string(b), "\n"))
+	}
+	var wrong string
+	for _, dir := range dirs {
+		env := ""
+		if dir != "" {
+			env = project.Environment(dir, os.Getenv("VIRTUAL_ENV"))
+		}
+		if env == "" {
+			continue
+		}
+		if path, wrong = python.Find(env); wrong == "" {
+			return absolute(path, dir)
+		}
+	}
+	if wrong == "" {
+		wrong = "there is no virtual environment"
+	}
+	return "", "", fault.New(
+		fault.NotFound,
+		"run Python",
+		"its handler is Python code, and %s; install "+
+			"what the project needs (southbound project install), or name a virtual environment in %s",
+		wrong,
+		pythonVariable,
+	)
+}
+
+// pythonAt returns the Python that a variable names.
+func pythonAt(said string) (path, dir string, err error) {
+	info, err := os.Stat(said)
+	if err == nil && !info.IsDir() {
+		return absolute(said, ".")
+	}
+	path, wrong := python.Find(said)
+	if wrong != "" {
+		return "", "", fault.New(fault.NotFound, "run Python", "%s: %s", pythonVariable, wrong)
+	}
+	return absolute(path, ".")
+}
+
+func absolute(path, dir string) (string, string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	return path, dir, fault.Wrap(fault.Invalid, "find Python", err)
+}

@@ -1,0 +1,163 @@
+"""Notes on disk, and handlers that go wrong in all ways."""
+import os
+import subprocess
+
+import pydantic
+
+from inmanta.agent.handler import (
+    CRUDHandler,
+    DiscoveryHandler,
+    ResourcePurged,
+    SkipResource,
+    cache,
+    provider,
+)
+from inmanta.references import Reference, reference
+from inmanta.plugins import plugin
+from inmanta.resources import DiscoveryResource, PurgeableResource, resource
+
+
+@reference("disk::Word")
+class Word(Reference[str]):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def resolve(self, logger) -> str:
+        return os.environ[self.name]
+
+
+@plugin
+def word(name: str) -> Reference[str]:
+    return Word(name)
+
+
+@resource("disk::Note", agent="host", id_attribute="path")
+class Note(PurgeableResource):
+    fields = ("path", "text", "how")
+
+
+@resource("disk::Scan", agent="host", id_attribute="path")
+class Scan(DiscoveryResource):
+    fields = ("path",)
+
+
+class Found(pydantic.BaseModel):
+    size: int
+
+
+@provider("disk::Scan", name="disk")
+class ScanHandler(DiscoveryHandler[Scan, Found]):
+    def discover_resources(self, ctx, resource):
+        return {
+            f"disk::Note[here,path={resource.path}/{name}]": Found(size=os.path.getsize(os.path.join(resource.path, name)))
+            for name in sorted(os.listdir(resource.path))
+        }
+
+
+@provider("disk::Note", name="disk")
+class NoteHandler(CRUDHandler[Note]):
+    made = 0
+
+    def available(self, resource):
+        return resource.how != "unavailable"
+
+    @cache(evict_after_creation=600)
+    def counted(self, name):
+        NoteHandler.made += 1
+        return NoteHandler.made
+
+    def read_resource(self, ctx, resource):
+        getattr(self, "how_" + (resource.how or "usual"))(ctx, resource)
+        if not os.path.exists(resource.path):
+            raise ResourcePurged()
+        with open(resource.path) as f:
+            resource.text = f.read()
+
+    def how_usual(self, ctx, resource):
+        ctx.set_fact("length", len(resource.text or ""))
+
+    def how_throw(self, ctx, resource):
+        self.broken(resource)
+
+    def broken(self, resource):
+        raise ValueError("no room for " + resource.path)
+
+    def how_skip(self, ctx, resource):
+        raise SkipResource("not today")
+
+    def how_exit(self, ctx, resource):
+        os.write(2, b"it was me\n")
+        os._exit(3)
+
+    def how_leave(self, ctx, resource):
+        raise SystemExit(4)
+
+    def how_fork(self, ctx, resource):
+        if os.fork() == 0:
+            ctx.info("from a child")
+            raise ValueError("a child")
+        os.wait()
+
+    def how_print(self, ctx, resource):
+        print("printed by Python")
+        subprocess.run(["echo", "printed by a program"], check=True)
+
+    def how_log(self, ctx, resource):
+        for i in range(5000):
+            ctx.info("line %(i)d", i=i, thing=object())
+        ctx.error("a value of %(size)d bytes", size=10, value="x" * 100_000)
+
+    def how_cache(self, ctx, resource):
+        ctx.info("made %(made)d", made=self.counted("x"))
+
+    def how_leak(self, ctx, resource):
+        held = []
+        while True:
+            held.append(b"x" * (1 << 24))
+
+    def how_forgets(self, ctx, resource):
+        """ It does not say what it has done. """
+
+    def how_idle(self, ctx, resource):
+        resource.text = "as it ever was"
+
+    def how_slow(self, ctx, resource):
+        if os.path.exists(resource.path):
+            return
+        with open(resource.path, "w") as f:
+            f.write("half")
+        with open("alive", "w") as f:
+            f.write(f"{os.getppid()}\n")
+            f.flush()
+            open("never").read()
+
+    def write(self, resource):
+        with open(resource.path, "w") as f:
+            f.write(resource.text)
+
+    def create_resource(self, ctx, resource):
+        ctx.info("writing %(path)s", path=resource.path, more={"n": 1})
+        self.write(resource)
+        if resource.how != "forgets":
+            ctx.set_created()
+
+    def update_resource(self, ctx, changes, resource):
+        if resource.how == "idle":
+            return
+        self.write(resource)
+        if resource.how != "forgets":
+            ctx.set_updated()
+
+    def delete_resource(self, ctx, resource):
+        os.remove(resource.path)
+        ctx.set_purged()
+
+    def facts(self, ctx, resource):
+        return {"size": os.path.getsize(resource.path)}
+
+    def can_reload(self):
+        return True
+
+    def do_reload(self, ctx, resource):
+        ctx.info("reloading")

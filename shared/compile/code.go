@@ -1,0 +1,106 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/lang/python"
+	"southbound/shared/lang/resources"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// code is what resources that classes in Python have made come with.
+type code struct {
+	blob  state.Blob
+	files map[string]state.Blob // by the names that handlers ask for them by
+	made  map[resource.ID]bool
+	types []*schema.Compiled
+}
+
+// codeOf returns what these resources come with; nil if there are none.
+func codeOf(made []resources.Foreign, from *python.Export) *code {
+	if len(made) == 0 {
+		return nil
+	}
+	c := &code{
+		blob: blobOf(from.Code), files: map[string]state.Blob{}, made: map[resource.ID]bool{},
+	}
+	for name, content := range from.Files {
+		c.files[name] = blobOf(content)
+	}
+	keys, attributes := map[string]string{}, map[string]map[string]bool{}
+	for i := range made {
+		r := &made[i]
+		c.made[r.ID] = true
+		keys[r.Type] = r.Key
+		if attributes[r.Type] == nil {
+			attributes[r.Type] = map[string]bool{}
+		}
+		for name := range r.Attributes {
+			attributes[r.Type][name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		names := slices.Sorted(maps.Keys(attributes[name]))
+		c.types = append(c.types, deploy.OpenType(name, keys[name], names))
+	}
+	return c
+}
+
+func blobOf(b []byte) state.Blob {
+	sum := sha256.Sum256(b)
+	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(b)), Data: b}
+}
+
+// add adds to resources of a model what they come with, unless they have it.
+func (c *code) add(m *deploy.Model) {
+	if m.Files == nil {
+		m.Files = map[string]state.Blob{}
+	}
+	use := func(b state.Blob) resource.File {
+		m.Files[b.Hash] = b
+		return resource.File{Hash: b.Hash, Size: b.Size}
+	}
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		if _, has := r.Attributes[deploy.CodeAttribute]; has || !c.made[r.ID] {
+			continue
+		}
+		r.Attributes = maps.Clone(r.Attributes)
+		files := map[string]any{}
+		for _, v := range r.Attributes {
+			c.named(v, func(name string, b state.Blob) { files[name] = use(b) })
+		}
+		r.Attributes[deploy.CodeAttribute] = use(c.blob)
+		if len(files) > 0 {
+			r.Attributes[deploy.FilesAttribute] = files
+		}
+	}
+	if m.Fingerprint != "" {
+		sum := sha256.Sum256([]byte(m.Fingerprint + " " + c.blob.Hash))
+		m.Fingerprint = hex.EncodeToString(sum[:])
+	}
+}
+
+// named calls f for each file whose name stands in a value.
+func (c *code) named(v any, f func(name string, b state.Blob)) {
+	switch v := v.(type) {
+	case string:
+		if b, ok := c.files[v]; ok {
+			f(v, b)
+		}
+	case []any:
+		for _, e := range v {
+			c.named(e, f)
+		}
+	case map[string]any:
+		for _, e := range v {
+			c.named(e, f)
+		}
+	}
+}

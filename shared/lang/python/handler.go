@@ -1,0 +1,405 @@
+package python
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
+	"southbound/shared/lang/types"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// handler serves resources of one agent with the code that they come with. Where something may be
+// changed, Read does all: it has the handler in Python deploy the resource, as the library does,
+// and
+// reports that the thing is as wanted; what was changed goes through the context.
+type handler struct {
+	pack       *Pack
+	env, agent string
+	code       resource.File
+}
+
+// asked is what a process is told of a run.
+type asked struct {
+	Agent    string          `json:"agent"`
+	Dry      bool            `json:"dry"`
+	Reload   bool            `json:"reload"`
+	Facts    bool            `json:"facts"`
+	Files    map[string]bool `json:"files"`
+	Resource map[string]any  `json:"resource"`
+}
+
+// ended is what came of a run.
+type ended struct {
+	State   string            `json:"state"`
+	Change  string            `json:"change"`
+	Changes map[string][2]any `json:"changes"`
+	Facts   map[string]string `json:"facts"`
+	Idle    bool              `json:"idle"`
+	Error   string            `json:"error"`
+	Places  [][4]any          `json:"places"`
+	Failed  [][3]any          `json:"failed"`
+}
+
+// Read implements provider.Handler.
+func (h *handler) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
+	stored := ctx.Stored()
+	only := ctx.DryRun() || stored != nil && stored.ReportOnly
+	out, err := h.run(ctx, req.Resource, asked{Dry: only, Reload: ctx.Reloading()})
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	if !only {
+		out.tell(ctx)
+		return provider.Observation{Exists: !req.Resource.Purged}, nil
+	}
+	return out.observed(req.Resource), nil
+}
+
+// Diff implements provider.Differ: what differs is what the handler in Python has found.
+func (h *handler) Diff(
+	_ *provider.Context, _ provider.Resource, seen provider.Observation,
+) (map[string]plan.Diff, error) {
+	found, _ := seen.Attributes[deploy.SeenAttribute].(map[string]any)
+	out := map[string]plan.Diff{}
+	for name, v := range found {
+		if pair, ok := v.([]any); ok && len(pair) == 2 {
+			out[name] = plan.Diff{Current: pair[0], Desired: pair[1]}
+		}
+	}
+	return out, nil
+}
+
+// Facts implements provider.FactReader.
+func (h *handler) Facts(
+	ctx *provider.Context, req provider.ReadRequest,
+) (map[string]string, error) {
+	out, err := h.run(ctx, req.Resource, asked{Facts: true})
+	if err != nil {
+		return nil, err
+	}
+	return out.Facts, nil
+}
+
+// errDone says that the engine asks for what Read has done.
+var errDone = errors.New("a handler in Python is not called for parts of a run")
+
+// Create implements provider.Handler.
+func (h *handler) Create(*provider.Context, provider.CreateRequest) (provider.Result, error) {
+	return provider.Result{}, errDone
+}
+
+// Update implements provider.Handler.
+func (h *handler) Update(*provider.Context, provider.UpdateRequest) (provider.Result, error) {
+	return provider.Result{}, errDone
+}
+
+// Delete implements provider.Handler.
+func (h *handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, errDone
+}
+
+// run has a resource run.
+func (h *handler) run(
+	ctx *provider.Context, r provider.Resource, what asked,
+) (*ended, error) {
+	files, _ := r.Attributes[deploy.FilesAttribute].(map[string]any)
+	what.Agent, what.Files = h.env+"\n"+r.Agent, map[string]bool{}
+	for name := range files {
+		what.Files[name] = true
+	}
+	var err error
+	if what.Resource, err = fieldsOf(ctx, r); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(what)
+	if err != nil {
+		return nil, provider.Errorf(provider.NeedsChange, "its attributes cannot be sent: %w", err)
+	}
+	message := append(appendText([]byte(`["run",`), string(body)), ']')
+	var out *ended
+	err = h.pack.use(ctx, h, func(host *Host) error {
+		kind, v, err := host.converse(message, "the handler of "+string(r.ID), talk(ctx, files))
+		if err != nil {
+			return h.broken(err)
+		}
+		if kind != "done" || len(v) != 1 {
+			return fault.Wrap(fault.Internal, "run Python", errFrame)
+		}
+		host.whole = true
+		out = &ended{}
+		return readJSON(text(v[0]), out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range out.Facts {
+		ctx.Fact(name, value)
+	}
+	return out, out.err()
+}
+
+// broken says what became of a process that has ended in a run.
+func (h *handler) broken(err error) error {
+	var gone *Ended
+	if errors.As(err, &gone) {
+		return provider.Errorf(provider.Retryable, "%w", err)
+	}
+	return err
+}
+
+// talk answers what a handler asks, and takes what it says.
+func talk(ctx *provider.Context, files map[string]any) answer {
+	return func(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
+		switch {
+		case kind == "print" && len(v) == 1:
+			ctx.Info("printed: " + strings.TrimRight(text(v[0]), "\n"))
+		case kind == "secret" && len(v) == 1:
+			ctx.Secret(text(v[0]))
+		case kind == "log" && len(v) == 3:
+			say(ctx, v)
+		case kind == "file" && len(v) == 1:
+			content, err := fileOf(ctx, files[text(v[0])])
+			if err != nil {
+				return append(appendText(append(b, `["error",`...), err.Error()), ']'), true, nil
+			}
+			b = appendText(append(b, `["v",`...), base64.StdEncoding.EncodeToString(content))
+			return append(b, ']'), true, nil
+		default:
+			return nil, false, nil
+		}
+		return nil, true, nil
+	}
+}
+
+// say logs a line of a handler.
+func say(ctx *provider.Context, v []types.Value) {
+	level, _ := v[0].(int64)
+	kwargs := map[string]any{}
+	_ = readJSON(text(v[2]), &kwargs) // it was written as JSON
+	kv := make([]any, 0, 2*len(kwargs))
+	for _, name := range slices.Sorted(maps.Keys(kwargs)) {
+		kv = append(kv, name, whole(kwargs[name]))
+	}
+	const warning, errors, info = 30, 40, 20
+	switch {
+	case level >= errors:
+		ctx.Error(text(v[1]), kv...)
+	case level >= warning:
+		ctx.Warning(text(v[1]), kv...)
+	case level >= info:
+		ctx.Info(text(v[1]), kv...)
+	default:
+		ctx.Debug(text(v[1]), kv...)
+	}
+}
+
+func fileOf(ctx *provider.Context, v any) ([]byte, error) {
+	f, ok := v.(resource.File)
+	if !ok {
+		return nil, errors.New("there is no such file")
+	}
+	in, err := ctx.Files().Open(ctx, f.Hash)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }()
+	return io.ReadAll(in)
+}
+
+// err returns why a run has not gone well.
+func (e *ended) err() error {
+	text := e.Error
+	for i, p := range e.Places {
+		if i < mostPlaces {
+			text += fmt.Sprintf("\n  %v:%v: in %v: %v", p[0], p[1], p[2], p[3])
+		}
+	}
+	switch e.State {
+	case "failed":
+		return errors.New(strings.TrimSpace("the handler failed: " + text))
+	case "unavailable":
+		for _, f := range e.Failed {
+			text += fmt.Sprintf("; the module %v cannot be imported: %v", f[0], f[1])
+		}
+		return provider.With(errors.New(text), provider.ErrUnavailable)
+	case "skipped", "skipped_for_dependency":
+		return provider.With(errors.New("skipped by its handler: "+text), provider.ErrSkip)
+	}
+	return nil
+}
+
+// mostPlaces is how many places of an exception are told.
+const mostPlaces = 8
+
+// tell tells what a run has changed. A handler that says nothing of what it did, and after which
+// everything differs as before, has done nothing.
+func (e *ended) tell(ctx *provider.Context) {
+	change := plan.Change(e.Change)
+	if e.Idle {
+		ctx.Debug("the handler reports differences, and has left them as they were",
+			"attributes", slices.Sorted(maps.Keys(e.Changes)))
+		return
+	}
+	for name, c := range e.Changes {
+		ctx.Changed(name, whole(c[0]), whole(c[1]))
+	}
+	if change == plan.NoChange {
+		if change = e.purging(); change == plan.NoChange {
+			return
+		}
+	}
+	ctx.SetChange(change)
+}
+
+// purging says what the difference in whether a thing exists comes to.
+func (e *ended) purging() plan.Change {
+	c, ok := e.Changes["purged"]
+	switch {
+	case !ok:
+		return plan.NoChange
+	case c[1] == true:
+		return plan.Purged
+	}
+	return plan.Created
+}
+
+// observed returns what a run that changes nothing has found.
+func (e *ended) observed(want provider.Resource) provider.Observation {
+	out := provider.Observation{Exists: true, Attributes: map[string]any{}}
+	switch e.purging() {
+	case plan.Created:
+		return provider.Observation{}
+	case plan.NoChange:
+		out.Exists = !want.Purged
+	}
+	found := map[string]any{}
+	for name, v := range want.Attributes {
+		if !strings.HasPrefix(name, "_") {
+			out.Attributes[name] = v
+		}
+	}
+	for name, c := range e.Changes {
+		found[name] = []any{whole(c[0]), whole(c[1])}
+		if _, has := want.Attributes[name]; has {
+			out.Attributes[name] = whole(c[0])
+		}
+	}
+	out.Attributes[deploy.SeenAttribute] = found
+	return out
+}
+
+// fieldsOf returns a resource as the library reads it.
+func fieldsOf(ctx *provider.Context, r provider.Resource) (map[string]any, error) {
+	id, err := libraryID(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{
+		"id": fmt.Sprintf("%s,v=%d", id, max(ctx.Version(), 1)), "purged": r.Purged,
+		"managed": true, "requires": []string{},
+	}
+	for name, v := range r.Attributes {
+		if !strings.HasPrefix(name, "_") {
+			out[name] = plainJSON(v)
+		}
+	}
+	if s := ctx.Stored(); s != nil {
+		requires := make([]string, 0, len(s.Requires))
+		for _, on := range s.Requires {
+			if id, err := libraryID(on); err == nil {
+				requires = append(requires, id)
+			}
+		}
+		out["requires"] = requires
+		out["purge_on_delete"], out["report_only"] = s.PurgeOnDelete, s.ReportOnly
+		out["send_event"], out["receive_events"] = s.SendEvent, s.ReceiveEvents
+	}
+	return out, nil
+}
+
+// readJSON reads what the process has written; whole completes it.
+func readJSON(text string, into any) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// whole returns a value from JSON with numbers as values of resources have them.
+func whole(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, ok := new(big.Int).SetString(v.String(), 10); ok {
+			if n.IsInt64() {
+				return n.Int64()
+			}
+			return n
+		}
+		f, _ := v.Float64()
+		return f
+	case []any:
+		for i, e := range v {
+			v[i] = whole(e)
+		}
+	case map[string]any:
+		for k, e := range v {
+			v[k] = whole(e)
+		}
+	}
+	return v
+}
+
+// libraryID writes an id as the library does, which escapes nothing.
+func libraryID(id resource.ID) (string, error) {
+	p, err := resource.ParseID(string(id))
+	if err != nil {
+		return "", err
+	}
+	keys := make([]string, len(p.Keys))
+	for i, k := range p.Keys {
+		keys[i] = k.Name + "=" + k.Value
+	}
+	return p.Type + "[" + p.Agent + "," + strings.Join(keys, ",") + "]", nil
+}
+
+// plainJSON keeps a float a float in JSON.
+func plainJSON(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return json.RawMessage(strconv.FormatFloat(v, 'f', 1, 64))
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plainJSON(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = plainJSON(e)
+		}
+		return out
+	}
+	return v
+}
+
+var (
+	_ provider.Differ     = (*handler)(nil)
+	_ provider.FactReader = (*handler)(nil)
+)
