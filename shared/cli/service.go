@@ -22,7 +22,7 @@ func (a *app) serviceCommand() *cobra.Command {
 		Use: "service", Aliases: []string{"services"}, Short: "Show the services that a model offers",
 		Long: "service works on services: entities of a model that customers order instances of. " +
 			"docs/services.md shows how a model describes them.",
-		Example: "  southbound service catalog examples/services\n" +
+		Example: "  southbound service catalog\n" +
 			"  southbound service catalog --service site --schema",
 		Args: subcommand, RunE: help,
 	}
@@ -45,7 +45,7 @@ func (a *app) serviceCatalog() *cobra.Command {
 			"services that it offers: who sets which attribute, what values have to be, embedded " +
 			"entities, relations and the lifecycle. It stores nothing. PATH is a directory with a " +
 			"main.cf or a .cf file; the working directory, unless said.",
-		Example: "  southbound service catalog\n  southbound service catalog examples/services --json\n" +
+		Example: "  southbound service catalog\n  southbound service catalog main.cf --json\n" +
 			"  southbound service catalog --service site --schema\n" +
 			"  southbound service catalog --service site --lifecycle | dot -Tsvg > site.svg",
 		Args: atMostOne("one path"),

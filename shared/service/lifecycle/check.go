@@ -17,7 +17,8 @@ type Problem struct {
 // checker collects what is wrong with a machine.
 type checker struct {
 	*Machine
-	out []Problem
+	out    []Problem
+	astray bool // something leads to what is not a state, or begins there
 }
 
 func (c *checker) state(name, hint, format string, args ...any) {
@@ -40,11 +41,11 @@ func (m *Machine) Check() []Problem {
 	for i := range m.Transfers {
 		c.one(i)
 	}
-	if len(c.out) > 0 {
-		return c.out // what follows asks where transfers lead
-	}
 	for i := range m.States {
 		c.choices(&m.States[i])
+	}
+	if c.astray {
+		return c.out // what follows asks where transfers lead
 	}
 	c.reachable()
 	c.wayOut()
@@ -79,6 +80,7 @@ func (c *checker) names() {
 	}
 	for _, name := range append([]string{c.Initial}, c.Alternatives...) {
 		if s, ok := c.State(name); !ok {
+			c.astray = true
 			c.state(name, "name one of its states", "the initial state %q is not a state", name)
 		} else if s.Deleted {
 			c.state(name, "begin in a state that is not deleted",
@@ -97,6 +99,7 @@ func (c *checker) one(i int) {
 	for _, end := range []string{"source", "target", "error"} {
 		if name, ok := ends[end]; ok {
 			if _, is := c.State(name); !is {
+				c.astray = true
 				c.transfer(i, "name one of the states", "its %s %q is not a state", end, name)
 			}
 		}
@@ -114,14 +117,16 @@ func (c *checker) one(i int) {
 			"nothing can begin it")
 	}
 	if t.Validate && t.Error == "" {
-		c.transfer(i, "name the state error", "it is validated, and leads nowhere when that fails")
+		c.transfer(i, "set error to a state",
+			"it is validated, and leads nowhere when that fails")
 	}
 	if t.Validate && t.ResourceBased {
 		c.transfer(i, "take validate or resource_based away",
 			"what has been deployed cannot be validated any more")
 	}
 	if t.ErrorOperation != NoOperation && t.Error == "" {
-		c.transfer(i, "name the state error", "it has an error_operation and no state error")
+		c.transfer(i, "set error to a state, or take error_operation away",
+			"it has an error_operation, and leads nowhere when something goes wrong")
 	}
 	if s, ok := c.State(t.Source); ok && s.Deleted {
 		c.transfer(i, "take it away", "it begins where instances are gone")

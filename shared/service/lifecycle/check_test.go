@@ -80,7 +80,7 @@ func TestCheck(t *testing.T) {
 				Source: "up", Target: "failed", APISetState: true,
 				ErrorOperation: lifecycle.ClearActive,
 			})
-		}, "it has an error_operation and no state error"},
+		}, "it has an error_operation, and leads nowhere"},
 		{"a setting for nothing", func(m *lifecycle.Machine) {
 			add(m, lifecycle.Transfer{
 				Source: "up", Target: "failed", APISetState: true, ConfigName: "x",
