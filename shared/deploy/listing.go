@@ -96,6 +96,13 @@ func (l *lists) asks(ticket int64, waved bool) int64 {
 	return count
 }
 
+// latest returns a count that only lists serve that are still to be begun.
+func (l *lists) latest() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
+}
+
 // didChange notes that this session has changed a resource.
 func (l *lists) didChange(id resource.ID) {
 	l.mu.Lock()
@@ -233,7 +240,11 @@ func (w *worker) needOf(c *claim) need {
 	}
 	for _, q := range w.graph.Requires(c.node) {
 		n.count = max(n.count, l.changedAt(w.graph.IDs[q]))
-		if r := w.deps[q]; r != nil && w.rows[q] == nil && r.LastAt.After(n.at) {
+		switch r := w.deps[q]; {
+		case w.rows[q] != nil:
+		case r == nil: // it was removed, and no row says any more when
+			n.count = l.latest()
+		case r.LastAt.After(n.at):
 			n.at = r.LastAt
 		}
 	}

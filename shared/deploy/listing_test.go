@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -243,4 +244,31 @@ func (a *asking) Read(c *provider.Context, req provider.ReadRequest) (provider.O
 		return provider.Observation{}, err
 	}
 	return a.clever.Read(c, req)
+}
+
+// TestListIsOlderThanARemoval pins that a list does not serve what has waited for something to be removed
+// in another lane since: of that no row says any more when it ended.
+func TestListIsOlderThanARemoval(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	shelved(r)
+	behind, before := res("behind"), res("before<behind")
+	behind.PurgeOnDelete, before.PurgeOnDelete = true, true
+	r.release(res("n0"), res("n1"), behind, on("b", before))
+	r.export(deploy.Export{Model: model(valued("n0", "2"), valued("n1", "2"))})
+	r.took("read")
+	r.w.hook = func(call, name string) {
+		if call != "update" || name != "n0" {
+			return
+		}
+		r.w.hook = nil
+		if _, err := r.e.RunLane(t.Context(), "e", "b/0", r.clock.Now().Add(time.Hour)); err != nil {
+			t.Error(err)
+		}
+		r.took("read")
+	}
+	if _, err := r.e.RunLane(t.Context(), "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	r.same("calls", r.took("read", "delete"), "read behind", "delete behind")
 }

@@ -107,8 +107,9 @@ type taskBooks struct {
 	skipped  map[string]bool           // records of runs that were skipped and looked at
 	saw      map[resource.ID]state.Row // what it has read by id, of what others may change
 	rings    int
-	rows     int // written
-	call     int // handler calls so far
+	rows     int                 // written
+	call     int                 // handler calls so far
+	changes  map[resource.ID]int // that it has made of things: see checkList
 }
 
 // claimBook is what a row said when it was claimed.
@@ -118,6 +119,8 @@ type claimBook struct {
 	state   []byte
 	facts   bool // its facts were asked for
 	ticket  int64
+	asked   int // when it was asked for, and when it was claimed: see checkList
+	stamp   int
 	rev     int64
 	body    string
 	at      time.Time

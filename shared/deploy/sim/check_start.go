@@ -114,7 +114,11 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	}
 	delete(t.books.claims, id)
 	if !r.books.moved[id] {
-		t.books.claims[id] = claimBook{version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
+		asked := r.waved
+		if row.Ticket != 0 {
+			asked = r.asked[id]
+		}
+		t.books.claims[id] = claimBook{asked: asked, stamp: r.stamp, version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
 			body: string(row.Body), at: r.time()}
 	}
 	t.books.lost[id] = r.lostElsewhere(t, e, row)

@@ -26,6 +26,7 @@ type Focus struct {
 	targeted bool
 	rehosted bool // agents come to be reached in another way
 	filtered bool // requests are for several resources
+	listed   bool // most is read from lists
 	waved    bool // exports are made in waves
 	kept     bool // exports are expected to be what plans of them said, or within limits
 	// preserves: what may not be destroyed changes.
@@ -37,7 +38,7 @@ func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
-		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved()}
+		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

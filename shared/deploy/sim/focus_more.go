@@ -165,3 +165,18 @@ func focusWaved() *Focus {
 		waved: true,
 	}
 }
+
+// focusListed has most be read from lists that a session keeps, while it is asked for again.
+func focusListed() *Focus {
+	return &Focus{
+		Name: "listed",
+		Why:  "what is asked for, changed and required while a session keeps a list",
+		plan: func(p *Plan, _ *rand.Rand) {
+			p.hasty, p.touches = true, 0
+			calmly(p)
+		},
+		size:   8,
+		ops:    []opKind{opExport, opExport, opRepair, opRepair, opRepair, opDrift, opDeploy},
+		listed: true,
+	}
+}

@@ -15,6 +15,7 @@ import (
 const (
 	typeThing    = "sim::Thing"    // names are the author's; has facts and reloads
 	typeBatch    = "sim::Batch"    // read and changed many at a time
+	typeListed   = "sim::Listed"   // read from a list of all there are
 	typeSlow     = "sim::Slow"     // changes take minutes: "ask again"
 	typeAssigned = "sim::Assigned" // the world chooses the identity; what a create led to can be looked up
 	typeLonely   = "sim::Lonely"   // the same, and it cannot
@@ -42,7 +43,7 @@ func limitOf(id resource.ID) time.Duration {
 func newTypes() (*schema.Registry, error) {
 	var types []schema.Type
 	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely, typeRigid,
-		typeSwap, typeFile, typeFolder} {
+		typeSwap, typeFile, typeFolder, typeListed} {
 		types = append(types, schema.Type{
 			Name: name, Timeout: callLimit, Transports: []string{"local", "http", "wire"}, Assigned: name == typeAssigned || name == typeLonely,
 			Attributes: []schema.Attribute{
@@ -86,7 +87,7 @@ func (r *run) newHandlers() map[string]provider.Handler {
 	h := handler{r}
 	return map[string]provider.Handler{
 		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h}, typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
-		typeFile: h, typeFolder: h,
+		typeFile: h, typeFolder: h, typeListed: listHandler{h},
 		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
 	}
 }
@@ -139,6 +140,9 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 		r.tracef("%s: %s %s: %v", who.name, what, res.ID, err)
 	} else {
 		who.books.did(res.ID, what)
+		if (what == "create" || what == "update" || what == "delete") && r.books.live(r, who) {
+			r.listChanged(who, res.ID)
+		}
 		r.tracef("%s: %s %s v=%v", who.name, what, res.ID, res.Attributes["v"])
 	}
 	return err

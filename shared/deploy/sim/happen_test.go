@@ -50,6 +50,9 @@ last wave of an export
 leaves to be let alone
 leaves to be purged
 leaves with prevent_destroy
+list fails
+list made
+list too large to be kept
 literal becomes reference
 moved to another lane
 needs a person
@@ -128,6 +131,7 @@ type sim::Assigned
 type sim::Batch
 type sim::File
 type sim::Folder
+type sim::Listed
 type sim::Lonely
 type sim::Rigid
 type sim::Slow

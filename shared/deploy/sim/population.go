@@ -41,6 +41,8 @@ func (d *drawer) population() {
 	rigid := kinds.IntN(3) == 0
 	rooms := rand.New(rand.NewPCG(d.p.Seed, 0x2003)) //nolint:gosec // a simulation
 	shared := rooms.IntN(4) == 0
+	lists := rand.New(rand.NewPCG(d.p.Seed, 0x115d)) //nolint:gosec // a simulation
+	listed := lists.IntN(5) == 0 || f.listed
 	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
 	if f.types != nil {
 		types, rigid, shared = f.types, false, false
@@ -53,6 +55,9 @@ func (d *drawer) population() {
 		}
 		if f.types != nil && s.id.Type() == typeFile || shared && i > 0 && rooms.IntN(3) == 0 {
 			s.id = inRoom(typeFile, s.id)
+		}
+		if listed && (f.listed || f.types == nil) && s.id.Type() != typeFile && lists.IntN(3) > 0 {
+			s.id = resource.NewID(typeListed, s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
 		}
 		if d.sets {
 			s.set = []string{"", "s1", "s2"}[d.rng.IntN(3)]

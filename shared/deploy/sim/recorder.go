@@ -152,6 +152,7 @@ func (c *recorder) Commit(ctx context.Context, name string, in state.Commit) (st
 	r.traceCommit(&in, &out)
 	r.books.learned(r.sched.now, r.state.look(name), before.known)
 	r.moves++
+	r.listsAsked(&in, &out, before)
 	if t := r.sched.cur; t.books.dry && in.Guard.Key == planKey {
 		r.violate("dry", "%s plans", t.name)
 	}

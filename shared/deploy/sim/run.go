@@ -46,6 +46,9 @@ type run struct {
 	did           []bool          // which operations of the plan were carried out
 	violation     *Violation
 	moves         int                           // commits, and secrets that were rotated
+	stamp, waved  int                           // what happened so far, and when everything was asked for last
+	asked         map[resource.ID]int           // when these were asked for, in stamps
+	changedAt     map[resource.ID]int           // when things were changed
 	recorded      map[resource.ID]time.Duration // when a run of it was recorded last
 	kinds         map[string]int                // how often something of each kind has come about
 	healed        time.Duration                 // when faults ended
@@ -75,6 +78,7 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
 		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), busyLanes: map[string]bool{}, dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1", texts: map[string]string{},
 		kinds: map[string]int{}, recorded: map[resource.ID]time.Duration{},
+		asked: map[resource.ID]int{}, changedAt: map[resource.ID]int{},
 	}
 	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace} //nolint:gosec // a simulation
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}

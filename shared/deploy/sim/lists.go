@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"southbound/shared/deploy/state"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// listHandler reads things from a list of all there are at an agent, which the session keeps.
+type listHandler struct{ handler }
+
+// snapshot is such a list.
+type snapshot struct {
+	stamp  int // when it was made
+	things map[resource.ID]parts
+}
+
+// hugeList is more than a session keeps.
+const hugeList = 65 << 20
+
+// Read implements provider.Handler.
+func (h listHandler) Read(c *provider.Context, req provider.ReadRequest) (out provider.Observation, err error) {
+	err = h.act(c, "read", req.Resource, func(*thing) error {
+		list, err := provider.Listed(c, provider.Key{Name: "all"}, h.list)
+		if err != nil {
+			return err
+		}
+		h.r.checkList(h.r.sched.cur, req.Resource.ID, list.stamp)
+		if p, there := list.things[req.Resource.ID]; there {
+			out = provider.Observation{Exists: true, Attributes: p.attributes()}
+		}
+		return nil
+	})
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	return out, nil
+}
+
+// list makes the list. It takes no time, so nobody has to wait for one that was left behind.
+func (h listHandler) list(c *provider.Context) (snapshot, int, error) {
+	r := h.r
+	r.stamp++
+	out := snapshot{r.stamp, map[resource.ID]parts{}}
+	for id, t := range r.world.things {
+		if p, there := t.observe(r.sched.now); there && id.Type() == typeListed && id.Agent() == c.ID().Agent() {
+			out.things[id] = p
+		}
+	}
+	r.happened("list made")
+	switch n := r.sched.rng.IntN(12); {
+	case n == 0 && r.faulty:
+		r.happened("list fails")
+		return snapshot{}, 0, provider.Errorf(provider.Retryable, "the list is not to be had")
+	case n < 3:
+		r.happened("list too large to be kept")
+		return out, hugeList, nil
+	}
+	return out, 1000, nil
+}
+
+// listsAsked notes when rows were asked for: by a planner's commit, or by a wave.
+func (r *run) listsAsked(c *state.Commit, out *state.Committed, b before) {
+	r.stamp++
+	if c.Guard.Key != planKey {
+		return
+	}
+	if c.Env != nil && c.Env.Wave.Epoch > b.env.Wave.Epoch {
+		r.waved = r.stamp
+	}
+	written(c, out, func(row *state.Row) {
+		if row.Ticket != b.rows[row.ID].Ticket {
+			r.asked[row.ID] = r.stamp
+		}
+	})
+}
+
+// listChanged notes that a live holder has changed a thing.
+func (r *run) listChanged(t *task, id resource.ID) {
+	r.stamp++
+	r.changedAt[id] = r.stamp
+	if t.books.changes == nil {
+		t.books.changes = map[resource.ID]int{}
+	}
+	t.books.changes[id] = r.stamp
+}
+
+// checkList checks that a list from which a thing is read was made after what asked for its resource,
+// and after all that the run has to see: what this task has done to the thing, and what had become of
+// what it requires when it was claimed.
+func (r *run) checkList(t *task, id resource.ID, made int) {
+	c, claimed := t.books.claims[id]
+	if t.books.dry || !claimed || !r.books.live(r, t) {
+		return
+	}
+	if made < c.asked {
+		r.violate("list", "%s reads %s from a list that is older than what asked for it", t.name, id)
+	}
+	if made < t.books.changes[id] {
+		r.violate("list", "%s reads %s from a list that is older than what it has done to it", t.name, id)
+	}
+	eff := t.books.effect
+	if eff == nil {
+		return
+	}
+	i, known := eff.index[id]
+	for j, q := range eff.ids {
+		if at := r.changedAt[q]; known && eff.needs[i]&(1<<j) != 0 && made < at && at <= c.stamp {
+			r.violate("list", "%s reads %s from a list that is older than a change of %s, which it requires", t.name, id, q)
+		}
+	}
+}
