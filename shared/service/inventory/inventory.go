@@ -8,6 +8,9 @@
 //	modifiers.go  who may change what
 //	edits.go      changes that name what they change
 //	path.go       paths into attributes
+//	steps.go      from a record and an event to the change that is written
+//	store.go      records, and the port that keeps them
+//	changes.go    what stores refuse
 package inventory
 
 import (
