@@ -34,7 +34,7 @@ func (e *Engine) checkReach(m *Model, closed bool) diag.Problems {
 }
 
 // stranded refuses a release by which an agent comes to be reached in a way that is not for something
-// that has left and is still to be purged there: it would never be. An interrupted release was asked
+// that has left and is still to be purged there, now or in a later wave: it would never be. An interrupted release was asked
 // when it began.
 func (r *releaser) stranded(ctx context.Context) error {
 	moved, err := r.rehosted(ctx)
@@ -49,15 +49,20 @@ func (r *releaser) stranded(ctx context.Context) error {
 			now = planned
 		}
 		t, known := r.p.e.Types.Type(row.ID.Type())
-		if !moves || !now.Removing || !known || t.Reached(transport) {
+		if !moves || now.Orphaned || !known || t.Reached(transport) {
 			return nil
 		}
+		what := "left the model and is to be purged, but "
 		hint := "apply once with the agent as it was, so that it is purged, or without purge_on_delete, so that it stays"
-		if row.Removing {
+		switch {
+		case row.Removing:
 			hint = fmt.Sprintf("`southbound forget '%s'` lets go of it; or apply once with the agent as it was", row.ID)
+		case !now.Removing: // by a wave of an apply
+			what = "is left to a later wave, as something still requires it, but "
+			hint = "apply once with the agent as it was, or not in waves"
 		}
 		problems.Add(diag.Problem{Resource: string(row.ID), Hint: hint,
-			Message: "left the model and is to be purged, but " + unreached(t, row.ID.Agent(), transport)})
+			Message: what + unreached(t, row.ID.Agent(), transport)})
 		return nil
 	})
 	if err != nil {

@@ -142,3 +142,37 @@ func TestPurgeIsNotStranded(t *testing.T) {
 	}
 	r.export(over("http"))
 }
+
+// TestWaveStrandsNothing refuses the same of what a wave of an apply leaves to a later one, as something
+// still requires it.
+func TestWaveStrandsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	anywhere, _ := r.types.Type("t::Assigned")
+	here, _ := r.types.Type("t::T")
+	typ := anywhere.Type
+	typ.Transports = []string{schema.AnyTransport}
+	types, err := schema.NewRegistry(here.Type, typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.types, r.e.Types = types, types
+	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a",
+		Attributes: map[string]any{"name": "x"}}
+	export := func(transport string, rs ...resource.Resource) deploy.Export {
+		m := model(rs...)
+		m.Agents = []resource.Agent{{Name: "a", Transport: transport, Lanes: 1}, {Name: "b", Transport: "local", Lanes: 1}}
+		return deploy.Export{Model: m}
+	}
+	a := res("a")
+	a.PurgeOnDelete = true
+	r.export(export("local", a, x, on("b", res("b<a"))))
+	r.drain()
+	wave := export("http", x, on("b", res("b")))
+	wave.Target, wave.Defer = state.Filter{Agents: []string{"a"}}, true
+	_, err = r.e.Export(t.Context(), "e", wave)
+	if problems, _ := diag.Of(err); len(problems) != 1 || problems[0].Resource != string(id("a")) ||
+		!strings.Contains(problems[0].Message, "is left to a later wave") {
+		t.Errorf("a wave: %v", err)
+	}
+}
