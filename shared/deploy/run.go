@@ -405,7 +405,7 @@ func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
 func (r *run) bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
 	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.reload, Desired: r.want, Version: r.version,
-		Known: r.known, Stored: r.res})
+		Known: r.known, Stored: r.res, New: r.claim != nil && r.claim.row.SucceededAt.IsZero()})
 }
 
 // markCreating records the token of a create before it begins, as its outcome could not be told from the real thing after a crash, and the notes

@@ -61,6 +61,8 @@ type Options struct {
 	Known map[string]string
 	// Stored is the resource of the run as its version has it; nil: there is none.
 	Stored *resource.Resource
+	// New says that no run of the resource has ended well before.
+	New bool
 }
 
 // Context is handed to a handler for one run on one resource. It is not kept after the call.
@@ -115,6 +117,10 @@ func (c *Context) Desired() Resource { return c.opts.Desired }
 // Stored returns the resource of the run as its version has it, with its flags and requirements, and
 // references to secrets; nil when it is not known. It must not be changed.
 func (c *Context) Stored() *resource.Resource { return c.opts.Stored }
+
+// New reports whether no run of the resource has ended well before: what this one makes has missed no
+// change of what it requires.
+func (c *Context) New() bool { return c.opts.New }
 
 // Version returns the version that the run is for, 0 when there is none.
 func (c *Context) Version() int { return c.opts.Version }

@@ -36,6 +36,7 @@ type asked struct {
 	Agent    string          `json:"agent"`
 	Dry      bool            `json:"dry"`
 	Reload   bool            `json:"reload"`
+	New      bool            `json:"new"`
 	Facts    bool            `json:"facts"`
 	Files    map[string]bool `json:"files"`
 	Resource map[string]any  `json:"resource"`
@@ -43,14 +44,15 @@ type asked struct {
 
 // ended is what came of a run.
 type ended struct {
-	State   string            `json:"state"`
-	Change  string            `json:"change"`
-	Changes map[string][2]any `json:"changes"`
-	Facts   map[string]string `json:"facts"`
-	Idle    bool              `json:"idle"`
-	Error   string            `json:"error"`
-	Places  [][4]any          `json:"places"`
-	Failed  [][3]any          `json:"failed"`
+	State    string            `json:"state"`
+	Change   string            `json:"change"`
+	Changes  map[string][2]any `json:"changes"`
+	Facts    map[string]string `json:"facts"`
+	Idle     bool              `json:"idle"`
+	Reloaded bool              `json:"reloaded"`
+	Error    string            `json:"error"`
+	Places   [][4]any          `json:"places"`
+	Failed   [][3]any          `json:"failed"`
 }
 
 // Read implements provider.Handler.
@@ -59,7 +61,8 @@ func (h *handler) Read(
 ) (provider.Observation, error) {
 	stored := ctx.Stored()
 	only := ctx.DryRun() || stored != nil && stored.ReportOnly
-	out, err := h.run(ctx, req.Resource, asked{Dry: only, Reload: ctx.Reloading()})
+	what := asked{Dry: only, Reload: ctx.Reloading(), New: ctx.New()}
+	out, err := h.run(ctx, req.Resource, what)
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -250,7 +253,7 @@ const mostPlaces = 8
 // everything differs as before, has done nothing.
 func (e *ended) tell(ctx *provider.Context) {
 	change := plan.Change(e.Change)
-	if e.Idle {
+	if e.Idle && !e.Reloaded {
 		ctx.Debug("the handler reports differences, and has left them as they were",
 			"attributes", slices.Sorted(maps.Keys(e.Changes)))
 		return
@@ -259,9 +262,13 @@ func (e *ended) tell(ctx *provider.Context) {
 		ctx.Changed(name, whole(c[0]), whole(c[1]))
 	}
 	if change == plan.NoChange {
-		if change = e.purging(); change == plan.NoChange {
-			return
-		}
+		change = e.purging()
+	}
+	switch {
+	case change == plan.NoChange && e.Reloaded:
+		change = plan.Updated
+	case change == plan.NoChange:
+		return
 	}
 	ctx.SetChange(change)
 }

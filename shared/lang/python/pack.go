@@ -70,6 +70,20 @@ func NewPack(o PackOptions) *Pack {
 	return &Pack{o: o, served: map[place]*served{}}
 }
 
+// Limit says how long one call may take from now on.
+func (p *Pack) Limit(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.o.Call = d
+}
+
+// limit returns how long one call may take.
+func (p *Pack) limit() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.o.Call
+}
+
 // Handler implements deploy.Code.
 func (p *Pack) Handler(env, agent string, code resource.File) (provider.Handler, error) {
 	return &handler{pack: p, env: env, agent: agent, code: code}, nil
@@ -158,6 +172,7 @@ func (p *Pack) use(
 	}
 	s.host.ctx, s.host.o.Print = ctx, func(text string) { ctx.Info(text) }
 	s.host.whole = false
+	s.host.Limit(p.limit())
 	s.host.said.clear()
 	err = f(s.host)
 	select {
@@ -202,7 +217,7 @@ func (p *Pack) start(ctx *provider.Context, h *handler) (*Host, error) {
 		return nil, fmt.Errorf("read the code of its version: %w", err)
 	}
 	host, err := Start(ctx, Options{
-		Python: path, Dir: dir, Shown: ".", Call: p.o.Call, Memory: p.o.Memory,
+		Python: path, Dir: dir, Shown: ".", Call: usualCall, Memory: p.o.Memory,
 		Print: func(string) {},
 	})
 	if err != nil {

@@ -82,8 +82,8 @@ def _json(v):
 class Client:
     """Stands where the library has its client of the server."""
 
-    def __init__(self, ctx, reload, files):
-        self.ctx, self.reload, self.files = ctx, reload, files
+    def __init__(self, ctx, what):
+        self.ctx, self.reload, self.new, self.files = ctx, what["reload"], what["new"], what["files"]
 
     def __getattr__(self, name):
         async def unknown(*args, **kwargs):
@@ -91,7 +91,8 @@ class Client:
         return unknown
 
     async def resource_did_dependency_change(self, *args, **kwargs):
-        return Result(code=200, result={"data": self.reload})
+        made = self.new and (self.ctx.changed or bool(self.ctx.changes))  # it has missed no change
+        return Result(code=200, result={"data": self.reload and not made})
 
     async def get_file(self, id):
         if id not in self.files:
@@ -149,7 +150,7 @@ def run(text):
         res = _resource(what["resource"])
         ctx = Context(res, what["dry"])
         handler = _handler(agent, res)
-        handler._client = Client(ctx, what["reload"], what["files"])
+        handler._client = Client(ctx, what)
         try:
             with agent.cache:
                 _resolve(ctx, res)
@@ -190,16 +191,19 @@ def _deploy(ctx, handler, res, what):
     if what["dry"]:
         handler.execute(ctx, res, True)
         return {}
+    reloads = []
+    reload = handler.do_reload
+    handler.do_reload = lambda *args, **kwargs: (reloads.append(1), reload(*args, **kwargs))[1]
     requires = {r: const.ResourceState.deployed for r in what["resource"]["requires"]}
     handler.deploy(ctx, res, requires)
     if ctx.changed or not ctx.changes or ctx.status is not None and ctx.status is not const.ResourceState.deployed:
-        return {}
+        return {"reloaded": bool(reloads)}
     # The handler has not said what it did: that shows in what differs afterwards.
     after = Context(res, True)
     after._log_msg = lambda *args, **kwargs: None
     handler.execute(after, res, True)
     same = {n: _plain(c) for n, c in after.changes.items()} == {n: _plain(c) for n, c in ctx.changes.items()}
-    return {"idle": same and after.status is not const.ResourceState.failed}
+    return {"reloaded": bool(reloads), "idle": same and after.status is not const.ResourceState.failed}
 
 def _ended(ctx, end, error):
     """Returns what came of a run, as plain data."""
