@@ -96,7 +96,7 @@ func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []fo
 	blocked := was.Blocked == state.BlockedTemp || was.Blocked == state.BlockedYes || was.Blocked == state.NeedsPerson
 	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
 	asked := row.Ticket != 0 && row.Ticket != was.Ticket
-	deploys := t.books.asks == state.PriorityUserDeploy || t.books.retries
+	deploys := (t.books.asks == state.PriorityUserDeploy || t.books.retries) && !t.looksAt(row.ID.Agent())
 	switch {
 	case row.Ticket == 0:
 	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned, was.Compliance == state.Undefined:
