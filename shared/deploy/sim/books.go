@@ -13,29 +13,30 @@ import (
 
 // books are what the checks know on their own, beside what the models hold: a model may be wrong as well as the engine.
 type books struct {
-	leases   map[string]*held // by key: who took it last
-	paused   map[string]bool  // agents
-	halted   bool
-	haltedAt time.Duration
-	active   []activity // handler calls under way
-	actions  map[string]bool
-	visible  map[int]*content // versions that have become visible
-	events   map[resource.ID]owed
-	sched    schedBook
-	removing map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
-	moved    map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
-	released *content
-	inForce  []int                // versions, in the order in which they were released
-	effect   *effective           // of what is released
-	freed    map[resource.ID]bool // by the last release: they wait for less than before
-	last     int
-	ticket   int64 // the greatest so far
-	law      *law
-	prints   map[string]*op                       // exports, by their fingerprints
-	removed  time.Duration                        // when files were removed last
-	known    map[state.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
-	exported time.Duration                        // when the last export that released what is in force began
-	settled  time.Duration                        // when the environment got the settings of the plan; 0: not yet
+	leases    map[string]*held // by key: who took it last
+	paused    map[string]bool  // agents
+	halted    bool
+	haltedAt  time.Duration
+	active    []activity // handler calls under way
+	actions   map[string]bool
+	visible   map[int]*content // versions that have become visible
+	events    map[resource.ID]owed
+	sched     schedBook
+	forgotten map[resource.ID]bool                 // that were let go of: nobody knows any more in which lane they run
+	removing  map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
+	moved     map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
+	released  *content
+	inForce   []int                // versions, in the order in which they were released
+	effect    *effective           // of what is released
+	freed     map[resource.ID]bool // by the last release: they wait for less than before
+	last      int
+	ticket    int64 // the greatest so far
+	law       *law
+	prints    map[string]*op                       // exports, by their fingerprints
+	removed   time.Duration                        // when files were removed last
+	known     map[state.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
+	exported  time.Duration                        // when the last export that released what is in force began
+	settled   time.Duration                        // when the environment got the settings of the plan; 0: not yet
 }
 
 // owed is a reload that is to come, for a change of something required.
@@ -149,7 +150,7 @@ type runBook struct {
 
 func newBooks() *books {
 	return &books{law: newLaw(), leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
-		known: map[state.ParameterKey]time.Duration{}, events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
+		forgotten: map[resource.ID]bool{}, known: map[state.ParameterKey]time.Duration{}, events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
 }
 
 func newTaskBooks() *taskBooks {

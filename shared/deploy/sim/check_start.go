@@ -235,7 +235,7 @@ func (r *run) checkCovered(t *task, limit time.Duration) {
 func (r *run) checkStart(t *task, id resource.ID, what string) {
 	b := r.books
 	for _, a := range b.active {
-		if a.by != t && b.live(r, a.by) && (a.by.books.lane == t.books.lane || a.id == id) && !a.by.books.dry && !t.books.dry {
+		if a.by != t && b.live(r, a.by) && (a.by.books.lane == t.books.lane || a.id == id && !b.forgotten[id]) && !a.by.books.dry && !t.books.dry {
 			r.violate("D2", "%s calls %s of %s while %s, which holds its lane too, runs %s", t.name, what, id, a.by.name, a.id)
 		}
 	}

@@ -52,6 +52,7 @@ func (r *run) checkLetGo(t *task, row, was *state.Row) {
 	case !was.Orphaned && !was.Removing:
 		r.violate("D4", "%s removes %s, which is in the model", t.name, row.ID)
 	default:
+		r.books.forgotten[row.ID] = true
 		left := r.world.thing(row.ID) // what is there of it is left to itself
 		left.drifted = true
 		left.leave()
