@@ -29,6 +29,7 @@ import (
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -151,8 +152,8 @@ func (r *lambda) invoke(event string) answer {
 	return answer{}
 }
 
-func model(agent, transport string, n int, delay int64) *deploy.Model {
-	m := &deploy.Model{Agents: []resource.Agent{{Name: agent, Transport: transport, Lanes: 1}}}
+func modelOf(agent, transport string, n int, delay int64) *model.Model {
+	m := &model.Model{Agents: []resource.Agent{{Name: agent, Transport: transport, Lanes: 1}}}
 	if transport == "aws" {
 		m.Agents[0].Options = map[string]any{"region": "us-east-1"}
 	}
@@ -168,7 +169,7 @@ func model(agent, transport string, n int, delay int64) *deploy.Model {
 	return m
 }
 
-func export(t *testing.T, h *home.Home, m *deploy.Model) {
+func export(t *testing.T, h *home.Home, m *model.Model) {
 	t.Helper()
 	if _, err := h.Engine.Export(t.Context(), "prod", deploy.Export{Model: m}); err != nil {
 		t.Fatal(err)
@@ -214,7 +215,7 @@ const done = `{"batchItemFailures":[]}`
 func TestHandler(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
-	export(t, h, model("web1", "aws", 30, 0))
+	export(t, h, modelOf("web1", "aws", 30, 0))
 	began := time.Now()
 	f := start(t, stack, "handler")
 	if a := f.invoke(received(t, h, "web1")); a.body != done || !strings.HasSuffix(a.path, "/request-1/response") {
@@ -229,7 +230,7 @@ func TestHandler(t *testing.T) {
 		hometest.Until(t, "it says "+want, func() bool { return strings.Contains(f.said.String(), want) })
 	}
 
-	export(t, h, model("web2", "aws", 40, 50))
+	export(t, h, modelOf("web2", "aws", 40, 50))
 	event := received(t, h, "web2")
 	victim := start(t, stack, "handler")
 	victim.events <- event
@@ -253,7 +254,7 @@ func TestHandler(t *testing.T) {
 func TestSweep(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
-	export(t, h, model("host1", "local", 3, 0))
+	export(t, h, modelOf("host1", "local", 3, 0))
 	u, err := h.Queues.URL(t.Context(), "prod", "host1")
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +292,7 @@ func get(path string) string {
 func TestURLs(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
-	export(t, h, model("host1", "local", 3, 0))
+	export(t, h, modelOf("host1", "local", 3, 0))
 	for name, paths := range map[string]map[string]int{"api": {"/": 200, "/openapi.json": 200, "/nowhere": 404}, "export": {"/": 200, "/nowhere": 404}} {
 		f := start(t, stack, name)
 		for path, want := range paths {
@@ -322,7 +323,7 @@ func TestAgentRun(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
 	const n = 40
-	export(t, h, model("host1", "local", n, 50))
+	export(t, h, modelOf("host1", "local", n, 50))
 	var said hometest.Lines
 	cmd := exec.Command(filepath.Join(bin, "southbound"), "agent", "run", "host1", "--environment", "prod", "--data", t.TempDir(), "--json")
 	cmd.Env, cmd.Stderr = environment(stack.Config), &said

@@ -10,7 +10,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/aws/home/hometest"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 	"southbound/shared/transport/ssh/sshtest"
@@ -21,7 +21,7 @@ func TestAgentRunElsewhere(t *testing.T) {
 	stack, dir := hometest.New(t, url, handlers.All()), t.TempDir()
 	h, machine := stack.Open(t, nil), sshtest.Start(t, sshtest.Self(t), "")
 	path := filepath.Join(dir, "motd")
-	export(t, h, &deploy.Model{
+	export(t, h, &model.Model{
 		Agents: []resource.Agent{{Name: "host2", Transport: "ssh", Lanes: 1, Options: machine.Options("directory", filepath.Join(dir, "programs"))}},
 		Resources: []resource.Resource{{ID: resource.NewID("fs::File", "host2", resource.Key{Name: "path", Value: path}), Type: "fs::File", Agent: "host2",
 			Attributes: map[string]any{"path": path, "content": "by a runner\n"}}}})

@@ -25,6 +25,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -136,7 +137,7 @@ func (r *bounded) peak() int {
 func TestManyOnOneAgent(t *testing.T) {
 	const n = 100000
 	stack := hometest.New(t, url, handlers.All())
-	m := &deploy.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1, Options: map[string]any{"region": "us-east-1"}}}}
+	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1, Options: map[string]any{"region": "us-east-1"}}}}
 	for i := range n {
 		name := fmt.Sprintf("resource-%06d", i)
 		m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", "web1", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "web1",

@@ -16,7 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -51,7 +51,7 @@ type packer struct {
 }
 
 // pack makes the chunks of a model. Beside the model it holds them compressed, and one as it is.
-func pack(m *deploy.Model) (packed, error) {
+func pack(m *model.Model) (packed, error) {
 	enc, err := newEncoder()
 	if err != nil {
 		return packed{}, fault.Wrap(fault.Internal, "pack resources", err)

@@ -13,6 +13,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -34,8 +35,8 @@ func registry(t testing.TB) *schema.Registry {
 	return r
 }
 
-func model(n int, value func(i int) any) *deploy.Model {
-	m := &deploy.Model{}
+func modelOf(n int, value func(i int) any) *model.Model {
+	m := &model.Model{}
 	for i := range n {
 		name := fmt.Sprint("n", i)
 		m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "a",
@@ -58,14 +59,14 @@ func TestPack(t *testing.T) {
 	types := registry(t)
 	for _, c := range []struct {
 		why    string
-		model  *deploy.Model
+		model  *model.Model
 		chunks int // at most
 	}{
-		{"nothing", model(0, nil), 0},
-		{"one", model(1, func(int) any { return "x" }), 1},
-		{"many", model(20_000, func(i int) any { return i % 7 * 2 }), 8},
-		{"large ones", model(300, func(i int) any { return strings.Repeat(fmt.Sprint(i%10), 100_000) }), 32},
-		{"a huge one", model(3, func(int) any { return strings.Repeat("x", 5<<20) }), 3},
+		{"nothing", modelOf(0, nil), 0},
+		{"one", modelOf(1, func(int) any { return "x" }), 1},
+		{"many", modelOf(20_000, func(i int) any { return i % 7 * 2 }), 8},
+		{"large ones", modelOf(300, func(i int) any { return strings.Repeat(fmt.Sprint(i%10), 100_000) }), 32},
+		{"a huge one", modelOf(3, func(int) any { return strings.Repeat("x", 5<<20) }), 3},
 	} {
 		for i := range c.model.Resources {
 			if v, ok := c.model.Resources[i].Attributes["value"].(int); ok {
@@ -110,11 +111,11 @@ func TestPack(t *testing.T) {
 // TestFewChunksChange changes ten of many resources.
 func TestFewChunksChange(t *testing.T) {
 	t.Parallel()
-	before, err := pack(model(60_000, func(int) any { return "x" }))
+	before, err := pack(modelOf(60_000, func(int) any { return "x" }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := pack(model(60_000, func(i int) any {
+	after, err := pack(modelOf(60_000, func(i int) any {
 		if i%6_000 == 7 {
 			return "y"
 		}
@@ -216,7 +217,7 @@ func FuzzAnswer(f *testing.F) {
 		if err == nil {
 			t.Fatal("no error")
 		}
-		_ = placed(err, &deploy.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }}, []int32{0})
+		_ = placed(err, &model.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }}, []int32{0})
 		_ = FailureOf(err)
 		var done ReadDone
 		if decode(body, &done) == nil {

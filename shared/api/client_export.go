@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -95,8 +96,8 @@ func bundleOf(x deploy.Export, p packed) Bundle {
 
 // commit uploads what is missing and calls do with the number of files of the model that were. When something that was stored is gone by then it
 // does so once more. Problems come back with their places in the documents.
-func (c *Client) commit(ctx context.Context, env string, m *deploy.Model, p packed, files bool, told func(Sent), do func(uploaded int) error) error {
-	sent := &deploy.Model{}
+func (c *Client) commit(ctx context.Context, env string, m *model.Model, p packed, files bool, told func(Sent), do func(uploaded int) error) error {
+	sent := &model.Model{}
 	if files {
 		sent = m
 	}
@@ -115,7 +116,7 @@ func (c *Client) commit(ctx context.Context, env string, m *deploy.Model, p pack
 }
 
 // placed puts the places of documents into the problems of a server that does not know them.
-func placed(err error, m *deploy.Model, order []int32) error {
+func placed(err error, m *model.Model, order []int32) error {
 	var r remote
 	if !errors.As(err, &r) || len(r.Problems) == 0 {
 		return err
@@ -132,7 +133,7 @@ func placed(err error, m *deploy.Model, order []int32) error {
 type uploads struct {
 	c       *Client
 	env     string
-	model   *deploy.Model
+	model   *model.Model
 	told    func(Sent)
 	mu      sync.Mutex
 	sent    Sent

@@ -17,6 +17,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
@@ -170,12 +171,12 @@ func TestNoSecrets(t *testing.T) {
 		})
 	})
 	path := filepath.Join(dir, "out")
-	model := func() *deploy.Model {
-		return &deploy.Model{Resources: []resource.Resource{{ID: resource.NewID("fs::File", "a", resource.Key{Name: "path", Value: path}), Type: "fs::File", Agent: "a",
+	modelOf := func() *model.Model {
+		return &model.Model{Resources: []resource.Resource{{ID: resource.NewID("fs::File", "a", resource.Key{Name: "path", Value: path}), Type: "fs::File", Agent: "a",
 			Attributes: map[string]any{"path": path, "content": resource.Secret{Source: "file:" + source}}, Flags: resource.Flags{ReceiveEvents: true}}}}
 	}
 	c, ctx := w.client(t), context.Background()
-	if _, err := c.Export(ctx, "e", deploy.Export{Model: model()}, nil); err != nil {
+	if _, err := c.Export(ctx, "e", deploy.Export{Model: modelOf()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	runner := &local.Runner{Engine: w.service.Engine, Bell: w.home.Bell, Ran: new(atomic.Int64)}
@@ -188,7 +189,7 @@ func TestNoSecrets(t *testing.T) {
 	if err := os.WriteFile(path, []byte("drifted from "+marker), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	id := string(model().Resources[0].ID)
+	id := string(modelOf().Resources[0].ID)
 	detail, err := c.Resource(ctx, "e", resource.ID(id))
 	if err != nil || detail.Last == nil || detail.Status != state.StatusDeployed {
 		t.Errorf("%+v, %v", detail, err)
@@ -196,7 +197,7 @@ func TestNoSecrets(t *testing.T) {
 	if d, err := c.DryRun(ctx, "e", 0, nil, false); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := c.Plan(ctx, "e", deploy.Export{Model: model()}, deploy.Look{Read: true}); err != nil || len(d.Would) != 1 {
+	if d, err := c.Plan(ctx, "e", deploy.Export{Model: modelOf()}, deploy.Look{Read: true}); err != nil || len(d.Would) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	actions, err := c.Actions(ctx, "e", api.ActionQuery{})

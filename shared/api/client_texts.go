@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diffview"
 	"southbound/shared/plan"
@@ -15,7 +16,7 @@ const mostTexts = 50
 
 // texts adds to a plan how files differ as texts, where the server has had only the old ones to look at. It never fails: what cannot be had is
 // shown by size and hash.
-func (c *Client) texts(ctx context.Context, env string, m *deploy.Model, look deploy.Look, would []deploy.Would) {
+func (c *Client) texts(ctx context.Context, env string, m *model.Model, look deploy.Look, would []deploy.Would) {
 	number, left := 0, mostTexts
 	for i := range would {
 		for name, d := range would[i].Changes {
@@ -42,7 +43,7 @@ func (c *Client) texts(ctx context.Context, env string, m *deploy.Model, look de
 }
 
 // filesOf returns the hash of the file that is, and the file of a model that is wanted, if a difference is one of such, and they are small.
-func filesOf(d plan.Diff, m *deploy.Model) (old string, wanted state.Blob, both bool) {
+func filesOf(d plan.Diff, m *model.Model) (old string, wanted state.Blob, both bool) {
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)
 	wanted, here := m.Files[hash]

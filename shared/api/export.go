@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -150,7 +151,7 @@ func unbundle(ctx context.Context, files state.Files, types *schema.Registry, wr
 			return deploy.Export{}, fault.New(fault.Invalid, "read export", "%.80q is not a SHA-256", h)
 		}
 	}
-	m := &deploy.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
+	m := &model.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
 		return diag.Pos{File: placeMark + attribute, Line: i + 1}
 	}}
 	u := &unpacker{files: files, types: types, wrong: wrong}

@@ -20,6 +20,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -42,8 +43,8 @@ func null(name string, value any) resource.Resource {
 }
 
 // nulls is a model of n resources.
-func nulls(n int) *deploy.Model {
-	m := &deploy.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}}, Fingerprint: fmt.Sprint("of ", n)}
+func nulls(n int) *model.Model {
+	m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}}, Fingerprint: fmt.Sprint("of ", n)}
 	for i := range n {
 		m.Resources = append(m.Resources, null(fmt.Sprint("n", i), fmt.Sprint("v", i)))
 	}
@@ -51,7 +52,7 @@ func nulls(n int) *deploy.Model {
 }
 
 // withFiles adds files to a model: n small ones, one that is empty and one that is streamed.
-func withFiles(m *deploy.Model, n int) *deploy.Model {
+func withFiles(m *model.Model, n int) *model.Model {
 	m.Files = map[string]state.Blob{}
 	add := func(name string, data []byte, stream bool) {
 		sum := sha256.Sum256(data)
@@ -145,16 +146,16 @@ func TestSameAsEmbedded(t *testing.T) {
 	t.Parallel()
 	there, here := start(t, nil), start(t, nil)
 	ctx := context.Background()
-	for n, model := range []func() *deploy.Model{func() *deploy.Model { return nulls(3000) }, func() *deploy.Model {
+	for n, modelOf := range []func() *model.Model{func() *model.Model { return nulls(3000) }, func() *model.Model {
 		m := nulls(2990)
 		m.Resources[7] = null("n7", "other")
 		m.Resources[8].Attributes["value"] = map[string]any{"big": 5.0, "list": []any{int64(1), "x", nil, true}}
 		return m
 	}} {
 		for _, partial := range []bool{false, true} {
-			x := deploy.Export{Model: model(), Partial: partial && n == 0}
+			x := deploy.Export{Model: modelOf(), Partial: partial && n == 0}
 			a, errA := there.client(t).Plan(ctx, "e", x, deploy.Look{})
-			b, errB := here.service.Plan(ctx, "e", deploy.Export{Model: model(), Partial: x.Partial}, deploy.Look{})
+			b, errB := here.service.Plan(ctx, "e", deploy.Export{Model: modelOf(), Partial: x.Partial}, deploy.Look{})
 			if errA != nil || errB != nil {
 				t.Fatal(errA, errB)
 			}
@@ -162,8 +163,8 @@ func TestSameAsEmbedded(t *testing.T) {
 				t.Errorf("plans differ: %.2000s", diff)
 			}
 		}
-		a, errA := there.client(t).Export(ctx, "e", deploy.Export{Model: model()}, nil)
-		b, errB := here.service.Export(ctx, "e", deploy.Export{Model: model()}, nil)
+		a, errA := there.client(t).Export(ctx, "e", deploy.Export{Model: modelOf()}, nil)
+		b, errB := here.service.Export(ctx, "e", deploy.Export{Model: modelOf()}, nil)
 		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
 			t.Errorf("%+v, %v over the API, %+v, %v here", a, errA, b, errB)
 		}
@@ -325,7 +326,7 @@ func TestPlaces(t *testing.T) {
 	if _, err := c.Export(ctx, "e", deploy.Export{Model: base}, nil); err != nil {
 		t.Fatal(err)
 	}
-	part := &deploy.Model{Resources: []resource.Resource{null("n9", "x"), null("n1", "y")}, Where: func(i int, attribute string) diag.Pos {
+	part := &model.Model{Resources: []resource.Resource{null("n9", "x"), null("n1", "y")}, Where: func(i int, attribute string) diag.Pos {
 		return diag.Pos{File: "part.yaml", Line: 10 + i, Column: len(attribute)}
 	}}
 	part.Resources[0].Set, part.Resources[1].Set = "two", "two"

@@ -14,6 +14,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
@@ -54,8 +55,8 @@ type jobs struct {
 }
 
 // runs are n resources of which each is read for a while, on two agents.
-func runs(n int) *deploy.Model {
-	m := &deploy.Model{}
+func runs(n int) *model.Model {
+	m := &model.Model{}
 	for i := range n {
 		agent, name := fmt.Sprintf("a%d", i%2), fmt.Sprintf("r%02d", i)
 		m.Resources = append(m.Resources, resource.Resource{Type: "exec::Run", Agent: agent,
@@ -66,7 +67,7 @@ func runs(n int) *deploy.Model {
 }
 
 // startJobs serves an environment with some resources, and offers jobs to the test.
-func startJobs(t *testing.T, m *deploy.Model) *jobs {
+func startJobs(t *testing.T, m *model.Model) *jobs {
 	t.Helper()
 	j := &jobs{
 		world:  start(t, nil),
@@ -251,7 +252,7 @@ func TestJobStartsAreLost(t *testing.T) {
 }
 
 // hang makes the first comparison of what is on an agent wait until release is called.
-func hang(t *testing.T, m *deploy.Model, agent string) (began <-chan struct{}, release func()) {
+func hang(t *testing.T, m *model.Model, agent string) (began <-chan struct{}, release func()) {
 	t.Helper()
 	hole, started := filepath.Join(t.TempDir(), "hole"), filepath.Join(t.TempDir(), "started")
 	for _, name := range []string{hole, started} {

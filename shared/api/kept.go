@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -130,7 +131,7 @@ func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []state.Blob
 }
 
 // blobsOf returns all that an export sends, sorted by hash.
-func blobsOf(m *deploy.Model, p packed) []state.Blob {
+func blobsOf(m *model.Model, p packed) []state.Blob {
 	blobs := slices.Clone(p.chunks)
 	if p.agents != nil {
 		blobs = append(blobs, *p.agents)

@@ -22,7 +22,7 @@ import (
 
 // keptModel is a plan with an agent, files, and what it was shown as.
 func keptModel(n int) *Kept {
-	m := model(n, func(i int) any { return fmt.Sprint(i) })
+	m := modelOf(n, func(i int) any { return fmt.Sprint(i) })
 	m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}}
 	b := blobOf([]byte("some bytes"))
 	m.Files = map[string]state.Blob{b.Hash: b}

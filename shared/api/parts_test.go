@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -30,7 +31,7 @@ type parted struct {
 }
 
 // startParts is startJobs with agents that only runners reach: those whose names begin with b.
-func startParts(t *testing.T, m *deploy.Model) *parted {
+func startParts(t *testing.T, m *model.Model) *parted {
 	t.Helper()
 	p := &parted{jobs: startJobs(t, m), rings: make(chan string, 1000)}
 	c := p.service.Engine.Config
@@ -67,7 +68,7 @@ func (p *parted) goesOn(until <-chan struct{}) {
 }
 
 // on moves resources to other agents.
-func on(m *deploy.Model, names map[string]string) *deploy.Model {
+func on(m *model.Model, names map[string]string) *model.Model {
 	for i := range m.Resources {
 		r := &m.Resources[i]
 		if to, ok := names[r.Agent]; ok {
@@ -79,7 +80,7 @@ func on(m *deploy.Model, names map[string]string) *deploy.Model {
 	return m
 }
 
-func toB(m *deploy.Model) *deploy.Model { return on(m, map[string]string{"a1": "b/1"}) }
+func toB(m *model.Model) *model.Model { return on(m, map[string]string{"a1": "b/1"}) }
 
 // TestPartsOfRunners pins that what runners have to find is in the answers to all that can be asked,
 // as if one process reached everything, that it is asked of runners, and that those write no files.

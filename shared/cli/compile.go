@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/compile"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
@@ -116,7 +116,7 @@ func (a *app) model(
 // loadModel compiles a model and returns what is deployed. Its warnings are told.
 func (a *app) loadModel(
 	ctx context.Context, path string, o source.Options,
-) (*deploy.Model, error) {
+) (*model.Model, error) {
 	c, err := a.model(ctx, path, false, true)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -234,9 +235,9 @@ func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
 
 // loaded holds the documents that were read.
 type loaded struct {
-	model  *deploy.Model
+	model  *model.Model
 	inputs source.Inputs
-	check  func(*deploy.Model) diag.Problems
+	check  func(*model.Model) diag.Problems
 }
 
 func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/compile"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/project"
@@ -106,7 +106,7 @@ func (a *app) describedAt(ctx context.Context, path string) func(id string) diag
 	if err != nil {
 		return nil
 	}
-	var model *deploy.Model
+	var model *model.Model
 	if project.Is(path) { // what it prints was printed before
 		var c *compile.Compiled
 		if c, err = a.model(ctx, path, false, false); err == nil {

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/lang/python"
 	"southbound/shared/lang/resources"
@@ -47,7 +47,7 @@ func codeOf(made []resources.Foreign, from *python.Export) *code {
 	}
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		names := slices.Sorted(maps.Keys(attributes[name]))
-		c.types = append(c.types, deploy.OpenType(name, keys[name], names))
+		c.types = append(c.types, model.OpenType(name, keys[name], names))
 	}
 	return c
 }
@@ -58,7 +58,7 @@ func blobOf(b []byte) state.Blob {
 }
 
 // add adds to resources of a model what they come with, unless they have it.
-func (c *code) add(m *deploy.Model) {
+func (c *code) add(m *model.Model) {
 	if m.Files == nil {
 		m.Files = map[string]state.Blob{}
 	}
@@ -68,7 +68,7 @@ func (c *code) add(m *deploy.Model) {
 	}
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		if _, has := r.Attributes[deploy.CodeAttribute]; has || !c.made[r.ID] {
+		if _, has := r.Attributes[model.CodeAttribute]; has || !c.made[r.ID] {
 			continue
 		}
 		r.Attributes = maps.Clone(r.Attributes)
@@ -76,9 +76,9 @@ func (c *code) add(m *deploy.Model) {
 		for _, v := range r.Attributes {
 			c.named(v, func(name string, b state.Blob) { files[name] = use(b) })
 		}
-		r.Attributes[deploy.CodeAttribute] = use(c.blob)
+		r.Attributes[model.CodeAttribute] = use(c.blob)
 		if len(files) > 0 {
-			r.Attributes[deploy.FilesAttribute] = files
+			r.Attributes[model.FilesAttribute] = files
 		}
 	}
 	if m.Fingerprint != "" {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
@@ -160,13 +160,13 @@ func (c *Compiled) HasHandlers() bool { return c.code != nil }
 
 // Deployable returns what is deployed. It takes Types, Agent and Check of the options. Resources
 // that classes in Python have made come with the code of their handlers.
-func (c *Compiled) Deployable(ctx context.Context, o source.Options) (*deploy.Model, error) {
+func (c *Compiled) Deployable(ctx context.Context, o source.Options) (*model.Model, error) {
 	if c.code == nil {
 		return source.LoadBuilt(ctx, c.Resources, o)
 	}
 	o.Types = o.Types.With(c.code.types...)
 	if check := o.Check; check != nil {
-		o.Check = func(m *deploy.Model) diag.Problems {
+		o.Check = func(m *model.Model) diag.Problems {
 			c.code.add(m)
 			return check(m)
 		}

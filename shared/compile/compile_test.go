@@ -43,7 +43,7 @@ func registry(t *testing.T) *schema.Registry {
 	return r
 }
 
-func model(t *testing.T, text string) (*compile.Compiled, error) {
+func compiled(t *testing.T, text string) (*compile.Compiled, error) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, project.MainFile), []byte(text), 0o600); err != nil {
@@ -64,7 +64,7 @@ func TestEntities(t *testing.T) {
 			fmt.Fprintf(&b, "import southbound::%s\n", family)
 		}
 	}
-	c, err := model(t, b.String())
+	c, err := compiled(t, b.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestEntities(t *testing.T) {
 // TestAttributes holds how attributes are called and typed, and that what is null is not said.
 func TestAttributes(t *testing.T) {
 	t.Parallel()
-	c, err := model(t, `import southbound::odd::deep
+	c, err := compiled(t, `import southbound::odd::deep
 import southbound
 a = southbound::Agent(name="a", transport="ssh", lanes=4, options={"host": "h"})
 southbound::odd::deep::Thing(agent=a, index_="i", provides_=[1, 2], either=null, one={"x": 1}, purged=true)
@@ -139,7 +139,7 @@ southbound::std::Null(agent=a, name="n", delay_ms=2)`, "is set twice: it is 1 al
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := model(t, "import southbound\nimport southbound::std\na = southbound::Agent(name=\"a\")\n"+test.text+"\n")
+			_, err := compiled(t, "import southbound\nimport southbound::std\na = southbound::Agent(name=\"a\")\n"+test.text+"\n")
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}

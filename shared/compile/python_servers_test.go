@@ -16,7 +16,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/compile"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
@@ -278,14 +278,14 @@ func deployed(t *testing.T, c *compile.Compiled) {
 	codes := map[resource.File]int{}
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		code, has := r.Attributes[deploy.CodeAttribute].(resource.File)
+		code, has := r.Attributes[model.CodeAttribute].(resource.File)
 		if has != (r.Type != "std::Null") {
 			t.Errorf("%s has code: %v", r.ID, has)
 		}
 		if has {
 			codes[code]++
 		}
-		files, _ := r.Attributes[deploy.FilesAttribute].(map[string]any)
+		files, _ := r.Attributes[model.FilesAttribute].(map[string]any)
 		if r.Type == "fs::File" {
 			f, _ := files[sha("hello")].(resource.File)
 			if string(m.Files[f.Hash].Data) != "hello" {

@@ -20,7 +20,7 @@ func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 		out.Attributes["note"] = resource.Parameter{Name: "of-" + name}
 		return out
 	}
-	r.export(deploy.Export{Model: model(lacks("a"), lacks("b"), res("c<a,b"), res("d<c"))})
+	r.export(deploy.Export{Model: modelOf(lacks("a"), lacks("b"), res("c<a,b"), res("d<c"))})
 	for _, step := range []struct {
 		set  string // the parameter that becomes known
 		want resource.ID
@@ -45,7 +45,7 @@ func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 func TestSkippedNamesWhatFailsLater(t *testing.T) {
 	r := newRig(t)
 	r.w.fail["a"] = errors.New("no")
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c<a,b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c<a,b"))})
 	r.drain()
 	r.w.fail["b"] = errors.New("no")
 	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(id("b"))}}); err != nil {
@@ -63,7 +63,7 @@ func TestSkippedNamesWhatFailsLater(t *testing.T) {
 func TestFailureCostsItself(t *testing.T) {
 	for _, wave := range []bool{false, true} {
 		r := newRig(t)
-		r.export(deploy.Export{Model: model(res("a"), res("b<a"), res("c<a"))})
+		r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"), res("c<a"))})
 		r.drain()
 		if wave {
 			r.repair("")
@@ -85,7 +85,7 @@ func TestFailureCostsItself(t *testing.T) {
 	compared := res("a")
 	compared.ReportOnly = true
 	r.w.things["a"] = "other"
-	r.export(deploy.Export{Model: model(compared, res("b<a"), res("c<a"))})
+	r.export(deploy.Export{Model: modelOf(compared, res("b<a"), res("c<a"))})
 	r.drain()
 	r.want("a", state.StatusNonCompliant)
 	r.want("b", state.StatusSkipped)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 	"southbound/shared/resource"
@@ -89,7 +90,7 @@ func (c *counted) answer(t *testing.T, r *rig) cost {
 
 // across serves an export, and then a repair, of resources on many agents, and returns what each
 // cost.
-func across(t *testing.T, m *deploy.Model) (export, repair cost) {
+func across(t *testing.T, m *model.Model) (export, repair cost) {
 	t.Helper()
 	r := newRig(t)
 	c := &counted{Home: r.home, waiting: map[string]bool{}}
@@ -122,8 +123,8 @@ func spot(row, agent int) resource.Resource {
 
 // grid has resources in rows, one of each row on each agent; each requires those above it, on its
 // own agent and on the next.
-func grid(rows, agents int) *deploy.Model {
-	m := &deploy.Model{}
+func grid(rows, agents int) *model.Model {
+	m := &model.Model{}
 	for i := range rows {
 		for j := range agents {
 			r := spot(i, j)
@@ -137,8 +138,8 @@ func grid(rows, agents int) *deploy.Model {
 }
 
 // alongside has chains that go through all agents.
-func alongside(chains, agents int) *deploy.Model {
-	m := &deploy.Model{}
+func alongside(chains, agents int) *model.Model {
+	m := &model.Model{}
 	for k := range chains {
 		for i := range agents {
 			r := spot(k, i)
@@ -158,7 +159,7 @@ func TestAcrossAgents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name        string
-		half, whole *deploy.Model
+		half, whole *model.Model
 	}{
 		{"chain", alongside(1, 20), alongside(1, 40)},
 		{"chains", alongside(5, 10), alongside(5, 20)},

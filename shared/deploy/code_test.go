@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -33,14 +34,14 @@ func coded(name, code string) (resource.Resource, state.Blob) {
 	b := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(code)), Data: []byte(code)}
 	r := res(name)
 	r.Attributes["type"] = "not declared"
-	r.Attributes[deploy.CodeAttribute] = resource.File{Hash: b.Hash, Size: b.Size}
+	r.Attributes[model.CodeAttribute] = resource.File{Hash: b.Hash, Size: b.Size}
 	return r, b
 }
 
 // codedModel returns a model of one resource that comes with its handler.
-func codedModel(code string) *deploy.Model {
+func codedModel(code string) *model.Model {
 	r, b := coded("a", code)
-	m := model(r, res("own"))
+	m := modelOf(r, res("own"))
 	m.Files = map[string]state.Blob{b.Hash: b}
 	return m
 }
@@ -74,7 +75,7 @@ func TestCodeOfAVersion(t *testing.T) {
 	}
 }
 
-func hashOf(m *deploy.Model) string {
+func hashOf(m *model.Model) string {
 	for hash := range m.Files {
 		return hash
 	}

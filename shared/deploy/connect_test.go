@@ -50,7 +50,7 @@ func TestConnectionFollowsTheAgent(t *testing.T) {
 	r.e.Connector = places{}
 	at := map[string]any{}
 	export := func(host string) {
-		m := model(res("a"), res("b<a"))
+		m := modelOf(res("a"), res("b<a"))
 		m.Agents = []resource.Agent{{Name: "a", Transport: "local", Options: map[string]any{"host": host}}}
 		if _, err := r.e.Export(t.Context(), "e", deploy.Export{Model: m}); err != nil {
 			t.Error(err)
@@ -90,7 +90,7 @@ func TestConnectingKeepsTheLane(t *testing.T) {
 		r := newRig(t)
 		s := &slowly{r: r, err: fault.New(fault.Unavailable, "connect", "nobody is there")}
 		r.e.Connector = s
-		r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+		r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 		c.run(r)
 		if s.calls != 1 || s.least <= 0 {
 			t.Errorf("%s: %d tries to connect, and the lane is held for %v longer than one may take", c.reason, s.calls, s.least)

@@ -45,7 +45,7 @@ func TestOneComparisonSpoilsNoOther(t *testing.T) {
 		r := newRig(t)
 		h := together{differ{odd{handler: handler{r.w}, diff: c.diff}}, new(atomic.Int64)}
 		r.e.Handlers["t::T"] = h
-		r.export(deploy.Export{Model: model(res("b"), res("odd"), res("z"))})
+		r.export(deploy.Export{Model: modelOf(res("b"), res("odd"), res("z"))})
 		r.drain()
 		r.want("b", state.StatusDeployed)
 		r.want("z", state.StatusDeployed)

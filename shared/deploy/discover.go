@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -63,7 +64,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	d := &discoverer{e: e, env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
 		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
-		d.agent = undescribed(agentName)
+		d.agent = model.LocalAgent(agentName)
 	}
 	defer d.session.close()
 	if err := d.list(ctx); err != nil {
@@ -170,7 +171,7 @@ func (d *discoverer) take(f provider.Found) {
 		}
 		attrs[a.Name] = v
 	}
-	id, ok := foundID(d.typ, d.agent.Name, attrs)
+	id, ok := model.FoundID(d.typ, d.agent.Name, attrs)
 	switch {
 	case !ok:
 		d.out.Left = append(d.out.Left, LeftOut{ID: resource.NewID(d.typ.Name, d.agent.Name), Why: "it has no name that a resource can have"})

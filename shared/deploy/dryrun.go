@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -129,7 +130,7 @@ func (d *dryRunner) agent(lane string) resource.Agent {
 			return a
 		}
 	}
-	return undescribed(state.AgentOf(lane))
+	return model.LocalAgent(state.AgentOf(lane))
 }
 
 // scheduledOf returns what is to be read of a type in the same session.
@@ -178,7 +179,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		}
 		lane := state.LaneOf(res.ID, res.Agent, lanes[res.Agent])
 		rows[res.ID] = &state.Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
-			Body: entries[i].Body, Missing: missingOf(res.Attributes)}
+			Body: entries[i].Body, Missing: model.Missing(res.Attributes)}
 		nodes = append(nodes, version.Node{ID: res.ID, Lane: lane, Requires: res.Requires})
 		if !d.only(res) {
 			others = append(others, res.ID)
@@ -376,7 +377,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 		}
 		group := row.ID.Type()
 		if coded(row) {
-			group += " " + CodeAttribute // another handler than one of this program for that type
+			group += " " + model.CodeAttribute // another handler than one of this program for that type
 		}
 		byType[group] = append(byType[group], r)
 		r.claim = &claim{row: row}

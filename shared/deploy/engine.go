@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -107,3 +109,13 @@ func (e *Engine) retryUnavailable(ctx context.Context, f func() error) error {
 // holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so that two tasks of one
 // process exclude each other as well.
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
+
+// checker returns what checks models by the types of this engine.
+func (e *Engine) checker() *model.Checker { return model.NewChecker(e.Types, e.Handlers) }
+
+// Validate checks a model as far as that needs no state; see model.Checker.Validate.
+func (e *Engine) Validate(m *model.Model) diag.Problems { return e.checker().Validate(m) }
+
+// ValidateClosed is Validate, and also refuses requirements of resources that are not in the model. It is
+// the whole check of an export that is not partial.
+func (e *Engine) ValidateClosed(m *model.Model) diag.Problems { return e.checker().ValidateClosed(m) }

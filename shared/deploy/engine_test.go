@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 	"southbound/shared/provider"
@@ -185,7 +186,7 @@ func res(text string) resource.Resource {
 	return r
 }
 
-func model(rs ...resource.Resource) *deploy.Model { return &deploy.Model{Resources: rs} }
+func modelOf(rs ...resource.Resource) *model.Model { return &model.Model{Resources: rs} }
 
 func (r *rig) export(x deploy.Export) deploy.Exported {
 	r.t.Helper()
@@ -264,11 +265,11 @@ func TestResultForReplacedIntentChangesNothing(t *testing.T) {
 			once.Do(func() {
 				b := res("a")
 				b.Attributes["value"] = "new"
-				r.export(deploy.Export{Model: model(b)})
+				r.export(deploy.Export{Model: modelOf(b)})
 			})
 		}
 	}
-	r.export(deploy.Export{Model: model(res("a"))})
+	r.export(deploy.Export{Model: modelOf(res("a"))})
 	lanes, _ := r.e.WorkLanes(context.Background(), "e")
 	if _, err := r.e.RunLane(context.Background(), "e", lanes[0], r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
@@ -288,7 +289,7 @@ func TestRecoveryWakesWhatWasSkipped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.fail["a"] = errors.New("no")
-	r.export(deploy.Export{Model: model(res("a"), res("b<a"), res("c<b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"), res("c<b"))})
 	r.drain()
 	r.want("c", state.StatusSkipped)
 	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a")}) {
@@ -310,14 +311,14 @@ func TestEventReloadsAfterAChange(t *testing.T) {
 	r := newRig(t)
 	a := res("a")
 	a.SendEvent = true
-	r.export(deploy.Export{Model: model(a, res("b<a"))})
+	r.export(deploy.Export{Model: modelOf(a, res("b<a"))})
 	r.drain()
 	if len(r.w.reload) != 0 {
 		t.Errorf("reloaded %v at creation", r.w.reload)
 	}
 	a2 := res("a")
 	a2.SendEvent, a2.Attributes["value"] = true, "2"
-	r.export(deploy.Export{Model: model(a2, res("b<a"))})
+	r.export(deploy.Export{Model: modelOf(a2, res("b<a"))})
 	r.drain()
 	r.same("reloads", r.w.reload, "b")
 }
@@ -325,13 +326,13 @@ func TestEventReloadsAfterAChange(t *testing.T) {
 func TestRetriedExportGivesTheSameVersion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first := r.export(deploy.Export{Model: model(res("a"), res("b"))})
-	again := r.export(deploy.Export{Model: model(res("b"), res("a"))})
+	first := r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
+	again := r.export(deploy.Export{Model: modelOf(res("b"), res("a"))})
 	if first.Version != 1 || again.Version != 1 || again.New || again.Changed != 0 {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
 	before, _ := r.home.Env(context.Background(), "e")
-	r.export(deploy.Export{Model: model(res("b"), res("a"))})
+	r.export(deploy.Export{Model: modelOf(res("b"), res("a"))})
 	if after, _ := r.home.Env(context.Background(), "e"); after != before {
 		t.Errorf("an equal export wrote: %+v, then %+v", before, after)
 	}
@@ -342,7 +343,7 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	r := newRig(t)
 	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a", Attributes: map[string]any{"name": "x"}}
 	ctx, cancel := context.WithCancel(context.Background())
-	r.export(deploy.Export{Model: model(x)})
+	r.export(deploy.Export{Model: modelOf(x)})
 	// The process dies while it creates: its lease is lost, so nothing of the run is recorded but that it began.
 	r.w.hook = func(call, _ string) {
 		if call == "create" {
@@ -387,7 +388,7 @@ func TestCronAndSecondsTimers(t *testing.T) {
 		}
 	}
 	r := newRig(t)
-	r.export(deploy.Export{Model: model(res("a")), Settings: &state.Settings{RepairTimer: "60", DeployTimer: "0"}})
+	r.export(deploy.Export{Model: modelOf(res("a")), Settings: &state.Settings{RepairTimer: "60", DeployTimer: "0"}})
 	r.drain()
 	delete(r.w.things, "a")
 	r.clock.advance(2 * time.Minute)

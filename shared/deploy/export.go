@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
@@ -14,7 +15,7 @@ import (
 
 // Export asks for a model to be stored as a version and, unless told otherwise, released.
 type Export struct {
-	Model *Model
+	Model *model.Model
 	// Partial replaces only the resource sets that the model has, and merges the shared set.
 	Partial bool
 	// DeleteSets names sets that are removed with all they hold; only with Partial.
@@ -121,7 +122,7 @@ func (e *Engine) validateExport(x Export) diag.Problems {
 
 // upload stores those files of a model that are missing, and returns how many these were. Files of the last version are taken to be
 // stored; if they are not, storeVersion says so.
-func (e *Engine) upload(ctx context.Context, env string, m *Model) (int, error) {
+func (e *Engine) upload(ctx context.Context, env string, m *model.Model) (int, error) {
 	if len(m.Files) == 0 {
 		return 0, nil
 	}
@@ -192,7 +193,7 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 		return p.nextSince(ctx, x, last)
 	}
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
-		x.Model = x.Model.clone()
+		x.Model = x.Model.Clone()
 	}
 	set, sets, base, err := p.content(ctx, x, last)
 	if err != nil {

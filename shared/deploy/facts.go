@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -142,7 +143,7 @@ func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource
 		})
 		return nil
 	}
-	missing := missingOf(attrs)
+	missing := model.Missing(attrs)
 	if slices.Equal(missing, row.Missing) {
 		return nil
 	}

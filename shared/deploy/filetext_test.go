@@ -25,7 +25,7 @@ func TestFileStandsForItsText(t *testing.T) {
 	text, asText := blob("line\n")
 	raw, asRaw := blob("\xff\xfe")
 	long, asLong := blob(strings.Repeat("x", 1<<20+1))
-	m := model(res("a"), res("b"), res("c"))
+	m := modelOf(res("a"), res("b"), res("c"))
 	m.Files = map[string]state.Blob{text.Hash: text, raw.Hash: raw, long.Hash: long}
 	for i, f := range []any{asText, asRaw, asLong} {
 		m.Resources[i].Attributes["value"] = f

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -16,7 +17,7 @@ import (
 // lane while one of them is under way.
 func TestLeaseOutlastsEveryCall(t *testing.T) {
 	r := newRig(t)
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	clear(r.w.things)
 	calls := 0
@@ -41,7 +42,7 @@ func TestLeaseOutlastsEveryCall(t *testing.T) {
 // TestLeaseThatEnded pins that nothing more is called once the lease has ended, and that what was not called has not failed.
 func TestLeaseThatEnded(t *testing.T) {
 	r := newRig(t)
-	r.export(deploy.Export{Model: model(res("a"))})
+	r.export(deploy.Export{Model: modelOf(res("a"))})
 	r.w.hook = func(call, _ string) {
 		if call == "read" {
 			r.w.hook = nil
@@ -105,7 +106,7 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 			nested = false
 		}
 	}
-	r.export(deploy.Export{Model: &deploy.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}, {Name: "b", Transport: "local", Lanes: 1}},
+	r.export(deploy.Export{Model: &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}, {Name: "b", Transport: "local", Lanes: 1}},
 		Resources: []resource.Resource{before, after, res("other")}}})
 	r.w.hook = meanwhile
 	if out := run("a/0"); out.Ran != 2 || out.Waits {

@@ -91,7 +91,7 @@ func TestListedIsWhole(t *testing.T) {
 			for _, x := range many(n, "n#") {
 				r.w.things[nameOfID(x.ID)] = "v"
 			}
-			r.export(deploy.Export{Model: model(many(n, "n#")...)})
+			r.export(deploy.Export{Model: modelOf(many(n, "n#")...)})
 			r.drain()
 			if calls := r.took("create", "update"); len(calls) > 0 {
 				t.Errorf("what is there is made: %v", calls)

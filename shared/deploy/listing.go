@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -393,7 +394,7 @@ func collect(ctx *provider.Context, l provider.Lister, typ *schema.Compiled, wan
 	agent := ctx.ID().Agent()
 	return out, l.List(ctx, func(f provider.Found) error {
 		attributes := provider.ObservedAll(f.Attributes)
-		if id, ok := foundID(typ, agent, attributes); ok && wanted[id] {
+		if id, ok := model.FoundID(typ, agent, attributes); ok && wanted[id] {
 			if room(sizeOf(attributes)) {
 				out[id] = attributes
 			} else {

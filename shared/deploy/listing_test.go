@@ -68,7 +68,7 @@ func TestListIsReadOnceARun(t *testing.T) {
 		}
 	}
 	const n = 400
-	r.export(deploy.Export{Model: model(many(n, "n#")...)})
+	r.export(deploy.Export{Model: modelOf(many(n, "n#")...)})
 	r.drain()
 	if calls := r.took("create"); s.lists.Load() != 1 || len(calls) != n {
 		t.Errorf("%d lists, %d creates", s.lists.Load(), len(calls))
@@ -121,7 +121,7 @@ func TestListIsOutOfDate(t *testing.T) {
 				}
 			}
 		}
-		r.export(deploy.Export{Model: model(tc.model...)})
+		r.export(deploy.Export{Model: modelOf(tc.model...)})
 		r.drain()
 		if s.lists.Load() != tc.lists {
 			t.Errorf("%s: %d lists", tc.name, s.lists.Load())
@@ -141,7 +141,7 @@ func TestListBeforeARequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := shelved(r)
-	r.export(deploy.Export{Model: model(many(200, "n#")...)})
+	r.export(deploy.Export{Model: modelOf(many(200, "n#")...)})
 	once := atomic.Bool{}
 	s.create = func(*provider.Context) {
 		if once.Swap(true) {
@@ -168,7 +168,7 @@ func TestListThatFailsSaysSoOnce(t *testing.T) {
 	r := newRig(t)
 	s := shelved(r)
 	s.failed = fault.New(fault.Invalid, "call the API", "the answer is longer than 99 bytes").WithHint("give the agent a larger max_body")
-	r.export(deploy.Export{Model: model(many(200, "n#")...)})
+	r.export(deploy.Export{Model: modelOf(many(200, "n#")...)})
 	r.drain()
 	all, err := r.home.Actions(t.Context(), "e", state.ActionQuery{})
 	if err != nil || len(r.took("read")) != 200 || s.lists.Load() != 1 {
@@ -203,7 +203,7 @@ func TestListIsBounded(t *testing.T) {
 	for i := range n {
 		r.w.things[fmt.Sprintf("n%03d", i)] = "v"
 	}
-	r.export(deploy.Export{Model: model(many(n, "n#")...)})
+	r.export(deploy.Export{Model: modelOf(many(n, "n#")...)})
 	r.drain()
 	reads := len(r.took("read"))
 	if calls := r.took("create", "update"); s.lists.Load() != 1 || reads == 0 || reads > n-60 || len(calls) > 0 {
@@ -226,7 +226,7 @@ func TestListedByHandlers(t *testing.T) {
 		return err
 	}}
 	r.e.Handlers["t::T"] = h
-	r.export(deploy.Export{Model: model(append(many(100, "n#"), res("y<n001"), res("z<n001"))...)})
+	r.export(deploy.Export{Model: modelOf(append(many(100, "n#"), res("y<n001"), res("z<n001"))...)})
 	r.drain()
 	// The first fails, the second is for all, and the last for those that follow a change.
 	if made != 3 {
@@ -255,7 +255,7 @@ func TestListIsOlderThanARemoval(t *testing.T) {
 	behind, before := res("behind"), res("before<behind")
 	behind.PurgeOnDelete, before.PurgeOnDelete = true, true
 	r.release(res("n0"), res("n1"), behind, on("b", before))
-	r.export(deploy.Export{Model: model(valued("n0", "2"), valued("n1", "2"))})
+	r.export(deploy.Export{Model: modelOf(valued("n0", "2"), valued("n1", "2"))})
 	r.took("read")
 	r.w.hook = func(call, name string) {
 		if call != "update" || name != "n0" {

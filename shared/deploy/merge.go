@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
@@ -15,7 +16,7 @@ import (
 
 // merge puts a partial model into the version it is based on. Sets that the model has or that are deleted are replaced, other sets are
 // carried over, and the shared sets are united.
-func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*Model, error) {
+func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*model.Model, error) {
 	entries, err := version.ReadChunks(ctx, p.e.Files, base.Chunks)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*Mod
 	for i := range x.Model.Resources {
 		mg.index[x.Model.Resources[i].ID] = i
 	}
-	out := &Model{Resources: slices.Clone(x.Model.Resources), Files: x.Model.Files, Where: x.Model.at, Agents: mergeAgents(base.Agents, x.Model.Agents)}
+	out := &model.Model{Resources: slices.Clone(x.Model.Resources), Files: x.Model.Files, Where: x.Model.At, Agents: mergeAgents(base.Agents, x.Model.Agents)}
 	if err := mg.carry(out); err != nil {
 		return nil, err
 	}
@@ -39,18 +40,18 @@ func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*Mod
 	for i := range out.Resources {
 		byID[out.Resources[i].ID] = i
 	}
-	p.e.relate(out.Resources, byID)
+	p.e.checker().Relate(out.Resources, byID)
 	mine := len(x.Model.Resources)
 	at := func(i int, a string) diag.Pos {
 		if i < mine {
-			return x.Model.at(i, a)
+			return x.Model.At(i, a)
 		}
 		return diag.Pos{}
 	}
-	mg.problems = append(mg.problems, p.e.things(out.Resources, mine, at)...)
-	mg.problems = append(mg.problems, p.e.checkReach(&Model{Resources: out.Resources, Agents: out.Agents, Where: at}, true)...)
-	mg.problems = append(mg.problems, p.e.checkThere(out.Resources, at)...)
-	mg.problems = append(mg.problems, p.e.checkCycles(out.Resources, at)...)
+	mg.problems = append(mg.problems, p.e.checker().CheckThings(out.Resources, mine, at)...)
+	mg.problems = append(mg.problems, p.e.checker().CheckReach(&model.Model{Resources: out.Resources, Agents: out.Agents, Where: at}, true)...)
+	mg.problems = append(mg.problems, p.e.checker().CheckThere(out.Resources, at)...)
+	mg.problems = append(mg.problems, p.e.checker().CheckCycles(out.Resources, at)...)
 	return out, mg.problems.Err()
 }
 
@@ -65,7 +66,7 @@ type merger struct {
 }
 
 // carry appends to out what stays of the base, and checks that the model changes nothing that it may not change.
-func (mg *merger) carry(out *Model) error {
+func (mg *merger) carry(out *model.Model) error {
 	ids := make([]resource.ID, 0, len(mg.entries))
 	for id := range mg.entries {
 		ids = append(ids, id)
@@ -94,7 +95,7 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 	switch {
 	case old.Set == "" && r.Set == "":
 		if !sameIntent(r, old) {
-			mg.problems.Add(diag.Problem{Pos: mg.x.Model.at(i, ""), Resource: string(r.ID),
+			mg.problems.Add(diag.Problem{Pos: mg.x.Model.At(i, ""), Resource: string(r.ID),
 				Message: "a partial export may not change a resource of the shared set", Hint: "export the whole model, or put the resource into a set"})
 			return
 		}
@@ -102,8 +103,8 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 		slices.Sort(r.Requires)
 		r.Requires = slices.Compact(r.Requires)
 	case old.Set != r.Set && !mg.replaced[old.Set]:
-		mg.problems.Add(diag.Problem{Pos: mg.x.Model.at(i, "set"), Resource: string(r.ID),
-			Message: fmt.Sprintf("the resource is in %s, which this export does not replace", setName(old.Set)),
+		mg.problems.Add(diag.Problem{Pos: mg.x.Model.At(i, "set"), Resource: string(r.ID),
+			Message: fmt.Sprintf("the resource is in %s, which this export does not replace", model.SetText(old.Set)),
 			Hint:    fmt.Sprintf("export set %q too, or delete it with --delete-set", old.Set)})
 	}
 }
@@ -117,7 +118,7 @@ func (mg *merger) prune(old *resource.Resource) []resource.ID {
 			return false
 		}
 		r, err := resource.Decode(gone.Body)
-		return err == nil && r.Set != "" && mg.replaced[r.Set] && (old.Set == "" || mg.e.tied(old, r))
+		return err == nil && r.Set != "" && mg.replaced[r.Set] && (old.Set == "" || mg.e.checker().RequiresByType(old, r))
 	})
 }
 

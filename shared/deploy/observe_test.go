@@ -111,7 +111,7 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 			h = o
 		}
 		r.e.Handlers["t::T"] = h
-		r.export(deploy.Export{Model: model(res("b"), res("odd"), res("z"))})
+		r.export(deploy.Export{Model: modelOf(res("b"), res("odd"), res("z"))})
 		r.drain()
 		r.want("b", state.StatusDeployed)
 		r.want("z", state.StatusDeployed)
@@ -147,7 +147,7 @@ func TestReadIsHeldToTheType(t *testing.T) {
 		r := newRig(t)
 		r.pin()
 		r.e.Handlers["t::T"] = odd{handler: handler{r.w}, read: func(*provider.Context) map[string]any { return maps.Clone(c.read) }}
-		r.export(deploy.Export{Model: model(res("odd")), Settings: &state.Settings{Strict: c.strict}})
+		r.export(deploy.Export{Model: modelOf(res("odd")), Settings: &state.Settings{Strict: c.strict}})
 		r.drain()
 		r.want("odd", c.status)
 		var lines []string

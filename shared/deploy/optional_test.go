@@ -82,7 +82,7 @@ func TestListIsReadOnceForABatch(t *testing.T) {
 		lists++
 		return errors.Join(found(provider.Found{Attributes: map[string]any{"name": "b", "value": "v"}}), found(provider.Found{Attributes: map[string]any{"name": "other"}}))
 	}}}
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 	r.drain()
 	calls := r.took("read", "create", "update")
 	slices.Sort(calls)
@@ -103,7 +103,7 @@ func TestListThatDoesNotSayIsNotBelieved(t *testing.T) {
 		return errors.Join(found(provider.Found{Attributes: map[string]any{"name": "a"}}), found(provider.Found{Attributes: map[string]any{"name": "b", "value": "V"}}),
 			found(provider.Found{Attributes: map[string]any{"name": "c", "value": "v"}}))
 	}}}
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 	r.drain()
 	calls := r.took("read", "create", "update")
 	slices.Sort(calls)
@@ -115,7 +115,7 @@ func TestListThatFailsIsNoReading(t *testing.T) {
 	r := newRig(t)
 	r.w.things["a"] = "v"
 	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(func(provider.Found) error) error { return errors.New("too many") }}}
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	r.same("calls", r.took("read", "create"), "read a", "read b", "create b")
 }
@@ -133,7 +133,7 @@ func TestHandlerDecidesWhatIsInSync(t *testing.T) {
 		}
 		return provider.Verdict{}
 	}}}
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	r.same("updates", r.took("update"), "update b")
 	if a := r.last("a"); a.Change != plan.NoChange || a.Messages[0].Msg != "case does not count" {
@@ -158,7 +158,7 @@ func TestDryRunReachesTheProvider(t *testing.T) {
 		c.Changed("serial", nil, "would be 7")
 		return nil
 	}}}
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c")), NoRelease: true})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c")), NoRelease: true})
 	d, err := r.e.DryRun(context.Background(), "e", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -188,14 +188,14 @@ func TestFlushIsOneForABatch(t *testing.T) {
 		}
 		return nil
 	}}}
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 	r.drain()
 	if !slices.Equal(sizes, []int{2}) {
 		t.Errorf("flushed %v, want the two that were changed at once", sizes)
 	}
 	fail = true
 	d := res("d")
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"), d)})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"), d)})
 	r.drain()
 	r.want("d", state.StatusFailed)
 	if reason := r.row("d").Reason; reason != "flush: the daemon is gone" {
@@ -220,7 +220,7 @@ func TestGenerated(t *testing.T) {
 		}
 		return nil, nil
 	}}}
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	calls := r.took("create")
 	if len(calls) != 3 || r.w.things["follows"] != "made" || r.w.things["b"] != "v" {
@@ -229,11 +229,11 @@ func TestGenerated(t *testing.T) {
 	if slices.Index(calls, "create follows") < slices.Index(calls, "create a") {
 		t.Error("what follows comes after what it follows from")
 	}
-	problems := r.e.ValidateClosed(model(res("endless")))
+	problems := r.e.ValidateClosed(modelOf(res("endless")))
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "no such type") {
 		t.Error(problems)
 	}
-	problems = r.e.ValidateClosed(model(res("n")))
+	problems = r.e.ValidateClosed(modelOf(res("n")))
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "without end") {
 		t.Error(problems)
 	}
@@ -259,7 +259,7 @@ func TestWhatAHandlerSaysOfARun(t *testing.T) {
 			c.Error("the version is wrong", "version", c.Version())
 		}
 	}}
-	r.export(deploy.Export{Model: model(res("drift"), res("found"), res("unsure"))})
+	r.export(deploy.Export{Model: modelOf(res("drift"), res("found"), res("unsure"))})
 	r.drain()
 	drift := r.last("drift")
 	if _, refused := drift.Changes["note"]; refused || drift.Changes["serial"].Desired != "7" || drift.Changes["free"].Desired != "text" {
@@ -289,7 +289,7 @@ func TestStrictAboutTheCanonicalForm(t *testing.T) {
 		r.e.Handlers["t::T"] = former{clever{handler: handler{r.w}, form: func(attrs map[string]any) map[string]any {
 			return map[string]any{"name": attrs["name"], "value": strings.ToLower(fmt.Sprint(attrs["value"]))}
 		}}}
-		r.export(deploy.Export{Model: model(res("a")), Settings: &state.Settings{Strict: tc.strict}})
+		r.export(deploy.Export{Model: modelOf(res("a")), Settings: &state.Settings{Strict: tc.strict}})
 		r.drain()
 		r.want("a", tc.status)
 		if lines := r.last("a").Messages; len(lines) != tc.lines || tc.lines > 0 && !strings.Contains(lines[0].Msg, "own canonical form: value") {
@@ -305,7 +305,7 @@ func TestProviderIsRecorded(t *testing.T) {
 	d := provider.Define(typ.Type, provider.Provider{Name: "plain", Handler: handler{r.w}},
 		provider.Provider{Name: "never", Handler: handler{r.w}, Needs: provider.Needs{Commands: []string{"no-such-command"}}, Preference: 9})
 	r.e.Handlers["t::T"] = d.Handler
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	for _, name := range []string{"a", "b"} {
 		a := r.last(name)
@@ -338,9 +338,9 @@ func TestCacheIsTheAgents(t *testing.T) {
 	}}
 	other := res("c")
 	other.Agent, other.ID = "z", resource.ID("t::T[z,name=c]")
-	r.export(deploy.Export{Model: model(res("a"), res("b"), other)})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), other)})
 	r.drain()
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("d"), other)})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("d"), other)})
 	r.drain()
 	if made["a"] != 1 || made["z"] != 1 {
 		t.Errorf("made %v, want one for each agent", made)

@@ -26,7 +26,7 @@ import (
 func TestCyclesAndDuplicatesAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	_, err := r.e.Export(context.Background(), "e", deploy.Export{Model: model(res("a<c"), res("b<a"), res("c<b"), res("d"), res("d"))})
+	_, err := r.e.Export(context.Background(), "e", deploy.Export{Model: modelOf(res("a<c"), res("b<a"), res("c<b"), res("d"), res("d"))})
 	if err == nil || !strings.Contains(err.Error(), "requires t::T[a,name=c] requires t::T[a,name=b] requires t::T[a,name=a]") ||
 		!strings.Contains(err.Error(), "described twice") {
 		t.Errorf("%v", err)
@@ -41,12 +41,12 @@ func TestOrderHoldsThroughUnscheduled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := res("c<b")
-	r.export(deploy.Export{Model: model(res("z"), res("b<z"), c)})
+	r.export(deploy.Export{Model: modelOf(res("z"), res("b<z"), c)})
 	r.drain()
 	r.took()
 	z := res("z")
 	z.Attributes["value"], c.Attributes["value"] = "2", "2"
-	r.export(deploy.Export{Model: model(z, res("b<z"), c)})
+	r.export(deploy.Export{Model: modelOf(z, res("b<z"), c)})
 	r.drain()
 	r.same("order", r.took("update", "create"), "update z", "update c")
 }
@@ -56,14 +56,14 @@ func TestNewVersionLeavesFailedToTheirBackoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.fail["a"] = errors.New("no")
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	r.want("a", state.StatusFailed)
 	r.took()
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 	r.drain()
 	r.same("reads", r.took("read"), "read c")
-	r.export(deploy.Export{Model: model(res("a"), res("b"), res("c")), RetryFailed: true})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c")), RetryFailed: true})
 	r.drain()
 	r.same("asked for", r.took("read"), "read a")
 }
@@ -76,9 +76,9 @@ func TestRemovedIsPurgedInReverseOrder(t *testing.T) {
 	for i := range rs[:3] {
 		rs[i].PurgeOnDelete = true
 	}
-	r.export(deploy.Export{Model: model(rs...)})
+	r.export(deploy.Export{Model: modelOf(rs...)})
 	r.drain()
-	out := r.export(deploy.Export{Model: model(res("n"))})
+	out := r.export(deploy.Export{Model: modelOf(res("n"))})
 	if out.Removed != 4 {
 		t.Errorf("%d removed, want 4", out.Removed)
 	}
@@ -95,7 +95,7 @@ func TestBackoffGrowsAndTerminalWaits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.fail["a"], r.w.fail["b"] = errors.New("busy"), provider.Errorf(provider.Terminal, "never")
-	r.export(deploy.Export{Model: model(res("a"), res("b")), Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b")), Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}})
 	r.drain()
 	var pauses []time.Duration
 	for range 4 {
@@ -129,7 +129,7 @@ func TestHungAndPanickingHandlersHarmNoOther(t *testing.T) {
 			panic("boom")
 		}
 	}
-	r.export(deploy.Export{Model: model(res("hang"), res("panic"), res("z"))})
+	r.export(deploy.Export{Model: modelOf(res("hang"), res("panic"), res("z"))})
 	r.drain()
 	r.want("z", state.StatusDeployed)
 	r.want("hang", state.StatusFailed)
@@ -146,7 +146,7 @@ func TestPauseMeansNoClaimStarts(t *testing.T) {
 	if err := r.e.Pause(context.Background(), "e", true, "a"); err != nil {
 		t.Fatal(err)
 	}
-	r.export(deploy.Export{Model: model(res("a"))})
+	r.export(deploy.Export{Model: modelOf(res("a"))})
 	r.drain()
 	r.same("calls while paused", r.took("read", "create"))
 	if err := r.e.Pause(context.Background(), "e", false, "a"); err != nil {
@@ -172,12 +172,12 @@ func TestChangeIsInferred(t *testing.T) {
 		}
 		got = append(got, actions[0].Change)
 	}
-	deployed(deploy.Export{Model: model(a)})
-	deployed(deploy.Export{Model: model(a), Check: true})
+	deployed(deploy.Export{Model: modelOf(a)})
+	deployed(deploy.Export{Model: modelOf(a), Check: true})
 	a.Attributes["value"] = "2"
-	deployed(deploy.Export{Model: model(a)})
+	deployed(deploy.Export{Model: modelOf(a)})
 	a.Purged = true
-	deployed(deploy.Export{Model: model(a)})
+	deployed(deploy.Export{Model: modelOf(a)})
 	if want := []plan.Change{plan.Created, plan.NoChange, plan.Updated, plan.Purged}; !slices.Equal(got, want) {
 		t.Errorf("recorded %v, want %v", got, want)
 	}
@@ -195,7 +195,7 @@ func TestRotatedSecretIsANewIntent(t *testing.T) {
 		}
 		a := res("a")
 		a.Attributes["value"] = resource.Secret{Source: "file:" + file}
-		out := r.export(deploy.Export{Model: model(a)})
+		out := r.export(deploy.Export{Model: modelOf(a)})
 		r.drain()
 		return out
 	}
@@ -220,7 +220,7 @@ func TestSecretsAreInNoRecord(t *testing.T) {
 	good, bad := res("good"), res("bad")
 	good.Attributes["value"], bad.Attributes["value"] = resource.Secret{Source: "file:" + file}, resource.Secret{Source: "file:" + file}
 	r.w.fail["bad"] = errors.New("cannot use " + value)
-	r.export(deploy.Export{Model: model(good, bad)})
+	r.export(deploy.Export{Model: modelOf(good, bad)})
 	r.drain()
 	r.want("good", state.StatusDeployed)
 	r.want("bad", state.StatusFailed)
@@ -243,7 +243,7 @@ func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
 	r := newRig(t)
 	u := res("u")
 	u.Attributes["value"] = resource.Parameter{Name: "p"}
-	r.export(deploy.Export{Model: model(res("a"), res("b<a"), u, res("x<u")), NoRelease: true})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"), u, res("x<u")), NoRelease: true})
 	d, err := r.e.DryRun(context.Background(), "e", 1)
 	if err != nil || d.Covered != 2 || len(d.Would) != 4 {
 		t.Fatalf("%v: %+v", err, d)
@@ -262,7 +262,7 @@ func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
 func TestAnyProcessServes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.export(deploy.Export{Model: model(res("a"))})
+	r.export(deploy.Export{Model: modelOf(res("a"))})
 	other, err := local.Open(r.home.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestInProgressIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.again["a"] = 1
-	r.export(deploy.Export{Model: model(res("a"), res("b<a"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"))})
 	r.drain()
 	r.want("a", state.StatusAvailable)
 	r.same("b before a is done", r.took("create"), "create a")

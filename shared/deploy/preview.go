@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -74,17 +73,6 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 	d.out.State = out.State
 	err = d.read(ctx, p, s)
 	return d.out, err
-}
-
-// clone returns a copy of a model whose references can be resolved.
-func (m *Model) clone() *Model {
-	out := *m
-	out.Resources, out.Agents = slices.Clone(m.Resources), slices.Clone(m.Agents)
-	for i := range out.Resources {
-		r := &out.Resources[i]
-		r.Attributes, r.Requires = maps.Clone(r.Attributes), slices.Clone(r.Requires)
-	}
-	return &out
 }
 
 // steps is what would become of every resource by what a planner has planned.

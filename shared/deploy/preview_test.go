@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -28,7 +29,7 @@ func (a author) one(of int) bool { return a.IntN(of) == 0 }
 
 // model makes up a model; call its result for as many copies as are needed, since an export
 // resolves the references of the one that it gets.
-func (a author) model() func() *deploy.Model {
+func (a author) model() func() *model.Model {
 	var rs []resource.Resource
 	for i := range 8 {
 		if a.one(3) {
@@ -47,13 +48,13 @@ func (a author) model() func() *deploy.Model {
 		r.PurgeOnDelete, r.Purged, r.ReportOnly = a.one(2), a.one(8), a.one(10)
 		rs = append(rs, r)
 	}
-	return func() *deploy.Model {
+	return func() *model.Model {
 		out := slices.Clone(rs)
 		for i := range out {
 			out[i].Attributes = maps.Clone(out[i].Attributes)
 			out[i].Requires = slices.Clone(out[i].Requires)
 		}
-		return model(out...)
+		return modelOf(out...)
 	}
 }
 
@@ -203,11 +204,11 @@ func TestExpect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	a := author{rig: r}
-	r.export(deploy.Export{Model: model(res("a"))})
+	r.export(deploy.Export{Model: modelOf(res("a"))})
 	r.drain()
-	x := func() deploy.Export { return deploy.Export{Model: model(res("a"), res("b"))} }
+	x := func() deploy.Export { return deploy.Export{Model: modelOf(res("a"), res("b"))} }
 	d := a.preview(x(), false)
-	r.export(deploy.Export{Model: model(res("a"), res("c"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("c"))})
 	r.drain()
 	y := x()
 	y.Expect = d.State
@@ -229,11 +230,11 @@ func TestExpect(t *testing.T) {
 func TestExpectOfWhatWasDone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	x := deploy.Export{Model: model(res("a"))}
-	x.Expect = author{rig: r}.preview(deploy.Export{Model: model(res("a"))}, false).State
+	x := deploy.Export{Model: modelOf(res("a"))}
+	x.Expect = author{rig: r}.preview(deploy.Export{Model: modelOf(res("a"))}, false).State
 	r.export(x)
 	r.drain()
-	x.Model = model(valued("a", "another"))
+	x.Model = modelOf(valued("a", "another"))
 	if _, err := r.e.Export(t.Context(), "e", x); !fault.Is(err, fault.Refused) {
 		t.Errorf("another content of a plan that was carried out: %v", err)
 	}
@@ -249,7 +250,7 @@ func TestLimits(t *testing.T) {
 	r := newRig(t)
 	gone := res("gone")
 	gone.PurgeOnDelete = true
-	r.export(deploy.Export{Model: model(gone, res("left"), res("stays"))})
+	r.export(deploy.Export{Model: modelOf(gone, res("left"), res("stays"))})
 	r.drain()
 	none := res("stays")
 	none.Purged = true
@@ -257,7 +258,7 @@ func TestLimits(t *testing.T) {
 		delete, leave int
 		refused       bool
 	}{{1, -1, true}, {-1, 1, true}, {0, 0, true}, {2, 2, false}} {
-		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: model(none),
+		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: modelOf(none),
 			Limits: &deploy.Limits{Delete: c.delete, Leave: c.leave}})
 		if fault.Is(err, fault.Refused) != c.refused || !c.refused && err != nil {
 			t.Errorf("at most %d deleted and %d leaving: %v", c.delete, c.leave, err)
@@ -286,7 +287,7 @@ func TestLimitsCountWhatWaits(t *testing.T) {
 			r := newRig(t)
 			r.release(c.before...)
 			x := func(n int) deploy.Export {
-				return deploy.Export{Model: model(c.after...), Limits: &deploy.Limits{Delete: n, Leave: -1}}
+				return deploy.Export{Model: modelOf(c.after...), Limits: &deploy.Limits{Delete: n, Leave: -1}}
 			}
 			would := author{rig: r}.preview(x(0), false).Would
 			if i := slices.IndexFunc(would, func(w deploy.Would) bool { return w.ID == id("a") }); i < 0 ||
@@ -315,7 +316,7 @@ func TestExpectAfterRelease(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.release(res("a"))
-	x := func() deploy.Export { return deploy.Export{Model: model(res("a"), res("b"))} }
+	x := func() deploy.Export { return deploy.Export{Model: modelOf(res("a"), res("b"))} }
 	y := x()
 	y.Expect = author{rig: r}.preview(x(), false).State
 	r.export(y)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -167,7 +168,7 @@ func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []vers
 		}
 		w := Would{ID: now.ID, Action: "none"}
 		old, had := before[now.ID]
-		switch missing := missingOf(res.Attributes); {
+		switch missing := model.Missing(res.Attributes); {
 		case len(missing) > 0:
 			w.Action, w.Reason = "undefined", undefinedReason(missing)
 			w.Deletes = res.Purged && !res.ReportOnly && (!had || old.Hash != now.Hash)
@@ -208,7 +209,7 @@ func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []vers
 // may be nil.
 func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTexts) map[string]plan.Diff {
 	h := &host{e: e}
-	if t, ok := e.typeOf(now); ok {
+	if t, ok := e.checker().Type(now); ok {
 		for i := range t.Attributes {
 			if t.Attributes[i].Sensitive {
 				h.hide(t.Attributes[i].Name)

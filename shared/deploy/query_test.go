@@ -28,7 +28,7 @@ func (b *between) Schedule(ctx context.Context, env string, agents ...string) (s
 func TestDoneMeansCounted(t *testing.T) {
 	r := newRig(t)
 	r.w.fail["a"] = errors.New("it is broken")
-	r.export(deploy.Export{Model: model(res("a"), res("b"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.e.State = &between{r.home, r.drain}
 	p, err := r.e.Progress(t.Context(), "e")
 	if err != nil {

@@ -50,9 +50,9 @@ func TestTypeIsHeldToItsTransports(t *testing.T) {
 		{"partial: the agent moves", []string{"http"}, "local", "http", true},
 	} {
 		r := newRig(t)
-		x := deploy.Export{Model: model(res("a")), NoRelease: true}
+		x := deploy.Export{Model: modelOf(res("a")), NoRelease: true}
 		if c.base != "" {
-			before := model()
+			before := modelOf()
 			if c.base != "none" {
 				before.Agents = []resource.Agent{{Name: "a", Transport: c.base, Lanes: 1}}
 			}
@@ -81,7 +81,7 @@ func TestStoredVersionIsHeldToTransports(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.typeOver(schema.AnyTransport)
-	m := model(res("a"))
+	m := modelOf(res("a"))
 	m.Agents = []resource.Agent{{Name: "a", Transport: "http", Lanes: 1}}
 	r.export(deploy.Export{Model: m})
 	r.typeOver()
@@ -107,7 +107,7 @@ func TestPurgeIsNotStranded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	over := func(transport string, rs ...resource.Resource) deploy.Export {
-		m := model(rs...)
+		m := modelOf(rs...)
 		m.Agents = []resource.Agent{{Name: "a", Transport: transport, Lanes: 1}}
 		return deploy.Export{Model: m}
 	}
@@ -160,7 +160,7 @@ func TestWaveStrandsNothing(t *testing.T) {
 	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a",
 		Attributes: map[string]any{"name": "x"}}
 	export := func(transport string, rs ...resource.Resource) deploy.Export {
-		m := model(rs...)
+		m := modelOf(rs...)
 		m.Agents = []resource.Agent{{Name: "a", Transport: transport, Lanes: 1}, {Name: "b", Transport: "local", Lanes: 1}}
 		return deploy.Export{Model: m}
 	}

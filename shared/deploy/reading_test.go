@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // several are resources on the agents a, b and c, of which some require those of others.
-func several() *deploy.Model {
-	m := &deploy.Model{}
+func several() *model.Model {
+	m := &model.Model{}
 	for _, agent := range []string{"a", "b", "c"} {
 		for i := range 4 {
 			name := fmt.Sprintf("%s%d", agent, i)

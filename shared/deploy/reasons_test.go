@@ -90,7 +90,7 @@ func TestRunsOnceForEachReason(t *testing.T) {
 func TestDeployWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(r *rig){
-		"asked for by a version": func(r *rig) { r.export(deploy.Export{Model: model(res("a"))}) },
+		"asked for by a version": func(r *rig) { r.export(deploy.Export{Model: modelOf(res("a"))}) },
 		"asked for by a check of everything": func(r *rig) {
 			r.w.fail["a"] = errors.New("broken")
 			r.release(res("a"))
@@ -123,11 +123,11 @@ func TestWaitsForTheNewIntent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.fail["a"] = errors.New("broken")
-	r.export(deploy.Export{Model: model(res("a"), res("b<a"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"))})
 	r.w.hook = func(string, string) {
 		r.w.hook = nil
 		delete(r.w.fail, "a")
-		r.export(deploy.Export{Model: model(valued("a", "new"), res("b<a"))})
+		r.export(deploy.Export{Model: modelOf(valued("a", "new"), res("b<a"))})
 	}
 	r.drain()
 	r.clock.advance(time.Hour)
@@ -169,7 +169,7 @@ func TestEventOfWhatDoesNotCount(t *testing.T) {
 	change := func(value string) {
 		a := valued("a", value)
 		a.SendEvent = true
-		r.export(deploy.Export{Model: model(a, b)})
+		r.export(deploy.Export{Model: modelOf(a, b)})
 	}
 	change("2")
 	r.w.hook = func(call, _ string) {

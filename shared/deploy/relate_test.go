@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/local"
@@ -78,7 +79,7 @@ func tiedEngine(t *testing.T) *deploy.Engine {
 
 func TestRelations(t *testing.T) {
 	e := tiedEngine(t)
-	m := model(thing("t::Service web user=www files=a,b,gone check=c", ""), thing("t::Account www", ""), thing("t::File a", ""), thing("t::File b", ""),
+	m := modelOf(thing("t::Service web user=www files=a,b,gone check=c", ""), thing("t::Account www", ""), thing("t::File a", ""), thing("t::File b", ""),
 		thing("t::Package web", ""), thing("t::Check c", ""), thing("t::Check web-told", ""), thing("t::Package other", ""))
 	if problems := e.ValidateClosed(m); len(problems) > 0 {
 		t.Fatal(problems)
@@ -156,7 +157,7 @@ func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 		{"nobody is told when the subscriber is gone", []resource.Resource{with("a", "6", ""), with("o<a", "3", "")}, nil},
 	} {
 		r.w.reload = nil
-		r.export(deploy.Export{Model: model(step.resources...)})
+		r.export(deploy.Export{Model: modelOf(step.resources...)})
 		r.drain()
 		slices.Sort(r.w.reload)
 		r.same("reloads: "+step.why, r.w.reload, step.reloads...)
@@ -166,7 +167,7 @@ func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 // TestRelationsCycle names the whole cycle, and which of it nobody wrote.
 func TestRelationsCycle(t *testing.T) {
 	e := tiedEngine(t)
-	m := model(thing("t::Service web files=a", ""), thing("t::File a", "", "t::Account[a,name=www]"), thing("t::Account www", "", "t::Service[a,name=web]"))
+	m := modelOf(thing("t::Service web files=a", ""), thing("t::File a", "", "t::Account[a,name=www]"), thing("t::Account www", "", "t::Service[a,name=web]"))
 	m.Where = func(i int, _ string) diag.Pos { return diag.Pos{File: "x.yaml", Line: i + 1} }
 	problems := e.ValidateClosed(m)
 	if len(problems) != 1 {
@@ -181,7 +182,7 @@ func TestRelationsCycle(t *testing.T) {
 	if p.Hint != "remove one of these requirements; t::Service[a,name=web] requires t::File[a,name=a] by the nature of its type" || len(p.Related) != 3 {
 		t.Errorf("hint %q, related %v", p.Hint, p.Related)
 	}
-	if problems := e.ValidateClosed(model(thing("t::Service web files=a", ""), thing("t::File a of=web", ""))); len(problems) != 1 || !strings.Contains(problems[0].Hint, "t::File[a,name=a] requires t::Service") {
+	if problems := e.ValidateClosed(modelOf(thing("t::Service web files=a", ""), thing("t::File a of=web", ""))); len(problems) != 1 || !strings.Contains(problems[0].Hint, "t::File[a,name=a] requires t::Service") {
 		t.Errorf("two types that need each other: %v", problems)
 	}
 }
@@ -205,19 +206,19 @@ func TestRelationsAcrossSets(t *testing.T) {
 		}
 		return requires
 	}
-	export(deploy.Export{Model: model(thing("t::File a", "files"), thing("t::Check c", "checks"))})
-	export(deploy.Export{Partial: true, Model: model(thing("t::Service web files=a check=c", "services"))})
+	export(deploy.Export{Model: modelOf(thing("t::File a", "files"), thing("t::Check c", "checks"))})
+	export(deploy.Export{Partial: true, Model: modelOf(thing("t::Service web files=a check=c", "services"))})
 	if d := cmp.Diff([]resource.ID{"t::File[a,name=a]"}, requires("t::Service[a,name=web]")); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]"}, requires("t::Check[a,name=c]")); d != "" {
 		t.Error(d)
 	}
-	export(deploy.Export{Partial: true, Model: model(), DeleteSets: []string{"files"}})
+	export(deploy.Export{Partial: true, Model: modelOf(), DeleteSets: []string{"files"}})
 	if got := requires("t::Service[a,name=web]"); len(got) > 0 {
 		t.Errorf("the service requires %v, which is gone", got)
 	}
-	export(deploy.Export{Partial: true, Model: model(thing("t::File a", "files")), DeleteSets: []string{"services"}})
+	export(deploy.Export{Partial: true, Model: modelOf(thing("t::File a", "files")), DeleteSets: []string{"services"}})
 	if got := requires("t::Check[a,name=c]"); len(got) > 0 {
 		t.Errorf("the check requires %v, which is gone", got)
 	}
@@ -246,7 +247,7 @@ func TestSecretsInMaps(t *testing.T) {
 	} {
 		tc.attrs["name"] = "x"
 		r := resource.Resource{ID: "t::T[a,name=x]", Type: "t::T", Agent: "a", Attributes: tc.attrs}
-		if problems := e.ValidateClosed(model(r)); (len(problems) > 0) != tc.bad {
+		if problems := e.ValidateClosed(modelOf(r)); (len(problems) > 0) != tc.bad {
 			t.Errorf("%s: %v", tc.why, problems)
 		}
 	}
@@ -273,8 +274,8 @@ func TestProblemsBesideCycle(t *testing.T) {
 		"one is there twice": {[]resource.Resource{thing("t::Service s files=f", ""), thing("t::File f of=s", ""), thing("t::File f", "")}, []string{cycle, "twice"}},
 		"what makes it":      {[]resource.Resource{thing("t::Service s files=f", ""), wrong("t::File f", "of")}, []string{other}},
 	} {
-		for _, validate := range []func(*deploy.Model) diag.Problems{r.e.Validate, r.e.ValidateClosed} {
-			problems := validate(&deploy.Model{Resources: slices.Clone(c.all)})
+		for _, validate := range []func(*model.Model) diag.Problems{r.e.Validate, r.e.ValidateClosed} {
+			problems := validate(&model.Model{Resources: slices.Clone(c.all)})
 			if len(problems) != len(c.want) {
 				t.Errorf("%s: %v", why, problems)
 			}
@@ -293,14 +294,14 @@ func TestTargetIsToldByWhatStays(t *testing.T) {
 	t.Parallel()
 	e, ctx := tiedEngine(t), t.Context()
 	heard, hears := thing("t::Package web", ""), thing("t::Service web", "")
-	if _, err := e.Export(ctx, "e", deploy.Export{Model: model(heard)}); err != nil {
+	if _, err := e.Export(ctx, "e", deploy.Export{Model: modelOf(heard)}); err != nil {
 		t.Fatal(err)
 	}
 	only, err := state.ParseFilter([]string{string(hears.ID)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Export(ctx, "e", deploy.Export{Model: model(hears), Target: only}); err != nil {
+	if _, err := e.Export(ctx, "e", deploy.Export{Model: modelOf(hears), Target: only}); err != nil {
 		t.Fatal(err)
 	}
 	body := func(id resource.ID) *resource.Resource {

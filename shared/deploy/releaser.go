@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -129,7 +130,7 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "read resource", err)
 	}
-	missing := missingOf(res.Attributes)
+	missing := model.Missing(res.Attributes)
 	lane := state.LaneOf(en.ID, res.Agent, r.lanes[res.Agent])
 	row := r.rows[en.ID]
 	if row == nil {

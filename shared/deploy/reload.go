@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -45,7 +46,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	}
 	w.agent, w.view = agents[agent], w.e.view(w.env, w.sched.PlanSeq, g)
 	if w.agent.Name == "" {
-		w.session.follow(undescribed(agent))
+		w.session.follow(model.LocalAgent(agent))
 	} else {
 		w.session.follow(w.agent.Agent)
 	}

@@ -56,7 +56,7 @@ func TestRemembered(t *testing.T) {
 		return row
 	}
 	r.e.Handlers["t::Assigned"] = k
-	r.export(deploy.Export{Model: model(x)})
+	r.export(deploy.Export{Model: modelOf(x)})
 	refused := func(*provider.Context) error {
 		return provider.With(provider.Errorf(provider.Terminal, "no"), provider.ErrNothingMade)
 	}
@@ -105,7 +105,7 @@ func TestMendedExportOfAParameterIsNotRemembered(t *testing.T) {
 	export := func(note string) {
 		a := res("a")
 		a.Attributes["value"], a.Attributes["note"] = resource.Parameter{Name: "p"}, note
-		m := model(a)
+		m := modelOf(a)
 		m.Fingerprint = "of the documents"
 		r.export(deploy.Export{Model: m})
 		state, err := r.e.State.Env(ctx, "e")

@@ -37,7 +37,7 @@ func preserved(names []string) string {
 
 // wouldReplace completes what is said of an update between two intents.
 func (e *Engine) wouldReplace(w *Would, now *resource.Resource) {
-	typ, ok := e.typeOf(now)
+	typ, ok := e.checker().Type(now)
 	if !ok {
 		return
 	}

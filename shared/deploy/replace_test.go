@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -125,14 +126,14 @@ func diskRig(t *testing.T, c *cloud) *rig {
 
 const diskID = resource.ID("t::Disk[a,name=x]")
 
-func disk(attrs map[string]any, flags resource.Flags) *deploy.Model {
+func disk(attrs map[string]any, flags resource.Flags) *model.Model {
 	all := map[string]any{"name": "x"}
 	maps.Copy(all, attrs)
-	return model(resource.Resource{ID: diskID, Type: "t::Disk", Agent: "a", Attributes: all, Flags: flags})
+	return modelOf(resource.Resource{ID: diskID, Type: "t::Disk", Agent: "a", Attributes: all, Flags: flags})
 }
 
 // wants releases a model, runs it, and returns the row and the calls that were made.
-func (r *rig) wants(c *cloud, m *deploy.Model) (state.Row, string) {
+func (r *rig) wants(c *cloud, m *model.Model) (state.Row, string) {
 	r.t.Helper()
 	c.calls = nil
 	r.export(deploy.Export{Model: m})
@@ -260,7 +261,7 @@ func TestReplaceCreatesFirst(t *testing.T) {
 // TestReplacedWhileReplacing pins that another intent that comes in the middle leaves one thing, as it is wanted, and that purging leaves none.
 func TestReplacedWhileReplacing(t *testing.T) {
 	t.Parallel()
-	for why, last := range map[string]*deploy.Model{
+	for why, last := range map[string]*model.Model{
 		"another zone": disk(map[string]any{"zone": "c"}, resource.Flags{}), "back": disk(nil, resource.Flags{}),
 		"purged": disk(nil, resource.Flags{Purged: true}),
 	} {
@@ -341,7 +342,7 @@ func TestWriteOnly(t *testing.T) {
 	t.Parallel()
 	c := &cloud{byName: true, disks: nil}
 	r := diskRig(t, c)
-	key := func(v any, more ...any) *deploy.Model {
+	key := func(v any, more ...any) *model.Model {
 		m := map[string]any{"key": v}
 		if len(more) > 0 {
 			m["size"] = more[0]

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
@@ -77,8 +78,8 @@ func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
 }
 
 // resolveModel resolves the references of a model, in m itself, and encodes its resources.
-func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
-	p.e.gather(m)
+func (p *planner) resolveModel(ctx context.Context, m *model.Model) (intents, error) {
+	p.e.checker().Gather(m)
 	known, refs, err := p.references(ctx, m)
 	if err != nil {
 		return intents{}, err
@@ -92,7 +93,7 @@ func (p *planner) resolveModel(ctx context.Context, m *Model) (intents, error) {
 }
 
 // references returns the references of each resource of a model, and what is known of the values of all.
-func (p *planner) references(ctx context.Context, m *Model) (*values, [][]any, error) {
+func (p *planner) references(ctx context.Context, m *model.Model) (*values, [][]any, error) {
 	refs := make([][]any, len(m.Resources))
 	var all []any
 	for i := range m.Resources {
@@ -110,7 +111,7 @@ func (p *planner) references(ctx context.Context, m *Model) (*values, [][]any, e
 }
 
 // resolveResources resolves refs, the references of the resources of a model, in m itself, and encodes the resources.
-func (p *planner) resolveResources(ctx context.Context, m *Model, refs [][]any, known *values, agents agentSet) (intents, error) {
+func (p *planner) resolveResources(ctx context.Context, m *model.Model, refs [][]any, known *values, agents agentSet) (intents, error) {
 	out := intents{agents: agents.list, volatile: known.volatile}
 	var problems diag.Problems
 	files := map[string]bool{}
@@ -126,7 +127,7 @@ func (p *planner) resolveResources(ctx context.Context, m *Model, refs [][]any, 
 		}
 		attrs, ps := p.e.resolveAttributes(ctx, r, known)
 		for _, q := range ps {
-			q.Pos = m.at(i, q.Attribute)
+			q.Pos = m.At(i, q.Attribute)
 			problems.Add(q)
 		}
 		r.Attributes = attrs
@@ -150,7 +151,7 @@ type agentSet struct {
 }
 
 // resolveAgents resolves the options of the agents of a model and adds the agents that only resources name, which are local.
-func (p *planner) resolveAgents(ctx context.Context, m *Model, known *values) (agentSet, diag.Problems) {
+func (p *planner) resolveAgents(ctx context.Context, m *model.Model, known *values) (agentSet, diag.Problems) {
 	var problems diag.Problems
 	out := agentSet{byName: map[string]resource.Agent{}}
 	for _, a := range m.Agents {
@@ -158,7 +159,7 @@ func (p *planner) resolveAgents(ctx context.Context, m *Model, known *values) (a
 			return p.e.resolveRef(ctx, ref, known)
 		})
 		if err == nil {
-			if missing := missingOf(options); len(missing) > 0 {
+			if missing := model.Missing(options); len(missing) > 0 {
 				err = fmt.Errorf("%s is not known", missing[0])
 			}
 		}
@@ -203,7 +204,7 @@ func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, e
 // resolveAttributes returns the attributes of r with references resolved, and what is wrong with the values they got.
 func (e *Engine) resolveAttributes(ctx context.Context, r *resource.Resource, known *values) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
-	t, _ := e.typeOf(r)
+	t, _ := e.checker().Type(r)
 	out := make(map[string]any, len(r.Attributes))
 	for name, v := range r.Attributes {
 		resolved, err := resource.Walk(v, func(ref any) (any, error) { return e.resolveRef(ctx, ref, known) })
@@ -219,7 +220,7 @@ func (e *Engine) resolveAttributes(ctx context.Context, r *resource.Resource, kn
 		out[name] = resolved
 	}
 	if t != nil && len(problems) == 0 {
-		_, problems = checkAttributes(t, out, r.Purged)
+		_, problems = model.CheckAttributes(t, out, r.Purged)
 		for i := range problems {
 			problems[i].Resource = string(r.ID)
 		}
@@ -243,18 +244,4 @@ func coerce(t *schema.Compiled, name, text string) any {
 		return b
 	}
 	return text
-}
-
-// missingOf names, for people, the parameters and facts that v still refers to, since their values are not known.
-func missingOf(v any) []string {
-	var out []string
-	for _, ref := range resource.References(v) {
-		switch r := ref.(type) {
-		case resource.Parameter:
-			out = append(out, fmt.Sprintf("parameter %q", r.Name))
-		case resource.Fact:
-			out = append(out, fmt.Sprintf("fact %q of %s", r.Name, r.Of))
-		}
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 	"southbound/shared/provider"
@@ -40,11 +41,11 @@ func TestDependantScheduledMeanwhileIsRungFor(t *testing.T) {
 		Connector: &transport.Connector{Local: true}, Types: r.types,
 		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: "test", Caller: local.Caller{},
 		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 }})
-	models := func(a, b string) *deploy.Model {
+	models := func(a, b string) *model.Model {
 		first, second := res("a"), res("b<a")
 		second.ID, second.Agent = "t::T[b,name=b]", "b"
 		first.Attributes["value"], second.Attributes["value"] = a, b
-		m := model(first, second)
+		m := modelOf(first, second)
 		m.Agents = []resource.Agent{{Name: "a", Transport: "local"}, {Name: "b", Transport: "local"}}
 		return m
 	}
@@ -86,7 +87,7 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	left.Requires, last.Requires = []resource.ID{first.ID}, []resource.ID{left.ID}
 	r.w.fail[nameIn(left)] = provider.Errorf(provider.Terminal, "ask a person")
 	settings := state.Settings{RepairTimer: "3600", DeployTimer: "0"}
-	r.export(deploy.Export{Model: model(first, left, last), Settings: &settings})
+	r.export(deploy.Export{Model: modelOf(first, left, last), Settings: &settings})
 	c.answer(t, r)
 	r.clock.advance(2 * time.Hour)
 	if _, err := r.e.Sweep(t.Context(), "e"); err != nil {
@@ -122,10 +123,10 @@ func TestRemovedHoldsUpNoWave(t *testing.T) {
 	leaves.PurgeOnDelete = true
 	freed := behind
 	behind.Requires = []resource.ID{leaves.ID}
-	r.export(deploy.Export{Model: model(stays, leaves, behind)})
+	r.export(deploy.Export{Model: modelOf(stays, leaves, behind)})
 	c.answer(t, r)
 	r.w.fail[nameIn(leaves)] = provider.Errorf(provider.Terminal, "ask a person")
-	r.export(deploy.Export{Model: model(stays, freed)})
+	r.export(deploy.Export{Model: modelOf(stays, freed)})
 	c.answer(t, r)
 	if _, err := r.e.Repair(t.Context(), "e", deploy.Request{}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package deploy
 import (
 	"slices"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
@@ -16,13 +17,13 @@ import (
 // the place, it would wait for itself: then it is what leaves that goes first.
 func (e *Engine) makeRoom(kept []version.Node, resources []*resource.Resource, leaving []version.Node,
 	rows map[resource.ID]*state.Row) []version.Node {
-	left := map[thing]resource.ID{}
+	left := map[model.Thing]resource.ID{}
 	for _, n := range leaving {
 		res, err := resource.Decode(rows[n.ID].Body)
 		if err != nil {
 			continue // it says so when it is run
 		}
-		if of, ok := e.thingOf(res); ok {
+		if of, ok := e.checker().ThingOf(res); ok {
 			left[of] = n.ID
 		}
 	}
@@ -31,7 +32,7 @@ func (e *Engine) makeRoom(kept []version.Node, resources []*resource.Resource, l
 		return all
 	}
 	for i, res := range resources {
-		of, _ := e.thingOf(res)
+		of, _ := e.checker().ThingOf(res)
 		if id, ok := left[of]; ok {
 			all[i].Requires = append(slices.Clip(all[i].Requires), id)
 		}

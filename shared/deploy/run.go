@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -238,7 +239,7 @@ func (e *Engine) newRunOf(env string, row *state.Row, known *resource.Resource, 
 		return r
 	}
 	r.res = res
-	typ, ok := e.typeOf(res)
+	typ, ok := e.checker().Type(res)
 	handler, why := e.handlerOf(env, res)
 	if !ok || handler == nil {
 		text := "this program has no handler for " + res.Type
@@ -248,7 +249,7 @@ func (e *Engine) newRunOf(env string, row *state.Row, known *resource.Resource, 
 		r.end(state.StatusUnavailable, state.ClassUnavailable, text)
 		return r
 	}
-	if code, is := codeOf(res); is {
+	if code, is := model.CodeOf(res); is {
 		r.program = code.Hash
 	}
 	r.typ, r.handler = typ, handler
@@ -277,10 +278,10 @@ func (e *Engine) connectLimit(a resource.Agent) time.Duration {
 // runs handlers elsewhere.
 func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
 	if agent.Name == "" {
-		agent = undescribed(r.res.Agent)
+		agent = model.LocalAgent(r.res.Agent)
 	}
 	if r.typ != nil && !r.typ.Reached(agent.Transport) { // of a version that was stored before that was checked
-		r.end(state.StatusUnavailable, state.ClassRefused, unreached(r.typ, agent.Name, agent.Transport)+"; it is over "+overText(r.typ))
+		r.end(state.StatusUnavailable, state.ClassRefused, model.UnreachedText(r.typ, agent.Name, agent.Transport)+"; it is over "+model.TransportsText(r.typ))
 		return
 	}
 	r.agent = agent
@@ -461,7 +462,7 @@ const (
 func (e *Engine) limitOf(row *state.Row, res *resource.Resource) time.Duration {
 	typ := row.ID.Type()
 	if coded(row) {
-		return CodeTimeout
+		return model.CodeTimeout
 	}
 	if h, ok := provider.As[provider.Timeouter](e.Handlers[typ]); ok && res != nil {
 		want := provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,

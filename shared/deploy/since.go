@@ -40,7 +40,7 @@ func (e *Engine) exportSince(ctx context.Context, env string, x Export) (out Exp
 	if err != nil {
 		return out, err
 	}
-	x.Model = x.Model.clone()
+	x.Model = x.Model.Clone()
 	if mending || !e.changesAlone(x) {
 		return Exported{}, ErrWhole
 	}
@@ -65,7 +65,7 @@ func (e *Engine) changesAlone(x Export) bool {
 	whole := !x.Partial && !x.NoRelease && len(x.DeleteSets) == 0 && x.Target.Empty() &&
 		x.Expect == ""
 	n := len(x.Model.Resources)
-	if !whole || x.Since.Fingerprint == "" || len(e.complete(x.Model)) > 0 ||
+	if !whole || x.Since.Fingerprint == "" || len(e.checker().Complete(x.Model)) > 0 ||
 		len(x.Model.Resources) != n {
 		return false
 	}
@@ -214,15 +214,15 @@ func (c *changer) change(now *resource.Resource) error {
 // the same thing, have the same relations by their type, and nobody gathers what they say.
 func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 	e := c.e
-	a, aIs := e.thingOf(was)
-	b, bIs := e.thingOf(now)
+	a, aIs := e.checker().ThingOf(was)
+	b, bIs := e.checker().ThingOf(now)
 	if a != b || aIs != bIs || was.Type != now.Type || was.Agent != now.Agent || was.Set != now.Set ||
-		was.Purged != now.Purged || e.gathers(was) ||
-		e.gathers(now) {
+		was.Purged != now.Purged || e.checker().Gathers(was) ||
+		e.checker().Gathers(now) {
 		return false, nil
 	}
-	related := sortedRelations(e.related(now))
-	if !slices.Equal(sortedRelations(e.related(was)), related) {
+	related := sortedRelations(e.checker().Related(now))
+	if !slices.Equal(sortedRelations(e.checker().Related(was)), related) {
 		return false, nil
 	}
 	for _, to := range related {
@@ -238,17 +238,11 @@ func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 		}
 		if other, err := resource.Decode(en.Body); err != nil {
 			return false, version.DamagedChunk(c.hashes[b])
-		} else if e.gathers(other) {
+		} else if e.checker().Gathers(other) {
 			return false, nil
 		}
 	}
 	return true, nil
-}
-
-// gathers reports whether a resource is completed from others.
-func (e *Engine) gathers(r *resource.Resource) bool {
-	t, known := e.typeOf(r)
-	return !known || t.Gather != nil && t.Gathers(r.Attributes)
 }
 
 func sortedRelations(list []schema.Related) []schema.Related {

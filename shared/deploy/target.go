@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
@@ -66,13 +67,13 @@ func (p *planner) target(ctx context.Context, x Export) (*targeted, error) {
 		return nil, err
 	}
 	t.keep()
-	m := &Model{Agents: t.agents(x.Model.Agents)}
+	m := &model.Model{Agents: t.agents(x.Model.Agents)}
 	for _, i := range t.mine {
 		m.Resources = append(m.Resources, x.Model.Resources[i])
 	}
 	m.Where = func(i int, a string) diag.Pos {
 		if i < len(t.mine) {
-			return x.Model.at(t.mine[i], a)
+			return x.Model.At(t.mine[i], a)
 		}
 		return diag.Pos{}
 	}
@@ -190,7 +191,7 @@ func (t *targeted) keep() {
 	for ; t.x.Defer && len(follow) > 0; follow = follow[1:] {
 		r := t.old[follow[0]]
 		for _, id := range r.Requires {
-			if t.removed[id] && !t.p.e.tied(r, t.old[id]) {
+			if t.removed[id] && !t.p.e.checker().RequiresByType(r, t.old[id]) {
 				delete(t.removed, id)
 				delete(about.asked, id)
 				t.late[id] = true
@@ -200,7 +201,7 @@ func (t *targeted) keep() {
 	}
 	for _, r := range t.kept {
 		r.Requires = slices.DeleteFunc(slices.Clone(r.Requires), func(id resource.ID) bool {
-			return t.removed[id] && t.p.e.tied(r, t.old[id])
+			return t.removed[id] && t.p.e.checker().RequiresByType(r, t.old[id])
 		})
 	}
 }
@@ -215,7 +216,7 @@ func (t *targeted) agents(of []resource.Agent) []resource.Agent {
 }
 
 // check checks what is targeted, which is all of m, together with what stays.
-func (t *targeted) check(m *Model) diag.Problems {
+func (t *targeted) check(m *model.Model) diag.Problems {
 	e, n := t.p.e, len(m.Resources)
 	all := slices.Clone(m.Resources)
 	byID := map[resource.ID]int{}
@@ -225,7 +226,7 @@ func (t *targeted) check(m *Model) diag.Problems {
 	for i := range all {
 		byID[all[i].ID] = i
 	}
-	e.relate(all, byID)
+	e.checker().Relate(all, byID)
 	t.tell(all, byID)
 	copy(m.Resources, all[:n])
 	var problems diag.Problems
@@ -238,12 +239,12 @@ func (t *targeted) check(m *Model) diag.Problems {
 		}
 	}
 	if len(problems) == 0 {
-		problems = e.checkThere(all, m.at)
+		problems = e.checker().CheckThere(all, m.At)
 	}
-	problems = append(problems, e.things(all, n, m.at)...)
-	problems = append(problems, e.checkCycles(all, m.at)...)
-	gathered := &Model{Resources: all}
-	e.gather(gathered)
+	problems = append(problems, e.checker().CheckThings(all, n, m.At)...)
+	problems = append(problems, e.checker().CheckCycles(all, m.At)...)
+	gathered := &model.Model{Resources: all}
+	e.checker().Gather(gathered)
 	copy(m.Resources, all[:n])
 	t.sets = setsOf(all)
 	return problems
@@ -268,14 +269,14 @@ func (t *targeted) tell(all []resource.Resource, byID map[resource.ID]int) {
 }
 
 // resolve makes the entries of the version.
-func (t *targeted) resolve(ctx context.Context, m *Model) error {
+func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	known, refs, err := t.p.references(ctx, m)
 	if err != nil {
 		return err
 	}
 	agents, problems := t.p.resolveAgents(ctx, m, known)
 	problems = append(problems, t.settle(&agents)...)
-	problems = append(problems, t.p.e.checkReach(&Model{Resources: m.Resources, Agents: agents.list, Where: m.Where}, true)...)
+	problems = append(problems, t.p.e.checker().CheckReach(&model.Model{Resources: m.Resources, Agents: agents.list, Where: m.Where}, true)...)
 	if len(problems) > 0 {
 		return problems.Err()
 	}

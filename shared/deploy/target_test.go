@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -27,12 +28,12 @@ func (a author) target() state.Filter {
 }
 
 // spread puts some resources of a model into sets.
-func (a author) spread(m func() *deploy.Model) func() *deploy.Model {
+func (a author) spread(m func() *model.Model) func() *model.Model {
 	sets := make([]string, 8)
 	for i := range sets {
 		sets[i] = []string{"", "x", "y"}[a.IntN(3)]
 	}
-	return func() *deploy.Model {
+	return func() *model.Model {
 		out := m()
 		for i := range out.Resources {
 			r := &out.Resources[i]
@@ -164,24 +165,24 @@ func TestTargetRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := func(text string) *deploy.Model {
-		m := model(res("a"), res("b"))
+	over := func(text string) *model.Model {
+		m := modelOf(res("a"), res("b"))
 		m.Agents = []resource.Agent{{Name: "a", Transport: "local", Options: map[string]any{"note": text}}}
 		return m
 	}
 	for what, c := range map[string]struct {
-		base, next *deploy.Model
+		base, next *model.Model
 		x          deploy.Export
 		text       string
 	}{
-		"what leaves is still required": {model(res("a"), res("b<a")), model(res("b")), deploy.Export{},
+		"what leaves is still required": {modelOf(res("a"), res("b<a")), modelOf(res("b")), deploy.Export{},
 			"t::T[a,name=b]: requires t::T[a,name=a], which leaves; what requires it is not targeted"},
-		"it is left until later": {model(res("a"), res("b<a")), model(res("b")), deploy.Export{Defer: true}, ""},
+		"it is left until later": {modelOf(res("a"), res("b<a")), modelOf(res("b")), deploy.Export{Defer: true}, ""},
 		"another agent":          {over("one"), over("two"), deploy.Export{}, "not all that it has is targeted"},
-		"part of the sets":       {model(res("a")), model(res("a")), deploy.Export{Partial: true}, "does not go together"},
-		"not released":           {model(res("a")), model(res("a")), deploy.Export{NoRelease: true}, "does not go together"},
-		"nothing matches":        {model(res("b")), model(res("b")), deploy.Export{}, "nothing matches"},
-		"a cycle":                {model(res("a"), res("b<a")), model(res("a<c"), res("c<b"), res("b")), deploy.Export{}, ""},
+		"part of the sets":       {modelOf(res("a")), modelOf(res("a")), deploy.Export{Partial: true}, "does not go together"},
+		"not released":           {modelOf(res("a")), modelOf(res("a")), deploy.Export{NoRelease: true}, "does not go together"},
+		"nothing matches":        {modelOf(res("b")), modelOf(res("b")), deploy.Export{}, "nothing matches"},
+		"a cycle":                {modelOf(res("a"), res("b<a")), modelOf(res("a<c"), res("c<b"), res("b")), deploy.Export{}, ""},
 	} {
 		r := newRig(t)
 		r.export(deploy.Export{Model: c.base})
@@ -199,7 +200,7 @@ func TestTargetRefuses(t *testing.T) {
 func TestTargetTakesWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.export(deploy.Export{Model: model(res("a"), res("b<a"), res("c"), res("gone"))})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"), res("c"), res("gone"))})
 	r.drain()
 	changed := func(text string) resource.Resource {
 		out := res(text)
@@ -212,7 +213,7 @@ func TestTargetTakesWhatItNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.took()
-	next := func() *deploy.Model { return model(res("a"), changed("n"), changed("b<a,n"), changed("c")) }
+	next := func() *model.Model { return modelOf(res("a"), changed("n"), changed("b<a,n"), changed("c")) }
 	r.export(deploy.Export{Model: next(), Target: f, Check: true})
 	r.drain()
 	r.same("done", r.took("create", "update", "delete"), "create n", "update b")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -30,7 +31,7 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 		"of different agents": {[]resource.Resource{of("a", "x", "v"), of("b", "y", "v")}, ""},
 		"not known":           {[]resource.Resource{of("a", "x", resource.Parameter{Name: "p"}), of("a", "y", nil)}, ""},
 	} {
-		problems := r.e.Validate(&deploy.Model{Resources: c.all})
+		problems := r.e.Validate(&model.Model{Resources: c.all})
 		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Message, c.want)) {
 			t.Errorf("%s: %v", why, problems)
 		}
@@ -71,13 +72,13 @@ func TestOneSpace(t *testing.T) {
 		"a type that does not share":  {[]resource.Resource{file, of("t::Other", "", map[string]any{"path": "/x"})}, ""},
 		"another thing of that space": {[]resource.Resource{file, of("t::Folder", "", map[string]any{"path": "/y"})}, ""},
 	} {
-		problems := r.e.ValidateClosed(&deploy.Model{Resources: c.all})
+		problems := r.e.ValidateClosed(&model.Model{Resources: c.all})
 		if c.want == "" && len(problems) > 0 || c.want != "" && !strings.Contains(problems.Error(), c.want) || strings.Count(problems.Error(), "same thing") > 1 {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}
 	export := func(partial bool, all ...resource.Resource) error {
-		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: &deploy.Model{Resources: all}, Partial: partial, NoRelease: true})
+		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: &model.Model{Resources: all}, Partial: partial, NoRelease: true})
 		return err
 	}
 	if err := export(false, file); err != nil {

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -39,7 +40,7 @@ func (p *planner) lost(ctx context.Context, entries []version.Entry) (map[resour
 		if err != nil {
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		if len(missingOf(res.Attributes)) > 0 {
+		if len(model.Missing(res.Attributes)) > 0 {
 			lost[row.ID] = true
 		}
 	}
@@ -60,7 +61,7 @@ func (r *releaser) resolve(ctx context.Context) error {
 		if err != nil {
 			return fault.Wrap(fault.Damaged, "read version", err)
 		}
-		if of := resource.References(res.Attributes); len(missingOf(res.Attributes)) > 0 {
+		if of := resource.References(res.Attributes); len(model.Missing(res.Attributes)) > 0 {
 			open, refs, at[res.ID] = append(open, res), append(refs, of...), en
 		}
 	}

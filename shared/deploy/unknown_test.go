@@ -31,7 +31,7 @@ func (r *rig) unset(key state.ParameterKey) {
 // release exports resources and does what follows.
 func (r *rig) release(rs ...resource.Resource) {
 	r.t.Helper()
-	r.export(deploy.Export{Model: model(rs...)})
+	r.export(deploy.Export{Model: modelOf(rs...)})
 	r.drain()
 }
 

@@ -74,7 +74,7 @@ func TestUnreachableAgentCostsOneWait(t *testing.T) {
 		l := &line{r: r}
 		r.e.Connector = l
 		r.e.Handlers["t::T"] = caller{handler{r.w}, l}
-		m := model()
+		m := modelOf()
 		for i := range n {
 			m.Resources = append(m.Resources, res(fmt.Sprintf("r%03d", i)))
 		}

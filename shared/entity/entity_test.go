@@ -38,10 +38,10 @@ func (n *node) At(attribute string) diag.Pos {
 	return diag.Pos{}
 }
 
-// model builds entities, each on a line of its own.
-type model struct{ all []Entity }
+// entities builds entities, each on a line of its own.
+type entities struct{ all []Entity }
 
-func (m *model) add(kinds string, attrs map[string]any, rels map[string][]Entity) *node {
+func (m *entities) add(kinds string, attrs map[string]any, rels map[string][]Entity) *node {
 	if rels == nil {
 		rels = map[string][]Entity{}
 	}
@@ -107,12 +107,12 @@ func mapper(t *testing.T) *Mapper {
 }
 
 // world is a site with a host.
-func world(m *model) *node {
+func world(m *entities) *node {
 	site := m.add("Site", map[string]any{"name": "frontend", "user": "deploy"}, nil)
 	return m.add("std::Host Base", map[string]any{"name": "web1", "transport": "ssh", "lanes": 4, "ip": "10.0.0.7"}, map[string][]Entity{"site": {site}})
 }
 
-func file(m *model, host *node, path string, more map[string]any, requires ...Entity) *node {
+func file(m *entities, host *node, path string, more map[string]any, requires ...Entity) *node {
 	attrs := map[string]any{"path": path, "content": "on $host\n", "owner": "www", "permissions": "0644", "inherited_mode": "0600", "reload": true, "managed": true, "purged": false,
 		"purge_on_delete": true}
 	for k, v := range more {
@@ -122,7 +122,7 @@ func file(m *model, host *node, path string, more map[string]any, requires ...En
 }
 
 func TestMap(t *testing.T) {
-	var m model
+	var m entities
 	host := world(&m)
 	group := m.add("app::Group Base", nil, nil) // no resource, but order goes through it
 	a := file(&m, host, "/a", nil)
@@ -177,7 +177,7 @@ func TestMap(t *testing.T) {
 
 // TestMapMistakes names everything that is wrong with entities, with its place.
 func TestMapMistakes(t *testing.T) {
-	var m model
+	var m entities
 	host := world(&m)
 	file(&m, host, "/bad", map[string]any{"content": "bad"})
 	n := file(&m, host, "/x", map[string]any{"purged": "yes"})
@@ -224,7 +224,7 @@ func TestMapMistakes(t *testing.T) {
 
 // TestMapCycleAndDuplicate pins that deploy's problems have the places of entities.
 func TestMapCycleAndDuplicate(t *testing.T) {
-	var m model
+	var m entities
 	host := world(&m)
 	group := m.add("app::Group", nil, nil)
 	a := file(&m, host, "/a", nil, group)
@@ -255,7 +255,7 @@ func TestNearestKindWins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w model
+	var w entities
 	host := world(&w)
 	file(&w, host, "/a", nil)
 	got, err := m.Map(w.all)

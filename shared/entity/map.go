@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
@@ -15,7 +15,7 @@ import (
 
 // Mapped is what entities are as a model.
 type Mapped struct {
-	Model *deploy.Model
+	Model *model.Model
 	// Ignored are the entities that are mapped and no resource, with the reason: what a Func has said, or "not managed".
 	Ignored []Left
 }
@@ -48,7 +48,7 @@ func (m *Mapper) Map(entities []Entity) (Mapped, error) {
 		return out, err
 	}
 	slices.SortFunc(r.agents, func(a, b resource.Agent) int { return cmp.Compare(a.Name, b.Name) })
-	out.Model = &deploy.Model{Resources: r.resources, Agents: r.agents, Files: r.files, Where: r.where}
+	out.Model = &model.Model{Resources: r.resources, Agents: r.agents, Files: r.files, Where: r.where}
 	return out, nil
 }
 

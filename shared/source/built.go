@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 )
@@ -38,7 +38,7 @@ type Entry struct {
 }
 
 // LoadBuilt is Load for what a program has made. It takes Types, Agent and Check of the options.
-func LoadBuilt(ctx context.Context, b Built, opts Options) (*deploy.Model, error) {
+func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error) {
 	t := &tree{dir: string(filepath.Separator)}
 	if err := t.open(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*deploy.Model, error
 }
 
 // built makes the model of what was read.
-func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*deploy.Model, error) {
+func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*model.Model, error) {
 	model, problems, more := l.join([]result{{parts: []*part{p}}})
 	numbered := model.Where
 	model.Where = func(i int, name string) diag.Pos { return n.real(numbered(i, name)) }

@@ -9,13 +9,14 @@ import (
 	"slices"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/resource"
 )
 
 // Changes is what differs from what Inputs say.
 type Changes struct {
 	// Model has the resources of items that differ, and all files; nil: nothing differs.
-	Model *deploy.Model
+	Model *model.Model
 	// Since is what they differ from.
 	Since deploy.Since
 	// Fingerprint is what Load would give as Model.Fingerprint, and Now what it would give as
@@ -99,7 +100,7 @@ type changes struct {
 }
 
 // read returns a model of what differs; nil when nothing does, false when that cannot be told.
-func (c *changes) read(ctx context.Context) (*deploy.Model, bool) {
+func (c *changes) read(ctx context.Context) (*model.Model, bool) {
 	texts, ok := c.documents(ctx)
 	if !ok {
 		return nil, false
@@ -113,7 +114,7 @@ func (c *changes) read(ctx context.Context) (*deploy.Model, bool) {
 	if !ok {
 		return nil, false
 	}
-	model := &deploy.Model{}
+	model := &model.Model{}
 	for i := range c.was.Documents {
 		if len(other) > 0 && !c.was.items[i].known {
 			return nil, false // it may refer to one of these

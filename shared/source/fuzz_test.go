@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
@@ -129,7 +129,7 @@ func holds(t *testing.T, name string, text []byte) {
 			t.Fatal(err)
 		}
 	}
-	at := func(size int) (*deploy.Model, outcome) {
+	at := func(size int) (*model.Model, outcome) {
 		opts.Stdin = bytes.NewReader(text)
 		m, in, err := load(context.Background(), opts, size)
 		return m, outcomeOf(t, m, in, err)
@@ -181,7 +181,7 @@ func checkProblem(t *testing.T, file string, text []byte, p diag.Problem) {
 }
 
 // checkAgain exports a model again and wants the same resources and agents.
-func checkAgain(t *testing.T, dir, as string, m *deploy.Model) {
+func checkAgain(t *testing.T, dir, as string, m *model.Model) {
 	t.Helper()
 	text := export(t, dir, m)
 	if as == "-" && len(m.Files) > 0 {
@@ -219,7 +219,7 @@ func checkAgain(t *testing.T, dir, as string, m *deploy.Model) {
 var fileForm = regexp.MustCompile(`\{"file":"([0-9a-f]{64})","size":\d+\}`)
 
 // export writes a model as a document. Files are looked for by their bytes.
-func export(t *testing.T, dir string, m *deploy.Model) []byte {
+func export(t *testing.T, dir string, m *model.Model) []byte {
 	t.Helper()
 	type resourceText struct {
 		Type          string                     `json:"type"`

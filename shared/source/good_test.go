@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/resource"
 )
 
 // read loads a text that must be right as a file of a name, or as standard input when the name is "-".
-func read(t *testing.T, name, text string) *deploy.Model {
+func read(t *testing.T, name, text string) *model.Model {
 	t.Helper()
 	opts := Options{Path: "-", Stdin: strings.NewReader(text), Types: testTypes(t)}
 	if name != "-" {

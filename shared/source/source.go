@@ -14,7 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -31,19 +31,19 @@ type Options struct {
 	// Note notes items of documents, so that Inputs.Changes can tell what has changed.
 	Note bool
 	// Check, when not nil, checks a model that has problems already, so that all problems are reported at once.
-	Check func(*deploy.Model) diag.Problems
+	Check func(*model.Model) diag.Problems
 
 	maxCopies int64 // of resources, by lists of agents; 0 is maxCopies
 }
 
 // Load reads all documents under opts.Path as one model, and returns the names of what it has read. Attributes are as written, without defaults.
 // All problems of the documents are returned at once, as diag.Problems, in order of place. A path that cannot be read is a fault.
-func Load(ctx context.Context, opts Options) (*deploy.Model, Inputs, error) {
+func Load(ctx context.Context, opts Options) (*model.Model, Inputs, error) {
 	return load(ctx, opts, pieceSize)
 }
 
 // load is Load with a given size of pieces.
-func load(ctx context.Context, opts Options, size int) (*deploy.Model, Inputs, error) {
+func load(ctx context.Context, opts Options, size int) (*model.Model, Inputs, error) {
 	t, err := openTree(opts)
 	if err != nil {
 		return nil, Inputs{}, err
@@ -133,14 +133,14 @@ func parallelOn(workers, n int, f func(i int)) {
 }
 
 // join makes one model from all documents. It also returns the places of problems that were not kept, by file.
-func (l *loader) join(read []result) (*deploy.Model, diag.Problems, map[string][]place) {
+func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]place) {
 	total := 0
 	for i := range read {
 		for _, p := range read[i].parts {
 			total += len(p.resources)
 		}
 	}
-	m := &deploy.Model{Files: l.files.blobs(), Resources: make([]resource.Resource, 0, total)}
+	m := &model.Model{Files: l.files.blobs(), Resources: make([]resource.Resource, 0, total)}
 	w := &places{}
 	var problems diag.Problems
 	var dropped []resource.ID

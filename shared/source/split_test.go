@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
@@ -33,7 +33,7 @@ func loadFile(tb testing.TB, file string, size int) outcome {
 	return outcomeOf(tb, m, in, err)
 }
 
-func outcomeOf(tb testing.TB, m *deploy.Model, in Inputs, err error) outcome {
+func outcomeOf(tb testing.TB, m *model.Model, in Inputs, err error) outcome {
 	tb.Helper()
 	var out outcome
 	if err != nil {

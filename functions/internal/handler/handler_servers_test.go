@@ -34,6 +34,7 @@ import (
 	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
@@ -86,8 +87,8 @@ func (s *stack) begin(change func(c *home.Config)) *function {
 }
 
 // chain is n resources on an agent, each of which requires the one before.
-func chain(agent string, lanes, n int) *deploy.Model {
-	m := &deploy.Model{Agents: []resource.Agent{{Name: agent, Transport: "aws", Lanes: lanes}}}
+func chain(agent string, lanes, n int) *model.Model {
+	m := &model.Model{Agents: []resource.Agent{{Name: agent, Transport: "aws", Lanes: lanes}}}
 	for i := range n {
 		r := null(agent, i, nil)
 		if i > 0 {
@@ -107,7 +108,7 @@ func null(agent string, i int, attributes map[string]any) resource.Resource {
 	return resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent, Attributes: all}
 }
 
-func (s *stack) export(m *deploy.Model) {
+func (s *stack) export(m *model.Model) {
 	s.t.Helper()
 	if _, err := s.admin.Engine.Export(s.t.Context(), "prod", deploy.Export{Model: m}); err != nil {
 		s.t.Fatal(err)
@@ -224,7 +225,7 @@ func TestChain(t *testing.T) {
 // TestAcrossAgents pins that lanes of other agents are rung, and finish.
 func TestAcrossAgents(t *testing.T) {
 	s := newStack(t)
-	m := &deploy.Model{}
+	m := &model.Model{}
 	for i := range 9 {
 		r := null(fmt.Sprintf("web%d", i%3), i, nil)
 		if i > 0 {
@@ -323,7 +324,7 @@ func TestDuplicates(t *testing.T) {
 // record in the table and what was found in the bucket, and that a start which is doubled does nothing.
 func TestJob(t *testing.T) {
 	s := newStack(t)
-	m := &deploy.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}}}
+	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}}}
 	for i := range 24 {
 		m.Resources = append(m.Resources, null("web1", i, nil))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"southbound/shared/aws/home"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 	"southbound/shared/transport/ssh/sshtest"
@@ -39,7 +39,7 @@ func TestMachines(t *testing.T) {
 		return resource.Agent{Name: name, Transport: "ssh", Lanes: 1,
 			Options: machine.Options(append([]any{"key_file", nil, "key", key, "directory", filepath.Join(dir, "programs")}, more...)...)}
 	}
-	s.export(&deploy.Model{Agents: []resource.Agent{agent("function"), agent("runner", "key", nil, "key_file", machine.User.File), agent("asked", "runner", true)},
+	s.export(&model.Model{Agents: []resource.Agent{agent("function"), agent("runner", "key", nil, "key_file", machine.User.File), agent("asked", "runner", true)},
 		Resources: []resource.Resource{file("function"), file("runner"), file("asked")}})
 	f := s.begin(func(c *home.Config) {
 		c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }

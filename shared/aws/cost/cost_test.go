@@ -29,6 +29,7 @@ import (
 	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
@@ -136,9 +137,9 @@ func (noSecrets) Resolve(context.Context, resource.Secret) (value, version strin
 	return "", "", nil
 }
 
-// model returns n resources on agents; those below changed differ from the model with changed 0.
-func model(n, agents, changed int) *deploy.Model {
-	m := &deploy.Model{}
+// modelOf returns n resources on agents; those below changed differ from the model with changed 0.
+func modelOf(n, agents, changed int) *model.Model {
+	m := &model.Model{}
 	for i := range n {
 		agent, name := fmt.Sprintf("web%02d", i%agents), fmt.Sprintf("resource-%06d", i)
 		r := resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
@@ -151,7 +152,7 @@ func model(n, agents, changed int) *deploy.Model {
 	return m
 }
 
-func (h *home) export(m *deploy.Model) deploy.Exported {
+func (h *home) export(m *model.Model) deploy.Exported {
 	h.t.Helper()
 	out, err := h.engine.Export(h.t.Context(), "prod", deploy.Export{Model: m})
 	if err != nil {
@@ -214,7 +215,7 @@ func TestTimeIsUp(t *testing.T) {
 	h := newHome(t)
 	h.clock, h.plain, h.time = &slow{}, true, 5*time.Second
 	h.restart()
-	h.export(model(n, 1, 0))
+	h.export(modelOf(n, 1, 0))
 	if ran := h.drain(1); ran != n {
 		t.Errorf("%d ran, want %d", ran, n)
 	}
@@ -227,7 +228,7 @@ func TestChangedResources(t *testing.T) {
 	for _, c := range []struct{ n, agents int }{{10, 1}, {1000, 1}, {10000, 4}} {
 		h := newHome(t)
 		began := time.Now()
-		h.export(model(c.n, c.agents, 0))
+		h.export(modelOf(c.n, c.agents, 0))
 		export := h.meter.Take()
 		exported := time.Since(began)
 		if ran := h.drain(c.agents); ran != c.n {
@@ -255,7 +256,7 @@ func TestChainAcrossAgents(t *testing.T) {
 	var deploys, repairs [2]int
 	for i, agents := range []int{6, 12} {
 		h, n := newHome(t), 2*agents
-		m := model(n, agents, 0)
+		m := modelOf(n, agents, 0)
 		for r := 1; r < n; r++ {
 			m.Resources[r].Requires = []resource.ID{m.Resources[r-1].ID}
 		}
@@ -287,14 +288,14 @@ func TestChainAcrossAgents(t *testing.T) {
 func TestFewChangedOfMany(t *testing.T) {
 	const n, changed = 100000, 10
 	h := newHome(t)
-	h.export(model(n, 1, 0))
+	h.export(modelOf(n, 1, 0))
 	if ran := h.drain(1); ran != n {
 		t.Fatalf("%d ran, want %d", ran, n)
 	}
 	t.Logf("the first export and its run: %.4f requests and %.4f WCU a resource", float64(h.meter.Take().Sum().Calls)/n, 0.0)
 	h.restart()
 	h.meter.Take()
-	if out := h.export(model(n, 1, changed)); out.Changed != changed {
+	if out := h.export(modelOf(n, 1, changed)); out.Changed != changed {
 		t.Fatalf("%+v", out)
 	}
 	export := h.meter.Take()
@@ -313,7 +314,7 @@ func TestFewChangedOfMany(t *testing.T) {
 
 	h.restart()
 	h.meter.Take()
-	h.export(model(n, 1, changed))
+	h.export(modelOf(n, 1, changed))
 	if got := h.meter.Take(); got.Sum().Calls > 30 || got.Sum(writes...).Calls > 4 {
 		t.Errorf("an equal export:\n%s", got)
 	}
@@ -337,7 +338,7 @@ func TestOneByOne(t *testing.T) {
 	h.clock, h.plain = &slow{}, true
 	h.restart()
 	h.meter.Take()
-	h.export(model(n, 1, 0))
+	h.export(modelOf(n, 1, 0))
 	if ran := h.drain(1); ran != n {
 		t.Fatalf("%d ran, want %d", ran, n)
 	}
@@ -352,7 +353,7 @@ func TestOneByOne(t *testing.T) {
 // TestIdle pins that an environment without work costs one small read a minute, however many lanes it has, and wakes up.
 func TestIdle(t *testing.T) {
 	h := newHome(t)
-	h.export(model(40, 20, 0))
+	h.export(modelOf(40, 20, 0))
 	h.drain(20)
 	swept, err := h.engine.Sweep(t.Context(), "prod")
 	if err != nil || swept.Rung != 0 || swept.Next.IsZero() {
@@ -369,7 +370,7 @@ func TestIdle(t *testing.T) {
 	if got := h.meter.Take(); got.Sum().Calls != 1 || got.Sum().RCU > 1 {
 		t.Errorf("an idle minute:\n%s", got)
 	}
-	h.export(model(40, 20, 1))
+	h.export(modelOf(40, 20, 1))
 	if rest, err := h.state.Resting(t.Context()); err != nil || !rest["prod"].IsZero() {
 		t.Errorf("%v: it rests with work to do until %v", err, rest["prod"])
 	}
@@ -383,7 +384,7 @@ func TestIdle(t *testing.T) {
 func TestProcessesShareTheWork(t *testing.T) {
 	const n, agents = 300, 5
 	h := newHome(t)
-	m := model(n, agents, 0)
+	m := modelOf(n, agents, 0)
 	for i := range m.Resources {
 		if i >= agents {
 			m.Resources[i].Requires = []resource.ID{m.Resources[i-agents+1].ID} // on the next agent

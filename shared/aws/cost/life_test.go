@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"southbound/shared/aws/cost"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
 )
@@ -49,10 +49,10 @@ func TestLifeOfResources(t *testing.T) {
 				s.plain, s.slow = true, &slow{}
 				s.restart()
 			}
-			s.export(large(model(c.n, c.agents, 0), c.more)) // the first makes queues
+			s.export(large(modelOf(c.n, c.agents, 0), c.more)) // the first makes queues
 			s.drain(c.agents)
 			s.take(0)
-			s.export(changed(large(model(c.n, c.agents, 0), c.more)))
+			s.export(changed(large(modelOf(c.n, c.agents, 0), c.more)))
 			s.drain(c.agents)
 			u := s.take(c.n)
 			if got := s.deployed(); got != c.n {
@@ -76,7 +76,7 @@ func TestLifeOfResources(t *testing.T) {
 }
 
 // changed makes every resource another one than before.
-func changed(m *deploy.Model) *deploy.Model {
+func changed(m *model.Model) *model.Model {
 	for i := range m.Resources {
 		m.Resources[i].ReportOnly = true
 	}
@@ -84,7 +84,7 @@ func changed(m *deploy.Model) *deploy.Model {
 }
 
 // large gives every resource more bytes, which cannot be compressed to less than half: in its name, since std::Null has no other place.
-func large(m *deploy.Model, more int) *deploy.Model {
+func large(m *model.Model, more int) *model.Model {
 	for i := range m.Resources {
 		if r := &m.Resources[i]; more > 0 {
 			name := fmt.Sprint(r.Attributes["name"], "-")
@@ -112,15 +112,15 @@ func report(t *testing.T, rows []string) {
 func TestFewOfManyInTheHome(t *testing.T) {
 	const n, few = 100000, 10
 	s := newStack(t)
-	s.export(model(n, 1, 0))
+	s.export(modelOf(n, 1, 0))
 	s.drain(1)
 	s.take(0)
 	s.restart()
-	s.export(model(n, 1, few))
+	s.export(modelOf(n, 1, few))
 	s.drain(1)
 	u := s.take(few)
 	s.restart()
-	s.export(model(n, 1, few))
+	s.export(modelOf(n, 1, few))
 	s.drain(1)
 	same := s.take(0)
 	all, idle := u.Counts.Sum().Calls, same.Counts.Sum().Calls
@@ -141,7 +141,7 @@ func TestFewOfManyInTheHome(t *testing.T) {
 func TestChainOnOneAgent(t *testing.T) {
 	const n = 1000
 	s := newStack(t)
-	m := model(n, 1, 0)
+	m := modelOf(n, 1, 0)
 	for i := 1; i < n; i++ {
 		m.Resources[i].Requires = []resource.ID{m.Resources[i-1].ID}
 	}
@@ -158,7 +158,7 @@ func TestChainOnOneAgent(t *testing.T) {
 // TestIdleMinute pins what a minute without work costs: one read, whatever there is.
 func TestIdleMinute(t *testing.T) {
 	s := newStack(t)
-	s.export(model(40, 20, 0))
+	s.export(modelOf(40, 20, 0))
 	s.drain(20)
 	h := s.open(true)
 	swept, err := h.Engine.Sweep(t.Context(), "prod")
@@ -200,7 +200,7 @@ func TestTimers(t *testing.T) {
 	clock := &ahead{}
 	s.slow = clock
 	s.restart()
-	s.export(model(n, agents, 0))
+	s.export(modelOf(n, agents, 0))
 	s.drain(agents)
 	sweep := s.open(false)
 	one := func(after time.Duration) cost.Usage {

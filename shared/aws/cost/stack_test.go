@@ -36,6 +36,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
@@ -193,7 +194,7 @@ func (s *stack) restart() {
 }
 
 // export exports in a process of its own: one that knows nothing.
-func (s *stack) export(m *deploy.Model) deploy.Exported {
+func (s *stack) export(m *model.Model) deploy.Exported {
 	s.t.Helper()
 	for i := range m.Resources {
 		if len(m.Agents) == 0 || m.Agents[len(m.Agents)-1].Name != m.Resources[i].Agent && len(m.Agents) <= i {

@@ -11,6 +11,7 @@ import (
 	"southbound/handlers"
 	"southbound/shared/aws/provision"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/sim"
 	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
@@ -80,7 +81,7 @@ func TestManyNewAgents(t *testing.T) {
 		const n = 300
 		a, state := newAccount(time.Second), simulated{State: sim.NewState(), mu: &sync.Mutex{}}
 		p, engine := prepared(t, a, state)
-		m := &deploy.Model{}
+		m := &model.Model{}
 		for i := range n {
 			agent := fmt.Sprintf("web%03d", i)
 			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 2})

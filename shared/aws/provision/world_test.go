@@ -31,6 +31,7 @@ import (
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
@@ -198,7 +199,7 @@ func (nothing) Connect(context.Context, resource.Agent) (any, error) { return ni
 // export exports a resource for each agent; another revision changes all of them. Agents that begin with "local" are local.
 func (p *process) export(revision int, agents ...string) {
 	p.w.t.Helper()
-	m := &deploy.Model{}
+	m := &model.Model{}
 	for _, agent := range agents {
 		name := fmt.Sprintf("r%d", revision)
 		m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,

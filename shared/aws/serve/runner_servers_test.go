@@ -21,6 +21,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -34,9 +35,9 @@ func TestMain(m *testing.M) {
 	}, server.MiniStack))
 }
 
-// model is n resources on an agent of this machine; each takes delay ms and requires the one before.
-func model(n, lanes, delay int) *deploy.Model {
-	m := &deploy.Model{Agents: []resource.Agent{{Name: "host1", Transport: "local", Lanes: lanes}}}
+// modelOf is n resources on an agent of this machine; each takes delay ms and requires the one before.
+func modelOf(n, lanes, delay int) *model.Model {
+	m := &model.Model{Agents: []resource.Agent{{Name: "host1", Transport: "local", Lanes: lanes}}}
 	for i := range n {
 		name := fmt.Sprintf("r%02d", i)
 		r := resource.Resource{ID: resource.NewID("std::Null", "host1", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "host1",
@@ -49,7 +50,7 @@ func model(n, lanes, delay int) *deploy.Model {
 	return m
 }
 
-func export(t *testing.T, h *home.Home, m *deploy.Model) {
+func export(t *testing.T, h *home.Home, m *model.Model) {
 	t.Helper()
 	if _, err := h.Engine.Export(t.Context(), "prod", deploy.Export{Model: m}); err != nil {
 		t.Fatal(err)
@@ -110,10 +111,10 @@ func waiting(t *testing.T, h *home.Home) (visible, hidden string) {
 func TestRunner(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	admin := stack.Open(t, nil)
-	export(t, admin, model(20, 3, 0))
+	export(t, admin, modelOf(20, 3, 0))
 	stop := start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))
 	hometest.Until(t, "what was there is deployed", deployed(t, admin, 20))
-	export(t, admin, model(25, 3, 0))
+	export(t, admin, modelOf(25, 3, 0))
 	hometest.Until(t, "what came is deployed", deployed(t, admin, 25))
 	hometest.Until(t, "the queue is empty", func() bool {
 		visible, hidden := waiting(t, admin)
@@ -136,7 +137,7 @@ func TestRunnerComesFirst(t *testing.T) {
 	defer stop()
 	hometest.Until(t, "it says that there is no queue", func() bool { return strings.Contains(said.String(), "no queue yet") })
 	admin := stack.Open(t, nil)
-	export(t, admin, model(3, 1, 0))
+	export(t, admin, modelOf(3, 1, 0))
 	hometest.Until(t, "what came is deployed", deployed(t, admin, 3))
 }
 
@@ -146,7 +147,7 @@ func TestRunnerStops(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	admin := stack.Open(t, nil)
 	const n, delay = 20, 100
-	export(t, admin, model(n, 1, delay))
+	export(t, admin, modelOf(n, 1, delay))
 	stop := start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))
 	hometest.Until(t, "some are deployed", deployed(t, admin, 3))
 	stop()
@@ -177,7 +178,7 @@ func TestRunnerStops(t *testing.T) {
 func TestTwoRunners(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	admin := stack.Open(t, nil)
-	export(t, admin, model(40, 4, 0))
+	export(t, admin, modelOf(40, 4, 0))
 	for range 2 {
 		defer start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))()
 	}

@@ -20,6 +20,7 @@ import (
 	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/machine"
 	"southbound/shared/resource"
@@ -39,8 +40,8 @@ func sweeperOf(h *home.Home) *Sweeper {
 		Log: slog.New(slog.DiscardHandler), Metrics: emf.NewSet("test")}
 }
 
-func model(n int) *deploy.Model {
-	m := &deploy.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}}}
+func modelOf(n int) *model.Model {
+	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}}}
 	for i := range n {
 		name := fmt.Sprintf("r%d", i)
 		r := resource.Resource{ID: resource.NewID("std::Null", "web1", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "web1",
@@ -53,7 +54,7 @@ func model(n int) *deploy.Model {
 	return m
 }
 
-func export(t *testing.T, h *home.Home, env string, m *deploy.Model) {
+func export(t *testing.T, h *home.Home, env string, m *model.Model) {
 	t.Helper()
 	if _, err := h.Engine.Export(t.Context(), env, deploy.Export{Model: m}); err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestIdleCostsOneRequest(t *testing.T) {
 	h := stack.Open(t, nil)
 	envs := []string{"one", "two", "three"}
 	for _, env := range envs {
-		export(t, h, env, model(3))
+		export(t, h, env, modelOf(3))
 		serve(t, h, env)
 	}
 	if err := sweeperOf(h).Run(t.Context(), quiet(envs...)); err != nil {
@@ -107,7 +108,7 @@ func TestIdleCostsOneRequest(t *testing.T) {
 		t.Errorf("an idle minute:\n%s", got)
 	}
 	// Work ends the rest.
-	export(t, h, "two", model(4))
+	export(t, h, "two", modelOf(4))
 	if err := sweeperOf(idle).Run(t.Context(), quiet(envs...)); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestIdleCostsOneRequest(t *testing.T) {
 func TestQueuePurged(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
-	export(t, h, "prod", model(5))
+	export(t, h, "prod", modelOf(5))
 	u, err := h.Queues.URL(t.Context(), "prod", "web1")
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,7 @@ func TestQueuePurged(t *testing.T) {
 func TestChores(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
-	export(t, h, "prod", model(2))
+	export(t, h, "prod", modelOf(2))
 	serve(t, h, "prod")
 	s := sweeperOf(h)
 	for _, at := range []time.Time{quiet("prod"), atMinute(minuteOf("collect prod")), atMinute(minuteOf("orphans"))} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
@@ -293,7 +294,7 @@ func (r *run) again(book *exportBook, tries int) {
 
 // exportOf makes what the engine is given. Its parts are new: the engine may change them.
 func (r *run) exportOf(o *op) deploy.Export {
-	x := deploy.Export{Model: &deploy.Model{Agents: slices.Clone(o.agents), Files: map[string]state.Blob{}}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
+	x := deploy.Export{Model: &model.Model{Agents: slices.Clone(o.agents), Files: map[string]state.Blob{}}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
 	if !x.Partial {
 		s := r.plan.Settings
 		x.Settings = &s

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/fault"
 	"southbound/shared/lang/types"
 	"southbound/shared/plan"
@@ -77,7 +77,7 @@ func (h *handler) Read(
 func (h *handler) Diff(
 	_ *provider.Context, _ provider.Resource, seen provider.Observation,
 ) (map[string]plan.Diff, error) {
-	found, _ := seen.Attributes[deploy.SeenAttribute].(map[string]any)
+	found, _ := seen.Attributes[model.SeenAttribute].(map[string]any)
 	out := map[string]plan.Diff{}
 	for name, v := range found {
 		if pair, ok := v.([]any); ok && len(pair) == 2 {
@@ -120,7 +120,7 @@ func (h *handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Re
 func (h *handler) run(
 	ctx *provider.Context, r provider.Resource, what asked,
 ) (*ended, error) {
-	files, _ := r.Attributes[deploy.FilesAttribute].(map[string]any)
+	files, _ := r.Attributes[model.FilesAttribute].(map[string]any)
 	what.Agent, what.Files = h.env+"\n"+r.Agent, map[string]bool{}
 	for name := range files {
 		what.Files[name] = true
@@ -306,7 +306,7 @@ func (e *ended) observed(want provider.Resource) provider.Observation {
 			out.Attributes[name] = whole(c[0])
 		}
 	}
-	out.Attributes[deploy.SeenAttribute] = found
+	out.Attributes[model.SeenAttribute] = found
 	return out
 }
 

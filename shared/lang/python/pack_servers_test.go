@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"southbound/localstack/server"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/lang/python"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
@@ -76,7 +76,7 @@ func (r *running) read(t *testing.T, how string) (string, error) {
 	want := provider.Resource{
 		ID: "slow::Thing[a,name=x]", Type: "slow::Thing", Agent: "a",
 		Attributes: map[string]any{
-			"name": "x", "how": how, deploy.CodeAttribute: r.code,
+			"name": "x", "how": how, model.CodeAttribute: r.code,
 		},
 	}
 	before := len(r.host.Lines())

@@ -1,4 +1,4 @@
-package deploy
+package model
 
 import (
 	"fmt"
@@ -9,18 +9,18 @@ import (
 	"southbound/shared/schema"
 )
 
-// relate adds the relations that follow from the types of resources, as far as both ends are among them, and sorts requirements. byID
+// Relate adds the relations that follow from the types of resources, as far as both ends are among them, and sorts requirements. byID
 // holds their indexes. Through such a relation one resource hears the changes of that one other; whether anybody else hears them is for
 // authors to say (send_event), as is whether a resource hears any at all (receive_events). Who hears whom is found anew each time, since
 // resources may come from an earlier version.
-func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int) {
+func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int) {
 	for i := range resources {
 		resources[i].Heard, resources[i].Hears = false, nil
 	}
 	hear := func(r, of *resource.Resource) { r.Hears, of.Heard = append(r.Hears, of.ID), true }
 	for i := range resources {
 		r := &resources[i]
-		for _, to := range e.related(r) {
+		for _, to := range c.Related(r) {
 			j, ok := byID[to.ID]
 			if !ok || j == i {
 				continue
@@ -49,23 +49,23 @@ func (e *Engine) relate(resources []resource.Resource, byID map[resource.ID]int)
 	}
 }
 
-// related returns the relations that a resource has by its type.
-func (e *Engine) related(r *resource.Resource) []schema.Related {
-	t, ok := e.typeOf(r)
+// Related returns the relations that a resource has by its type.
+func (c *Checker) Related(r *resource.Resource) []schema.Related {
+	t, ok := c.Type(r)
 	if !ok || !t.HasRelations() {
 		return nil
 	}
 	return t.Related(r.Agent, r.Attributes)
 }
 
-// tied reports whether a requires b because of the type of one of them.
-func (e *Engine) tied(a, b *resource.Resource) bool {
-	for _, to := range e.related(a) {
+// RequiresByType reports whether a requires b because of the type of one of them.
+func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
+	for _, to := range c.Related(a) {
 		if to.ID == b.ID && (to.Kind == schema.Require || to.Kind == schema.Subscribe) {
 			return true
 		}
 	}
-	for _, to := range e.related(b) {
+	for _, to := range c.Related(b) {
 		if to.ID == a.ID && (to.Kind == schema.Before || to.Kind == schema.Notify) {
 			return true
 		}
@@ -74,11 +74,11 @@ func (e *Engine) tied(a, b *resource.Resource) bool {
 }
 
 // byNature says, for a hint, which requirements of a cycle follow from a type, so that no author need have written them; "" if none do.
-func (e *Engine) byNature(resources []resource.Resource, cycle []int32) string {
+func (c *Checker) byNature(resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {
 		a, b := &resources[n], &resources[cycle[(i+1)%len(cycle)]]
-		if e.tied(a, b) {
+		if c.RequiresByType(a, b) {
 			out = append(out, fmt.Sprintf("%s requires %s by the nature of its type", a.ID, b.ID))
 		}
 	}

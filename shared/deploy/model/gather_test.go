@@ -1,4 +1,4 @@
-package deploy
+package model
 
 import (
 	"testing"
@@ -38,7 +38,7 @@ func TestGather(t *testing.T) {
 	m := &Model{Resources: []resource.Resource{box("a", "1", "2", false), box("a", "2", "", true), box("a", "3", "2", true), box("b", "4", "2", false),
 		box("a", "5", "1", false), box("a", "6", "6", true), {Type: "test::Unknown"}}}
 	given := m.Resources[1].Attributes
-	(&Engine{Config: Config{Types: types}}).gather(m)
+	NewChecker(types, nil).Gather(m)
 	var counts []any
 	for _, r := range m.Resources {
 		counts = append(counts, r.Attributes["count"])

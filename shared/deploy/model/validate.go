@@ -1,4 +1,4 @@
-package deploy
+package model
 
 import (
 	"cmp"
@@ -16,33 +16,33 @@ import (
 // requirements are there. It returns all problems at once, and completes the model: it fills in defaults, adds resources that follow from
 // others and requirements that follow from types, and sorts requirements. What is wrong with one resource hides nothing about others:
 // whatever follows from resources is found from what is right with them.
-func (e *Engine) Validate(m *Model) diag.Problems {
-	problems := append(e.complete(m), e.checkReach(m, false)...)
-	return append(problems, e.checkCycles(m.Resources, m.at)...)
+func (c *Checker) Validate(m *Model) diag.Problems {
+	problems := append(c.Complete(m), c.CheckReach(m, false)...)
+	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }
 
 // ValidateClosed is Validate, and also refuses requirements of resources that are not in the model. It is the whole check of an export
 // that is not partial.
-func (e *Engine) ValidateClosed(m *Model) diag.Problems {
-	problems := append(e.complete(m), e.checkReach(m, true)...)
-	problems = append(problems, e.checkThere(m.Resources, m.at)...)
-	return append(problems, e.checkCycles(m.Resources, m.at)...)
+func (c *Checker) ValidateClosed(m *Model) diag.Problems {
+	problems := append(c.Complete(m), c.CheckReach(m, true)...)
+	problems = append(problems, c.CheckThere(m.Resources, m.At)...)
+	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }
 
-// complete is Validate without the search for cycles.
-func (e *Engine) complete(m *Model) diag.Problems {
-	v := &validator{e: e, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
+// Complete is Validate without the search for cycles.
+func (c *Checker) Complete(m *Model) diag.Problems {
+	v := &validator{c: c, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
 	v.attributes()
 	v.identities()
-	v.problems = append(v.problems, e.things(m.Resources, len(m.Resources), m.at)...)
+	v.problems = append(v.problems, c.CheckThings(m.Resources, len(m.Resources), m.At)...)
 	v.generate()
-	e.relate(m.Resources, v.byID)
+	c.Relate(m.Resources, v.byID)
 	return v.problems
 }
 
 // validator is what one call of Validate works on.
 type validator struct {
-	e        *Engine
+	c        *Checker
 	m        *Model
 	byID     map[resource.ID]int
 	wrong    map[int]bool // resources that have a problem of their own, or are described once more: nothing is made of them
@@ -57,8 +57,8 @@ func (v *validator) refuse(i int) {
 	v.wrong[i] = true
 }
 
-// at returns the place of a resource or of one of its attributes.
-func (m *Model) at(i int, attribute string) diag.Pos {
+// At returns the place of a resource or of one of its attributes.
+func (m *Model) At(i int, attribute string) diag.Pos {
 	if m.Where == nil {
 		return diag.Pos{}
 	}
@@ -69,21 +69,21 @@ func (m *Model) at(i int, attribute string) diag.Pos {
 func (v *validator) attributes() {
 	for i := range v.m.Resources {
 		r := &v.m.Resources[i]
-		t, ok := v.e.typeOf(r)
+		t, ok := v.c.Type(r)
 		if !ok {
-			p := diag.Problem{Pos: v.m.at(i, "type"), Resource: string(r.ID), Message: fmt.Sprintf("unknown type %q", r.Type)}
-			if near := v.e.Types.Nearest(r.Type); near != "" {
+			p := diag.Problem{Pos: v.m.At(i, "type"), Resource: string(r.ID), Message: fmt.Sprintf("unknown type %q", r.Type)}
+			if near := v.c.types.Nearest(r.Type); near != "" {
 				p.Hint = fmt.Sprintf("did you mean %q? `southbound types` lists them", near)
 			}
 			v.problems.Add(p)
 			v.refuse(i)
 			continue
 		}
-		attrs, problems := checkAttributes(t, r.Attributes, r.Purged)
+		attrs, problems := CheckAttributes(t, r.Attributes, r.Purged)
 		problems = append(problems, openSecrets(t, r.Attributes)...)
 		problems = append(problems, destroyed(r)...)
 		for _, p := range problems {
-			p.Pos, p.Resource, p.Hint = v.m.at(i, p.Attribute), string(r.ID), cmp.Or(p.Hint, t.Hint(p.Attribute))
+			p.Pos, p.Resource, p.Hint = v.m.At(i, p.Attribute), string(r.ID), cmp.Or(p.Hint, t.Hint(p.Attribute))
 			v.problems.Add(p)
 			v.refuse(i)
 			delete(attrs, p.Attribute) // so that no relation follows from it
@@ -105,8 +105,8 @@ func destroyed(r *resource.Resource) []diag.Problem {
 		Hint: "leave one of them out; one that `defaults` says is taken back with false"}}
 }
 
-// checkAttributes checks attributes by their type; a purged resource needs only what names it.
-func checkAttributes(t *schema.Compiled, attributes map[string]any, purged bool) (map[string]any, []diag.Problem) {
+// CheckAttributes checks attributes by their type; a purged resource needs only what names it.
+func CheckAttributes(t *schema.Compiled, attributes map[string]any, purged bool) (map[string]any, []diag.Problem) {
 	if purged {
 		return t.CheckPurged(attributes)
 	}
@@ -150,13 +150,13 @@ func (v *validator) identities() {
 			v.byID[r.ID] = i
 			continue
 		}
-		p := diag.Problem{Pos: v.m.at(i, ""), Resource: string(r.ID), Related: diag.At(v.m.at(first, ""))}
+		p := diag.Problem{Pos: v.m.At(i, ""), Resource: string(r.ID), Related: diag.At(v.m.At(first, ""))}
 		where := ""
-		if at := v.m.at(first, "").String(); at != "" {
+		if at := v.m.At(first, "").String(); at != "" {
 			where = ", first at " + at
 		}
 		if a, b := v.m.Resources[first].Set, r.Set; a != b {
-			p.Message = fmt.Sprintf("the resource is in two sets, %s and %s%s", setName(a), setName(b), where)
+			p.Message = fmt.Sprintf("the resource is in two sets, %s and %s%s", SetText(a), SetText(b), where)
 			p.Hint = "a resource belongs to one set; keep one of the two"
 		} else {
 			p.Message = "the resource is described twice" + where
@@ -167,15 +167,15 @@ func (v *validator) identities() {
 	}
 }
 
-func setName(s string) string {
+func SetText(s string) string {
 	if s == "" {
 		return "the shared set"
 	}
 	return fmt.Sprintf("%q", s)
 }
 
-// checkThere checks that every requirement is among resources.
-func (e *Engine) checkThere(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+// CheckThere checks that every requirement is among resources.
+func (c *Checker) CheckThere(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
 	there := make(map[resource.ID]bool, len(resources))
 	for i := range resources {
@@ -199,9 +199,9 @@ func (e *Engine) checkThere(resources []resource.Resource, at func(i int, attrib
 	return problems
 }
 
-// checkCycles refuses cycles. A resource that is described twice, which is reported elsewhere, counts once, with the requirements of all
+// CheckCycles refuses cycles. A resource that is described twice, which is reported elsewhere, counts once, with the requirements of all
 // its descriptions.
-func (e *Engine) checkCycles(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+func (c *Checker) CheckCycles(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
 	byID := make(map[resource.ID]int32, len(resources))
 	requires := make([][]resource.ID, len(resources))
@@ -231,7 +231,7 @@ func (e *Engine) checkCycles(resources []resource.Resource, at func(i int, attri
 		}
 		names = append(names, names[0])
 		p.Message = "dependency cycle: " + strings.Join(names, " requires ")
-		p.Hint = "remove one of these requirements" + e.byNature(resources, cycle)
+		p.Hint = "remove one of these requirements" + c.byNature(resources, cycle)
 		problems.Add(p)
 	}
 	return problems

@@ -1,4 +1,4 @@
-package deploy
+package model
 
 import (
 	"cmp"
@@ -8,28 +8,28 @@ import (
 	"southbound/shared/resource"
 )
 
-// thing is what a resource stands for.
-type thing struct{ space, agent, name string }
+// Thing is what a resource stands for.
+type Thing struct{ space, agent, name string }
 
-// thingOf returns what a resource stands for, as its type declares; false if that is not known.
-func (e *Engine) thingOf(r *resource.Resource) (thing, bool) {
-	t, ok := e.typeOf(r)
+// ThingOf returns what a resource stands for, as its type declares; false if that is not known.
+func (c *Checker) ThingOf(r *resource.Resource) (Thing, bool) {
+	t, ok := c.Type(r)
 	if !ok || t.Thing == nil {
-		return thing{}, false
+		return Thing{}, false
 	}
 	name := t.Thing(r.Attributes)
-	return thing{cmp.Or(t.Space, r.Type), r.Agent, name}, name != ""
+	return Thing{cmp.Or(t.Space, r.Type), r.Agent, name}, name != ""
 }
 
-// things refuses resources with different ids that stand for the same thing, such as a file and a directory of one path: each would undo
+// CheckThings refuses resources with different ids that stand for the same thing, such as a file and a directory of one path: each would undo
 // what the other does. Whether one of them is purged makes no difference, as its handler meets the other one's thing, or removes it, at
 // every check. At least one of two is among the first mine resources; the others come from a version.
-func (e *Engine) things(resources []resource.Resource, mine int, at func(i int, attribute string) diag.Pos) diag.Problems {
+func (c *Checker) CheckThings(resources []resource.Resource, mine int, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
-	first := map[thing]int{}
+	first := map[Thing]int{}
 	for i := range resources {
 		r := &resources[i]
-		of, ok := e.thingOf(r)
+		of, ok := c.ThingOf(r)
 		if !ok {
 			continue
 		}

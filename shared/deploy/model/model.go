@@ -1,6 +1,9 @@
-package deploy
+package model
 
 import (
+	"maps"
+	"slices"
+
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
@@ -15,4 +18,15 @@ type Model struct {
 	Where func(i int, attribute string) diag.Pos
 	// Fingerprint identifies all that the model was read from; "" when that is not known.
 	Fingerprint string
+}
+
+// Clone returns a copy of a model whose references can be resolved.
+func (m *Model) Clone() *Model {
+	out := *m
+	out.Resources, out.Agents = slices.Clone(m.Resources), slices.Clone(m.Agents)
+	for i := range out.Resources {
+		r := &out.Resources[i]
+		r.Attributes, r.Requires = maps.Clone(r.Attributes), slices.Clone(r.Requires)
+	}
+	return &out
 }

@@ -1,4 +1,4 @@
-package deploy
+package model
 
 import (
 	"fmt"
@@ -28,12 +28,12 @@ func (v *validator) generate() {
 
 func (v *validator) generateFrom(i, depth int) {
 	r := v.m.Resources[i]
-	g, ok := provider.As[provider.Generator](v.e.Handlers[r.Type])
-	if _, own := codeOf(&r); !ok || own {
+	g, ok := provider.As[provider.Generator](v.c.handlers[r.Type])
+	if _, own := CodeOf(&r); !ok || own {
 		return
 	}
 	bad := func(format string, args ...any) {
-		v.problems.Add(diag.Problem{Pos: v.m.at(i, ""), Resource: string(r.ID), Message: fmt.Sprintf(format, args...)})
+		v.problems.Add(diag.Problem{Pos: v.m.At(i, ""), Resource: string(r.ID), Message: fmt.Sprintf(format, args...)})
 	}
 	list, err := g.Generate(provider.Resource{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: maps.Clone(r.Attributes), Purged: r.Purged})
 	if err != nil {
@@ -41,13 +41,13 @@ func (v *validator) generateFrom(i, depth int) {
 		return
 	}
 	for _, one := range list {
-		typ, ok := v.e.Types.Type(one.Type)
+		typ, ok := v.c.types.Type(one.Type)
 		if !ok {
 			bad("a %s follows from it, and there is no such type", one.Type)
 			continue
 		}
-		attrs, problems := checkAttributes(typ, one.Attributes, one.Purged || r.Purged)
-		if id, named := foundID(typ, r.Agent, attrs); named {
+		attrs, problems := CheckAttributes(typ, one.Attributes, one.Purged || r.Purged)
+		if id, named := FoundID(typ, r.Agent, attrs); named {
 			if _, there := v.byID[id]; there {
 				continue
 			}

@@ -1,0 +1,51 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// UnsetSecrets returns a problem for each place where a model refers to a secret that does not
+// exist: one of which look says that it is NotFound. What look cannot tell is not a problem.
+func (m *Model) UnsetSecrets(look func(resource.Secret) error) diag.Problems {
+	known := map[resource.Secret]error{}
+	find := func(ref resource.Secret) error {
+		err, asked := known[ref]
+		if !asked {
+			if err = look(ref); !fault.Is(err, fault.NotFound) {
+				err = nil
+			}
+			known[ref] = err
+		}
+		return err
+	}
+	var problems diag.Problems
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
+			for _, ref := range SecretsAmong(resource.References(r.Attributes[name])) {
+				if err := find(ref); err != nil {
+					problems.Add(unset(err, m.At(i, name), string(r.ID), name))
+				}
+			}
+		}
+	}
+	for _, a := range m.Agents {
+		for _, ref := range SecretsAmong(resource.References(a.Options)) {
+			if err := find(ref); err != nil {
+				problems.Add(unset(fmt.Errorf("agent %q: %w", a.Name, err), diag.Pos{}, "", ""))
+			}
+		}
+	}
+	return problems
+}
+
+func unset(err error, at diag.Pos, id, attribute string) diag.Problem {
+	return diag.Problem{Pos: at, Resource: id, Attribute: attribute, Message: err.Error(),
+		Hint: "set the secret where this command runs, or name another"}
+}

@@ -1,0 +1,50 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// CheckReach refuses resources whose type is not reached over the transport of their agent: a handler that was called all the same would
+// act on the machine it runs on. With closed, an agent that is not described is local; without, it may be one of a version before.
+func (c *Checker) CheckReach(m *Model, closed bool) diag.Problems {
+	over := make(map[string]string, len(m.Agents))
+	for i := range m.Agents {
+		over[m.Agents[i].Name] = m.Agents[i].Transport
+	}
+	var problems diag.Problems
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		t, known := c.Type(r)
+		transport, described := over[r.Agent]
+		if !known || r.Agent == "" || !described && !closed || t.Reached(transport) {
+			continue
+		}
+		problems.Add(diag.Problem{Pos: m.At(i, "agent"), Resource: string(r.ID), Message: UnreachedText(t, r.Agent, transport),
+			Hint: fmt.Sprintf("give the resource an agent with the transport %s; `southbound type %s` describes the type", TransportsText(t), t.Name)})
+	}
+	return problems
+}
+
+// UnreachedText says that things of a type are not reached over the transport of an agent.
+func UnreachedText(t *schema.Compiled, agent, transport string) string {
+	if transport == "" {
+		transport = localTransport
+	}
+	return fmt.Sprintf("%s is not reached over the transport %s of the agent %q", t.Name, transport, agent)
+}
+
+// TransportsText lists the transports over which things of a type are reached.
+func TransportsText(t *schema.Compiled) string { return strings.Join(t.Over(), " or ") }
+
+// localTransport is that of an agent that nobody describes.
+const localTransport = "local"
+
+// LocalAgent is the agent that a name stands for when nobody describes it.
+func LocalAgent(name string) resource.Agent {
+	return resource.Agent{Name: name, Transport: localTransport, Lanes: 1}
+}
