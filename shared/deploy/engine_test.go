@@ -366,6 +366,13 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	if err != nil || row.Blocked != state.NeedsPerson {
 		t.Fatalf("%v: %+v", err, row)
 	}
+	// Nobody has looked at all that a glob matches.
+	all := deploy.Request{Filter: state.Filter{ID: "t::*"}, RetryFailed: true}
+	if _, err := r.e.Deploy(context.Background(), "e", all); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	r.same("a glob decides nothing", r.took("create"))
 	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -41,10 +41,11 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 	return n, err
 }
 
-// decided takes a request as a person's decision that the matching creates whose outcome is not known may be begun anew.
+// decided takes a request for one resource as a person's decision that its create, whose outcome is
+// not known, may be begun anew. A glob is none: nobody has looked at all that it may match.
 func (p *planner) decided(ctx context.Context, f state.Filter) error {
 	return p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
-		if r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
+		if string(r.ID) == f.ID && r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
 			p.set(r, func(r *state.Row) bool {
 				r.Blocked, r.Creating = state.NotBlocked, ""
 				p.schedule(r, state.PriorityUserDeploy)
