@@ -1,6 +1,8 @@
 package lsp
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -32,14 +34,18 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answer := func(want ...string) {
+	receive := func() string {
 		t.Helper()
 		got, err := here.Recv()
 		if err != nil {
 			t.Fatal(err)
 		}
+		return string(got)
+	}
+	holds := func(got string, want ...string) {
+		t.Helper()
 		for _, w := range want {
-			if !strings.Contains(string(got), w) {
+			if !strings.Contains(got, w) {
 				t.Errorf("the answer is %s, without %s", got, w)
 			}
 		}
@@ -49,14 +55,41 @@ func TestCancel(t *testing.T) {
 	send(7, "textDocument/hover", where)
 	send(0, "$/cancelRequest", `{"id":7}`)
 	send(8, "no/such/method", `{}`) // it is answered when what was told before is done
-	answer(`"id":8`, "-32601")
-	s.mu.Unlock()
-	answer(`"id":7`, "-32800", "cancelled")
+	// What waits for its turn is answered when that comes, what was not begun at once.
+	one := receive()
+	waits := strings.Contains(one, `"id":8`)
+	if waits {
+		s.mu.Unlock()
+	}
+	other := receive()
+	if !waits {
+		s.mu.Unlock()
+		one, other = other, one
+	}
+	holds(one, `"id":8`, "-32601")
+	holds(other, `"id":7`, "-32800", "cancelled")
 	send(9, "textDocument/hover", where)
-	answer(`"id":9`, `"result":null`)
+	holds(receive(), `"id":9`, `"result":null`)
 	if err := here.Close(); err != nil {
 		t.Fatal(err)
 	}
 	_ = client.Close()
 	_ = s.rpc.Wait() // how the stream ends is not what this is about
+}
+
+// TestCancelledBeforeBegun has the code of the protocol in the answer that the library gives itself.
+func TestCancelledBeforeBegun(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	f := newFrames(strings.NewReader(""), &out)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := ctx.Err()
+	text, _ := json.Marshal(&jrpc2.Error{Code: jrpc2.ErrorCode(err), Message: err.Error()})
+	if err := f.Send([]byte(`{"jsonrpc":"2.0","id":7,"error":` + string(text) + `}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, `"code":-32800`) {
+		t.Errorf("it is answered with %s", got)
+	}
 }

@@ -57,8 +57,16 @@ func newFrames(in io.Reader, out io.Writer) *frames {
 	return f
 }
 
+// Errors of requests that were cancelled: that of the library, which answers itself what is cancelled
+// before it is begun, and that of the protocol.
+const (
+	notBegun  = `"error":{"code":-32097,"message":"context canceled"}`
+	cancelled = `"error":{"code":-32800,"message":"cancelled"}`
+)
+
 // Send writes a message.
 func (f *frames) Send(body []byte) error {
+	body = bytes.ReplaceAll(body, []byte(notBegun), []byte(cancelled)) // in a text the quotes would be escaped
 	head := "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
 	_, err := f.out.Write(append([]byte(head), body...))
 	return err
