@@ -8,6 +8,13 @@ func resourceProblems() []badCase {
 			"5:4 |  |  | a resource is a map | start each resource with `- type:`",
 			"6:5 |  |  | a resource is a map | start each resource with `- type:`",
 		}},
+		{"code", "only models bring handlers, and no attribute opens a type",
+			head + "  - type: fs::File\n    attributes: {path: /x, any: 1, _code: {file: resource.yaml}}\n", []string{
+				`5:28 | fs::File[a,path=/x] | any | fs::File has no attribute "any" | ` +
+					"it has path, content, mode, backup, size",
+				`5:36 | fs::File[a,path=/x] | _code | fs::File has no attribute "_code" | ` +
+					"handlers in Python come with models whose modules have them",
+			}},
 		{"nothing in it", "everything that is required is named", "southbound: 1\nresources:\n  - {}\n", []string{
 			"3:5 |  |  | the resource has no type | add `type: fs::File`, for example; `southbound types` lists them",
 			"3:5 |  |  | the resource has no agent | add `agent: NAME`, or `defaults: {agent: NAME}` to the document",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -165,6 +166,11 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 	for i := range r.attributes.items {
 		m := &r.attributes.items[i]
 		name, v, at := m.key, t.value(m), m.at
+		if name == model.CodeAttribute && typ != nil {
+			t.add(m.keyAt, "handlers in Python come with models whose modules have them",
+				"%s has no attribute %q", typ.Name, name)
+			continue
+		}
 		if typ != nil {
 			if a, ok := typ.Attribute(name); ok {
 				name = a.Name // share the string among all resources
