@@ -231,6 +231,9 @@ func (a *app) parameters(ctx context.Context, facts bool) error {
 func (a *app) attributes(d *api.Detail) {
 	a.printf("\nattributes\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Desired)) {
+		if diffview.OfHandler(name) {
+			continue // actions name the code that ran
+		}
 		want := a.style("").Value(d.Desired[name])
 		a.printf("  %s: %s\n", name, want)
 		if seen, known := d.Seen[name]; known {

@@ -21,6 +21,21 @@ const (
 	mostDiff  = 1024 // KiB of a text that is compared line by line
 )
 
+// handlerPart calls attributes that resources have for their handlers (see deploy/model) by names for
+// people, to whom their values say nothing.
+func handlerPart(name string) string {
+	switch name {
+	case "_code":
+		return "handler code"
+	case "_files":
+		return "files of the handler"
+	}
+	return ""
+}
+
+// OfHandler reports whether an attribute is the handler's alone, and not shown to people.
+func OfHandler(name string) bool { return handlerPart(name) != "" }
+
 // Style says how changes are written.
 type Style struct {
 	Indent string // stands before every line
@@ -40,6 +55,12 @@ func (s Style) Changes(changes map[string]plan.Diff) string {
 
 // Change writes what differs in one attribute, or in whatever name stands for.
 func (s Style) Change(name string, d plan.Diff) string {
+	if what := handlerPart(name); what != "" {
+		if d.Current == nil || d.Desired == nil {
+			return ""
+		}
+		return fmt.Sprintf("%s%s: changed\n", s.Indent, what)
+	}
 	name = Visible(name, "")
 	if what := secret(d); what != "" {
 		return fmt.Sprintf("%s%s: %s\n", s.Indent, name, what)

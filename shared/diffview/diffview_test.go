@@ -211,3 +211,19 @@ func TestIsText(t *testing.T) {
 		}
 	}
 }
+
+// TestOfHandler holds that people are told that the code of a handler has changed, and not what it is.
+func TestOfHandler(t *testing.T) {
+	t.Parallel()
+	one, other := resource.File{Hash: "0123456789abcdef", Size: 1}, resource.File{Hash: "fedcba"}
+	got := Style{Indent: "  "}.Changes(map[string]plan.Diff{
+		"_code":  {Current: one, Desired: other, Unified: "-import os\n"},
+		"_files": {Current: map[string]any{"x": one}, Desired: map[string]any{"x": other}},
+	})
+	if want := "  handler code: changed\n  files of the handler: changed\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := (Style{}).Change("_code", plan.Diff{Desired: one}); got != "" {
+		t.Errorf("of one that is new it says %q", got)
+	}
+}
