@@ -418,6 +418,7 @@ func (d *dryRunner) outcome(r *run) (Would, state.Action) {
 			r.outcome = state.StatusNonCompliant
 		}
 	}
+	r.host.redactLines()
 	r.finished, r.lines = d.e.Clock.Now(), r.host.lines
 	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
 	return w, d.e.actionOf(row, r.result)

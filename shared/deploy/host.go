@@ -51,6 +51,7 @@ type host struct {
 	changed map[string]plan.Diff
 	facts   map[string]string
 	secrets redact.Set
+	late    bool            // a secret became known after lines were logged, which may hold it
 	hidden  map[string]bool // attributes whose values are not shown
 	whole   bool            // changes are to be shown with values as long as they are
 	typ     *schema.Compiled
@@ -68,7 +69,7 @@ func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return &host{e: h.e, session: h.session, lists: h.lists, need: h.need, id: h.id, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
-		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), hidden: maps.Clone(h.hidden), whole: h.whole,
+		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), late: h.late, hidden: maps.Clone(h.hidden), whole: h.whole,
 		typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
 		provider: h.provider, providerWhy: h.providerWhy}
 }

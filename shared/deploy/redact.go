@@ -17,6 +17,7 @@ import (
 func (h *host) Secret(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.late = h.late || len(h.lines) > 0
 	h.secrets.Add(value)
 }
 
@@ -46,9 +47,10 @@ func (h *host) hide(attribute string) {
 
 // redactLines removes secrets from log lines that were logged before these secrets were known.
 func (h *host) redactLines() {
-	if len(h.hidden) == 0 {
+	if len(h.hidden) == 0 && !h.late {
 		return
 	}
+	h.late = false
 	for i := range h.lines {
 		h.lines[i].Msg = h.redact(h.lines[i].Msg)
 		for k, v := range h.lines[i].Kwargs {

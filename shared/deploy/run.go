@@ -174,6 +174,7 @@ func (w *worker) conclude(r *run) {
 	case state.StatusDeploying:
 		r.kept = r.notes.Encode()
 	}
+	r.host.redactLines()
 	r.lines, r.facts = r.host.lines, r.host.facts
 	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
 	r.claim.result = r.result

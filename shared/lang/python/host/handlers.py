@@ -167,12 +167,14 @@ def run(text):
     wire.send(["done", _json(_ended(ctx, end, error))])
 
 def _resolve(ctx, res):
-    """Resolves references. What they stand for is kept out of what is told."""
-    res.resolve_all_references(ctx)
-    for ref in res._references.values():
-        if getattr(ref, "_reference_value_cached", False):
-            for text in _texts(ref._reference_value):
-                wire.send(["secret", text])
+    """Resolves references. What they stand for is kept out of what is told, also of why others fail."""
+    try:
+        res.resolve_all_references(ctx)
+    finally:
+        for ref in res._references.values():
+            if getattr(ref, "_reference_value_cached", False):
+                for text in _texts(ref._reference_value):
+                    wire.send(["secret", text])
 
 def _texts(v):
     if isinstance(v, str):

@@ -1,5 +1,6 @@
 """Notes on disk, and handlers that go wrong in all ways."""
 import os
+import re
 import subprocess
 
 import pydantic
@@ -25,6 +26,24 @@ class Word(Reference[str]):
 
     def resolve(self, logger) -> str:
         return os.environ[self.name]
+
+
+@reference("disk::Entry")
+class Entry(Reference[str]):
+    def __init__(self, word: str | Reference[str]) -> None:
+        super().__init__()
+        self.word = word
+
+    def resolve(self, logger) -> str:
+        word = self.resolve_other(self.word, logger)
+        logger.info("looking for %(word)s", word=word)
+        print("really", word)
+        raise ValueError("there is no entry for " + word)
+
+
+@plugin
+def entry(word: str | Reference[str]) -> Reference[str]:
+    return Entry(word)
 
 
 @plugin
@@ -131,6 +150,16 @@ class NoteHandler(CRUDHandler[Note]):
             f.write(f"{os.getppid()}\n")
             f.flush()
             open("never").read()
+
+    def how_stuck(self, ctx, resource):
+        if os.path.exists(resource.path):
+            return
+        with open(resource.path, "w") as f:
+            f.write("half")
+        with open("alive", "w") as f:
+            f.write(f"{os.getppid()}\n")
+            f.flush()
+            re.match("(a+)+$", "a" * 64 + "b")  # it keeps the interpreter to itself for ages
 
     def write(self, resource):
         with open(resource.path, "w") as f:
