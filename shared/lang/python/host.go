@@ -96,6 +96,10 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	}
 	go func() {
 		_ = h.cmd.Wait()
+		h.kill() // what it has left behind
+		// What has left its group may hold the pipes: what was written is read, and no more is awaited.
+		soon := time.Now().Add(time.Second)
+		_, _ = h.outFile.SetReadDeadline(soon), h.in.SetWriteDeadline(soon)
 		close(h.exited)
 	}()
 	return h, h.boot()

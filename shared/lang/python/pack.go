@@ -3,6 +3,7 @@ package python
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -48,11 +49,23 @@ type place struct {
 
 // served is a process, or the room for one.
 type served struct {
-	mu   sync.Mutex // held while it is used
-	host *Host      // nil as long as none is running
+	used chan struct{} // holds one while it is used
+	host *Host         // nil as long as none is running
 	idle *time.Timer
-	used int // counts calls, so that a late timer is told
+	uses int // counts calls, so that a late timer is told
 }
+
+// lock waits until nobody uses the process; false if the context ends before.
+func (s *served) lock(ctx context.Context) bool {
+	select {
+	case s.used <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *served) unlock() { <-s.used }
 
 // Usual bounds of handlers.
 const (
@@ -99,12 +112,21 @@ func (p *Pack) Close() {
 	var wg sync.WaitGroup
 	for _, s := range all {
 		wg.Go(func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
+			s.lock(context.Background())
+			defer s.unlock()
 			s.end()
 		})
 	}
 	wg.Wait()
+}
+
+var errEnding = fault.New(fault.Canceled, "run Python", "the program is about to end")
+
+// ended reports whether the pack was closed.
+func (p *Pack) ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
 }
 
 // at returns the room for the process of an agent.
@@ -115,11 +137,11 @@ func (p *Pack) at(env, agent, code string) (*served, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, fault.New(fault.Canceled, "run Python", "the program is about to end")
+		return nil, errEnding
 	}
 	s := p.served[key]
 	if s == nil {
-		s = &served{}
+		s = &served{used: make(chan struct{}, 1)}
 		p.served[key] = s
 	}
 	return s, nil
@@ -138,12 +160,12 @@ func (s *served) end() {
 
 // rest ends the process if nobody uses it for a while.
 func (s *served) rest(after time.Duration) {
-	s.used++
-	count := s.used
+	s.uses++
+	count := s.uses
 	s.idle = time.AfterFunc(after, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.used == count {
+		s.lock(context.Background())
+		defer s.unlock()
+		if s.uses == count {
 			s.end()
 		}
 	})
@@ -157,10 +179,18 @@ func (p *Pack) use(
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := context.Cause(ctx); err != nil {
+	locked := s.lock(ctx)
+	if locked {
+		defer s.unlock()
+	}
+	switch err := context.Cause(ctx); {
+	case !locked && errors.Is(err, context.DeadlineExceeded):
+		return provider.With(errors.New("it was not its turn: other resources kept the Python "+
+			"process of its agent busy all the time"), provider.ErrUnavailable)
+	case err != nil:
 		return fault.Wrap(fault.KindOf(err), "run Python", err)
+	case p.ended():
+		return errEnding
 	}
 	if s.idle != nil {
 		s.idle.Stop()

@@ -3,7 +3,9 @@
 package python_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,7 +21,7 @@ import (
 
 // slow is a handler that does what its resource says.
 const slow = `
-import time
+import os, time
 from inmanta.agent.handler import CRUDHandler, provider
 from inmanta.resources import PurgeableResource, resource
 
@@ -31,8 +33,16 @@ class Thing(PurgeableResource):
 class Handler(CRUDHandler[Thing]):
     def read_resource(self, ctx, thing):
         if thing.how == "hang":
+            ctx.info("hanging")
             while True:
                 time.sleep(1)
+        if thing.how == "orphan":
+            if os.fork() == 0:
+                os.setsid()
+                time.sleep(60)
+            os._exit(7)
+        if thing.how == "flood":
+            print("x" * (70 << 20))
         if thing.how == "grow":
             self.__class__.held = b"x" * (64 << 20)
         ctx.info("read %(how)s", how=thing.how)
@@ -43,6 +53,21 @@ type running struct {
 	host *providertest.Host
 	pack *python.Pack
 	code resource.File
+	says chan string // what handlers log, if there is one
+}
+
+// listening is a host that tells what is logged.
+type listening struct {
+	*providertest.Host
+	says chan string
+}
+
+// Log implements provider.Host.
+func (l listening) Log(line provider.Line) {
+	l.Host.Log(line)
+	if l.says != nil {
+		l.says <- line.Msg
+	}
 }
 
 func serve(t *testing.T, o python.PackOptions, source string) *running {
@@ -69,6 +94,12 @@ func serve(t *testing.T, o python.PackOptions, source string) *running {
 // read has the handler run a resource, and returns what it logged.
 func (r *running) read(t *testing.T, how string) (string, error) {
 	t.Helper()
+	return r.readIn(t.Context(), t, how)
+}
+
+// readIn is read with a context.
+func (r *running) readIn(ctx context.Context, t *testing.T, how string) (string, error) {
+	t.Helper()
 	h, err := r.pack.Handler("e", "a", r.code)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +111,7 @@ func (r *running) read(t *testing.T, how string) (string, error) {
 		},
 	}
 	before := len(r.host.Lines())
-	c := provider.NewContext(t.Context(), r.host, provider.Options{ID: want.ID, Desired: want})
+	c := provider.NewContext(ctx, listening{r.host, r.says}, provider.Options{ID: want.ID, Desired: want})
 	_, err = h.Read(c, provider.ReadRequest{Resource: want})
 	var said []string
 	for _, line := range r.host.Lines()[before:] {
@@ -107,6 +138,53 @@ func TestHandlerHangs(t *testing.T) {
 	if said, err := r.read(t, "fine"); err != nil || said != "read fine" {
 		t.Errorf("%q, %v", said, err)
 	}
+}
+
+// TestProcessIsGoneAndItsPipesAreNot holds that a process that has ended is noticed, though a child
+// in a session of its own has kept the pipes open.
+func TestProcessIsGoneAndItsPipesAreNot(t *testing.T) {
+	r := serve(t, python.PackOptions{Call: 30 * time.Second}, slow)
+	_, err := r.read(t, "orphan")
+	if err == nil || !strings.Contains(err.Error(), "has ended the Python process: exit status 7") {
+		t.Errorf("it says %v", err)
+	}
+	if said, err := r.read(t, "fine"); err != nil || said != "read fine" {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
+// TestPrintsMuch holds that what is too much for one frame is printed in several.
+func TestPrintsMuch(t *testing.T) {
+	r := serve(t, python.PackOptions{}, slow)
+	said, err := r.read(t, "flood")
+	if err != nil || strings.Count(said, "x") != 70<<20 {
+		t.Errorf("%d bytes, %v", len(said), err)
+	}
+}
+
+// TestWaitsForItsTurn holds that a resource whose process is used by another until its own time is
+// over was never begun and says so, and does not wait for longer.
+func TestWaitsForItsTurn(t *testing.T) {
+	r := serve(t, python.PackOptions{}, slow)
+	if _, err := r.read(t, "fine"); err != nil {
+		t.Fatal(err)
+	}
+	hanging, end := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	r.says = make(chan string)
+	go func() {
+		defer close(over)
+		_, _ = r.readIn(hanging, t, "hang")
+	}()
+	<-r.says
+	late, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	_, err := r.readIn(late, t, "fine")
+	if !errors.Is(err, provider.ErrUnavailable) || !strings.Contains(err.Error(), "not its turn") {
+		t.Errorf("it says %v", err)
+	}
+	end()
+	<-over
 }
 
 // TestMemoryIsGivenBack holds that a process that holds much after a run is ended, with a word.

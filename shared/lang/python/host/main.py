@@ -1,5 +1,5 @@
 """The loop of the host: one question after the other."""
-import faulthandler, importlib, json, os, signal, sys, threading
+import faulthandler, fcntl, importlib, json, os, signal, sys, threading
 
 from southbound_host import wire
 
@@ -9,8 +9,18 @@ def _watch():
         pass
     os.killpg(0, signal.SIGKILL)
 
+def _guard():
+    """Has the system do the same, where it can: code that holds the interpreter keeps all threads from running."""
+    try:
+        fcntl.fcntl(5, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(5, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(5, fcntl.F_SETFL, fcntl.fcntl(5, fcntl.F_GETFL) | os.O_ASYNC)
+    except (AttributeError, OSError):
+        pass
+
 def serve(source):
     wire.open_pipes(source)
+    _guard()
     threading.Thread(target=_watch, daemon=True).start()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it

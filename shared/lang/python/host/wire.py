@@ -2,13 +2,14 @@
 import io, json, math, os, struct, sys, threading
 
 LIMIT = 64 << 20  # bytes of a frame
+PRINTED = 1 << 20  # characters of what is printed, in one frame
 MAX_DEPTH = 200
 
 _pid = os.getpid()
 _lock = threading.RLock()
 _loads, _dumps = json.loads, json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 _source = None
-_printed = []
+_printed, _size = [], 0  # what user code has printed and was not sent, and how much that is
 
 class TooLarge(Exception):
     pass
@@ -31,9 +32,11 @@ class Out(io.TextIOBase):
     def write(self, text):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        global _size
         with _lock:
             _printed.append(text)
-            if sum(map(len, _printed)) > 1 << 16:
+            _size += len(text)
+            if _size > 1 << 16:
                 flush()
         return len(text)
 
@@ -56,10 +59,13 @@ class Bytes(io.RawIOBase):
         return len(data)
 
 def flush():
+    global _size
     if _printed:
         text = "".join(_printed)
         _printed.clear()
-        _write(_dumps(["print", text]).encode())
+        _size = 0
+        for at in range(0, len(text), PRINTED):
+            _write(_dumps(["print", text[at:at + PRINTED]]).encode())
 
 def _write(data):
     if os.getpid() != _pid:
