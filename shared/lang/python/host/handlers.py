@@ -42,6 +42,7 @@ class Context(library.HandlerContext):
     def __init__(self, resource, dry):
         super().__init__(resource, dry, logger=_log)
         self.error_seen = None  # the exception for which the run has failed
+        self.secrets = set()  # what its references stand for
         self.why = ""  # what was said last of why it was skipped, or has failed
 
     def _log_msg(self, level, msg, *args, exc_info=False, **kwargs):
@@ -164,6 +165,8 @@ def run(text):
         error, end["state"] = e, "unavailable"
     except BaseException as e:
         error, end["state"] = e, "failed"
+    if ctx is not None:
+        _earlier(ctx)
     wire.send(["done", _json(_ended(ctx, end, error))])
 
 def _resolve(ctx, res):
@@ -174,7 +177,15 @@ def _resolve(ctx, res):
         for ref in res._references.values():
             if getattr(ref, "_reference_value_cached", False):
                 for text in _texts(ref._reference_value):
+                    ctx.secrets.add(text)
                     wire.send(["secret", text])
+
+def _earlier(ctx):
+    """Tells that what stands where a secret is wanted is one too: it may be what the secret was before."""
+    for c in ctx.changes.values():
+        if any(s and s in text for s in ctx.secrets for text in _texts(_plain(c.desired))):
+            for text in _texts(_plain(c.current)):
+                wire.send(["secret", text])
 
 def _texts(v):
     if isinstance(v, str):
