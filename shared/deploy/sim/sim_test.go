@@ -163,7 +163,7 @@ func TestFocuses(t *testing.T) {
 	for _, f := range Focuses() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			found, _, err := Campaign(1, min(usual, 200), Mutant{Focus: f}, nil)
+			found, _, err := Campaign(1, focused, Mutant{Focus: f}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
