@@ -20,13 +20,18 @@ const projectFile = "project"
 
 // noteProject notes the project that was exported, if it has handlers.
 func (a *app) noteProject() {
-	dir, err := filepath.Abs(a.handled)
-	if info, statErr := os.Stat(a.handled); statErr == nil && !info.IsDir() {
-		dir = filepath.Dir(dir)
-	}
+	dir, err := filepath.Abs(dirOf(a.handled))
 	if err == nil && a.handled != "" && !a.remote() {
 		_ = os.WriteFile(filepath.Join(a.data, projectFile), []byte(dir+"\n"), 0o600)
 	}
+}
+
+// dirOf returns the directory of a path that a command was given, which may be a file.
+func dirOf(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return filepath.Dir(path)
+	}
+	return path
 }
 
 // findPython returns the Python that handlers are run with, and where.
@@ -34,7 +39,7 @@ func (a *app) findPython() (path, dir string, err error) {
 	if said := os.Getenv(pythonVariable); said != "" {
 		return pythonAt(said)
 	}
-	dirs := []string{a.documents, "."}
+	dirs := []string{dirOf(a.handled), dirOf(a.documents), "."}
 	if b, err := os.ReadFile(filepath.Join(a.data, projectFile)); err == nil {
 		dirs = append(dirs, strings.TrimSuffix(string(b), "\n"))
 	}
