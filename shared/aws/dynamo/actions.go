@@ -112,7 +112,7 @@ func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 	}
 	return f.s.query(ctx, partition(pagePart(f.env, shard), "", true), func(i item) (bool, error) {
 		key, last := pageOf(attr.TextOf(i, attrSort))
-		if last <= f.at[key] {
+		if last <= f.at[key] || !slices.Contains(keys, key) {
 			return true, nil
 		}
 		list, err := pageEntries(i)
@@ -152,7 +152,7 @@ func (f *finder) look(ctx context.Context, key string, entries []entry) error {
 func (f *finder) may(o *object) bool {
 	q := f.q
 	switch {
-	case o.n == 0, o.finished[1].Before(f.horizon), !q.Since.IsZero() && o.finished[1].Before(q.Since), !q.Until.IsZero() && !o.finished[0].Before(q.Until),
+	case !o.acts(), o.finished[1].Before(f.horizon), !q.Since.IsZero() && o.finished[1].Before(q.Since), !q.Until.IsZero() && !o.finished[0].Before(q.Until),
 		q.After != "" && o.ids[1] <= q.After, q.Before != "" && o.ids[0] >= q.Before,
 		len(q.IDs) > 0 && (slices.Max(q.IDs) < o.ids[0] || slices.Min(q.IDs) > o.ids[1]):
 		return false

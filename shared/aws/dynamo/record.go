@@ -72,6 +72,9 @@ type object struct {
 	finished [2]time.Time
 }
 
+// acts reports whether there are actions in it, and not only other things to log.
+func (o *object) acts() bool { return o.ids[0] != "" }
+
 func (r *record) clone() *record {
 	out := *r
 	out.counts, out.refs, out.tail = maps.Clone(r.counts), slices.Clone(r.refs), slices.Clone(r.tail)

@@ -133,7 +133,7 @@ func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool,
 		case x.seq <= d.at[key]:
 		case x.object == nil:
 			list = append(list, x)
-		case x.n == 0, x.finished[1].Before(d.from): // forgotten before, and maybe not there any more
+		case !x.acts(), x.finished[1].Before(d.from): // forgotten before, and maybe not there any more
 		case !x.finished[0].Before(d.to):
 			all = false
 		default:
