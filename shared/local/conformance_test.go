@@ -10,6 +10,8 @@ import (
 	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
+	"southbound/shared/service/definition/definitiontest"
+	"southbound/shared/service/inventory"
 	"southbound/shared/service/inventory/inventorytest"
 )
 
@@ -41,6 +43,34 @@ func TestInstances(t *testing.T) {
 	inventorytest.Test(t, func(t *testing.T) inventorytest.Harness {
 		dir := t.TempDir()
 		return inventorytest.Harness{A: open(t, dir).Instances(), B: open(t, dir).Instances()}
+	})
+}
+
+func TestDefinitions(t *testing.T) {
+	t.Parallel()
+	definitiontest.Test(t, func(t *testing.T) definitiontest.Harness {
+		dir := t.TempDir()
+		a, b := open(t, dir), open(t, dir)
+		write := func(t *testing.T, env string, r inventory.Record) {
+			_, err := b.Instances().Write(t.Context(), env, []inventory.Change{{Record: r}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return definitiontest.Harness{
+			A: a.Definitions(), B: b.Definitions(),
+			Order: func(t *testing.T, env, id, service string, version int) {
+				write(t, env, inventory.Record{ID: id, Service: service, ServiceVersion: version})
+			},
+			Delete: func(t *testing.T, env, id string) {
+				r, err := b.Instances().Instance(t.Context(), env, id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Deleted = true
+				write(t, env, r)
+			},
+		}
 	})
 }
 

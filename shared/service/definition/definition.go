@@ -3,6 +3,7 @@
 //
 //	definition.go  services, their attributes, parts and relations
 //	schema.go      a JSON Schema for orders
+//	store.go       the port that keeps them
 package definition
 
 import (

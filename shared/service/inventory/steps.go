@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/diag"
+	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/lifecycle"
 )
@@ -19,7 +20,13 @@ func New(
 	if err != nil {
 		return Change{}, err
 	}
-	r := Record{ID: id, Service: s.Name, ServiceVersion: s.Version, Created: now}
+	digest, err := s.Digest()
+	if err != nil {
+		return Change{}, err
+	}
+	r := Record{
+		ID: id, Service: s.Name, ServiceVersion: s.Version, Definition: digest, Created: now,
+	}
 	if s.Identity != nil {
 		r.Identity = fmt.Sprint(attributes[*s.Identity])
 	}
@@ -35,10 +42,14 @@ func (r *Record) Current() map[string]any {
 	return r.Active
 }
 
-// Update returns the change that gives attributes anew, for a customer who has seen a version.
+// Update returns the change that gives attributes anew, for a customer who has seen a version. The
+// definition is the one that the service has now: the instance has it from then on.
 func Update(
 	s *definition.Service, r Record, given map[string]any, version int64, now time.Time,
 ) (Change, error) {
+	if err := moved(s, &r); err != nil {
+		return Change{}, err
+	}
 	attributes, err := Changed(s, r.Current(), given)
 	if err != nil {
 		return Change{}, inState(err, r.State)
@@ -46,15 +57,60 @@ func Update(
 	return Advance(s, r, lifecycle.Update{Attributes: attributes, Version: version}, now)
 }
 
-// UpdateByEdits returns the change that does edits, for a customer who has seen a version.
+// UpdateByEdits returns the change that does edits, for a customer who has seen a version. It takes
+// the definition that Update takes.
 func UpdateByEdits(
 	s *definition.Service, r Record, edits []Edit, version int64, now time.Time,
 ) (Change, error) {
+	if err := moved(s, &r); err != nil {
+		return Change{}, err
+	}
 	attributes, err := Edited(s, r.Current(), edits)
 	if err != nil {
 		return Change{}, inState(err, r.State)
 	}
 	return Advance(s, r, lifecycle.Update{Attributes: attributes, Version: version}, now)
+}
+
+// moved gives an instance the definition that it is updated to.
+func moved(s *definition.Service, r *Record) error {
+	digest, err := s.Digest()
+	if err != nil || digest == r.Definition && s.Version == r.ServiceVersion {
+		return err
+	}
+	if _, ok := s.Lifecycle.State(r.State); !ok {
+		return fault.New(fault.Conflict, "update", "the lifecycle of %s has no state %s any more, in "+
+			"which the instance %s is", s.Name, r.State, r.ID).
+			WithHint("bring the instance into another state first, or keep the state in the model")
+	}
+	r.Definition, r.ServiceVersion = digest, s.Version
+	return nil
+}
+
+// made returns what the sets were made for after an event, and an operation that it led to.
+func (r *Record) made(e lifecycle.Event, t *lifecycle.Taken) Made {
+	m := r.Made
+	switch e.(type) {
+	case lifecycle.Create, lifecycle.Update:
+		m.Candidate = r.Definition
+	}
+	if t == nil {
+		return m
+	}
+	switch t.Operation {
+	case lifecycle.Promote:
+		m = Made{Active: m.Candidate, Rollback: m.Active}
+	case lifecycle.RollBack:
+		m = Made{Candidate: m.Active, Active: m.Rollback}
+	case lifecycle.ClearCandidate:
+		m.Candidate = ""
+	case lifecycle.ClearActive:
+		m.Active = ""
+	case lifecycle.ClearRollback:
+		m.Rollback = ""
+	case lifecycle.NoOperation:
+	}
+	return m
 }
 
 // inState adds the state of the instance to what modifiers forbid.
@@ -84,6 +140,7 @@ func Advance(
 		}
 	}
 	was, before := r.Instance, r.Tasks
+	r.Made = r.made(e, t)
 	r.Instance, r.Updated = out.Instance, now
 	r.References = References(s, r.Candidate, r.Active, r.Rollback)
 	r.Closed = closed(s, &r, was, e, t)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
@@ -93,6 +94,52 @@ func TestSteps(t *testing.T) {
 	if r = work(t, s, c.Record, false); r.State != "terminated" || !r.Closed || !r.Deleted {
 		t.Fatalf("%+v", r)
 	}
+}
+
+// TestDefinitionFollows holds that an instance keeps its definition until it is updated to another
+// one, and that each set of attributes says which one it was made for.
+func TestDefinitionFollows(t *testing.T) {
+	t.Parallel()
+	s := withLifecycle(t, "service")
+	old := digest(t, s)
+	c, err := inventory.New(s, "i1", "", object(t, order), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := work(t, s, c.Record, false)
+	if r.Definition != old || (r.Made != inventory.Made{Active: old}) {
+		t.Fatalf("%s: %+v", r.Definition, r.Made)
+	}
+	changed := withLifecycle(t, "service")
+	changed.Description, changed.Version = ptr("another one"), 4
+	fresh := digest(t, changed)
+	if c, err = inventory.Update(changed, r, nil, r.Version, now); err != nil {
+		t.Fatal(err)
+	}
+	r = c.Record
+	want := inventory.Made{Candidate: fresh, Active: old}
+	if r.Definition != fresh || r.ServiceVersion != 4 || r.Made != want {
+		t.Fatalf("%s: %+v", r.Definition, r.Made)
+	}
+	r = work(t, changed, r, false)
+	if want = (inventory.Made{Active: fresh, Rollback: old}); r.Made != want {
+		t.Fatalf("promoted: %+v", r.Made)
+	}
+	without := withLifecycle(t, "service")
+	without.Lifecycle.States = without.Lifecycle.States[:1]
+	_, err = inventory.Update(without, r, nil, r.Version, now)
+	if fault.KindOf(err) != fault.Conflict {
+		t.Errorf("a lifecycle without the state is taken: %v", err)
+	}
+}
+
+func digest(t *testing.T, s *definition.Service) string {
+	t.Helper()
+	out, err := s.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestStaysClosed holds that nobody can come to need what has lost its resources.

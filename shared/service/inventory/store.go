@@ -14,6 +14,11 @@ type Record struct {
 	ID             string `json:"id"`
 	Service        string `json:"service_entity"`
 	ServiceVersion int    `json:"service_entity_version"`
+	// Definition is the digest of the definition whose rules and lifecycle hold for the instance:
+	// that of the order, or of the last update.
+	Definition string `json:"definition,omitempty"`
+	// Made are the digests of the definitions that the sets were made for.
+	Made Made `json:"made,omitzero"`
 	lifecycle.Instance
 	// Identity is the value of the identity attribute as text; "" where the service has none.
 	Identity string `json:"service_identity_attribute_value,omitempty"`
@@ -31,6 +36,13 @@ type Record struct {
 	Due time.Time `json:"due,omitzero"`
 	// Rev counts the writes of the record; 0 is one that was never stored.
 	Rev int64 `json:"-"`
+}
+
+// Made are the digests of definitions, a set each; "" where there is no set.
+type Made struct {
+	Candidate string `json:"candidate,omitempty"`
+	Active    string `json:"active,omitempty"`
+	Rollback  string `json:"rollback,omitempty"`
 }
 
 // Task is an effect of the lifecycle that is to be done.

@@ -1,0 +1,192 @@
+package local
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/service/definition"
+)
+
+// Definitions are the definitions of services of a home. It implements definition.Store.
+type Definitions struct{ home *Home }
+
+var _ definition.Store = (*Definitions)(nil)
+
+// Definitions returns the store of definitions.
+func (h *Home) Definitions() *Definitions { return &Definitions{h} }
+
+const readDefinitions = "read definitions"
+
+// text is a definition as it is stored.
+type text struct {
+	digest string
+	body   []byte
+}
+
+// Put implements definition.Store.
+func (d *Definitions) Put(
+	ctx context.Context, env, bundle string, services []definition.Service,
+) error {
+	if err := definition.CheckPut(bundle, services); err != nil {
+		return err
+	}
+	texts := make([]text, len(services))
+	for i := range services {
+		var err error
+		if texts[i].digest, texts[i].body, err = services[i].Text(); err != nil {
+			return err
+		}
+	}
+	return d.home.write(ctx, "store definitions", func(c *sqlite.Conn) error {
+		if err := query(c, "DELETE FROM definitions WHERE env = ?", nil, env); err != nil {
+			return err
+		}
+		for i := range services {
+			if err := putDefinition(c, env, bundle, &services[i], texts[i]); err != nil {
+				return err
+			}
+		}
+		if err := checkLive(c, env); err != nil {
+			return err
+		}
+		return query(c, "INSERT OR REPLACE INTO definition_bundles (env, bundle) VALUES (?, ?)", nil,
+			env, bundle)
+	})
+}
+
+func putDefinition(
+	c *sqlite.Conn, env, bundle string, s *definition.Service, t text,
+) error {
+	err := query(c, "INSERT INTO definitions (env, name, version, usual, digest) "+
+		"VALUES (?, ?, ?, ?, ?)", nil, env, s.Name, s.Version, s.Default, t.digest)
+	if err != nil {
+		return err
+	}
+	return query(c, "INSERT OR REPLACE INTO definition_texts (env, digest, bundle, body) "+
+		"VALUES (?, ?, ?, ?)", nil, env, t.digest, bundle, t.body)
+}
+
+// checkLive refuses that instances have a version of a service that there is no definition of.
+func checkLive(c *sqlite.Conn, env string) error {
+	var wrong error
+	const live = "SELECT service, json_extract(CAST(body AS TEXT), '$.service_entity_version') v, " +
+		"count(*) FROM instances i WHERE env = ? AND NOT deleted GROUP BY service, v " +
+		"HAVING NOT EXISTS (SELECT 1 FROM definitions d WHERE d.env = i.env AND " +
+		"d.name = i.service AND d.version = v) ORDER BY service, v LIMIT 1"
+	err := query(c, live, func(s *sqlite.Stmt) error {
+		wrong = definition.ErrLive(s.ColumnText(0), s.ColumnInt(1), s.ColumnInt(2))
+		return nil
+	}, env)
+	if err != nil {
+		return err
+	}
+	return wrong
+}
+
+// kept reads what a query finds: name, version, usual, digest, bundle and body.
+func (d *Definitions) kept(
+	ctx context.Context, env, sql string, args ...any,
+) ([]definition.Kept, error) {
+	var out []definition.Kept
+	err := d.home.read(ctx, readDefinitions, func(c *sqlite.Conn) error {
+		return query(c, sql, func(s *sqlite.Stmt) error {
+			one, err := definition.Parse(columnBytes(s, 5)) //nolint:mnd // the last column
+			one.Name, one.Version, one.Default = s.ColumnText(0), s.ColumnInt(1), s.ColumnBool(2)
+			one.Environment = env
+			out = append(out, definition.Kept{
+				Service: one, Digest: s.ColumnText(3), Bundle: s.ColumnText(4), //nolint:mnd // columns
+			})
+			return err
+		}, append([]any{env}, args...)...)
+	})
+	return out, err
+}
+
+const current = "SELECT name, version, usual, digest, bundle, body FROM definitions " +
+	"JOIN definition_texts USING (env, digest) WHERE env = ?"
+
+// byDigest finds a definition that is perhaps not one of the environment any more.
+const byDigest = "SELECT coalesce(name, ''), coalesce(version, 0), coalesce(usual, 0), t.digest, " +
+	"bundle, body FROM definition_texts t LEFT JOIN definitions d ON d.env = t.env AND " +
+	"d.digest = t.digest AND d.name = ?2 AND d.version = ?3 WHERE t.env = ?1 AND t.digest = ?4"
+
+// All implements definition.Store.
+func (d *Definitions) All(ctx context.Context, env string) ([]definition.Service, error) {
+	found, err := d.kept(ctx, env, current+" ORDER BY name, version")
+	out := make([]definition.Service, len(found))
+	for i := range found {
+		out[i] = found[i].Service
+	}
+	return out, err
+}
+
+// One implements definition.Store.
+func (d *Definitions) One(
+	ctx context.Context, env, name string, version int,
+) (definition.Service, error) {
+	sql, args := current+" AND name = ? AND usual", []any{name}
+	if version >= 0 {
+		sql, args = current+" AND name = ? AND version = ?", []any{name, version}
+	}
+	found, err := d.kept(ctx, env, sql, args...)
+	if err != nil || len(found) == 0 {
+		return definition.Service{}, orNone(err, name, version)
+	}
+	return found[0].Service, nil
+}
+
+// orNone is an error, or that there is no such definition.
+func orNone(err error, name string, version int) error {
+	if err != nil {
+		return err
+	}
+	return definition.ErrNone(name, version)
+}
+
+// Of implements definition.Store.
+func (d *Definitions) Of(
+	ctx context.Context, env, name string, version int, digest string,
+) (definition.Kept, error) {
+	sql, args := current+" AND name = ? AND version = ?", []any{name, version}
+	if digest != "" {
+		sql, args = byDigest, []any{name, version, digest}
+	}
+	found, err := d.kept(ctx, env, sql, args...)
+	if err != nil || len(found) == 0 {
+		return definition.Kept{}, orNone(err, name, version)
+	}
+	one := found[0]
+	one.Service.Name, one.Service.Version = name, version
+	return one, nil
+}
+
+// Bundle implements definition.Store.
+func (d *Definitions) Bundle(ctx context.Context, env string) (string, error) {
+	out, err := d.texts(ctx, "SELECT bundle FROM definition_bundles WHERE env = ?", env)
+	if err == nil && len(out) == 0 {
+		err = definition.ErrNoBundle()
+	}
+	if err != nil {
+		return "", err
+	}
+	return out[0], nil
+}
+
+// Bundles implements definition.Store.
+func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
+	return d.texts(ctx, "SELECT bundle FROM definition_texts UNION "+
+		"SELECT bundle FROM definition_bundles ORDER BY bundle")
+}
+
+// texts reads the only column of what a query finds.
+func (d *Definitions) texts(ctx context.Context, sql string, args ...any) ([]string, error) {
+	var out []string
+	err := d.home.read(ctx, readDefinitions, func(c *sqlite.Conn) error {
+		return query(c, sql, func(s *sqlite.Stmt) error {
+			out = append(out, s.ColumnText(0))
+			return nil
+		}, args...)
+	})
+	return out, err
+}
