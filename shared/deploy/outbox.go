@@ -128,9 +128,17 @@ func (p *planner) waveChecks(row *state.Row) bool {
 	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !state.Retried(row.Class))
 }
 
-// concerns reports whether an entry tells a row anything: an event is only for those that hear it.
+// concerns reports whether an entry tells a row anything: an event is only for those that hear it and
+// have not run since.
 func concerns(o *state.Outbox, row *state.Row, rows map[resource.ID]*state.Row) bool {
-	return o.Kind != state.OutboxEvent || happened(o, rows[o.Of]) && row.Hears(rows[o.Of])
+	return o.Kind != state.OutboxEvent ||
+		!ranSince(row, o) && happened(o, rows[o.Of]) && row.Hears(rows[o.Of])
+}
+
+// ranSince reports whether a run of a row that has ended was claimed after the change that an event
+// tells of.
+func ranSince(row *state.Row, o *state.Outbox) bool {
+	return row.SucceededAt.After(o.At) || row.TriedAt.After(o.At)
 }
 
 // happened reports whether an event tells of a change that its row records; of is nil if that is gone. A
@@ -146,8 +154,7 @@ func (*planner) wakes(row *state.Row, entries []state.Outbox, rows map[resource.
 		if o.Kind == state.OutboxRecovered {
 			return row.Blocked == state.BlockedTemp
 		}
-		return row.Blocked != state.BlockedTemp && !row.SucceededAt.After(o.At) && !row.TriedAt.After(o.At) &&
-			happened(&o, rows[o.Of]) && row.Hears(rows[o.Of])
+		return row.Blocked != state.BlockedTemp && concerns(&o, row, rows)
 	})
 }
 

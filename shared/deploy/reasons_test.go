@@ -192,3 +192,48 @@ func TestEventOfWhatDoesNotCount(t *testing.T) {
 	r.same("then", r.runs(), "read a", "read b")
 	r.same("reloads", r.w.reload, "b")
 }
+
+// lateEvent is a State whose outbox still holds an event until it is read.
+type lateEvent struct {
+	state.State
+	event []state.Outbox
+}
+
+func (s *lateEvent) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
+	late := s.event
+	s.event = nil
+	rest, err := s.State.Outbox(ctx, env, limit)
+	return append(late, rest...), err
+}
+
+// TestEventOfBeforeTheLastRun pins that an event which is settled late asks for nothing of what was
+// claimed after it and has ended, also while that is being checked once more.
+func TestEventOfBeforeTheLastRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a, b := res("a"), res("b<a")
+	a.SendEvent = true
+	r.release(a, b)
+	row, err := r.e.Row(context.Background(), "e", b.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := r.e.Config
+	config.State = &lateEvent{State: r.home, event: []state.Outbox{{
+		ID: "late", Kind: state.OutboxEvent, Of: a.ID, Ticket: 1,
+		At: row.SucceededAt.Add(-time.Millisecond), Priority: state.PriorityUserDeploy,
+	}}}
+	other := deploy.New(config)
+	r.runs()
+	r.w.hook = func(call, name string) {
+		if call != "read" || name != "b" {
+			return
+		}
+		r.w.hook = nil
+		if _, err := other.Sweep(context.Background(), "e"); err != nil {
+			t.Error(err)
+		}
+	}
+	r.repair("")
+	r.same("one check of each", r.runs(), "read a", "read b")
+}

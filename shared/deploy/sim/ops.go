@@ -193,6 +193,9 @@ func (r *run) happen(o *op) {
 	case opJump:
 		r.sched.now += o.d
 		r.jumped = r.sched.now
+		for _, t := range r.sched.tasks { // a task may have decided before that it need not try
+			t.books.spared = t.books.spared.Add(o.d)
+		}
 	case opCancel:
 		for _, t := range r.sched.tasks {
 			if t.books.lane != "" {
