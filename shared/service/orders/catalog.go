@@ -1,0 +1,133 @@
+package orders
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+)
+
+// Offer is a service that can be ordered.
+type Offer struct {
+	definition.Service
+	// Summary counts its instances, when that is asked for.
+	Summary *Summary `json:"instance_summary"`
+}
+
+// Summary counts the instances of a service that are not deleted.
+type Summary struct {
+	Total   int            `json:"total"`
+	ByState map[string]int `json:"by_state"`
+	ByLabel ByLabel        `json:"by_label"`
+}
+
+// ByLabel counts instances by the labels of their states.
+type ByLabel struct {
+	Info    int `json:"info"`
+	Success int `json:"success"`
+	Warning int `json:"warning"`
+	Danger  int `json:"danger"`
+	None    int `json:"no_label"`
+}
+
+// Catalog returns the services that can be ordered, by name: of each the version of new instances,
+// or all with versions. With counts, it counts their instances.
+func (s *Service) Catalog(
+	ctx context.Context, env string, versions, counts bool,
+) ([]Offer, error) {
+	all, err := s.Definitions.All(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	out := []Offer{}
+	for i := range all {
+		if versions || all[i].Default {
+			all[i].Environment = env
+			out = append(out, Offer{Service: all[i]})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Offer) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	if !counts {
+		return out, nil
+	}
+	for i := range out {
+		if out[i].Summary, err = s.count(ctx, env, all, out[i].Name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Offer returns a service; with a negative version, that of new instances.
+func (s *Service) Offer(
+	ctx context.Context, env, name string, version int, counts bool,
+) (Offer, error) {
+	d, err := s.Definitions.One(ctx, env, name, version)
+	if err != nil {
+		return Offer{}, err
+	}
+	d.Environment = env
+	out := Offer{Service: d}
+	if counts {
+		all, err := s.Definitions.All(ctx, env)
+		if err != nil {
+			return out, err
+		}
+		out.Summary, err = s.count(ctx, env, all, name)
+		return out, err
+	}
+	return out, nil
+}
+
+// count counts the instances of a service.
+func (s *Service) count(
+	ctx context.Context, env string, all []definition.Service, name string,
+) (*Summary, error) {
+	labels := map[int]map[string]string{}
+	for i := range all {
+		if all[i].Name != name {
+			continue
+		}
+		labels[all[i].Version] = map[string]string{}
+		for j := range all[i].Lifecycle.States {
+			state := &all[i].Lifecycle.States[j]
+			labels[all[i].Version][state.Name] = state.Label
+		}
+	}
+	out := &Summary{ByState: map[string]int{}}
+	q := inventory.Query{Service: name, Limit: inventory.MaxPage}
+	for {
+		page, err := s.Instances.Instances(ctx, env, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			out.add(page[i].State, labels[page[i].ServiceVersion][page[i].State])
+		}
+		if len(page) < inventory.MaxPage {
+			return out, nil
+		}
+		q.After = &page[len(page)-1]
+	}
+}
+
+func (s *Summary) add(state, label string) {
+	s.Total++
+	s.ByState[state]++
+	switch label {
+	case "info":
+		s.ByLabel.Info++
+	case "success":
+		s.ByLabel.Success++
+	case "warning":
+		s.ByLabel.Warning++
+	case "danger":
+		s.ByLabel.Danger++
+	default:
+		s.ByLabel.None++
+	}
+}

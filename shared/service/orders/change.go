@@ -1,0 +1,255 @@
+package orders
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// Wish is what every change of an instance has.
+type Wish struct {
+	Ref
+	// Version is the one that the caller has seen; nil: whichever it is.
+	Version *int64
+	// Message says why, for whoever reads the events.
+	Message string
+}
+
+// step makes a change of an instance.
+type step func(f *found) (inventory.Change, error)
+
+// tries is how often a change is made anew when tasks of the instance were done meanwhile.
+const tries = 20
+
+// change does a change of an instance.
+func (s *Service) change(
+	ctx context.Context, env string, w Wish, kind string, do step,
+) (Instance, error) {
+	for n := 1; ; n++ {
+		f, err := s.prepared(ctx, env, w, kind, do)
+		if err != nil {
+			return Instance{}, err
+		}
+		revs, err := s.Instances.Write(ctx, env, []inventory.Change{f.change})
+		if fault.Is(err, fault.Conflict) && n < tries {
+			continue // the version says whether that matters to the caller
+		}
+		if err != nil {
+			return Instance{}, s.explained(ctx, env, &f, err)
+		}
+		s.Changed(env)
+		f.record.Rev = revs[0]
+		return s.whole(ctx, env, &f.found)
+	}
+}
+
+// prepared returns the change of an instance, which is not written yet.
+func (s *Service) prepared(
+	ctx context.Context, env string, w Wish, kind string, do step,
+) (changed, error) {
+	f, err := s.find(ctx, env, w.Ref)
+	if err != nil {
+		return changed{}, err
+	}
+	if err := seen(w.Version, &f.record); err != nil {
+		return changed{}, err
+	}
+	was := f.record.State
+	c, err := do(&f)
+	if err != nil {
+		return changed{}, err
+	}
+	if len(c.Events) == 0 { // it is being validated, or changes no state
+		c.Events = []inventory.Event{{
+			At: c.Record.Updated, Version: c.Record.Version, Kind: kind, From: was,
+		}}
+		if to := c.Record.Validating; to != "" {
+			c.Events[0].Message = "it is validated before it goes to " + to
+		}
+	}
+	if w.Message != "" {
+		c.Events[0].Message = w.Message
+	}
+	f.record = c.Record
+	return changed{f, c}, nil
+}
+
+// seen refuses a change by somebody who has seen another version.
+func seen(version *int64, r *inventory.Record) error {
+	if version == nil || *version == r.Version {
+		return nil
+	}
+	return fault.New(fault.Conflict, "", "the instance %s has the version %d, and not %d",
+		r.ID, r.Version, *version).WithHint("read it again, and decide anew")
+}
+
+// Update gives attributes anew. What is not among them stays.
+func (s *Service) Update(
+	ctx context.Context, env string, w Wish, attributes map[string]any,
+) (Instance, error) {
+	return s.change(ctx, env, w, string(lifecycle.ByUpdate), s.update(ctx, env, attributes, nil))
+}
+
+func (s *Service) update(
+	ctx context.Context, env string, attributes map[string]any, names names,
+) step {
+	return func(f *found) (inventory.Change, error) {
+		var err error
+		if f.def, err = s.latest(ctx, env, &f.record); err != nil {
+			return inventory.Change{}, err
+		}
+		given, err := s.resolved(ctx, env, &f.def, attributes, names)
+		if err != nil {
+			return inventory.Change{}, err
+		}
+		return inventory.Update(&f.def, f.record, given, f.record.Version, s.now())
+	}
+}
+
+// Edit changes what edits name. An edit of the target "." gives attributes anew, as Update does.
+func (s *Service) Edit(
+	ctx context.Context, env string, w Wish, edits []inventory.Edit,
+) (Instance, error) {
+	return s.change(ctx, env, w, string(lifecycle.ByUpdate), s.edit(ctx, env, edits, nil))
+}
+
+func (s *Service) edit(
+	ctx context.Context, env string, edits []inventory.Edit, names names,
+) step {
+	return func(f *found) (inventory.Change, error) {
+		var err error
+		if f.def, err = s.latest(ctx, env, &f.record); err != nil {
+			return inventory.Change{}, err
+		}
+		all, err := s.edits(ctx, env, &f.def, edits, names)
+		if err != nil {
+			return inventory.Change{}, err
+		}
+		return inventory.UpdateByEdits(&f.def, f.record, all, f.record.Version, s.now())
+	}
+}
+
+// edits returns edits with ids in the place of names, and those of all attributes as one for each.
+func (s *Service) edits(
+	ctx context.Context, env string, d *definition.Service, given []inventory.Edit, names names,
+) ([]inventory.Edit, error) {
+	if len(given) == 0 {
+		return nil, fault.New(fault.Invalid, "", "there are no edits")
+	}
+	var out []inventory.Edit
+	var problems diag.Problems
+	for _, e := range given {
+		if e.Target != "." {
+			v, wrong, err := s.edited(ctx, env, d, e, names)
+			if err != nil {
+				return nil, err
+			}
+			problems = append(problems, wrong...)
+			e.Value = v
+			out = append(out, e)
+			continue
+		}
+		m, ok := e.Value.(map[string]any)
+		if !ok || e.Operation == inventory.Remove {
+			problems.Add(diag.Problem{
+				Attribute: ".", Code: inventory.CodeEdit,
+				Message: "all attributes are replaced, or merged, with an object",
+			})
+			continue
+		}
+		m, err := s.resolved(ctx, env, d, m, names)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			one := inventory.Edit{ID: e.ID, Operation: e.Operation, Value: m[name]}
+			one.Target = inventory.Path{{Name: name}}.String()
+			out = append(out, one)
+		}
+	}
+	return out, problems.Err()
+}
+
+// Delete asks for the end of an instance.
+func (s *Service) Delete(ctx context.Context, env string, w Wish) (Instance, error) {
+	return s.change(ctx, env, w, string(lifecycle.ByDelete), s.event(func(v int64) lifecycle.Event {
+		return lifecycle.Delete{Version: v}
+	}))
+}
+
+// event is a change that an event of the lifecycle makes.
+func (s *Service) event(of func(version int64) lifecycle.Event) step {
+	return func(f *found) (inventory.Change, error) {
+		return inventory.Advance(&f.def, f.record, of(f.record.Version), s.now())
+	}
+}
+
+// SetState asks for another state, to which the lifecycle has a transfer with api_set_state.
+func (s *Service) SetState(
+	ctx context.Context, env string, w Wish, target string,
+) (Instance, error) {
+	return s.change(ctx, env, w, string(lifecycle.BySetState),
+		s.event(func(v int64) lifecycle.Event {
+			return lifecycle.SetState{Target: target, Version: v}
+		}))
+}
+
+// Force sets a state without a transfer, and does an operation with the sets of attributes.
+func (s *Service) Force(
+	ctx context.Context, env string, w Wish, target string, o lifecycle.Operation,
+) (Instance, error) {
+	return s.change(ctx, env, w, string(lifecycle.ByForce),
+		s.event(func(v int64) lifecycle.Event {
+			return lifecycle.Force{Target: target, Operation: o, Version: v}
+		}))
+}
+
+// Configure turns automatic transfers on and off, by the names of their settings.
+func (s *Service) Configure(
+	ctx context.Context, env string, w Wish, values map[string]bool,
+) (Instance, error) {
+	if len(values) == 0 {
+		return Instance{}, fault.New(fault.Invalid, "", "there are no settings")
+	}
+	return s.change(ctx, env, w, "configure", func(f *found) (inventory.Change, error) {
+		c := inventory.Change{Record: f.record}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			var err error
+			c, err = inventory.Advance(&f.def, c.Record, lifecycle.Configure{
+				Name: name, On: values[name], Version: c.Record.Version,
+			}, s.now())
+			if err != nil {
+				return c, err
+			}
+		}
+		return c, nil
+	})
+}
+
+// SetMetadata keeps a text with an instance, under a key; nil lets go of it.
+func (s *Service) SetMetadata(
+	ctx context.Context, env string, w Wish, key string, value *string,
+) (Instance, error) {
+	return s.change(ctx, env, w, "metadata", func(f *found) (inventory.Change, error) {
+		r := f.record
+		m := maps.Clone(r.Metadata)
+		if m == nil {
+			m = map[string]string{}
+		}
+		delete(m, key)
+		if value != nil {
+			m[key] = *value
+		}
+		if err := metadata(m); err != nil {
+			return inventory.Change{}, err
+		}
+		r.Metadata, r.Updated = m, s.now()
+		return inventory.Change{Record: r}, nil
+	})
+}

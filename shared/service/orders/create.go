@@ -1,0 +1,182 @@
+package orders
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+)
+
+// CodeIdentity is the code of problems with an identity that another instance has.
+const CodeIdentity = "attribute_identity"
+
+// Creation is an order of a new instance.
+type Creation struct {
+	Service string
+	// Version is that of the definition; nil: the one of new instances.
+	Version *int
+	// ID is a UUID for the instance; "" has one made.
+	ID string
+	// State is one of the alternative initial states; "": the initial one.
+	State      string
+	Attributes map[string]any
+	Metadata   map[string]string
+}
+
+// Create orders an instance. To order it again with the same id returns what is there.
+func (s *Service) Create(ctx context.Context, env string, o Creation) (Instance, error) {
+	if o.ID == "" {
+		o.ID = s.NewID()
+	} else if !isID(o.ID) {
+		return Instance{}, fault.New(fault.Invalid, "", "the id of an instance is a UUID").
+			WithHint("leave it out: one is made")
+	}
+	f, err := s.creation(ctx, env, o, nil)
+	if err != nil {
+		return Instance{}, err
+	}
+	revs, err := s.Instances.Write(ctx, env, []inventory.Change{f.change})
+	if err != nil {
+		if again, is := s.again(ctx, env, &f, err); is {
+			return again, nil
+		}
+		return Instance{}, s.explained(ctx, env, &f, err)
+	}
+	s.Changed(env)
+	f.record.Rev = revs[0]
+	return s.whole(ctx, env, &f.found)
+}
+
+// isID reports whether a text is an id of an instance.
+func isID(text string) bool {
+	id, err := uuid.Parse(text)
+	return err == nil && id.String() == text
+}
+
+// again returns an instance that the same order has made before.
+func (s *Service) again(
+	ctx context.Context, env string, f *changed, failed error,
+) (Instance, bool) {
+	if !fault.Is(failed, fault.Conflict) {
+		return Instance{}, false
+	}
+	is, err := s.find(ctx, env, Ref{f.record.Service, f.record.ID})
+	if err != nil {
+		return Instance{}, false
+	}
+	same := is.record.ServiceVersion == f.record.ServiceVersion &&
+		text(is.record.Current()) == text(f.record.Candidate)
+	out, err := s.whole(ctx, env, &is)
+	return out, same && err == nil
+}
+
+func text(v map[string]any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// changed is an instance as it is after a change.
+type changed struct {
+	found
+	change inventory.Change
+}
+
+// creation returns the change that an order of an instance is. names are those that other instances
+// of the same order have.
+func (s *Service) creation(
+	ctx context.Context, env string, o Creation, names names,
+) (changed, error) {
+	version := -1
+	if o.Version != nil {
+		version = *o.Version
+	}
+	d, err := s.Definitions.One(ctx, env, o.Service, version)
+	if err != nil {
+		return changed{}, err
+	}
+	given, err := s.resolved(ctx, env, &d, o.Attributes, names)
+	if err != nil {
+		return changed{}, err
+	}
+	c, err := inventory.New(&d, o.ID, o.State, given, s.now())
+	if err != nil {
+		return changed{}, err
+	}
+	if err := metadata(o.Metadata); err != nil {
+		return changed{}, err
+	}
+	c.Record.Metadata = o.Metadata
+	c.Events = append([]inventory.Event{{
+		At: c.Record.Created, Version: c.Record.Version, Kind: "create", To: c.Record.State,
+	}}, c.Events...)
+	out := changed{found{c.Record, d}, c}
+	return out, s.free(ctx, env, &out.record, &d)
+}
+
+// free refuses an identity that another instance has.
+func (s *Service) free(
+	ctx context.Context, env string, r *inventory.Record, d *definition.Service,
+) error {
+	if r.Identity == "" || d.Identity == nil {
+		return nil
+	}
+	other, err := s.Instances.ByIdentity(ctx, env, r.Service, r.Identity)
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && other.ID == r.ID:
+		return nil
+	case err != nil:
+		return err
+	}
+	return diag.Problems{{
+		Attribute: *d.Identity, Code: CodeIdentity,
+		Message: fmt.Sprintf("the instance %s of %s has the identity %s already",
+			other.ID, r.Service, r.Identity),
+		Hint: "use another one, or change that instance",
+	}}
+}
+
+// explained says of a refusal of the store what attribute it is about, where that can be said.
+func (s *Service) explained(ctx context.Context, env string, f *changed, failed error) error {
+	if fault.Is(failed, fault.Refused) {
+		if err := s.free(ctx, env, &f.record, &f.def); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// The bounds of metadata.
+const (
+	maxMetadata = 100
+	maxKey      = 255
+	maxValue    = 16 << 10
+)
+
+// metadata refuses metadata that are too large to be kept.
+func metadata(m map[string]string) error {
+	if len(m) > maxMetadata {
+		return fault.New(fault.Invalid, "", "there are %d entries of metadata, and may be %d",
+			len(m), maxMetadata)
+	}
+	total := 0
+	for k, v := range m {
+		if k == "" || len(k) > maxKey {
+			return fault.New(fault.Invalid, "", "a key of metadata has 1 to %d bytes", maxKey)
+		}
+		total += len(k) + len(v)
+	}
+	if total > maxValue {
+		return fault.New(fault.Invalid, "", "the metadata have %d bytes, and may have %d",
+			total, maxValue).WithHint("keep what is large elsewhere, and its address here")
+	}
+	return nil
+}

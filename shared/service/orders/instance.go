@@ -1,0 +1,135 @@
+package orders
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// Attributes are attributes of an instance. They are read with their numbers as they were written.
+type Attributes map[string]any
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Attributes) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		return err //nolint:wrapcheck // whoever reads JSON says where
+	}
+	*a = m
+	return nil
+}
+
+// Instance is an instance as it is shown.
+type Instance struct {
+	ID             string `json:"id"`
+	Environment    string `json:"environment"`
+	Service        string `json:"service_entity"`
+	ServiceVersion int    `json:"service_entity_version"`
+	Version        int64  `json:"version"`
+	Desired        int64  `json:"desired_state_version"`
+	State          string `json:"state"`
+	// Label is info, success, warning or danger; "" where the state has none.
+	Label     string          `json:"state_label"`
+	Config    map[string]bool `json:"config"`
+	Candidate Attributes      `json:"candidate_attributes" nullable:"true"`
+	Active    Attributes      `json:"active_attributes" nullable:"true"`
+	Rollback  Attributes      `json:"rollback_attributes" nullable:"true"`
+	Callback  *string         `json:"callback"`
+	Deleted   bool            `json:"deleted"`
+	Created   time.Time       `json:"created_at"`
+	Updated   time.Time       `json:"last_updated"`
+	// Progress is there when it is asked for.
+	Progress *Progress `json:"deployment_progress"`
+	Identity *string   `json:"service_identity_attribute_value"`
+	// ReferredBy are the instances that lead to it; nil in lists.
+	ReferredBy []string `json:"referenced_by" nullable:"true"`
+	// Transfer is what has begun the transfer that is being validated; nil: none is.
+	Transfer *string           `json:"transfer_context"`
+	Metadata map[string]string `json:"metadata"`
+	// Settled: no transfer is under way, and none follows by itself.
+	Settled bool `json:"settled"`
+	// Failed: its state is labelled warning or danger, or its resources could not be deployed.
+	Failed bool `json:"failed"`
+}
+
+// Progress is how far the resources of an instance are deployed.
+type Progress struct {
+	Total    int `json:"total"`
+	Failed   int `json:"failed"`
+	Deployed int `json:"deployed"`
+	Waiting  int `json:"waiting"`
+}
+
+// orNil returns no text as nil.
+func orNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// shown returns an instance as it is shown.
+func shown(env string, f *found) Instance {
+	r := &f.record
+	out := Instance{
+		ID: r.ID, Environment: env, Service: r.Service, ServiceVersion: r.ServiceVersion,
+		Version: r.Version, Desired: r.Desired, State: r.State, Config: r.Config,
+		Candidate: r.Candidate, Active: r.Active, Rollback: r.Rollback, Callback: orNil(r.Callback),
+		Deleted: r.Deleted, Created: r.Created, Updated: r.Updated, Identity: orNil(r.Identity),
+		Transfer: orNil(string(r.Trigger)), Metadata: r.Metadata, Settled: settled(&f.def, r),
+	}
+	if out.Config == nil {
+		out.Config = map[string]bool{}
+	}
+	if out.Metadata == nil {
+		out.Metadata = map[string]string{}
+	}
+	if state, ok := f.def.Lifecycle.State(r.State); ok {
+		out.Label = state.Label
+	}
+	out.Failed = out.Label == "danger" || out.Label == "warning" || r.Outcome == lifecycle.Failed
+	return out
+}
+
+// settled reports whether nothing is to come without somebody asking for it.
+func settled(d *definition.Service, r *inventory.Record) bool {
+	if len(r.Tasks) > 0 || r.Validating != "" {
+		return false
+	}
+	state, ok := d.Lifecycle.State(r.State)
+	if r.Deleted || !ok || !state.ExportResources || r.Outcome != lifecycle.Pending {
+		return true
+	}
+	for i := range d.Lifecycle.Transfers {
+		if t := &d.Lifecycle.Transfers[i]; t.Source == r.State && t.ResourceBased {
+			return false
+		}
+	}
+	return true
+}
+
+// Instance returns an instance, with those that lead to it.
+func (s *Service) Instance(ctx context.Context, env string, ref Ref) (Instance, error) {
+	f, err := s.find(ctx, env, ref)
+	if err != nil {
+		return Instance{}, err
+	}
+	return s.whole(ctx, env, &f)
+}
+
+// whole returns an instance with those that lead to it.
+func (s *Service) whole(ctx context.Context, env string, f *found) (Instance, error) {
+	out := shown(env, f)
+	by, err := s.Instances.ReferredBy(ctx, env, out.ID)
+	if out.ReferredBy = by; by == nil {
+		out.ReferredBy = []string{}
+	}
+	return out, err
+}

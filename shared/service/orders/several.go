@@ -1,0 +1,265 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// Action is what an item of an order asks for.
+type Action string
+
+// The actions.
+const (
+	ActionCreate Action = "create"
+	ActionUpdate Action = "update"
+	ActionDelete Action = "delete"
+)
+
+// Item is a part of an order: an instance that is made, changed or deleted.
+type Item struct {
+	// Name names an instance that is there as Ref does; for one that is made it is a UUID, or a
+	// name
+	// by which relations of the other items lead to it, or "".
+	Name    string
+	Service string
+	Action  Action
+	// Version is the one that the caller has seen; nil: whichever it is.
+	Version    *int64
+	Attributes map[string]any
+	Edits      []inventory.Edit
+	Metadata   map[string]string
+}
+
+// Order are changes of several instances.
+type Order struct {
+	Description string
+	Items       []Item
+}
+
+// Placed is an order that was accepted.
+type Placed struct {
+	ID          string     `json:"id"`
+	Environment string     `json:"environment"`
+	Description string     `json:"description"`
+	Created     time.Time  `json:"created_at"`
+	Items       []Accepted `json:"service_order_items"`
+}
+
+// Accepted is an item of an order that was accepted.
+type Accepted struct {
+	Name     string   `json:"name" doc:"as the order has it"`
+	Action   Action   `json:"action"`
+	Instance Instance `json:"instance"`
+}
+
+// Order does all of an order, or nothing. Problems have the item as their resource.
+func (s *Service) Order(ctx context.Context, env string, o Order) (Placed, error) {
+	if len(o.Items) == 0 || len(o.Items) > inventory.MaxChanges {
+		return Placed{}, fault.New(
+			fault.Invalid,
+			"",
+			"the order has %d items, and may have 1 to %d",
+			len(o.Items),
+			inventory.MaxChanges,
+		)
+	}
+	names, ids, err := s.named(o.Items)
+	if err != nil {
+		return Placed{}, err
+	}
+	for n := 1; ; n++ {
+		all, err := s.items(ctx, env, o, names, ids)
+		if err != nil {
+			return Placed{}, err
+		}
+		changes := make([]inventory.Change, len(all))
+		for i := range all {
+			changes[i] = all[i].change
+		}
+		_, err = s.Instances.Write(ctx, env, changes)
+		if fault.Is(err, fault.Conflict) && n < tries && !s.made(ctx, env, all) {
+			continue
+		}
+		if err != nil {
+			return Placed{}, s.whose(ctx, env, o, all, err)
+		}
+		s.Changed(env)
+		return s.placed(ctx, env, o, all)
+	}
+}
+
+// made reports whether an instance that an order shall make is there already.
+func (s *Service) made(ctx context.Context, env string, all []changed) bool {
+	for i := range all {
+		if r := &all[i].change.Record; r.Rev == 0 {
+			if _, err := s.Instances.Instance(ctx, env, r.ID); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// item names an item for people.
+func (i *Item) item(n int) string {
+	out := fmt.Sprintf("item %d: %s", n+1, i.Service)
+	if i.Name != "" {
+		out += " " + i.Name
+	}
+	return out
+}
+
+// named gives ids to the instances that an order makes.
+func (s *Service) named(items []Item) (names, []string, error) {
+	all, ids := names{}, make([]string, len(items))
+	var problems diag.Problems
+	for n := range items {
+		i := &items[n]
+		if i.Action != ActionCreate {
+			continue
+		}
+		ids[n] = i.Name
+		if !isID(i.Name) {
+			ids[n] = s.NewID()
+		}
+		if _, twice := all[i.Name]; twice && i.Name != "" {
+			problems.Add(diag.Problem{
+				Resource: i.item(n), Message: "another item has this name", Hint: "use another one",
+			})
+		}
+		all[i.Name], all[ids[n]] = named{ids[n], i.Service}, named{ids[n], i.Service}
+	}
+	delete(all, "")
+	return all, ids, problems.Err()
+}
+
+// items returns the changes of all items, or what is wrong with them.
+func (s *Service) items(
+	ctx context.Context, env string, o Order, names names, ids []string,
+) ([]changed, error) {
+	var problems diag.Problems
+	out := make([]changed, 0, len(o.Items))
+	seen, identities := map[string]bool{}, map[string]bool{}
+	for n := range o.Items {
+		i := &o.Items[n]
+		c, err := s.item(ctx, env, i, names, ids[n])
+		if err == nil && seen[c.record.ID] {
+			err = fault.New(fault.Invalid, "", "another item is about the instance %s, too",
+				c.record.ID).WithHint("make one item of them")
+		}
+		if c.record.Identity != "" && i.Action == ActionCreate {
+			key := c.record.Service + "\x00" + c.record.Identity
+			if err == nil && identities[key] {
+				err = diag.Problems{{
+					Attribute: *c.def.Identity, Code: CodeIdentity, Hint: "use another one",
+					Message: "another item has the identity " + c.record.Identity + ", too",
+				}}
+			}
+			identities[key] = true
+		}
+		if err != nil {
+			if !wrong(err) {
+				return nil, err
+			}
+			problems = append(problems, of(i.item(n), err)...)
+			continue
+		}
+		seen[c.record.ID] = true
+		out = append(out, c)
+	}
+	return out, problems.Err()
+}
+
+// wrong reports whether an error is one with what was ordered.
+func wrong(err error) bool {
+	if problems, _ := diag.Of(err); len(problems) > 0 {
+		return true
+	}
+	return fault.Is(err, fault.Invalid) || fault.Is(err, fault.NotFound)
+}
+
+// of returns an error as problems of an item.
+func of(item string, err error) diag.Problems {
+	problems, _ := diag.Of(err)
+	if len(problems) == 0 {
+		problems = diag.Problems{{Message: err.Error(), Hint: fault.HintOf(err)}}
+	}
+	for i := range problems {
+		problems[i].Resource = item
+	}
+	return problems
+}
+
+// item returns the change that an item asks for.
+func (s *Service) item(
+	ctx context.Context, env string, i *Item, names names, id string,
+) (changed, error) {
+	w := Wish{Ref: Ref{i.Service, i.Name}, Version: i.Version}
+	if i.Action != ActionCreate && i.Metadata != nil {
+		return changed{}, fault.New(fault.Invalid, "", "metadata are given to what is made").
+			WithHint("set them at the instance")
+	}
+	switch {
+	case i.Action == ActionCreate && i.Edits != nil:
+		return changed{}, fault.New(fault.Invalid, "", "there is nothing to edit yet").
+			WithHint("give attributes")
+	case i.Action == ActionCreate:
+		return s.creation(ctx, env, Creation{
+			Service: i.Service, ID: id, Attributes: i.Attributes, Metadata: i.Metadata,
+		}, names)
+	case i.Action == ActionUpdate && (i.Edits == nil) == (i.Attributes == nil):
+		return changed{}, fault.New(fault.Invalid, "", "an update has attributes, or edits").
+			WithHint("give one of them")
+	case i.Action == ActionUpdate && i.Edits != nil:
+		return s.prepared(ctx, env, w, string(lifecycle.ByUpdate), s.edit(ctx, env, i.Edits, names))
+	case i.Action == ActionUpdate:
+		return s.prepared(ctx, env, w, string(lifecycle.ByUpdate),
+			s.update(ctx, env, i.Attributes, names))
+	case i.Action == ActionDelete && i.Attributes == nil && i.Edits == nil:
+		return s.prepared(ctx, env, w, string(lifecycle.ByDelete),
+			s.event(func(v int64) lifecycle.Event { return lifecycle.Delete{Version: v} }))
+	case i.Action == ActionDelete:
+		return changed{}, fault.New(fault.Invalid, "", "a delete has no attributes").
+			WithHint("leave them out")
+	}
+	return changed{}, fault.New(fault.Invalid, "", "%q is not an action", i.Action).
+		WithHint("use create, update or delete")
+}
+
+// whose says of which item an identity is that another instance has got meanwhile.
+func (s *Service) whose(
+	ctx context.Context, env string, o Order, all []changed, failed error,
+) error {
+	for n := range all {
+		err := s.explained(ctx, env, &all[n], failed)
+		if err != nil && !errors.Is(err, failed) {
+			return of(o.Items[n].item(n), err)
+		}
+	}
+	return failed
+}
+
+// placed returns an order that was accepted.
+func (s *Service) placed(
+	ctx context.Context, env string, o Order, all []changed,
+) (Placed, error) {
+	out := Placed{
+		ID: s.NewID(), Environment: env, Description: o.Description, Created: s.now(),
+		Items: make([]Accepted, len(all)),
+	}
+	for n := range all {
+		i, err := s.whole(ctx, env, &all[n].found)
+		if err != nil {
+			return out, err
+		}
+		out.Items[n] = Accepted{o.Items[n].Name, o.Items[n].Action, i}
+	}
+	return out, nil
+}
